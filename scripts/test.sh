@@ -1,0 +1,39 @@
+#!/usr/bin/env bash
+# Formatting, lints, documentation, every test, and a short fuzz run; the last line counts the tests.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+scripts/tools.sh test
+
+step() { printf '== %s\n' "$*" >&2; }
+
+step "format"
+cargo fmt --all --check
+step "lints"
+cargo clippy --workspace --all-targets --locked -- -D warnings
+step "documentation"
+RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --document-private-items --locked --quiet
+
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+step "tests"
+status=0
+INSTA_UPDATE=no cargo test --workspace --locked --no-fail-fast 2>&1 | tee "$log" || status=$?
+
+step "fuzz smoke"
+fuzz/smoke.sh 3 || status=$?
+
+# `cargo test` prints one result line for each binary; this is their sum.
+summary=$(awk '/^test result:/ {
+    for (i = 1; i <= NF; i++) {
+      if ($(i + 1) == "passed;") passed += $i
+      if ($(i + 1) == "failed;") failed += $i
+      if ($(i + 1) == "ignored;") ignored += $i
+    }
+  } END { printf "%d passed, %d failed, %d skipped", passed, failed, ignored }' "$log")
+# A test that needed something it did not find says SKIPPED with its name; in CI nothing may.
+if [ -n "${CI:-}" ] && grep -a '^SKIPPED' "$log" >&2; then
+  echo "tests were skipped in CI" >&2
+  status=1
+fi
+echo "$summary"
+exit "$status"
