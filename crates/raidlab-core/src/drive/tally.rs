@@ -1,0 +1,296 @@
+//! What a lane's operations came to, in constant memory.
+use crate::histogram::Latencies;
+use crate::op::OpClass;
+use crate::time::{Instant, Span};
+use crate::workload::OpRecord;
+use serde::{Deserialize, Serialize};
+
+/// Counted bytes and operations of one window of a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Window {
+    /// Counted operations that ended in it.
+    pub ops: u64,
+    /// Their bytes.
+    pub bytes: u64,
+}
+
+/// Progress over time in equal windows, 1 s at first; when [`Series::MOST`] are full, neighbours are
+/// merged and the width doubles, so that memory is bounded for any run length.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Series {
+    /// Width of each window.
+    pub width: Span,
+    /// The windows from the start of counting; the last one is usually cut short.
+    pub windows: Vec<Window>,
+}
+
+impl Default for Series {
+    fn default() -> Self {
+        Self {
+            width: Span::from_secs(1),
+            windows: Vec::new(),
+        }
+    }
+}
+
+impl Series {
+    /// Most windows kept.
+    pub const MOST: usize = 3600;
+
+    /// Adds operations that ended at `at`; returns the number of their window.
+    pub(super) fn add(&mut self, at: Span, ops: u64, bytes: u64) -> usize {
+        let mut number = (at.0 / self.width.0) as usize;
+        while number >= Self::MOST {
+            self.halve();
+            number = (at.0 / self.width.0) as usize;
+        }
+        if number >= self.windows.len() {
+            self.windows.resize(number + 1, Window::default());
+        }
+        self.windows[number].ops += ops;
+        self.windows[number].bytes += bytes;
+        number
+    }
+
+    fn halve(&mut self) {
+        self.windows = self
+            .windows
+            .chunks(2)
+            .map(|pair| pair.iter().fold(Window::default(), |a, b| a.plus(*b)))
+            .collect();
+        self.width = Span(self.width.0 * 2);
+    }
+
+    /// Adds another lane's series that ran at the same time.
+    pub fn merge(&mut self, other: &Self) {
+        let mut other = other.clone();
+        while self.width < other.width {
+            self.halve();
+        }
+        while other.width < self.width {
+            other.halve();
+        }
+        if other.windows.len() > self.windows.len() {
+            self.windows.resize(other.windows.len(), Window::default());
+        }
+        for (window, more) in self.windows.iter_mut().zip(&other.windows) {
+            *window = window.plus(*more);
+        }
+    }
+}
+
+impl Window {
+    fn plus(self, other: Self) -> Self {
+        Self {
+            ops: self.ops + other.ops,
+            bytes: self.bytes + other.bytes,
+        }
+    }
+}
+
+/// What the operations of one lane came to.
+#[derive(Clone, Debug)]
+pub struct Tally {
+    /// Counted operations.
+    pub ops: u64,
+    /// Counted bytes.
+    pub bytes: u64,
+    /// All operations that succeeded, counted or not.
+    pub all_ops: u64,
+    /// Bytes read by all operations, counted or not: what the evidence is compared with.
+    pub bytes_read: u64,
+    /// Bytes written by all operations, counted or not.
+    pub bytes_written: u64,
+    /// When counting began: the start plus the ramp.
+    pub from: Instant,
+    /// When the last operation ended (the start when none did).
+    pub to: Instant,
+    /// Response times (from when due to when ended) by class, `None` where there were none.
+    pub response: [Option<Box<Latencies>>; 4],
+    /// Time in the queue before the target took it, for operations that were due earlier than taken.
+    pub delay: Option<Box<Latencies>>,
+    /// Progress over time.
+    pub series: Series,
+    in_flight_time: u128,
+    time: u128,
+    recording_from: Instant,
+    run: Run,
+    window: OpenWindow,
+}
+
+/// Operations one after another that differ in nothing that is tallied, not yet counted: those of a
+/// turn end at one time, and most of them were due at one time.
+#[derive(Clone, Copy, Debug)]
+struct Run {
+    class: OpClass,
+    counted: bool,
+    completed: Instant,
+    latency: Span,
+    ops: u64,
+    /// What they should have moved.
+    bytes: u64,
+    /// What they moved.
+    moved: u64,
+}
+
+impl Run {
+    const EMPTY: Self = Self {
+        class: OpClass::Read,
+        counted: false,
+        completed: Instant::ZERO,
+        latency: Span::ZERO,
+        ops: 0,
+        bytes: 0,
+        moved: 0,
+    };
+}
+
+/// The window of the series that the last operation ended in, so that the next one need not divide.
+#[derive(Clone, Copy, Debug, Default)]
+struct OpenWindow {
+    start: Span,
+    /// 0 before the first operation.
+    width: Span,
+    number: usize,
+}
+
+impl Tally {
+    pub(super) fn new(start: Instant, from: Instant) -> Self {
+        Self {
+            ops: 0,
+            bytes: 0,
+            all_ops: 0,
+            bytes_read: 0,
+            bytes_written: 0,
+            from,
+            to: start,
+            response: [const { None }; 4],
+            delay: None,
+            series: Series::default(),
+            in_flight_time: 0,
+            time: 0,
+            recording_from: from,
+            run: Run::EMPTY,
+            window: OpenWindow::default(),
+        }
+    }
+
+    /// Time passed with so many operations in flight.
+    #[inline]
+    pub(super) fn pass(&mut self, passed: Span, in_flight: u32) {
+        self.in_flight_time += u128::from(passed.0) * u128::from(in_flight);
+        if in_flight > 0 {
+            self.time += u128::from(passed.0);
+        }
+    }
+
+    /// Records an operation of `class` that has ended and should have moved `bytes`.
+    #[inline(always)]
+    pub(super) fn record(&mut self, record: &OpRecord, class: OpClass, bytes: u32) {
+        let Ok(moved) = record.result else {
+            self.to = self.to.max(record.completed);
+            return;
+        };
+        let latency = record.completed.since(record.intended);
+        let run = &self.run;
+        if record.completed != run.completed
+            || latency != run.latency
+            || class != run.class
+            || record.counted != run.counted
+        {
+            self.settle();
+            self.run = Run {
+                class,
+                counted: record.counted,
+                completed: record.completed,
+                latency,
+                ..Run::EMPTY
+            };
+        }
+        self.run.ops += 1;
+        self.run.bytes += u64::from(bytes);
+        self.run.moved += u64::from(moved);
+        if record.submitted > record.intended {
+            self.record_delay(record.completed, record.submitted.since(record.intended));
+        }
+    }
+
+    #[inline(never)]
+    fn record_delay(&mut self, completed: Instant, delay: Span) {
+        if completed >= self.recording_from {
+            self.delay.get_or_insert_default().record(delay);
+        }
+    }
+
+    /// Counts what is still held back; all figures are complete afterwards.
+    #[inline(never)]
+    pub(super) fn settle(&mut self) {
+        let run = std::mem::replace(&mut self.run, Run::EMPTY);
+        if run.ops == 0 {
+            return;
+        }
+        self.to = self.to.max(run.completed);
+        match run.class {
+            OpClass::Read => self.bytes_read += run.moved,
+            OpClass::Write => self.bytes_written += run.moved,
+            OpClass::Sync | OpClass::Meta => {}
+        }
+        self.all_ops += run.ops;
+        if run.completed < self.recording_from {
+            return;
+        }
+        self.response[run.class as usize]
+            .get_or_insert_default()
+            .record_n(run.latency, run.ops);
+        if run.counted {
+            self.ops += run.ops;
+            self.bytes += run.bytes;
+            let at = run.completed.since(self.from);
+            self.add_to_series(at, run.ops, run.bytes);
+        }
+    }
+
+    #[inline]
+    fn add_to_series(&mut self, at: Span, ops: u64, bytes: u64) {
+        let open = self.window;
+        if at.0.wrapping_sub(open.start.0) < open.width.0 {
+            self.series.windows[open.number].ops += ops;
+            self.series.windows[open.number].bytes += bytes;
+        } else {
+            self.open_window(at, ops, bytes);
+        }
+    }
+
+    #[cold]
+    fn open_window(&mut self, at: Span, ops: u64, bytes: u64) {
+        let number = self.series.add(at, ops, bytes);
+        let width = self.series.width;
+        self.window = OpenWindow {
+            start: Span(number as u64 * width.0),
+            width,
+            number,
+        };
+    }
+
+    /// From the start of counting to the end of the last operation.
+    #[must_use]
+    pub fn elapsed(&self) -> Span {
+        self.to.since(self.from)
+    }
+
+    /// Mean number of operations in flight while there were any; 0 when none ran.
+    #[must_use]
+    pub fn mean_in_flight(&self) -> f64 {
+        if self.time == 0 {
+            0.0
+        } else {
+            self.in_flight_time as f64 / self.time as f64
+        }
+    }
+
+    /// The response times of a class.
+    #[must_use]
+    pub fn latencies(&self, class: OpClass) -> Option<&Latencies> {
+        self.response[class as usize].as_deref()
+    }
+}

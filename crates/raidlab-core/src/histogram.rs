@@ -1,0 +1,212 @@
+//! Latency histograms that merge: percentiles of several runs come from the merged histogram, never
+//! from an average of percentiles.
+use crate::time::Span;
+use hdrhistogram::Histogram;
+use serde::{Deserialize, Serialize};
+
+/// Longest latency told apart, one hour; longer ones are counted there (the maximum stays exact).
+pub const LONGEST: Span = Span::from_secs(3600);
+
+/// Counts of latencies, within 1 % of each value, from 1 ns to one hour; the count, sum and maximum
+/// are exact. About 40 KiB whatever the number of latencies.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Latencies {
+    counts: Histogram<u64>,
+    sum: u128,
+    max: u64,
+}
+
+impl Default for Latencies {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Latencies {
+    /// An empty histogram.
+    #[must_use]
+    pub fn new() -> Self {
+        let counts = Histogram::new_with_bounds(1, LONGEST.0, 2)
+            .expect("the bounds are constants that the histogram accepts");
+        Self {
+            counts,
+            sum: 0,
+            max: 0,
+        }
+    }
+
+    /// Counts one latency.
+    #[inline]
+    pub fn record(&mut self, latency: Span) {
+        self.record_n(latency, 1);
+    }
+
+    /// Counts `n` equal latencies.
+    #[inline]
+    pub fn record_n(&mut self, latency: Span, n: u64) {
+        self.counts.saturating_record_n(latency.0, n);
+        self.sum += u128::from(latency.0) * u128::from(n);
+        self.max = self.max.max(latency.0);
+    }
+
+    /// Adds another run's counts.
+    pub fn merge(&mut self, other: &Self) {
+        // Equal bounds by construction, so that adding cannot fail.
+        let added = self.counts.add(&other.counts);
+        debug_assert!(added.is_ok());
+        self.sum += other.sum;
+        self.max = self.max.max(other.max);
+    }
+
+    /// How many latencies were counted.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.counts.len()
+    }
+
+    /// True when nothing was counted.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.counts.is_empty()
+    }
+
+    /// The exact mean; `None` when empty.
+    #[must_use]
+    pub fn mean(&self) -> Option<Span> {
+        (!self.is_empty()).then(|| Span((self.sum / u128::from(self.count())) as u64))
+    }
+
+    /// The exact maximum; `None` when empty.
+    #[must_use]
+    pub fn max(&self) -> Option<Span> {
+        (!self.is_empty()).then_some(Span(self.max))
+    }
+
+    /// The latency that `percent` per cent of the operations did not exceed, within 1 %; `None`
+    /// when empty.
+    #[must_use]
+    pub fn percentile(&self, percent: f64) -> Option<Span> {
+        (!self.is_empty()).then(|| {
+            Span(
+                self.counts
+                    .value_at_percentile(percent.clamp(0.0, 100.0))
+                    .min(self.max),
+            )
+        })
+    }
+
+    /// The share (0 to 1) of latencies above `limit`, to the histogram's resolution; 0 when empty.
+    #[must_use]
+    pub fn share_above(&self, limit: Span) -> f64 {
+        if self.is_empty() {
+            return 0.0;
+        }
+        let above: u64 = self
+            .counts
+            .iter_recorded()
+            .filter(|bucket| bucket.value_iterated_to() > limit.0)
+            .map(|bucket| bucket.count_at_value())
+            .sum();
+        above as f64 / self.count() as f64
+    }
+
+    /// The filled buckets as (highest latency in ns, count), ascending: the stored form and the
+    /// points of a distribution chart.
+    pub fn buckets(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        self.counts
+            .iter_recorded()
+            .map(|b| (b.value_iterated_to(), b.count_at_value()))
+    }
+
+    /// The exact sum of all latencies in nanoseconds.
+    #[must_use]
+    pub fn sum(&self) -> u128 {
+        self.sum
+    }
+}
+
+/// The stored form: exact sum and maximum, and the filled buckets.
+#[derive(Serialize, Deserialize)]
+struct Stored {
+    sum_ns: u128,
+    max_ns: u64,
+    buckets: Vec<(u64, u64)>,
+}
+
+impl Serialize for Latencies {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        Stored {
+            sum_ns: self.sum,
+            max_ns: self.max,
+            buckets: self.buckets().collect(),
+        }
+        .serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Latencies {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let stored = Stored::deserialize(deserializer)?;
+        let mut latencies = Self::new();
+        for (value, count) in stored.buckets {
+            latencies.counts.saturating_record_n(value, count);
+        }
+        (latencies.sum, latencies.max) = (stored.sum_ns, stored.max_ns);
+        Ok(latencies)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn an_empty_histogram_has_no_figures() {
+        let empty = Latencies::new();
+        assert_eq!(
+            (empty.mean(), empty.max(), empty.percentile(50.0)),
+            (None, None, None)
+        );
+        assert_eq!(empty.share_above(Span::ZERO).to_bits(), 0.0_f64.to_bits());
+    }
+
+    #[test]
+    fn shares_above_a_limit_are_those_of_tiobench() {
+        let mut latencies = Latencies::new();
+        latencies.record_n(Span::from_millis(5), 98);
+        latencies.record(Span::from_secs(3));
+        latencies.record(Span::from_secs(12));
+        assert!((latencies.share_above(Span::from_secs(2)) - 0.02).abs() < 1e-12);
+        assert!((latencies.share_above(Span::from_secs(10)) - 0.01).abs() < 1e-12);
+        assert_eq!(latencies.max(), Some(Span::from_secs(12)));
+    }
+
+    proptest! {
+        #[test]
+        fn merging_is_recording_both(a in prop::collection::vec(0_u64..10_000_000_000, 0..50),
+                                     b in prop::collection::vec(0_u64..10_000_000_000, 0..50)) {
+            let of = |values: &[u64]| {
+                let mut h = Latencies::new();
+                values.iter().for_each(|&v| h.record(Span(v)));
+                h
+            };
+            let mut merged = of(&a);
+            merged.merge(&of(&b));
+            let both = of(&[a, b].concat());
+            prop_assert_eq!(&merged, &both);
+            let stored = serde_json::to_string(&both).unwrap();
+            prop_assert_eq!(serde_json::from_str::<Latencies>(&stored).unwrap(), both);
+        }
+
+        #[test]
+        fn a_percentile_is_within_one_per_cent(mut values in prop::collection::vec(1_u64..1_000_000_000, 1..200)) {
+            let mut h = Latencies::new();
+            values.iter().for_each(|&v| h.record(Span(v)));
+            values.sort_unstable();
+            let exact = values[(values.len() - 1) / 2] as f64;
+            let told = h.percentile(50.0).unwrap().0 as f64;
+            prop_assert!((told - exact).abs() <= exact * 0.01 + 1.0, "{} for {}", told, exact);
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! What a workload is driven against: a disk, a file system, or a model of them.
+use crate::op::Op;
+use crate::time::Instant;
+
+/// A slot of the driver, given back with the completion.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Tag(pub u32);
+
+/// How an operation ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Completion {
+    /// The slot it was submitted with.
+    pub tag: Tag,
+    /// Bytes moved (0 for operations that move none), or the error number of the system call.
+    pub result: Result<u32, Errno>,
+    /// When it ended. A model says exactly; a real target says when it learned of it.
+    pub at: Instant,
+}
+
+/// An error number as the kernel gives it, such as 28 for "no space left on device".
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Errno(pub i32);
+
+/// What a target can do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Most operations in flight at once; the driver never submits more.
+    pub max_in_flight: u32,
+    /// Offsets and lengths of block operations must be multiples of this many bytes.
+    pub alignment: u32,
+    /// Bytes that block operations can address.
+    pub size: u64,
+}
+
+/// A fault of the target as a whole, after which it is not used further.
+#[derive(Debug, thiserror::Error)]
+pub enum TargetError {
+    /// The operation cannot be asked of this target.
+    #[error("this target cannot do {op:?}: {why}")]
+    Unsupported {
+        /// What was asked.
+        op: Op,
+        /// Why not.
+        why: &'static str,
+    },
+    /// The machinery below failed.
+    #[error("{context}")]
+    Failed {
+        /// What was being done.
+        context: String,
+        /// The cause.
+        #[source]
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+}
+
+/// Something operations are submitted to. Time passes only inside [`wait`](Self::wait).
+pub trait Target {
+    /// What it can do; constant for the life of the target.
+    fn limits(&self) -> Limits;
+
+    /// The present on the target's own axis.
+    fn now(&self) -> Instant;
+
+    /// Takes an operation. Never blocks and never moves time; a blocking target carries it out
+    /// inside `wait`.
+    ///
+    /// # Errors
+    /// When the target cannot do such an operation or is broken. An operation that fails by itself
+    /// (no space, I/O error) is reported by its completion.
+    fn submit(&mut self, tag: Tag, op: Op) -> Result<(), TargetError>;
+
+    /// Lets time pass until at least one operation has ended or `until` is reached, and appends what
+    /// ended to `done`. With nothing in flight it waits for `until` alone, and returns at once when
+    /// that is `None`.
+    ///
+    /// # Errors
+    /// When the target is broken.
+    fn wait(
+        &mut self,
+        until: Option<Instant>,
+        done: &mut Vec<Completion>,
+    ) -> Result<(), TargetError>;
+}

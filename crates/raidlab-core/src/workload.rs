@@ -1,0 +1,178 @@
+//! What is asked, one operation after another.
+//!
+//! A workload never sees a clock or a device: it is told the time when it is asked, and says what it
+//! wants next. The i-th operation depends on (seed, i) alone, never on timing, so two trials with
+//! the same [`stream_digest`] asked for the same operations.
+mod block;
+mod calls;
+mod files;
+mod handle;
+mod pass;
+mod scan;
+mod serial;
+pub mod spec;
+
+use crate::op::{BlockOp, Op};
+use crate::rng::mix;
+use crate::target::Errno;
+use crate::time::Instant;
+
+/// The answer to "what next?".
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// Do this.
+    Issue {
+        /// The operation.
+        op: Op,
+        /// When it was due, for a fixed arrival rate: waiting for a free slot then counts in its
+        /// response time (no coordinated omission). `None`: as soon as there is a slot.
+        intended: Option<Instant>,
+        /// Whether it counts in the phase's rate: a rewrite reads and writes a block and counts it
+        /// once.
+        counted: bool,
+    },
+    /// Nothing before this time; `None`: nothing before one of my operations has ended.
+    Idle {
+        /// When to ask again at the latest.
+        until: Option<Instant>,
+    },
+    /// No more operations will come.
+    Done,
+}
+
+impl Next {
+    /// An operation that counts and is due now.
+    #[must_use]
+    #[inline]
+    pub const fn counted(op: Op) -> Self {
+        Self::Issue {
+            op,
+            intended: None,
+            counted: true,
+        }
+    }
+
+    /// An operation that is part of the phase but not of its figure (an open, a sync).
+    #[must_use]
+    #[inline]
+    pub const fn uncounted(op: Op) -> Self {
+        Self::Issue {
+            op,
+            intended: None,
+            counted: false,
+        }
+    }
+}
+
+/// One operation from wish to end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OpRecord {
+    /// Its number within its workload, from 0.
+    pub index: u64,
+    /// What was done.
+    pub op: Op,
+    /// When it was due.
+    pub intended: Instant,
+    /// When the target took it.
+    pub submitted: Instant,
+    /// When it had ended.
+    pub completed: Instant,
+    /// Bytes moved, or the error.
+    pub result: Result<u32, Errno>,
+    /// Whether it counts in the phase's rate.
+    pub counted: bool,
+}
+
+/// A source of operations.
+pub trait Workload {
+    /// What to do next. Asked again only while a slot is free.
+    fn next(&mut self, now: Instant) -> Next;
+
+    /// The next operation when that is a counted read or write of a block that is due now; `None` says
+    /// nothing, and [`next`](Self::next) is asked. The common case of the fastest workloads, made
+    /// where the loop can keep it in registers: an operation that is returned through memory is stored
+    /// in pieces and read back whole, which stalls the processor for longer than all the rest takes.
+    #[inline(always)]
+    fn next_block(&mut self, now: Instant) -> Option<BlockOp> {
+        let _ = now;
+        None
+    }
+
+    /// Told of each operation that has ended, in the order the target reported them.
+    #[inline]
+    fn completed(&mut self, record: &OpRecord) {
+        let _ = record;
+    }
+
+    /// Counted bytes or operations that it will come to, if that is known beforehand (for progress).
+    fn expected(&self) -> Expected {
+        Expected::default()
+    }
+}
+
+impl<W: Workload + ?Sized> Workload for Box<W> {
+    fn next(&mut self, now: Instant) -> Next {
+        (**self).next(now)
+    }
+
+    fn completed(&mut self, record: &OpRecord) {
+        (**self).completed(record);
+    }
+
+    fn expected(&self) -> Expected {
+        (**self).expected()
+    }
+}
+
+/// How far a workload will go.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Expected {
+    /// Counted operations in all.
+    pub ops: Option<u64>,
+    /// Counted bytes in all.
+    pub bytes: Option<u64>,
+    /// Time it takes by its own rule.
+    pub time: Option<crate::time::Span>,
+}
+
+/// Operations that a digest looks at.
+pub const DIGEST_OPS: u64 = 4096;
+
+/// A digest of the first [`DIGEST_OPS`] operations that a fresh workload asks for, with each one
+/// ended at once. Trials with different digests did different things; comparing them is refused
+/// unless asked for.
+pub fn stream_digest<W: Workload>(mut workload: W) -> u64 {
+    let mut digest = 0_u64;
+    let mut now = Instant::ZERO;
+    let mut index = 0;
+    while index < DIGEST_OPS {
+        match workload.next(now) {
+            Next::Issue {
+                op,
+                intended,
+                counted,
+            } => {
+                for word in op.words().into_iter().chain([u64::from(counted)]) {
+                    digest = mix(digest.rotate_left(5) ^ word);
+                }
+                let completed = intended.unwrap_or(now).max(now);
+                workload.completed(&OpRecord {
+                    index,
+                    op,
+                    intended: completed,
+                    submitted: completed,
+                    completed,
+                    result: Ok(op.bytes()),
+                    counted,
+                });
+                index += 1;
+            }
+            Next::Idle { until: Some(until) } if until > now => now = until,
+            Next::Idle { .. } | Next::Done => break,
+        }
+    }
+    mix(digest ^ index)
+}
+
+#[cfg(test)]
+pub(crate) mod tests;
