@@ -1,0 +1,270 @@
+//! A layout in words: what it is, what it holds, what it survives, where a sector is.
+use crate::draw::draw;
+use crate::layout::Layout;
+use crate::mirror::{Copies, Raid10};
+use crate::parity::{Parity, ParityLevel};
+use crate::stripe::Raid0Order;
+use crate::survival::{Tolerance, fatal_patterns, second_failures};
+use crate::types::{Content, Member, MemberSet, ParityKind, Place};
+use raidlab_core::units::{Lba, Sectors};
+
+/// Fatal patterns that are written out; more are only mentioned.
+const PATTERNS: usize = 12;
+
+/// Numbers of failures beyond the guarantee that are written out.
+const LUCKY: usize = 5;
+
+/// One line: level, variant, members, chunk.
+#[must_use]
+pub fn name(layout: &Layout) -> String {
+    let chunk = layout
+        .chunk()
+        .map_or_else(String::new, |c| format!(", chunk {}", c.to_bytes()));
+    match layout {
+        Layout::Nested(nested) => {
+            let inner = nested.inner();
+            let same = inner.iter().all(|l| name(l) == name(&inner[0]));
+            let inner = if same {
+                format!("{} x ({})", inner.len(), name(&inner[0]))
+            } else {
+                inner
+                    .iter()
+                    .map(|l| format!("({})", name(l)))
+                    .collect::<Vec<_>>()
+                    .join(" + ")
+            };
+            let outer = nested.outer();
+            let chunk = outer
+                .chunk()
+                .map_or_else(String::new, |c| format!(", chunk {}", c.to_bytes()));
+            format!("{}{chunk}, over {inner}", level(outer))
+        }
+        _ => format!("{}, {} members{chunk}", level(layout), layout.members()),
+    }
+}
+
+fn level(layout: &Layout) -> String {
+    match layout {
+        Layout::Linear(_) => "linear".into(),
+        Layout::Raid0(l) if l.zone_starts().len() > 1 => match l.order() {
+            Raid0Order::Original => "raid0 in zones, order of Linux before 3.14".into(),
+            Raid0Order::Alternate => "raid0 in zones, order of Linux 3.14 and later".into(),
+        },
+        Layout::Raid0(_) => "raid0".into(),
+        Layout::Raid1(_) => "raid1".into(),
+        Layout::Parity(l) => parity_level(l),
+        Layout::Raid10(l) => raid10_level(l),
+        Layout::Nested(l) => format!("({} over arrays)", level(l.outer())),
+    }
+}
+
+fn parity_level(layout: &Parity) -> String {
+    match layout.level() {
+        ParityLevel::Raid4 => "raid4".into(),
+        level => format!("{} {}", level.name(), layout.algorithm().name()),
+    }
+}
+
+fn raid10_level(layout: &Raid10) -> String {
+    let Copies { near, far, offset } = layout.copies();
+    let far_kind = if offset { "offset" } else { "far" };
+    match (near, far) {
+        (n, 1) => format!("raid10 {n} near copies"),
+        (1, f) => format!("raid10 {f} {far_kind} copies"),
+        (n, f) => format!("raid10 {n} near x {f} {far_kind} copies"),
+    }
+}
+
+/// Capacity and what it is of the members.
+#[must_use]
+pub fn capacity(layout: &Layout, sizes: &[Sectors]) -> String {
+    let (capacity, raw) = (
+        layout.capacity(),
+        sizes
+            .iter()
+            .fold(0, |sum: u64, s| sum.saturating_add(s.0).min(1 << 54)),
+    );
+    let mut line = format!("{} ({} sectors)", capacity.to_bytes(), capacity.0);
+    if raw > 0 {
+        let share = capacity.0 as f64 / raw as f64 * 100.0;
+        line.push_str(&format!(", {share:.1} % of {}", Sectors(raw).to_bytes()));
+    }
+    let reached: u64 = (0..layout.members())
+        .map(|m| layout.used(Member::new(m)).0)
+        .sum();
+    if reached < raw {
+        line.push_str(&format!(
+            "; {} of the members unused",
+            Sectors(raw - reached).to_bytes()
+        ));
+    }
+    line
+}
+
+/// What is survived: the guarantee, how far luck reaches, and the smallest fatal patterns.
+#[must_use]
+pub fn tolerance(layout: &Layout) -> Vec<String> {
+    let tolerance = layout.tolerance();
+    let (sure, best) = (tolerance.guaranteed(), tolerance.best_case());
+    let mut lines = vec![match sure {
+        0 => "does not survive every single failure".into(),
+        1 => "survives any 1 failure".to_owned(),
+        n => format!("survives any {n} failures"),
+    }];
+    if best == 0 {
+        lines[0] = "survives no failure".into();
+    }
+    let told = best.min(sure + LUCKY);
+    for k in sure + 1..=told {
+        lines.push(lucky(layout, &tolerance, k));
+    }
+    if told < best {
+        lines.push(format!(
+            "survives at most {best} failures, if they are the right ones"
+        ));
+    }
+    if best > 0 {
+        lines.push(fatal(layout, tolerance.survived(sure + 1), sure + 1));
+    }
+    lines
+}
+
+/// How likely `k` failures are survived.
+fn lucky(layout: &Layout, tolerance: &Tolerance, k: usize) -> String {
+    let (survived, all) = (tolerance.survived(k), tolerance.patterns(k));
+    // Rounding must not turn nearly all into all.
+    let share = (survived as f64 / all as f64 * 100.0).min(99.9);
+    let patterns = format!("{survived} of {all} patterns of {k} failures ({share:.1} %)");
+    let second = if k == 2 {
+        second_failures(layout)
+    } else {
+        None
+    };
+    match second {
+        Some((least, most)) if least == most => {
+            format!(
+                "survives {least} of {} second failures: {patterns}",
+                layout.members() - 1
+            )
+        }
+        Some((least, most)) => format!(
+            "survives {least} to {most} of {} second failures, by the first: {patterns}",
+            layout.members() - 1
+        ),
+        None => format!("survives {patterns}"),
+    }
+}
+
+/// The smallest fatal patterns.
+fn fatal(layout: &Layout, survived: u128, k: usize) -> String {
+    if survived == 0 {
+        return format!(
+            "lost with any {k} {}",
+            if k == 1 { "failure" } else { "failures" }
+        );
+    }
+    let (found, more) = fatal_patterns(layout, k, PATTERNS);
+    let list = found
+        .iter()
+        .map(ToString::to_string)
+        .collect::<Vec<_>>()
+        .join(", ");
+    format!("lost with {list}{}", if more { ", ..." } else { "" })
+}
+
+/// Everything `raidlab layout` shows of a layout: name, capacity, tolerance, drawing.
+#[must_use]
+pub fn describe(layout: &Layout, sizes: &[Sectors], rows: usize) -> Vec<String> {
+    let mut lines = vec![
+        name(layout),
+        format!("capacity: {}", capacity(layout, sizes)),
+    ];
+    lines.extend(
+        tolerance(layout)
+            .into_iter()
+            .map(|line| format!("failures: {line}")),
+    );
+    lines.push(String::new());
+    lines.extend(draw(layout, rows).lines().map(str::to_owned));
+    lines
+}
+
+/// Where an array sector is: one line a copy, and a line for the parity that covers it; or why it
+/// is nowhere.
+#[must_use]
+pub fn where_is(layout: &Layout, lba: Lba) -> Vec<String> {
+    let Some(places) = layout.locate(lba) else {
+        let last = layout.capacity().0.saturating_sub(1);
+        return vec![format!(
+            "sector {} is beyond the array: its last one is {last}",
+            lba.0
+        )];
+    };
+    let copies = places.len();
+    let mut lines: Vec<String> = (places.iter().enumerate())
+        .map(|(i, Place { member, sector })| {
+            let which = if copies > 1 {
+                format!(" (copy {} of {copies})", i + 1)
+            } else {
+                String::new()
+            };
+            format!("sector {} is sector {} of {member}{which}", lba.0, sector.0)
+        })
+        .collect();
+    for place in &places {
+        lines.extend(parity_of(layout, *place));
+    }
+    lines
+}
+
+/// The parity in the row of a place, where the array that the place's member is in has one.
+fn parity_of(layout: &Layout, place: Place) -> Vec<String> {
+    let (base, array) = innermost(layout, place.member.index());
+    let members = MemberSet::first(array.members())
+        .iter()
+        .map(|m| m.index() + base);
+    let parity = members.filter_map(|member| {
+        let member = Member::new(member);
+        let Content::Parity { stripe, kind } = layout.content(member, place.sector) else {
+            return None;
+        };
+        let kind = if kind == ParityKind::P { "P" } else { "Q" };
+        Some(format!(
+            "{kind} of its stripe {stripe} is at sector {} of {member}",
+            place.sector.0
+        ))
+    });
+    parity.collect()
+}
+
+/// The array of single disks that a member is in, and its first member.
+fn innermost(layout: &Layout, member: usize) -> (usize, &Layout) {
+    let Layout::Nested(nested) = layout else {
+        return (0, layout);
+    };
+    let bases = nested.bases().zip(nested.inner());
+    let (base, inner) = bases
+        .take_while(|(base, _)| *base <= member)
+        .last()
+        .unwrap_or((0, &nested.inner()[0]));
+    let (further, array) = innermost(inner, member - base);
+    (base + further, array)
+}
+
+/// What a member's sector holds, in words.
+#[must_use]
+pub fn what_is(layout: &Layout, place: Place) -> String {
+    let at = format!("sector {} of {}", place.sector.0, place.member);
+    match layout.content(place.member, place.sector) {
+        Content::Data(lba) => format!("{at} is array sector {}", lba.0),
+        Content::Parity {
+            stripe,
+            kind: ParityKind::P,
+        } => format!("{at} is P of stripe {stripe}"),
+        Content::Parity {
+            stripe,
+            kind: ParityKind::Q,
+        } => format!("{at} is Q of stripe {stripe}"),
+        Content::Unused => format!("{at} is not used"),
+    }
+}

@@ -1,0 +1,255 @@
+//! What a user reads: drawings, descriptions, refusals. As snapshots.
+mod common;
+use common::{place, sectors};
+use insta::assert_snapshot;
+use raidlab_core::units::{Bytes, Lba, Sectors};
+use raidlab_layout::describe::{describe, what_is, where_is};
+use raidlab_layout::draw::draw;
+use raidlab_layout::*;
+
+const CHUNK: Bytes = Bytes::kib(64);
+
+/// A layout of equal members of 1 GiB with a chunk of 64 KiB.
+fn layout(spec: &str, members: usize) -> Layout {
+    let geometry = Geometry::equal(members, Bytes::gib(1), CHUNK).unwrap();
+    spec.parse::<Spec>().unwrap().build(&geometry).unwrap()
+}
+
+fn described(spec: &str, members: usize) -> String {
+    let sizes = vec![Bytes::gib(1).to_sectors(); members];
+    describe(&layout(spec, members), &sizes, 5).join("\n")
+}
+
+#[test]
+fn descriptions() {
+    assert_snapshot!("raid0", described("raid0", 3));
+    assert_snapshot!("raid1", described("raid1", 3));
+    assert_snapshot!("raid5", described("raid5", 4));
+    assert_snapshot!("raid6", described("raid6", 6));
+    assert_snapshot!("raid10_near", described("raid10", 4));
+    assert_snapshot!("raid10_near_odd", described("raid10-n2", 5));
+    assert_snapshot!("raid10_far", described("raid10-f2", 4));
+    assert_snapshot!("raid10_offset_three", described("raid10-o3", 7));
+    assert_snapshot!("raid01", described("raid01 2x2", 4));
+    assert_snapshot!("raid1+0", described("raid10 2x2", 4));
+    assert_snapshot!("raid50", described("raid50 2x3", 6));
+    assert_snapshot!("raid60_wide", described("raid60 3x8", 24));
+}
+
+#[test]
+fn a_description_of_unequal_members() {
+    let sizes = [2, 5, 5, 8].map(|c| Sectors(c * 128 + 9));
+    let layout = Layout::raid0(&sizes, Sectors(128), Raid0Order::Original).unwrap();
+    assert_snapshot!("raid0_zones", describe(&layout, &sizes, 3).join("\n"));
+    let layout = Layout::raid5(&sizes, Sectors(128), ParityAlgorithm::default()).unwrap();
+    assert_snapshot!("raid5_unequal", describe(&layout, &sizes, 3).join("\n"));
+    let layout = Layout::linear(&sizes, None).unwrap();
+    assert_snapshot!("linear", describe(&layout, &sizes, 3).join("\n"));
+}
+
+#[test]
+fn a_wide_array_is_drawn_in_blocks() {
+    assert_snapshot!("wide", draw(&layout("raid6", 40), 3));
+}
+
+#[test]
+fn every_line_of_a_drawing_fits() {
+    for n in 4..=128 {
+        let drawing = draw(&layout("raid6", n), 40);
+        assert!(drawing.lines().all(|line| line.len() <= 100), "{drawing}");
+        let named = (0..n).all(|m| {
+            drawing
+                .split_whitespace()
+                .any(|word| word == format!("m{m}"))
+        });
+        assert!(named, "{drawing}");
+    }
+}
+
+#[test]
+fn where_a_sector_is() {
+    let mut lines = Vec::new();
+    for (spec, n, lba) in [
+        ("raid5", 4, 1000),
+        ("raid6", 6, 1000),
+        ("raid10-f2", 4, 1000),
+        ("raid50 2x3", 6, 1000),
+        ("raid0+1 2x2", 4, 1000),
+        ("raid1", 2, 1 << 40),
+    ] {
+        lines.push(format!("{spec}:"));
+        lines.extend(where_is(&layout(spec, n), Lba(lba)));
+    }
+    let raid5 = layout("raid5", 4);
+    lines.push("raid5:".into());
+    for sector in [0, 128 * 3, u64::MAX / 2] {
+        lines.push(what_is(&raid5, place(3, sector)));
+    }
+    assert_snapshot!("where", lines.join("\n"));
+}
+
+#[test]
+fn a_geometry_that_is_no_array_is_refused_with_the_remedy() {
+    let big = |n: usize| vec![Sectors(1 << 20); n];
+    let (chunk, ls) = (Sectors(128), ParityAlgorithm::default());
+    let order = Raid0Order::Alternate;
+    let refused = [
+        Layout::raid5(&big(1), chunk, ls),
+        Layout::raid5(&[], chunk, ls),
+        Layout::raid6(&big(3), chunk, ls),
+        Layout::raid1(&big(1)),
+        Layout::raid0(&big(200), chunk, order),
+        Layout::raid0(&big(2), Sectors(0), order),
+        Layout::raid5(&big(3), Sectors(0), ls),
+        Layout::raid5(&big(3), Sectors(96), ls),
+        Layout::raid5(&big(3), Sectors(4), ls),
+        Layout::raid10(&big(3), Sectors(1 << 40), Copies::near(2)),
+        Layout::raid10(&big(3), Sectors(u64::MAX), Copies::near(2)),
+        Layout::raid10(&big(3), chunk, Copies::near(4)),
+        Layout::raid10(
+            &big(3),
+            chunk,
+            Copies {
+                near: 2,
+                far: 2,
+                offset: true,
+            },
+        ),
+        Layout::raid10(&big(3), chunk, Copies::near(1)),
+        Layout::raid10(&sectors(&[200, 1000]), chunk, Copies::far(2)),
+        Layout::raid0(&sectors(&[1000, 127, 1000]), chunk, order),
+        Layout::raid5(&big(5), chunk, ParityAlgorithm::RotatingNContinue),
+        Layout::linear(&sectors(&[u64::MAX, u64::MAX]), None),
+        Layout::nested(vec![Layout::raid1(&big(2)).unwrap()], |_| {
+            Layout::raid1(&big(2))
+        }),
+        Layout::nested(vec![Layout::raid1(&big(2)).unwrap(); 2], |_| {
+            Layout::raid1(&[Sectors(1 << 30); 2])
+        }),
+        Layout::nested(vec![Layout::raid1(&big(100)).unwrap(); 2], Layout::raid1),
+    ];
+    let lines = refused.map(|layout| layout.unwrap_err().to_string());
+    assert_snapshot!("refused", lines.join("\n"));
+}
+
+#[test]
+fn a_text_that_is_no_level_is_refused_with_the_remedy() {
+    let texts = [
+        "",
+        "raid",
+        "raid7",
+        "raid-5",
+        "stripe",
+        "mirrored",
+        "raid3",
+        "R5",
+        "raidd10",
+        "raid5-xx",
+        "raid1-n2",
+        "raid10-n2n2",
+        "raid10-n0",
+        "raid10-",
+        "raid10-é",
+        "raid10-n99999999999999999999",
+        "raid50",
+        "raid50 2",
+        "raid50 0x3",
+        "raid50 2xthree",
+        "raid5 2x3",
+        "raid10-f2 2x2",
+        "raid6-ddf",
+        "zfs",
+        "raidz2",
+        "raid0+",
+        "raid+0",
+        "raid5+0",
+        "raid99 2x2",
+        "raidé0",
+    ];
+    let lines = texts.map(|text| match text.parse::<Spec>() {
+        Ok(spec) => format!("{text}: {spec:?}"),
+        Err(error) => format!("{text}: {error}"),
+    });
+    assert_snapshot!("not_a_level", lines.join("\n"));
+    let spec: Spec = "raid50 2x3".parse().unwrap();
+    let five = Geometry::equal(5, Bytes::gib(1), CHUNK).unwrap();
+    assert_snapshot!(
+        "shape_of_other_members",
+        spec.build(&five).unwrap_err().to_string()
+    );
+    let odd = Geometry::equal(5, Bytes::gib(1), Bytes(1000)).unwrap_err();
+    assert_snapshot!("odd_chunk", odd.to_string());
+}
+
+#[test]
+fn levels_are_read_in_their_spellings() {
+    let name = |spec: &str, n| describe::name(&layout(spec, n));
+    let same = [
+        ("raid5", "RAID5-ls", 4),
+        ("raid5", "raid5-left-symmetric", 4),
+        ("raid6-ra-6", "raid6-right-asymmetric-6", 5),
+        ("raid6-ddf-N-continue", "raid6-ddf-n-continue", 5),
+        ("raid10", "raid10-n2", 4),
+        ("raid10 2x2", "raid1+0 2x2", 4),
+        ("raid50 2x3", "raid5-ls+0  2x3", 6),
+        ("raid0", "raid0-alternate", 2),
+        ("linear", "jbod", 2),
+    ];
+    for (a, b, n) in same {
+        assert_eq!(name(a, n), name(b, n));
+        assert_eq!(layout(a, n), layout(b, n));
+    }
+    let Layout::Raid10(raid10) = layout("raid10-n2o3", 7) else {
+        panic!("no raid10")
+    };
+    assert_eq!(
+        raid10.copies(),
+        Copies {
+            near: 2,
+            far: 3,
+            offset: true
+        }
+    );
+    let Layout::Nested(nested) = layout("raid60 2x4", 8) else {
+        panic!("not nested")
+    };
+    assert_eq!((nested.inner().len(), nested.inner()[1].members()), (2, 4));
+    assert_eq!("raid60 2x4".parse::<Spec>().unwrap().least_members(), 8);
+    assert_eq!("raid10-f3".parse::<Spec>().unwrap().least_members(), 3);
+}
+
+#[test]
+fn an_outer_chunk_of_its_own() {
+    let mut geometry = Geometry::equal(6, Bytes::gib(1), CHUNK).unwrap();
+    geometry.outer_chunk = Some(Bytes::kib(128).to_sectors());
+    let layout = "raid50 2x3"
+        .parse::<Spec>()
+        .unwrap()
+        .build(&geometry)
+        .unwrap();
+    assert_snapshot!("raid50_wide_outer_chunk", draw(&layout, 4));
+}
+
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig { failure_persistence: None, ..Default::default() })]
+
+    #[test]
+    fn reading_and_building_never_panic(
+        text in "(raid|linear)?[0-9+a-zé]{0,3}[-nofx0-9 ]{0,6}", members in 0..20_usize,
+        size in 0..1_u64 << 24, chunk in 0..1_u64 << 20
+    ) {
+        let Ok(spec) = text.parse::<Spec>() else { return Ok(()) };
+        let Ok(geometry) = Geometry::equal(members, Bytes(size), Bytes(chunk / 512 * 512)) else { return Ok(()) };
+        if let Ok(layout) = spec.build(&geometry) {
+            let lines = describe(&layout, &geometry.sizes, 3);
+            proptest::prop_assert!(!lines.is_empty());
+            proptest::prop_assert!(!where_is(&layout, Lba(size / 512)).is_empty());
+        }
+    }
+
+    #[test]
+    fn any_layout_can_be_described(layout in common::any_layout()) {
+        let lines = describe(&layout, &[], 4);
+        proptest::prop_assert!(lines.iter().all(|line| line.len() < 1000));
+    }
+}
