@@ -1,0 +1,38 @@
+//! What the kernel says about the machine, the devices and the I/O: the evidence beside a figure.
+//!
+//! Text is parsed by pure functions; the reading around them is thin and takes [`Roots`], so that a recorded tree can
+//! stand in for the machine. Nothing here writes to a device.
+//!
+//! | module | answers |
+//! |---|---|
+//! | [`mod@resolve`], [`stack`], [`mountinfo`] | on which mount and which block devices does a path lie |
+//! | [`diskstats`] | what did the devices do between two times |
+//! | [`cpu`] | who used the processor: we, the kernel on our behalf, others |
+//! | [`cache`] | is the file in the page cache, and how to get it out, proved |
+//! | [`environment`] | what did the trial run on, and what differs between two trials |
+//! | [`link`] | how fast can the link be |
+//! | [`fitness`] | is this machine fit to measure |
+//! | [`evidence`] | may the figure be believed |
+//! | [`safety`] | is a device in use |
+
+pub mod cache;
+pub mod cpu;
+pub mod diskstats;
+pub mod environment;
+mod error;
+pub mod evidence;
+pub mod fitness;
+pub mod link;
+pub mod mountinfo;
+pub mod resolve;
+mod roots;
+pub mod safety;
+pub mod stack;
+
+pub use error::{ObserveError, Result};
+pub use resolve::{Backing, PathKind, Resolved, resolve};
+pub use roots::{DeviceNumber, Roots};
+
+#[cfg(test)]
+#[path = "tests/tree.rs"]
+pub(crate) mod tree;

@@ -1,0 +1,328 @@
+use crate::observe::{diskstats, resolve};
+
+use super::*;
+
+const GIB: u64 = 1 << 30;
+
+fn reading(device: u64) -> Evidence {
+    Evidence {
+        claimed_read: GIB,
+        wall: Duration::from_secs(10),
+        device_read: Some(device),
+        device_written: Some(0),
+        ..Evidence::default()
+    }
+}
+
+fn kinds(evidence: &Evidence) -> Vec<FlagKind> {
+    judge(evidence).iter().map(|flag| flag.kind).collect()
+}
+
+fn reasons(evidence: &Evidence) -> String {
+    judge(evidence)
+        .iter()
+        .map(ToString::to_string)
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+#[test]
+fn a_sound_phase_has_no_flag() {
+    assert_eq!(kinds(&reading(GIB)), []);
+    let writing = Evidence {
+        claimed_written: GIB,
+        flushed: true,
+        wall: Duration::from_secs(10),
+        device_read: Some(0),
+        device_written: Some(GIB + GIB / 50),
+        generator: vec![Duration::from_secs(3)],
+        foreign_cpus: Some(0.1),
+        steal: Some(0.02),
+        cpu_pressure: Some(0.05),
+        ..Evidence::default()
+    };
+    assert_eq!(kinds(&writing), []);
+}
+
+#[test]
+fn what_is_unknown_is_not_judged() {
+    let unknown = Evidence {
+        claimed_read: GIB,
+        claimed_written: GIB,
+        direct: true,
+        wall: Duration::from_secs(1),
+        ..Evidence::default()
+    };
+    assert_eq!(kinds(&unknown), []);
+}
+
+#[test]
+fn the_thresholds_of_cache_accounting() {
+    use FlagKind::{ForeignIo, PartlyCached, ServedFromCache};
+    let permille = |n: u64| kinds(&reading(GIB / 1000 * n));
+    assert_eq!(permille(0), [ServedFromCache]);
+    assert_eq!(permille(99), [ServedFromCache]);
+    assert_eq!(permille(101), [PartlyCached]);
+    assert_eq!(permille(979), [PartlyCached]);
+    assert_eq!(permille(981), []);
+    assert_eq!(permille(1099), []);
+    assert_eq!(permille(1101), [ForeignIo]);
+}
+
+#[test]
+fn a_few_kilobytes_of_journal_are_no_foreign_load() {
+    let small = Evidence {
+        claimed_read: 4096,
+        device_read: Some(1 << 20),
+        ..reading(0)
+    };
+    assert_eq!(kinds(&small), []);
+    let other = Evidence {
+        device_written: Some(100 << 20),
+        ..reading(GIB)
+    };
+    assert_eq!(kinds(&other), [FlagKind::ForeignIo]);
+}
+
+#[test]
+fn a_warm_run_is_meant_to_come_from_the_cache() {
+    let warm = Evidence {
+        warm: true,
+        link: Some(RateLimit {
+            bytes_per_second: 1e6,
+            source: "SATA".to_owned(),
+        }),
+        ..reading(0)
+    };
+    assert_eq!(kinds(&warm), []);
+}
+
+#[test]
+fn direct_io_is_held_to_its_word() {
+    let by_bytes = Evidence {
+        direct: true,
+        ..reading(0)
+    };
+    assert_eq!(kinds(&by_bytes), [FlagKind::DirectNotHonoured]);
+    assert!(judge(&by_bytes)[0].voids);
+    let by_residency = Evidence {
+        direct: true,
+        resident_before: Some(0.0),
+        resident_after: Some(0.5),
+        ..reading(GIB)
+    };
+    assert_eq!(kinds(&by_residency), [FlagKind::DirectNotHonoured]);
+    let writes = Evidence {
+        direct: true,
+        claimed_written: GIB,
+        claimed_read: 0,
+        ..reading(0)
+    };
+    assert_eq!(kinds(&writes), [FlagKind::DirectNotHonoured]);
+    let half = Evidence {
+        direct: true,
+        ..reading(GIB / 2)
+    };
+    assert_eq!(kinds(&half), [FlagKind::PartlyCached]);
+}
+
+#[test]
+fn direct_io_of_a_mix_is_judged_in_each_direction() {
+    let mix = Evidence {
+        direct: true,
+        claimed_written: GIB,
+        device_written: Some(GIB),
+        ..reading(0)
+    };
+    assert_eq!(kinds(&mix), [FlagKind::DirectNotHonoured]);
+    assert!(
+        reasons(&mix).ends_with("but the device read 0 B of 1 GiB"),
+        "{}",
+        reasons(&mix)
+    );
+}
+
+#[test]
+fn the_own_io_count_tells_read_ahead_from_others() {
+    let cause = |process_read| {
+        reasons(&Evidence {
+            process_read,
+            ..reading(2 * GIB)
+        })
+    };
+    assert!(cause(None).contains("something else read too, or read-ahead"));
+    assert!(cause(Some(GIB)).ends_with("something else read too"));
+    assert!(cause(Some(2 * GIB)).ends_with("read-ahead fetched more than was used"));
+}
+
+#[test]
+fn copies_on_several_devices_are_no_foreign_writes() {
+    let mirrored = Evidence {
+        claimed_written: GIB,
+        device_written: Some(2 * GIB),
+        flushed: true,
+        wall: Duration::from_secs(9),
+        ..Evidence::default()
+    };
+    assert_eq!(kinds(&mirrored), [FlagKind::ForeignIo]);
+    assert_eq!(
+        kinds(&Evidence {
+            copies: true,
+            ..mirrored
+        }),
+        []
+    );
+}
+
+#[test]
+fn crowded_jobs_wait_for_each_other() {
+    let jobs = |count: usize| Evidence {
+        cpus: Some(2),
+        cpu_pressure: Some(0.5),
+        generator: vec![Duration::from_secs(1); count],
+        ..reading(GIB)
+    };
+    assert_eq!(kinds(&jobs(2)), [FlagKind::OtherLoad]);
+    assert_eq!(kinds(&jobs(3)), []);
+}
+
+#[test]
+fn counters_that_stand_still_prove_nothing() {
+    let tree = crate::observe::tree::lvm_on_mirror();
+    let counters = |text: &str| diskstats::Snapshot {
+        taken: std::time::Instant::now(),
+        devices: diskstats::parse(text).unwrap(),
+    };
+    let before = counters("253 0 dm-0 0 0 0 0 0 0 0 0 0 0 0\n");
+    let difference = counters("253 0 dm-0 4 0 64 9 2 0 32 0 7 90 90\n").since(&before);
+    let gathered = || {
+        let stack = resolve::device_stack(&tree.roots, vec!["dm-0".to_owned()]).unwrap();
+        let evidence = Evidence::default().with_devices(&difference, &stack);
+        (evidence.device_read, evidence.device_written)
+    };
+    assert_eq!(gathered(), (Some(64 * 512), Some(32 * 512)));
+    tree.attribute("dm-0", "queue/iostats", "1");
+    assert_eq!(gathered(), (Some(64 * 512), Some(32 * 512)));
+    tree.attribute("dm-0", "queue/iostats", "0");
+    assert_eq!(gathered(), (None, None));
+}
+
+/// The whole chain on a disk that nobody else uses: evict, read cold, read warm, and judge by the kernel's counters.
+#[test]
+fn a_cold_read_is_proved_and_a_warm_one_is_found_out() {
+    if !crate::observe::tree::is_root("a_cold_read_is_proved_and_a_warm_one_is_found_out") {
+        return;
+    }
+    let roots = crate::observe::Roots::system();
+    let mounted = crate::observe::tree::MountedLoop::ext4(64 << 20, &[]);
+    let path = mounted.point.path().join("data");
+    std::fs::write(&path, vec![9u8; 32 << 20]).unwrap();
+    assert!(crate::observe::cache::evict(&path).unwrap().proved);
+    let resolved = resolve(&roots, &path).unwrap();
+    let read = || {
+        let before = diskstats::Snapshot::take(&roots).unwrap();
+        let claimed_read = std::fs::read(&path).unwrap().len() as u64;
+        let difference = diskstats::Snapshot::take(&roots).unwrap().since(&before);
+        Evidence {
+            claimed_read,
+            wall: Duration::from_secs(1),
+            ..Evidence::default()
+        }
+        .with_devices(&difference, resolved.stack().unwrap())
+    };
+    let cold = read();
+    assert!(cold.device_read.unwrap() >= cold.claimed_read, "{cold:?}");
+    assert_eq!(kinds(&cold), []);
+    let warm = read();
+    assert_eq!(kinds(&warm), [FlagKind::ServedFromCache], "{warm:?}");
+}
+
+#[test]
+fn cpu_bound_is_judged_by_thread_not_by_sum() {
+    let seconds = |values: &[f64]| values.iter().map(|s| Duration::from_secs_f64(*s)).collect();
+    let spread = Evidence {
+        generator: seconds(&[5.0, 5.0, 5.0]),
+        ..reading(GIB)
+    };
+    assert_eq!(kinds(&spread), []);
+    let one = Evidence {
+        generator: seconds(&[9.5, 1.0]),
+        ..reading(GIB)
+    };
+    assert_eq!(kinds(&one), [FlagKind::GeneratorBound]);
+    assert_eq!(
+        kinds(&Evidence {
+            generator_is_subject: true,
+            ..one
+        }),
+        []
+    );
+}
+
+#[test]
+fn reasons_name_their_figures() {
+    let all = Evidence {
+        claimed_read: GIB,
+        claimed_written: GIB,
+        wall: Duration::from_millis(250),
+        device_read: Some(12 << 20),
+        device_written: Some(256 << 20),
+        link: Some(RateLimit {
+            bytes_per_second: 6e8,
+            source: "SATA 6.0 Gbit/s".to_owned(),
+        }),
+        generator: vec![Duration::from_millis(245)],
+        foreign_cpus: Some(0.8),
+        steal: Some(0.031),
+        cpu_pressure: Some(0.2),
+        arrays: vec!["md0 is resyncing".to_owned()],
+        ..Evidence::default()
+    };
+    insta::assert_snapshot!(reasons(&all), @r"
+    too-short: it took 0.250 s, less than 0.5 s
+    served-from-cache: the device read 12 MiB of 1 GiB: the page cache served it
+    unflushed: 256 MiB of 1 GiB had reached the device when the clock stopped; the rest was still in memory, or was overwritten there
+    above-limit: 8590 MB/s is above the 600 MB/s of SATA 6.0 Gbit/s, more than the link carries: a cache of the operating system, or a wrong clock
+    generator-bound: 1 of 1 job used 95 % of a CPU or more: the processor was the limit, not the storage
+    other-load: other programs used 0.80 CPUs; the hypervisor took 3.1 % of the CPU time; tasks waited for a CPU in 20.0 % of the time
+    array-busy: md0 is resyncing
+    ");
+    let flushed = Evidence {
+        flushed: true,
+        ..all
+    };
+    assert!(reasons(&flushed).contains("though it was flushed"));
+}
+
+#[test]
+fn the_medium_is_a_limit_of_its_own() {
+    let limit = |bytes_per_second| {
+        Some(RateLimit {
+            bytes_per_second,
+            source: "60 MB/s disk".to_owned(),
+        })
+    };
+    // 1 GiB in 10 s is 107.4 MB/s.
+    let above = Evidence {
+        medium: limit(97e6),
+        ..reading(GIB)
+    };
+    assert_eq!(kinds(&above), [FlagKind::AboveLimit]);
+    assert_eq!(
+        kinds(&Evidence {
+            medium: limit(98e6),
+            ..reading(GIB)
+        }),
+        []
+    );
+}
+
+#[test]
+fn a_phase_without_time_or_bytes_is_judged_too() {
+    let empty = Evidence {
+        device_read: Some(0),
+        device_written: Some(0),
+        ..Evidence::default()
+    };
+    assert_eq!(kinds(&empty), [FlagKind::TooShort]);
+}

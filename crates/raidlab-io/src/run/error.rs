@@ -1,0 +1,192 @@
+//! Why a phase could not be run: each error says what to do.
+use crate::engine::EngineError;
+use crate::observe::ObserveError;
+use raidlab_core::drive::DriveError;
+use raidlab_core::target::{Errno, TargetError};
+use raidlab_core::time::Span;
+use raidlab_core::units::Bytes;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// A phase could not be run, or a place not be prepared.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// A file system call failed.
+    #[error("cannot {action} {}: {source}{}", path.display(), remedy(source))]
+    Path {
+        /// What was attempted, in words that stand between "cannot" and the path.
+        action: &'static str,
+        /// The file or directory.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Not enough space for the data files.
+    #[error(
+        "{}: {needed} are needed, {available} are available; free some space, or give a smaller size",
+        path.display()
+    )]
+    NoSpace {
+        /// Where.
+        path: PathBuf,
+        /// Bytes still to be written.
+        needed: Bytes,
+        /// Bytes this user may use.
+        available: Bytes,
+    },
+    /// The given file or device is too small for the workload.
+    #[error("{} has {size}, the workload needs {needed}; give a smaller size or block size, or a larger file", path.display())]
+    TooSmall {
+        /// The file or device.
+        path: PathBuf,
+        /// Its size.
+        size: Bytes,
+        /// What the workload addresses.
+        needed: Bytes,
+    },
+    /// The phase writes to something that is only read.
+    #[error("phase '{phase}' writes, but {} {why}", path.display())]
+    NotWritable {
+        /// Stable name of the phase.
+        phase: String,
+        /// The file or device.
+        path: PathBuf,
+        /// Why, with the remedy.
+        why: &'static str,
+    },
+    /// An operation failed while the phase ran.
+    #[error("{}: {what}: {source}{}", path.display(), remedy(source))]
+    Operation {
+        /// Where.
+        path: PathBuf,
+        /// Which operation of which job.
+        what: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// An operation moved fewer bytes than asked for.
+    #[error("{}: {what}; is the file shorter than the workload believes, or the disk full?", path.display())]
+    Short {
+        /// Where.
+        path: PathBuf,
+        /// Which operation of which job.
+        what: String,
+    },
+    /// The target does not take such an operation.
+    #[error("{}: {source}", path.display())]
+    Target {
+        /// Where.
+        path: PathBuf,
+        /// What it refused.
+        source: TargetError,
+    },
+    /// Nothing ended for too long.
+    #[error(
+        "{}: nothing ended for {waited} (job {job}, {in_flight}, thread state {state}); the device or the network behind it does not answer: see the kernel's log (dmesg)",
+        path.display()
+    )]
+    Stalled {
+        /// Where.
+        path: PathBuf,
+        /// Number of the job.
+        job: usize,
+        /// How long.
+        waited: Span,
+        /// `3 operations in flight`, or `in a system call`.
+        in_flight: String,
+        /// State of the job's thread as `/proc` gives it: `D` is uninterruptible sleep.
+        state: char,
+    },
+    /// The job's operations wait for one another.
+    #[error(
+        "job {job} of phase '{phase}' waits for an operation that it never asked for; this is a fault of the workload"
+    )]
+    Deadlock {
+        /// Stable name of the phase.
+        phase: String,
+        /// Number of the job.
+        job: usize,
+    },
+    /// A target could not be made.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    /// The machine could not be observed.
+    #[error(transparent)]
+    Observe(#[from] ObserveError),
+    /// A thread could not be started.
+    #[error("cannot start a thread: {0}; give fewer jobs")]
+    Thread(io::Error),
+    /// A job's thread ended without a result.
+    #[error("job {job} of phase '{phase}' died; this is a fault of raidlab")]
+    Died {
+        /// Stable name of the phase.
+        phase: String,
+        /// Number of the job.
+        job: usize,
+    },
+    /// Ended by the user before there was a result.
+    #[error("cancelled")]
+    Cancelled,
+}
+
+pub(super) fn remedy(source: &io::Error) -> &'static str {
+    match source.raw_os_error() {
+        Some(libc::EACCES | libc::EPERM) => "; run as a user who may, or name another path",
+        Some(libc::EROFS) => "; remount it for writing, or name another path",
+        Some(libc::ENOSPC) => "; free some space, or give a smaller size",
+        Some(libc::EDQUOT) => "; the user's quota is used up: give a smaller size",
+        Some(libc::EFBIG) => "; the file system or a limit (ulimit -f) allows no file of this size",
+        Some(libc::EIO) => "; the device failed: see the kernel's log (dmesg)",
+        Some(libc::EMFILE | libc::ENFILE) => "; raise the limit of open files (ulimit -n)",
+        Some(libc::ENOENT) => "; is the path right?",
+        _ => "",
+    }
+}
+
+impl RunError {
+    pub(super) fn path<'a, E: Into<io::Error>>(
+        action: &'static str,
+        path: &'a Path,
+    ) -> impl FnOnce(E) -> Self + use<'a, E> {
+        move |source| Self::Path {
+            action,
+            path: path.to_owned(),
+            source: source.into(),
+        }
+    }
+
+    /// What a drive's failure means for the user.
+    pub(super) fn from_drive(error: DriveError, path: &Path, phase: &str, job: usize) -> Self {
+        let path = path.to_owned();
+        match error {
+            DriveError::Op { index, op, errno } => Self::Operation {
+                path,
+                what: format!("operation {index} of job {job} ({op:?}) failed"),
+                source: system(errno),
+            },
+            DriveError::Short { index, op, moved } => Self::Short {
+                path,
+                what: format!(
+                    "operation {index} of job {job} moved {moved} of {} bytes ({op:?})",
+                    op.bytes()
+                ),
+            },
+            DriveError::Stalled { waited, in_flight } => Self::Stalled {
+                path,
+                job,
+                waited,
+                in_flight: format!("{in_flight} in flight"),
+                state: 'S',
+            },
+            DriveError::Deadlock => Self::Deadlock {
+                phase: phase.to_owned(),
+                job,
+            },
+            DriveError::Target(source) => Self::Target { path, source },
+        }
+    }
+}
+
+fn system(errno: Errno) -> io::Error {
+    io::Error::from_raw_os_error(errno.0)
+}

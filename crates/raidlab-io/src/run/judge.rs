@@ -1,0 +1,206 @@
+//! The counters around a phase, and what they say about it.
+use super::RunOptions;
+use super::error::RunError;
+use super::jobs::Ran;
+use super::place::Place;
+use crate::observe::Roots;
+use crate::observe::cache::{Eviction, residency};
+use crate::observe::cpu::{CpuSnapshot, CpuUse};
+use crate::observe::diskstats::Snapshot;
+use crate::observe::environment::Environment;
+use crate::observe::evidence::{self, judge};
+use crate::observe::fitness::array_states;
+use crate::observe::link::stack_limit;
+use raidlab_core::data::DataPolicy;
+use raidlab_core::drive::Tally;
+use raidlab_core::flag::{Flag, FlagKind};
+use raidlab_core::outcome::{CpuTime, DeviceBytes, PhaseOutcome};
+use raidlab_core::phase::{Access, Evidence, Phase};
+use raidlab_core::time::Span;
+use raidlab_core::workload::spec::{Arrival, WorkloadSpec};
+use std::time::Duration;
+
+/// In flight over asked for below which the depth counts as not reached (goal P8).
+const DEPTH_REACHED: f64 = 0.9;
+
+/// The counters at the beginning of a phase.
+pub(super) struct Watch {
+    roots: Roots,
+    cpu: CpuSnapshot,
+    disks: Snapshot,
+    resident: Option<f64>,
+}
+
+impl Watch {
+    /// Notes the counters; the jobs must not have begun.
+    pub(super) fn begin(phase: &Phase, place: &Place) -> Result<Self, RunError> {
+        let roots = Roots::system();
+        Ok(Self {
+            resident: resident(phase, place),
+            cpu: CpuSnapshot::take(&roots)?,
+            disks: Snapshot::take(&roots)?,
+            roots,
+        })
+    }
+
+    /// Notes the counters again and judges what came of the phase.
+    pub(super) fn end(
+        self,
+        phase: &Phase,
+        place: &Place,
+        options: &RunOptions,
+        evictions: &[Eviction],
+        mut ran: Ran,
+    ) -> Result<PhaseOutcome, RunError> {
+        let disks = Snapshot::take(&self.roots)?.since(&self.disks);
+        let cpu = CpuSnapshot::take(&self.roots)?.since(&self.cpu);
+        ran.release();
+        let mut outcome = PhaseOutcome::from_tallies(&phase.id, &ran.tallies);
+        outcome.digest = phase.digest(options.seed);
+        outcome.cpu = cpu_time(&ran, &cpu);
+        let sum = |of: fn(&Tally) -> u64| ran.tallies.iter().map(of).sum::<u64>();
+        let claimed = (sum(|t| t.bytes_read), sum(|t| t.bytes_written));
+        let stack = place.resolved().stack();
+        let moved = stack.and_then(|stack| disks.sum(stack.top_names()));
+        outcome.device = moved.map(|(device_read, device_written)| DeviceBytes {
+            claimed_read: claimed.0,
+            claimed_written: claimed.1,
+            device_read,
+            device_written,
+        });
+        let mut known = evidence::Evidence {
+            claimed_read: claimed.0,
+            claimed_written: claimed.1,
+            wall: outcome.elapsed.to_std(),
+            direct: phase.access == Access::Direct,
+            warm: !matches!(phase.evidence, Evidence::ReadsReachDevice | Evidence::Both),
+            flushed: matches!(phase.evidence, Evidence::WritesReachDevice | Evidence::Both),
+            resident_before: self.resident,
+            resident_after: self.resident.and_then(|_| resident(phase, place)),
+            link: stack.and_then(|stack| stack_limit(&self.roots, stack)),
+            generator: ran.cpu.iter().map(|cpu| cpu.total()).collect(),
+            generator_is_subject: place.is_null() || phase.evidence == Evidence::None,
+            cpus: std::thread::available_parallelism()
+                .ok()
+                .and_then(|n| u32::try_from(n.get()).ok()),
+            arrays: arrays(&self.roots, place),
+            ..evidence::Evidence::default()
+        }
+        .with_cpu(&cpu);
+        if let Some(stack) = stack {
+            known = known.with_devices(&disks, stack);
+        }
+        leave_to_the_caches(&mut known, phase.evidence);
+        outcome.flags = ran.flags;
+        outcome.flags.extend(judge(&known));
+        outcome.flags.extend(not_cold(evictions));
+        outcome.flags.extend(depth(phase, outcome.mean_in_flight));
+        outcome
+            .flags
+            .extend(compressible(place, options.data, claimed));
+        if ran.interrupted {
+            outcome.flags.push(Flag::new(
+                FlagKind::Interrupted,
+                "it was stopped before its end",
+            ));
+        }
+        Ok(outcome)
+    }
+}
+
+/// Device counters say nothing about bytes that the caches may keep.
+fn leave_to_the_caches(known: &mut evidence::Evidence, wanted: Evidence) {
+    if wanted == Evidence::None {
+        (known.device_read, known.device_written) = (None, None);
+    }
+    if wanted == Evidence::ReadsReachDevice && known.claimed_written > 0 {
+        known.device_written = None;
+    }
+}
+
+/// The jobs' threads, and the kernel's io_uring workers that worked for them.
+fn cpu_time(ran: &Ran, cpu: &CpuUse) -> CpuTime {
+    let span = |time: Duration| Span(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
+    let workers: Duration = cpu
+        .threads
+        .iter()
+        .filter(|thread| thread.name.starts_with("iou-"))
+        .map(|thread| thread.cpu)
+        .sum();
+    CpuTime {
+        user: span(ran.cpu.iter().map(|cpu| cpu.user).sum()),
+        system: span(ran.cpu.iter().map(|cpu| cpu.system).sum::<Duration>() + workers),
+        kernel_threads: Some(span(cpu.kernel_total())),
+    }
+}
+
+/// Share of the extent in the page cache, where direct I/O should leave it alone.
+fn resident(phase: &Phase, place: &Place) -> Option<f64> {
+    (phase.access == Access::Direct && !place.is_null())
+        .then(|| residency(&place.data(0)).ok())
+        .flatten()
+}
+
+fn arrays(roots: &Roots, place: &Place) -> Vec<String> {
+    let any = place
+        .resolved()
+        .stack()
+        .is_some_and(|stack| stack.names().any(|name| name.starts_with("md")));
+    if !any {
+        return Vec::new();
+    }
+    Environment::capture(roots, Some(place.resolved()))
+        .ok()
+        .and_then(|found| found.target)
+        .map(|target| array_states(&target.devices))
+        .unwrap_or_default()
+}
+
+fn not_cold(evictions: &[Eviction]) -> Option<Flag> {
+    let worst = evictions.iter().filter(|eviction| !eviction.proved);
+    let worst = worst
+        .map(|eviction| eviction.resident_after)
+        .max_by(|a, b| a.unwrap_or(2.0).total_cmp(&b.unwrap_or(2.0)))?;
+    Some(match worst {
+        Some(share) => Flag::new(
+            FlagKind::NotCold,
+            format!(
+                "{:.1} % of the file stayed in the page cache",
+                share * 100.0
+            ),
+        ),
+        None => Flag::new(
+            FlagKind::NotCold,
+            "the cache was emptied, but the kernel does not tell what is left in it",
+        ),
+    })
+}
+
+/// Only jobs that always have something to ask for can be held to their depth.
+fn depth(phase: &Phase, mean: f64) -> Option<Flag> {
+    let mut wanted = 0;
+    for job in &phase.jobs {
+        match job.workload {
+            WorkloadSpec::Blocks(spec) if spec.arrival == Arrival::Closed => wanted += job.depth,
+            _ => return None,
+        }
+    }
+    (wanted > 0 && mean < DEPTH_REACHED * f64::from(wanted)).then(|| {
+        Flag::new(
+            FlagKind::DepthNotReached,
+            format!("{mean:.1} operations were in flight on average where {wanted} were asked for"),
+        )
+    })
+}
+
+/// File systems that may compress; others never do.
+fn compressible(place: &Place, data: DataPolicy, claimed: (u64, u64)) -> Option<Flag> {
+    let compresses = |name: &str| matches!(name, "btrfs" | "zfs" | "bcachefs" | "f2fs");
+    let mount = place.resolved().mount.as_ref()?;
+    (data != DataPolicy::Seeded && claimed != (0, 0) && compresses(&mount.fs_type)).then(|| {
+        Flag::new(
+            FlagKind::Compressible,
+            format!("the data is {data} and {} may compress it", mount.fs_type),
+        )
+    })
+}

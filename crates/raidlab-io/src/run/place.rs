@@ -1,0 +1,149 @@
+//! Where a trial takes place: a working directory, an existing file, or a device.
+use super::error::RunError;
+use super::workdir::WorkDir;
+use crate::engine::{data_name, size_of};
+use crate::observe::{PathKind, Resolved, Roots, resolve};
+use raidlab_core::op::FileId;
+use raidlab_core::units::Bytes;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+/// Size of a file or block device; [`NULL_SIZE`] for a character device.
+///
+/// # Errors
+/// When it cannot be opened for reading.
+pub fn size_of_place(path: &Path) -> Result<Bytes, RunError> {
+    let file = File::open(path).map_err(RunError::path("open", path))?;
+    let size = size_of(&file).map_err(RunError::path("find the size of", path))?;
+    // What `size_of` says of something without an end.
+    Ok(Bytes(if size == i64::MAX as u64 {
+        NULL_SIZE
+    } else {
+        size
+    }))
+}
+
+/// Bytes that a character device such as `/dev/zero` is taken to have.
+pub const NULL_SIZE: u64 = 1 << 30;
+
+#[derive(Debug)]
+enum Kind {
+    Directory(WorkDir),
+    Given { size: u64, writable: bool },
+}
+
+/// Where phases run. Dropping it removes what raidlab made there.
+#[derive(Debug)]
+pub struct Place {
+    kind: Kind,
+    resolved: Resolved,
+    removed: Vec<PathBuf>,
+}
+
+/// What may be done at a place.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PlaceOptions {
+    /// An existing file may be overwritten. A block device is never written to, whatever this says.
+    pub overwrite: bool,
+}
+
+impl Place {
+    /// Opens a directory (in which a working directory is made, and those of raidlabs that are gone
+    /// are removed), an existing file, a block device, or a character device such as `/dev/zero`.
+    ///
+    /// # Errors
+    /// When the path does not exist, is of another kind, or a directory cannot be written to.
+    pub fn open(path: &Path, options: PlaceOptions) -> Result<Self, RunError> {
+        let resolved = resolve(&Roots::system(), path)?;
+        let mut removed = Vec::new();
+        let kind = if resolved.kind == PathKind::Directory {
+            removed = WorkDir::remove_stale(&resolved.path);
+            Kind::Directory(WorkDir::create(&resolved.path)?)
+        } else {
+            let size = size_of_place(&resolved.path)?.0;
+            let writable = options.overwrite
+                && matches!(resolved.kind, PathKind::File | PathKind::CharacterDevice);
+            Kind::Given { size, writable }
+        };
+        Ok(Self {
+            kind,
+            resolved,
+            removed,
+        })
+    }
+
+    /// The path that was opened, its mount and the devices underneath.
+    #[must_use]
+    pub fn resolved(&self) -> &Resolved {
+        &self.resolved
+    }
+
+    /// The working directory; `None` for a given file or device.
+    #[must_use]
+    pub fn directory(&self) -> Option<&Path> {
+        match &self.kind {
+            Kind::Directory(work) => Some(work.path()),
+            Kind::Given { .. } => None,
+        }
+    }
+
+    /// Working directories of earlier runs that were killed, removed when this place was opened.
+    #[must_use]
+    pub fn removed(&self) -> &[PathBuf] {
+        &self.removed
+    }
+
+    /// Where a data file is: in the working directory, or the given file or device itself.
+    #[must_use]
+    pub fn data(&self, file: FileId) -> PathBuf {
+        match &self.kind {
+            Kind::Directory(work) => work.path().join(data_name(file)),
+            Kind::Given { .. } => self.resolved.path.clone(),
+        }
+    }
+
+    /// Bytes of a given file or device; `None` for a directory, in which files are made as large as
+    /// needed.
+    #[must_use]
+    pub fn size(&self) -> Option<u64> {
+        match self.kind {
+            Kind::Directory(_) => None,
+            Kind::Given { size, .. } => Some(size),
+        }
+    }
+
+    /// Whether phases may write here.
+    #[must_use]
+    pub fn is_writable(&self) -> bool {
+        match self.kind {
+            Kind::Directory(_) => true,
+            Kind::Given { writable, .. } => writable,
+        }
+    }
+
+    /// Why phases may not write here, with the remedy.
+    pub(super) fn why_not_writable(&self) -> &'static str {
+        if self.resolved.kind == PathKind::BlockDevice {
+            "is a device, and devices are only read; measure a directory on a file system on it"
+        } else {
+            "is an existing file that is only read unless overwriting it is allowed"
+        }
+    }
+
+    /// Whether no storage is behind it (`/dev/zero`).
+    #[must_use]
+    pub fn is_null(&self) -> bool {
+        self.resolved.kind == PathKind::CharacterDevice
+    }
+
+    /// Removes the working directory now and tells when that fails (dropping does not tell).
+    ///
+    /// # Errors
+    /// When something in it cannot be removed.
+    pub fn close(self) -> Result<(), RunError> {
+        match self.kind {
+            Kind::Directory(work) => work.remove(),
+            Kind::Given { .. } => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! Data files that must exist before a phase.
+use super::error::RunError;
+use super::place::Place;
+use super::{RunMonitor, RunOptions, RunProgress, RunStage};
+use crate::engine::{BLOCK, Content};
+use crate::observe::environment::space_at;
+use raidlab_core::data::DataPolicy;
+use raidlab_core::op::FileId;
+use raidlab_core::phase::{Needed, Phase};
+use raidlab_core::time::Span;
+use raidlab_core::units::{Bytes, MIB};
+use raidlab_core::workload::Expected;
+use rustix::fs::{Advice, fadvise};
+use std::fs::File;
+use std::io::{self, Write as _};
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::Path;
+use std::time::Instant;
+
+/// Bytes written at a time.
+const PIECE: usize = MIB as usize;
+/// Blocks that are read to see whether a file is one of this run.
+const SAMPLES: u64 = 64;
+
+/// Removes the data files that must not be there, makes those that are missing, and checks the size
+/// of a given file or device (which is never removed).
+pub(super) fn prepare(
+    place: &Place,
+    phase: &Phase,
+    content: &Content,
+    options: &RunOptions,
+    monitor: RunMonitor<'_>,
+) -> Result<(), RunError> {
+    let needs = &phase.needs;
+    if let Some(size) = place.size() {
+        let needed = needs.iter().map(|need| need.size).max();
+        return match needed {
+            Some(needed) if needed.0 > size => Err(RunError::TooSmall {
+                path: place.resolved().path.clone(),
+                size: Bytes(size),
+                needed,
+            }),
+            _ => Ok(()),
+        };
+    }
+    for &file in &phase.fresh {
+        let path = place.data(file);
+        match std::fs::remove_file(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                return Err(RunError::path("remove", &path)(error));
+            }
+            _ => {}
+        }
+    }
+    let missing: Vec<&Needed> = needs
+        .iter()
+        .filter(|need| need.size.0 > 0)
+        .filter(|need| !is_valid(&place.data(need.file), need, content))
+        .collect();
+    check_space(place, &missing)?;
+    let total = missing.iter().map(|need| need.size.0).sum();
+    let mut progress = Written {
+        done: 0,
+        total,
+        begun: Instant::now(),
+        options,
+        monitor,
+    };
+    for need in missing {
+        let path = place.data(need.file);
+        if let Err(error) = write(&path, need, content, &mut progress) {
+            // A torn file would be found invalid, but it takes space meanwhile.
+            let _ = std::fs::remove_file(&path);
+            return Err(error);
+        }
+    }
+    Ok(())
+}
+
+struct Written<'a> {
+    done: u64,
+    total: u64,
+    begun: Instant,
+    options: &'a RunOptions,
+    monitor: RunMonitor<'a>,
+}
+
+impl Written<'_> {
+    fn report(&mut self, file: FileId) -> Result<(), RunError> {
+        let progress = RunProgress {
+            stage: RunStage::Preparing { file },
+            elapsed: Span(u64::try_from(self.begun.elapsed().as_nanos()).unwrap_or(u64::MAX)),
+            ops: 0,
+            bytes: self.done,
+            expected: Expected {
+                bytes: Some(self.total),
+                ..Expected::default()
+            },
+        };
+        if (self.monitor)(progress).is_break() || self.options.is_cancelled() {
+            return Err(RunError::Cancelled);
+        }
+        Ok(())
+    }
+}
+
+fn write(
+    path: &Path,
+    need: &Needed,
+    content: &Content,
+    progress: &mut Written<'_>,
+) -> Result<(), RunError> {
+    let mut file = File::create(path).map_err(RunError::path("make", path))?;
+    let mut piece = vec![0; PIECE];
+    let mut at = 0;
+    while at < need.size.0 {
+        let len = (need.size.0 - at).min(PIECE as u64) as usize;
+        content.fill(need.file, at, &mut piece[..len]);
+        file.write_all(&piece[..len])
+            .map_err(RunError::path("write", path))?;
+        at += len as u64;
+        progress.done += len as u64;
+        // Written through in steps, so that the sync at the end does not sit on gigabytes: it could
+        // not be cancelled, and would be taken for a stall.
+        if at.is_multiple_of(64 * MIB) {
+            file.sync_data().map_err(RunError::path("sync", path))?;
+        }
+        progress.report(need.file)?;
+    }
+    file.sync_all().map_err(RunError::path("sync", path))
+}
+
+fn check_space(place: &Place, missing: &[&Needed]) -> Result<(), RunError> {
+    let Some(directory) = place.directory() else {
+        return Ok(());
+    };
+    // A file that is made anew gives its present space back first.
+    let blocks = |need: &&Needed| {
+        std::fs::metadata(place.data(need.file)).map_or(0, |found| found.blocks() * 512)
+    };
+    let needed: u64 = missing.iter().map(|need| need.size.0).sum();
+    let available = space_at(directory)?.available + missing.iter().map(blocks).sum::<u64>();
+    if needed > available {
+        return Err(RunError::NoSpace {
+            path: place.resolved().path.clone(),
+            needed: Bytes(needed),
+            available: Bytes(available),
+        });
+    }
+    Ok(())
+}
+
+/// Whether a data file has the content of this run, judged by its size and by samples.
+fn is_valid(path: &Path, need: &Needed, content: &Content) -> bool {
+    let check = || -> io::Result<bool> {
+        let file = File::open(path)?;
+        let found = file.metadata()?;
+        if found.len() < need.size.0 {
+            return Ok(false);
+        }
+        // A hole reads as zeros, which is the content when zeros are written.
+        if content.policy() == DataPolicy::Zeros && found.blocks() * 512 < need.size.0 / 10 * 9 {
+            return Ok(false);
+        }
+        let _ = fadvise(&file, 0, None, Advice::Random);
+        let mut block = [0; BLOCK];
+        let last = (need.size.0 - 1) / BLOCK as u64;
+        for sample in 0..SAMPLES.min(last + 1) {
+            let number = u128::from(last) * u128::from(sample) / u128::from((SAMPLES - 1).max(1));
+            let offset = number as u64 * BLOCK as u64;
+            let len = (need.size.0 - offset).min(BLOCK as u64) as usize;
+            file.read_exact_at(&mut block[..len], offset)?;
+            if content.check(need.file, offset, &block[..len]).is_some() {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    };
+    check().unwrap_or(false)
+}

@@ -1,0 +1,234 @@
+//! The directory that raidlab works in, inside the one the user named.
+//!
+//! It is called `.raidlab-XXXXXX` and holds a file `owner` that tells which process made it. It is
+//! removed when dropped. After a `kill -9` it stays; the next run in the same place recognises that
+//! its owner is gone (the owner's lock is free, and no process has that id and start time) and
+//! removes it.
+use super::error::RunError;
+use rustix::fs::{FlockOperation, Mode, OFlags, flock};
+use std::fs::{DirBuilder, File};
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
+use std::io::{Read as _, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
+use std::path::{Path, PathBuf};
+
+const PREFIX: &str = ".raidlab-";
+const OWNER: &str = "owner";
+const FIRST_LINE: &str = "raidlab working directory; safe to remove when no raidlab runs";
+
+/// A working directory that is removed with everything in it when dropped.
+#[derive(Debug)]
+pub struct WorkDir {
+    path: PathBuf,
+    /// Holds the lock that says the owner lives.
+    _owner: File,
+}
+
+impl WorkDir {
+    /// Makes one inside `parent`, for this user alone.
+    ///
+    /// # Errors
+    /// When `parent` cannot be written to.
+    pub fn create(parent: &Path) -> Result<Self, RunError> {
+        let path = make_directory(parent)
+            .map_err(RunError::path("make a working directory in", parent))?;
+        let owner = path.join(OWNER);
+        match write_owner(&owner) {
+            Ok(file) => Ok(Self { path, _owner: file }),
+            Err(error) => {
+                let _ = std::fs::remove_dir_all(&path);
+                Err(RunError::path("write", &owner)(error))
+            }
+        }
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Removes it now and tells when that fails.
+    ///
+    /// # Errors
+    /// When something in it cannot be removed.
+    pub fn remove(self) -> Result<(), RunError> {
+        std::fs::remove_dir_all(&self.path).map_err(RunError::path("remove", &self.path))
+    }
+
+    /// Removes the working directories in `parent` whose owner is gone; returns their paths. What
+    /// cannot be removed stays and is not in the list.
+    #[must_use]
+    pub fn remove_stale(parent: &Path) -> Vec<PathBuf> {
+        let Ok(entries) = std::fs::read_dir(parent) else {
+            return Vec::new();
+        };
+        entries
+            .flatten()
+            .filter(|entry| {
+                let named_so = entry
+                    .file_name()
+                    .to_str()
+                    .is_some_and(|name| name.starts_with(PREFIX));
+                // Of the entry itself: a link to a directory is not one.
+                named_so && entry.file_type().is_ok_and(|kind| kind.is_dir())
+            })
+            .map(|entry| entry.path())
+            .filter(|path| is_stale(path))
+            .filter(|path| std::fs::remove_dir_all(path).is_ok())
+            .collect()
+    }
+}
+
+impl Drop for WorkDir {
+    fn drop(&mut self) {
+        // Gone already after `remove`; what cannot be removed is found by the next run.
+        let _ = std::fs::remove_dir_all(&self.path);
+    }
+}
+
+fn make_directory(parent: &Path) -> std::io::Result<PathBuf> {
+    loop {
+        // The standard library's random keys: good enough not to meet another raidlab's name.
+        let random = RandomState::new().build_hasher().finish();
+        let path = parent.join(format!("{PREFIX}{:06x}", random >> 40));
+        match DirBuilder::new().mode(0o700).create(&path) {
+            Ok(()) => return Ok(path),
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+fn write_owner(path: &Path) -> std::io::Result<File> {
+    let mut file = File::create_new(path)?;
+    let pid = std::process::id();
+    let start = start_time(pid).unwrap_or_default();
+    write!(
+        file,
+        "{FIRST_LINE}\npid {pid}\nstart {start}\nboot {}\n",
+        boot_id()
+    )?;
+    // Not all file systems have locks; the process id is the second witness.
+    let _ = flock(&file, FlockOperation::NonBlockingLockExclusive);
+    Ok(file)
+}
+
+/// Whether a directory was made by a raidlab that is gone. When in doubt it is not.
+fn is_stale(directory: &Path) -> bool {
+    let own = std::fs::symlink_metadata(directory)
+        .is_ok_and(|found| found.uid() == rustix::process::geteuid().as_raw());
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
+    let Ok(owner) = rustix::fs::open(directory.join(OWNER), flags, Mode::empty()) else {
+        return false;
+    };
+    let owner = File::from(owner);
+    let mut text = String::new();
+    if !own || (&owner).take(4096).read_to_string(&mut text).is_err() {
+        return false;
+    }
+    let Some((pid, start, boot)) = parse_owner(&text) else {
+        return false;
+    };
+    // A raidlab in a container has another idea of process ids, but the same lock. A file system
+    // without locks has the other witness only.
+    let locked = flock(&owner, FlockOperation::NonBlockingLockExclusive)
+        == Err(rustix::io::Errno::WOULDBLOCK);
+    let lives = boot == boot_id() && start_time(pid) == Some(start);
+    !locked && !lives
+}
+
+fn parse_owner(text: &str) -> Option<(u32, u64, &str)> {
+    let mut lines = text.lines();
+    if lines.next()? != FIRST_LINE {
+        return None;
+    }
+    let pid = lines.next()?.strip_prefix("pid ")?.parse().ok()?;
+    let start = lines.next()?.strip_prefix("start ")?.parse().ok()?;
+    let boot = lines.next()?.strip_prefix("boot ")?;
+    Some((pid, start, boot))
+}
+
+/// When a process started, in ticks since boot (field 22 of `/proc/PID/stat`); `None` when it is gone.
+fn start_time(pid: u32) -> Option<u64> {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    crate::observe::cpu::parse_task_stat(&text).map(|stat| stat.start)
+}
+
+fn boot_id() -> String {
+    std::fs::read_to_string("/proc/sys/kernel/random/boot_id")
+        .map(|text| text.trim().to_owned())
+        .unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_working_directory_goes_when_it_is_dropped() {
+        let parent = tempfile::tempdir().unwrap();
+        let work = WorkDir::create(parent.path()).unwrap();
+        let path = work.path().to_owned();
+        std::fs::write(path.join("data-0"), "x").unwrap();
+        assert!(
+            path.file_name()
+                .unwrap()
+                .to_str()
+                .unwrap()
+                .starts_with(".raidlab-")
+        );
+        drop(work);
+        assert!(!path.exists());
+        assert_eq!(std::fs::read_dir(parent.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn only_directories_whose_owner_is_gone_are_removed() {
+        let parent = tempfile::tempdir().unwrap();
+        let live = WorkDir::create(parent.path()).unwrap();
+        let make = |name: &str, owner: Option<&str>| {
+            let path = parent.path().join(name);
+            std::fs::create_dir(&path).unwrap();
+            if let Some(text) = owner {
+                std::fs::write(path.join(OWNER), text).unwrap();
+            }
+            path
+        };
+        let boot = boot_id();
+        let gone = format!("{FIRST_LINE}\npid 4194999\nstart 1\nboot {boot}\n");
+        let reused = format!(
+            "{FIRST_LINE}\npid {}\nstart 1\nboot {boot}\n",
+            std::process::id()
+        );
+        let earlier = format!("{FIRST_LINE}\npid 1\nstart 0\nboot another\n");
+        let mut stale = vec![
+            make(".raidlab-gone", Some(&gone)),
+            make(".raidlab-reused", Some(&reused)),
+            make(".raidlab-earlier", Some(&earlier)),
+        ];
+        let kept = [
+            make(".raidlab-no-owner", None),
+            make(".raidlab-strange", Some("my own notes\n")),
+            make("other", Some(&gone)),
+        ];
+        std::os::unix::fs::symlink(&kept[2], parent.path().join(".raidlab-link")).unwrap();
+        let mut removed = WorkDir::remove_stale(parent.path());
+        removed.sort();
+        stale.sort();
+        assert_eq!(removed, stale);
+        assert!(stale.iter().all(|path| !path.exists()));
+        assert!(kept.iter().all(|path| path.exists()));
+        assert!(live.path().exists());
+    }
+
+    #[test]
+    fn a_place_that_cannot_be_written_to_is_an_error_with_its_path() {
+        let missing = Path::new("/nonexistent/directory");
+        let message = WorkDir::create(missing).unwrap_err().to_string();
+        assert_eq!(
+            message,
+            "cannot make a working directory in /nonexistent/directory: No such file or directory (os error 2); is the path right?"
+        );
+    }
+}
