@@ -1,0 +1,220 @@
+//! What an importer makes of one run, and how runs become records: identifiers, order and rounds.
+use super::error::Remark;
+use super::{Format, Imported, Source};
+use crate::id;
+use crate::record::{Cell, Figure, PhaseRecord, Provenance, Status, TrialRecord, Unit};
+use raidlab_core::flag::{Flag, FlagKind};
+use raidlab_core::phase::SHORTEST_PHASE;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// One run as an importer found it.
+#[derive(Clone, Debug)]
+pub(super) struct Draft {
+    pub(super) profile: &'static str,
+    pub(super) tool: &'static str,
+    pub(super) version: Option<String>,
+    /// What the output itself says was measured: a machine, a device, a path. May be empty.
+    pub(super) label: String,
+    pub(super) factors: BTreeMap<String, String>,
+    pub(super) settings: BTreeMap<String, String>,
+    pub(super) phases: Vec<PhaseRecord>,
+    pub(super) flags: Vec<Flag>,
+    pub(super) started: Option<String>,
+    pub(super) elapsed_ns: Option<u64>,
+    pub(super) seed: Option<u64>,
+    pub(super) command: Option<String>,
+    pub(super) failed: Option<String>,
+    /// The run's own text when it tells the run from any other (a time stamp or seed is in it), so
+    /// that a run is known again in a file that has grown.
+    pub(super) identity: Option<String>,
+}
+
+impl Draft {
+    pub(super) fn new(profile: &'static str, tool: &'static str, label: &str) -> Self {
+        Self {
+            profile,
+            tool,
+            version: None,
+            label: label.to_owned(),
+            factors: BTreeMap::new(),
+            settings: BTreeMap::new(),
+            phases: Vec::new(),
+            flags: Vec::new(),
+            started: None,
+            elapsed_ns: None,
+            seed: None,
+            command: None,
+            failed: None,
+            identity: None,
+        }
+    }
+
+    /// A setting that cells do not differ by.
+    pub(super) fn setting(&mut self, name: &str, value: impl ToString) {
+        self.settings.insert(name.to_owned(), value.to_string());
+    }
+
+    /// A setting that makes another cell of the run.
+    pub(super) fn factor(&mut self, name: &str, value: impl ToString) {
+        let value = value.to_string();
+        self.settings.insert(name.to_owned(), value.clone());
+        self.factors.insert(name.to_owned(), value);
+    }
+}
+
+/// What an importer returns.
+#[derive(Debug, Default)]
+pub(super) struct Harvest {
+    pub(super) drafts: Vec<Draft>,
+    remarks: Vec<Remark>,
+    general: Vec<Remark>,
+    /// Remarks beyond [`MOST_REMARKS`].
+    untold: usize,
+}
+
+/// Most remarks about lines that are kept: a log with one result in it has thousands of others.
+const MOST_REMARKS: usize = 100;
+
+impl Harvest {
+    pub(super) fn remark(&mut self, line: usize, text: impl Into<String>) {
+        if self.remarks.len() < MOST_REMARKS {
+            self.remarks.push(Remark::on(line, text));
+        } else {
+            self.untold += 1;
+        }
+    }
+
+    /// A remark about the whole file, made once however often it is found.
+    pub(super) fn remark_once(&mut self, text: impl Into<String>) {
+        let remark = Remark::general(text);
+        if !self.general.contains(&remark) {
+            self.general.push(remark);
+        }
+    }
+
+    /// All remarks: about lines in their order, then about the whole file.
+    fn into_remarks(self) -> (Vec<Draft>, Vec<Remark>) {
+        let mut remarks = self.remarks;
+        remarks.sort_by_key(|remark| remark.line);
+        if self.untold > 0 {
+            remarks.push(Remark::general(format!(
+                "and {} more lines like these",
+                self.untold
+            )));
+        }
+        remarks.extend(self.general);
+        (self.drafts, remarks)
+    }
+}
+
+/// A rate in bytes a second.
+pub(super) fn bytes_phase(name: &str, rate: f64) -> PhaseRecord {
+    PhaseRecord::bare(name, Some(rate), Unit::BytesPerSecond)
+}
+
+/// A phase without a figure, and why.
+pub(super) fn no_figure(name: &str, unit: Unit, kind: FlagKind, reason: &str) -> PhaseRecord {
+    let mut phase = PhaseRecord::bare(name, None, unit);
+    phase.flags.push(Flag::new(kind, reason));
+    phase
+}
+
+pub(super) fn figure(phase: &mut PhaseRecord, name: &str, value: f64, unit: Unit) {
+    phase.figures.push(Figure {
+        name: name.to_owned(),
+        value,
+        unit,
+    });
+}
+
+/// Seconds in nanoseconds, rounded; saturates (584 years).
+pub(super) fn nanoseconds(seconds: f64) -> u64 {
+    (seconds * 1e9).round() as u64
+}
+
+/// Flags a phase that was over before it could be timed soundly.
+pub(super) fn flag_if_short(phase: &mut PhaseRecord, seconds: f64) {
+    if nanoseconds(seconds) < SHORTEST_PHASE.0 {
+        let reason = format!("the phase took {seconds} s, less than 0.5 s");
+        phase.flags.push(Flag::new(FlagKind::TooShort, reason));
+    }
+}
+
+/// What a cell is called: what the user said, or what the output says, or the file.
+fn label(own: &str, source: &Source<'_>, only: bool) -> String {
+    let file = std::path::Path::new(source.file);
+    match (source.label, own) {
+        (Some(given), own) if only || own.is_empty() => given.to_owned(),
+        (Some(given), own) => format!("{given}: {own}"),
+        (None, "") => match file.file_stem() {
+            Some(stem) => stem.to_string_lossy().into_owned(),
+            None => source.file.to_owned(),
+        },
+        (None, own) => own.to_owned(),
+    }
+}
+
+/// Records of drafts: the n-th run of the same profile and cell is round n.
+pub(super) fn finish(
+    harvest: Harvest,
+    format: Format,
+    bytes: &[u8],
+    source: &Source<'_>,
+) -> Imported {
+    let session = id::of_content("raidlab import session", &[format.name().as_bytes(), bytes]);
+    let mut rounds: BTreeMap<(&'static str, Cell), u32> = BTreeMap::new();
+    let mut twins: BTreeMap<String, u32> = BTreeMap::new();
+    let (drafts, remarks) = harvest.into_remarks();
+    let mut trials = Vec::with_capacity(drafts.len());
+    let labels: BTreeSet<String> = drafts.iter().map(|d| d.label.clone()).collect();
+    for (order, draft) in drafts.into_iter().enumerate() {
+        let cell = Cell {
+            label: label(&draft.label, source, labels.len() == 1),
+            factors: draft.factors,
+        };
+        let next = rounds.entry((draft.profile, cell.clone())).or_default();
+        let round = *next;
+        *next += 1;
+        let identity = match draft.identity {
+            Some(own) => {
+                let twin = twins.entry(own.clone()).or_default();
+                *twin += 1;
+                [own, twin.to_string()]
+            }
+            None => [session.clone(), order.to_string()],
+        };
+        trials.push(TrialRecord {
+            id: id::of_content("raidlab imported trial", &identity),
+            session: session.clone(),
+            order: u32::try_from(order).unwrap_or(u32::MAX),
+            round,
+            cell,
+            profile: draft.profile.to_owned(),
+            settings: draft.settings,
+            provenance: Provenance::Imported {
+                tool: draft.tool.to_owned(),
+                tool_version: draft.version,
+                file: source.file.to_owned(),
+            },
+            started: draft.started,
+            elapsed_ns: draft.elapsed_ns,
+            seed: draft.seed,
+            digest: None,
+            environment: None,
+            command: draft.command,
+            phases: draft.phases,
+            status: match draft.failed {
+                None => Status::Complete,
+                Some(reason) => Status::Failed { reason },
+            },
+            flags: draft.flags,
+        });
+    }
+    Imported {
+        format,
+        session,
+        title: format!("{}: {}", format.tool(), source.file),
+        trials,
+        remarks,
+    }
+}

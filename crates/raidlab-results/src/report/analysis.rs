@@ -1,0 +1,163 @@
+//! From the runs of a cell to a figure, and from two cells to a ratio with a verdict. The statistics
+//! themselves are `raidlab-stats`.
+use super::group::{Group, RunValue, State};
+use crate::record::{Better, Unit};
+use raidlab_stats::compare::adjust_family;
+use raidlab_stats::summary::summarise_at;
+use raidlab_stats::{
+    Aggregate, Comparison, Confidence, Criteria, Direction, Pairing, Sample, StatsError, Summary,
+    compare,
+};
+
+/// What figures and comparisons are judged by.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Judging {
+    pub(crate) margin: f64,
+    pub(crate) confidence: Confidence,
+    pub(crate) allow_mixed_streams: bool,
+}
+
+/// How the runs of a profile are averaged: the old tools do a fixed amount of work, so that the
+/// times are averaged (the harmonic mean of the rates); the others run for a fixed time.
+pub(crate) fn aggregate_of(profile: &str, unit: Unit) -> Aggregate {
+    match (profile, unit) {
+        (
+            "bonnie" | "tiobench" | "hdbench" | "hdparm" | "dd",
+            Unit::BytesPerSecond | Unit::PerSecond,
+        ) => Aggregate::Harmonic,
+        _ => Aggregate::Arithmetic,
+    }
+}
+
+/// The figure of a phase over the valid runs; `None` when there is no valid run.
+pub(crate) fn summarise(group: &Group<'_>, phase: &str, judging: &Judging) -> Option<Summary> {
+    let runs = group.runs(phase);
+    let values: Vec<f64> = runs.iter().map(|run| run.value).collect();
+    let sample = Sample::new(values).ok()?;
+    let aggregate = aggregate_of(group.profile, runs.first()?.phase.unit);
+    summarise_at(&sample, aggregate, judging.confidence)
+        // A rate of zero has no harmonic mean, but it was measured.
+        .or_else(|_| summarise_at(&sample, Aggregate::Arithmetic, judging.confidence))
+        .ok()
+}
+
+/// What a comparison of two cells comes to in one phase.
+#[derive(Clone, Debug)]
+pub(crate) enum Outcome {
+    /// A side was not measured.
+    Absent,
+    /// A side's figure is not given.
+    Withheld,
+    /// A side was over before the tool could time it.
+    TooFast,
+    /// A side has no valid run.
+    Invalid,
+    /// The cell is its own baseline.
+    IsBaseline,
+    /// The sides did different things, and comparing such was not asked for.
+    DifferentStreams,
+    /// A ratio cannot be formed.
+    Impossible(String),
+    /// The comparison.
+    Ratio(Box<Comparison>),
+}
+
+/// Compares `candidate` with `baseline` in one phase.
+pub(crate) fn compare_phase(
+    baseline: &Group<'_>,
+    candidate: &Group<'_>,
+    phase: &str,
+    judging: &Judging,
+) -> Outcome {
+    let (a, b) = match (baseline.state(phase), candidate.state(phase)) {
+        (State::Runs(a), State::Runs(b)) => (a, b),
+        (State::Absent, _) | (_, State::Absent) => return Outcome::Absent,
+        (State::Withheld, _) | (_, State::Withheld) => return Outcome::Withheld,
+        (State::TooFast, _) | (_, State::TooFast) => return Outcome::TooFast,
+        (State::Invalid, _) | (_, State::Invalid) => return Outcome::Invalid,
+    };
+    if !judging.allow_mixed_streams && !same_streams(baseline, candidate) {
+        return Outcome::DifferentStreams;
+    }
+    let unit = a[0].phase.unit;
+    if unit != b[0].phase.unit {
+        return Outcome::Impossible("the figures have different units".to_owned());
+    }
+    match compare_runs(&a, &b, unit.better(), judging) {
+        Ok(comparison) => Outcome::Ratio(Box::new(comparison)),
+        Err(error) => Outcome::Impossible(error.to_string()),
+    }
+}
+
+/// Whether all operation streams of the side with fewer were also run on the other; unknown ones
+/// (imported and published figures) are not held against it.
+pub(crate) fn same_streams(a: &Group<'_>, b: &Group<'_>) -> bool {
+    let (a, b) = (a.digests(), b.digests());
+    a.is_empty() || b.is_empty() || a.is_subset(&b) || b.is_subset(&a)
+}
+
+fn compare_runs(
+    baseline: &[RunValue<'_>],
+    candidate: &[RunValue<'_>],
+    better: Better,
+    judging: &Judging,
+) -> Result<Comparison, StatsError> {
+    let direction = match better {
+        Better::Higher => Direction::HigherIsBetter,
+        Better::Lower => Direction::LowerIsBetter,
+    };
+    let criteria = |pairing| {
+        Criteria::new(pairing, direction)
+            .with_margin(judging.margin)
+            .with_confidence(judging.confidence)
+    };
+    if let Some((a, b)) = pairs(baseline, candidate) {
+        return compare(&a, &b, &criteria(Pairing::Paired));
+    }
+    let values = |runs: &[RunValue<'_>]| runs.iter().map(|r| r.value).collect::<Vec<_>>();
+    compare(
+        &values(baseline),
+        &values(candidate),
+        &criteria(Pairing::Unpaired),
+    )
+}
+
+/// The values of the rounds in which both sides ran, when nearly all runs are in such rounds: runs
+/// of one session are interleaved, so that what is common to a round cancels.
+fn pairs(baseline: &[RunValue<'_>], candidate: &[RunValue<'_>]) -> Option<(Vec<f64>, Vec<f64>)> {
+    let key = |run: &RunValue<'_>| (run.session.to_owned(), run.round);
+    let unique = |runs: &[RunValue<'_>]| {
+        let keys: std::collections::BTreeSet<_> = runs.iter().map(key).collect();
+        keys.len() == runs.len()
+    };
+    if !unique(baseline) || !unique(candidate) {
+        return None;
+    }
+    let (a, b): (Vec<f64>, Vec<f64>) = baseline
+        .iter()
+        .filter_map(|x| {
+            let twin = candidate.iter().find(|y| key(y) == key(x))?;
+            Some((x.value, twin.value))
+        })
+        .unzip();
+    let fewer = baseline.len().min(candidate.len());
+    // Runs kept out of the aggregate may leave gaps; half of the pairs gone is no pairing any more.
+    (a.len() >= 2 && 2 * a.len() > fewer).then_some((a, b))
+}
+
+/// Corrects the p values and verdicts of one table for their number.
+pub(crate) fn adjust<'a>(outcomes: impl Iterator<Item = &'a mut Outcome>, judging: &Judging) {
+    let mut held: Vec<&mut Box<Comparison>> = outcomes
+        .filter_map(|outcome| match outcome {
+            Outcome::Ratio(comparison) => Some(comparison),
+            _ => None,
+        })
+        .collect();
+    let mut family: Vec<Comparison> = held.iter().map(|c| (***c).clone()).collect();
+    // The p values come from the comparisons themselves and are in range.
+    if adjust_family(&mut family, judging.confidence).is_ok() {
+        for (comparison, adjusted) in held.iter_mut().zip(family) {
+            ***comparison = adjusted;
+        }
+    }
+}

@@ -1,0 +1,283 @@
+//! The closing table: throughput as ratios to the baseline, what it costs, what it holds, who is
+//! champion of each column, and two picks.
+use crate::report::analysis::{Judging, Outcome, compare_phase, summarise};
+use crate::report::capacity;
+use crate::report::document::{Block, Cell, Column, Table, Tone, Value};
+use crate::report::format;
+use crate::report::group::Group;
+use crate::report::select::Selector;
+
+/// What the table is made of.
+pub(crate) struct Closing<'c> {
+    pub(crate) profile: &'c str,
+    pub(crate) baseline: &'c Selector,
+    /// The file size of the columns, for profiles that measure several (`2GB`).
+    pub(crate) size: &'c str,
+}
+
+/// Ratio columns of a profile: heading and phase.
+fn ratio_columns(profile: &str, size: &str) -> Vec<(&'static str, String)> {
+    let sized = |name: &str| format!("{name}-{}", size.to_ascii_lowercase());
+    match profile {
+        "hdbench" => vec![
+            ("read", sized("read")),
+            ("write", sized("write")),
+            ("copy", sized("copy")),
+        ],
+        "bonnie" => vec![
+            ("read", "block-read".to_owned()),
+            ("write", "block-write".to_owned()),
+            ("rewrite", "rewrite".to_owned()),
+        ],
+        _ => vec![("read", "read".to_owned()), ("write", "write".to_owned())],
+    }
+}
+
+/// One layout of the table.
+struct Line<'g> {
+    label: &'g str,
+    level: &'g str,
+    disks: u32,
+    capacity: Option<u32>,
+    /// One a ratio column.
+    ratios: Vec<Outcome>,
+}
+
+impl Line<'_> {
+    fn ratio(&self, column: usize) -> Option<f64> {
+        match &self.ratios[column] {
+            Outcome::Ratio(comparison) => Some(comparison.ratio.value),
+            Outcome::IsBaseline => Some(1.0),
+            _ => None,
+        }
+    }
+
+    /// Geometric mean of the ratios; `None` unless all are known.
+    fn throughput(&self) -> Option<f64> {
+        let logs: Option<Vec<f64>> = (0..self.ratios.len())
+            .map(|column| self.ratio(column).map(f64::ln))
+            .collect();
+        let logs = logs?;
+        Some((logs.iter().sum::<f64>() / logs.len() as f64).exp())
+    }
+
+    /// Throughput and capacity that a disk brings: throughput × capacity / disks.
+    fn value(&self) -> Option<f64> {
+        Some(self.throughput()? * f64::from(self.capacity?) / f64::from(self.disks))
+    }
+}
+
+/// The closing table and the picks; empty when the cells do not tell level and disks or have no
+/// figures in common.
+pub(crate) fn closing(what: &Closing<'_>, groups: &[Group<'_>], judging: &Judging) -> Vec<Block> {
+    let columns = ratio_columns(what.profile, what.size);
+    let Some(base) = groups.iter().find(|g| what.baseline.matches(g.cell)) else {
+        return Vec::new();
+    };
+    let measured = |phase: &String| summarise(base, phase, judging).is_some();
+    if !columns.iter().all(|(_, phase)| measured(phase)) {
+        return Vec::new();
+    }
+    let lines: Vec<Line<'_>> = groups
+        .iter()
+        .filter_map(|group| line(group, base, &columns, judging))
+        .collect();
+    if lines.len() < 2 {
+        return Vec::new();
+    }
+    let mut blocks = vec![
+        Block::heading("Closing table"),
+        Block::Table(table(what, base, &columns, &lines)),
+    ];
+    blocks.push(Block::List {
+        items: picks(&lines, &base.label),
+    });
+    blocks
+}
+
+fn line<'g>(
+    group: &'g Group<'_>,
+    base: &Group<'_>,
+    columns: &[(&str, String)],
+    judging: &Judging,
+) -> Option<Line<'g>> {
+    let level = group.cell.factors.get("level")?;
+    let disks = group.cell.factors.get("disks")?.parse().ok()?;
+    let told = group.cell.factors.get("capacity-disks");
+    let ratios = columns
+        .iter()
+        .map(|(_, phase)| {
+            if std::ptr::eq(group, base) {
+                Outcome::IsBaseline
+            } else {
+                compare_phase(base, group, phase, judging)
+            }
+        })
+        .collect();
+    Some(Line {
+        label: &group.label,
+        level,
+        disks,
+        capacity: told
+            .and_then(|n| n.parse().ok())
+            .or_else(|| capacity::usable_disks(level, disks)),
+        ratios,
+    })
+}
+
+fn table(
+    what: &Closing<'_>,
+    base: &Group<'_>,
+    columns: &[(&str, String)],
+    lines: &[Line<'_>],
+) -> Table {
+    let mut headings = vec![Column::text("")];
+    headings.extend(
+        columns
+            .iter()
+            .map(|(name, _)| Column::number(format!("{name} ratio"))),
+    );
+    headings.push(Column::number("cost (disks)"));
+    headings.push(Column::number("capacity (disks)"));
+    headings.push(Column::text("champion of"));
+    let at = if what.size.is_empty() {
+        String::new()
+    } else {
+        format!(" at {}", what.size)
+    };
+    let caption = format!(
+        "Every layout as a ratio to {}{at}, with its cost and usable capacity",
+        base.label
+    );
+    let mut table = Table::new(format!("{}-closing", what.profile), caption, headings);
+    let best = champions(columns, lines);
+    for (index, line) in lines.iter().enumerate() {
+        let won = |column: usize| best[column].1.contains(&index);
+        let tone = |column: usize| {
+            if won(column) {
+                Tone::Strong
+            } else {
+                Tone::Plain
+            }
+        };
+        let mut row = vec![Cell::text(line.label)];
+        for column in 0..columns.len() {
+            row.push(ratio_cell(line, column, tone(column)));
+        }
+        let cost = columns.len();
+        row.push(Cell::number(f64::from(line.disks), 0).tone(tone(cost)));
+        row.push(capacity_cell(&mut table, line, tone(cost + 1)));
+        let names: Vec<&str> = best
+            .iter()
+            .filter(|(_, winners)| winners.contains(&index))
+            .map(|(name, _)| name.as_str())
+            .collect();
+        row.push(if names.is_empty() {
+            Cell::absent()
+        } else {
+            Cell::text(names.join(", ")).tone(Tone::Strong)
+        });
+        table.rows.push(row);
+    }
+    table
+}
+
+fn ratio_cell(line: &Line<'_>, column: usize, tone: Tone) -> Cell {
+    match &line.ratios[column] {
+        Outcome::Ratio(comparison) => Cell::from(Value::Ratio {
+            value: comparison.ratio.value,
+            interval: comparison.ratio.interval.map(|i| (i.lo, i.hi)),
+        })
+        .tone(tone),
+        Outcome::IsBaseline => Cell::from(Value::Ratio {
+            value: 1.0,
+            interval: None,
+        })
+        .tone(tone),
+        Outcome::Withheld => Value::Withheld.into(),
+        Outcome::TooFast => Value::TooFast.into(),
+        Outcome::Invalid => Value::Invalid.into(),
+        Outcome::DifferentStreams => Cell::text("different streams").tone(Tone::Muted),
+        Outcome::Absent | Outcome::Impossible(_) => Cell::absent(),
+    }
+}
+
+fn capacity_cell(table: &mut Table, line: &Line<'_>, tone: Tone) -> Cell {
+    let Some(capacity) = line.capacity else {
+        return Cell::absent();
+    };
+    let cell = Cell::number(f64::from(capacity), 0).tone(tone);
+    match capacity::rule(line.level) {
+        Some(rule) => cell.mark(table.footnote(&format!("{}: {rule}", line.level))),
+        None => cell,
+    }
+}
+
+/// The best of each column with the places of the lines that reach it (to two decimals). Ratios
+/// count where they are known; cost and capacity are known of withheld rows, too.
+fn champions(columns: &[(&str, String)], lines: &[Line<'_>]) -> Vec<(String, Vec<usize>)> {
+    let winners = |key: &dyn Fn(&Line<'_>) -> Option<f64>| -> Vec<usize> {
+        let keys: Vec<Option<f64>> = lines.iter().map(key).collect();
+        let best = keys
+            .iter()
+            .flatten()
+            .copied()
+            .fold(f64::NEG_INFINITY, f64::max);
+        (0..lines.len())
+            .filter(|i| keys[*i].is_some_and(|k| (k - best).abs() < 0.005))
+            .collect()
+    };
+    let mut all: Vec<(String, Vec<usize>)> = columns
+        .iter()
+        .enumerate()
+        .map(|(column, (name, _))| ((*name).to_owned(), winners(&|line| line.ratio(column))))
+        .collect();
+    let cost = winners(&|line| Some(-f64::from(line.disks)));
+    all.push(("cost".to_owned(), cost));
+    let capacity = winners(&|line| line.capacity.map(f64::from));
+    all.push(("capacity".to_owned(), capacity));
+    all
+}
+
+fn picks(lines: &[Line<'_>], base: &str) -> Vec<String> {
+    let arrays = || lines.iter().filter(|line| line.disks > 1);
+    let unknown = arrays().filter(|line| line.throughput().is_none()).count();
+    let best = |key: &dyn Fn(&Line<'_>) -> Option<f64>, safe: bool| {
+        arrays()
+            .filter(|line| !safe || capacity::survives(line.level, line.disks) > 0)
+            .filter_map(|line| Some((line.label.to_owned(), key(line)?)))
+            .max_by(|a, b| a.1.total_cmp(&b.1))
+    };
+    let mut items = Vec::new();
+    let mut pick = |title: &str, key: &dyn Fn(&Line<'_>) -> Option<f64>| {
+        let Some((label, score)) = best(key, false) else {
+            return;
+        };
+        let mut text = format!("{title}: {label} ({})", format::ratio(score));
+        match best(key, true) {
+            Some((safe, score)) if safe != label => {
+                text += &format!(
+                    "; of those that survive a failed disk: {safe} ({})",
+                    format::ratio(score)
+                );
+            }
+            _ => {}
+        }
+        items.push(text);
+    };
+    pick(
+        "Best value (geometric mean of the ratios × capacity / disks, arrays only)",
+        &|line| line.value(),
+    );
+    pick(
+        "Fastest, cost no object (geometric mean of the ratios, arrays only)",
+        &|line| line.throughput(),
+    );
+    if unknown > 0 {
+        items.push(format!(
+            "{} without figures cannot be ranked by throughput; ratios are to {base}",
+            format::plural(unknown, "array")
+        ));
+    }
+    items
+}

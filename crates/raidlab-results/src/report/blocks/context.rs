@@ -1,0 +1,206 @@
+//! Where the figures came from, what was kept out, and how to repeat them.
+use crate::record::{Place, Provenance, TrialRecord};
+use crate::report::analysis::same_streams;
+use crate::report::document::Block;
+use crate::report::format;
+use crate::report::group::{Group, exclusions, provenance_kind};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Most command lines that are listed.
+const MOST_COMMANDS: usize = 12;
+
+/// Most sources that a line names.
+const MOST_SOURCES: usize = 6;
+
+/// Provenance in full: `imported from bonnie++ 1.03e × results.txt`.
+fn provenance_line(provenance: &Provenance) -> String {
+    match provenance {
+        Provenance::Measured { place: Place::Host } => "measured by raidlab on a host".to_owned(),
+        Provenance::Measured { place: Place::Vm } => {
+            "measured by raidlab in a virtual machine on modelled disks".to_owned()
+        }
+        Provenance::Simulated => "simulated on modelled disks".to_owned(),
+        Provenance::Imported {
+            tool,
+            tool_version,
+            file,
+        } => {
+            let version = tool_version.as_deref().unwrap_or("of unknown version");
+            format!("imported from {tool} {version}, file {file}")
+        }
+        Provenance::Published { study, date } => format!("published, study {study} ({date})"),
+    }
+}
+
+/// A line for every group of figures of one provenance, and a warning when they are mixed.
+pub(crate) fn provenance(groups: &[Group<'_>]) -> Vec<Block> {
+    let mut lines: Vec<(String, usize, usize)> = Vec::new();
+    let mut kinds: BTreeMap<String, ()> = BTreeMap::new();
+    for group in groups {
+        kinds.insert(sort_of(group.provenance).to_owned(), ());
+        let mut seen: Vec<String> = Vec::new();
+        for trial in &group.trials {
+            let line = provenance_line(&trial.provenance);
+            let new_cell = !seen.contains(&line);
+            match lines.iter_mut().find(|(known, ..)| *known == line) {
+                Some((_, cells, trials)) => {
+                    *cells += usize::from(new_cell);
+                    *trials += 1;
+                }
+                None => lines.push((line.clone(), 1, 1)),
+            }
+            seen.push(line);
+        }
+    }
+    let items = lines
+        .into_iter()
+        .map(|(line, cells, trials)| {
+            let (cells, trials) = (
+                format::plural(cells, "cell"),
+                format::plural(trials, "trial"),
+            );
+            format!("{line}: {cells}, {trials}")
+        })
+        .collect();
+    let mut blocks = vec![Block::List { items }];
+    blocks.extend(groups.iter().filter_map(joined_sessions));
+    if kinds.len() > 1 {
+        let all: Vec<_> = kinds.into_keys().collect();
+        blocks.push(Block::warning(format!(
+            "This report puts figures of different provenance side by side ({}). They are never \
+             averaged together; a difference between them may lie in how they were obtained.",
+            all.join(", ")
+        )));
+    }
+    blocks
+}
+
+/// Runs of several sessions that stand behind one figure: machine and day may differ between them.
+fn joined_sessions(group: &Group<'_>) -> Option<Block> {
+    let distinct = |of: &dyn Fn(&TrialRecord) -> Option<String>| {
+        let all: BTreeSet<String> = group.trials.iter().filter_map(|t| of(t)).collect();
+        all.len()
+    };
+    let sessions = distinct(&|t| Some(t.session.clone()));
+    let environments = distinct(&|t| t.environment.clone());
+    (sessions > 1).then(|| {
+        let places = if environments > 1 {
+            format!(", in {environments} environments that differ")
+        } else {
+            String::new()
+        };
+        Block::warning(format!(
+            "{} of {}: runs of {sessions} sessions are taken together{places}. Report on one \
+             session, or compare them with each other, if they are not repeats.",
+            group.profile, group.label
+        ))
+    })
+}
+
+fn sort_of(provenance: &Provenance) -> &'static str {
+    match provenance {
+        Provenance::Measured { place: Place::Host } => "measured",
+        Provenance::Measured { place: Place::Vm } => "measured in a VM",
+        Provenance::Simulated => "simulated",
+        Provenance::Imported { .. } => "imported",
+        Provenance::Published { .. } => "published",
+    }
+}
+
+/// Where the figures of a profile came from.
+pub(crate) fn sources(groups: &[Group<'_>]) -> Block {
+    let mut lines: Vec<String> = Vec::new();
+    for trial in groups.iter().flat_map(|g| &g.trials) {
+        let line = provenance_line(&trial.provenance);
+        if !lines.contains(&line) {
+            lines.push(line);
+        }
+    }
+    if lines.len() > MOST_SOURCES {
+        let more = lines.len() - MOST_SOURCES;
+        lines.truncate(MOST_SOURCES);
+        lines.push(format!("and {more} more"));
+    }
+    Block::paragraph(format!("Source: {}.", lines.join("; ")))
+}
+
+/// Different operation streams within a profile, and whether they are compared all the same.
+pub(crate) fn streams(groups: &[Group<'_>], allowed: bool) -> Option<Block> {
+    let differ = groups.iter().enumerate().any(|(i, a)| {
+        groups[i + 1..]
+            .iter()
+            .any(|b| a.profile == b.profile && !same_streams(a, b))
+    });
+    differ.then(|| {
+        Block::warning(if allowed {
+            "Some cells ran different operation streams (other seed or settings); they are compared \
+             because mixed streams were allowed."
+        } else {
+            "Some cells ran different operation streams (other seed or settings); ratios between \
+             them are refused. Allow mixed streams to compare them anyway."
+        })
+    })
+}
+
+/// What was kept out of the aggregates and why.
+pub(crate) fn kept_out(groups: &[Group<'_>]) -> Vec<Block> {
+    let items = exclusions(groups);
+    if items.is_empty() {
+        return Vec::new();
+    }
+    vec![
+        Block::heading("Kept out of the figures"),
+        Block::paragraph("Kept in the store with their reasons, but in no aggregate:"),
+        Block::List { items },
+    ]
+}
+
+/// The settings that all groups of a profile share.
+pub(crate) fn settings(groups: &[Group<'_>]) -> Option<Block> {
+    let first = groups.first()?;
+    let shared: Vec<String> = first
+        .settings
+        .iter()
+        .filter(|(name, value)| groups.iter().all(|g| g.settings.get(*name) == Some(value)))
+        .map(|(name, value)| format!("{name} {}", setting(name, value)))
+        .collect();
+    (!shared.is_empty()).then(|| Block::paragraph(format!("Settings: {}.", shared.join(", "))))
+}
+
+/// Sizes are kept in bytes and shown with a unit.
+fn setting(name: &str, value: &str) -> String {
+    let is_size = name.ends_with("size") || name.ends_with("chunk");
+    match value.parse() {
+        Ok(bytes) if is_size => raidlab_core::units::Bytes(bytes).to_string(),
+        _ => value.to_owned(),
+    }
+}
+
+/// The command lines that repeat the trials, each once.
+pub(crate) fn repeat(groups: &[Group<'_>]) -> Vec<Block> {
+    let mut lines: Vec<String> = Vec::new();
+    for trial in groups.iter().flat_map(|g| &g.trials) {
+        if let Some(command) = &trial.command
+            && !lines.contains(command)
+        {
+            lines.push(command.clone());
+        }
+    }
+    if lines.is_empty() {
+        return Vec::new();
+    }
+    if lines.len() > MOST_COMMANDS {
+        let more = lines.len() - MOST_COMMANDS;
+        lines.truncate(MOST_COMMANDS);
+        lines.push(format!("# … and {more} more, one with each trial"));
+    }
+    let published = groups
+        .iter()
+        .all(|g| provenance_kind(g.provenance).starts_with("published"));
+    let title = if published {
+        "As it was measured"
+    } else {
+        "How to repeat"
+    };
+    vec![Block::heading(title), Block::Commands { lines }]
+}

@@ -1,0 +1,250 @@
+//! What happens inside the runs: latency percentiles of merged histograms, and the rate second by
+//! second.
+use crate::record::{PhaseRecord, Unit};
+use crate::report::document::{Axis, Cell, Chart, Column, LineChart, Point, Scale, Series, Table};
+use crate::report::format;
+use crate::report::group::{Group, phases};
+use raidlab_core::histogram::Latencies;
+use raidlab_core::time::Span;
+
+/// Percentiles of the chart and the table.
+const PERCENTILES: [(f64, &str); 6] = [
+    (50.0, "p50"),
+    (90.0, "p90"),
+    (95.0, "p95"),
+    (99.0, "p99"),
+    (99.9, "p99.9"),
+    (99.99, "p99.99"),
+];
+
+/// Most lines of one chart that can be told apart.
+const MOST_LINES: usize = 8;
+
+/// A percentile needs at least so many latencies beyond it to be more than the maximum in disguise.
+fn supported(latencies: &Latencies, percent: f64) -> bool {
+    latencies.count() as f64 * (1.0 - percent / 100.0) >= 1.0
+}
+
+/// The table of latency percentiles; `None` without histograms.
+pub(crate) fn latency_table(profile: &str, groups: &[Group<'_>]) -> Option<Table> {
+    let mut columns = vec![Column::text("phase"), Column::text("cell")];
+    columns.push(Column::number("operations"));
+    columns.push(Column::number("mean"));
+    columns.extend(PERCENTILES.map(|(_, name)| Column::number(name)));
+    columns.push(Column::number("max"));
+    let caption = format!("{profile}: response times, histograms of all valid runs merged");
+    let mut table = Table::new(format!("{profile}-latency"), caption, columns).named_by(2);
+    for phase in phases(groups) {
+        for group in groups {
+            let Some(latencies) = group.latencies(phase) else {
+                continue;
+            };
+            let span = |s: Option<Span>| s.map_or_else(Cell::absent, |s| Cell::text(s.to_string()));
+            let mut row = vec![Cell::text(phase), Cell::text(group.label.clone())];
+            row.push(Cell::number(latencies.count() as f64, 0));
+            row.push(span(latencies.mean()));
+            row.extend(PERCENTILES.map(|(percent, _)| {
+                let known = supported(&latencies, percent);
+                span(latencies.percentile(percent).filter(|_| known))
+            }));
+            row.push(span(latencies.max()));
+            table.rows.push(row);
+        }
+    }
+    (!table.rows.is_empty()).then_some(table)
+}
+
+/// A line of a chart: what one phase did in one cell.
+struct Strand<'p, 'g> {
+    name: String,
+    group: &'p Group<'g>,
+    phase: &'g str,
+}
+
+/// Strands that are charted together.
+struct Panel<'p, 'g> {
+    /// What they have in common; the last part of the chart's id.
+    title: String,
+    strands: Vec<Strand<'p, 'g>>,
+}
+
+/// One panel a phase with a line for each cell; the phases of a single cell share panels.
+fn panels<'p, 'g>(groups: &'p [Group<'g>]) -> Vec<Panel<'p, 'g>> {
+    let strand = |name: &str, group, phase| Strand {
+        name: name.to_owned(),
+        group,
+        phase,
+    };
+    if let [only] = groups {
+        let mut by_unit: Vec<(Option<Unit>, Vec<&'g str>)> = Vec::new();
+        for phase in phases(groups) {
+            match by_unit
+                .iter_mut()
+                .find(|(unit, _)| *unit == only.unit(phase))
+            {
+                Some((_, list)) => list.push(phase),
+                None => by_unit.push((only.unit(phase), vec![phase])),
+            }
+        }
+        let chunks = by_unit.iter().flat_map(|(_, list)| list.chunks(MOST_LINES));
+        return chunks
+            .map(|list| Panel {
+                title: list.join(", "),
+                strands: list.iter().map(|p| strand(p, only, p)).collect(),
+            })
+            .collect();
+    }
+    phases(groups)
+        .into_iter()
+        .map(|phase| Panel {
+            title: phase.to_owned(),
+            strands: groups.iter().map(|g| strand(&g.label, g, phase)).collect(),
+        })
+        .collect()
+}
+
+/// Says so when lines had to be left out.
+fn left_out(drawn: usize, all: usize) -> String {
+    if drawn < all {
+        format!(" The first {drawn} of {all} are drawn.")
+    } else {
+        String::new()
+    }
+}
+
+/// The latency percentiles of the merged histograms.
+pub(crate) fn latency_charts(profile: &str, groups: &[Group<'_>]) -> Vec<Chart> {
+    let panels = panels(groups);
+    panels
+        .iter()
+        .filter_map(|panel| latency_chart(profile, panel))
+        .collect()
+}
+
+fn latency_chart(profile: &str, panel: &Panel<'_, '_>) -> Option<Chart> {
+    let mut series: Vec<Series> = panel
+        .strands
+        .iter()
+        .filter_map(|strand| {
+            let latencies = strand.group.latencies(strand.phase)?;
+            let known = PERCENTILES.iter().zip(0..);
+            let points: Vec<Point> = known
+                .filter(|((percent, _), _)| supported(&latencies, *percent))
+                .filter_map(|((percent, _), x)| {
+                    Some(Point {
+                        x: f64::from(x),
+                        y: latencies.percentile(*percent)?.as_secs_f64().max(1e-9),
+                        interval: None,
+                    })
+                })
+                .collect();
+            (points.len() > 1).then(|| Series {
+                name: strand.name.clone(),
+                points,
+            })
+        })
+        .collect();
+    if series.is_empty() {
+        return None;
+    }
+    let all = series.len();
+    series.truncate(MOST_LINES);
+    Some(Chart::Lines(LineChart {
+        id: format!("{profile}-latency-{}", panel.title),
+        title: format!("{profile}: response time of {}", panel.title),
+        description: format!(
+            "Response times by percentile, histograms of all valid runs merged; logarithmic.{}",
+            left_out(series.len(), all)
+        ),
+        x: Axis {
+            label: "percentile of operations".to_owned(),
+            scale: Scale::Named(PERCENTILES.map(|(_, name)| name.to_owned()).to_vec()),
+        },
+        y: Axis {
+            label: "response time".to_owned(),
+            scale: Scale::Log10,
+        },
+        series,
+    }))
+}
+
+/// The rate over the run, in the first valid run of each cell.
+pub(crate) fn series_charts(profile: &str, groups: &[Group<'_>]) -> Vec<Chart> {
+    let panels = panels(groups);
+    panels
+        .iter()
+        .filter_map(|panel| series_chart(profile, panel))
+        .collect()
+}
+
+fn series_chart(profile: &str, panel: &Panel<'_, '_>) -> Option<Chart> {
+    let mut strands = panel.strands.iter();
+    let unit = strands.find_map(|s| s.group.unit(s.phase))?;
+    let mut series: Vec<Series> = panel
+        .strands
+        .iter()
+        .filter_map(|strand| {
+            let run = strand.group.runs(strand.phase).into_iter().next()?;
+            let points = windows(run.phase, unit);
+            (points.len() >= 3).then(|| Series {
+                name: strand.name.clone(),
+                points,
+            })
+        })
+        .collect();
+    let all = series.len();
+    series.truncate(MOST_LINES);
+    let points = series.iter().flat_map(|s| &s.points);
+    let largest = points.map(|p| p.y).fold(0.0, f64::max);
+    if largest <= 0.0 {
+        return None;
+    }
+    let shown = format::suited(unit, largest);
+    for point in series.iter_mut().flat_map(|s| &mut s.points) {
+        point.y /= shown.scale;
+    }
+    Some(Chart::Lines(LineChart {
+        id: format!("{profile}-series-{}", panel.title),
+        title: format!("{profile}: {} over time", panel.title),
+        description: format!(
+            "Rate window by window in the first valid run of each.{}",
+            left_out(series.len(), all)
+        ),
+        x: Axis {
+            label: "time, s".to_owned(),
+            scale: Scale::Linear,
+        },
+        y: Axis {
+            label: format!("rate, {}", shown.name),
+            scale: Scale::Linear,
+        },
+        series,
+    }))
+}
+
+/// The rate of each whole window of a phase in its stored unit.
+fn windows(record: &PhaseRecord, unit: Unit) -> Vec<Point> {
+    let counts = match unit {
+        Unit::BytesPerSecond => &record.series_bytes,
+        _ => &record.series_ops,
+    };
+    if record.series_width_ns == 0 {
+        return Vec::new();
+    }
+    // The last window is cut off by the end of the phase; its rate would be a false dip.
+    let whole = match record.elapsed_ns {
+        Some(ns) => usize::try_from(ns / record.series_width_ns).unwrap_or(usize::MAX),
+        None => counts.len(),
+    };
+    let width = record.series_width_ns as f64 / 1e9;
+    counts
+        .iter()
+        .take(whole)
+        .zip(1_u32..)
+        .map(|(count, window)| Point {
+            x: f64::from(window) * width,
+            y: *count as f64 / width,
+            interval: None,
+        })
+        .collect()
+}

@@ -1,0 +1,249 @@
+//! What the trials ran on, and what differs between the environments of one report.
+use crate::report::document::{Block, Cell, Column, Table};
+use crate::report::group::Group;
+use raidlab_core::units::Bytes;
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+/// Values that change from minute to minute, or that the system gives out anew at every mount, and
+/// that say nothing about comparability.
+const VOLATILE: [&str; 8] = [
+    "memory.available",
+    "memory.dirty",
+    "memory.swap_free",
+    "target.filesystem.space.free",
+    "target.filesystem.space.available",
+    "target.filesystem.space.files_free",
+    "target.mount.id",
+    "target.mount.parent",
+];
+
+/// What a summary shows, by path; `*` stands for the name of a device.
+const SUMMARY: [(&str, &str); 19] = [
+    ("kernel.release", "kernel"),
+    ("kernel.machine", "architecture"),
+    ("cpu.model", "processor"),
+    ("cpu.online", "processors"),
+    ("memory.total", "memory"),
+    ("virtualisation", "virtual machine"),
+    ("target.path", "measured"),
+    ("target.mount.fs_type", "file system"),
+    ("target.mount.source", "mounted from"),
+    ("target.mount.options", "mount options"),
+    ("target.devices.*.model", "device"),
+    ("target.devices.*.size", "size"),
+    ("target.devices.*.transport", "transport"),
+    ("target.devices.*.queue.scheduler", "scheduler"),
+    ("target.devices.*.queue.read_ahead_kib", "read-ahead, KiB"),
+    ("target.devices.*.queue.write_cache", "write cache"),
+    ("target.devices.*.md.level", "md level"),
+    ("target.devices.*.md.chunk", "md chunk"),
+    ("target.devices.*.md.members", "md members"),
+];
+
+/// Most differences that are listed.
+const MOST: usize = 40;
+
+type Flat = BTreeMap<String, String>;
+
+/// The environments of the groups in words, and what differs between them.
+pub(crate) fn environments(
+    groups: &[Group<'_>],
+    environments: &BTreeMap<String, Value>,
+) -> Vec<Block> {
+    let mut used: Vec<(&str, Flat, Vec<&str>)> = Vec::new();
+    for group in groups {
+        let digests = group.trials.iter().filter_map(|t| t.environment.as_deref());
+        for digest in digests {
+            let Some(environment) = environments.get(digest) else {
+                continue;
+            };
+            if !used.iter().any(|(known, ..)| *known == digest) {
+                used.push((digest, flatten(environment), Vec::new()));
+            }
+            if let Some((.., labels)) = used.iter_mut().find(|(known, ..)| *known == digest)
+                && !labels.contains(&group.label.as_str())
+            {
+                labels.push(&group.label);
+            }
+        }
+    }
+    let mut blocks = Vec::new();
+    let Some((_, first, _)) = used.first() else {
+        return blocks;
+    };
+    blocks.push(Block::heading("Environment"));
+    blocks.push(Block::Table(summary(first)));
+    if used.len() > 1 {
+        blocks.extend(differences(&used));
+    }
+    blocks
+}
+
+fn summary(environment: &Flat) -> Table {
+    let columns = vec![Column::text(""), Column::text("")];
+    let mut table = Table::new("environment", "What the trials ran on", columns);
+    for (pattern, name) in SUMMARY {
+        let matching = environment
+            .iter()
+            .filter(|(path, _)| matches(pattern, path));
+        for (path, value) in matching {
+            let device = device_of(pattern, path);
+            let name = device.map_or_else(|| name.to_owned(), |device| format!("{device}: {name}"));
+            table
+                .rows
+                .push(vec![Cell::text(name), Cell::text(shown(path, value))]);
+        }
+    }
+    table
+}
+
+/// Sizes that are stored in bytes.
+fn shown(path: &str, value: &str) -> String {
+    let is_size = ["memory.total", ".size", ".chunk"]
+        .iter()
+        .any(|end| path.ends_with(end));
+    match value.parse() {
+        Ok(bytes) if is_size => Bytes(bytes).to_string(),
+        _ => value.to_owned(),
+    }
+}
+
+fn matches(pattern: &str, path: &str) -> bool {
+    match pattern.split_once('*') {
+        None => pattern == path,
+        Some((before, after)) => {
+            let middle = path
+                .strip_prefix(before)
+                .and_then(|rest| rest.strip_suffix(after));
+            middle.is_some_and(|name| !name.is_empty() && !name.contains('.'))
+        }
+    }
+}
+
+fn device_of<'p>(pattern: &str, path: &'p str) -> Option<&'p str> {
+    let (before, after) = pattern.split_once('*')?;
+    path.strip_prefix(before)?.strip_suffix(after)
+}
+
+fn differences(used: &[(&str, Flat, Vec<&str>)]) -> Vec<Block> {
+    let mut paths: Vec<&String> = used.iter().flat_map(|(_, flat, _)| flat.keys()).collect();
+    paths.sort();
+    paths.dedup();
+    paths.retain(|path| {
+        let first = used[0].1.get(*path);
+        !VOLATILE.contains(&path.as_str())
+            && used.iter().any(|(_, flat, _)| flat.get(*path) != first)
+    });
+    if paths.is_empty() {
+        let text = "All trials ran in the same environment.";
+        return vec![Block::paragraph(text)];
+    }
+    let mut columns = vec![Column::text("")];
+    columns.extend(
+        used.iter()
+            .zip(1..)
+            .map(|((.., labels), number)| Column::text(heading(labels, number))),
+    );
+    let caption = "What differs between the environments";
+    let mut table = Table::new("environment-differences", caption, columns);
+    for path in paths.iter().take(MOST) {
+        let mut row = vec![Cell::text((*path).clone())];
+        row.extend(used.iter().map(|(_, flat, _)| match flat.get(*path) {
+            Some(value) => Cell::text(shown(path, value)),
+            None => Cell::text("unknown"),
+        }));
+        table.rows.push(row);
+    }
+    let mut blocks = vec![Block::Table(table)];
+    if paths.len() > MOST {
+        let more = format!("… and {} more differences.", paths.len() - MOST);
+        blocks.push(Block::paragraph(more));
+    }
+    blocks
+}
+
+fn heading(labels: &[&str], number: usize) -> String {
+    match labels {
+        [one] => (*one).to_owned(),
+        [one, rest @ ..] => format!("{one} and {} more", rest.len()),
+        [] => format!("environment {number}"),
+    }
+}
+
+/// Every leaf by its path. Objects in lists go by their `name`; lists of plain values are joined.
+fn flatten(value: &Value) -> Flat {
+    let mut flat = Flat::new();
+    descend("", value, &mut flat);
+    flat
+}
+
+fn descend(path: &str, value: &Value, flat: &mut Flat) {
+    let under = |name: &str| {
+        if path.is_empty() {
+            name.to_owned()
+        } else {
+            format!("{path}.{name}")
+        }
+    };
+    match value {
+        Value::Null => {}
+        Value::Object(map) => {
+            for (name, value) in map {
+                descend(&under(name), value, flat);
+            }
+        }
+        Value::Array(items) if items.iter().any(Value::is_object) => {
+            for (index, item) in items.iter().enumerate() {
+                let name = item.get("name").and_then(Value::as_str);
+                let name = name.map_or_else(|| index.to_string(), str::to_owned);
+                descend(&under(&name), item, flat);
+            }
+        }
+        Value::Array(items) => {
+            let all: Vec<String> = items.iter().map(plain).collect();
+            flat.insert(path.to_owned(), all.join(","));
+        }
+        leaf => {
+            flat.insert(path.to_owned(), plain(leaf));
+        }
+    }
+}
+
+fn plain(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn devices_go_by_name_and_patterns_match_one_of_them() {
+        let flat = flatten(&serde_json::json!({
+            "kernel": {"release": "6.1", "version": null},
+            "target": {"devices": [{"name": "sda", "queue": {"scheduler": "none"}}],
+                       "mount": {"options": ["rw", "noatime"]}}
+        }));
+        let all: Vec<_> = flat.iter().map(|(k, v)| format!("{k}={v}")).collect();
+        assert_eq!(
+            all,
+            [
+                "kernel.release=6.1",
+                "target.devices.sda.name=sda",
+                "target.devices.sda.queue.scheduler=none",
+                "target.mount.options=rw,noatime"
+            ]
+        );
+        let pattern = "target.devices.*.queue.scheduler";
+        assert!(matches(pattern, "target.devices.sda.queue.scheduler"));
+        assert!(!matches(pattern, "target.devices.sda.x.queue.scheduler"));
+        assert_eq!(
+            device_of(pattern, "target.devices.sda.queue.scheduler"),
+            Some("sda")
+        );
+    }
+}

@@ -1,0 +1,10 @@
+//! The parts of a report, each from the groups of one profile.
+pub(crate) mod aggregate;
+pub(crate) mod bars;
+pub(crate) mod closing;
+pub(crate) mod context;
+pub(crate) mod distribution;
+pub(crate) mod environment;
+pub(crate) mod ratios;
+pub(crate) mod sweep;
+pub(crate) mod tool_table;

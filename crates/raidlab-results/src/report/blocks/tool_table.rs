@@ -1,0 +1,182 @@
+//! The figures under the tool's own column names.
+use crate::record::{PhaseRecord, Unit};
+use crate::report::analysis::{Judging, summarise};
+use crate::report::columns::{Source, ToolColumn, columns, unit_note};
+use crate::report::document::{Cell, Column, Table, Value};
+use crate::report::format;
+use crate::report::group::{Group, State, median, median_figure, phases, provenance_kind};
+use raidlab_core::flag::FlagKind;
+use raidlab_core::histogram::Latencies;
+use raidlab_core::outcome::CpuTime;
+use raidlab_core::time::Span;
+use std::collections::BTreeMap;
+
+/// The tool-style table of a profile's groups.
+pub(crate) fn tool_table(profile: &str, groups: &[Group<'_>], judging: &Judging) -> Table {
+    let all = phases(groups);
+    let unit = |phase: &str| {
+        let mut units = groups.iter().filter_map(|g| g.unit(phase));
+        units.next().unwrap_or(Unit::BytesPerSecond)
+    };
+    let tool = columns(profile, &all, &unit);
+    let repeats = groups.iter().map(|g| g.trials.len()).max().unwrap_or(0);
+    let of = if repeats > 1 {
+        "mean of the runs without best and worst (median below 5 runs)"
+    } else {
+        "one run each: n=1, no uncertainty"
+    };
+    let caption = format!("{profile}: {of}; {}", unit_note(profile));
+    let mut headings = vec![Column::text("")];
+    let kinds: Vec<String> = groups
+        .iter()
+        .map(|g| provenance_kind(g.provenance))
+        .collect();
+    let mixed = kinds.iter().any(|kind| *kind != kinds[0]);
+    if mixed {
+        headings.push(Column::text("source"));
+    }
+    headings.extend(
+        tool.iter()
+            .map(|c| Column::number(c.title.clone()).under(c.group.clone())),
+    );
+    let mut table = Table::new(format!("{profile}-figures"), caption, headings);
+    let mut doubts = Doubts::default();
+    for (group, kind) in groups.iter().zip(kinds) {
+        let mut row = vec![Cell::text(group.label.clone())];
+        if mixed {
+            row.push(Cell::text(kind));
+        }
+        for column in &tool {
+            let cell = cell_of(group, column, judging);
+            row.push(doubts.mark(&mut table, cell, group, column));
+        }
+        table.rows.push(row);
+    }
+    doubts.tell_how_many(&mut table);
+    table.drop_empty_columns();
+    table
+}
+
+/// Footnotes for doubts: one a kind, with the first figure's reason and the number of further ones,
+/// so that a table of twenty figures that share a doubt has one note and not twenty.
+#[derive(Default)]
+struct Doubts {
+    by_kind: BTreeMap<FlagKind, (u32, usize)>,
+}
+
+impl Doubts {
+    fn mark(
+        &mut self,
+        table: &mut Table,
+        cell: Cell,
+        group: &Group<'_>,
+        column: &ToolColumn,
+    ) -> Cell {
+        let rate = matches!(column.source, Source::Rate(_));
+        if !rate || !matches!(cell.value, Value::Number { .. }) {
+            return cell;
+        }
+        group
+            .remarks(&column.phase)
+            .into_iter()
+            .fold(cell, |cell, (kind, text)| {
+                let (number, figures) = self
+                    .by_kind
+                    .entry(kind)
+                    .or_insert_with(|| (table.footnote(&text), 0));
+                *figures += 1;
+                cell.mark(*number)
+            })
+    }
+
+    fn tell_how_many(self, table: &mut Table) {
+        for (number, figures) in self
+            .by_kind
+            .into_values()
+            .filter(|(_, figures)| *figures > 1)
+        {
+            if let Some(note) = table.footnotes.get_mut(number as usize - 1) {
+                let others = figures - 1;
+                let verb = if others == 1 {
+                    "figure has"
+                } else {
+                    "figures have"
+                };
+                note.push_str(&format!(
+                    " (this one; {others} more {verb} such a doubt, see 'raidlab show')"
+                ));
+            }
+        }
+    }
+}
+
+fn cell_of(group: &Group<'_>, column: &ToolColumn, judging: &Judging) -> Cell {
+    let number = |value: f64| {
+        let decimals = column.decimals.unwrap_or_else(|| format::decimals(value));
+        Cell::number(value, decimals)
+    };
+    match column.source {
+        Source::Rate(scale) => match group.state(&column.phase) {
+            State::Absent => Cell::absent(),
+            State::Withheld => Value::Withheld.into(),
+            State::TooFast => Value::TooFast.into(),
+            State::Invalid => Value::Invalid.into(),
+            State::Runs(_) => match summarise(group, &column.phase, judging) {
+                Some(summary) => number(summary.headline.value / scale),
+                None => Value::Invalid.into(),
+            },
+        },
+        Source::Cpu => cpu(group, &column.phase).map_or_else(Cell::absent, number),
+        Source::Figure(name, scale) => {
+            figure(group, &column.phase, name).map_or_else(Cell::absent, |v| number(v / scale))
+        }
+    }
+}
+
+/// Median share of a processor; the tools' own figure.
+fn cpu(group: &Group<'_>, phase: &str) -> Option<f64> {
+    let runs = group.runs(phase);
+    median(runs.iter().filter_map(|run| run.phase.cpu_percent))
+}
+
+/// A figure in its stored unit: from the merged histogram when there is one, for percentiles are
+/// never averaged.
+fn figure(group: &Group<'_>, phase: &str, name: &str) -> Option<f64> {
+    if let Some(latencies) = group.latencies(phase)
+        && let Some(value) = from_histogram(&latencies, name)
+    {
+        return Some(value);
+    }
+    let runs = group.runs(phase);
+    if let Some((value, _)) = median_figure(&runs, name) {
+        return Some(value);
+    }
+    // What can be worked out of a run, run by run.
+    let over_time = |amount: &dyn Fn(&PhaseRecord) -> Option<f64>| {
+        median(runs.iter().filter_map(|run| {
+            let elapsed = run.phase.elapsed_ns.filter(|ns| *ns > 0)?;
+            Some(amount(run.phase)? / (elapsed as f64 / 1e9))
+        }))
+    };
+    let share = |pick: &dyn Fn(&CpuTime) -> Span| {
+        over_time(&|phase| Some(100.0 * pick(phase.cpu.as_ref()?).as_secs_f64()))
+    };
+    match name {
+        "iops" => over_time(&|phase| phase.ops.map(|ops| ops as f64)),
+        "cpu-user" => share(&|cpu| cpu.user),
+        "cpu-system" => share(&|cpu| cpu.system),
+        _ => None,
+    }
+}
+
+/// A latency figure of the stable names, from a histogram.
+fn from_histogram(latencies: &Latencies, name: &str) -> Option<f64> {
+    let span = match name {
+        "latency-mean" => latencies.mean(),
+        "latency-max" => latencies.max(),
+        "share-above-2s" => return Some(100.0 * latencies.share_above(Span::from_secs(2))),
+        "share-above-10s" => return Some(100.0 * latencies.share_above(Span::from_secs(10))),
+        _ => latencies.percentile(name.strip_prefix("latency-p")?.parse().ok()?),
+    };
+    span.map(Span::as_secs_f64)
+}

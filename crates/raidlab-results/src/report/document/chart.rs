@@ -1,0 +1,149 @@
+//! Charts as data.
+use serde::{Deserialize, Serialize};
+
+/// A chart.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "chart", rename_all = "kebab-case")]
+pub enum Chart {
+    /// Bars with error bars.
+    Bars(BarChart),
+    /// Lines with error bars.
+    Lines(LineChart),
+}
+
+impl Chart {
+    /// Unique in the document; the name of the image.
+    #[must_use]
+    pub fn id(&self) -> &str {
+        match self {
+            Self::Bars(chart) => &chart.id,
+            Self::Lines(chart) => &chart.id,
+        }
+    }
+
+    /// What is shown.
+    #[must_use]
+    pub fn title(&self) -> &str {
+        match self {
+            Self::Bars(chart) => &chart.title,
+            Self::Lines(chart) => &chart.title,
+        }
+    }
+
+    /// For those who cannot see it, and under it for those who can.
+    #[must_use]
+    pub fn description(&self) -> &str {
+        match self {
+            Self::Bars(chart) => &chart.description,
+            Self::Lines(chart) => &chart.description,
+        }
+    }
+}
+
+/// Horizontal bars from zero: one group a cell, one bar a series in each.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct BarChart {
+    /// Unique in the document.
+    pub id: String,
+    /// What is shown.
+    pub title: String,
+    /// In words.
+    pub description: String,
+    /// The value axis with its unit.
+    pub axis: String,
+    /// Names of the series (phases).
+    pub series: Vec<String>,
+    /// The groups (cells).
+    pub groups: Vec<BarGroup>,
+}
+
+/// The bars of one cell.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct BarGroup {
+    /// Name of the cell.
+    pub label: String,
+    /// One a series.
+    pub bars: Vec<Bar>,
+}
+
+impl BarGroup {
+    /// Why there is no bar at all, when that is the same for all.
+    #[must_use]
+    pub fn common_note(&self) -> Option<&str> {
+        let (first, rest) = self.bars.split_first()?;
+        let note = first.note.as_deref().filter(|_| first.value.is_none())?;
+        let same = |bar: &Bar| bar.value.is_none() && bar.note.as_deref() == Some(note);
+        rest.iter().all(same).then_some(note)
+    }
+}
+
+/// One bar.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Bar {
+    /// Its length; `None` when there is no figure.
+    pub value: Option<f64>,
+    /// Ends of the error bar.
+    pub interval: Option<(f64, f64)>,
+    /// Why there is no figure.
+    pub note: Option<String>,
+}
+
+/// Lines over a common axis.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LineChart {
+    /// Unique in the document.
+    pub id: String,
+    /// What is shown.
+    pub title: String,
+    /// In words.
+    pub description: String,
+    /// The horizontal axis.
+    pub x: Axis,
+    /// The vertical axis.
+    pub y: Axis,
+    /// One a line.
+    pub series: Vec<Series>,
+}
+
+/// An axis.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Axis {
+    /// With the unit.
+    pub label: String,
+    /// How values are placed.
+    pub scale: Scale,
+}
+
+/// How values are placed on an axis.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Scale {
+    /// From zero.
+    Linear,
+    /// Powers of two; sizes in bytes.
+    Log2,
+    /// Powers of ten; times in seconds.
+    Log10,
+    /// Named places 0, 1, 2 …
+    Named(Vec<String>),
+}
+
+/// One line.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Series {
+    /// Its name in the legend.
+    pub name: String,
+    /// Its points by ascending x.
+    pub points: Vec<Point>,
+}
+
+/// One point.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Point {
+    /// Place on the horizontal axis.
+    pub x: f64,
+    /// Value.
+    pub y: f64,
+    /// Ends of the error bar.
+    pub interval: Option<(f64, f64)>,
+}

@@ -1,0 +1,317 @@
+//! Trials of one cell taken together, and what was kept out.
+use crate::record::{Cell, Figure, PhaseRecord, Provenance, Status, TrialRecord, Unit};
+use crate::reference::WITHHELD;
+use raidlab_core::flag::{Flag, FlagKind};
+use raidlab_core::histogram::Latencies;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The repeats of one cell: same profile, factors, settings and kind of provenance.
+#[derive(Clone, Debug)]
+pub(crate) struct Group<'a> {
+    /// Unique among the groups of a profile.
+    pub(crate) label: String,
+    pub(crate) cell: &'a Cell,
+    pub(crate) profile: &'a str,
+    pub(crate) provenance: &'a Provenance,
+    pub(crate) settings: &'a BTreeMap<String, String>,
+    /// In the order of execution.
+    pub(crate) trials: Vec<&'a TrialRecord>,
+}
+
+/// One valid run of a phase.
+#[derive(Clone, Debug)]
+pub(crate) struct RunValue<'a> {
+    pub(crate) session: &'a str,
+    pub(crate) round: u32,
+    pub(crate) value: f64,
+    pub(crate) phase: &'a PhaseRecord,
+}
+
+/// What there is of one phase of a group.
+#[derive(Clone, Debug)]
+pub(crate) enum State<'a> {
+    /// Nobody measured it.
+    Absent,
+    /// Measured, but the figure is not given.
+    Withheld,
+    /// Over before the tool could time it.
+    TooFast,
+    /// No run may enter an aggregate.
+    Invalid,
+    /// The valid runs, at least one.
+    Runs(Vec<RunValue<'a>>),
+}
+
+impl<'a> Group<'a> {
+    /// What there is of a phase.
+    pub(crate) fn state(&self, phase: &str) -> State<'a> {
+        let mut runs = Vec::new();
+        let (mut withheld, mut fast, mut seen) = (false, false, false);
+        for trial in &self.trials {
+            let Some(record) = trial.phases.iter().find(|p| p.phase == phase) else {
+                continue;
+            };
+            seen = true;
+            withheld |= record.rate.is_none() && record.flags.iter().any(is_withheld);
+            fast |= record.rate.is_none() && has(record, FlagKind::TooShort);
+            if let Some(value) = record.rate
+                && trial.is_valid()
+                && record.is_valid()
+                && value.is_finite()
+            {
+                runs.push(RunValue {
+                    session: &trial.session,
+                    round: trial.round,
+                    value,
+                    phase: record,
+                });
+            }
+        }
+        match (runs.is_empty(), seen) {
+            (false, _) => State::Runs(runs),
+            (true, false) => State::Absent,
+            (true, true) if withheld => State::Withheld,
+            (true, true) if fast => State::TooFast,
+            (true, true) => State::Invalid,
+        }
+    }
+
+    /// The valid runs of a phase; empty when there is none.
+    pub(crate) fn runs(&self, phase: &str) -> Vec<RunValue<'a>> {
+        match self.state(phase) {
+            State::Runs(runs) => runs,
+            _ => Vec::new(),
+        }
+    }
+
+    /// The response times of all valid runs of a phase together.
+    pub(crate) fn latencies(&self, phase: &str) -> Option<Latencies> {
+        let mut all: Option<Latencies> = None;
+        for run in self.runs(phase) {
+            if let Some(latency) = run.phase.latency.as_ref().filter(|l| !l.is_empty()) {
+                all.get_or_insert_with(Latencies::new).merge(latency);
+            }
+        }
+        all
+    }
+
+    /// The unit of a phase's rate.
+    pub(crate) fn unit(&self, phase: &str) -> Option<Unit> {
+        self.trials
+            .iter()
+            .flat_map(|t| &t.phases)
+            .find(|p| p.phase == phase)
+            .map(|p| p.unit)
+    }
+
+    /// Remarks on a phase, each with the kind of doubt and the number of runs that earned it;
+    /// withheld and `+++++` are not among them, for the cell itself says so.
+    pub(crate) fn remarks(&self, phase: &str) -> Vec<(FlagKind, String)> {
+        let mut counted: BTreeMap<(FlagKind, &str), (usize, usize)> = BTreeMap::new();
+        let runs = self.trials.iter().filter(|t| t.is_valid());
+        let mut of = 0;
+        for (number, trial) in runs.enumerate() {
+            of = number + 1;
+            let flags = trial
+                .phases
+                .iter()
+                .filter(|p| p.phase == phase && p.is_valid())
+                .flat_map(|p| &p.flags)
+                .chain(&trial.flags);
+            for flag in flags.filter(|f| !f.voids && !is_withheld(f)) {
+                counted
+                    .entry((flag.kind, flag.kind.name()))
+                    .or_insert((0, number))
+                    .0 += 1;
+            }
+        }
+        counted
+            .into_iter()
+            .map(|((kind, name), (runs, first))| {
+                let reason = self.reason(phase, kind, first);
+                let share = if of > 1 {
+                    format!(" ({runs} of {of} runs)")
+                } else {
+                    String::new()
+                };
+                (kind, format!("{name}{share}: {reason}"))
+            })
+            .collect()
+    }
+
+    fn reason(&self, phase: &str, kind: FlagKind, number: usize) -> String {
+        let trial = self.trials.iter().filter(|t| t.is_valid()).nth(number);
+        trial
+            .into_iter()
+            .flat_map(|t| {
+                let of_phase = t.phases.iter().filter(|p| p.phase == phase);
+                of_phase.flat_map(|p| &p.flags).chain(&t.flags)
+            })
+            .find(|f| f.kind == kind && !f.voids)
+            .map(|f| f.reason.clone())
+            .unwrap_or_default()
+    }
+
+    /// Known digests of the operation streams.
+    pub(crate) fn digests(&self) -> BTreeSet<u64> {
+        self.trials.iter().filter_map(|t| t.digest).collect()
+    }
+}
+
+/// The median; `None` of nothing.
+pub(crate) fn median(values: impl Iterator<Item = f64>) -> Option<f64> {
+    let mut values: Vec<f64> = values.collect();
+    values.sort_by(f64::total_cmp);
+    let half = values.len() / 2;
+    match values.len() {
+        0 => None,
+        n if n % 2 == 1 => Some(values[half]),
+        _ => Some(0.5 * (values[half - 1] + values[half])),
+    }
+}
+
+/// Median of a figure over runs; for what has no histogram to merge.
+pub(crate) fn median_figure(runs: &[RunValue<'_>], name: &str) -> Option<(f64, Unit)> {
+    let figures: Vec<&Figure> = runs
+        .iter()
+        .filter_map(|run| run.phase.figures.iter().find(|f| f.name == name))
+        .collect();
+    let unit = figures.first()?.unit;
+    let median = median(figures.iter().map(|f| f.value))?;
+    Some((median, unit))
+}
+
+fn has(record: &PhaseRecord, kind: FlagKind) -> bool {
+    record.flags.iter().any(|flag| flag.kind == kind)
+}
+
+fn is_withheld(flag: &Flag) -> bool {
+    flag.kind == FlagKind::Other && flag.reason == WITHHELD
+}
+
+/// Groups the trials, in the order in which their cells first come.
+pub(crate) fn group(trials: &[TrialRecord]) -> Vec<Group<'_>> {
+    let mut groups: Vec<Group<'_>> = Vec::new();
+    for trial in trials {
+        let fits = |g: &&mut Group<'_>| {
+            g.profile == trial.profile
+                && *g.cell == trial.cell
+                && *g.settings == trial.settings
+                && provenance_kind(g.provenance) == provenance_kind(&trial.provenance)
+        };
+        match groups.iter_mut().find(fits) {
+            Some(group) => group.trials.push(trial),
+            None => groups.push(Group {
+                label: trial.cell.label.clone(),
+                cell: &trial.cell,
+                profile: &trial.profile,
+                provenance: &trial.provenance,
+                settings: &trial.settings,
+                trials: vec![trial],
+            }),
+        }
+    }
+    for group in &mut groups {
+        // Sessions in the order of their beginning: drift is looked for over the order of the runs.
+        let at = |t: &&TrialRecord| (t.started.clone(), t.session.clone(), t.round, t.order);
+        group.trials.sort_by_key(at);
+    }
+    tell_apart(&mut groups);
+    groups
+}
+
+/// Gives groups of one profile and label different labels: by provenance, then by settings.
+fn tell_apart(groups: &mut [Group<'_>]) {
+    let suffixes: Vec<String> = groups
+        .iter()
+        .map(|group| {
+            let twins: Vec<&Group<'_>> = groups
+                .iter()
+                .filter(|g| g.profile == group.profile && g.label == group.label)
+                .collect();
+            let mut parts = Vec::new();
+            let kind = provenance_kind(group.provenance);
+            if twins.iter().any(|g| provenance_kind(g.provenance) != kind) {
+                parts.push(kind);
+            }
+            let differing = |name: &String| {
+                twins
+                    .iter()
+                    .any(|g| g.settings.get(name) != group.settings.get(name))
+            };
+            let settings = group.settings.iter().filter(|(name, _)| differing(name));
+            parts.extend(settings.map(|(name, value)| format!("{name}={value}")));
+            let factors = group.cell.factors.iter().filter(|(name, _)| {
+                twins
+                    .iter()
+                    .any(|g| g.cell.factors.get(*name) != group.cell.factors.get(*name))
+            });
+            parts.extend(factors.map(|(name, value)| format!("{name}={value}")));
+            if parts.is_empty() {
+                String::new()
+            } else {
+                format!(" ({})", parts.join(", "))
+            }
+        })
+        .collect();
+    for (group, suffix) in groups.iter_mut().zip(suffixes) {
+        group.label.push_str(&suffix);
+    }
+}
+
+/// The kind of provenance in words: figures of one kind may be averaged, of two never. The file
+/// that a figure was imported from does not make a kind.
+pub(crate) fn provenance_kind(provenance: &Provenance) -> String {
+    use crate::record::Place;
+    match provenance {
+        Provenance::Measured { place: Place::Host } => "measured".to_owned(),
+        Provenance::Measured { place: Place::Vm } => "measured in a VM".to_owned(),
+        Provenance::Simulated => "simulated".to_owned(),
+        Provenance::Imported {
+            tool, tool_version, ..
+        } => match tool_version {
+            Some(version) => format!("{tool} {version}"),
+            None => tool.clone(),
+        },
+        Provenance::Published { study, .. } => format!("published, {study}"),
+    }
+}
+
+/// What was kept out of the aggregates, a line for each trial or phase with its reason.
+pub(crate) fn exclusions(groups: &[Group<'_>]) -> Vec<String> {
+    let mut lines = Vec::new();
+    for group in groups {
+        for (run, trial) in (1..).zip(&group.trials) {
+            let name = format!("{}, run {run}", group.label);
+            if let Status::Failed { reason } = &trial.status {
+                lines.push(format!("{name}: failed: {reason}"));
+                continue;
+            }
+            if let Some(flag) = trial.flags.iter().find(|f| f.voids) {
+                lines.push(format!("{name}: {flag}"));
+                continue;
+            }
+            for phase in &trial.phases {
+                if let Some(flag) = phase.flags.iter().find(|f| f.voids) {
+                    lines.push(format!("{name}, {}: {flag}", phase.phase));
+                }
+            }
+        }
+    }
+    lines
+}
+
+/// The phases of a profile's groups in the order in which they come.
+pub(crate) fn phases<'a>(groups: &[Group<'a>]) -> Vec<&'a str> {
+    let mut phases: Vec<&str> = Vec::new();
+    for record in groups
+        .iter()
+        .flat_map(|g| &g.trials)
+        .flat_map(|t| &t.phases)
+    {
+        if !phases.contains(&record.phase.as_str()) {
+            phases.push(&record.phase);
+        }
+    }
+    phases
+}

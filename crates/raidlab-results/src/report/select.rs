@@ -1,0 +1,185 @@
+//! Which cell is the baseline of which.
+use crate::record::Cell;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// Names a cell by its label or by some of its factors.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Selector {
+    /// The label, as a report prints it.
+    Label(String),
+    /// Every factor named has this level.
+    Factors(BTreeMap<String, String>),
+}
+
+/// A selector that cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("'{0}' names no cell: write its label, or factors such as 'level=raid0,disks=2'")]
+pub struct ParseSelectorError(String);
+
+impl std::str::FromStr for Selector {
+    type Err = ParseSelectorError;
+
+    /// `level=raid0,disks=2` names factors; anything else is a label.
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let text = text.trim();
+        let wrong = || ParseSelectorError(text.to_owned());
+        if text.is_empty() {
+            return Err(wrong());
+        }
+        if !text.contains('=') {
+            return Ok(Self::Label(text.to_owned()));
+        }
+        let factors: Option<BTreeMap<_, _>> = text
+            .split(',')
+            .map(|part| {
+                let (name, level) = part.split_once('=')?;
+                let (name, level) = (name.trim(), level.trim());
+                (!name.is_empty() && !level.is_empty()).then(|| (name.to_owned(), level.to_owned()))
+            })
+            .collect();
+        factors.map(Self::Factors).ok_or_else(wrong)
+    }
+}
+
+impl fmt::Display for Selector {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Label(label) => f.write_str(label),
+            Self::Factors(factors) => {
+                let all: Vec<_> = factors.iter().map(|(k, v)| format!("{k}={v}")).collect();
+                f.write_str(&all.join(","))
+            }
+        }
+    }
+}
+
+impl Selector {
+    /// Whether a cell is meant.
+    #[must_use]
+    pub fn matches(&self, cell: &Cell) -> bool {
+        match self {
+            Self::Label(label) => cell.label == *label,
+            Self::Factors(factors) => factors
+                .iter()
+                .all(|(name, level)| cell.factors.get(name) == Some(level)),
+        }
+    }
+}
+
+/// What the cells of a report are compared with.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Baseline {
+    /// One cell for all. Factors that several cells have mean [`Baseline::Factor`].
+    Cell(Selector),
+    /// Each cell with the one that differs from it in these factors alone: `engine=md`,
+    /// `channels=1+1`. Cells without such a fellow have no baseline.
+    Factor(BTreeMap<String, String>),
+    /// The first case that a cell matches says its baseline.
+    Cases(Vec<(Selector, Selector)>),
+}
+
+/// Factors that follow from others and so need not agree.
+const DERIVED: [&str; 2] = ["capacity-disks", "layout"];
+
+impl Baseline {
+    /// The place among `cells` of the baseline of `cell`; `None` when it has none.
+    #[must_use]
+    pub fn of(&self, cell: &Cell, cells: &[&Cell]) -> Option<usize> {
+        match self {
+            Self::Cell(Selector::Factors(factors)) => {
+                let selector = Selector::Factors(factors.clone());
+                let matching = cells.iter().filter(|c| selector.matches(c)).count();
+                if matching > 1 {
+                    return Self::Factor(factors.clone()).of(cell, cells);
+                }
+                cells.iter().position(|c| selector.matches(c))
+            }
+            Self::Cell(selector) => cells.iter().position(|c| selector.matches(c)),
+            Self::Factor(factors) => {
+                let rest = |c: &Cell| -> BTreeMap<String, String> {
+                    let mut rest = c.factors.clone();
+                    rest.retain(|name, _| {
+                        !factors.contains_key(name) && !DERIVED.contains(&name.as_str())
+                    });
+                    rest
+                };
+                let wanted = rest(cell);
+                cells.iter().position(|c| {
+                    factors
+                        .iter()
+                        .all(|(name, level)| c.factors.get(name) == Some(level))
+                        && rest(c) == wanted
+                })
+            }
+            Self::Cases(cases) => {
+                let (_, base) = cases.iter().find(|(when, _)| when.matches(cell))?;
+                cells.iter().position(|c| base.matches(c))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn cell(label: &str, factors: &[(&str, &str)]) -> Cell {
+        Cell {
+            label: label.into(),
+            factors: factors
+                .iter()
+                .map(|(k, v)| ((*k).to_owned(), (*v).to_owned()))
+                .collect(),
+        }
+    }
+
+    #[test]
+    fn selectors_are_labels_or_factors() {
+        let raid0: Selector = "level=raid0, disks=2".parse().unwrap();
+        assert!(raid0.matches(&cell(
+            "x",
+            &[("level", "raid0"), ("disks", "2"), ("chunk", "1")]
+        )));
+        assert!(!raid0.matches(&cell("x", &[("level", "raid0"), ("disks", "4")])));
+        let label: Selector = "md raid0 1 disk".parse().unwrap();
+        assert!(label.matches(&cell("md raid0 1 disk", &[])));
+        assert_eq!(raid0.to_string(), "disks=2,level=raid0");
+        for wrong in ["", " ", "level=", "=raid0", "level=raid0,,"] {
+            assert!(wrong.parse::<Selector>().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_factor_baseline_is_the_fellow_that_differs_in_it_alone() {
+        let md = cell(
+            "md",
+            &[("engine", "md"), ("disks", "2"), ("capacity-disks", "2")],
+        );
+        let bios = cell("bios", &[("engine", "controller"), ("disks", "2")]);
+        let other = cell("four", &[("engine", "controller"), ("disks", "4")]);
+        let cells = [&md, &bios, &other];
+        let rule = Baseline::Factor(BTreeMap::from([("engine".into(), "md".into())]));
+        assert_eq!(rule.of(&bios, &cells), Some(0));
+        assert_eq!(rule.of(&md, &cells), Some(0));
+        assert_eq!(rule.of(&other, &cells), None);
+        // As typed: one cell with these factors is the baseline of all, of several each has its own.
+        let typed = |text: &str| Baseline::Cell(text.parse().unwrap());
+        assert_eq!(typed("engine=md").of(&other, &cells), Some(0));
+        assert_eq!(typed("engine=controller").of(&md, &cells), Some(1));
+        assert_eq!(typed("engine=controller").of(&other, &cells), Some(2));
+    }
+
+    proptest! {
+        #[test]
+        fn reading_never_panics(text in "\\PC{0,30}") {
+            if let Ok(selector) = text.parse::<Selector>() {
+                prop_assert_eq!(selector.to_string().parse(), Ok(selector));
+            }
+        }
+    }
+}

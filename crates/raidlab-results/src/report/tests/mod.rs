@@ -1,0 +1,5 @@
+mod compared;
+mod made;
+mod ratios;
+mod snapshots;
+mod synthetic;

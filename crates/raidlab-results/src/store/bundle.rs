@@ -1,0 +1,57 @@
+//! Sessions, trials and environments on their way into or out of a store.
+use super::{Store, StoreError, TrialFilter};
+use crate::record::{Session, TrialRecord};
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Trials with all that they refer to: what importers make, and what is exported.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Bundle {
+    /// The sessions of the trials.
+    pub sessions: Vec<Session>,
+    /// The environments that the trials refer to, by digest
+    /// ([`environment_digest`](super::environment_digest)).
+    pub environments: BTreeMap<String, Value>,
+    /// The trials.
+    pub trials: Vec<TrialRecord>,
+}
+
+/// What an import came to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Imported {
+    /// Sessions added.
+    pub sessions: usize,
+    /// Trials added.
+    pub trials: usize,
+    /// Trials that were in the store already.
+    pub skipped: usize,
+}
+
+impl Store {
+    /// The trials that pass `filter`, with their sessions and environments, in the order of
+    /// [`Store::trials`].
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn bundle(&mut self, filter: &TrialFilter) -> Result<Bundle, StoreError> {
+        // One transaction: a session that another process removes meanwhile is there whole or not.
+        self.in_one_view(|store| {
+            let trials = store.trials(filter)?;
+            let mut bundle = Bundle::default();
+            let mut seen = BTreeSet::new();
+            for trial in &trials {
+                if seen.insert(&trial.session) {
+                    bundle.sessions.push(store.session(&trial.session)?);
+                }
+                if let Some(digest) = &trial.environment
+                    && !bundle.environments.contains_key(digest)
+                    && let Some(environment) = store.environment(digest)?
+                {
+                    bundle.environments.insert(digest.clone(), environment);
+                }
+            }
+            bundle.trials = trials;
+            Ok(bundle)
+        })
+    }
+}

@@ -1,0 +1,250 @@
+//! Reading sessions, trials and environments.
+use super::filter::Conditions;
+use super::runner::Runner;
+use super::{SessionFilter, Store, StoreError, TrialFilter, environment_digest};
+use crate::id;
+use crate::record::{Session, TrialRecord};
+use rusqlite::{OptionalExtension as _, Row, params_from_iter};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+/// A session as a listing shows it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SessionInfo {
+    /// The session.
+    pub session: Session,
+    /// Its trials in the store.
+    pub trials: u32,
+    /// Those of them that are complete and without a voiding flag on the whole trial.
+    pub valid: u32,
+    /// The profiles of its trials, sorted.
+    pub profiles: Vec<String>,
+    /// The process that is at work on it right now (this one included).
+    pub running: Option<u32>,
+}
+
+/// The columns of a session as [`RawSession::read`] takes them.
+const SESSION: &str = "s.id, s.title, s.created, s.command, s.raidlab, s.plan, s.planned,
+    s.finished, s.runner,
+    (SELECT json_group_array(note ORDER BY position) FROM notes WHERE session = s.id)";
+
+struct RawSession {
+    session: Session,
+    plan: Option<String>,
+    notes: String,
+    runner: Option<String>,
+}
+
+impl RawSession {
+    fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
+        Ok(Self {
+            session: Session {
+                id: row.get(0)?,
+                title: row.get(1)?,
+                created: row.get(2)?,
+                command: row.get(3)?,
+                raidlab: row.get(4)?,
+                plan: None,
+                planned: row.get(6)?,
+                finished: row.get(7)?,
+                notes: Vec::new(),
+            },
+            plan: row.get(5)?,
+            runner: row.get(8)?,
+            notes: row.get(9)?,
+        })
+    }
+
+    fn finish(self, store: &Store) -> Result<Session, StoreError> {
+        let mut session = self.session;
+        let name = || format!("session {}", session.id);
+        let notes = store.parse(name, &self.notes)?;
+        let plan = match &self.plan {
+            Some(text) => Some(store.parse(name, text)?),
+            None => None,
+        };
+        (session.plan, session.notes) = (plan, notes);
+        Ok(session)
+    }
+}
+
+impl Store {
+    /// The session of that identifier.
+    ///
+    /// # Errors
+    /// When there is none, or the store cannot be read.
+    pub fn session(&self, id: &str) -> Result<Session, StoreError> {
+        let query = format!("SELECT {SESSION} FROM sessions AS s WHERE s.id = ?");
+        self.sql(|c| c.query_row(&query, [id], RawSession::read).optional())?
+            .ok_or_else(|| StoreError::NoSuchSession(id.to_owned()))?
+            .finish(self)
+    }
+
+    /// The session whose identifier begins with `prefix`, of which there must be one only.
+    ///
+    /// # Errors
+    /// When there is none or several, or `prefix` cannot begin an identifier.
+    pub fn find_session(&self, prefix: &str) -> Result<Session, StoreError> {
+        let found = self.find("SELECT id, title FROM sessions", prefix)?;
+        let id = found.ok_or_else(|| StoreError::NoSuchSession(prefix.to_owned()))?;
+        self.session(&id)
+    }
+
+    /// The trial whose identifier begins with `prefix`, of which there must be one only.
+    ///
+    /// # Errors
+    /// When there is none or several, or `prefix` cannot begin an identifier.
+    pub fn find_trial(&self, prefix: &str) -> Result<TrialRecord, StoreError> {
+        let found = self.find("SELECT id, profile || ', ' || label FROM trials", prefix)?;
+        let none = || StoreError::NoSuchTrial(prefix.to_owned());
+        let filter = TrialFilter {
+            trials: vec![found.ok_or_else(none)?],
+            ..TrialFilter::default()
+        };
+        self.trials(&filter)?.pop().ok_or_else(none)
+    }
+
+    /// The sessions that pass `filter`, oldest first.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn sessions(&self, filter: &SessionFilter) -> Result<Vec<SessionInfo>, StoreError> {
+        self.session_infos(&filter.conditions())
+    }
+
+    /// The sessions with a plan that have not ended, oldest first. One whose `running` is `None`
+    /// was interrupted and can be resumed.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn unfinished_sessions(&self) -> Result<Vec<SessionInfo>, StoreError> {
+        let filter = SessionFilter {
+            finished: Some(false),
+            ..SessionFilter::default()
+        };
+        let mut all = self.sessions(&filter)?;
+        all.retain(|info| info.session.plan.is_some());
+        Ok(all)
+    }
+
+    fn session_infos(&self, conditions: &Conditions) -> Result<Vec<SessionInfo>, StoreError> {
+        let query = format!(
+            "SELECT {SESSION},
+                (SELECT count(*) FROM trials WHERE session = s.id),
+                (SELECT count(*) FROM trials WHERE session = s.id AND valid),
+                (SELECT json_group_array(DISTINCT profile ORDER BY profile) FROM trials
+                 WHERE session = s.id)
+             FROM sessions AS s WHERE {} ORDER BY s.created_us, s.number",
+            conditions.to_sql()
+        );
+        let rows = self.sql(|c| {
+            c.prepare(&query)?
+                .query_map(params_from_iter(&conditions.values), |row| {
+                    Ok((
+                        RawSession::read(row)?,
+                        row.get::<_, u32>(10)?,
+                        row.get::<_, u32>(11)?,
+                        row.get::<_, String>(12)?,
+                    ))
+                })?
+                .collect::<Result<Vec<_>, _>>()
+        })?;
+        rows.into_iter()
+            .map(|(raw, trials, valid, profiles)| {
+                let running = raw.runner.as_deref().and_then(Runner::parse);
+                let session = raw.finish(self)?;
+                Ok(SessionInfo {
+                    profiles: self.parse(|| format!("session {}", session.id), &profiles)?,
+                    running: running.filter(Runner::is_alive).map(|r| r.process),
+                    session,
+                    trials,
+                    valid,
+                })
+            })
+            .collect()
+    }
+
+    /// The trials that pass `filter`: sessions oldest first, the trials of each in the order of
+    /// execution.
+    ///
+    /// # Errors
+    /// When the store cannot be read or a record in it is damaged.
+    pub fn trials(&self, filter: &TrialFilter) -> Result<Vec<TrialRecord>, StoreError> {
+        let conditions = filter.conditions();
+        let query = format!(
+            "SELECT t.id, t.session, t.record FROM trials AS t JOIN sessions AS s ON s.id = t.session
+             WHERE {} ORDER BY s.created_us, s.number, t.position, t.number",
+            conditions.to_sql()
+        );
+        let rows: Vec<(String, String, String)> = self.sql(|c| {
+            c.prepare(&query)?
+                .query_map(params_from_iter(&conditions.values), |row| row.try_into())?
+                .collect()
+        })?;
+        rows.into_iter()
+            .map(|(id, session, record)| {
+                let trial: TrialRecord = self.parse(|| format!("trial {id}"), &record)?;
+                if trial.id == id && trial.session == session {
+                    Ok(trial)
+                } else {
+                    Err(self.corrupt(format!("the record of trial {id} is that of another")))
+                }
+            })
+            .collect()
+    }
+
+    /// The environment of that digest; `None` when there is none.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn environment(&self, digest: &str) -> Result<Option<Value>, StoreError> {
+        let query = "SELECT environment FROM environments WHERE digest = ?";
+        let text: Option<String> =
+            self.sql(|c| c.query_row(query, [digest], |row| row.get(0)).optional())?;
+        let Some(text) = text else { return Ok(None) };
+        let environment = self.parse(|| format!("environment {digest}"), &text)?;
+        if environment_digest(&environment) == digest {
+            Ok(Some(environment))
+        } else {
+            Err(self.corrupt(format!("environment {digest} has another digest")))
+        }
+    }
+
+    fn find(&self, from: &str, prefix: &str) -> Result<Option<String>, StoreError> {
+        let low = prefix.to_ascii_lowercase();
+        if !id::is_prefix(&low) {
+            return Err(StoreError::NotAnId(prefix.to_owned()));
+        }
+        // `g` is behind the last digit: a range, so that the index serves.
+        let query = format!("{from} WHERE id >= ?1 AND id < ?1 || 'g' ORDER BY id LIMIT 6");
+        let found: Vec<(String, String)> = self.sql(|c| {
+            c.prepare(&query)?
+                .query_map([&low], |row| Ok((row.get(0)?, row.get(1)?)))?
+                .collect()
+        })?;
+        if found.len() < 2 {
+            return Ok(found.into_iter().next().map(|(id, _)| id));
+        }
+        let digits = id::digits_needed(found.iter().map(|(id, _)| id.as_str()));
+        let mut candidates: Vec<String> = found
+            .iter()
+            .take(5)
+            .map(|(id, what)| format!("{} ({what})", &id[..digits]))
+            .collect();
+        if found.len() > 5 {
+            candidates.push("and more".to_owned());
+        }
+        Err(StoreError::Ambiguous {
+            prefix: prefix.to_owned(),
+            candidates,
+        })
+    }
+
+    fn parse<T: DeserializeOwned>(
+        &self,
+        what: impl Fn() -> String,
+        text: &str,
+    ) -> Result<T, StoreError> {
+        serde_json::from_str(text).map_err(|e| self.corrupt(format!("{}: {e}", what())))
+    }
+}

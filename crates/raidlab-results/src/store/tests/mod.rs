@@ -1,0 +1,7 @@
+mod crash;
+mod open;
+mod query;
+mod round_trip;
+pub(crate) mod samples;
+mod version;
+mod write;

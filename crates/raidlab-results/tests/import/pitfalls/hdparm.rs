@@ -1,0 +1,50 @@
+//! hdparm.
+use super::*;
+
+#[test]
+fn mb_is_2_20_bytes_and_kb_1024() {
+    let imported = taken(&text_of("raw/hdparm-tT.txt"));
+    same(rate(&imported.trials[0], "buffered-read"), 232.87 * MIB);
+    same(rate(&imported.trials[0], "cached-read"), 1124.04 * MIB);
+    let slow = &taken(&text_of("samples/hdparm-errors.txt")).trials[1];
+    same(rate(slow, "buffered-read"), 637.45 * KIB);
+}
+
+#[test]
+fn direct_reads_are_phases_of_their_own() {
+    let trial = &taken(&text_of("raw/hdparm-direct-tT.txt")).trials[0];
+    same(rate(trial, "direct-cached-read"), 5614.01 * MIB);
+    same(rate(trial, "direct-read"), 4569.47 * MIB);
+    assert_eq!(
+        phase(trial, "direct-read").flags[0].kind,
+        FlagKind::TooShort
+    );
+}
+
+#[test]
+fn errors_within_a_line_are_kept_apart_from_the_figures() {
+    let imported = taken(&text_of("samples/hdparm-errors.txt"));
+    assert_eq!(phase(&imported.trials[2], "buffered-read").rate, None);
+    let reason = &phase(&imported.trials[2], "buffered-read").flags[0].reason;
+    assert!(reason.contains("device too small"), "{reason}");
+    let split = "/dev/sda:\n Timing buffered disk reads:  BLKFLSBUF failed: Permission denied\n 256 MB in  1.10 seconds = 232.87 MB/sec\n";
+    same(rate(&taken(split).trials[0], "buffered-read"), 232.87 * MIB);
+}
+
+#[test]
+fn figures_that_contradict_each_other_are_refused() {
+    let text = text_of("raw/hdparm-tT.txt").replace("232.87", "332.87");
+    assert!(
+        refused(&text).starts_with("sample:4:30:"),
+        "{}",
+        refused(&text)
+    );
+}
+
+#[test]
+fn a_repeated_device_is_a_further_round() {
+    let text = text_of("raw/hdparm-tT.txt");
+    let twice = taken(&format!("{text}{text}"));
+    assert_eq!([twice.trials[0].round, twice.trials[1].round], [0, 1]);
+    assert_ne!(twice.trials[0].id, twice.trials[1].id);
+}
