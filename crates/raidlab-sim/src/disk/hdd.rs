@@ -1,0 +1,432 @@
+//! A hard disk: one arm, one buffer, one queue.
+//!
+//! There are no events inside a request: when the arm is free the disk picks what it does next and
+//! works out at once when that will have ended. So the only moments at which anything happens are
+//! the ends of requests and the moments at which the arm becomes free with work waiting.
+//!
+//! Left out: a write is taken to update copies of its sectors in read segments (drives differ; some
+//! drop them), and the buffer is split between reads and writes once for all.
+mod destage;
+mod mechanics;
+mod queue;
+mod stream;
+
+use super::counters::Counters;
+use super::dirty::{Dirty, Run};
+use super::fault::{BadSectors, Fault};
+use super::geometry::Place;
+use super::ready::Ready;
+use super::rotation::{REVOLUTION, Spindle};
+use super::segments::Segments;
+use super::spec::HddModel;
+use super::{DiskError, Done, Request};
+use raidlab_core::op::BlockKind;
+use raidlab_core::rng::Stream as Numbers;
+use raidlab_core::time::{Instant, Span};
+use std::collections::VecDeque;
+use std::sync::Arc;
+use stream::Stream;
+
+/// A request that needs the arm.
+#[derive(Clone, Copy, Debug)]
+struct Waiting {
+    id: u64,
+    lba: u64,
+    sectors: u64,
+    /// When the drive took it.
+    since: u64,
+    /// When the drive's processor is through with it.
+    ready: u64,
+    write: bool,
+    /// Its first physical sector.
+    place: Place,
+    /// Angle of that sector.
+    angle: u64,
+    /// Coordinate where its last physical sector has passed.
+    end: u64,
+}
+
+/// A write or flush that waits for the write buffer.
+#[derive(Clone, Copy, Debug)]
+struct Blocked {
+    id: u64,
+    run: Run,
+    flush: bool,
+}
+
+/// A hard disk.
+#[derive(Clone, Debug)]
+pub(super) struct Hdd {
+    model: Arc<HddModel>,
+    spindle: Spindle,
+    cylinder: u32,
+    head: u32,
+    /// When the arm has done what it is at.
+    free_at: u64,
+    /// Latest time heard of.
+    clock: u64,
+    stream: Stream,
+    segments: Segments,
+    queue: Vec<Waiting>,
+    ready: Ready,
+    /// When the drive's processor is free.
+    processor_free: u64,
+    link_free: u64,
+    dirty: Dirty,
+    /// Sectors on their way from the buffer to the media; they end at `free_at`.
+    destaging: u64,
+    /// A destage is under way (of no dirty sectors any more, perhaps).
+    destage_active: bool,
+    blocked: VecDeque<Blocked>,
+    /// Flushes at the front of `blocked` or being worked off.
+    flushing: bool,
+    /// Destaging takes turns with reads until the low mark.
+    pressing: bool,
+    destaged_last: bool,
+    /// First sector after the last that the arm dealt with.
+    position: u64,
+    last_read: u64,
+    /// A part of a physical sector left over at the end of a written stream, and until when it is
+    /// kept back for the write that will complete it.
+    leftover: Option<(u64, u64)>,
+    bad: BadSectors,
+    failed: bool,
+    counters: Counters,
+}
+
+impl Hdd {
+    pub(super) fn new(model: Arc<HddModel>, seed: u64) -> Self {
+        let numbers = Numbers::new(seed);
+        let cache = &model.spec.cache;
+        Self {
+            spindle: model.spindle(numbers.below(0, REVOLUTION)),
+            segments: Segments::new(cache.segments, cache.segment_sectors),
+            cylinder: 0,
+            head: 0,
+            free_at: 0,
+            clock: 0,
+            stream: Stream::default(),
+            queue: Vec::new(),
+            ready: Ready::default(),
+            processor_free: 0,
+            link_free: 0,
+            dirty: Dirty::default(),
+            destaging: 0,
+            destage_active: false,
+            blocked: VecDeque::new(),
+            flushing: false,
+            pressing: false,
+            destaged_last: false,
+            position: 0,
+            last_read: 0,
+            leftover: None,
+            bad: BadSectors::default(),
+            failed: false,
+            counters: Counters::default(),
+            model,
+        }
+    }
+
+    pub(super) fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    pub(super) fn unwritten(&self) -> u64 {
+        self.dirty.sectors() + self.destaging
+    }
+
+    #[inline]
+    pub(super) fn submit(&mut self, now: Instant, request: Request) {
+        self.run(now.0);
+        let (lba, sectors) = (request.lba.0, u64::from(request.sectors));
+        if self.failed {
+            return self.end_now(request.id, now.0, Err(DiskError::Failed));
+        }
+        if request.kind == BlockKind::Flush {
+            return self.flush(now.0, request.id);
+        }
+        let capacity = self.model.spec.sectors;
+        if sectors == 0 || lba >= capacity || sectors > capacity - lba {
+            return self.end_now(request.id, now.0, Err(DiskError::OutOfRange));
+        }
+        match request.kind {
+            BlockKind::Read => self.read(now.0, request.id, lba, sectors),
+            _ => self.write(now.0, request.id, lba, sectors, request.fua),
+        }
+    }
+
+    #[inline]
+    pub(super) fn next_event(&self) -> Option<Instant> {
+        let (Some(due), Some(end)) = (self.due(), self.ready.next()) else {
+            return self.due().map(Instant).or(self.ready.next());
+        };
+        // What is picked at `due` ends no earlier than a sector on the link after it. So when that is
+        // not before a known end, the picking can be made up for then, with the same outcome.
+        let bookkeeping = self.destage_active || self.queue.is_empty() || !self.blocked.is_empty();
+        if !bookkeeping && end.0 <= due + self.model.link_nanos(1) {
+            return Some(end);
+        }
+        Some(Instant(due).min(end))
+    }
+
+    #[inline]
+    pub(super) fn advance(&mut self, now: Instant, done: &mut Vec<Done>) {
+        self.run(now.0);
+        self.ready.take(now, done);
+    }
+
+    pub(super) fn inject(&mut self, now: Instant, fault: Fault) {
+        self.run(now.0);
+        match fault {
+            Fault::Unreadable {
+                lba,
+                sectors,
+                retries,
+            } => self.bad.add(lba, sectors, retries, true),
+            Fault::Slow {
+                lba,
+                sectors,
+                retries,
+            } => self.bad.add(lba, sectors, retries, false),
+            Fault::Stall(span) => {
+                let until = now.0.saturating_add(span.0);
+                self.processor_free = self.processor_free.max(until);
+                if !self.destage_active {
+                    self.free_at = self.free_at.max(until);
+                }
+            }
+            Fault::Dead => self.die(now),
+        }
+    }
+
+    fn die(&mut self, now: Instant) {
+        self.failed = true;
+        self.ready.fail(now, DiskError::Failed);
+        let waiting: Vec<u64> = self.queue.drain(..).map(|w| w.id).collect();
+        let blocked: Vec<u64> = self.blocked.drain(..).map(|b| b.id).collect();
+        for id in waiting.into_iter().chain(blocked) {
+            self.end_now(id, now.0, Err(DiskError::Failed));
+        }
+        (self.dirty, self.destaging, self.destage_active) = (Dirty::default(), 0, false);
+        (self.flushing, self.pressing, self.leftover) = (false, false, None);
+        self.stream.active = false;
+    }
+
+    fn end_now(&mut self, id: u64, at: u64, result: Result<(), DiskError>) {
+        let at = Instant(at);
+        self.ready.push(Done {
+            id,
+            at,
+            first: at,
+            result,
+            hit: false,
+        });
+    }
+
+    /// The drive's processor deals with a command that came at `now`; when it is through.
+    #[inline]
+    fn decode(&mut self, now: u64, overhead: Span) -> u64 {
+        let through = now.max(self.processor_free).saturating_add(overhead.0);
+        self.processor_free = through;
+        self.counters.overhead += overhead;
+        through
+    }
+
+    /// `sectors` go over the link from `from` on, which may be in the future; begin and end. The link
+    /// is shared by bandwidth: what comes later but is ready sooner does not wait behind it.
+    #[inline]
+    fn transfer(&mut self, from: u64, sectors: u64) -> (u64, u64) {
+        let nanos = self.model.link_nanos(sectors);
+        let turn = self.link_free.max(self.clock);
+        self.link_free = turn + nanos;
+        self.counters.link += Span(nanos);
+        let begin = from.max(turn);
+        (begin, begin + nanos)
+    }
+
+    /// First and last sector widened to physical ones.
+    #[inline]
+    fn widen(&self, lba: u64, sectors: u64) -> (u64, u64) {
+        let physical = u64::from(self.model.spec.physical);
+        if physical == 1 {
+            return (lba, sectors);
+        }
+        let mask = physical - 1;
+        let from = lba & !mask;
+        (from, ((lba + sectors + mask) & !mask) - from)
+    }
+
+    #[inline]
+    fn waiting(&self, id: u64, lba: u64, sectors: u64, since: u64, write: bool) -> Waiting {
+        let (from, count) = self.widen(lba, sectors);
+        let geometry = &self.model.geometry;
+        let place = geometry.locate(from);
+        Waiting {
+            id,
+            lba,
+            sectors,
+            since,
+            ready: since,
+            write,
+            place,
+            angle: place.x % REVOLUTION,
+            end: geometry.end_of(&place, from, count),
+        }
+    }
+
+    #[inline]
+    fn read(&mut self, now: u64, id: u64, lba: u64, sectors: u64) {
+        self.counters.reads += 1;
+        self.counters.sectors_read += sectors;
+        self.last_read = now;
+        let mut waiting = self.waiting(id, lba, sectors, now, false);
+        if !self.dirty.is_empty() && self.dirty.covers(lba, sectors) {
+            return self.serve(&waiting);
+        }
+        let start = self.segments.get(self.stream.segment).start;
+        let streaming = self.stream.active && start <= lba && lba < self.stream.limit;
+        if (streaming || self.segments.may_hold(lba)) && self.hit(&waiting, now) {
+            return self.serve(&waiting);
+        }
+        let miss = self.model.spec.overhead.read_miss;
+        waiting.ready = self.decode(now, miss);
+        if self.idle(now) {
+            self.clock = now;
+            self.start_read(&waiting, now);
+        } else {
+            self.queue.push(waiting);
+            self.run(now);
+        }
+    }
+
+    /// Nothing waits for the arm and nothing has to be booked when it is free.
+    #[inline]
+    fn idle(&self, now: u64) -> bool {
+        self.free_at <= now && self.queue.is_empty() && !self.destage_active && !self.pressing
+    }
+
+    /// Whether the buffer has all of a read when it would be served from there.
+    fn hit(&mut self, read: &Waiting, now: u64) -> bool {
+        let at = now.max(self.processor_free) + self.model.spec.overhead.read_hit.0;
+        if self.stream.active {
+            // What the arm does is settled up to `free_at`, so that this holds only from then on.
+            if self.free_at <= at && self.streamed(read.lba, read.end, at) {
+                self.segments.touch(self.stream.segment);
+                self.consume(read.lba + read.sectors, read.end, at);
+                return true;
+            }
+        }
+        let found = self.segments.find(read.lba, read.end);
+        if let Some(index) = found {
+            self.segments.touch(index);
+        }
+        found.is_some()
+    }
+
+    /// Serves a read from the buffer.
+    fn serve(&mut self, read: &Waiting) {
+        let hit = self.model.spec.overhead.read_hit;
+        let ready = self.decode(read.since, hit);
+        let (begin, end) = self.transfer(ready, read.sectors);
+        self.counters.read_hits += 1;
+        self.ready.push(Done {
+            id: read.id,
+            at: Instant(end),
+            first: Instant(begin),
+            result: Ok(()),
+            hit: true,
+        });
+    }
+
+    fn write(&mut self, now: u64, id: u64, lba: u64, sectors: u64, fua: bool) {
+        self.counters.writes += 1;
+        self.counters.sectors_written += sectors;
+        let ready = self.decode(now, self.model.spec.overhead.write);
+        if !self.bad.is_empty() {
+            self.bad.write(lba, sectors);
+        }
+        let cache = self.model.spec.cache;
+        if cache.write_back && !fua && sectors <= cache.write_sectors {
+            let run = Run {
+                lba,
+                sectors,
+                ready,
+            };
+            self.blocked.push_back(Blocked {
+                id,
+                run,
+                flush: false,
+            });
+            self.admit(now);
+            self.run(now);
+        } else {
+            self.dirty.remove(lba, sectors);
+            let mut waiting = self.waiting(id, lba, sectors, now, true);
+            waiting.ready = ready;
+            self.queue.push(waiting);
+            self.run(now);
+        }
+    }
+
+    fn flush(&mut self, now: u64, id: u64) {
+        self.counters.flushes += 1;
+        let ready = self.decode(now, self.model.spec.overhead.write);
+        let run = Run {
+            lba: 0,
+            sectors: 0,
+            ready,
+        };
+        self.blocked.push_back(Blocked {
+            id,
+            run,
+            flush: true,
+        });
+        self.admit(now);
+        self.run(now);
+    }
+
+    /// Works off what was to be decided until `now`.
+    #[inline]
+    fn run(&mut self, now: u64) {
+        while let Some(due) = self.due().filter(|due| *due <= now) {
+            self.decide(due);
+        }
+        self.clock = self.clock.max(now);
+    }
+
+    /// When the arm is free for something that waits.
+    #[inline]
+    fn due(&self) -> Option<u64> {
+        if self.destage_active {
+            return Some(self.free_at);
+        }
+        if !self.queue.is_empty() {
+            return Some(self.free_at.max(self.clock));
+        }
+        if self.dirty.is_empty() {
+            return None;
+        }
+        Some(self.free_at.max(self.clock).max(self.destage_from()))
+    }
+
+    fn decide(&mut self, at: u64) {
+        self.clock = self.clock.max(at);
+        if self.destage_active {
+            return self.finish_destage(at);
+        }
+        let destage = !self.dirty.is_empty()
+            && (self.queue.is_empty() || (self.urgent() && !self.destaged_last));
+        self.destaged_last = destage;
+        if destage {
+            self.destage(at);
+        } else {
+            let index = self.pick(at);
+            let waiting = self.queue.remove(index);
+            if waiting.write {
+                self.start_write(&waiting, at);
+            } else {
+                self.start_read(&waiting, at);
+            }
+        }
+    }
+}

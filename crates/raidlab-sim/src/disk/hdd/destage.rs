@@ -1,0 +1,157 @@
+//! The write-back buffer: taking writes, and bringing them to the media.
+use super::{Blocked, Done, Hdd, Run};
+use raidlab_core::time::Instant;
+
+/// Runs near the arm among which the nearest in time is destaged.
+const CANDIDATES: usize = 16;
+
+/// How long a part of a physical sector at the end of a written stream waits for the write that
+/// completes it, in nanoseconds. Assumed: longer than the gap between two writes of a stream, shorter
+/// than anything a user notices.
+const HOLD: u64 = 25_000_000;
+
+impl Hdd {
+    /// Takes blocked writes into the buffer in their order, as far as there is room at time `t`, and
+    /// ends flushes whose turn has come.
+    pub(super) fn admit(&mut self, t: u64) {
+        while let Some(blocked) = self.blocked.front().copied() {
+            let fits = if blocked.flush {
+                self.flushing = true;
+                self.dirty.is_empty() && !self.destage_active
+            } else {
+                self.has_room(&blocked.run)
+            };
+            if !fits {
+                return;
+            }
+            self.blocked.pop_front();
+            if blocked.flush {
+                self.flushing = false;
+                // A write past the buffer may still be under way; the media end with it.
+                let at = t.max(blocked.run.ready).max(self.flush_floor());
+                self.end_now(blocked.id, at, Ok(()));
+            } else {
+                self.take(&blocked, t);
+            }
+        }
+    }
+
+    /// Flushes wait for the arm only when it writes.
+    fn flush_floor(&self) -> u64 {
+        if self.stream.active { 0 } else { self.free_at }
+    }
+
+    fn has_room(&self, run: &Run) -> bool {
+        let cache = &self.model.spec.cache;
+        self.unwritten() + run.sectors <= cache.write_sectors
+            && self.dirty.has_room(run, cache.write_runs as usize)
+    }
+
+    fn take(&mut self, blocked: &Blocked, t: u64) {
+        let mut run = blocked.run;
+        let (begin, end) = self.transfer(t.max(run.ready), run.sectors);
+        run.ready = begin + self.model.link_nanos(1);
+        self.dirty.insert(run);
+        self.counters.write_hits += 1;
+        let cache = &self.model.spec.cache;
+        if self.unwritten() * 100 >= cache.write_sectors * u64::from(cache.high)
+            || self.dirty.runs().len() * 100 >= cache.write_runs as usize * cache.high as usize
+        {
+            self.pressing = true;
+        }
+        self.ready.push(Done {
+            id: blocked.id,
+            at: Instant(end),
+            first: Instant(end),
+            result: Ok(()),
+            hit: true,
+        });
+    }
+
+    /// Whether destaging takes turns with reads instead of waiting for idle time.
+    pub(super) fn urgent(&self) -> bool {
+        self.pressing || self.flushing || !self.blocked.is_empty()
+    }
+
+    /// When destaging may begin, if nothing else is to do.
+    pub(super) fn destage_from(&self) -> u64 {
+        if self.urgent() {
+            return 0;
+        }
+        let quiet = if self.counters.reads == 0 {
+            0
+        } else {
+            self.last_read.saturating_add(self.model.spec.cache.quiet.0)
+        };
+        match self.leftover {
+            Some((lba, until)) if self.only_leftover(lba) => quiet.max(until),
+            _ => quiet,
+        }
+    }
+
+    fn only_leftover(&self, lba: u64) -> bool {
+        matches!(self.dirty.runs(), [run] if self.is_leftover(run, lba))
+    }
+
+    fn is_leftover(&self, run: &Run, lba: u64) -> bool {
+        run.lba == lba && run.sectors < u64::from(self.model.spec.physical)
+    }
+
+    /// Brings the run that the arm reaches soonest to the media, at most about a track of it, so that
+    /// a read does not wait long.
+    pub(super) fn destage(&mut self, t: u64) {
+        self.stop_stream(t);
+        let Some(run) = self.nearest(t) else { return };
+        let geometry = &self.model.geometry;
+        let most = u64::from(geometry.per_track(run.lba)).max(256);
+        let mut sectors = run.sectors.min(most);
+        let physical = u64::from(self.model.spec.physical);
+        let end = run.lba + sectors;
+        let whole = end & !(physical - 1);
+        self.leftover = None;
+        // A stream's last part of a physical sector is kept back for the write that completes it.
+        if whole != end && whole > run.lba + physical && !self.flushing {
+            sectors = whole - run.lba;
+            if whole + physical > run.end() {
+                self.leftover = Some((whole, t + HOLD));
+            }
+        }
+        self.dirty.remove(run.lba, sectors);
+        self.destaging = sectors;
+        self.destage_active = true;
+        self.counters.destages += 1;
+        self.counters.sectors_destaged += sectors;
+        self.free_at = self.write_media(run.lba, sectors, t, run.ready);
+    }
+
+    /// The run near the arm that is reached soonest; what is kept back comes last.
+    fn nearest(&self, t: u64) -> Option<Run> {
+        let mut best: Option<(bool, u64, Run)> = None;
+        for run in self.dirty.near(self.position, CANDIDATES) {
+            let held = self
+                .leftover
+                .is_some_and(|(lba, _)| self.is_leftover(run, lba));
+            let place = self.model.geometry.locate(self.widen(run.lba, 1).0);
+            let (begin, _) = self
+                .spindle
+                .meet(t + self.move_nanos(&place, true), place.x);
+            if best.is_none_or(|(h, b, _)| (held, begin) < (h, b)) {
+                best = Some((held, begin, *run));
+            }
+        }
+        best.map(|(_, _, run)| run)
+    }
+
+    /// What was destaged is on the media at time `t`: there is room again.
+    pub(super) fn finish_destage(&mut self, t: u64) {
+        (self.destaging, self.destage_active) = (0, false);
+        self.admit(t);
+        let cache = &self.model.spec.cache;
+        if self.dirty.is_empty()
+            || (self.dirty.sectors() * 100 < cache.write_sectors * u64::from(cache.low)
+                && self.dirty.runs().len() * 100 < cache.write_runs as usize * cache.low as usize)
+        {
+            self.pressing = false;
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! The arm at work: seek, settle, wait for the sector, transfer; each in closed form.
+use super::{Done, Hdd, Waiting};
+use crate::disk::geometry::Place;
+use crate::disk::rotation::REVOLUTION;
+use raidlab_core::time::{Instant, Span};
+
+impl Hdd {
+    /// Time to bring the arm and the head over `place`.
+    #[inline]
+    pub(super) fn move_nanos(&self, place: &Place, write: bool) -> u64 {
+        let distance = place.cylinder.abs_diff(self.cylinder);
+        let moved = if distance > 0 {
+            self.model.seek.nanos(distance)
+        } else if place.head != self.head {
+            // The skew between tracks covers the switch and the settling.
+            return self.model.spec.head_switch.0;
+        } else {
+            return 0;
+        };
+        if write {
+            moved + self.model.spec.write_settle.0
+        } else {
+            moved
+        }
+    }
+
+    /// Moves to `place` from time `t` and waits for it: when it is under the head, and the coordinate
+    /// exactly under it then.
+    #[inline]
+    pub(super) fn position(&mut self, t: u64, place: &Place, write: bool) -> (u64, u64) {
+        let seek = self.move_nanos(place, write);
+        let (begin, x) = self.spindle.meet(t + seek, place.x);
+        self.counters.seek += Span(seek);
+        self.counters.rotation += Span(begin - t - seek);
+        (self.cylinder, self.head) = (place.cylinder, place.head);
+        (begin, x)
+    }
+
+    /// The head passes from `x`, under it at `begin`, to the coordinate `end`; when it is there.
+    #[inline]
+    pub(super) fn pass(&mut self, begin: u64, x: u64, end: u64, place: &Place) -> u64 {
+        let nanos = self.spindle.nanos(end - x);
+        self.counters.transfer += Span(nanos);
+        if end > place.track_end() {
+            (self.cylinder, self.head) = self.model.geometry.track_at(end - 1);
+        }
+        begin + nanos
+    }
+
+    /// A read begins, at `at` or when the drive's processor is through with it.
+    #[inline]
+    pub(super) fn start_read(&mut self, read: &Waiting, at: u64) {
+        let t = at.max(read.ready);
+        let (first, mut media_end);
+        if self.stream_reach(read, t).is_some() {
+            (first, media_end) = self.read_on(read, t);
+        } else {
+            (first, media_end) = self.read_anew(read, t);
+        }
+        let mut result = Ok(());
+        if !self.bad.is_empty() {
+            let (turns, end) = self.bad.read(read.lba, read.sectors);
+            (media_end, result) = (media_end + turns * self.spindle.revolution(), end);
+            if turns > 0 || end.is_err() {
+                self.stop_stream(media_end);
+            }
+        }
+        self.free_at = media_end;
+        self.position = read.lba + read.sectors;
+        // The last sector goes over the link when the media have given it, the others meanwhile.
+        let (begin, end) = self.transfer(first, read.sectors);
+        let end = end.max(media_end + self.model.link_nanos(1));
+        self.ready.push(Done {
+            id: read.id,
+            at: Instant(end),
+            first: Instant(begin),
+            result,
+            hit: false,
+        });
+    }
+
+    /// The stream that is being read ahead passes over the sectors: no seek. When the first sector is
+    /// there, and the last.
+    fn read_on(&mut self, read: &Waiting, t: u64) -> (u64, u64) {
+        self.segments.touch(self.stream.segment);
+        let to = read.lba + read.sectors;
+        self.consume(to, read.end, t);
+        let at = |x: u64| self.stream.t + self.spindle.nanos(x.saturating_sub(self.stream.x));
+        let first = at(read.place.end()).max(t);
+        let end = at(read.end).max(t);
+        self.counters.stream_hits += 1;
+        self.counters.transfer += Span(end - t);
+        (first, end)
+    }
+
+    /// The arm goes to the sectors and reads ahead from there. When the first sector is there, and
+    /// the last.
+    #[inline]
+    fn read_anew(&mut self, read: &Waiting, t: u64) -> (u64, u64) {
+        self.stop_stream(t);
+        let place = &read.place;
+        let (first, begin, x, media_end);
+        if self.model.spec.zero_latency && read.end <= place.track_end() {
+            (first, media_end) = self.read_whole_track(read, t);
+            let wait = self.spindle.until(media_end, read.end % REVOLUTION);
+            (begin, x) = (media_end + self.spindle.nanos(wait), read.end);
+        } else {
+            (begin, x) = self.position(t, place, false);
+            media_end = self.pass(begin, x, read.end, place);
+            first = begin + self.spindle.nanos(place.width());
+        }
+        let to = read.lba + read.sectors;
+        if let Some(segment) = self.segments.take(read.lba) {
+            let track_end = if read.end <= place.track_end() {
+                place.track_end()
+            } else {
+                0
+            };
+            if self.model.spec.cache.read_ahead > 0 {
+                self.start_stream(segment, to, read.end, (begin, x), track_end);
+            } else {
+                self.segments.fill(segment, read.end);
+            }
+        }
+        (first, media_end)
+    }
+
+    /// A read within a track by a drive that takes its sectors as they come: from the middle it needs
+    /// one turn, not the wait for the first sector as well.
+    fn read_whole_track(&mut self, read: &Waiting, t: u64) -> (u64, u64) {
+        let seek = self.move_nanos(&read.place, false);
+        let arrived = t + seek;
+        let wait = self.spindle.until(arrived, read.place.x % REVOLUTION);
+        let length = read.end - read.place.x;
+        if wait + length <= REVOLUTION {
+            let (begin, x) = self.position(t, &read.place, false);
+            let end = self.pass(begin, x, read.end, &read.place);
+            return (begin + self.spindle.nanos(read.place.width()), end);
+        }
+        self.counters.seek += Span(seek);
+        (self.cylinder, self.head) = (read.place.cylinder, read.place.head);
+        let end = arrived + self.spindle.revolution();
+        self.counters.transfer += Span(end - arrived);
+        // The first sector of the request comes last but for the part before the arrival.
+        (arrived + self.spindle.nanos(wait), end)
+    }
+
+    /// A write past the buffer: ends when it is on the media.
+    pub(super) fn start_write(&mut self, write: &Waiting, at: u64) {
+        let (data, _) = self.transfer(at.max(write.ready), write.sectors);
+        let ready = data + self.model.link_nanos(1);
+        self.stop_stream(at.max(write.ready));
+        let end = self.write_media(write.lba, write.sectors, at.max(write.ready), ready);
+        self.free_at = end;
+        self.ready.push(Done {
+            id: write.id,
+            at: Instant(end),
+            first: Instant(end),
+            result: Ok(()),
+            hit: false,
+        });
+    }
+
+    /// Writes sectors to the media from time `t`, their data there from `ready` on; when it is done.
+    ///
+    /// A physical sector that is written in part and is not in the buffer is read first, and written
+    /// when it comes round again.
+    pub(super) fn write_media(&mut self, lba: u64, sectors: u64, t: u64, ready: u64) -> u64 {
+        let (from, count) = self.widen(lba, sectors);
+        let geometry = &self.model.geometry;
+        let place = geometry.locate(from);
+        let end = geometry.end_of(&place, from, count);
+        let physical = u64::from(self.model.spec.physical);
+        let part_head = from != lba && !self.buffered(from, physical);
+        let part_tail =
+            from + count != lba + sectors && !self.buffered(from + count - physical, physical);
+        let mut t = t;
+        if part_head || part_tail {
+            self.counters.read_modify_writes += 1;
+            let first = if part_head {
+                from
+            } else {
+                from + count - physical
+            };
+            let last = if part_tail {
+                from + count
+            } else {
+                from + physical
+            };
+            t = self.read_first(first, last, t);
+        }
+        let seek = self.move_nanos(&place, true);
+        // The data must have come when the first sector does.
+        let (begin, x) = self.position(t.max(ready.saturating_sub(seek)), &place, true);
+        self.position = from + count;
+        self.pass(begin, x, end, &place)
+    }
+
+    /// Reads the sectors from `first` to before `last` for the sake of a partial write.
+    fn read_first(&mut self, first: u64, last: u64, t: u64) -> u64 {
+        let geometry = &self.model.geometry;
+        let place = geometry.locate(first);
+        let end = geometry.end_of(&place, first, last - first);
+        let (begin, x) = self.position(t, &place, false);
+        self.pass(begin, x, end, &place)
+    }
+
+    /// Whether a read segment holds the sectors.
+    fn buffered(&self, lba: u64, sectors: u64) -> bool {
+        if !self.segments.may_hold(lba) {
+            return false;
+        }
+        let geometry = &self.model.geometry;
+        let place = geometry.locate(lba);
+        let end = geometry.end_of(&place, lba, sectors);
+        self.segments.find(lba, end).is_some()
+    }
+}

@@ -1,0 +1,179 @@
+//! Reading ahead: after a read the head stays on the track and fills the segment, until the segment
+//! is full or the arm is needed elsewhere.
+//!
+//! The coordinate under the head is a straight line in time, so that how far the segment is filled
+//! at any moment is one multiplication (MODELS 5.2, equation 5), and nothing happens in between.
+use super::Hdd;
+use super::Waiting;
+use crate::disk::rotation::REVOLUTION;
+use crate::disk::spec::Restart;
+
+/// What the head reads ahead.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Stream {
+    pub(super) active: bool,
+    pub(super) segment: u8,
+    /// The coordinate `x` is under the head at time `t`; it goes on from there.
+    pub(super) x: u64,
+    pub(super) t: u64,
+    /// First sector that is not read ahead.
+    pub(super) limit: u64,
+    /// A coordinate that the limit lies beyond; the limit's own once `exact`.
+    bound: u64,
+    exact: bool,
+    /// Coordinate where the track of the arm's booked position ends.
+    pub(super) track_end: u64,
+}
+
+impl Hdd {
+    /// Starts reading ahead in `segment` behind the sector before `from`, whose coordinate end is
+    /// `end`; the coordinate `x` is under the head at `t`.
+    #[inline]
+    pub(super) fn start_stream(
+        &mut self,
+        segment: u8,
+        from: u64,
+        end: u64,
+        (t, x): (u64, u64),
+        track_end: u64,
+    ) {
+        let ahead = self.model.spec.cache.read_ahead;
+        let start = self.segments.get(segment).start;
+        // What was asked for stays in the segment.
+        let room = (start + self.segments.size()).max(from);
+        let limit = (from + ahead).min(room).min(self.model.spec.sectors);
+        self.stream = Stream {
+            active: true,
+            segment,
+            x,
+            t,
+            limit,
+            bound: end + (limit - from) * self.model.geometry.narrowest(),
+            exact: limit == from,
+            track_end,
+        };
+    }
+
+    /// Coordinate of the end of the last sector that is read ahead.
+    fn limit_x(&mut self) -> u64 {
+        if !self.stream.exact {
+            self.stream.bound = self.model.geometry.locate(self.stream.limit - 1).end();
+            self.stream.exact = true;
+        }
+        self.stream.bound
+    }
+
+    /// Coordinate up to which the segment is filled at time `t`.
+    #[inline]
+    pub(super) fn frontier(&mut self, t: u64) -> u64 {
+        let Some(passed) = t.checked_sub(self.stream.t) else {
+            return self.stream.x;
+        };
+        let x = self.stream.x.saturating_add(self.spindle.units(passed));
+        if x <= self.stream.bound {
+            x
+        } else {
+            x.min(self.limit_x())
+        }
+    }
+
+    /// The host takes sectors up to `to`, whose coordinate end is `end`, at time `t`: there is room
+    /// to read further ahead. A head that had to pause is on its track still, and goes on when the
+    /// place comes round again.
+    pub(super) fn consume(&mut self, to: u64, end: u64, t: u64) {
+        let cache = self.model.spec.cache;
+        let limit = (to + cache.read_ahead).min(self.model.spec.sectors);
+        if limit <= self.stream.limit {
+            return;
+        }
+        let left = self.stream.limit.saturating_sub(to);
+        if to <= self.stream.limit && cache.restart == Restart::Lazy && left * 2 > cache.read_ahead
+        {
+            return;
+        }
+        let old = self.limit_x();
+        let stopped = self.stream.t + self.spindle.nanos(old.saturating_sub(self.stream.x));
+        if t > stopped {
+            let wait = self.spindle.until(t, old % REVOLUTION);
+            (self.stream.x, self.stream.t) = (old, t + self.spindle.nanos(wait));
+        }
+        self.stream.limit = limit;
+        self.stream.bound = end + (limit - to) * self.model.geometry.narrowest();
+        self.stream.exact = limit == to;
+    }
+
+    /// First sector that the segment being filled still holds at time `t`: once it is full, new
+    /// sectors take the place of the oldest.
+    fn oldest(&mut self, t: u64) -> u64 {
+        let start = self.segments.get(self.stream.segment).start;
+        let size = self.segments.size();
+        if self.stream.limit <= start + size {
+            return start;
+        }
+        let there = self.frontier(t);
+        let passed = self.model.geometry.sector_at(there);
+        start.max(passed.saturating_sub(size))
+    }
+
+    /// Whether the segment being filled holds the sectors from `lba` to the coordinate `end` at `t`.
+    pub(super) fn streamed(&mut self, lba: u64, end: u64, t: u64) -> bool {
+        let start = self.segments.get(self.stream.segment).start;
+        self.stream.active
+            && start <= lba
+            && lba < self.stream.limit
+            && end <= self.frontier(t)
+            && self.oldest(t) <= lba
+    }
+
+    /// Sectors among which a request must begin for the stream to reach it.
+    pub(super) fn stream_window(&self) -> (u64, u64) {
+        let start = self.segments.get(self.stream.segment).start;
+        // At most a turn beyond the limit.
+        (
+            start,
+            self.stream.limit + u64::from(self.model.geometry.widest()),
+        )
+    }
+
+    /// How long after `t` the stream will have reached the first sector of `read`, in units of angle;
+    /// `None` when it is behind, or so far ahead that a seek gets there no later.
+    #[inline]
+    pub(super) fn stream_reach(&mut self, read: &Waiting, t: u64) -> Option<u64> {
+        if !self.stream.active || read.write {
+            return None;
+        }
+        let (start, last) = self.stream_window();
+        if read.lba < start || read.lba > last || read.lba < self.oldest(t) {
+            return None;
+        }
+        let there = self.frontier(t);
+        let ahead = read.place.x.saturating_sub(there);
+        if ahead >= REVOLUTION {
+            return None;
+        }
+        // A paused head waits for its place to come round.
+        let paused = self.stream.exact && there == self.stream.bound && read.end > there;
+        let wait = if paused {
+            self.spindle.until(t, there % REVOLUTION)
+        } else {
+            0
+        };
+        Some(ahead + wait)
+    }
+
+    /// The arm is needed elsewhere at `t`: books what was read and where the arm is.
+    #[inline]
+    pub(super) fn stop_stream(&mut self, t: u64) {
+        if !self.stream.active {
+            return;
+        }
+        let there = self.frontier(t);
+        let oldest = self.oldest(t);
+        self.segments.advance(self.stream.segment, oldest);
+        self.segments.fill(self.stream.segment, there);
+        if there > self.stream.track_end {
+            (self.cylinder, self.head) = self.model.geometry.track_at(there);
+        }
+        self.stream.active = false;
+    }
+}

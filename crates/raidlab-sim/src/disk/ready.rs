@@ -1,0 +1,69 @@
+//! Requests whose end is known, in the order of their ends.
+use super::Done;
+use raidlab_core::time::Instant;
+
+/// Ends to come, the next one last; ties end in the order in which they became known.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Ready {
+    list: Vec<Done>,
+}
+
+impl Ready {
+    #[inline]
+    pub(super) fn push(&mut self, done: Done) {
+        let mut at = self.list.len();
+        // Most ends are known in their order, so that the place is near the front.
+        if at > 16 {
+            at = self.list.partition_point(|other| other.at > done.at);
+        } else {
+            while at > 0 && self.list[at - 1].at <= done.at {
+                at -= 1;
+            }
+        }
+        self.list.insert(at, done);
+    }
+
+    #[inline]
+    pub(super) fn next(&self) -> Option<Instant> {
+        self.list.last().map(|done| done.at)
+    }
+
+    #[inline]
+    pub(super) fn take(&mut self, now: Instant, out: &mut Vec<Done>) {
+        while let Some(done) = self.list.last().filter(|done| done.at <= now) {
+            out.push(*done);
+            self.list.pop();
+        }
+    }
+
+    /// All of them fail at `now`.
+    pub(super) fn fail(&mut self, now: Instant, error: super::DiskError) {
+        for done in &mut self.list {
+            (done.at, done.first, done.result) = (now, now, Err(error));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn ends_come_by_time_and_then_as_they_became_known(times in prop::collection::vec(0_u64..20, 0..80)) {
+            let mut ready = Ready::default();
+            for (id, at) in times.iter().enumerate() {
+                let at = Instant(*at);
+                ready.push(Done { id: id as u64, at, first: at, result: Ok(()), hit: false });
+            }
+            let mut out = Vec::new();
+            ready.take(Instant(u64::MAX), &mut out);
+            let got: Vec<_> = out.iter().map(|d| (d.at.0, d.id)).collect();
+            let mut sorted = got.clone();
+            sorted.sort_unstable();
+            prop_assert_eq!(got.len(), times.len());
+            prop_assert_eq!(got, sorted);
+        }
+    }
+}

@@ -1,0 +1,279 @@
+//! What buffers, queues and emulated sectors do.
+use super::*;
+use raidlab_core::time::Span;
+
+fn turn(model: &DiskModel) -> u64 {
+    hdd(model).spindle(0).revolution()
+}
+
+#[test]
+fn a_misaligned_write_on_emulated_sectors_costs_about_a_turn() {
+    let model = changed("ST3000DM001", |spec| spec.cache.write_back = false);
+    let write = |offset: u64| {
+        let mut disk = Disk::new(&model, 3);
+        let places = Stream::new(5);
+        let mut now = Instant::ZERO;
+        for i in 0..2000 {
+            let lba = places.below(i, model.sectors() / 8 - 2) * 8 + offset;
+            now = one(&mut disk, now, request(i, BlockKind::Write, lba, 8)).at;
+        }
+        (now.0 / 2000, disk.counters().read_modify_writes)
+    };
+    let (aligned, none) = write(0);
+    let (misaligned, all) = write(1);
+    assert_eq!((none, all), (0, 2000));
+    // The write needs no settling of its own: its head has been on the track for a turn.
+    let settle = hdd(&model).spec.write_settle.0;
+    close(
+        (misaligned - aligned) as f64,
+        (turn(&model) - settle) as f64,
+        0.02,
+    );
+}
+
+#[test]
+fn a_misaligned_sequential_stream_loses_little() {
+    let model = model("ST3000DM001");
+    let rate = |first: u64| {
+        let mut spec = blocks(&model, Order::Sequential, 128 << 10, 4096);
+        spec.read_percent = 0;
+        spec.flush_end = true;
+        spec.region.start.0 = first;
+        spec.region.len.0 -= 1 << 20;
+        bytes_per_second(&run(&model, spec, 1).0)
+    };
+    close(rate(512), rate(0), 0.02);
+}
+
+#[test]
+fn the_write_buffer_acknowledges_early_and_a_flush_drains_it() {
+    let model = model("ST3250624AS");
+    let mut disk = Disk::new(&model, 1);
+    let written = one(
+        &mut disk,
+        Instant::ZERO,
+        request(0, BlockKind::Write, 1_000_000, 8),
+    );
+    assert!(written.hit && written.at < Instant(200_000), "{written:?}");
+    assert_eq!(disk.unwritten(), 8);
+    let places = Stream::new(2);
+    for i in 1..100 {
+        let lba = places.below(i, model.sectors() - 8);
+        disk.submit(written.at, request(i, BlockKind::Write, lba, 8));
+    }
+    let flushed = one(&mut disk, written.at, request(1000, BlockKind::Flush, 0, 0));
+    assert_eq!(disk.unwritten(), 0);
+    assert!(flushed.at > Instant(100 * 2_000_000), "{flushed:?}");
+    // Nothing is left: the next flush ends at once.
+    let again = one(&mut disk, flushed.at, request(1001, BlockKind::Flush, 0, 0));
+    assert!(again.at.since(flushed.at) < Span::from_millis(1));
+    assert_eq!(disk.next_event(), None);
+}
+
+#[test]
+fn buffered_random_writes_are_faster_than_direct_ones() {
+    let rate = |write_back| {
+        let model = changed("ST3250624AS", |spec| spec.cache.write_back = write_back);
+        let mut spec = blocks(&model, Order::Random, 4096, 5000);
+        spec.read_percent = 0;
+        per_second(&run(&model, spec, 1).0)
+    };
+    let gain = rate(true) / rate(false);
+    assert!((1.5..4.0).contains(&gain), "{gain}");
+}
+
+#[test]
+fn a_forced_write_waits_for_the_media() {
+    let model = model("ST3250624AS");
+    let mut disk = Disk::new(&model, 1);
+    let forced = Request {
+        fua: true,
+        ..request(0, BlockKind::Write, 200_000_000, 8)
+    };
+    let done = one(&mut disk, Instant::ZERO, forced);
+    assert!(!done.hit && done.at > Instant(5_000_000), "{done:?}");
+    assert_eq!(disk.unwritten(), 0);
+}
+
+#[test]
+fn reads_behind_a_read_come_from_the_buffer_in_any_order() {
+    let model = model("ST3250624AS");
+    let mut disk = Disk::new(&model, 1);
+    let first = one(
+        &mut disk,
+        Instant::ZERO,
+        request(0, BlockKind::Read, 5_000_000, 8),
+    );
+    assert!(!first.hit);
+    let later = first.at + Span::from_millis(30);
+    let mut now = later;
+    for (id, lba) in [(1, 5_000_200), (2, 5_000_008), (3, 5_000_100)] {
+        let done = one(&mut disk, now, request(id, BlockKind::Read, lba, 8));
+        assert!(done.hit, "{lba} is not in the buffer");
+        now = done.at;
+    }
+    assert!(now.since(later) < Span::from_millis(1));
+}
+
+#[test]
+fn short_skips_forward_keep_streaming() {
+    // Three chunks of 64 KiB of four: what a RAID5 member sees of a sequential read.
+    let model = model("ST3250624AS");
+    let mut disk = Disk::new(&model, 1);
+    let mut now = Instant::ZERO;
+    let mut read = 0;
+    for i in 0..8000_u64 {
+        if i % 4 == 3 {
+            continue;
+        }
+        now = one(&mut disk, now, request(i, BlockKind::Read, i * 128, 128)).at;
+        read += 128 * 512;
+    }
+    let rate = f64::from(read) / now.since(Instant::ZERO).as_secs_f64();
+    close(rate, 67.5e6 * 0.75, 0.02);
+}
+
+#[test]
+fn reading_ahead_pauses_when_the_segment_is_full_and_costs_turns_to_resume() {
+    let model = changed("ST3250624AS", |spec| spec.cache.segments = 1);
+    let mut disk = Disk::new(&model, 1);
+    let segment = hdd(&model).spec.cache.segment_sectors;
+    let first = one(&mut disk, Instant::ZERO, request(0, BlockKind::Read, 0, 8));
+    let later = first.at + Span::from_secs(5);
+    // All that fits the segment is there at once, and not more.
+    let last = one(
+        &mut disk,
+        later,
+        request(1, BlockKind::Read, segment - 8, 8),
+    );
+    assert!(last.hit, "{last:?}");
+    let beyond = one(&mut disk, last.at, request(2, BlockKind::Read, segment, 8));
+    assert!(!beyond.hit);
+    assert!(beyond.at.since(last.at).0 < 2 * turn(&model));
+    assert_eq!(disk.counters().stream_hits, 1);
+}
+
+#[test]
+fn a_seek_away_keeps_the_segment_and_ends_its_stream() {
+    let model = model("ST3250624AS");
+    let mut disk = Disk::new(&model, 1);
+    let first = one(&mut disk, Instant::ZERO, request(0, BlockKind::Read, 0, 8));
+    let away = one(
+        &mut disk,
+        first.at + Span::from_millis(10),
+        request(1, BlockKind::Read, 300_000_000, 8),
+    );
+    let back = one(&mut disk, away.at, request(2, BlockKind::Read, 64, 64));
+    assert!(back.hit);
+    let far = one(&mut disk, back.at, request(3, BlockKind::Read, 8000, 8));
+    assert!(!far.hit);
+}
+
+#[test]
+fn a_lazy_drive_waits_until_half_of_its_segment_is_free() {
+    let rate = |restart| {
+        let model = changed("ST340015A", |spec| {
+            spec.cache.restart = restart;
+            // A host that takes longer than the media lets the segment fill.
+            spec.overhead.read_hit = Span::from_millis(4);
+        });
+        let spec = blocks(&model, Order::Sequential, 64 << 10, 3000);
+        let (tally, target) = run(&model, spec, 1);
+        (bytes_per_second(&tally), target.disk().counters().read_hits)
+    };
+    let (eager, hits) = rate(spec::Restart::Eager);
+    let (lazy, _) = rate(spec::Restart::Lazy);
+    assert!(hits > 1000);
+    assert!(lazy <= eager * 1.001, "{lazy} against {eager}");
+}
+
+#[test]
+fn no_request_starves_in_the_queue() {
+    let model = model("ST3250624AS");
+    let (tally, _) = run(&model, blocks(&model, Order::Random, 4096, 50_000), 32);
+    let slowest = tally.response[0].as_ref().unwrap().max().unwrap();
+    assert!(slowest < Span::from_millis(500 + 32 * 30), "{slowest}");
+}
+
+#[test]
+fn a_link_of_its_own_can_be_left_out() {
+    let model = model("ST340015A");
+    let bare = model.without_link();
+    let mut with = Disk::new(&model, 1);
+    let mut without = Disk::new(&bare, 1);
+    let read = request(0, BlockKind::Read, 40_000_000, 256);
+    let (a, b) = (
+        one(&mut with, Instant::ZERO, read),
+        one(&mut without, Instant::ZERO, read),
+    );
+    assert_eq!(a.first, b.first);
+    // One sector at 100 MB/s after the media.
+    assert_eq!(a.at.since(b.at), Span(5120));
+}
+
+#[test]
+fn requests_beyond_the_end_are_refused() {
+    let model = model("ST340015A");
+    let mut disk = Disk::new(&model, 1);
+    for (lba, sectors) in [
+        (model.sectors(), 1),
+        (u64::MAX, 1),
+        (0, 0),
+        (model.sectors() - 1, 2),
+    ] {
+        let done = one(
+            &mut disk,
+            Instant::ZERO,
+            request(0, BlockKind::Read, lba, sectors),
+        );
+        assert_eq!(done.result, Err(DiskError::OutOfRange));
+    }
+    let last = one(
+        &mut disk,
+        Instant::ZERO,
+        request(1, BlockKind::Read, model.sectors() - 1, 1),
+    );
+    assert_eq!(last.result, Ok(()));
+}
+
+proptest::proptest! {
+    #![proptest_config(proptest::test_runner::Config::with_cases(150))]
+    #[test]
+    fn every_request_ends_once_and_nothing_stays_behind(
+        name in 0..catalogue::MODELS.len(),
+        seed: u64,
+        requests in proptest::collection::vec((0_u64..40_000_000, 0_u8..20, 0_u64..4000, 1_u32..700, proptest::bool::ANY), 1..120),
+        fault in 0_usize..120,
+    ) {
+        let model = model(catalogue::MODELS[name].0);
+        let mut disk = Disk::new(&model, seed);
+        let (mut now, mut done) = (Instant::ZERO, Vec::new());
+        for (id, (gap, kind, lba, sectors, fua)) in requests.iter().enumerate() {
+            now += Span(*gap);
+            disk.advance(now, &mut done);
+            let kind = match kind { 0 => BlockKind::Flush, 1..10 => BlockKind::Write, _ => BlockKind::Read };
+            // Near each other, so that runs overlap, segments are hit and streams are crossed.
+            let lba = lba * 97 % (model.sectors() - 700);
+            disk.submit(now, Request { fua: *fua, ..request(id as u64, kind, lba, *sectors) });
+            if id == fault {
+                disk.inject(now, Fault::Unreadable { lba, sectors: 3, retries: 2 });
+            }
+        }
+        let mut events = 0;
+        while let Some(next) = disk.next_event() {
+            proptest::prop_assert!(next >= now, "an event in the past");
+            now = next;
+            disk.advance(now, &mut done);
+            events += 1;
+            proptest::prop_assert!(events < 100_000, "the disk does not come to rest");
+        }
+        let mut ids: Vec<u64> = done.iter().map(|d| d.id).collect();
+        ids.sort_unstable();
+        proptest::prop_assert_eq!(ids, (0..requests.len() as u64).collect::<Vec<_>>());
+        proptest::prop_assert!(done.iter().all(|d| d.first <= d.at));
+        proptest::prop_assert!(done.windows(2).all(|w| w[0].at <= w[1].at));
+        if model.rotational() {
+            proptest::prop_assert_eq!(disk.unwritten(), 0);
+        }
+    }
+}

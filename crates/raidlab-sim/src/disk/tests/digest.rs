@@ -1,0 +1,90 @@
+//! Same specification, seed and requests: same answers, to the nanosecond, however they are asked
+//! for, in debug and in release builds.
+use super::*;
+use raidlab_core::rng::mix;
+
+/// Ends of a mixed load on a model, folded into one number.
+fn digest(name: &str, seed: u64, step: Option<u64>) -> u64 {
+    let model = model(name);
+    let mut disk = Disk::new(&model, seed);
+    let numbers = Stream::new(seed);
+    let (mut state, mut now, mut next, mut done) = (0, Instant::ZERO, 0_u64, Vec::new());
+    let mut ended = 0;
+    while ended < 3000 {
+        while next < 3000 && next - ended < 24 {
+            disk.submit(now, mixed(&numbers, next, model.sectors()));
+            next += 1;
+        }
+        // Looking at a disk between its events must change nothing.
+        let event = disk.next_event().unwrap();
+        if let Some(step) = step {
+            let mut at = now.0 + step;
+            while at < event.0 {
+                disk.advance(Instant(at), &mut done);
+                at += step;
+            }
+            assert!(done.is_empty());
+        }
+        now = event;
+        disk.advance(now, &mut done);
+        for end in done.drain(..) {
+            assert!(end.at == now);
+            ended += 1;
+            state = mix(state ^ end.id ^ mix(end.at.0));
+        }
+    }
+    mix(state ^ disk.counters().seek.0 ^ mix(disk.counters().rotation.0))
+}
+
+/// Request `i` of a load with everything in it.
+fn mixed(numbers: &Stream, i: u64, sectors: u64) -> Request {
+    let draw = numbers.at(4 * i);
+    let kind = match draw % 100 {
+        0..60 => BlockKind::Read,
+        60..98 => BlockKind::Write,
+        _ => BlockKind::Flush,
+    };
+    let length = 1 + (draw >> 32) % 300;
+    // A third each: anywhere, in a stream, near it.
+    let lba = match (draw >> 16) % 3 {
+        0 => numbers.below(4 * i + 1, sectors - 600),
+        1 => i * 256,
+        _ => i * 256 + numbers.below(4 * i + 2, 2000),
+    };
+    Request {
+        fua: draw >> 60 == 0,
+        ..request(i, kind, lba, length as u32)
+    }
+}
+
+#[test]
+fn digests_are_fixed_for_ever() {
+    let names = catalogue::MODELS.iter().map(|(name, _)| *name);
+    let lines: Vec<String> = names
+        .map(|name| format!("{name} {:016x}", digest(name, 42, None)))
+        .collect();
+    insta::assert_snapshot!(lines.join("\n"), @r"
+    ST340015A 458094cc8d13f48c
+    ST3250624AS 26616c9079c80154
+    ST3160812AS dc2b801c6d981754
+    ST3000DM001 12bec9785f359e2f
+    u160-10k-2002 4845a91b44097f7b
+    ST336706LW a36d5972728ef84c
+    MAN3367MP 76614c62e1c5c6df
+    KW036 ff0d7f5a5dae2e24
+    HP-C3323A fba9c190ae434e5e
+    nearline-24tb 6ebc339b8f2a3655
+    sata-ssd 69fe40855cbe2bf3
+    nvme-ssd 77a074556605dae4
+    ");
+}
+
+#[test]
+fn the_seed_decides_and_looking_changes_nothing() {
+    for name in ["ST3000DM001", "u160-10k-2002", "nvme-ssd"] {
+        let expected = digest(name, 42, None);
+        assert_eq!(expected, digest(name, 42, None));
+        assert_eq!(expected, digest(name, 42, Some(777_777)));
+        assert_ne!(expected, digest(name, 43, None));
+    }
+}

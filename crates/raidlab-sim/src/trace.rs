@@ -1,0 +1,188 @@
+//! Recorded requests: reading them, replaying them, and how far the replay is from the record.
+//!
+//! A [`Reader`] takes lines from anywhere and gives records one by one, in constant memory (but for
+//! the requests in flight in a blkparse text, and the file names of an fio log).
+mod blkparse;
+mod demerit;
+mod fields;
+mod fio;
+mod replay;
+mod rows;
+
+pub use demerit::Demerit;
+pub use replay::{Replay, ReplayError, ReplayOptions, Replayed, replay};
+
+use raidlab_core::op::BlockKind;
+use raidlab_core::time::Span;
+use std::fmt;
+
+/// One recorded request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Record {
+    /// When it came, from the first request of the trace on.
+    pub at: Span,
+    /// Number of the device: as in the trace, or in the order of appearance where devices have names.
+    pub device: u32,
+    /// Read, write or flush.
+    pub kind: BlockKind,
+    /// First sector of 512 bytes.
+    pub lba: u64,
+    /// Sectors; 0 for a flush. Requests of odd bytes are widened to whole sectors.
+    pub sectors: u32,
+    /// How long it took when it was recorded, if the trace says.
+    pub response: Option<Span>,
+}
+
+/// The forms of traces that are known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// fio's log of issued I/O, version 2 (no times but `wait`) or 3 (times in microseconds).
+    Fio,
+    /// Text of blkparse in its default form: arrivals (`Q`) paired with completions (`C`).
+    Blkparse,
+    /// Storage Performance Council: ASU, LBA, bytes, opcode, seconds.
+    Spc,
+    /// MSR Cambridge: file time, host, disk, type, offset, bytes, response.
+    Msr,
+    /// DiskSim ASCII: milliseconds, device, block, blocks, flags (1 = read); a sixth column, when
+    /// there is one, is the measured response in milliseconds.
+    DiskSim,
+}
+
+impl Format {
+    /// All of them with the names that users write.
+    pub const ALL: [(&'static str, Self); 5] = [
+        ("fio", Self::Fio),
+        ("blkparse", Self::Blkparse),
+        ("spc", Self::Spc),
+        ("msr", Self::Msr),
+        ("disksim", Self::DiskSim),
+    ];
+
+    /// The format that a trace's first line that is not empty has; `None` when it is like none.
+    #[must_use]
+    pub fn detect(line: &str) -> Option<Self> {
+        let commas = line.split(',').count();
+        let words: Vec<_> = line.split_whitespace().collect();
+        let number = |word: &&str| word.parse::<f64>().is_ok();
+        if line.starts_with("fio version ") {
+            Some(Self::Fio)
+        } else if commas == 7 {
+            Some(Self::Msr)
+        } else if commas >= 5 {
+            Some(Self::Spc)
+        } else if words.first().is_some_and(|word| blkparse::is_device(word)) {
+            Some(Self::Blkparse)
+        } else if (5..=6).contains(&words.len()) && words[..4].iter().all(number) {
+            Some(Self::DiskSim)
+        } else {
+            None
+        }
+    }
+}
+
+/// What is wrong with a line of a trace.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TraceError {
+    /// Line, from 1.
+    pub line: usize,
+    /// Column in characters, from 1.
+    pub column: usize,
+    /// What is there, what should be, and what to do.
+    pub message: String,
+}
+
+impl fmt::Display for TraceError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}: {}", self.line, self.column, self.message)
+    }
+}
+
+impl std::error::Error for TraceError {}
+
+/// State of the format that is read.
+enum State {
+    Fio(fio::State),
+    Blkparse(blkparse::State),
+    Rows(rows::State),
+}
+
+/// Gives the records of a trace, line by line. After an error it gives nothing more.
+pub struct Reader<L> {
+    lines: L,
+    number: usize,
+    state: State,
+    ended: bool,
+}
+
+impl<L, S> Reader<L>
+where
+    L: Iterator<Item = S>,
+    S: AsRef<str>,
+{
+    /// Reads `lines` (without their ends) as `format`.
+    pub fn new(format: Format, lines: L) -> Self {
+        let state = match format {
+            Format::Fio => State::Fio(fio::State::default()),
+            Format::Blkparse => State::Blkparse(blkparse::State::default()),
+            Format::Spc | Format::Msr | Format::DiskSim => State::Rows(rows::State::new(format)),
+        };
+        Self {
+            lines,
+            number: 0,
+            state,
+            ended: false,
+        }
+    }
+}
+
+impl<L, S> Iterator for Reader<L>
+where
+    L: Iterator<Item = S>,
+    S: AsRef<str>,
+{
+    type Item = Result<Record, TraceError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            // Requests that were waiting for their completion come first.
+            if let State::Blkparse(state) = &mut self.state
+                && let Some(record) = state.ready(self.ended)
+            {
+                return Some(Ok(record));
+            }
+            if self.ended {
+                return None;
+            }
+            let Some(line) = self.lines.next() else {
+                self.ended = true;
+                continue;
+            };
+            self.number += 1;
+            let line = line.as_ref().trim_end();
+            if line.trim_start().is_empty() {
+                continue;
+            }
+            let fields = fields::Fields::new(line, self.number);
+            let read = match &mut self.state {
+                State::Fio(state) => state.line(fields),
+                State::Blkparse(state) => state.line(fields).map(|()| None),
+                State::Rows(state) => state.line(fields),
+            };
+            match read {
+                Ok(Some(record)) => return Some(Ok(record)),
+                Ok(None) => {}
+                Err(error) => {
+                    self.ended = true;
+                    if let State::Blkparse(state) = &mut self.state {
+                        *state = blkparse::State::default();
+                    }
+                    return Some(Err(error));
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,92 @@
+//! fio's log of issued I/O, versions 2 and 3.
+//!
+//! Version 2 has no times: requests are due at once, but for `wait` lines, whose microseconds count
+//! from the wait before. Version 3 begins each line with the microseconds since the job began.
+use super::fields::{Field, Fields};
+use super::{Record, TraceError};
+use raidlab_core::op::BlockKind;
+use raidlab_core::time::Span;
+
+const MICROSECOND: u64 = 1000;
+
+#[derive(Default)]
+pub(super) struct State {
+    version: Option<u32>,
+    names: Vec<String>,
+    now: u64,
+    base: Option<u64>,
+}
+
+impl State {
+    pub(super) fn line(&mut self, mut fields: Fields<'_>) -> Result<Option<Record>, TraceError> {
+        let first = fields.word("the file name")?;
+        let Some(version) = self.version else {
+            return self.heading(fields, first).map(|()| None);
+        };
+        let name = if version == 3 {
+            self.now = fields.time(first, MICROSECOND, "a time in microseconds")?.0;
+            fields.word("the file name")?
+        } else {
+            first
+        };
+        let action = fields.word("the action")?;
+        let kind = match action.text {
+            "add" | "open" | "close" | "unlink" | "trim" => return Ok(None),
+            "read" => BlockKind::Read,
+            "write" => BlockKind::Write,
+            "sync" | "datasync" => BlockKind::Flush,
+            "wait" if version == 2 => {
+                let time = fields.word("the microseconds")?;
+                let span = fields.time(time, MICROSECOND, "a time in microseconds")?;
+                self.now = self.now.saturating_add(span.0);
+                return Ok(None);
+            }
+            _ => return Err(fields.error(action, "an action of fio's log")),
+        };
+        let (mut lba, mut sectors) = (0, 0);
+        if kind != BlockKind::Flush {
+            let offset = fields.word("the offset")?;
+            let offset = fields.whole(offset, "an offset in bytes")?;
+            let size = fields.word("the length")?;
+            let bytes = fields.whole(size, "a length in bytes")?;
+            (lba, sectors) = fields.extent(offset, bytes, size)?;
+        }
+        let base = *self.base.get_or_insert(self.now);
+        Ok(Some(Record {
+            at: Span(self.now.saturating_sub(base)),
+            device: self.device(name.text),
+            kind,
+            lba,
+            sectors,
+            response: None,
+        }))
+    }
+
+    fn heading(&mut self, mut fields: Fields<'_>, first: Field<'_>) -> Result<(), TraceError> {
+        let wrong = |fields: &Fields<'_>, field| {
+            fields.error(
+                field,
+                "the heading 'fio version 2 iolog' or 'fio version 3 iolog'",
+            )
+        };
+        if first.text != "fio" {
+            return Err(wrong(&fields, first));
+        }
+        fields.word("the heading")?;
+        let version = fields.word("the version")?;
+        self.version = match version.text {
+            "2" => Some(2),
+            "3" => Some(3),
+            _ => return Err(wrong(&fields, version)),
+        };
+        Ok(())
+    }
+
+    fn device(&mut self, name: &str) -> u32 {
+        let known = self.names.iter().position(|known| known == name);
+        known.unwrap_or_else(|| {
+            self.names.push(name.to_owned());
+            self.names.len() - 1
+        }) as u32
+    }
+}

@@ -1,0 +1,136 @@
+//! Traces with a request on each line: SPC, MSR and DiskSim.
+use super::fields::{Field, Fields};
+use super::{Format, Record, TraceError};
+use raidlab_core::op::BlockKind;
+use raidlab_core::time::Span;
+
+const SECOND: u64 = 1_000_000_000;
+const MILLISECOND: u64 = 1_000_000;
+/// Windows file times count 100 ns.
+const FILE_TIME: u64 = 100;
+
+pub(super) struct State {
+    format: Format,
+    /// Time of the first request as the trace has it, in its own unit for file times.
+    base: Option<u64>,
+}
+
+impl State {
+    pub(super) fn new(format: Format) -> Self {
+        Self { format, base: None }
+    }
+
+    pub(super) fn line(&mut self, fields: Fields<'_>) -> Result<Option<Record>, TraceError> {
+        match self.format {
+            Format::Spc => self.spc(fields).map(Some),
+            Format::Msr => self.msr(fields),
+            _ => self.disksim(fields).map(Some),
+        }
+    }
+
+    /// Time since the first request; requests out of order count as simultaneous with the first.
+    fn since(&mut self, at: u64) -> u64 {
+        at.saturating_sub(*self.base.get_or_insert(at))
+    }
+
+    /// ASU, LBA in 512-byte blocks, bytes, opcode, seconds, and perhaps more.
+    fn spc(&mut self, mut fields: Fields<'_>) -> Result<Record, TraceError> {
+        let asu = fields.part("the ASU")?;
+        let device = fields.small(asu, "an ASU")?;
+        let lba = fields.part("the block")?;
+        let lba = fields.whole(lba, "a block")?;
+        let size = fields.part("the size")?;
+        let bytes = fields.whole(size, "a size in bytes")?;
+        let opcode = fields.part("the opcode")?;
+        let kind = match opcode.text {
+            "R" | "r" => BlockKind::Read,
+            "W" | "w" => BlockKind::Write,
+            _ => return Err(fields.error(opcode, "an opcode, R or W")),
+        };
+        let time = fields.part("the time")?;
+        let at = fields.time(time, SECOND, "a time in seconds")?;
+        let (_, sectors) = fields.extent(0, bytes, size)?;
+        Ok(Record {
+            at: Span(self.since(at.0)),
+            device,
+            kind,
+            lba,
+            sectors,
+            response: None,
+        })
+    }
+
+    /// File time, host name, disk, type, offset, bytes, response in 100 ns; a heading is skipped.
+    fn msr(&mut self, mut fields: Fields<'_>) -> Result<Option<Record>, TraceError> {
+        let time = fields.part("the time stamp")?;
+        if self.base.is_none() && time.text.eq_ignore_ascii_case("Timestamp") {
+            return Ok(None);
+        }
+        let at = fields.whole(time, "a time stamp")?;
+        fields.part("the host name")?;
+        let disk = fields.part("the disk number")?;
+        let device = fields.small(disk, "a disk number")?;
+        let kind = fields.part("the type")?;
+        let kind = read_or_write(&fields, kind)?;
+        let offset = fields.part("the offset")?;
+        let offset = fields.whole(offset, "an offset in bytes")?;
+        let size = fields.part("the size")?;
+        let bytes = fields.whole(size, "a size in bytes")?;
+        let (lba, sectors) = fields.extent(offset, bytes, size)?;
+        let response = fields.part("the response time")?;
+        let response = fields.whole(response, "a response time")?;
+        Ok(Some(Record {
+            at: Span(self.since(at).saturating_mul(FILE_TIME)),
+            device,
+            kind,
+            lba,
+            sectors,
+            response: Some(Span(response.saturating_mul(FILE_TIME))),
+        }))
+    }
+
+    /// Milliseconds, device, block, blocks, flags in hexadecimal, and perhaps the response.
+    fn disksim(&mut self, mut fields: Fields<'_>) -> Result<Record, TraceError> {
+        let time = fields.word("the time")?;
+        let at = fields.time(time, MILLISECOND, "a time in milliseconds")?;
+        let device = fields.word("the device")?;
+        let device = fields.small(device, "a device number")?;
+        let lba = fields.word("the block")?;
+        let lba = fields.whole(lba, "a block")?;
+        let size = fields.word("the size")?;
+        let sectors = fields.small(size, "a number of blocks")?;
+        fields.extent(0, u64::from(sectors) * 512, size)?;
+        let flags = fields.word("the flags")?;
+        let digits = flags.text.trim_start_matches("0x");
+        let bits = u32::from_str_radix(digits, 16)
+            .ok()
+            .filter(|_| !digits.starts_with('+'));
+        let bits = bits.ok_or_else(|| fields.error(flags, "flags in hexadecimal, 1 for a read"))?;
+        let response = match fields.word_if() {
+            Some(field) => Some(fields.time(field, MILLISECOND, "a response in milliseconds")?),
+            None => None,
+        };
+        Ok(Record {
+            at: Span(self.since(at.0)),
+            device,
+            kind: if bits & 1 == 1 {
+                BlockKind::Read
+            } else {
+                BlockKind::Write
+            },
+            lba,
+            sectors,
+            response,
+        })
+    }
+}
+
+fn read_or_write(fields: &Fields<'_>, field: Field<'_>) -> Result<BlockKind, TraceError> {
+    if field.text.eq_ignore_ascii_case("Read") {
+        Ok(BlockKind::Read)
+    } else if field.text.eq_ignore_ascii_case("Write") {
+        Ok(BlockKind::Write)
+    } else {
+        Err(fields.error(field, "a type, Read or Write"))
+    }
+}

@@ -1,0 +1,251 @@
+use super::*;
+use crate::catalogue;
+use crate::disk::{Disk, DiskTarget};
+use proptest::prelude::*;
+
+fn read(format: Format, text: &str) -> Result<Vec<Record>, TraceError> {
+    Reader::new(format, text.lines()).collect()
+}
+
+/// Time in µs, device, kind, first sector, sectors, response in µs.
+fn shown(format: Format, text: &str) -> Vec<String> {
+    let show = |r: Record| {
+        let response = r
+            .response
+            .map_or("-".to_owned(), |r| (r.0 / 1000).to_string());
+        format!(
+            "{} {} {:?} {} {} {response}",
+            r.at.0 / 1000,
+            r.device,
+            r.kind,
+            r.lba,
+            r.sectors
+        )
+    };
+    assert_eq!(Format::detect(text.lines().next().unwrap()), Some(format));
+    read(format, text).unwrap().into_iter().map(show).collect()
+}
+
+#[test]
+fn fio_logs_are_read() {
+    let version_3 = "fio version 3 iolog\n2 a add\n872 a open\n878 a write 0 16384\n888 b read 4096 100\n\
+        891 a sync 0 0\n900 a trim 0 4096\n10001677 a close\n";
+    assert_eq!(
+        shown(Format::Fio, version_3),
+        ["0 0 Write 0 32 -", "10 1 Read 8 1 -", "13 0 Flush 0 0 -"]
+    );
+    let version_2 = "fio version 2 iolog\na add\na open\na read 512 1024\na wait 250 0\na write 1000 100\na close\n";
+    assert_eq!(
+        shown(Format::Fio, version_2),
+        ["0 0 Read 1 2 -", "250 0 Write 1 2 -"]
+    );
+}
+
+#[test]
+fn blkparse_text_is_read_and_completions_are_paired() {
+    let text = "\
+  8,0    3        1     1.000000000   697  Q   W 223490 + 8 [kjournald]
+  8,0    3        2     1.000001829   697  G   W 223490 + 8 [kjournald]
+  8,0    3        3     1.000002197   697  P   N [kjournald]
+  8,0    3        4     1.000004000   697  Q   R 100 + 8 [dd]
+  8,0    3        5     1.000005000   697  Q   R 108 + 8 [dd]
+  8,0    3        6     1.000006000   697  M   R 108 + 8 [dd]
+  8,16   3        7     1.000007000   697  Q FWS [fsync]
+  8,0    3        8     1.002000000     0  C   R 100 + 16 [0]
+  8,0    3        9     1.005000000     0  C   W 223490 + 8 [0]
+  8,0    3       10     1.006000000   697  Q   R 500 + 8 [dd]
+CPU3 (8,0):
+ Reads Queued:           3,       12KiB
+";
+    assert_eq!(
+        shown(Format::Blkparse, text),
+        [
+            "0 8388608 Write 223490 8 5000",
+            "4 8388608 Read 100 8 1996",
+            "5 8388608 Read 108 8 1995",
+            "7 8388624 Flush 0 0 -",
+            "6000 8388608 Read 500 8 -",
+        ]
+    );
+}
+
+#[test]
+fn rows_are_read() {
+    assert_eq!(
+        shown(
+            Format::Spc,
+            "0,20941264,8192,W,0.551706\n1,20939840,512,r,0.554041,x\n"
+        ),
+        ["0 0 Write 20941264 16 -", "2335 1 Read 20939840 1 -"]
+    );
+    let msr = "128166372003061629,hm,1,Read,383496192,32768,113736\n128166372013061629,hm,0,Write,512,1,5\n";
+    assert_eq!(
+        shown(Format::Msr, msr),
+        ["0 1 Read 749016 64 11373", "1000000 0 Write 1 1 0"]
+    );
+    assert_eq!(
+        shown(
+            Format::DiskSim,
+            "5.25 0 1000 8 1\n 10.5 2 2000 16 0 12.125\n"
+        ),
+        ["0 0 Read 1000 8 -", "5250 2 Write 2000 16 12125"]
+    );
+}
+
+#[test]
+fn what_is_wrong_is_said_with_its_place() {
+    let cases = [
+        (Format::Fio, "fio version 4 iolog\n"),
+        (Format::Fio, "fio version 3 iolog\n10 a wait 5 5\n"),
+        (Format::Fio, "fio version 3 iolog\n10 a read 5\n"),
+        (Format::Blkparse, "hello world\n"),
+        (Format::Blkparse, "8,0 1 1 abc 5 Q R 5 + 5 [x]\n"),
+        (Format::Spc, "0,1,512,R,1.0\n0,1,512,X,1.0\n"),
+        (Format::Spc, "0,1,0,R,1.0\n"),
+        (Format::Msr, "1,h,0,Read,0,512\n"),
+        (Format::Msr, "1,h,0,Peek,0,512,1\n"),
+        (Format::DiskSim, "-1 0 0 8 1\n"),
+        (Format::DiskSim, "1 0 99999999999999999999 8 1\n"),
+        (Format::DiskSim, "1 0 0 8 zz\n"),
+    ];
+    let messages: Vec<String> = cases
+        .iter()
+        .map(|(format, text)| read(*format, text).unwrap_err().to_string())
+        .collect();
+    insta::assert_snapshot!(messages.join("\n"), @r"
+    1:13: '4' is not the heading 'fio version 2 iolog' or 'fio version 3 iolog': correct or remove the line
+    2:6: 'wait' is not an action of fio's log: correct or remove the line
+    2:12: the length is missing at the end of the line: correct or remove the line
+    1:1: 'hello' is not a device such as 8,0: correct or remove the line
+    1:9: 'abc' is not a time in seconds, a decimal number that is not negative: correct or remove the line
+    2:9: 'X' is not an opcode, R or W: correct or remove the line
+    1:5: '0' is not a size in bytes that a request can have: correct or remove the line
+    1:17: the response time is missing at the end of the line: correct or remove the line
+    1:7: 'Peek' is not a type, Read or Write: correct or remove the line
+    1:1: '-1' is not a time in milliseconds, a decimal number that is not negative: correct or remove the line
+    1:5: '99999999999999999999' is not a block, a whole number: correct or remove the line
+    1:9: 'zz' is not flags in hexadecimal, 1 for a read: correct or remove the line
+    ");
+}
+
+#[test]
+fn a_replay_of_its_own_record_has_no_demerit() {
+    let disk = || DiskTarget::new(Disk::new(&catalogue::find("ST340015A").unwrap().disk, 3));
+    let text: String = (0..500_u64)
+        .map(|i| format!("{} 0 {} 8 1\n", i * 7, (i * 7_654_321) % 78_000_000))
+        .collect();
+    let mut recorded = Vec::new();
+    let first = replay(
+        Reader::new(Format::DiskSim, text.lines()),
+        &mut disk(),
+        ReplayOptions::default(),
+        |r| {
+            recorded.push((r.index, r.response));
+        },
+    )
+    .unwrap();
+    assert_eq!((first.tally.ops, first.demerit), (500, None));
+    recorded.sort_unstable();
+    let with_column: String = text
+        .lines()
+        .zip(&recorded)
+        .map(|(line, (_, response))| {
+            format!(
+                "{line} {}.{:06}\n",
+                response.0 / 1_000_000,
+                response.0 % 1_000_000
+            )
+        })
+        .collect();
+    let again = |text: &str| {
+        let reader = Reader::new(Format::DiskSim, text.lines());
+        replay(reader, &mut disk(), ReplayOptions::default(), |_| {})
+            .unwrap()
+            .demerit
+            .unwrap()
+    };
+    let same = again(&with_column);
+    assert_eq!(
+        (same.requests, same.relative.to_bits()),
+        (500, 0.0_f64.to_bits())
+    );
+}
+
+#[test]
+fn demerit_is_the_distance_of_the_distributions() {
+    // All a tenth longer: every quantile is off by a tenth of itself.
+    let mut measured: Vec<u64> = (1..=1000).map(|i| i * 1000).collect();
+    let mut predicted: Vec<u64> = measured.iter().rev().map(|t| t * 11 / 10).collect();
+    let demerit = Demerit::of(&mut measured, &mut predicted).unwrap();
+    let rms = (measured
+        .iter()
+        .map(|t| (*t as f64 / 10.0).powi(2))
+        .sum::<f64>()
+        / 1000.0)
+        .sqrt();
+    assert!((demerit.rms / rms - 1.0).abs() < 1e-9);
+    assert!((demerit.predicted_mean / demerit.measured_mean - 1.1).abs() < 1e-9);
+    assert_eq!(Demerit::of(&mut [], &mut []), None);
+    assert_eq!(Demerit::of(&mut [1], &mut [1, 2]), None);
+}
+
+#[test]
+fn a_replay_says_what_does_not_fit() {
+    let mut disk = DiskTarget::new(Disk::new(&catalogue::find("ST340015A").unwrap().disk, 3));
+    let text = "0 0 78165352 16 1\n";
+    let run = |disk: &mut DiskTarget, text: &str, wrap| {
+        let options = ReplayOptions { wrap, device: None };
+        replay(
+            Reader::new(Format::DiskSim, text.lines()),
+            disk,
+            options,
+            |_| {},
+        )
+    };
+    insta::assert_snapshot!(run(&mut disk, text, false).unwrap_err(), @"request 0 reaches sector 78165368, but the target has 78165360: choose a larger disk or layout, or let addresses wrap");
+    assert_eq!(run(&mut disk, text, true).unwrap().tally.ops, 1);
+    insta::assert_snapshot!(run(&mut disk, "0 0 0 8 1\n1 0 x 8 1\n", false).unwrap_err(), @"the trace cannot be read: 2:5: 'x' is not a block, a whole number: correct or remove the line");
+    let options = ReplayOptions {
+        device: Some(1),
+        wrap: false,
+    };
+    let one = replay(
+        Reader::new(Format::DiskSim, "0 0 0 8 1\n0 1 0 8 1\n".lines()),
+        &mut disk,
+        options,
+        |_| {},
+    );
+    assert_eq!(one.unwrap().skipped, 1);
+}
+
+proptest! {
+    #[test]
+    fn no_text_makes_a_reader_panic(text in "\\PC{0,60}(\n\\PC{0,60}){0,3}", number in 0_usize..5) {
+        let _ = read(Format::ALL[number].1, &text);
+        let _ = text.lines().next().and_then(Format::detect);
+    }
+
+    #[test]
+    fn nearly_right_text_makes_no_reader_panic(
+        text in "((fio version [0-9] iolog|[0-9]{1,20},?[0-9.]{0,9}|[RWQCDF+,. \\[-]|read|write|wait|sync|\n){1,2}[ ,]?){1,40}",
+        number in 0_usize..5,
+    ) {
+        let _ = read(Format::ALL[number].1, &text);
+    }
+
+    #[test]
+    fn disksim_rows_come_back(rows in prop::collection::vec((0_u64..1 << 40, 0_u32..9, 0_u64..1 << 40, 1_u32..4096, any::<bool>()), 1..30)) {
+        let mut rows = rows;
+        rows.sort_unstable();
+        let line = |(at, device, lba, sectors, is_read): &(u64, u32, u64, u32, bool)| {
+            format!("{}.{:06} {device} {lba} {sectors} {}\n", at / 1_000_000, at % 1_000_000, u8::from(*is_read))
+        };
+        let text: String = rows.iter().map(line).collect();
+        let records = read(Format::DiskSim, &text).unwrap();
+        let got: Vec<_> = records
+            .iter()
+            .map(|r| (r.at.0 + rows[0].0, r.device, r.lba, r.sectors, r.kind == BlockKind::Read))
+            .collect();
+        prop_assert_eq!(got, rows);
+    }
+}
