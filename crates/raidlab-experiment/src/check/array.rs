@@ -1,0 +1,336 @@
+//! The array of a cell: members, layout, chunk, engine, state.
+use super::members::{Chosen, choose};
+use super::place::Hardware;
+use super::state::{Redundancy, state};
+use super::view::View;
+use crate::diagnostic::{Diagnostic, Problems};
+use crate::hardware::{ControllerKind, Disk};
+use crate::kernel::Kernel;
+use crate::read::key::Key;
+use crate::read::tree::At;
+use crate::setup::{Array, ArrayLayout, ArrayState, Engine};
+use raidlab_core::units::{Bytes, Sectors};
+use raidlab_layout::{Geometry, LayoutError, SpecError, ZfsMirror};
+
+/// Of a member whose capacity nobody knows: the layout is checked with it, and no capacity told.
+const NOMINAL: Bytes = Bytes(1 << 40);
+
+/// The array, or nothing when something is wrong with it, which is told.
+pub(super) fn array(
+    problems: &Problems,
+    hardware: &Hardware,
+    view: &View<'_>,
+    kernel: Kernel,
+) -> Option<Array> {
+    let layout = layout(problems, hardware, view)?;
+    let chosen = choose(problems, hardware, view, &layout.value)?;
+    let engine = engine(problems, hardware, view, &layout.value, &chosen)?;
+    has_engine(problems, view, kernel, engine)?;
+    let sizes = sizes(problems, hardware, view, &chosen)?;
+    let chunk = layout.value.uses_chunk().then(|| {
+        let own = match engine {
+            Engine::Controller => Bytes::kib(64),
+            _ => kernel.default_chunk(),
+        };
+        view.size(Key::Chunk)
+            .unwrap_or_else(|| At::new(own, layout.at.clone()))
+    });
+    let outer_chunk = layout.value.is_nested().then(|| view.size(Key::OuterChunk));
+    let outer_chunk = outer_chunk.flatten();
+    let zfs = engine == Engine::Zfs;
+    let ashift = zfs.then(|| view.count(Key::Ashift));
+    let ashift = ashift.map(|a| a.unwrap_or_else(|| At::new(12, layout.at.clone())));
+    let parts = Parts {
+        layout: &layout,
+        sizes: &sizes,
+        chunk: chunk.as_ref(),
+        outer_chunk: outer_chunk.as_ref(),
+        ashift: ashift.as_ref(),
+    };
+    let (redundancy, capacity) = build(problems, view, &parts)?;
+    let (state, failed) = state(problems, view, &layout, &redundancy)?;
+    let parity = layout.value.level().contains(['4', '5', '6']) && engine == Engine::Md;
+    let stripe_cache = parity.then(|| view.count(Key::StripeCache)).flatten();
+    let (slow, fast) = sync_speeds(problems, view, engine, state);
+    let smallest = sizes.iter().map(|s| s.0).min().unwrap_or(1).max(1);
+    let known = chosen
+        .disks
+        .iter()
+        .all(|i| hardware.disks[*i].capacity.is_some())
+        || view.bound(Key::MemberSize).is_some();
+    Some(Array {
+        engine,
+        members: names(hardware, &chosen),
+        channels: chosen.channels,
+        member_size: view.size(Key::MemberSize).map(|s| s.value),
+        chunk: chunk.map(|c| c.value),
+        outer_chunk: outer_chunk.map(|c| c.value),
+        state,
+        failed,
+        capacity: known.then_some(capacity),
+        capacity_disks: share(capacity.0, smallest),
+        ashift: ashift.map(|a| a.value),
+        record_size: zfs.then(|| {
+            view.size(Key::RecordSize)
+                .map_or(Bytes::kib(128), |r| r.value)
+        }),
+        stripe_cache: stripe_cache.map(|s| s.value),
+        sync_speed_min: slow,
+        sync_speed_max: fast,
+        layout: layout.value,
+    })
+}
+
+/// Whether the system has the engine; told when not.
+fn has_engine(problems: &Problems, view: &View<'_>, kernel: Kernel, engine: Engine) -> Option<()> {
+    if kernel != Kernel::Windows2000 || !matches!(engine, Engine::Md | Engine::Zfs) {
+        return Some(());
+    }
+    let at = view.place(&[Key::Engine, Key::Layout]);
+    let problem = Diagnostic::new(at, format!("{kernel} has no {engine}"));
+    let problem = problem.also(view.place(&[Key::Kernel]), "this system");
+    problems.push(problem.help("put the disks on a hardware-raid controller"));
+    None
+}
+
+/// Limits of resync and rebuild, where there is one.
+fn sync_speeds(
+    problems: &Problems,
+    view: &View<'_>,
+    engine: Engine,
+    state: ArrayState,
+) -> (Option<u64>, Option<u64>) {
+    let syncs = matches!(state, ArrayState::Resyncing | ArrayState::Rebuilding(_));
+    if engine != Engine::Md || !syncs {
+        return (None, None);
+    }
+    let (slow, fast) = (view.rate(Key::SyncSpeedMin), view.rate(Key::SyncSpeedMax));
+    if let (Some(slow), Some(fast)) = (&slow, &fast)
+        && slow.value > fast.value
+    {
+        let message = "'sync-speed-min' is above 'sync-speed-max'";
+        let problem = Diagnostic::new(slow.at.clone(), message).help("exchange them");
+        problems.push(problem.also(fast.at.clone(), "the most"));
+    }
+    (slow.map(|s| s.value), fast.map(|s| s.value))
+}
+
+fn names(hardware: &Hardware, chosen: &Chosen) -> Vec<String> {
+    let name = |i: &usize| hardware.disks[*i].name.clone();
+    chosen.disks.iter().map(name).collect()
+}
+
+/// Two decimals at the most, the last ones that say something. Capacity lost to rounding down to
+/// chunks is none.
+fn share(all: u64, one: u64) -> String {
+    let hundredths = (u128::from(all) * 100 + u128::from(one) / 2) / u128::from(one);
+    let (whole, rest) = (hundredths / 100, hundredths % 100);
+    match rest {
+        0 => whole.to_string(),
+        rest if rest % 10 == 0 => format!("{whole}.{}", rest / 10),
+        rest => format!("{whole}.{rest:02}"),
+    }
+}
+
+fn layout(problems: &Problems, hardware: &Hardware, view: &View<'_>) -> Option<At<ArrayLayout>> {
+    if let Some(layout) = view.layout(Key::Layout) {
+        return Some(layout);
+    }
+    if hardware.disks.len() == 1 {
+        return Some(At::new(ArrayLayout::Single, 0..0));
+    }
+    let help = "vary it: layout = [\"raid5\", \"raid10\"] in [factors], or fix it in [array]";
+    problems.wrong(
+        &view.place(&[Key::Members, Key::Channels, Key::Chunk]),
+        "a cell has no layout",
+        help,
+    );
+    None
+}
+
+/// Bytes used of each member.
+fn sizes(
+    problems: &Problems,
+    hardware: &Hardware,
+    view: &View<'_>,
+    chosen: &Chosen,
+) -> Option<Vec<Bytes>> {
+    let wanted = view.size(Key::MemberSize);
+    let mut sizes = Vec::new();
+    for &index in &chosen.disks {
+        let disk: &Disk = &hardware.disks[index];
+        match (&wanted, disk.capacity) {
+            (Some(wanted), Some(has)) if wanted.value > has => {
+                let message = format!(
+                    "'member-size' of {} is more than the {has} of {}",
+                    wanted.value, disk.name
+                );
+                problems.wrong(&wanted.at, message, "use less of each disk");
+                return None;
+            }
+            (Some(wanted), _) => sizes.push(wanted.value),
+            (None, has) => sizes.push(has.unwrap_or(NOMINAL)),
+        }
+    }
+    Some(sizes)
+}
+
+fn engine(
+    problems: &Problems,
+    hardware: &Hardware,
+    view: &View<'_>,
+    layout: &ArrayLayout,
+    chosen: &Chosen,
+) -> Option<Engine> {
+    let on: Vec<&str> = chosen
+        .disks
+        .iter()
+        .map(|i| hardware.disks[*i].controller.as_str())
+        .collect();
+    let first = on
+        .first()
+        .and_then(|name| hardware.controllers.iter().find(|c| c.name == *name));
+    let one = on.iter().all(|name| Some(name) == on.first());
+    let own_raid = one && first.is_some_and(|c| c.own_raid);
+    let raid_card = one && first.is_some_and(|c| c.kind == ControllerKind::HardwareRaid);
+    let given = view.engine(Key::Engine);
+    let fallback = match layout {
+        ArrayLayout::ZfsMirror => Engine::Zfs,
+        _ if raid_card => Engine::Controller,
+        ArrayLayout::Single => Engine::None,
+        ArrayLayout::Fixed(..) => Engine::Md,
+    };
+    let Some(given) = given else {
+        return Some(fallback);
+    };
+    let wrong = |message: String, help: &str| {
+        let layout_at = view.place(&[Key::Layout]);
+        let problem = Diagnostic::new(given.at.clone(), message).help(help);
+        problems.push(problem.also(layout_at, "this layout"));
+        None
+    };
+    match (layout, given.value) {
+        (ArrayLayout::Single, Engine::Md) => Some(Engine::None),
+        (ArrayLayout::Single, Engine::Zfs | Engine::None)
+        | (ArrayLayout::ZfsMirror, Engine::Zfs)
+        | (ArrayLayout::Fixed(..), Engine::Md) => Some(given.value),
+        (ArrayLayout::Single | ArrayLayout::Fixed(..), Engine::Controller) if own_raid => {
+            Some(Engine::Controller)
+        }
+        (ArrayLayout::ZfsMirror, other) => wrong(
+            format!("zfs-mirror is an array of ZFS, not of engine '{other}'"),
+            "write engine = \"zfs\", or drop it",
+        ),
+        (_, Engine::Controller) if !one => wrong(
+            "the members sit on several controllers, and one makes the array".to_owned(),
+            "choose members of one controller, or engine = \"md\"",
+        ),
+        (_, Engine::Controller) => wrong(
+            format!(
+                "controller '{}' has no RAID of its own",
+                first.map_or("", |c| c.name.as_str())
+            ),
+            "write own-raid = true in its section, or engine = \"md\"",
+        ),
+        (layout, other) => wrong(
+            format!("engine '{other}' has no layout '{layout}'"),
+            "use engine = \"md\" or \"controller\", or the layout zfs-mirror",
+        ),
+    }
+}
+
+/// What a layout is built from, with the places of what may be wrong.
+struct Parts<'p> {
+    layout: &'p At<ArrayLayout>,
+    sizes: &'p [Bytes],
+    chunk: Option<&'p At<Bytes>>,
+    outer_chunk: Option<&'p At<Bytes>>,
+    ashift: Option<&'p At<u32>>,
+}
+
+fn build(problems: &Problems, view: &View<'_>, parts: &Parts<'_>) -> Option<(Redundancy, Bytes)> {
+    let built = match &parts.layout.value {
+        ArrayLayout::Single => {
+            let size = parts.sizes.first().copied().unwrap_or(NOMINAL);
+            Ok((Redundancy::None, size))
+        }
+        ArrayLayout::ZfsMirror => {
+            let ashift = parts.ashift.map_or(12, |a| a.value);
+            let made = ZfsMirror::new(parts.sizes, ashift);
+            let smallest = parts.sizes.iter().min().copied().unwrap_or(NOMINAL);
+            made.map(|made| (Redundancy::Mirror(made.children()), smallest))
+                .map_err(SpecError::from)
+        }
+        ArrayLayout::Fixed(spec, _) => {
+            let sectors = parts.sizes.iter().map(|size| size.to_sectors()).collect();
+            fixed(spec, sectors, parts).map(|layout| {
+                let capacity = layout.capacity().to_bytes();
+                (Redundancy::Layout(Box::new(layout)), capacity)
+            })
+        }
+    };
+    match built {
+        Ok(built) => Some(built),
+        Err(error) => {
+            problems.push(told(view, parts, &error));
+            None
+        }
+    }
+}
+
+fn fixed(
+    spec: &raidlab_layout::Spec,
+    sizes: Vec<Sectors>,
+    parts: &Parts<'_>,
+) -> Result<raidlab_layout::Layout, SpecError> {
+    let chunk = parts.chunk.map_or(Bytes::kib(512), |c| c.value);
+    let outer_chunk = parts.outer_chunk.map(|c| c.value);
+    for size in [Some(chunk), outer_chunk].into_iter().flatten() {
+        if !size.0.is_multiple_of(512) {
+            return Err(SpecError::OddChunk(size));
+        }
+    }
+    spec.build(&Geometry {
+        sizes,
+        chunk: chunk.to_sectors(),
+        outer_chunk: outer_chunk.map(Bytes::to_sectors),
+    })
+}
+
+/// The error at the value that is to be changed, with the layout beside it.
+fn told(view: &View<'_>, parts: &Parts<'_>, error: &SpecError) -> Diagnostic {
+    let members = view.place(&[Key::Members, Key::Channels, Key::Layout]);
+    let size = view.place(&[Key::MemberSize, Key::Chunk, Key::Layout]);
+    let chunk = view.place(&[Key::Chunk, Key::OuterChunk, Key::Layout]);
+    let at = match error {
+        SpecError::OddChunk(_)
+        | SpecError::Layout(LayoutError::ZeroChunk { .. } | LayoutError::Chunk { .. }) => {
+            match (parts.outer_chunk, error) {
+                // The outer chunk is the wrong one when the inner one is right.
+                (Some(outer), SpecError::OddChunk(odd)) if outer.value == *odd => outer.at.clone(),
+                (Some(outer), SpecError::Layout(LayoutError::Chunk { chunk, .. }))
+                    if outer.value.to_sectors() == *chunk =>
+                {
+                    outer.at.clone()
+                }
+                (Some(outer), SpecError::Layout(LayoutError::ZeroChunk { .. }))
+                    if outer.value.0 == 0 =>
+                {
+                    outer.at.clone()
+                }
+                _ => chunk,
+            }
+        }
+        SpecError::Members { .. }
+        | SpecError::Layout(
+            LayoutError::TooFewMembers { .. }
+            | LayoutError::TooManyMembers { .. }
+            | LayoutError::TooManyCopies { .. },
+        ) => members,
+        SpecError::Layout(LayoutError::MemberTooSmall { .. }) => size,
+        SpecError::Layout(LayoutError::Ashift(_)) => view.place(&[Key::Ashift, Key::Layout]),
+        _ => parts.layout.at.clone(),
+    };
+    let layout = format!("layout '{}'", parts.layout.value);
+    Diagnostic::from_error(at, &error.to_string()).also(parts.layout.at.clone(), layout)
+}

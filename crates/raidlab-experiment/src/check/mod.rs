@@ -1,0 +1,253 @@
+//! From declarations to an experiment: hardware in its places, every cell resolved and checked.
+mod array;
+mod design;
+mod host;
+mod members;
+mod place;
+mod product;
+mod profile;
+mod refer;
+mod state;
+mod view;
+
+use crate::Known;
+use crate::diagnostic::{Diagnostic, Problems};
+use crate::experiment::{Cell, EXPERIMENT_VERSION, Experiment, Factor};
+use crate::read::Draft;
+use crate::read::factors::DraftFactor;
+use crate::read::setting::{Bound, What};
+use crate::setup::Setup;
+use place::Hardware;
+use product::Combination;
+use refer::Words;
+use std::collections::{BTreeMap, BTreeSet};
+use view::{Used, View};
+
+/// The experiment, or nothing when something is wrong with it, which is told.
+pub(crate) fn check(problems: &Problems, draft: Draft, known: &Known<'_>) -> Option<Experiment> {
+    let hardware = match (draft.groups, draft.topology) {
+        (Some(groups), Some(topology)) => place::place(problems, &groups, topology, known),
+        _ => None,
+    };
+    let used = Used::default();
+    let words = Words::new(
+        problems,
+        &draft.factors,
+        &draft.fixed,
+        &draft.only,
+        &draft.exclude,
+    );
+    overruled(problems, &draft.factors, &draft.fixed);
+    let (combinations, excluded) =
+        product::product(problems, &draft.factors, &draft.fixed, &words, &used)?;
+    let mut cells = Vec::new();
+    let mut whole = true;
+    for combination in &combinations {
+        if problems.enough() {
+            return None;
+        }
+        match resolve(problems, hardware.as_ref(), &combination.view) {
+            Some(setup) => cells.push(Cell {
+                label: combination.label.clone(),
+                levels: combination.levels.clone(),
+                setup,
+            }),
+            None => whole = false,
+        }
+    }
+    if whole {
+        unused(problems, &draft.factors, &draft.fixed, &used, &combinations);
+        duplicates(problems, &draft.factors, &combinations, &cells);
+    }
+    // What refers to cells is checked against those that could be resolved only if that is all.
+    let cells = whole.then_some(cells);
+    let parts = design::Parts {
+        words: &words,
+        cells: cells.as_deref(),
+    };
+    let design = parts.design(problems, &draft.design);
+    let expected = parts.expected(problems, draft.expected.as_ref(), known);
+    let report = parts.report(problems, draft.report, &design, expected.as_ref());
+    let hardware = hardware?;
+    Some(Experiment {
+        experiment_version: EXPERIMENT_VERSION,
+        title: draft.title,
+        question: draft.question,
+        design,
+        report,
+        expected,
+        factors: draft.factors.iter().map(factor).collect(),
+        excluded,
+        disks: hardware.disks,
+        buses: hardware.buses,
+        controllers: hardware.controllers,
+        cells: cells?,
+    })
+}
+
+fn factor(draft: &DraftFactor) -> Factor {
+    let levels = draft.levels.iter().map(|level| level.label.value.clone());
+    Factor {
+        name: draft.name.value.clone(),
+        levels: levels.collect(),
+    }
+}
+
+/// One cell with all defaults.
+fn resolve(problems: &Problems, hardware: Option<&Hardware>, view: &View<'_>) -> Option<Setup> {
+    let kernel = host::kernel(view);
+    let host_known = !view.is_broken("host");
+    let host = host_known.then(|| host::host(problems, view, hardware, kernel));
+    let array = match hardware {
+        Some(hardware) if !view.is_broken("array") => {
+            array::array(problems, hardware, view, kernel)
+        }
+        _ => None,
+    };
+    let chosen = profile::profile(problems, view);
+    let makes_files = chosen.as_ref().map(|c| profile::makes_files(&c.profile));
+    let filesystem = match (view.is_broken("filesystem") || !host_known, makes_files) {
+        (false, Some(makes_files)) => {
+            host::filesystem(problems, view, array.as_ref(), kernel, makes_files)?
+        }
+        _ => None,
+    };
+    let (host, array, chosen) = (host??, array?, chosen?);
+    if view.is_broken("filesystem") {
+        return None;
+    }
+    let (settings, phases) =
+        profile::planned(problems, view, &chosen, &host, &array, filesystem.as_ref())?;
+    Some(Setup {
+        array,
+        host,
+        filesystem,
+        profile: chosen.profile,
+        settings,
+        phases,
+    })
+}
+
+/// A fixed value that a factor of plain values overrules in every cell.
+fn overruled(problems: &Problems, factors: &[DraftFactor], fixed: &[Bound]) {
+    for factor in factors.iter().filter(|f| !f.named) {
+        let varied = factor.levels.first().and_then(|l| l.bounds.first());
+        for bound in fixed
+            .iter()
+            .filter(|b| varied.is_some_and(|v| v.what == b.what))
+        {
+            let message = format!("'{}' is both fixed and varied", bound.name);
+            let problem = Diagnostic::new(bound.key_at.clone(), message);
+            let problem = problem.also(factor.name.at.clone(), "varied here");
+            problems.push(problem.help("drop one of them"));
+        }
+    }
+}
+
+/// Values that made no difference in any cell. Levels that are left out everywhere are no cell's.
+fn unused(
+    problems: &Problems,
+    factors: &[DraftFactor],
+    fixed: &[Bound],
+    used: &Used,
+    combinations: &[Combination<'_>],
+) {
+    let kept: BTreeSet<(&str, &str)> = combinations
+        .iter()
+        .flat_map(|c| c.levels.iter().map(|(k, v)| (k.as_str(), v.as_str())))
+        .collect();
+    let levels = factors
+        .iter()
+        .flat_map(|f| f.levels.iter().map(move |l| (f, l)));
+    let varied = levels
+        .filter(|(f, l)| kept.contains(&(f.name.value.as_str(), l.label.value.as_str())))
+        .flat_map(|(_, l)| &l.bounds);
+    let used = used.borrow();
+    for bound in fixed.iter().chain(varied) {
+        let setters = factors.iter().filter(|f| {
+            let mut bounds = f.levels.iter().flat_map(|l| &l.bounds);
+            bounds.any(|b| b.what == bound.what)
+        });
+        let fixed = fixed.iter().any(|b| b.at == bound.at);
+        // Set once more by a factor: that has been told, or it is the default of named levels.
+        let overruled = setters.clone().any(|f| !f.named) && fixed || setters.count() > 1;
+        if overruled || used.contains(&(bound.at.start, bound.at.end)) {
+            continue;
+        }
+        let (message, help) = match &bound.what {
+            What::Setting {
+                scope: Some(scope), ..
+            } => (
+                format!("no cell runs profile '{scope}'"),
+                "drop its settings, or add the profile to the factor 'profile'".to_owned(),
+            ),
+            What::Setting { .. } => (
+                format!("'{}' makes no difference in any cell", bound.name),
+                "drop it, or use a profile that takes it".to_owned(),
+            ),
+            What::Key(key) => (
+                format!("'{}' makes no difference in any cell", bound.name),
+                format!("drop it, or use {}", takes(key.name())),
+            ),
+        };
+        problems.wrong(&bound.key_at, message, &help);
+    }
+}
+
+/// What a setting needs to make a difference.
+fn takes(name: &str) -> &'static str {
+    match name {
+        "chunk" => "a striped layout",
+        "outer-chunk" => "a nested layout such as 'raid50 2x3'",
+        "ashift" | "record-size" => "the layout zfs-mirror",
+        "stripe-cache" => "raid4, raid5 or raid6 of engine md",
+        "sync-speed-min" | "sync-speed-max" => "a resyncing or rebuilding array of engine md",
+        "filesystem-journal" | "filesystem-mode" => "a file system with a journal",
+        "filesystem-block" | "mount-options" => "a file system",
+        _ => "it in a cell that is not left out",
+    }
+}
+
+/// Two cells that come to the same would be one sample taken for two.
+fn duplicates(
+    problems: &Problems,
+    factors: &[DraftFactor],
+    combinations: &[Combination<'_>],
+    cells: &[Cell],
+) {
+    let mut seen: BTreeMap<String, &Cell> = BTreeMap::new();
+    for (cell, combination) in cells.iter().zip(combinations) {
+        let Ok(text) = serde_json::to_string(&cell.setup) else {
+            continue;
+        };
+        let Some(earlier) = seen.get(&text) else {
+            seen.insert(text, cell);
+            continue;
+        };
+        let differs = factors.iter().find(|f| {
+            let name = &f.name.value;
+            earlier.levels.get(name) != combination.levels.get(name)
+        });
+        let Some(factor) = differs else { continue };
+        let name = &factor.name.value;
+        let level = combination.levels.get(name).cloned().unwrap_or_default();
+        let at = factor.levels.iter().find(|l| l.label.value == level);
+        let at = at.map_or(factor.name.at.clone(), |l| l.label.at.clone());
+        let message = format!(
+            "cells '{}' and '{}' are the same",
+            earlier.label, cell.label
+        );
+        let others = factors
+            .iter()
+            .filter(|f| f.name.value != *name && f.levels.len() > 1);
+        let rest: Vec<String> = others
+            .filter_map(|f| Some((&f.name.value, combination.levels.get(&f.name.value)?)))
+            .map(|(name, level)| format!("{name} = \"{level}\", "))
+            .collect();
+        let help = format!(
+            "'{name}' makes no difference there: add [[exclude]] with {}{name} = \"{level}\"",
+            rest.concat()
+        );
+        problems.wrong(&at, message, &help);
+    }
+}

@@ -1,0 +1,203 @@
+//! The profile of a cell, its settings, and what it comes to on this array.
+use super::view::View;
+use crate::diagnostic::{Diagnostic, Problems};
+use crate::read::key::{ALIASES, Key, Value};
+use crate::read::setting::{Bound, What};
+use crate::setup::{Array, Filesystem, Host};
+use crate::suggest::{list, nearest};
+use raidlab_core::profile::{Fio, Place, Profile, ProfileContext, ProfileError};
+use raidlab_core::units::Bytes;
+use std::collections::BTreeMap;
+
+/// Room where nobody knows how large the disks are.
+const ROOM: Bytes = Bytes(1 << 50);
+
+/// Which bound set which setting of the profile.
+pub(super) struct Chosen<'b> {
+    pub(super) profile: Profile,
+    set_by: BTreeMap<String, &'b Bound>,
+}
+
+/// Whether the profile makes files of its own, and so needs a file system.
+pub(super) fn makes_files(profile: &Profile) -> bool {
+    matches!(
+        profile,
+        Profile::Bonnie(_) | Profile::Tiobench(_) | Profile::Hdbench(_)
+    )
+}
+
+/// The profile with its settings; nothing when one is wrong, which is told.
+pub(super) fn profile<'b>(problems: &Problems, view: &View<'b>) -> Option<Chosen<'b>> {
+    let name = view.text(Key::Profile).or_else(|| {
+        // One that could not be read has been told.
+        if view.bound(Key::Profile).is_none() {
+            let at = view.settings.first().map_or(0..0, |b| b.key_at.clone());
+            let help = "say which: profile = \"bonnie\", or name = \"bonnie\" in [profile]";
+            problems.wrong(&at, "a cell has no profile", help);
+        }
+        None
+    })?;
+    let mut whole = true;
+    let mut profile = match name.value.as_str() {
+        "fio" => fio(problems, view, &name)?,
+        name => Profile::named(name).ok()?,
+    };
+    let mut set_by = BTreeMap::new();
+    for bound in &view.settings {
+        let What::Setting { scope, name: own } = &bound.what else {
+            continue;
+        };
+        if scope.is_some_and(|scope| scope != profile.name()) {
+            continue;
+        }
+        if own == "jobs" && profile.name() == "fio" {
+            continue;
+        }
+        view.mark(bound);
+        let Some(setting) = setting_name(&profile, own) else {
+            problems.push(not_taken(&profile, bound));
+            whole = false;
+            continue;
+        };
+        let Some(Value::Setting(text)) = &bound.value else {
+            whole = false;
+            continue;
+        };
+        if let Some(earlier) = set_by.insert(setting.to_owned(), *bound)
+            && earlier.what != bound.what
+            && bound.at.start != earlier.at.start
+            && bound.name != earlier.name
+        {
+            let message = format!("'{}' and '{}' are the same", earlier.name, bound.name);
+            let problem = Diagnostic::new(bound.key_at.clone(), message);
+            let problem = problem.also(earlier.key_at.clone(), "set here too");
+            problems.push(problem.help("drop one of them"));
+        }
+        if let Err(error) = profile.set(setting, text) {
+            problems.push(value_problem(bound, &error));
+            whole = false;
+        }
+    }
+    whole.then_some(Chosen { profile, set_by })
+}
+
+fn fio(
+    problems: &Problems,
+    view: &View<'_>,
+    name: &crate::read::tree::At<String>,
+) -> Option<Profile> {
+    let is_jobs = |b: &&&Bound| matches!(&b.what, What::Setting { name, .. } if name == "jobs");
+    let Some(bound) = view.settings.iter().rev().find(is_jobs) else {
+        let help = "write them below [profile]: jobs = \"\"\"…\"\"\", as a fio job file has them";
+        problems.wrong(&name.at, "profile fio has no jobs", help);
+        return None;
+    };
+    view.mark(bound);
+    let Some(Value::Setting(text)) = &bound.value else {
+        return None;
+    };
+    match Fio::parse(text) {
+        Ok(jobs) => Some(Profile::Fio(jobs)),
+        Err(error) => {
+            problems.push(Diagnostic::from_error(bound.at.clone(), &error.to_string()));
+            None
+        }
+    }
+}
+
+/// What the profile calls a setting; `None` when it has none such.
+fn setting_name<'n>(profile: &Profile, name: &'n str) -> Option<&'n str> {
+    if let Some((_, names)) = ALIASES.iter().find(|(alias, _)| *alias == name) {
+        let own = names.iter().find(|(of, _)| *of == profile.name());
+        return own.map(|(_, own)| *own);
+    }
+    profile
+        .about()
+        .iter()
+        .any(|s| s.key == name)
+        .then_some(name)
+}
+
+/// A setting that the profile does not have, and which profiles do.
+fn not_taken(profile: &Profile, bound: &Bound) -> Diagnostic {
+    let name = match &bound.what {
+        What::Setting { name, .. } => name.as_str(),
+        What::Key(key) => key.name(),
+    };
+    let others = Profile::NAMES.iter().filter(|other| {
+        let profile = Profile::named(other).ok();
+        profile.is_some_and(|p| setting_name(&p, name).is_some())
+    });
+    let others: Vec<&str> = others.copied().collect();
+    let own = profile.about().iter().map(|s| s.key);
+    let message = format!("profile '{}' does not take '{name}'", profile.name());
+    let problem = Diagnostic::new(bound.key_at.clone(), message);
+    let meant = nearest(name, own.clone());
+    let meant = meant.map_or_else(String::new, |name| format!("did you mean '{name}'? "));
+    let own = list(own);
+    let taken = match others.is_empty() {
+        true => String::new(),
+        false => format!("; taken by {}", others.join(", ")),
+    };
+    problem.help(format!("{meant}{} takes {own}{taken}", profile.name()))
+}
+
+/// What the profile says of a value, without repeating which setting it is.
+fn value_problem(bound: &Bound, error: &ProfileError) -> Diagnostic {
+    match error {
+        ProfileError::Value { why, .. } => {
+            let problem = Diagnostic::from_error(bound.at.clone(), why);
+            problem.label(format!("of '{}'", bound.name))
+        }
+        other => Diagnostic::from_error(bound.at.clone(), &other.to_string()),
+    }
+}
+
+/// The profile's settings as resolved, and its phases.
+pub(super) fn planned(
+    problems: &Problems,
+    view: &View<'_>,
+    chosen: &Chosen<'_>,
+    host: &Host,
+    array: &Array,
+    filesystem: Option<&Filesystem>,
+) -> Option<(BTreeMap<String, String>, Vec<String>)> {
+    let room = array.capacity.unwrap_or(ROOM);
+    let place = match filesystem {
+        Some(_) => Place::Directory { free: room },
+        None => Place::Device { size: room },
+    };
+    let context = ProfileContext {
+        memory: host.memory,
+        place,
+        writable: true,
+        alignment: 512,
+    };
+    let error = match chosen.profile.plan(&context) {
+        Ok(plan) => {
+            let phases = plan.phases.into_iter().map(|phase| phase.id).collect();
+            return Some((plan.settings, phases));
+        }
+        Err(error) => error,
+    };
+    let at = view.place(&[Key::Profile]);
+    let set = |setting: &str| chosen.set_by.get(setting);
+    problems.push(match &error {
+        ProfileError::Value { setting, .. } => match set(setting) {
+            Some(bound) => value_problem(bound, &error),
+            None => Diagnostic::from_error(at, &error.to_string()),
+        },
+        ProfileError::Space { setting, .. } => {
+            let at = set(setting).map_or(at, |bound| bound.at.clone());
+            let problem = Diagnostic::from_error(at, &error.to_string());
+            problem.also(view.place(&[Key::Layout]), "on this layout")
+        }
+        ProfileError::Place { .. } => {
+            let filesystem = view.place(&[Key::Filesystem, Key::Profile]);
+            let problem = Diagnostic::new(filesystem, error.to_string());
+            problem.help("give a file system, or another profile")
+        }
+        _ => Diagnostic::from_error(at, &error.to_string()),
+    });
+    None
+}

@@ -1,0 +1,116 @@
+//! The experiment language: from the text of a file to cells and trials, or to everything that is
+//! wrong with the text.
+//!
+//! [`parse`] reads a file and resolves it: all defaults filled, every cell checked. Nothing is read
+//! but the text, and what the caller says it knows ([`Known`]). [`expand`] gives the trials of an
+//! [`Experiment`] in an order that depends on the seed alone. The language is described in
+//! `docs/experiments.md`.
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`experiment`], [`setup`], [`hardware`], [`kernel`] | the resolved form, as stored |
+//! | [`plan`] | trials in rounds |
+//! | [`diagnostic`] | what is wrong, with place and remedy |
+//! | `read`, `check` | from text to declarations, from declarations to cells |
+#![forbid(unsafe_code)]
+
+pub mod diagnostic;
+pub mod experiment;
+pub mod hardware;
+pub mod kernel;
+pub mod plan;
+pub mod setup;
+
+mod check;
+mod read;
+mod suggest;
+mod words;
+
+pub use diagnostic::{Diagnostic, Diagnostics};
+pub use experiment::{Cell, Experiment};
+pub use plan::{Plan, Trial, expand};
+
+use diagnostic::Problems;
+use hardware::Link;
+use raidlab_core::units::Bytes;
+use toml::de::DeTable;
+
+/// A disk model of the catalogue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KnownDisk<'k> {
+    /// The name that experiments use.
+    pub name: &'k str,
+    /// Its capacity; layouts are checked against it.
+    pub capacity: Option<Bytes>,
+    /// Its link; controllers are checked against it.
+    pub link: Option<Link>,
+}
+
+/// A published study.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KnownStudy<'k> {
+    /// Its id.
+    pub id: &'k str,
+    /// The names of its rows.
+    pub rows: Vec<&'k str>,
+}
+
+/// What the caller knows and files refer to by name.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Known<'k> {
+    /// Disk models.
+    pub disks: Vec<KnownDisk<'k>>,
+    /// Controller models.
+    pub controllers: Vec<&'k str>,
+    /// Published studies.
+    pub studies: Vec<KnownStudy<'k>>,
+}
+
+/// Reads and resolves an experiment. `file` is what diagnostics call it.
+///
+/// # Errors
+/// All that is wrong with the text, never only the first of it: each with its place, the text
+/// underlined, and the remedy.
+pub fn parse(text: &str, file: &str, known: &Known<'_>) -> Result<Experiment, Diagnostics> {
+    let problems = Problems::default();
+    let (document, syntax) = DeTable::parse_recoverable(text);
+    for error in &syntax {
+        let at = error.span().unwrap_or(0..0);
+        problems.push(Diagnostic::new(
+            at,
+            format!("not TOML: {}", error.message()),
+        ));
+    }
+    let draft = read::read(&problems, document.get_ref(), known, syntax.is_empty());
+    let experiment = draft.and_then(|draft| check::check(&problems, draft, known));
+    match experiment {
+        Some(experiment) if problems.is_empty() => Ok(experiment),
+        _ => Err(problems.into_diagnostics(file, text)),
+    }
+}
+
+/// All that can be done with a text, for fuzzing: it is read, and either what is wrong is told in both
+/// forms, or the experiment is stored, read back and expanded.
+///
+/// # Panics
+/// When one of the promises of this crate does not hold; never for a text as such.
+#[doc(hidden)]
+pub fn exercise(text: &str, known: &Known<'_>) {
+    match parse(text, "fuzz.toml", known) {
+        Err(diagnostics) => {
+            assert!(!diagnostics.items().is_empty(), "refused without a reason");
+            let told = [diagnostics.render(false), diagnostics.render(true)];
+            assert!(told.iter().all(|t| !t.is_empty()));
+            assert!(!diagnostics.to_string().is_empty());
+        }
+        Ok(experiment) => {
+            let stored = experiment.to_json();
+            let read = stored.and_then(|json| Experiment::from_json(&json));
+            assert_eq!(read.as_ref(), Ok(&experiment), "the stored form differs");
+            let plan = expand(&experiment, experiment.design.seed);
+            let trials = experiment.cells.len() * experiment.design.repeats as usize;
+            assert_eq!(plan.trials.len(), trials, "trials are lost");
+            assert!(!plan.describe().is_empty());
+        }
+    }
+}

@@ -1,0 +1,232 @@
+//! `[disks]`: models by the names of the catalogue, what differs from them, how many.
+use super::tree::{At, Node};
+use crate::diagnostic::Diagnostic;
+use crate::hardware::Overrides;
+use crate::{Known, KnownDisk};
+use raidlab_core::units::Bytes;
+
+/// Disks of one model and place.
+#[derive(Clone, Debug)]
+pub(crate) struct Group {
+    pub(crate) name: At<String>,
+    pub(crate) model: At<String>,
+    pub(crate) names: Vec<String>,
+    pub(crate) overrides: Overrides,
+}
+
+/// The most disks of one experiment.
+const MOST: u64 = 1024;
+
+/// The groups; `None` when one could not be read.
+pub(crate) fn read(root: &Node<'_, '_>, known: &Known<'_>) -> Option<Vec<Group>> {
+    let node = root.node("disks")?;
+    let single = node.has("model") || node.has("count") || node.has("labels");
+    let mut groups = Vec::new();
+    let mut whole = true;
+    if single {
+        let name = At::new("disk".to_owned(), node.at.clone());
+        match group(&node, name, known) {
+            Some(group) => groups.push(group),
+            None => whole = false,
+        }
+        node.close();
+    } else {
+        let pairs = node.pairs();
+        if pairs.is_empty() {
+            node.missing("model", "give it a model and a count");
+            whole = false;
+        }
+        for (name, entry) in pairs {
+            let Some(table) = entry.get_ref().as_table() else {
+                let known = ["model", "count", "labels", "override"];
+                root.problems.unknown_of(
+                    &name.at,
+                    "key",
+                    &name.value,
+                    "in [disks]",
+                    known.iter().copied(),
+                );
+                whole = false;
+                continue;
+            };
+            let child = node.child(&format!("disks.{}", name.value), table, name.at.clone());
+            match group(&child, name, known) {
+                Some(group) => groups.push(group),
+                None => whole = false,
+            }
+            child.close();
+        }
+    }
+    let all: usize = groups.iter().map(|group| group.names.len()).sum();
+    if all as u64 > MOST {
+        let message = format!("{all} disks are too many");
+        let help = format!("an experiment has at most {MOST}");
+        root.problems.wrong(&root.key_at("disks"), message, &help);
+        return None;
+    }
+    whole &= distinct(root, &groups);
+    whole.then_some(groups)
+}
+
+fn group(node: &Node<'_, '_>, name: At<String>, known: &Known<'_>) -> Option<Group> {
+    let problems = node.problems;
+    node.missing("model", "name a disk model of the catalogue");
+    let mut model = node.entry("model").and_then(|e| problems.text("model", e));
+    if let Some(model) = &mut model {
+        // Model names are known in any case, as the catalogue knows them.
+        let same = |disk: &&KnownDisk<'_>| disk.name.eq_ignore_ascii_case(&model.value);
+        if let Some(disk) = known.disks.iter().find(same) {
+            model.value = disk.name.to_owned();
+        }
+        let names = known.disks.iter().map(|disk: &KnownDisk<'_>| disk.name);
+        if !problems.reference(model, "disk model", names) {
+            // What else is wrong here is told before giving up.
+            rest(node, &name);
+            return None;
+        }
+    }
+    let (names, overrides) = rest(node, &name);
+    Some(Group {
+        name,
+        model: model?,
+        names: names?,
+        overrides,
+    })
+}
+
+fn rest(node: &Node<'_, '_>, name: &At<String>) -> (Option<Vec<String>>, Overrides) {
+    let overrides = node.node("override").map(|n| overrides(&n));
+    (names(node, &name.value), overrides.unwrap_or_default())
+}
+
+/// Labels when given, else the group's name with a number.
+fn names(node: &Node<'_, '_>, group: &str) -> Option<Vec<String>> {
+    let problems = node.problems;
+    let labels = node.entry("labels").map(|e| problems.texts("labels", e));
+    let entry = node.entry("count");
+    let count = match (entry, &labels) {
+        (Some(entry), _) => problems.count("count", entry, 1..=MOST)?,
+        (None, Some(labels)) => labels.len() as u64,
+        (None, None) => 1,
+    };
+    match labels {
+        Some(labels) if labels.len() as u64 == count => {
+            Some(labels.into_iter().map(|l| l.value).collect())
+        }
+        Some(labels) => {
+            let message = format!("{} labels for {count} disks", labels.len());
+            let problem = Diagnostic::new(node.key_at("labels"), message);
+            problems.push(problem.help("give each disk one label, or drop 'count'"));
+            None
+        }
+        None => Some((0..count).map(|i| format!("{group}{i}")).collect()),
+    }
+}
+
+fn overrides(node: &Node<'_, '_>) -> Overrides {
+    let problems = node.problems;
+    let size = |key: &str| {
+        let size = problems.size(key, node.entry(key)?)?;
+        if size.0 == 0 {
+            let message = format!("'{key}' must not be 0");
+            problems.wrong(&node.key_at(key), message, "drop it to keep the model's");
+            return None;
+        }
+        Some(size)
+    };
+    let span = |key: &str| problems.span(key, node.entry(key)?);
+    let rate = |key: &str| problems.rate(key, node.entry(key)?);
+    let count = |key: &str, most| problems.count32(key, node.entry(key)?, 1..=most);
+    let sector = |key: &str| {
+        let size = size(key)?;
+        if ![Bytes(512), Bytes(4096)].contains(&size) {
+            let message = format!("no disk has sectors of {size}");
+            let help = "write \"512B\" or \"4KiB\"";
+            problems.wrong(&node.key_at(key), message, help);
+            return None;
+        }
+        Some(size)
+    };
+    let overrides = Overrides {
+        capacity: size("capacity"),
+        rpm: count("rpm", 100_000),
+        cache: size("cache"),
+        seek_average: span("seek-average"),
+        seek_track: span("seek-track"),
+        seek_full: span("seek-full"),
+        outer_rate: rate("outer-rate"),
+        inner_rate: rate("inner-rate"),
+        sector_physical: sector("sector-physical"),
+        sector_logical: sector("sector-logical"),
+        queue: count("queue", 65_536),
+    };
+    node.close();
+    seeks_in_order(node, &overrides);
+    if overrides.sector_physical < overrides.sector_logical && overrides.sector_physical.is_some() {
+        let help = "a drive reports sectors of at most the size it has";
+        let message = "the logical sector is larger than the physical one";
+        problems.wrong(&node.key_at("sector-logical"), message, help);
+    }
+    overrides
+}
+
+/// Track to track is at most the average, and that at most the full stroke; the same for the rates.
+fn seeks_in_order(node: &Node<'_, '_>, given: &Overrides) {
+    let pairs = [
+        (
+            "seek-track",
+            given.seek_track,
+            "seek-average",
+            given.seek_average,
+        ),
+        ("seek-track", given.seek_track, "seek-full", given.seek_full),
+        (
+            "seek-average",
+            given.seek_average,
+            "seek-full",
+            given.seek_full,
+        ),
+    ];
+    for (low, low_value, high, high_value) in pairs {
+        if let (Some(a), Some(b)) = (low_value, high_value)
+            && a > b
+        {
+            let message = format!("'{low}' is longer than '{high}'");
+            let problem = Diagnostic::new(node.key_at(low), message);
+            let problem = problem.also(node.key_at(high), format!("{b}"));
+            node.problems.push(problem.help("were the two exchanged?"));
+        }
+    }
+    if let (Some(inner), Some(outer)) = (given.inner_rate, given.outer_rate)
+        && inner > outer
+    {
+        let message = "'inner-rate' is above 'outer-rate'";
+        let problem = Diagnostic::new(node.key_at("inner-rate"), message);
+        node.problems.push(
+            problem.help("outer tracks hold more, so they are faster: were the two exchanged?"),
+        );
+    }
+}
+
+/// Tells of names that two disks have.
+fn distinct(root: &Node<'_, '_>, groups: &[Group]) -> bool {
+    let mut seen: Vec<(&str, &At<String>)> = Vec::new();
+    let mut whole = true;
+    for group in groups {
+        for name in &group.names {
+            match seen.iter().find(|(known, _)| known == name) {
+                Some((_, other)) => {
+                    let message = format!("two disks are named '{name}'");
+                    let problem = Diagnostic::new(group.name.at.clone(), message);
+                    let problem = problem.also(other.at.clone(), "the other one");
+                    root.problems
+                        .push(problem.help("give the groups or labels names of their own"));
+                    whole = false;
+                    break;
+                }
+                None => seen.push((name, &group.name)),
+            }
+        }
+    }
+    whole
+}

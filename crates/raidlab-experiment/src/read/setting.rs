@@ -1,0 +1,363 @@
+//! The settings of a cell: what they are called, where they may stand, how they are read.
+use super::key::{ALIASES, Form, Key, Value};
+use super::members::{channels, members, roles};
+use super::tree::{At, Entry, Node, shown};
+use super::value::{label, size_label};
+use crate::diagnostic::{Diagnostic, Problems};
+use crate::setup::ArrayLayout;
+use raidlab_core::profile::{Profile, Setting};
+use raidlab_core::units::Bytes;
+use raidlab_layout::SpecError;
+use std::ops::Range;
+use toml::de::DeValue;
+
+/// What a value is given to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum What {
+    /// A setting of the array, the host, the file system, or which profile.
+    Key(Key),
+    /// A setting of the profile; of this one only when it is named.
+    Setting {
+        scope: Option<&'static str>,
+        name: String,
+    },
+}
+
+/// A setting with its value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Bound {
+    pub(crate) what: What,
+    /// The name as it was written.
+    pub(crate) name: String,
+    pub(crate) key_at: Range<usize>,
+    pub(crate) at: Range<usize>,
+    pub(crate) label: String,
+    /// `None` when it could not be read, which has been told.
+    pub(crate) value: Option<Value>,
+}
+
+/// The settings of all profiles, and the common names for them.
+fn profile_settings() -> impl Iterator<Item = &'static str> + Clone {
+    let profiles = Profile::NAMES.iter().filter_map(|n| Profile::named(n).ok());
+    let own: Vec<&'static str> = profiles
+        .flat_map(|p| p.about().iter().map(|s| s.key).collect::<Vec<_>>())
+        .collect();
+    let common = ALIASES.iter().map(|(alias, _)| *alias);
+    common.chain(own)
+}
+
+/// The profile of that name, `fio` too.
+pub(crate) fn profile_name(name: &str) -> Option<&'static str> {
+    let all = Profile::NAMES.iter().copied().chain(["fio"]);
+    all.into_iter().find(|known| *known == name)
+}
+
+pub(crate) fn profile_names() -> impl Iterator<Item = &'static str> + Clone {
+    Profile::NAMES.iter().copied().chain(["fio"])
+}
+
+/// A setting by its name as a factor; told when there is none.
+pub(crate) fn bound(problems: &Problems, name: &At<String>, entry: Entry<'_, '_>) -> Option<Bound> {
+    if let Some(key) = Key::named(&name.value) {
+        return Some(key_bound(problems, key, name, entry));
+    }
+    if profile_settings().any(|s| s == name.value) {
+        return Some(setting_bound(problems, None, name, entry));
+    }
+    let known = Key::ALL.iter().map(|key| key.name());
+    let known = known.chain(profile_settings());
+    problems.unknown(&name.at, "setting", &name.value, known);
+    None
+}
+
+/// A setting of the sections of a file.
+pub(crate) fn key_bound(
+    problems: &Problems,
+    key: Key,
+    name: &At<String>,
+    entry: Entry<'_, '_>,
+) -> Bound {
+    let value = read(problems, key, entry);
+    let written = label(entry.get_ref());
+    let label = match &value {
+        Some(Value::Size(size)) => size_label(*size, &written),
+        Some(Value::Layout(layout)) => layout.to_string(),
+        Some(Value::Flag(flag)) => if *flag { "yes" } else { "no" }.to_owned(),
+        Some(Value::State(state)) if written.split_whitespace().count() > 1 => state.to_string(),
+        _ => written,
+    };
+    Bound {
+        what: What::Key(key),
+        name: name.value.clone(),
+        key_at: name.at.clone(),
+        at: entry.span(),
+        label,
+        value,
+    }
+}
+
+fn read(problems: &Problems, key: Key, entry: Entry<'_, '_>) -> Option<Value> {
+    let name = key.name();
+    Some(match key.form() {
+        Form::Layout => Value::Layout(layout(problems, entry)?),
+        Form::Engine => Value::Engine(problems.word(name, entry)?),
+        Form::Members => Value::Members(members(problems, entry)?),
+        Form::Channels => Value::Channels(channels(problems, entry)?),
+        Form::Roles => Value::Roles(roles(problems, entry)?),
+        Form::State => Value::State(problems.parsed(name, entry)?),
+        Form::Size => Value::Size(problems.size(name, entry)?),
+        Form::Rate => Value::Rate(problems.rate(name, entry)?),
+        Form::Count(least, most) => Value::Count(problems.count32(name, entry, least..=most)?),
+        Form::Text => Value::Text(problems.text(name, entry)?.value),
+        Form::Flag => Value::Flag(problems.flag(name, entry)?),
+        Form::Kernel => Value::Kernel(problems.parsed(name, entry)?),
+        Form::Scheduler => Value::Scheduler(problems.word(name, entry)?),
+        Form::Filesystem => Value::Filesystem(problems.word(name, entry)?),
+        Form::Journal => Value::Journal(problems.word(name, entry)?),
+        Form::Profile => {
+            let text = problems.text(name, entry)?;
+            let known = profile_name(&text.value);
+            if known.is_none() {
+                problems.unknown(&text.at, "profile", &text.value, profile_names());
+            }
+            Value::Text(known?.to_owned())
+        }
+    })
+}
+
+fn layout(problems: &Problems, entry: Entry<'_, '_>) -> Option<ArrayLayout> {
+    let text = problems.text("layout", entry)?;
+    let error = match text.value.parse::<ArrayLayout>() {
+        Ok(layout) => return Some(layout),
+        Err(error) => error,
+    };
+    let closed: String = text.value.split_whitespace().collect();
+    problems.push(match error {
+        SpecError::Zfs(_) => Diagnostic::new(
+            text.at,
+            format!("'{}' is not known here", shown(&text.value)),
+        )
+        .help("of ZFS there is the layout 'zfs-mirror', a mirror of all members"),
+        _ if closed.parse::<ArrayLayout>().is_ok() => {
+            Diagnostic::new(text.at, format!("'{}' is no level", shown(&text.value)))
+                .help(format!("write '{}'", closed.to_lowercase()))
+        }
+        error => Diagnostic::from_error(text.at, &error.to_string()),
+    });
+    None
+}
+
+/// A setting of a profile: read by the profile itself later, since only a cell knows which it is.
+pub(crate) fn setting_bound(
+    problems: &Problems,
+    scope: Option<&'static str>,
+    name: &At<String>,
+    entry: Entry<'_, '_>,
+) -> Bound {
+    let text = setting_text(problems, scope, name, entry);
+    let written = label(entry.get_ref());
+    let size = text.as_deref().and_then(|t| t.parse::<Bytes>().ok());
+    let label = match size {
+        Some(size) if written.ends_with('B') => size_label(size, &written),
+        _ => written,
+    };
+    Bound {
+        what: What::Setting {
+            scope,
+            name: name.value.clone(),
+        },
+        name: name.value.clone(),
+        key_at: name.at.clone(),
+        at: entry.span(),
+        label,
+        value: text.map(Value::Setting),
+    }
+}
+
+/// The text that a profile reads. A bare number for a size is refused: it has no unit.
+fn setting_text(
+    problems: &Problems,
+    scope: Option<&'static str>,
+    name: &At<String>,
+    entry: Entry<'_, '_>,
+) -> Option<String> {
+    let mut parts = Vec::new();
+    for item in Problems::items(entry) {
+        let text = match item.get_ref() {
+            DeValue::String(text) if scope == Some("fio") => text.to_string(),
+            DeValue::String(text) if !text.contains(',') => text.trim().to_owned(),
+            DeValue::String(_) => {
+                let message = format!("'{}' has a comma", name.value);
+                problems.wrong(&item.span(), message, "write a list: [\"…\", \"…\"]");
+                return None;
+            }
+            DeValue::Boolean(true) => "yes".to_owned(),
+            DeValue::Boolean(false) => "no".to_owned(),
+            DeValue::Integer(_) if is_size(scope, &name.value) => {
+                problems.size(&name.value, item)?.0.to_string()
+            }
+            DeValue::Integer(_) => problems.count(&name.value, item, 0..=u64::MAX)?.to_string(),
+            _ => {
+                let help = "write a text, a whole number, or true or false";
+                problems.of_type(&name.value, "a setting of a profile", item, help);
+                return None;
+            }
+        };
+        parts.push(text);
+    }
+    Some(parts.join(","))
+}
+
+/// Whether every profile that has the setting takes a size for it.
+fn is_size(scope: Option<&'static str>, name: &str) -> bool {
+    if ALIASES[..2].iter().any(|(alias, _)| *alias == name) {
+        return true;
+    }
+    let mut forms = Profile::NAMES
+        .iter()
+        .filter(|profile| scope.is_none_or(|scope| **profile == scope))
+        .filter_map(|profile| Profile::named(profile).ok())
+        .filter_map(|p| setting(&p, name).map(|s| s.form))
+        .peekable();
+    forms.peek().is_some() && forms.all(|form| form.starts_with("SIZE"))
+}
+
+/// What a profile says of one of its settings.
+pub(crate) fn setting(profile: &Profile, name: &str) -> Option<Setting> {
+    profile.about().iter().copied().find(|s| s.key == name)
+}
+
+/// The settings of `[array]`, `[host]`, `[filesystem]` and `[profile]`.
+pub(crate) fn fixed(root: &Node<'_, '_>) -> Vec<Bound> {
+    let mut all = Vec::new();
+    for section in ["array", "host", "filesystem"] {
+        let Some(entry) = root.entry(section) else {
+            continue;
+        };
+        if section == "filesystem" && entry.get_ref().is_str() {
+            let name = At::new(section.to_owned(), root.key_at(section));
+            all.push(key_bound(root.problems, Key::Filesystem, &name, entry));
+            continue;
+        }
+        let Some(node) = root.node(section) else {
+            continue;
+        };
+        let keys = Key::ALL.iter().filter(|key| key.section() == section);
+        for key in keys {
+            if let Some(entry) = node.entry(key.short()) {
+                let name = At::new(key.short().to_owned(), node.key_at(key.short()));
+                all.push(key_bound(root.problems, *key, &name, entry));
+            }
+        }
+        node.close();
+    }
+    all.extend(profile(root));
+    one_choice(root.problems, &all);
+    all
+}
+
+/// `profile = "bonnie"`, `[profile]` with a name and settings, or `[profile.bonnie]` and others.
+fn profile(root: &Node<'_, '_>) -> Vec<Bound> {
+    let mut all = Vec::new();
+    let Some(entry) = root.entry("profile") else {
+        return all;
+    };
+    if entry.get_ref().is_str() {
+        let name = At::new("profile".to_owned(), root.key_at("profile"));
+        all.push(key_bound(root.problems, Key::Profile, &name, entry));
+        return all;
+    }
+    if entry.get_ref().is_array() {
+        let help = "a list of levels stands in [factors]: profile = [\"…\", \"…\"]";
+        root.problems
+            .of_type("profile", "one name or a section", entry, help);
+        all.push(Bound {
+            what: What::Key(Key::Profile),
+            name: "profile".to_owned(),
+            key_at: root.key_at("profile"),
+            at: entry.span(),
+            label: label(entry.get_ref()),
+            value: None,
+        });
+        return all;
+    }
+    let Some(node) = root.node("profile") else {
+        return all;
+    };
+    let mut named = None;
+    if let Some(entry) = node.entry("name") {
+        let name = At::new("profile".to_owned(), node.key_at("name"));
+        let bound = key_bound(root.problems, Key::Profile, &name, entry);
+        named = profile_name(&bound.label);
+        all.push(bound);
+    }
+    for (name, entry) in node.pairs() {
+        if name.value == "name" {
+            continue;
+        }
+        match entry.get_ref().as_table() {
+            Some(table) => {
+                let child = node.child(&format!("profile.{}", name.value), table, name.at.clone());
+                all.extend(of_profile(&name, &child));
+            }
+            None => all.extend(own_setting(root.problems, named, &name, entry)),
+        }
+    }
+    all
+}
+
+/// `[profile.bonnie]`, or `bonnie.seeks` of a level.
+pub(crate) fn of_profile(name: &At<String>, node: &Node<'_, '_>) -> Vec<Bound> {
+    let Some(scope) = profile_name(&name.value) else {
+        let problems = node.problems;
+        problems.unknown(&name.at, "profile", &name.value, profile_names());
+        return Vec::new();
+    };
+    let pairs = node.pairs().into_iter();
+    pairs
+        .filter_map(|(name, entry)| own_setting(node.problems, Some(scope), &name, entry))
+        .collect()
+}
+
+/// A setting by the profile's own name or a common one; told when the profile has none such.
+pub(crate) fn own_setting(
+    problems: &Problems,
+    scope: Option<&'static str>,
+    name: &At<String>,
+    entry: Entry<'_, '_>,
+) -> Option<Bound> {
+    let known: Vec<&'static str> = match scope {
+        Some("fio") => vec!["jobs"],
+        Some(scope) => {
+            let profile = Profile::named(scope).ok()?;
+            let own = profile.about().iter().map(|s| s.key);
+            let has = |(_, names): &&(&str, &[(&str, &str)])| names.iter().any(|n| n.0 == scope);
+            let common = ALIASES.iter().filter(has).map(|(alias, _)| *alias);
+            own.chain(common).collect()
+        }
+        None => profile_settings().chain(["jobs"]).collect(),
+    };
+    if !known.contains(&name.value.as_str()) {
+        let place = scope.map_or(String::new(), |scope| format!("of {scope}"));
+        let known = known.iter().copied();
+        problems.unknown_of(&name.at, "setting", &name.value, &place, known);
+        return None;
+    }
+    Some(setting_bound(problems, scope, name, entry))
+}
+
+/// Members are chosen by number or by channel, not both.
+pub(crate) fn one_choice(problems: &Problems, bounds: &[Bound]) {
+    let of = |key: Key| bounds.iter().find(|b| b.what == What::Key(key));
+    if let (Some(members), Some(channels)) = (of(Key::Members), of(Key::Channels)) {
+        let problem = Diagnostic::new(
+            channels.key_at.clone(),
+            "members are chosen twice, by 'members' and by 'channels'",
+        );
+        problems.push(
+            problem
+                .help("drop one of them")
+                .also(members.key_at.clone(), "here too"),
+        );
+    }
+}

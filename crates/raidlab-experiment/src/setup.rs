@@ -1,0 +1,281 @@
+//! What one cell is: an array of disks in a state, under a host, a file system and a profile.
+use crate::kernel::{FilesystemKind, JournalMode, Kernel, Scheduler};
+use crate::words::{by_text, words};
+use raidlab_core::profile::Profile;
+use raidlab_core::units::Bytes;
+use raidlab_layout::Spec;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
+
+words! {
+    /// What keeps the members together.
+    Engine: "engine" {
+        /// Nothing: a single disk.
+        None = "none",
+        /// The kernel's md.
+        Md = "md",
+        /// The controller's own RAID.
+        Controller = "controller",
+        /// ZFS.
+        Zfs = "zfs",
+    }
+}
+
+/// Which member sector holds which array sector.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ArrayLayout {
+    /// One disk as it is.
+    Single,
+    /// Any layout with fixed places, as it was written.
+    Fixed(Spec, String),
+    /// A ZFS mirror of all members.
+    ZfsMirror,
+}
+
+impl ArrayLayout {
+    /// The level without its variant and shape: `raid10` of `raid10-f2`, `raid50` of `raid5-la+0 2x3`.
+    #[must_use]
+    pub fn level(&self) -> String {
+        match self {
+            Self::Single => "single".to_owned(),
+            Self::ZfsMirror => "raid1".to_owned(),
+            Self::Fixed(_, text) => {
+                let name = text.split(' ').next().unwrap_or(text);
+                let of = |part: &str| part.split('-').next().unwrap_or(part).to_owned();
+                name.split('+').map(of).collect()
+            }
+        }
+    }
+
+    /// Whether the chunk makes a difference.
+    #[must_use]
+    pub fn uses_chunk(&self) -> bool {
+        let Self::Fixed(..) = self else { return false };
+        !matches!(
+            self.level().as_str(),
+            "linear" | "jbod" | "raid1" | "raid11"
+        )
+    }
+
+    /// Whether it is an array of arrays.
+    #[must_use]
+    pub fn is_nested(&self) -> bool {
+        matches!(self, Self::Fixed(spec, _) if spec.shape_members().is_some())
+    }
+}
+
+impl fmt::Display for ArrayLayout {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Single => "single",
+            Self::Fixed(_, text) => text,
+            Self::ZfsMirror => "zfs-mirror",
+        })
+    }
+}
+
+impl FromStr for ArrayLayout {
+    type Err = raidlab_layout::SpecError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let words: Vec<String> = text.split_whitespace().map(str::to_lowercase).collect();
+        let text = words.join(" ");
+        match text.as_str() {
+            "single" => Ok(Self::Single),
+            "zfs-mirror" => Ok(Self::ZfsMirror),
+            _ => Ok(Self::Fixed(text.parse()?, text)),
+        }
+    }
+}
+by_text!(ArrayLayout);
+
+/// What has happened to the array before it is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ArrayState {
+    /// All members present and in agreement.
+    Clean,
+    /// So many members have failed and are gone.
+    Degraded(u16),
+    /// Copies or parity are being made to agree, after creation or an unclean stop.
+    Resyncing,
+    /// So many failed members have been replaced and are being filled.
+    Rebuilding(u16),
+}
+
+impl ArrayState {
+    /// Members that have failed.
+    #[must_use]
+    pub const fn failures(self) -> u16 {
+        match self {
+            Self::Clean | Self::Resyncing => 0,
+            Self::Degraded(n) | Self::Rebuilding(n) => n,
+        }
+    }
+}
+
+impl fmt::Display for ArrayState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Clean => f.write_str("clean"),
+            Self::Degraded(n) => write!(f, "degraded {n}"),
+            Self::Resyncing => f.write_str("resyncing"),
+            Self::Rebuilding(n) => write!(f, "rebuilding {n}"),
+        }
+    }
+}
+
+/// A text that is no state.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "'{0}' is no state of an array: write clean, resyncing, or degraded or rebuilding with the number of failed members, such as 'degraded 1'"
+)]
+pub struct ParseStateError(String);
+
+impl FromStr for ArrayState {
+    type Err = ParseStateError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let wrong = || ParseStateError(text.to_owned());
+        let mut words = text.split_whitespace();
+        let word = words.next().ok_or_else(wrong)?;
+        let number = words
+            .next()
+            .map(|n| n.parse::<u16>().ok().filter(|n| *n > 0));
+        let number = match number {
+            Some(None) => return Err(wrong()),
+            Some(given) => given,
+            None => None,
+        };
+        if words.next().is_some() {
+            return Err(wrong());
+        }
+        match (word, number) {
+            ("clean", None) => Ok(Self::Clean),
+            ("resyncing", None) => Ok(Self::Resyncing),
+            ("degraded", n) => Ok(Self::Degraded(n.unwrap_or(1))),
+            ("rebuilding", n) => Ok(Self::Rebuilding(n.unwrap_or(1))),
+            _ => Err(wrong()),
+        }
+    }
+}
+by_text!(ArrayState);
+
+/// An array.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Array {
+    /// Which sector is where.
+    pub layout: ArrayLayout,
+    /// What keeps the members together.
+    pub engine: Engine,
+    /// Names of the disks, in role order.
+    pub members: Vec<String>,
+    /// Members on each channel: `1+1`.
+    pub channels: String,
+    /// Used of each member; `None`: all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub member_size: Option<Bytes>,
+    /// Unit of striping; `None` where the layout has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub chunk: Option<Bytes>,
+    /// Of the outer layout of a nested array; `None`: as `chunk`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub outer_chunk: Option<Bytes>,
+    /// Its state.
+    pub state: ArrayState,
+    /// Roles of the failed members, from 0.
+    pub failed: Vec<u16>,
+    /// Usable bytes; `None` when the catalogue does not say how large a member is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub capacity: Option<Bytes>,
+    /// Usable capacity in members, two decimals at the most: `3`, `2.5`.
+    pub capacity_disks: String,
+    /// ZFS: smallest block as a power of two.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ashift: Option<u32>,
+    /// ZFS: largest record.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub record_size: Option<Bytes>,
+    /// md raid4, 5, 6: stripes of the stripe cache, 4 KiB of each member.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stripe_cache: Option<u32>,
+    /// md: resync and rebuild go at least so fast when others want the disks, bytes a second.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sync_speed_min: Option<u64>,
+    /// md: resync and rebuild go at most so fast, bytes a second.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sync_speed_max: Option<u64>,
+}
+
+/// The computer and its system.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Host {
+    /// What processor; told in reports and looked up by the simulator.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cpu: Option<String>,
+    /// Cores used.
+    pub cores: u32,
+    /// Clock of a core in MHz; `None`: as the processor has it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cpu_mhz: Option<u32>,
+    /// Memory of the system.
+    pub memory: Bytes,
+    /// The system.
+    pub kernel: Kernel,
+    /// I/O scheduler of the member disks; `None` where the system has no choice.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scheduler: Option<Scheduler>,
+    /// Read-ahead of the array's device; `None`: what the system sets.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub read_ahead: Option<Bytes>,
+    /// Largest request to a disk; `None`: what the system sets.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub request_size: Option<Bytes>,
+    /// Whether the drives' write caches are on.
+    pub write_cache: bool,
+    /// Commands given to a drive at once; `None`: as many as it takes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub drive_queue: Option<u32>,
+}
+
+/// A file system.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Filesystem {
+    /// Which one.
+    pub kind: FilesystemKind,
+    /// Bytes of its block.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub block: Option<Bytes>,
+    /// Size of its journal; `None`: as its maker would set it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub journal: Option<Bytes>,
+    /// What the journal holds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mode: Option<JournalMode>,
+    /// Options to mount with.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mount_options: Option<String>,
+}
+
+/// All that makes one cell.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Setup {
+    /// The array.
+    pub array: Array,
+    /// The computer.
+    pub host: Host,
+    /// On the array; `None`: the raw device.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub filesystem: Option<Filesystem>,
+    /// What is done.
+    pub profile: Profile,
+    /// The profile's settings as this host makes them, `auto` resolved.
+    pub settings: BTreeMap<String, String>,
+    /// The phases, in order.
+    pub phases: Vec<String>,
+}

@@ -1,0 +1,275 @@
+//! What files come to: defaults, members, states, overruling.
+mod common;
+
+use common::known;
+use raidlab_core::units::Bytes;
+use raidlab_experiment::experiment::{Baseline, TableKind};
+use raidlab_experiment::kernel::{FilesystemKind, Scheduler};
+use raidlab_experiment::setup::{ArrayState, Engine};
+use raidlab_experiment::{Experiment, Known, parse};
+
+fn sound(text: &str) -> Experiment {
+    parse(text, "lab.toml", &known()).unwrap_or_else(|e| panic!("{}", e.render(false)))
+}
+
+fn refused(text: &str) -> String {
+    let error = parse(text, "lab.toml", &known()).expect_err("this must be refused");
+    error.to_string()
+}
+
+const HEAD: &str = "title = \"t\"\nprofile = \"random\"\n";
+
+fn disks(model: &str, count: u32, rest: &str) -> String {
+    format!("{HEAD}disks = {{ model = \"{model}\", count = {count} }}\n{rest}")
+}
+
+#[test]
+fn one_disk_needs_no_layout() {
+    let experiment = sound(&disks("nearline-24tb", 1, ""));
+    let [cell] = experiment.cells.as_slice() else {
+        panic!("one cell");
+    };
+    let array = &cell.setup.array;
+    assert_eq!(array.layout.to_string(), "single");
+    assert_eq!((array.engine, array.chunk), (Engine::None, None));
+    assert_eq!(array.capacity, Some(Bytes(24_000_000_000_000)));
+    assert_eq!(array.capacity_disks, "1");
+}
+
+#[test]
+fn defaults_follow_the_kernel() {
+    let text = |kernel: &str| {
+        let rest = format!("[array]\nlayout = \"raid5\"\n[host]\nkernel = \"{kernel}\"\n");
+        disks("ST3250624AS", 3, &rest).replace("random", "bonnie")
+    };
+    let of = |kernel: &str| {
+        let setup = sound(&text(kernel)).cells[0].setup.clone();
+        let filesystem = setup.filesystem.map(|f| f.kind);
+        (setup.array.chunk, setup.host.scheduler, filesystem)
+    };
+    let old = (
+        Some(Bytes::kib(64)),
+        Some(Scheduler::Anticipatory),
+        Some(FilesystemKind::Ext3),
+    );
+    assert_eq!(of("2.6.16"), old);
+    let new = (
+        Some(Bytes::kib(512)),
+        Some(Scheduler::MqDeadline),
+        Some(FilesystemKind::Ext4),
+    );
+    assert_eq!(of("6.1"), new);
+    let told = refused(&text("windows-2000"));
+    assert!(told.contains("windows-2000 has no md"), "{told}");
+    let card = "[topology.controllers.card]\nkind = \"hardware-raid\"\n";
+    let windows = sound(&(text("windows-2000") + card)).cells[0].setup.clone();
+    assert_eq!(windows.host.scheduler, None);
+    assert_eq!(windows.array.engine, Engine::Controller);
+    let filesystem = windows.filesystem.map(|f| f.kind);
+    assert_eq!(filesystem, Some(FilesystemKind::Ntfs));
+}
+
+#[test]
+fn nvme_has_no_scheduler_of_itself() {
+    let experiment = sound(&disks("nvme-ssd", 2, "[array]\nlayout = \"raid1\"\n"));
+    assert_eq!(
+        experiment.cells[0].setup.host.scheduler,
+        Some(Scheduler::None)
+    );
+}
+
+#[test]
+fn models_are_known_in_any_case() {
+    let experiment = sound(&disks("st340015a", 2, "[array]\nlayout = \"raid0\"\n"));
+    assert_eq!(experiment.disks[0].model, "ST340015A");
+}
+
+#[test]
+fn without_a_catalogue_every_model_is_unknown() {
+    let error = parse(&disks("x", 1, ""), "lab.toml", &Known::default());
+    let error = error.expect_err("no model is known").to_string();
+    assert_eq!(
+        error,
+        "lab.toml:3:19: unknown disk model 'x' (none is declared)"
+    );
+}
+
+#[test]
+fn members_by_number_group_name_and_channel() {
+    let text = |members: &str| {
+        format!(
+            "{HEAD}[disks.a]\nmodel = \"ST340015A\"\ncount = 2\n[disks.b]\nmodel = \"ST340015A\"\ncount = 2\n\
+             [topology.controllers.card]\nkind = \"pata\"\ndisks = [[\"a0\", \"b0\"], [\"a1\", \"b1\"]]\n\
+             [array]\nlayout = \"raid0\"\n{members}\n"
+        )
+    };
+    for (given, members, channels) in [
+        ("members = 3", "a0 a1 b0", "2+1"),
+        ("members = \"1 a + 2 b\"", "a0 b0 b1", "2+1"),
+        ("members = [\"b1\", \"a0\"]", "b1 a0", "1+1"),
+        ("channels = [2, 1]", "a0 b0 a1", "2+1"),
+        ("channels = [0, 2]", "a1 b1", "0+2"),
+        ("", "a0 a1 b0 b1", "2+2"),
+    ] {
+        let array = sound(&text(given)).cells[0].setup.array.clone();
+        assert_eq!(array.members.join(" "), members, "{given}");
+        assert_eq!(array.channels, channels, "{given}");
+    }
+    for (given, why) in [
+        ("members = \"3 a\"", "has 2 disks left"),
+        ("members = \"1 c\"", "unknown group of disks 'c'"),
+        ("members = \"a + b\"", "chooses no members"),
+        ("members = [\"a0\", \"a0\"]", "'a0' is a member twice"),
+        ("members = [\"a9\"]", "unknown disk 'a9'"),
+        ("members = 2\nchannels = [1, 1]", "members are chosen twice"),
+        ("channels = [0, 0]", "no member on any channel"),
+    ] {
+        let told = refused(&text(given));
+        assert!(told.contains(why), "{given}: {told}");
+    }
+}
+
+#[test]
+fn a_nested_layout_takes_as_many_disks_as_its_shape() {
+    let factors = "[factors]\nlayout = [\"raid50 2x3\", \"raid01 2x4\", \"raid6\"]\n";
+    let experiment = sound(&disks("nearline-24tb", 8, factors));
+    let counts = experiment.cells.iter().map(|c| c.setup.array.members.len());
+    assert_eq!(counts.collect::<Vec<_>>(), [6, 8, 8]);
+    let told = refused(&disks("nearline-24tb", 4, factors));
+    assert!(
+        told.contains("raid50 2x3 has 6 members, and there are 4 disks"),
+        "{told}"
+    );
+}
+
+#[test]
+fn failed_members_are_the_first_that_can_fail_together() {
+    let factors = "[array]\nstate = \"degraded 2\"\n[factors]\nlayout = [\"raid6\", \"raid10\"]\n";
+    let experiment = sound(&disks("nearline-24tb", 4, factors));
+    let failed = experiment
+        .cells
+        .iter()
+        .map(|c| c.setup.array.failed.clone());
+    // raid10 keeps two copies side by side on members 0 and 1.
+    assert_eq!(failed.collect::<Vec<_>>(), [vec![0, 1], vec![0, 2]]);
+    let named = "[array]\nlayout = \"raid6\"\nfailed = [3, 1]\n";
+    let array = sound(&disks("nearline-24tb", 4, named)).cells[0]
+        .setup
+        .array
+        .clone();
+    assert_eq!(
+        (array.state, array.failed),
+        (ArrayState::Degraded(2), vec![1, 3])
+    );
+}
+
+#[test]
+fn a_controller_makes_arrays_only_of_its_own_disks() {
+    let text = |engine: &str| {
+        format!(
+            "{HEAD}disks = {{ model = \"ST3250624AS\", count = 2 }}\n\
+             [topology.controllers.a]\nkind = \"hardware-raid\"\ndisks = [\"disk0\"]\n\
+             [topology.controllers.b]\nkind = \"sata\"\ndisks = [\"disk1\"]\n\
+             [array]\nlayout = \"raid1\"\n{engine}\n"
+        )
+    };
+    assert_eq!(sound(&text("")).cells[0].setup.array.engine, Engine::Md);
+    let told = refused(&text("engine = \"controller\""));
+    assert!(told.contains("several controllers"), "{told}");
+    let told = refused(&text("engine = \"zfs\""));
+    assert!(
+        told.contains("engine 'zfs' has no layout 'raid1'"),
+        "{told}"
+    );
+    let alone = text("members = [\"disk1\"]\nengine = \"controller\"").replace("raid1", "raid0");
+    let told = refused(&alone);
+    assert!(
+        told.contains("controller 'b' has no RAID of its own"),
+        "{told}"
+    );
+    let own = text("members = [\"disk0\"]").replace("raid1", "raid0");
+    assert_eq!(sound(&own).cells[0].setup.array.engine, Engine::Controller);
+}
+
+#[test]
+fn what_does_not_fit_on_the_array_is_refused() {
+    let rest = "[array]\nlayout = \"raid1\"\nmember-size = \"1GiB\"\n";
+    let text = disks("ST340015A", 2, rest).replace("profile = \"random\"\n", "");
+    let bonnie = format!("{text}[profile]\nname = \"bonnie\"\nsize = \"2GiB\"\n");
+    let told = refused(&bonnie);
+    assert!(
+        told.contains("needs 2 GiB of free space and there are 1 GiB"),
+        "{told}"
+    );
+    let large = text.replace("1GiB", "41GB") + "[profile]\nname = \"dd\"\n";
+    let told = refused(&large);
+    assert!(told.contains("is more than the"), "{told}");
+}
+
+#[test]
+fn profile_settings_go_where_they_belong() {
+    let text = "title = \"t\"\ndisks = { model = \"nearline-24tb\", count = 2 }\n\
+        [array]\nlayout = \"raid0\"\n\
+        [profile.random]\nblock = \"8KiB\"\n[profile.hdparm]\ncount = 2\n\
+        [factors]\nprofile = [\"random\", \"hdparm\"]\nrandom.depth = [1, 2]\n\
+        [[exclude]]\nprofile = \"hdparm\"\nrandom.depth = 2\n";
+    // A dotted key is a table to TOML; levels of a factor with a dot are named in quotes.
+    let quoted = text.replace("random.depth = 2", "\"random.depth\" = 2");
+    let told = refused(&quoted);
+    assert!(told.contains("unknown setting 'count' of hdparm"), "{told}");
+    let experiment = sound(&quoted.replace("[profile.hdparm]\ncount = 2\n", ""));
+    let labels: Vec<&str> = experiment.cells.iter().map(|c| c.label.as_str()).collect();
+    assert_eq!(
+        labels,
+        [
+            "random, random.depth 1",
+            "random, random.depth 2",
+            "hdparm, random.depth 1"
+        ]
+    );
+    let settings = &experiment.cells[1].setup.settings;
+    assert_eq!(
+        (settings["block"].as_str(), settings["depth"].as_str()),
+        ("8192", "2")
+    );
+}
+
+#[test]
+fn the_same_setting_under_two_names_is_told() {
+    let text = "title = \"t\"\ndisks = { model = \"nearline-24tb\", count = 2 }\n\
+        [array]\nlayout = \"raid0\"\n[profile]\nname = \"random\"\ndepth = 4\nqueue-depth = 8\n";
+    let told = refused(text);
+    assert!(
+        told.contains("'depth' and 'queue-depth' are the same"),
+        "{told}"
+    );
+}
+
+#[test]
+fn a_baseline_by_levels_may_be_several_cells() {
+    let rest = "[factors]\nlayout = [\"raid5\", \"raid6\"]\nchunk = [\"64KiB\", \"128KiB\"]\n\
+        [design]\nbaseline = { chunk = \"64 KiB\" }\n";
+    let experiment = sound(&disks("nearline-24tb", 4, rest));
+    let levels = [("chunk".to_owned(), "64KiB".to_owned())].into();
+    assert_eq!(experiment.design.baseline, Some(Baseline::Levels(levels)));
+    assert!(experiment.report.tables.contains(&TableKind::Ratios));
+    let stored = experiment.cells[1].factors();
+    assert_eq!(
+        (stored["chunk"].as_str(), stored["level"].as_str()),
+        ("131072", "raid5")
+    );
+}
+
+#[test]
+fn too_many_combinations_are_refused_before_they_are_made() {
+    let numbers: Vec<String> = (1..=1000).map(|n| n.to_string()).collect();
+    let rest = format!(
+        "[array]\nlayout = \"raid0\"\n[factors]\nqueue-depth = [{0}]\njobs = [{0}]\n",
+        numbers.join(",")
+    );
+    let told = refused(&disks("nearline-24tb", 2, &rest));
+    assert!(
+        told.contains("1000000 combinations of levels are too many"),
+        "{told}"
+    );
+}

@@ -1,0 +1,363 @@
+//! Wrong files, and what a user reads about them. All that is wrong is told in one pass.
+mod common;
+
+use common::known;
+use raidlab_experiment::{Diagnostics, parse};
+
+fn wrong(text: &str) -> Diagnostics {
+    match parse(text, "lab.toml", &known()) {
+        Ok(_) => panic!("this must be refused:\n{text}"),
+        Err(diagnostics) => diagnostics,
+    }
+}
+
+/// Four disks and a profile; the rest is the test's.
+fn beside(rest: &str) -> String {
+    format!(
+        "title = \"t\"\ndisks = {{ model = \"nearline-24tb\", count = 4 }}\nprofile = \"bonnie\"\n{rest}"
+    )
+}
+
+macro_rules! told {
+    ($name:ident, $text:expr) => {
+        #[test]
+        fn $name() {
+            let diagnostics = wrong(&$text);
+            insta::assert_snapshot!(stringify!($name), diagnostics.render(false));
+        }
+    };
+}
+
+told!(
+    misspelt_keys_and_values,
+    r#"title = "t"
+disks = { modle = "nearline-24tb", count = 4 }
+profile = "bonie"
+
+[host]
+scheduler = "deadlin"
+memmory = "4GiB"
+
+[facters]
+layout = ["raid5"]
+
+[factors]
+layuot = ["raid5"]
+chunk = ["64KiB"]
+"#
+);
+
+told!(
+    ambiguous_and_unitless_sizes,
+    beside(
+        r#"
+[array]
+layout = "raid5"
+
+[host]
+memory = 4096
+read-ahead = "128 parsecs"
+
+[factors]
+chunk = ["64K", "512KiB", 4096, "-4KiB", "0.3B"]
+"#
+    )
+);
+
+told!(
+    negative_numbers,
+    r#"title = "t"
+disks = { model = "nearline-24tb", count = -4, override = { rpm = -7200, seek-average = "-8ms", outer-rate = "-1MB/s" } }
+profile = "bonnie"
+[array]
+layout = "raid5"
+chunk = -1
+[design]
+repeats = -3
+margin = -0.1
+"#
+);
+
+told!(
+    raid5_of_one_member,
+    beside("[factors]\nlayout = [\"raid5\", \"raid6\"]\nmembers = [1, 3]\n")
+);
+
+told!(
+    chunks_that_md_refuses,
+    beside("[factors]\nlayout = [\"raid0\", \"raid5\"]\nchunk = [0, \"48KiB\", \"1000B\"]\n")
+);
+
+told!(
+    more_members_than_disks,
+    beside("[array]\nlayout = \"raid5\"\n[factors]\nmembers = [3, 6]\n")
+);
+
+told!(
+    more_members_than_ports,
+    r#"title = "t"
+disks = { model = "ST340015A", count = 4 }
+profile = "bonnie"
+[topology.controllers.card]
+kind = "pata"
+[factors]
+layout = ["raid0"]
+channels = [[1, 1], [3, 0], [1, 1, 1]]
+"#
+);
+
+told!(
+    more_disks_than_ports,
+    r#"title = "t"
+profile = "bonnie"
+[disks.fast]
+model = "ST3000DM001"
+count = 3
+[disks.old]
+model = "ST340015A"
+[disks.lost]
+model = "nearline-24tb"
+[topology.controllers.card]
+kind = "pata"
+disks = [["fast"]]
+[topology.controllers.board]
+kind = "sata"
+bus = "pci"
+disks = ["old", "fast1", "nobody"]
+[array]
+layout = "raid0"
+"#
+);
+
+told!(
+    unknown_models,
+    r#"title = "t"
+profile = "bonnie"
+[disks.a]
+model = "ST340015B"
+[disks.b]
+model = "QuantumBigfoot"
+override = { rpm = 0, cash = "2MiB", sector-physical = "4096" , seek-track = "20ms", seek-average = "8ms" }
+[topology.controllers.c]
+kind = "hardware-raid"
+model = "PERC3"
+[array]
+layout = "raid1"
+"#
+);
+
+told!(
+    baselines_that_match_no_cell,
+    beside(
+        r#"
+[factors]
+layout = ["raid5", "raid10"]
+chunk = ["64KiB", "128KiB"]
+[design]
+baseline = { layout = "raid6", chunk = "64KiB" }
+repeats = 2
+aggregate = "trimmed"
+[expected]
+study = "pata-raid"
+[report]
+tables = ["figures", "ratio"]
+charts = [{ kind = "lines", y = "block-writ", lines = "member" }, { kind = "bars", x = "chunk" }]
+"#
+    )
+);
+
+told!(
+    a_baseline_by_a_label_that_is_none,
+    beside("[factors]\nlayout = [\"raid5\", \"raid10\"]\n[design]\nbaseline = \"raid 5\"\n")
+);
+
+told!(
+    factors_that_no_profile_takes,
+    beside(
+        r#"
+[array]
+layout = "raid5"
+[factors]
+queue-depth = [1, 32]
+threads = [1, 4]
+colour = ["red"]
+bonnie.sekers = [1, 2]
+"#
+    )
+);
+
+told!(
+    duplicate_cells,
+    beside("[factors]\nlayout = [\"raid1\", \"raid5\"]\nchunk = [\"64KiB\", \"128KiB\"]\n")
+);
+
+told!(
+    levels_twice_and_factors_that_fight,
+    beside(
+        r#"
+[array]
+chunk = "4KiB"
+[factors]
+layout = ["raid5", "RAID5"]
+chunk = ["64KiB", "65536B"]
+rows = [{ name = "a", layout = "raid0" }, { layout = "raid1" }]
+none = []
+one = "raid5"
+"#
+    )
+);
+
+told!(
+    states_that_cannot_be,
+    beside(
+        r#"
+[factors]
+row = [
+  { name = "a", layout = "raid0", state = "degraded" },
+  { name = "b", layout = "raid5", state = "degraded 2" },
+  { name = "c", layout = "raid0", state = "resyncing" },
+  { name = "d", layout = "raid10", state = "degraded 2", failed = [0, 1] },
+  { name = "e", layout = "raid5", state = "broken" },
+  { name = "f", layout = "raid5", state = "degraded 1", failed = [7] },
+]
+"#
+    )
+);
+
+told!(
+    schedulers_and_file_systems_of_another_era,
+    beside(
+        r#"
+[array]
+layout = "raid5"
+[factors]
+row = [
+  { name = "a", kernel = "2.6.16", scheduler = "mq-deadline" },
+  { name = "b", kernel = "6.1", scheduler = "cfq" },
+  { name = "c", kernel = "windows-2000", scheduler = "cfq" },
+  { name = "d", kernel = "windows-2000", filesystem = "ext4" },
+  { name = "e", filesystem = "zfs" },
+  { name = "f", filesystem = "none" },
+  { name = "g", kernel = "six" },
+]
+"#
+    )
+);
+
+told!(
+    settings_without_effect,
+    beside(
+        r#"
+[array]
+layout = "raid1"
+chunk = "64KiB"
+ashift = 12
+stripe-cache = 256
+[profile.dd]
+count = 10
+"#
+    )
+    .replace("profile = \"bonnie\"\n", "")
+    .replace("[profile.dd]", "[profile]\nname = \"bonnie\"\n[profile.dd]")
+);
+
+told!(
+    profile_settings_out_of_range,
+    r#"title = "t"
+disks = { model = "ST340015A", count = 2 }
+[profile]
+name = "bonnie"
+size = "1TiB"
+chunk = "1MB/s"
+seeks = 2
+fast = "perhaps"
+[array]
+layout = "raid0"
+"#
+);
+
+told!(
+    exclusions_that_leave_nothing_or_match_nothing,
+    beside(
+        r#"
+[factors]
+layout = ["raid5", "raid6"]
+chunk = ["64KiB", "128KiB"]
+[[only]]
+layout = "raid5"
+[[exclude]]
+layout = "raid10"
+[[exclude]]
+chunk = "64KiB"
+levle = 1
+[[exclude]]
+[[exclude]]
+layout = "raid5"
+"#
+    )
+);
+
+told!(
+    not_toml,
+    "title = \"t\"\ndisks = { model = \"nearline-24tb\" count = 4 }\nprofile = bonnie\n[factors\nlayout = [\"raid5\"]\n[host]\nscheduler = \"deadlin\"\n"
+);
+
+told!(an_empty_file, "");
+
+told!(
+    layouts_that_are_none,
+    beside(
+        r#"
+[factors]
+layout = ["raid50", "raidz2", "raid5-xx", "RAID 10", "mirror", "stripe", "raid10-n9", "zfs-mirror 2x2"]
+queue_depth = [1, 32]
+"#
+    )
+);
+
+told!(
+    values_of_other_types,
+    r#"title = 5
+disks = [{ model = "nearline-24tb", count = 4 }]
+profile = ["random", "bonnie"]
+factors = 3
+design = { repeats = "3", seed = 99999999999999999999, margin = 2, order = "random" }
+[array]
+layout = ["raid5", "raid6"]
+failed = "0"
+[host]
+write-cache = "maybe"
+[topology]
+controllers = { card = "pata" }
+[report]
+tables = "figures"
+charts = ["pie", { kind = "lines" }]
+"#
+);
+
+#[test]
+fn colour_adds_nothing_but_colour_and_lines() {
+    let diagnostics = wrong(&beside("[array]\nlayout = \"raid55\"\n"));
+    let (plain, coloured) = (diagnostics.render(false), diagnostics.render(true));
+    assert!(!plain.contains('\u{1b}'));
+    assert!(coloured.contains('\u{1b}'));
+    assert!(coloured.contains("raid55"));
+}
+
+#[test]
+fn one_line_a_problem_for_other_programs() {
+    let diagnostics = wrong(&beside("[array]\nlayout = \"raid0\"\nchunk = \"64K\"\n"));
+    insta::assert_snapshot!(diagnostics, @r#"lab.toml:6:9: the size '64K' is ambiguous (write "64KiB" (65536 bytes) or "64kB" (64000 bytes))"#);
+    assert_eq!(diagnostics.items().len(), 1);
+}
+
+#[test]
+fn a_flood_of_problems_is_cut() {
+    let levels: Vec<String> = (0..300).map(|i| format!("\"nonsense{i}\"")).collect();
+    let text = beside(&format!("[factors]\nscheduler = [{}]\n", levels.join(",")));
+    let rendered = wrong(&text).render(false);
+    assert!(
+        rendered.ends_with("errors in lab.toml, the first 100 are shown\n"),
+        "{rendered}"
+    );
+}
