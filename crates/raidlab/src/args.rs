@@ -1,0 +1,65 @@
+//! What was typed. What it means is decided by the commands.
+mod bench;
+mod results;
+
+pub(crate) use bench::{BenchArgs, EngineChoice, Rounds, SettingArgs};
+pub(crate) use results::{
+    CompareArgs, DoctorArgs, ExportArgs, ExportFormat, ImportArgs, LayoutArgs, ListArgs, Output,
+    ReferenceAction, ReferenceArgs, RemoveArgs, ReportArgs, ShowArgs,
+};
+
+use clap::{Parser, Subcommand};
+use std::path::PathBuf;
+
+/// A laboratory for disk arrays: which layout is fastest for these disks, how much faster, and is
+/// that difference real?
+#[derive(Debug, Parser)]
+#[command(
+    name = "raidlab",
+    version,
+    propagate_version = true,
+    after_help = "\
+Start here:
+  raidlab doctor /mnt/array                       is this machine fit to measure, and what is underneath?
+  raidlab bench /mnt/array                        how fast is it? (bonnie's phases, five rounds)
+  raidlab bench /mnt/a /mnt/b --profile tiobench  which of the two is faster, and is the difference real?
+  raidlab report --html report.html               the last session as a page
+  raidlab reference report pata-raid0             a published study, with its findings checked
+
+Exit codes: 0 done · 1 a gate found 'worse' · 2 bad request · 3 refused for safety ·
+4 something needed is missing · 5 a trial failed · 130 interrupted, cleaned up"
+)]
+pub(crate) struct Cli {
+    /// File that results are kept in [default: raidlab/results.sqlite in the XDG data directory]
+    #[arg(long, global = true, value_name = "FILE", env = "RAIDLAB_STORE")]
+    pub(crate) store: Option<PathBuf>,
+
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Measure directories, files or block devices with a profile
+    Bench(Box<BenchArgs>),
+    /// Print results as tables and charts: terminal, Markdown, HTML, images
+    Report(ReportArgs),
+    /// Compare two sets of results; with --gate, for scripts and CI
+    Compare(CompareArgs),
+    /// List the sessions in the store
+    List(ListArgs),
+    /// Show one session or trial in full, with its environment
+    Show(ShowArgs),
+    /// Write results as JSON lines or CSV
+    Export(ExportArgs),
+    /// Read the output of bonnie++, tiotest, hdparm, dd, fio and others into the store
+    Import(ImportArgs),
+    /// Remove a session from the store
+    Remove(RemoveArgs),
+    /// Published studies: list them, and print them as reports
+    Reference(ReferenceArgs),
+    /// Is this machine fit to measure, and what is under a path?
+    Doctor(DoctorArgs),
+    /// Draw an array layout, find a sector, count the failures it survives
+    Layout(LayoutArgs),
+}

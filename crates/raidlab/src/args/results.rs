@@ -1,0 +1,316 @@
+//! Arguments of the commands that work on results.
+use clap::{Args, Subcommand, ValueEnum};
+use raidlab_core::units::Bytes;
+use std::path::PathBuf;
+
+/// Where a report goes, and in which form.
+#[derive(Debug, Args)]
+pub(crate) struct Output {
+    /// Print Markdown instead of terminal tables
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) markdown: bool,
+
+    /// Print the report as JSON; nothing else goes to standard output
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    /// Also write one self-contained HTML file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
+
+    /// Also write every chart as SVG and PNG into this directory
+    #[arg(long, value_name = "DIR")]
+    pub(crate) images: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  raidlab report                                  the last session
+  raidlab report 3f9a 71c0 --baseline /mnt/old    two sessions, ratios to the cell called /mnt/old
+  raidlab report --html r.html --images charts    a page, and its charts for a blog
+  raidlab report --from-export results.jsonl      someone else's exported results")]
+pub(crate) struct ReportArgs {
+    /// Sessions by id (a unique beginning is enough) [default: the last one]
+    #[arg(value_name = "SESSION")]
+    pub(crate) sessions: Vec<String>,
+
+    /// Take the trials from an exported JSON-lines file instead of the store
+    #[arg(long, value_name = "FILE", conflicts_with = "sessions")]
+    pub(crate) from_export: Option<PathBuf>,
+
+    /// Only trials of this profile
+    #[arg(long, value_name = "NAME")]
+    pub(crate) profile: Option<String>,
+
+    /// The cell that ratios are taken to, by its label [default: the first cell measured]
+    #[arg(long, value_name = "LABEL")]
+    pub(crate) baseline: Option<String>,
+
+    /// Differences smaller than this do not matter: the margin of "equivalent"
+    #[arg(long, value_name = "PERCENT", default_value = "2%", value_parser = percent)]
+    pub(crate) margin: f64,
+
+    /// Title of the report
+    #[arg(long)]
+    pub(crate) title: Option<String>,
+
+    /// Compare trials although they did different operations
+    #[arg(long)]
+    pub(crate) allow_different_streams: bool,
+
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+A and B are sessions by id, cells of them (3f9a:/mnt/old), or reference studies, with a row
+(pata-raid0:'md raid0 1 disk') or without. B is the candidate, A the baseline.
+
+Examples:
+  raidlab compare 3f9a 71c0                       is the second session better or worse than the first?
+  raidlab compare 3f9a 71c0 --gate 0.95           exit 1 when any figure is surely below 95 % of the baseline
+  raidlab compare 3f9a:/mnt/a 3f9a:/mnt/b         two cells of one session")]
+pub(crate) struct CompareArgs {
+    /// The baseline
+    #[arg(value_name = "A")]
+    pub(crate) baseline: String,
+
+    /// The candidate
+    #[arg(value_name = "B")]
+    pub(crate) candidate: String,
+
+    /// Fail (exit 1) when the whole interval of a ratio B/A lies below this
+    #[arg(long, value_name = "RATIO", value_parser = gate)]
+    pub(crate) gate: Option<f64>,
+
+    /// Only this profile
+    #[arg(long, value_name = "NAME")]
+    pub(crate) profile: Option<String>,
+
+    /// Only these phases (several by commas)
+    #[arg(long, value_name = "PHASE", value_delimiter = ',')]
+    pub(crate) phase: Vec<String>,
+
+    /// Differences smaller than this do not matter: the margin of "equivalent"
+    #[arg(long, value_name = "PERCENT", default_value = "2%", value_parser = percent)]
+    pub(crate) margin: f64,
+
+    /// Compare trials although they did different operations
+    #[arg(long)]
+    pub(crate) allow_different_streams: bool,
+
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ListArgs {
+    /// Only sessions with trials of this profile
+    #[arg(long, value_name = "NAME")]
+    pub(crate) profile: Option<String>,
+
+    /// Only sessions with a cell whose label matches (with * and ?)
+    #[arg(long, value_name = "GLOB")]
+    pub(crate) label: Option<String>,
+
+    /// Print as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ShowArgs {
+    /// Session or trial by id (a unique beginning is enough) [default: the last session]
+    #[arg(value_name = "ID")]
+    pub(crate) id: Option<String>,
+
+    /// Print the whole record as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// The form of an export.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ExportFormat {
+    /// One trial a line, complete; `raidlab import` reads it back
+    Jsonl,
+    /// One phase a row, for spreadsheets
+    Csv,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ExportArgs {
+    /// Sessions by id [default: all]
+    #[arg(value_name = "SESSION")]
+    pub(crate) sessions: Vec<String>,
+
+    /// The form
+    #[arg(long, value_enum, default_value = "jsonl")]
+    pub(crate) format: ExportFormat,
+
+    /// Write here instead of standard output
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Known formats: bonnie++ 1.03 to 2.00a (text and CSV), tiotest, tiobench.pl, hdparm, dd, fio (JSON, JSON+,
+client, terse v3), iozone, HDBENCH, elbencho, vdbench, sysbench, and raidlab's own export. Defects of a
+tool are not passed on. A file with an error imports nothing.")]
+pub(crate) struct ImportArgs {
+    /// Files to read ('-' for standard input)
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+
+    /// The format, when it cannot be told from the content
+    #[arg(long, value_name = "NAME")]
+    pub(crate) format: Option<String>,
+
+    /// Label of the cell [default: what the file says, or its name]
+    #[arg(long)]
+    pub(crate) label: Option<String>,
+
+    /// Random operations of a tiotest run, all threads together: tiotest 0.3.5 to 0.4.2 credits
+    /// random phases with the whole file, and without this their rates are voided
+    #[arg(long, value_name = "N")]
+    pub(crate) tiotest_random_ops: Option<u64>,
+
+    /// Say what would be imported, and import nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+
+    /// Print what was imported as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RemoveArgs {
+    /// Sessions by id
+    #[arg(required = true, value_name = "SESSION")]
+    pub(crate) sessions: Vec<String>,
+
+    /// Do not ask
+    #[arg(long)]
+    pub(crate) yes: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ReferenceArgs {
+    #[command(subcommand)]
+    pub(crate) action: ReferenceAction,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ReferenceAction {
+    /// List the studies
+    List {
+        /// Print as JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print a study's published figures as a report, with its findings checked
+    Report {
+        /// The study's id
+        study: String,
+        #[command(flatten)]
+        output: Output,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DoctorArgs {
+    /// Paths to look under [default: the current directory]
+    #[arg(value_name = "PATH")]
+    pub(crate) paths: Vec<PathBuf>,
+
+    /// Print as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Levels: linear, raid0, raid1, raid4, raid5 (raid5-la, -ra, -ls, -rs), raid6, raid10 (raid10-n2, -f2, -o2),
+and nested ones such as 'raid50 2x3' or 'raid01 2x2'.
+
+Examples:
+  raidlab layout raid5 --members 4
+  raidlab layout raid10-f2 --members 4 --chunk 64KiB --sector 123456")]
+pub(crate) struct LayoutArgs {
+    /// The level, with its variant
+    #[arg(value_name = "LEVEL")]
+    pub(crate) level: String,
+
+    /// Number of members (a nested level says it itself)
+    #[arg(long, short = 'n', value_name = "N")]
+    pub(crate) members: Option<u32>,
+
+    /// Chunk size
+    #[arg(long, default_value = "64KiB")]
+    pub(crate) chunk: Bytes,
+
+    /// Size of each member
+    #[arg(long, default_value = "1GiB", value_name = "SIZE")]
+    pub(crate) member_size: Bytes,
+
+    /// Where is this array sector (512 bytes)?
+    #[arg(long, value_name = "LBA")]
+    pub(crate) sector: Option<u64>,
+
+    /// Print as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// `2%`, `2 %` or `0.02` as a share.
+pub(crate) fn percent(text: &str) -> Result<f64, String> {
+    let trimmed = text.trim();
+    let (number, scale) = match trimmed.strip_suffix('%') {
+        Some(number) => (number.trim_end(), 100.0),
+        None => (trimmed, 1.0),
+    };
+    match number.parse::<f64>() {
+        Ok(n) if n.is_finite() && n > 0.0 && n / scale < 1.0 => Ok(n / scale),
+        Ok(n) if scale == 1.0 && n >= 1.0 => Err(format!(
+            "'{text}' is ambiguous: write '{n}%' or a share below 1"
+        )),
+        _ => Err(format!("'{text}' is not a share: write '2%' or '0.02'")),
+    }
+}
+
+fn gate(text: &str) -> Result<f64, String> {
+    match text.trim().parse::<f64>() {
+        Ok(ratio) if ratio.is_finite() && ratio > 0.0 && ratio <= 10.0 => Ok(ratio),
+        _ => Err(format!(
+            "'{text}' is not a ratio: write a number such as 0.95 (at least 95 % of the baseline)"
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_are_read_in_both_spellings() {
+        assert_eq!(percent("2%"), Ok(0.02));
+        assert_eq!(percent(" 2.5 %"), Ok(0.025));
+        assert_eq!(percent("0.02"), Ok(0.02));
+        assert!(percent("2").unwrap_err().contains("'2%'"));
+        for wrong in ["", "%", "-1%", "nan", "0", "120%"] {
+            assert!(percent(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_gate_is_a_ratio() {
+        assert_eq!(gate("0.95"), Ok(0.95));
+        for wrong in ["95%", "0", "-1", "inf", "95"] {
+            assert!(gate(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,254 @@
+//! Measuring on this machine: one trial of one arm, from its place to its record.
+use super::plan::{Plan, Prepared};
+use super::progress::View;
+use super::record::of_phase;
+use super::session::{Ended, Measure, Turn};
+use crate::args::EngineChoice;
+use crate::commands::{quoted, timestamp};
+use crate::exit::{BAD_REQUEST, Code, Failure, MISSING, REFUSED, TRIAL_FAILED};
+use crate::signals::Stop;
+use crate::talk;
+use raidlab_core::phase::Phase;
+use raidlab_core::rng::mix;
+use raidlab_io::engine::EngineError;
+use raidlab_io::observe::Roots;
+use raidlab_io::observe::cache::drop_global;
+use raidlab_io::observe::environment::Environment;
+use raidlab_io::run::{
+    EngineChoice as Engine, Place, PlaceOptions, RunError, RunOptions, RunProgress, RunStage,
+    run_phase,
+};
+use raidlab_results::id;
+use raidlab_results::record::{PhaseRecord, Place as Where, Provenance, Status, TrialRecord};
+use serde_json::Value;
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::time::Instant;
+
+/// Measures on this machine.
+pub(crate) struct Machine<'a> {
+    pub(crate) plan: &'a Plan,
+    pub(crate) stop: &'a Stop,
+}
+
+impl Measure for Machine<'_> {
+    fn trial(
+        &mut self,
+        prepared: &Prepared,
+        turn: Turn<'_>,
+        view: &mut View,
+    ) -> Result<Ended, Failure> {
+        let began = (Instant::now(), timestamp());
+        let name = format!(
+            "{} {} round {}",
+            prepared.arm.label,
+            prepared.arm.profile.name(),
+            turn.round + 1
+        );
+        view.trial_begins(name, prepared.plan.phases.len());
+        let place = open_place(&prepared.arm.path)?;
+        let environment = self.environment(&place)?;
+        let (phases, error) = self.phases(prepared, turn, &place, view);
+        // Removing the files belongs to the trial: the next one must find the space free.
+        let closed = place.close();
+        let error = error.or(closed.err());
+        if self.stop.asked() || matches!(error, Some(RunError::Cancelled)) {
+            return Ok(Ended::Interrupted);
+        }
+        let mut record = self.record(prepared, turn, phases)?;
+        record.started = Some(began.1);
+        record.elapsed_ns = Some(u64::try_from(began.0.elapsed().as_nanos()).unwrap_or(u64::MAX));
+        Ok(match error {
+            None => Ended::Complete(Box::new(record), environment),
+            Some(error) => {
+                let failure = failure(&error);
+                record.status = Status::Failed {
+                    reason: failure.message.clone(),
+                };
+                Ended::Failed(Box::new(record), environment, failure)
+            }
+        })
+    }
+}
+
+impl Machine<'_> {
+    fn environment(&self, place: &Place) -> Result<Value, Failure> {
+        let captured = Environment::capture(&Roots::system(), Some(place.resolved()))
+            .map_err(|error| Failure::from_error(MISSING, &error))?;
+        serde_json::to_value(captured).map_err(|error| Failure::new(MISSING, error.to_string()))
+    }
+
+    /// Runs the phases in order until one fails.
+    fn phases(
+        &self,
+        prepared: &Prepared,
+        turn: Turn<'_>,
+        place: &Place,
+        view: &mut View,
+    ) -> (Vec<PhaseRecord>, Option<RunError>) {
+        let options = RunOptions {
+            data: self.plan.data,
+            engine: match self.plan.engine {
+                EngineChoice::Auto => Engine::Auto,
+                EngineChoice::Uring => Engine::Uring,
+                EngineChoice::Blocking => Engine::Blocking,
+            },
+            stall: self.plan.stall,
+            cancel: self.stop.flag(),
+            ..RunOptions::new(turn.seed)
+        };
+        let mut records = Vec::new();
+        for (number, phase) in prepared.plan.phases.iter().enumerate() {
+            view.phase_begins(number, &phase.title);
+            let mut monitor = |progress: RunProgress| {
+                match progress.stage {
+                    RunStage::Preparing { .. } => {
+                        view.preparing(
+                            "writing the data",
+                            progress.bytes,
+                            progress.expected.bytes.unwrap_or(0),
+                        );
+                    }
+                    RunStage::Evicting => view.preparing("emptying the cache", 0, 0),
+                    RunStage::Running => {
+                        view.tick(
+                            progress.expected,
+                            progress.elapsed,
+                            progress.ops,
+                            progress.bytes,
+                        );
+                    }
+                }
+                if self.stop.asked() {
+                    ControlFlow::Break(())
+                } else {
+                    ControlFlow::Continue(())
+                }
+            };
+            if phase.cold
+                && self.plan.allow_global
+                && let Err(error) = drop_all(phase, place)
+            {
+                return (records, Some(error));
+            }
+            match run_phase(phase, place, &options, &mut monitor) {
+                Ok(outcome) => records.push(of_phase(outcome, phase.counted)),
+                Err(error) => return (records, Some(error)),
+            }
+        }
+        (records, None)
+    }
+
+    fn record(
+        &self,
+        prepared: &Prepared,
+        turn: Turn<'_>,
+        phases: Vec<PhaseRecord>,
+    ) -> Result<TrialRecord, Failure> {
+        let Prepared { arm, plan, .. } = prepared;
+        let mut settings = plan.settings.clone();
+        settings.insert("data".into(), self.plan.data.to_string());
+        // The digest is that of the session's seed, not of the round's: rounds do different
+        // operations of the same kind, and trials of two sessions with the same seed match.
+        let digest = plan.phases.iter().fold(0_u64, |all, phase| {
+            mix(all.rotate_left(7) ^ phase.digest(self.plan.seed))
+        });
+        Ok(TrialRecord {
+            id: id::random().map_err(|error| Failure::from_error(MISSING, &error))?,
+            session: turn.session.to_owned(),
+            order: turn.order,
+            round: turn.round,
+            cell: arm.cell(),
+            profile: arm.profile.name().to_owned(),
+            settings,
+            provenance: Provenance::Measured { place: Where::Host },
+            started: None,
+            elapsed_ns: None,
+            seed: Some(self.plan.seed),
+            digest: Some(digest),
+            environment: None,
+            command: Some(self.command(prepared)),
+            phases,
+            status: Status::Complete,
+            flags: plan.flags.clone(),
+        })
+    }
+
+    /// The command that repeats the trial, with every setting spelled out.
+    fn command(&self, prepared: &Prepared) -> String {
+        let arm = &prepared.arm;
+        let mut words = vec![
+            "raidlab bench".to_owned(),
+            quoted(&arm.path.to_string_lossy()),
+            format!(
+                "--profile {} --seed {} --data {}",
+                arm.profile.name(),
+                self.plan.seed,
+                self.plan.data
+            ),
+        ];
+        if let Some(path) = &self.plan.job_file {
+            words.push(format!("--job-file {}", quoted(&path.to_string_lossy())));
+            return words.join(" ");
+        }
+        for (key, value) in arm.profile.settings() {
+            if value != "auto" {
+                words.push(format!("--set {}", quoted(&format!("{key}={value}"))));
+            }
+        }
+        words.join(" ")
+    }
+}
+
+/// Empties the page cache of the whole machine, which reaches what the files' own eviction cannot:
+/// other files' pages, names and attributes. Files that are yet to be written are cold anyway.
+fn drop_all(phase: &Phase, place: &Place) -> Result<(), RunError> {
+    let files = phase.needs.iter().map(|need| place.data(need.file));
+    if let Some(file) = files.into_iter().find(|path| path.exists()) {
+        drop_global(&Roots::system(), &file)?;
+    }
+    Ok(())
+}
+
+/// Opens a place; says what an earlier run had left there.
+pub(super) fn open_place(path: &Path) -> Result<Place, Failure> {
+    let place = Place::open(path, PlaceOptions::default()).map_err(|error| failure(&error))?;
+    for stale in place.removed() {
+        talk::note(&format!(
+            "removed {}, left by a raidlab that was killed",
+            stale.display()
+        ));
+    }
+    Ok(place)
+}
+
+/// Removes what was made in a place.
+pub(super) fn close_place(place: Place) -> Result<(), Failure> {
+    place.close().map_err(|error| failure(&error))
+}
+
+/// What a run's error means for the exit code. A failed operation is a failed trial; the rest is a
+/// place that cannot be used as asked.
+fn failure(error: &RunError) -> Failure {
+    let failure = Failure::from_error(code_of(error), error);
+    match error {
+        RunError::Engine(EngineError::NoDirect { .. }) => failure.remedy("add --buffered"),
+        _ => failure,
+    }
+}
+
+fn code_of(error: &RunError) -> Code {
+    match error {
+        RunError::NoSpace { .. } => MISSING,
+        RunError::TooSmall { .. } => BAD_REQUEST,
+        RunError::NotWritable { .. } => REFUSED,
+        RunError::Path { source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
+            BAD_REQUEST
+        }
+        RunError::Path { .. }
+        | RunError::Engine(_)
+        | RunError::Observe(_)
+        | RunError::Thread(_) => MISSING,
+        _ => TRIAL_FAILED,
+    }
+}

@@ -1,0 +1,217 @@
+//! What the user sees while it runs: one line that moves on a terminal, one line a trial elsewhere.
+use super::schedule::time_left;
+use crate::talk;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use raidlab_core::time::Span;
+use raidlab_core::units::MIB;
+use raidlab_core::workload::Expected;
+use raidlab_results::record::{PhaseRecord, TrialRecord, Unit};
+use std::io::IsTerminal;
+use std::time::{Duration, Instant};
+
+/// Progress of a session on standard error.
+pub(crate) struct View {
+    bar: Option<ProgressBar>,
+    started: Instant,
+    /// Trials that there will be at most, and those of earlier runs of the same session.
+    most: u32,
+    done: u32,
+    done_before: u32,
+    spent: Duration,
+    trial: TrialView,
+}
+
+#[derive(Default)]
+struct TrialView {
+    name: String,
+    started: Option<Instant>,
+    phases: usize,
+    phase: usize,
+    title: String,
+}
+
+impl View {
+    /// A view of a session of at most `most` trials, `done` of which are in the store already.
+    pub(crate) fn new(most: u32, done: u32) -> Self {
+        let bar = std::io::stderr().is_terminal().then(|| {
+            let style = ProgressStyle::with_template("{bar:24.cyan/dim} {wide_msg}")
+                .unwrap_or_else(|_| ProgressStyle::default_bar());
+            ProgressBar::with_draw_target(Some(1000), ProgressDrawTarget::stderr_with_hz(10))
+                .with_style(style)
+        });
+        Self {
+            bar,
+            started: Instant::now(),
+            most: most.max(1),
+            done,
+            done_before: done,
+            spent: Duration::ZERO,
+            trial: TrialView::default(),
+        }
+    }
+
+    /// A trial begins.
+    pub(crate) fn trial_begins(&mut self, name: String, phases: usize) {
+        self.trial = TrialView {
+            name,
+            started: Some(Instant::now()),
+            phases,
+            phase: 0,
+            title: "preparing".into(),
+        };
+        self.draw(0.0, "");
+    }
+
+    /// Something untimed happens, such as writing the file that will be read.
+    pub(crate) fn preparing(&mut self, what: &str, done: u64, of: u64) {
+        let share = if of == 0 {
+            String::new()
+        } else {
+            format!(" {} %", 100 * done / of.max(1))
+        };
+        self.draw(0.0, &format!("{what}{share}"));
+    }
+
+    /// A phase begins.
+    pub(crate) fn phase_begins(&mut self, number: usize, title: &str) {
+        self.trial.phase = number;
+        title.clone_into(&mut self.trial.title);
+        self.draw(0.0, "");
+    }
+
+    /// A phase is under way.
+    pub(crate) fn tick(&mut self, expected: Expected, elapsed: Span, ops: u64, bytes: u64) {
+        let ratio =
+            |done: u64, of: Option<u64>| of.filter(|of| *of > 0).map(|of| done as f64 / of as f64);
+        let share = ratio(elapsed.0, expected.time.map(|t| t.0))
+            .or(ratio(bytes, expected.bytes))
+            .or(ratio(ops, expected.ops))
+            .unwrap_or(0.0)
+            .clamp(0.0, 1.0);
+        let seconds = elapsed.as_secs_f64().max(1e-3);
+        let rate = if bytes > 0 {
+            format!("{:.1} MiB/s", bytes as f64 / MIB as f64 / seconds)
+        } else {
+            format!("{:.0}/s", ops as f64 / seconds)
+        };
+        self.draw(share, &rate);
+    }
+
+    /// A trial has ended and is in the store.
+    pub(crate) fn trial_ends(&mut self, record: &TrialRecord) {
+        self.done += 1;
+        self.spent += self.trial.started.map_or(Duration::ZERO, |at| at.elapsed());
+        let text = format!(
+            "[{}/{}] {}  {}",
+            self.done,
+            self.most,
+            self.trial.name,
+            summary(record)
+        );
+        match &self.bar {
+            Some(bar) => bar.suspend(|| talk::note(&text)),
+            None => talk::note(&text),
+        }
+    }
+
+    /// The session has ended; the moving line is taken away.
+    pub(crate) fn finish(&self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+
+    fn draw(&self, phase_share: f64, detail: &str) {
+        let Some(bar) = &self.bar else { return };
+        let trial_share = (self.trial.phase as f64 + phase_share) / self.trial.phases.max(1) as f64;
+        let share = (f64::from(self.done) + trial_share) / f64::from(self.most);
+        bar.set_position((1000.0 * share) as u64);
+        // The time left comes first: a narrow terminal cuts the end off.
+        let left = self
+            .left(trial_share)
+            .map_or(String::new(), |span| format!("about {span} left · "));
+        bar.set_message(format!(
+            "[{}/{}] {left}{} · {} {detail}",
+            self.done + 1,
+            self.most,
+            self.trial.name,
+            self.trial.title
+        ));
+    }
+
+    /// From the mean length of the trials that have ended; before the first, from this one's own
+    /// progress.
+    fn left(&self, trial_share: f64) -> Option<Span> {
+        let span =
+            |duration: Duration| Span(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX));
+        let ended = self.done - self.done_before;
+        if ended == 0 {
+            let this = time_left(span(self.started.elapsed()), trial_share)?;
+            let whole = span(self.started.elapsed()) + this;
+            return Some(
+                this + Span(
+                    whole
+                        .0
+                        .saturating_mul(u64::from(self.most.saturating_sub(self.done + 1))),
+                ),
+            );
+        }
+        let mean = self.spent / ended;
+        let to_come = f64::from(self.most.saturating_sub(self.done)) - trial_share;
+        Some(span(mean.mul_f64(to_come.max(0.0))))
+    }
+}
+
+/// The rates of a trial on one line.
+fn summary(record: &TrialRecord) -> String {
+    let rates: Vec<String> = record.phases.iter().map(rate).collect();
+    rates.join(", ")
+}
+
+fn rate(phase: &PhaseRecord) -> String {
+    let value = match (phase.rate, phase.unit) {
+        (None, _) => "no figure".to_owned(),
+        (Some(rate), Unit::BytesPerSecond) => format!("{:.1} MiB/s", rate / MIB as f64),
+        (Some(rate), Unit::PerSecond) => format!("{rate:.1}/s"),
+        (Some(seconds), Unit::Seconds) => format!("{seconds:.2} s"),
+        (Some(percent), Unit::Percent) => format!("{percent:.1} %"),
+    };
+    // A dagger is what the report's footnotes use for a doubtful figure.
+    let doubt = if phase.is_valid() { "" } else { "†" };
+    format!("{} {value}{doubt}", phase.phase)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use raidlab_core::flag::{Flag, FlagKind};
+
+    #[test]
+    fn a_rate_is_told_with_its_unit_and_its_doubt() {
+        let mut phase =
+            PhaseRecord::bare("block-read", Some(100.0 * MIB as f64), Unit::BytesPerSecond);
+        assert_eq!(rate(&phase), "block-read 100.0 MiB/s");
+        phase.flags.push(Flag::new(
+            FlagKind::ServedFromCache,
+            "the device read nothing",
+        ));
+        assert_eq!(rate(&phase), "block-read 100.0 MiB/s†");
+        assert_eq!(
+            rate(&PhaseRecord::bare("seeks", Some(170.74), Unit::PerSecond)),
+            "seeks 170.7/s"
+        );
+        assert_eq!(
+            rate(&PhaseRecord::bare("seeks", None, Unit::PerSecond)),
+            "seeks no figure†"
+        );
+    }
+
+    #[test]
+    fn time_left_comes_from_the_trials_that_ended() {
+        let mut view = View::new(10, 4);
+        view.done = 6;
+        view.spent = Duration::from_secs(20);
+        // Two ended in 20 s; four are to come, one of them half done.
+        assert_eq!(view.left(0.5), Some(Span::from_secs(35)));
+    }
+}

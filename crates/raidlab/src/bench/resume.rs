@@ -1,0 +1,118 @@
+//! Going on with a session that was interrupted.
+use super::plan::Plan;
+use super::session::store_failure;
+use crate::args::BenchArgs;
+use crate::exit::{Failure, MISSING};
+use crate::place;
+use crate::talk;
+use raidlab_results::id;
+use raidlab_results::record::Session;
+use raidlab_results::store::Store;
+use std::io::{BufRead, IsTerminal};
+
+/// A session to be resumed, with its plan as it was.
+pub(crate) struct Resumed {
+    pub(crate) session: Session,
+    pub(crate) plan: Plan,
+}
+
+/// The session that `--resume` names; `None` without the option.
+pub(crate) fn asked(args: &BenchArgs, place: &place::Store) -> Result<Option<Resumed>, Failure> {
+    let Some(wanted) = &args.resume else {
+        return Ok(None);
+    };
+    if !args.paths.is_empty() {
+        return Err(Failure::bad_request(
+            "--resume goes on with what was planned: leave the paths out",
+        )
+        .remedy(format!(
+            "put --resume last, or write 'raidlab bench --resume {wanted}'"
+        )));
+    }
+    let store = super::open_store(place)?;
+    let session = if wanted.is_empty() {
+        newest_unfinished(&store)?.ok_or_else(|| {
+            Failure::bad_request("there is no unfinished session")
+                .remedy("'raidlab list' shows all")
+        })?
+    } else {
+        store.find_session(wanted).map_err(store_failure)?
+    };
+    if session.finished {
+        return Err(Failure::bad_request(format!(
+            "session {} is finished",
+            id::short(&session.id)
+        ))
+        .remedy(format!(
+            "'raidlab report {}' prints it",
+            id::short(&session.id)
+        )));
+    }
+    let plan = plan_of(&session)?.ok_or_else(|| {
+        Failure::bad_request(format!(
+            "session {} was not measured here",
+            id::short(&session.id)
+        ))
+    })?;
+    Ok(Some(Resumed { session, plan }))
+}
+
+fn plan_of(session: &Session) -> Result<Option<Plan>, Failure> {
+    session
+        .plan
+        .as_ref()
+        .map(|plan| serde_json::from_value(plan.clone()))
+        .transpose()
+        .map_err(|error| {
+            Failure::new(
+                MISSING,
+                format!(
+                    "the plan of session {} cannot be read: {error}",
+                    id::short(&session.id)
+                ),
+            )
+        })
+}
+
+/// The unfinished session that was begun last and that no process is at work on.
+fn newest_unfinished(store: &Store) -> Result<Option<Session>, Failure> {
+    let unfinished = store.unfinished_sessions().map_err(store_failure)?;
+    Ok(unfinished
+        .into_iter()
+        .filter(|info| info.running.is_none() && info.session.plan.is_some())
+        .map(|info| info.session)
+        .max_by(|a, b| a.created.cmp(&b.created)))
+}
+
+/// An unfinished session of the very same plan: asked about on a terminal, mentioned elsewhere.
+pub(crate) fn offered(store: &Store, plan: &Plan) -> Result<Option<Session>, Failure> {
+    let unfinished = store.unfinished_sessions().map_err(store_failure)?;
+    let same = unfinished.into_iter().rev().find(|info| {
+        info.running.is_none()
+            && plan_of(&info.session)
+                .ok()
+                .flatten()
+                .is_some_and(|stored| stored == *plan)
+    });
+    let Some(info) = same else { return Ok(None) };
+    let short = id::short(&info.session.id).to_owned();
+    let done = match info.session.planned {
+        Some(planned) => format!("{} of {planned} trials", info.trials),
+        None => format!("{} trials", info.trials),
+    };
+    if !(std::io::stdin().is_terminal() && std::io::stderr().is_terminal()) {
+        talk::note(&format!(
+            "the same was interrupted after {done}: 'raidlab bench --resume {short}' goes on with it; this begins anew"
+        ));
+        return Ok(None);
+    }
+    talk::note(&format!(
+        "the same was interrupted after {done} (session {short}). Go on with it? [Y/n]"
+    ));
+    let mut answer = String::new();
+    std::io::stdin()
+        .lock()
+        .read_line(&mut answer)
+        .map_err(|error| Failure::bad_request(format!("no answer: {error}")))?;
+    Ok((!matches!(answer.trim(), "n" | "N" | "no")).then_some(info.session))
+}

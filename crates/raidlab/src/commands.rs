@@ -1,0 +1,77 @@
+//! The commands that work on results, studies, layouts and the machine.
+pub(crate) mod compare;
+pub(crate) mod doctor;
+pub(crate) mod export;
+mod files;
+pub(crate) mod import;
+pub(crate) mod layout;
+pub(crate) mod list;
+pub(crate) mod output;
+pub(crate) mod reference;
+pub(crate) mod remove;
+pub(crate) mod report;
+pub(crate) mod show;
+
+use crate::exit::{Failure, MISSING};
+use crate::talk;
+use serde::Serialize;
+
+/// Prints a value as indented JSON; nothing else goes to standard output then.
+fn print_json(value: &impl Serialize) -> Result<(), Failure> {
+    let mut text =
+        serde_json::to_string_pretty(value).map_err(|e| Failure::new(MISSING, e.to_string()))?;
+    text.push('\n');
+    print(&text)
+}
+
+/// Prints data.
+fn print(text: &str) -> Result<(), Failure> {
+    talk::data(text)
+        .map_err(|error| Failure::new(MISSING, format!("cannot write to standard output: {error}")))
+}
+
+/// The command line as it was typed, quoted so that a shell takes it back.
+pub(crate) fn command_line() -> String {
+    let words: Vec<String> = std::env::args()
+        .enumerate()
+        .map(|(i, word)| {
+            if i == 0 {
+                "raidlab".to_owned()
+            } else {
+                quoted(&word)
+            }
+        })
+        .collect();
+    words.join(" ")
+}
+
+/// A word as a POSIX shell takes it.
+pub(crate) fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,%+@".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}
+
+/// The present in UTC, as records keep it.
+pub(crate) fn timestamp() -> String {
+    jiff::Timestamp::now()
+        .round(jiff::Unit::Millisecond)
+        .unwrap_or_else(|_| jiff::Timestamp::now())
+        .to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_quoted_for_a_shell() {
+        assert_eq!(quoted("--size=64KiB"), "--size=64KiB");
+        assert_eq!(quoted("two words"), "'two words'");
+        assert_eq!(quoted("it's"), r"'it'\''s'");
+        assert_eq!(quoted(""), "''");
+    }
+}

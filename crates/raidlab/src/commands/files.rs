@@ -1,0 +1,128 @@
+//! Files that a user names for a report or an export.
+use crate::exit::{Failure, MISSING, REFUSED};
+use std::fs::Permissions;
+use std::io::{Error, ErrorKind, Read as _, Write as _};
+use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+
+/// Where bytes go.
+enum Destination {
+    /// A file, which is replaced whole.
+    File(PathBuf),
+    /// Something that takes bytes as they come: a pipe, a terminal, `/dev/null`.
+    Stream,
+}
+
+/// Writes a file beside and moves it into place, so that an interruption leaves the old one or none.
+///
+/// # Errors
+/// When it cannot be written, or what is there must not be replaced.
+pub(crate) fn write(path: &Path, content: &[u8]) -> Result<(), Failure> {
+    let written = match destination(path)? {
+        Destination::File(file) => beside(&file).and_then(|mut new| {
+            new.write_all(content)?;
+            new.persist(&file).map(drop).map_err(|error| error.error)
+        }),
+        Destination::Stream => std::fs::File::options()
+            .write(true)
+            .open(path)
+            .and_then(|mut stream| stream.write_all(content)),
+    };
+    written.map_err(|error| cannot_write(path, &error))
+}
+
+/// Makes a directory for files.
+///
+/// # Errors
+/// When it cannot be made.
+pub(crate) fn directory(path: &Path) -> Result<(), Failure> {
+    std::fs::create_dir_all(path).map_err(|error| cannot_write(path, &error))
+}
+
+/// Whether a file could be written, found out without leaving a trace.
+///
+/// # Errors
+/// As [`write()`].
+pub(crate) fn check(path: &Path) -> Result<(), Failure> {
+    match destination(path)? {
+        Destination::File(file) => beside(&file)
+            .map(drop)
+            .map_err(|error| cannot_write(path, &error)),
+        Destination::Stream => Ok(()),
+    }
+}
+
+/// Whether files could be written into a directory, which need not be there yet.
+///
+/// # Errors
+/// When the directory cannot be made or written to.
+pub(crate) fn check_directory(path: &Path) -> Result<(), Failure> {
+    let there = path.ancestors().find(|ancestor| ancestor.exists());
+    let there = there.filter(|found| !found.as_os_str().is_empty());
+    beside(&there.unwrap_or(Path::new(".")).join("file"))
+        .map(drop)
+        .map_err(|error| cannot_write(path, &error))
+}
+
+/// A new file in the directory of `file`, with the permissions that the user's umask gives any file.
+fn beside(file: &Path) -> std::io::Result<tempfile::NamedTempFile> {
+    let directory = match file.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    tempfile::Builder::new()
+        .prefix(".raidlab-")
+        .permissions(Permissions::from_mode(0o666))
+        .tempfile_in(directory)
+}
+
+fn destination(path: &Path) -> Result<Destination, Failure> {
+    let found = match std::fs::metadata(path) {
+        Ok(found) => found,
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            return Ok(Destination::File(path.to_owned()));
+        }
+        Err(error) => return Err(cannot_write(path, &error)),
+    };
+    let kind = found.file_type();
+    if kind.is_dir() {
+        return Err(cannot_write(path, &Error::from(ErrorKind::IsADirectory)));
+    }
+    if kind.is_block_device() {
+        return Err(must_not_replace(path, "a block device"));
+    }
+    if !kind.is_file() {
+        return Ok(Destination::Stream);
+    }
+    if is_database(path) {
+        return Err(must_not_replace(
+            path,
+            "an SQLite database, such as a store",
+        ));
+    }
+    // The file that a link leads to: the link stays.
+    path.canonicalize()
+        .map(Destination::File)
+        .map_err(|error| cannot_write(path, &error))
+}
+
+/// Whether a file begins as SQLite's do (`fileformat2.html`, 1.3).
+fn is_database(path: &Path) -> bool {
+    let mut magic = [0; 16];
+    std::fs::File::open(path)
+        .and_then(|mut file| file.read_exact(&mut magic))
+        .is_ok_and(|()| magic == *b"SQLite format 3\0")
+}
+
+fn must_not_replace(path: &Path, what: &str) -> Failure {
+    Failure::new(
+        REFUSED,
+        format!("{} is {what}: what it holds would be lost", path.display()),
+    )
+    .remedy("name another file")
+}
+
+fn cannot_write(path: &Path, error: &Error) -> Failure {
+    Failure::new(MISSING, format!("cannot write {}: {error}", path.display()))
+        .remedy("name a file in a directory that exists and can be written")
+}

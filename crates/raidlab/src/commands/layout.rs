@@ -1,0 +1,58 @@
+//! `raidlab layout`.
+use super::{print, print_json};
+use crate::args::LayoutArgs;
+use crate::exit::{BAD_REQUEST, Failure, Outcome};
+use raidlab_core::units::Lba;
+use raidlab_layout::spec::{Geometry, Spec};
+use raidlab_layout::{Layout, describe};
+use serde_json::json;
+
+/// Rows of chunks that are drawn.
+const ROWS: usize = 6;
+
+pub(crate) fn run(args: &LayoutArgs) -> Result<Outcome, Failure> {
+    let bad = |error: &dyn std::error::Error| Failure::from_error(BAD_REQUEST, error);
+    let spec: Spec = args.level.parse().map_err(|error| bad(&error))?;
+    let members = match (spec.shape_members(), args.members) {
+        (Some(shape), Some(given)) if shape != given as usize => {
+            return Err(Failure::bad_request(format!(
+                "'{}' has {shape} members, not {given}",
+                args.level
+            )));
+        }
+        (Some(shape), _) => shape,
+        (None, Some(given)) => given as usize,
+        (None, None) => spec.least_members(),
+    };
+    let geometry =
+        Geometry::equal(members, args.member_size, args.chunk).map_err(|error| bad(&error))?;
+    let layout = spec.build(&geometry).map_err(|error| bad(&error))?;
+    let place = args
+        .sector
+        .map(|sector| place(&layout, sector))
+        .transpose()?;
+    if args.json {
+        print_json(&json!({
+            "layout": describe::name(&layout),
+            "members": layout.members(),
+            "capacity_bytes": layout.capacity().to_bytes(),
+            "tolerance": describe::tolerance(&layout),
+            "sector": place,
+        }))?;
+    } else {
+        let mut lines = describe::describe(&layout, &geometry.sizes, ROWS);
+        lines.extend(place.into_iter().flatten());
+        print(&(lines.join("\n") + "\n"))?;
+    }
+    Ok(Outcome::Done)
+}
+
+fn place(layout: &Layout, sector: u64) -> Result<Vec<String>, Failure> {
+    let capacity = layout.capacity().0;
+    if sector >= capacity {
+        return Err(Failure::bad_request(format!(
+            "there is no sector {sector}: the array has {capacity} sectors"
+        )));
+    }
+    Ok(describe::where_is(layout, Lba(sector)))
+}

@@ -1,0 +1,100 @@
+//! `raidlab list`.
+use super::{print, print_json};
+use crate::args::ListArgs;
+use crate::bench::store_failure;
+use crate::exit::{Failure, Outcome};
+use crate::place;
+use crate::talk;
+use raidlab_results::id;
+use raidlab_results::store::{SessionFilter, SessionInfo, Store, TrialFilter};
+use serde_json::json;
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+pub(crate) fn run(args: &ListArgs, store: &place::Store) -> Result<Outcome, Failure> {
+    let mut sessions = match Store::open_read_only(&store.path()?) {
+        Ok(store) => matching(&store, args)?,
+        Err(raidlab_results::store::StoreError::Missing { .. }) if !store.is_given() => Vec::new(),
+        Err(error) => return Err(store_failure(error)),
+    };
+    sessions.sort_by(|a, b| a.session.created.cmp(&b.session.created));
+    if args.json {
+        let listed: Vec<_> = sessions
+            .iter()
+            .map(|info| {
+                json!({
+                    "session": info.session,
+                    "trials": info.trials,
+                    "valid": info.valid,
+                    "profiles": info.profiles,
+                    "running": info.running,
+                })
+            })
+            .collect();
+        print_json(&listed)?;
+        return Ok(Outcome::Done);
+    }
+    if sessions.is_empty() {
+        talk::note(
+            "no sessions; 'raidlab bench PATH' measures, 'raidlab import FILE' reads other tools' output",
+        );
+        return Ok(Outcome::Done);
+    }
+    print(&talk::plain(&table(&sessions)))?;
+    Ok(Outcome::Done)
+}
+
+fn matching(store: &Store, args: &ListArgs) -> Result<Vec<SessionInfo>, Failure> {
+    let filter = SessionFilter {
+        profile: args.profile.clone(),
+        ..SessionFilter::default()
+    };
+    let sessions = store.sessions(&filter).map_err(store_failure)?;
+    let Some(label) = &args.label else {
+        return Ok(sessions);
+    };
+    let filter = TrialFilter {
+        label: Some(label.clone()),
+        ..TrialFilter::default()
+    };
+    let with_label: BTreeSet<String> = store
+        .trials(&filter)
+        .map_err(store_failure)?
+        .into_iter()
+        .map(|trial| trial.session)
+        .collect();
+    Ok(sessions
+        .into_iter()
+        .filter(|info| with_label.contains(&info.session.id))
+        .collect())
+}
+
+fn table(sessions: &[SessionInfo]) -> String {
+    let digits = id::digits_needed(sessions.iter().map(|info| info.session.id.as_str()));
+    let mut out = String::new();
+    for info in sessions {
+        let state = match (info.session.finished, info.running) {
+            (_, Some(process)) => format!("running ({process})"),
+            (true, None) => "finished".to_owned(),
+            (false, None) => "unfinished".to_owned(),
+        };
+        let trials = match info.session.planned {
+            Some(planned) if !info.session.finished => format!("{} of {planned}", info.trials),
+            _ => info.trials.to_string(),
+        };
+        let when = info
+            .session
+            .created
+            .get(..16)
+            .unwrap_or(&info.session.created)
+            .replace('T', " ");
+        let _ = writeln!(
+            out,
+            "{}  {when}  {state:<12}  {trials:>9} trials  {:<20}  {}",
+            &info.session.id[..digits.min(info.session.id.len())],
+            info.profiles.join(","),
+            info.session.title
+        );
+    }
+    out
+}

@@ -1,0 +1,149 @@
+//! `raidlab report`, and the report at the end of `raidlab bench`.
+use super::output::{emit, write_files};
+use super::show::last_session;
+use crate::args::{BenchArgs, Output, ReportArgs};
+use crate::bench::{open_store, store_failure};
+use crate::exit::{BAD_REQUEST, Failure, MISSING, Outcome};
+use crate::place;
+use raidlab_results::export::{import_jsonl, write_csv};
+use raidlab_results::id;
+use raidlab_results::record::TrialRecord;
+use raidlab_results::report::{Baseline, ReportRequest, Selector, report};
+use raidlab_results::store::{Bundle, Store, TrialFilter};
+use std::io::BufReader;
+use std::path::Path;
+
+pub(crate) fn run(args: &ReportArgs, store: &place::Store) -> Result<Outcome, Failure> {
+    let (title, mut bundle) = match &args.from_export {
+        Some(path) => (path.display().to_string(), exported(path)?),
+        None => stored(&args.sessions, store)?,
+    };
+    if let Some(profile) = &args.profile {
+        bundle.trials.retain(|trial| trial.profile == *profile);
+        if bundle.trials.is_empty() {
+            return Err(Failure::bad_request(format!(
+                "there are no trials of profile '{profile}' among these"
+            )));
+        }
+    }
+    let request = ReportRequest {
+        allow_mixed_streams: args.allow_different_streams,
+        ..request(
+            args.title.clone().unwrap_or(title),
+            bundle,
+            args.baseline.as_deref(),
+            args.margin,
+        )?
+    };
+    print(&request, &args.output)
+}
+
+/// The report at the end of a session, or its figures as CSV.
+pub(crate) fn of_session(
+    store: &mut Store,
+    session: &str,
+    args: &BenchArgs,
+) -> Result<(), Failure> {
+    let title = store.session(session).map_err(store_failure)?.title;
+    let bundle = store
+        .bundle(&TrialFilter::of_session(session))
+        .map_err(store_failure)?;
+    if args.csv {
+        let mut text = Vec::new();
+        write_csv(&mut text, &bundle).map_err(|error| Failure::from_error(MISSING, &error))?;
+        super::print(&String::from_utf8_lossy(&text))?;
+    }
+    let request = request(title, bundle, args.baseline.as_deref(), args.margin)?;
+    if args.csv {
+        let document =
+            report(&request).map_err(|error| Failure::from_error(BAD_REQUEST, &error))?;
+        return write_files(&document, &args.output);
+    }
+    print(&request, &args.output).map(|_| ())
+}
+
+fn print(request: &ReportRequest, output: &Output) -> Result<Outcome, Failure> {
+    let document = report(request).map_err(|error| Failure::from_error(BAD_REQUEST, &error))?;
+    emit(&document, output)?;
+    Ok(Outcome::Done)
+}
+
+fn exported(path: &Path) -> Result<Bundle, Failure> {
+    let file = std::fs::File::open(path).map_err(|error| {
+        Failure::bad_request(format!("cannot read {}: {error}", path.display()))
+    })?;
+    import_jsonl(&path.display().to_string(), BufReader::new(file))
+        .map_err(|error| Failure::from_error(BAD_REQUEST, &error))
+}
+
+/// The trials of sessions by id, of the last one without.
+fn stored(wanted: &[String], place: &place::Store) -> Result<(String, Bundle), Failure> {
+    let mut store = open_store(place)?;
+    let sessions = if wanted.is_empty() {
+        vec![last_session(&store)?]
+    } else {
+        wanted
+            .iter()
+            .map(|id| store.find_session(id).map_err(store_failure))
+            .collect::<Result<_, _>>()?
+    };
+    let title = match &sessions[..] {
+        [only] => only.title.clone(),
+        several => {
+            let ids: Vec<&str> = several
+                .iter()
+                .map(|session| id::short(&session.id))
+                .collect();
+            format!("Sessions {}", ids.join(", "))
+        }
+    };
+    let filter = TrialFilter {
+        sessions: sessions.into_iter().map(|s| s.id).collect(),
+        ..TrialFilter::default()
+    };
+    let bundle = store.bundle(&filter).map_err(store_failure)?;
+    if bundle.trials.is_empty() {
+        return Err(Failure::new(
+            MISSING,
+            "no trial of this was finished: there is nothing to report",
+        ));
+    }
+    Ok((title, bundle))
+}
+
+/// A request with the baseline asked for; else the first cell when there are several.
+fn request(
+    title: String,
+    bundle: Bundle,
+    baseline: Option<&str>,
+    margin: f64,
+) -> Result<ReportRequest, Failure> {
+    let baseline = match baseline {
+        Some(text) => Some(
+            text.parse::<Selector>()
+                .map_err(|error| Failure::from_error(BAD_REQUEST, &error))?,
+        ),
+        None => first_of_several(&bundle.trials),
+    };
+    Ok(ReportRequest {
+        environments: bundle.environments,
+        baseline: baseline.map(Baseline::Cell),
+        margin,
+        ..ReportRequest::new(title, in_order_of_cells(bundle.trials))
+    })
+}
+
+fn first_of_several(trials: &[TrialRecord]) -> Option<Selector> {
+    let first = trials.first()?;
+    let label = &first.cell.label;
+    trials
+        .iter()
+        .any(|trial| trial.cell.label != *label)
+        .then(|| Selector::Label(label.clone()))
+}
+
+/// The order of execution is drawn by lot; a reader wants the order of the first round's labels.
+fn in_order_of_cells(mut trials: Vec<TrialRecord>) -> Vec<TrialRecord> {
+    trials.sort_by(|a, b| (&a.profile, a.round, a.order).cmp(&(&b.profile, b.round, b.order)));
+    trials
+}

@@ -1,0 +1,191 @@
+//! `raidlab show`.
+use super::{print, print_json};
+use crate::args::ShowArgs;
+use crate::bench::{open_store, store_failure};
+use crate::exit::{BAD_REQUEST, Failure, Outcome};
+use crate::place;
+use crate::talk::plain;
+use raidlab_results::id;
+use raidlab_results::record::{PhaseRecord, Session, Status, TrialRecord, Unit};
+use raidlab_results::store::{SessionFilter, Store, StoreError, TrialFilter};
+use serde_json::{Value, json};
+use std::fmt::Write as _;
+
+pub(crate) fn run(args: &ShowArgs, store: &place::Store) -> Result<Outcome, Failure> {
+    let store = open_store(store)?;
+    let (session, trials) = match &args.id {
+        None => {
+            let session = last_session(&store)?;
+            let trials = of_session(&store, &session)?;
+            (session, trials)
+        }
+        Some(wanted) => find(&store, wanted)?,
+    };
+    let mut environments = serde_json::Map::new();
+    for digest in trials
+        .iter()
+        .filter_map(|trial| trial.environment.as_deref())
+    {
+        if !environments.contains_key(digest)
+            && let Some(environment) = store.environment(digest).map_err(store_failure)?
+        {
+            environments.insert(digest.to_owned(), environment);
+        }
+    }
+    if args.json {
+        print_json(&json!({ "session": session, "trials": trials, "environments": environments }))?;
+    } else {
+        print(&plain(&text(&session, &trials, &environments)))?;
+    }
+    Ok(Outcome::Done)
+}
+
+/// The session begun last.
+pub(crate) fn last_session(store: &Store) -> Result<Session, Failure> {
+    let sessions = store
+        .sessions(&SessionFilter::default())
+        .map_err(store_failure)?;
+    sessions
+        .into_iter()
+        .map(|info| info.session)
+        .max_by(|a, b| a.created.cmp(&b.created))
+        .ok_or_else(|| {
+            Failure::new(BAD_REQUEST, "the store is empty")
+                .remedy("measure something with 'raidlab bench PATH' first")
+        })
+}
+
+fn of_session(store: &Store, session: &Session) -> Result<Vec<TrialRecord>, Failure> {
+    store
+        .trials(&TrialFilter::of_session(&session.id))
+        .map_err(store_failure)
+}
+
+fn find(store: &Store, wanted: &str) -> Result<(Session, Vec<TrialRecord>), Failure> {
+    match store.find_session(wanted) {
+        Ok(session) => {
+            let trials = of_session(store, &session)?;
+            Ok((session, trials))
+        }
+        Err(StoreError::NoSuchSession(_)) => {
+            let trial = store.find_trial(wanted).map_err(|error| match error {
+                StoreError::NoSuchTrial(_) => {
+                    Failure::bad_request(format!("no session and no trial '{wanted}'"))
+                        .remedy("'raidlab list' shows the sessions")
+                }
+                other => store_failure(other),
+            })?;
+            Ok((
+                store.session(&trial.session).map_err(store_failure)?,
+                vec![trial],
+            ))
+        }
+        Err(error) => Err(store_failure(error)),
+    }
+}
+
+fn text(
+    session: &Session,
+    trials: &[TrialRecord],
+    environments: &serde_json::Map<String, Value>,
+) -> String {
+    let mut out = String::new();
+    let state = if session.finished {
+        "finished"
+    } else {
+        "unfinished"
+    };
+    let _ = writeln!(out, "session {} ({state})\n  {}", session.id, session.title);
+    let _ = writeln!(
+        out,
+        "  begun    {}\n  command  {}",
+        session.created, session.command
+    );
+    for note in &session.notes {
+        let _ = writeln!(out, "  note     {note}");
+    }
+    for trial in trials {
+        one_trial(&mut out, trial);
+    }
+    for (digest, environment) in environments {
+        let _ = writeln!(out, "\nenvironment {}", id::short(digest));
+        indented(&mut out, environment, 2);
+    }
+    out
+}
+
+fn one_trial(out: &mut String, trial: &TrialRecord) {
+    let _ = writeln!(
+        out,
+        "\ntrial {}  {} · {} · round {} · order {}",
+        id::short(&trial.id),
+        trial.cell.label,
+        trial.profile,
+        // Counted from 1, as while it was measured.
+        trial.round + 1,
+        trial.order + 1
+    );
+    if let Status::Failed { reason } = &trial.status {
+        let _ = writeln!(out, "  FAILED   {reason}");
+    }
+    if let Some(command) = &trial.command {
+        let _ = writeln!(out, "  repeat   {command}");
+    }
+    for flag in &trial.flags {
+        let _ = writeln!(out, "  {}", marked(flag));
+    }
+    for phase in &trial.phases {
+        let _ = writeln!(out, "  {:<20} {}", phase.phase, rate(phase));
+        for flag in &phase.flags {
+            let _ = writeln!(out, "    {}", marked(flag));
+        }
+    }
+}
+
+fn marked(flag: &raidlab_core::flag::Flag) -> String {
+    format!("{} {flag}", if flag.voids { "VOID  " } else { "remark" })
+}
+
+fn rate(phase: &PhaseRecord) -> String {
+    match (phase.rate, phase.unit) {
+        (None, _) => "no figure".into(),
+        (Some(rate), Unit::BytesPerSecond) => format!("{:.1} MiB/s", rate / 1_048_576.0),
+        (Some(rate), Unit::PerSecond) => format!("{rate:.1} /s"),
+        (Some(seconds), Unit::Seconds) => format!("{seconds:.3} s"),
+        (Some(percent), Unit::Percent) => format!("{percent:.1} %"),
+    }
+}
+
+/// A JSON value as an indented outline; unknown values are left out.
+fn indented(out: &mut String, value: &Value, depth: usize) {
+    match value {
+        Value::Object(fields) => {
+            for (name, field) in fields.iter().filter(|(_, field)| !field.is_null()) {
+                leaf_or_branch(out, name, field, depth);
+            }
+        }
+        Value::Array(items) => {
+            for item in items {
+                leaf_or_branch(out, "-", item, depth);
+            }
+        }
+        other => {
+            let _ = writeln!(out, "{:depth$}{other}", "");
+        }
+    }
+}
+
+fn leaf_or_branch(out: &mut String, name: &str, value: &Value, depth: usize) {
+    match value {
+        Value::Object(_) | Value::Array(_) => {
+            let _ = writeln!(out, "{:depth$}{name}", "");
+            indented(out, value, depth + 2);
+        }
+        Value::String(text) => {
+            let _ = writeln!(out, "{:depth$}{name}: {text}", "");
+        }
+        other => {
+            let _ = writeln!(out, "{:depth$}{name}: {other}", "");
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! raidlab: a laboratory for disk arrays.
+//!
+//! `main` reads as the program: parse what was typed, do it, and turn the outcome into an exit code
+//! that scripts can use. Data goes to standard output, talk to standard error.
+#![forbid(unsafe_code)]
+
+mod args;
+mod bench;
+mod commands;
+mod exit;
+mod place;
+mod signals;
+mod talk;
+
+use args::{Cli, Command};
+use clap::Parser;
+use exit::Outcome;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Help and version are answers, not errors; clap prints each where it belongs.
+            let bad = error.use_stderr();
+            let _ = error.print();
+            return if bad {
+                exit::BAD_REQUEST.into()
+            } else {
+                ExitCode::SUCCESS
+            };
+        }
+    };
+    match run(cli) {
+        Ok(outcome) => outcome.into(),
+        Err(failure) => {
+            talk::failure(&failure);
+            failure.code().into()
+        }
+    }
+}
+
+fn run(cli: Cli) -> Result<Outcome, exit::Failure> {
+    let store = place::Store::new(cli.store);
+    match cli.command {
+        Command::Bench(args) => bench::run(&args, &store),
+        Command::Report(args) => commands::report::run(&args, &store),
+        Command::Compare(args) => commands::compare::run(&args, &store),
+        Command::List(args) => commands::list::run(&args, &store),
+        Command::Show(args) => commands::show::run(&args, &store),
+        Command::Export(args) => commands::export::run(&args, &store),
+        Command::Import(args) => commands::import::run(&args, &store),
+        Command::Remove(args) => commands::remove::run(&args, &store),
+        Command::Reference(args) => commands::reference::run(&args),
+        Command::Doctor(args) => commands::doctor::run(&args),
+        Command::Layout(args) => commands::layout::run(&args),
+    }
+}

@@ -1,0 +1,58 @@
+//! Talk on standard error: remarks, warnings, failures. Data never goes here.
+use crate::exit::Failure;
+use std::io::{IsTerminal, Write};
+
+fn paint(text: &str, code: &str) -> String {
+    let plain = std::env::var_os("NO_COLOR").is_some_and(|v| !v.is_empty())
+        || !std::io::stderr().is_terminal();
+    if plain {
+        text.to_owned()
+    } else {
+        format!("\x1b[{code}m{text}\x1b[0m")
+    }
+}
+
+fn line(text: &str) {
+    // A closed standard error must not end a run.
+    let _ = writeln!(std::io::stderr(), "{text}");
+}
+
+/// Text without what would command a terminal: labels and titles may come from anywhere.
+pub(crate) fn plain(text: &str) -> String {
+    text.chars()
+        .map(|c| match c {
+            '\n' | '\t' => c,
+            c if c.is_control() => char::REPLACEMENT_CHARACTER,
+            c => c,
+        })
+        .collect()
+}
+
+/// Something the user should know.
+pub(crate) fn note(text: &str) {
+    line(&plain(text));
+}
+
+/// Something that makes a figure doubtful.
+pub(crate) fn warn(text: &str) {
+    line(&format!("{} {}", paint("warning:", "33;1"), plain(text)));
+}
+
+/// Why the command failed, and what would help.
+pub(crate) fn failure(failure: &Failure) {
+    let message = plain(&failure.message);
+    line(&format!("{} {message}", paint("error:", "31;1")));
+    if let Some(remedy) = &failure.remedy {
+        let remedy = plain(remedy);
+        line(&format!("{} {remedy}", paint("  help:", "36;1")));
+    }
+}
+
+/// Writes data to standard output; a reader that has gone (`| head`) is not an error.
+pub(crate) fn data(text: &str) -> std::io::Result<()> {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+        other => other,
+    }
+}

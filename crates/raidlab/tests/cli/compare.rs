@@ -1,0 +1,98 @@
+//! `raidlab compare` and its gate.
+use crate::lab::{DD, Lab};
+use serde_json::Value;
+
+/// An export with the sessions `a…` and `b…`; the second's rates are the first's times `factor`.
+fn two_sessions(lab: &Lab, factor: f64) {
+    lab.bench(&format!("-n 8 {DD}"));
+    let export = lab.run("export").done().out;
+    let mut lines = export
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
+    let header = lines.next().expect("a header");
+    let trials: Vec<Value> = lines.collect();
+    for (session, factor) in [('a', 1.0), ('b', factor)] {
+        let id = session.to_string().repeat(32);
+        let mut header = header.clone();
+        header["sessions"][0]["id"] = id.clone().into();
+        let mut text = format!("{header}\n");
+        for (number, trial) in trials.iter().enumerate() {
+            let mut trial = trial.clone();
+            trial["id"] = format!("{session}{number:031x}").into();
+            trial["session"] = id.clone().into();
+            for phase in trial["phases"].as_array_mut().expect("phases") {
+                // Steady to half a per cent, whatever this machine was like, and without doubts.
+                phase["rate"] = (1e8 * factor * (1.0 + 0.001 * (number % 5) as f64)).into();
+                phase["flags"] = Value::Array(Vec::new());
+            }
+            trial["flags"] = Value::Array(Vec::new());
+            text.push_str(&format!("{trial}\n"));
+        }
+        lab.write("half.jsonl", text);
+        lab.run("import half.jsonl --store compared.sqlite").done();
+    }
+}
+
+#[test]
+fn a_gate_fails_what_is_surely_worse() {
+    let lab = Lab::new();
+    two_sessions(&lab, 0.8);
+    lab.run("compare aaaa bbbb --gate 0.95 --store compared.sqlite")
+        .code(1)
+        .prints(&["worse", "fail", "0.80"]);
+    let json = lab
+        .run("compare aaaa bbbb --gate 0.95 --json --html c.html --store compared.sqlite")
+        .code(1)
+        .json();
+    assert_eq!(json["overall"], "fail");
+    assert_eq!(json["phases"].as_array().expect("phases").len(), 4);
+    assert!(lab.path("c.html").is_file());
+    lab.run("compare bbbb aaaa --gate 0.95 --store compared.sqlite")
+        .done()
+        .prints(&["better", "pass"]);
+    lab.run("compare aaaa bbbb --store compared.sqlite")
+        .done()
+        .prints(&["worse"]);
+    lab.run("compare aaaa bbbb --gate 0.7 --store compared.sqlite")
+        .done();
+}
+
+#[test]
+fn a_gate_passes_what_is_equal() {
+    let lab = Lab::new();
+    two_sessions(&lab, 1.0);
+    lab.run("compare aaaa bbbb --gate 0.95 --store compared.sqlite")
+        .done()
+        .prints(&["equivalent", "pass"]);
+    lab.run("compare aaaa:place bbbb:place --phase read,write --gate 0.95 --store compared.sqlite")
+        .done()
+        .prints(&["read", "write"]);
+    lab.run("compare aaaa bbbb --phase nowhere --store compared.sqlite")
+        .refused(2)
+        .says(&["'aaaa' has no phase 'nowhere'", "read-first"]);
+    lab.run("compare aaaa bbbb --profile bonnie --store compared.sqlite")
+        .refused(2)
+        .says(&["no profile 'bonnie'", "it has: dd"]);
+    lab.run("compare aaaa:nowhere bbbb --store compared.sqlite")
+        .refused(2)
+        .says(&["no cell 'nowhere'", "place"]);
+}
+
+#[test]
+fn published_rows_are_compared() {
+    let lab = Lab::new();
+    lab.run("compare pata-raid0:'md raid0 1 disk' pata-raid0:'md raid0 2 disks, 2 channels'")
+        .done()
+        .prints(&["block-write", "ratio"]);
+    lab.assert_untouched();
+}
+
+/// One published value a side proves nothing: the gate says so and does not fail.
+#[test]
+fn a_gate_without_repeats_judges_nothing() {
+    let lab = Lab::new();
+    let ran = lab
+        .run("compare pata-raid0:'md raid0 2 disks, 2 channels' pata-raid0:'md raid0 1 disk' --gate 0.95")
+        .done();
+    assert!(ran.err.contains("warning:"), "{}", ran.err);
+}

@@ -1,0 +1,203 @@
+//! Import and export.
+use crate::lab::{DD, Lab, ended, samples};
+use std::process::Stdio;
+
+/// Samples that hold no results by themselves, with what is said of them.
+const NOT_RESULTS: [(&str, &str); 3] = [
+    ("bonnie-1.03e.stderr", "Using uid"),
+    ("bonnie-2.00a.stderr", "Using uid"),
+    ("fio-3.33-normal.txt", "--output-format=json"),
+];
+
+fn results() -> Vec<String> {
+    let mut names = crate::lab::names(&samples());
+    names.retain(|name| NOT_RESULTS.iter().all(|(other, _)| name != other));
+    assert!(names.len() >= 15, "the samples are there");
+    names
+}
+
+fn count(lab: &Lab) -> u64 {
+    lab.sessions()
+        .iter()
+        .filter_map(|session| session["trials"].as_u64())
+        .sum()
+}
+
+#[test]
+fn every_sample_once_and_again() {
+    let lab = Lab::new();
+    let files: Vec<String> = results()
+        .iter()
+        .map(|name| samples().join(name).display().to_string())
+        .collect();
+    let line = format!("import --json {}", files.join(" "));
+    lab.run(&line.replace("import", "import --dry-run"))
+        .done()
+        .says(&["would import"]);
+    lab.assert_untouched();
+    let first = lab.run(&line).done().json();
+    let first = first.as_array().expect("a list");
+    assert_eq!(first.len(), files.len());
+    let added: u64 = first
+        .iter()
+        .filter_map(|file| file["trials"].as_u64())
+        .sum();
+    assert!(
+        first.iter().all(|file| file["trials"].as_u64() > Some(0)),
+        "{first:?}"
+    );
+    assert_eq!(count(&lab), added);
+    let again = lab
+        .run(&line)
+        .done()
+        .says(&["imported 0 trials", "were there before"])
+        .json();
+    assert!(
+        again
+            .as_array()
+            .expect("a list")
+            .iter()
+            .all(|file| file["trials"] == 0)
+    );
+    assert_eq!(count(&lab), added);
+    for session in lab.sessions() {
+        let id = session["session"]["id"].as_str().expect("an id");
+        lab.run(&format!("report {id}")).done();
+        lab.run(&format!("show {id}")).done();
+    }
+}
+
+#[test]
+fn what_holds_no_results_says_what_does() {
+    for (name, says) in NOT_RESULTS {
+        let lab = Lab::new();
+        let path = samples().join(name);
+        lab.run(&format!("import {}", path.display()))
+            .refused(2)
+            .says(&[name, ":1:1: ", says]);
+        lab.assert_untouched();
+    }
+}
+
+/// Cut anywhere within its figures, a file imports nothing.
+#[test]
+fn truncated_files_import_nothing() {
+    for name in results() {
+        let lab = Lab::new();
+        let whole = std::fs::read(samples().join(&name)).expect("a sample");
+        lab.write("cut", &whole[..whole.len() * 2 / 3]);
+        let good = samples().join("hdparm-tT.txt");
+        // A good file before it is not imported either: the list is taken whole or not at all.
+        let ran = lab
+            .run(&format!("import {} cut", good.display()))
+            .refused(2);
+        let place = ran.err.split("cut:").nth(1).unwrap_or_default();
+        let mut numbers = place.split(':').map(str::parse::<u32>);
+        assert!(
+            matches!((numbers.next(), numbers.next()), (Some(Ok(_)), Some(Ok(_)))),
+            "{name}: line and column: {}",
+            ran.err
+        );
+        assert!(!lab.store().exists(), "{name}");
+    }
+}
+
+#[test]
+fn from_standard_input_with_a_label() {
+    let lab = Lab::new();
+    let sample = std::fs::File::open(samples().join("hdparm-tT.txt")).expect("a sample");
+    let mut command = lab.command("import - --label sdx");
+    command.stdin(Stdio::from(sample));
+    // `ended` hands no input of its own on.
+    let output = command.output().expect("it ends");
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{error}");
+    assert!(error.contains("standard input"), "{error}");
+    assert_eq!(lab.trials()[0]["cell"]["label"], "sdx");
+    let mut empty = lab.command("import -");
+    empty.stdin(Stdio::null());
+    ended(empty).refused(2).says(&["standard input"]);
+}
+
+#[test]
+fn an_export_comes_back_as_it_was() {
+    let lab = Lab::new();
+    lab.bench(&format!("-n 2 {DD}"));
+    let sample = samples().join("bonnie-1.03-pata.txt");
+    lab.run(&format!("import {}", sample.display())).done();
+    let first = lab.run("export").done().out;
+    lab.run("export -o all.jsonl")
+        .refused(0)
+        .says(&["wrote 7 trials to all.jsonl"]);
+    assert_eq!(
+        std::fs::read_to_string(lab.path("all.jsonl")).expect("the export"),
+        first
+    );
+    lab.run("import all.jsonl --store second.sqlite")
+        .done()
+        .says(&["imported 7 trials"]);
+    let second = lab.run("export --store second.sqlite").done().out;
+    assert_eq!(first, second);
+    lab.run("import all.jsonl --store second.sqlite")
+        .done()
+        .says(&["imported 0 trials"]);
+    let report = lab
+        .run("report --from-export all.jsonl --profile dd")
+        .done();
+    report.prints(&["dd:", "place"]);
+}
+
+#[test]
+fn a_cut_export_imports_nothing() {
+    let lab = Lab::new();
+    lab.bench(&format!("-n 3 {DD}"));
+    let whole = lab.run("export").done().out;
+    for keep in [
+        whole.len() - 2,
+        whole.len() / 2,
+        40,
+        whole.find('\n').expect("a line") + 1,
+    ] {
+        lab.write("cut.jsonl", &whole[..keep]);
+        lab.run("import cut.jsonl --store second.sqlite")
+            .refused(2)
+            .says(&["cut.jsonl"]);
+        assert!(!lab.path("second.sqlite").exists());
+        lab.run("report --from-export cut.jsonl")
+            .refused(2)
+            .says(&["cut.jsonl"]);
+    }
+}
+
+#[test]
+fn a_table_for_spreadsheets_has_a_header() {
+    let lab = Lab::new();
+    lab.bench(&format!("-n 2 {DD}"));
+    let table = lab.run("export --format csv").done().out;
+    let lines: Vec<&str> = table.lines().collect();
+    assert_eq!(lines.len(), 1 + 2 * 4, "a header and a row a phase");
+    let header: Vec<&str> = lines[0].split(',').collect();
+    for column in [
+        "session",
+        "profile",
+        "phase",
+        "rate_bytes_per_second",
+        "valid",
+    ] {
+        assert!(header.contains(&column), "no {column} in {header:?}");
+    }
+}
+
+/// A file that is there is not lost when the new one cannot be written whole.
+#[test]
+fn an_export_to_nowhere() {
+    let lab = Lab::new();
+    lab.bench(&format!("-n 1 {DD}"));
+    lab.run("export -o nowhere/x.jsonl")
+        .refused(4)
+        .says(&["cannot write nowhere/x.jsonl", "help:"]);
+    lab.run("export -o place")
+        .refused(4)
+        .says(&["cannot write place"]);
+    lab.assert_clean();
+}

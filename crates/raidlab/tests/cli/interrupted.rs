@@ -1,0 +1,220 @@
+//! Ctrl-C, SIGTERM and `kill -9` in the middle of a trial: clean, and no finished trial is lost.
+use crate::lab::{DD, Lab, Running, names, until};
+use rustix::process::Signal;
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+/// Four trials of about half a second each.
+const LINE: &str = "bench place -n 4 --profile random --size 4MiB --read 100 --runtime 500ms";
+
+/// A session in the middle of its second trial.
+fn in_the_middle(lab: &Lab, line: &str) -> Running {
+    let mut running = lab.start(line);
+    running.wait_for("[1/4]");
+    until("the second trial", || !names(&lab.place()).is_empty());
+    std::thread::sleep(Duration::from_millis(200));
+    running
+}
+
+/// The session is there with one trial; brought to its end it has exactly those that were planned.
+#[track_caller]
+fn can_be_resumed(lab: &Lab) {
+    let sessions = lab.sessions();
+    assert_eq!(sessions.len(), 1);
+    assert_eq!(sessions[0]["session"]["finished"], false);
+    let before = lab.trials();
+    assert!((1..4).contains(&before.len()), "{}", before.len());
+    let id = sessions[0]["session"]["id"].as_str().expect("an id");
+    lab.run(&format!("bench --resume {}", &id[..6]))
+        .done()
+        .says(&["going on with session", "[4/4]"]);
+    let after = lab.trials();
+    let rounds: Vec<_> = after.iter().map(|t| t["round"].as_u64()).collect();
+    assert_eq!(
+        rounds,
+        [Some(0), Some(1), Some(2), Some(3)],
+        "each planned trial once"
+    );
+    let ids: BTreeSet<_> = after.iter().map(|t| t["id"].as_str()).collect();
+    assert_eq!(ids.len(), 4);
+    let orders: BTreeSet<_> = after.iter().map(|t| t["order"].as_u64()).collect();
+    assert_eq!(orders.len(), 4);
+    assert_eq!(
+        after[..before.len()],
+        before[..],
+        "finished trials stay as they were"
+    );
+    assert_eq!(lab.sessions()[0]["session"]["finished"], true);
+    lab.run("bench --resume")
+        .refused(2)
+        .says(&["no unfinished session"]);
+    lab.assert_clean();
+}
+
+#[track_caller]
+fn ends_cleanly(signal: Signal) {
+    let lab = Lab::new();
+    let mut running = in_the_middle(&lab, LINE);
+    let asked = Instant::now();
+    running.signal(signal);
+    let status = running.end();
+    let took = asked.elapsed();
+    let said = running.said();
+    assert_eq!(status.code(), Some(130), "{said}");
+    assert!(took < Duration::from_secs(3), "it took {took:?}");
+    assert!(
+        said.contains("interrupted; finished trials are kept") && said.contains("--resume"),
+        "{said}"
+    );
+    lab.assert_clean();
+    assert_eq!(
+        names(&lab.path(""))
+            .iter()
+            .filter(|n| n.contains("journal"))
+            .count(),
+        0
+    );
+    can_be_resumed(&lab);
+}
+
+#[test]
+fn control_c() {
+    ends_cleanly(Signal::INT);
+}
+
+#[test]
+fn terminated() {
+    ends_cleanly(Signal::TERM);
+}
+
+#[test]
+fn twice_control_c_ends_at_once() {
+    let lab = Lab::new();
+    let mut running = in_the_middle(&lab, LINE);
+    running.signal(Signal::INT);
+    if running.is_running() {
+        running.signal(Signal::INT);
+    }
+    assert_eq!(running.end().code(), Some(130), "{}", running.said());
+    can_be_resumed(&lab);
+}
+
+#[test]
+fn control_c_while_the_data_is_prepared() {
+    let lab = Lab::new();
+    let mut running = lab.start("bench place -n 1 --profile random --size 2GiB --runtime 100ms");
+    let data = || {
+        names(&lab.place())
+            .iter()
+            .any(|d| lab.place().join(d).join("data-0").exists())
+    };
+    until("the data file", || data() || !running.is_running());
+    running.signal(Signal::INT);
+    assert_eq!(running.end().code(), Some(130), "{}", running.said());
+    lab.assert_clean();
+    assert_eq!(lab.sessions()[0]["trials"], 0);
+}
+
+#[test]
+fn control_c_before_the_first_trial() {
+    let lab = Lab::new();
+    let mut running = lab.start(&format!("bench place -n 4 {DD}"));
+    running.wait_for("arm to measure");
+    // Signals are listened to from here on; the machine is watched for a second.
+    std::thread::sleep(Duration::from_millis(300));
+    running.signal(Signal::INT);
+    let status = running.end();
+    assert_eq!(status.code(), Some(130), "{}", running.said());
+    lab.assert_clean();
+}
+
+#[test]
+fn killed() {
+    let lab = Lab::new();
+    // Longer than a busy machine takes to notice.
+    let line = LINE.replace("500ms", "1500ms");
+    let mut running = in_the_middle(&lab, &line);
+    running.signal(Signal::KILL);
+    assert_eq!(running.end().code(), None);
+    let left = names(&lab.place());
+    assert_eq!(left.len(), 1, "a working directory stays: {left:?}");
+    lab.run(&format!("{line} --plan")).done();
+    assert_eq!(names(&lab.place()), left, "a plan does nothing");
+
+    // The same command again: the session is offered, and what was left is removed.
+    let first = &lab.sessions()[0];
+    let id = first["session"]["id"].as_str().expect("an id")[..8].to_owned();
+    let done = first["trials"].as_u64().expect("a number");
+    let mut again = lab.start(&line);
+    again.wait_for("this begins anew");
+    let said = again.said();
+    for part in [
+        format!("the same was interrupted after {done} of 4 trials"),
+        format!("'raidlab bench --resume {id}' goes on with it"),
+        format!("{}, left by a raidlab that was killed", left[0]),
+    ] {
+        assert!(said.contains(&part), "no '{part}' in {said}");
+    }
+    again.signal(Signal::INT);
+    assert_eq!(again.end().code(), Some(130));
+    lab.assert_clean();
+    for session in &lab.sessions()[1..] {
+        let second = session["session"]["id"].as_str().expect("an id");
+        lab.run(&format!("remove {second} --yes")).done();
+    }
+    can_be_resumed(&lab);
+}
+
+/// What a session of several arms lacks is run, and nothing twice.
+#[test]
+fn several_arms_are_resumed_where_they_stopped() {
+    let lab = Lab::new();
+    std::fs::create_dir(lab.path("other")).expect("a directory");
+    let mut running = lab.start(
+        "bench place other -n 2 --profile dd,random --set dd.count=16 --block-size 4KiB --set random.size=4MiB --set random.time=200ms",
+    );
+    running.wait_for("[3/8]");
+    running.signal(Signal::KILL);
+    running.end();
+    let before = lab.trials().len();
+    lab.run("bench --resume").done();
+    let after = lab.trials();
+    assert!((3..8).contains(&before), "{before}");
+    assert_eq!(after.len(), 8);
+    let arms: BTreeSet<_> = after
+        .iter()
+        .map(|t| {
+            (
+                t["round"].as_u64(),
+                t["cell"]["label"].as_str(),
+                t["profile"].as_str(),
+            )
+        })
+        .collect();
+    assert_eq!(arms.len(), 8, "each arm once a round");
+    lab.assert_clean();
+    crate::lab::assert_empty(&lab.path("other"));
+}
+
+/// A session that is under way is not offered, and cannot be taken over.
+#[test]
+fn a_running_session_is_left_alone() {
+    let lab = Lab::new();
+    let mut running = in_the_middle(&lab, LINE);
+    let sessions = lab.sessions();
+    assert_eq!(
+        sessions[0]["running"].as_u64(),
+        Some(u64::from(running.id()))
+    );
+    lab.run("bench --resume")
+        .refused(2)
+        .says(&["no unfinished session"]);
+    let id = sessions[0]["session"]["id"].as_str().expect("an id");
+    lab.run(&format!("bench --resume {id}"))
+        .refused(4)
+        .says(&["is being run by process"]);
+    lab.run("list").done().prints(&["running (", "of 4 trials"]);
+    running.signal(Signal::INT);
+    assert_eq!(running.end().code(), Some(130));
+    assert_eq!(lab.sessions()[0]["running"], serde_json::Value::Null);
+}

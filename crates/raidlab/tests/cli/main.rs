@@ -1,0 +1,20 @@
+//! The program as a user meets it: every command and every exit code, driven from outside.
+//!
+//! Each test has a directory and a store of its own, so that they may run at the same time. What
+//! needs root (mounts, loop devices, another user) says so and is left out elsewhere; in CI it must
+//! run.
+mod lab;
+mod root;
+
+mod bad_input;
+mod bad_places;
+mod bad_store;
+mod bench;
+mod compare;
+mod exchange;
+mod interrupted;
+mod memory;
+mod results;
+mod rounds;
+mod terminal;
+mod together;

@@ -1,0 +1,252 @@
+//! list, show, remove, report, reference, layout, doctor.
+use crate::lab::{DD, Lab, samples};
+
+const STUDIES: [&str; 5] = [
+    "pata-raid0",
+    "pata-blocksize",
+    "scsi-hdbench",
+    "sata-md-levels",
+    "zfs-ashift",
+];
+
+#[test]
+fn published_studies_are_listed() {
+    let lab = Lab::new();
+    lab.run("reference list").done().prints(&STUDIES);
+    let json = lab.run("reference list --json").done().json();
+    assert_eq!(json.as_array().expect("a list").len(), 5);
+    lab.assert_untouched();
+}
+
+#[test]
+fn published_studies_are_reported() {
+    let lab = Lab::new();
+    for study in STUDIES {
+        let line = format!("reference report {study} --html {study}.html --images {study}");
+        let text = lab.run(&line).done().out;
+        assert!(text.lines().count() > 20, "{text}");
+        let html = std::fs::read_to_string(lab.path(&format!("{study}.html"))).expect("a page");
+        assert!(html.contains("<table") && html.contains("</html>"));
+        assert!(
+            lab.run(&format!("reference report {study} --markdown"))
+                .done()
+                .out
+                .contains("\n| ")
+        );
+        assert!(
+            lab.run(&format!("reference report {study} --json"))
+                .done()
+                .json()["blocks"]
+                .is_array()
+        );
+    }
+    assert!(!lab.store().exists());
+    // Ratios that the texts give.
+    lab.run("reference report scsi-hdbench")
+        .done()
+        .prints(&["1.17", "2.07"]);
+    lab.run("reference report pata-raid0")
+        .done()
+        .prints(&["0.60", "2.01"]);
+}
+
+#[test]
+fn sessions_are_listed_shown_and_removed() {
+    let lab = Lab::new();
+    lab.bench(&format!("-n 1 {DD}"));
+    let sample = samples().join("hdparm-tT.txt");
+    lab.run(&format!("import {}", sample.display())).done();
+    lab.run("list")
+        .done()
+        .prints(&["finished", "1 trials", "dd on place", "hdparm"]);
+    lab.run("list --profile dd").done().prints(&["dd on place"]);
+    lab.run("list --label nothing*")
+        .refused(0)
+        .says(&["no sessions"]);
+    assert_eq!(
+        lab.run("list --label pla?e --json")
+            .done()
+            .json()
+            .as_array()
+            .expect("a list")
+            .len(),
+        1
+    );
+    let sessions = lab.sessions();
+    let id = sessions[0]["session"]["id"]
+        .as_str()
+        .expect("an id")
+        .to_owned();
+    lab.run(&format!("show {}", &id[..8])).done().prints(&[
+        "session ",
+        "trial ",
+        "round 1",
+        "environment ",
+    ]);
+    let trial = lab.run(&format!("show {id} --json")).done().json();
+    let trial = trial["trials"][0]["id"].as_str().expect("an id").to_owned();
+    lab.run(&format!("show {}", &trial[..8]))
+        .done()
+        .prints(&[&trial[..8]]);
+    lab.run(&format!("remove {id}")).refused(3).says(&["--yes"]);
+    assert_eq!(lab.sessions().len(), 2, "nothing was removed");
+    // One of two is wrong: nothing is removed.
+    lab.run(&format!("remove {id} ffffffff --yes")).refused(2);
+    assert_eq!(lab.sessions().len(), 2);
+    lab.run(&format!("remove {} {id} --yes", &id[..8])).done();
+    assert_eq!(lab.sessions().len(), 1);
+    lab.run(&format!("show {id}")).refused(2);
+    lab.run(&format!("show {trial}")).refused(2);
+}
+
+/// What comes from elsewhere cannot command the terminal.
+#[test]
+fn labels_are_shown_as_text() {
+    let lab = Lab::new();
+    let sample = samples().join("hdparm-tT.txt");
+    lab.run(&format!(
+        "import {} --label \u{1b}[2Jgone",
+        sample.display()
+    ))
+    .done();
+    for line in [
+        "report",
+        "report --markdown",
+        "show",
+        "list",
+        "compare ffff ffff",
+    ] {
+        let ran = lab.run(line);
+        assert!(
+            !ran.out.contains('\u{1b}') && !ran.err.contains('\u{1b}'),
+            "{ran:?}"
+        );
+    }
+    lab.run("show").done().prints(&["\u{fffd}[2Jgone"]);
+}
+
+#[test]
+fn an_empty_default_store_is_no_error_to_list() {
+    let lab = Lab::new();
+    let mut command = lab.command("list");
+    command.env_remove("RAIDLAB_STORE");
+    crate::lab::ended(command).refused(0).says(&["no sessions"]);
+}
+
+#[test]
+fn several_sessions_are_one_report() {
+    let lab = Lab::new();
+    for label in ["old", "new"] {
+        lab.run(&format!("bench {label}=place -n 2 {DD}")).done();
+    }
+    let sessions = lab.sessions();
+    let ids: Vec<&str> = sessions
+        .iter()
+        .map(|s| s["session"]["id"].as_str().expect("an id"))
+        .collect();
+    let line = format!(
+        "report {} {} --baseline old --title 'Old and new'",
+        ids[0], ids[1]
+    );
+    lab.run(&line)
+        .done()
+        .prints(&["Old and new", "old", "new", "baseline"]);
+    lab.run(&format!("report {} --baseline nowhere", ids[0]))
+        .refused(2)
+        .says(&["nowhere", "old"]);
+    lab.run(&format!("report {} --html nowhere/r.html", ids[0]))
+        .code(4)
+        .says(&["cannot write nowhere/r.html"]);
+}
+
+#[test]
+fn layouts() {
+    let lab = Lab::new();
+    let drawn = lab.run("layout raid5 --members 4").done().out;
+    insta::assert_snapshot!(drawn, @r"
+    raid5 left-symmetric, 4 members, chunk 64 KiB
+    capacity: 3 GiB (6291456 sectors), 75.0 % of 4 GiB
+    failures: survives any 1 failure
+    failures: lost with any 2 failures
+
+            m0   m1   m2   m3
+    row 0   D0   D1   D2    P
+    row 1   D4   D5    P   D3
+    row 2   D8    P   D6   D7
+    row 3    P   D9  D10  D11
+    row 4  D12  D13  D14    P
+    row 5  D16  D17    P  D15
+    ...
+    ");
+    let placed = lab
+        .run("layout raid10-f2 --members 4 --chunk 64KiB --sector 123456")
+        .done()
+        .out;
+    insta::assert_snapshot!(placed, @r"
+    raid10 2 far copies, 4 members, chunk 64 KiB
+    capacity: 2 GiB (4194304 sectors), 50.0 % of 4 GiB
+    failures: survives any 1 failure
+    failures: survives 1 of 3 second failures: 2 of 6 patterns of 2 failures (33.3 %)
+    failures: lost with m0+m1, m1+m2, m0+m3, m2+m3
+
+               m0   m1   m2   m3
+    row 0      D0   D1   D2   D3
+    row 1      D4   D5   D6   D7
+    row 2      D8   D9  D10  D11
+    row 3     D12  D13  D14  D15
+    row 4     D16  D17  D18  D19
+    row 5     D20  D21  D22  D23
+    ...
+    row 8192   D3   D0   D1   D2
+    row 8193   D7   D4   D5   D6
+    row 8194  D11   D8   D9  D10
+    row 8195  D15  D12  D13  D14
+    row 8196  D19  D16  D17  D18
+    row 8197  D23  D20  D21  D22
+    ...
+    sector 123456 is sector 30912 of m0 (copy 1 of 2)
+    sector 123456 is sector 1079488 of m1 (copy 2 of 2)
+    ");
+    for level in [
+        "linear",
+        "raid0",
+        "raid1",
+        "raid4",
+        "raid5-ra",
+        "raid6",
+        "raid10-n2",
+        "raid10-o2",
+        "'raid50 2x3'",
+        "'raid01 2x2'",
+    ] {
+        lab.run(&format!("layout {level}"))
+            .done()
+            .prints(&["capacity", "row 0"]);
+        assert!(
+            lab.run(&format!("layout {level} --json --sector 1"))
+                .done()
+                .json()["capacity_bytes"]
+                .is_u64()
+        );
+    }
+    lab.assert_untouched();
+}
+
+#[test]
+fn doctor() {
+    let lab = Lab::new();
+    lab.run("doctor")
+        .done()
+        .prints(&["kernel", "cpu", "memory", "path"]);
+    let json = lab.run("doctor place / --json").done().json();
+    let both = json.as_array().expect("a list");
+    assert_eq!(both.len(), 2);
+    assert!(
+        both.iter()
+            .all(|one| one["fit"].is_boolean() && one["warnings"].is_array())
+    );
+    lab.run("doctor place nowhere --json")
+        .refused(2)
+        .says(&["nowhere"]);
+    lab.assert_untouched();
+}

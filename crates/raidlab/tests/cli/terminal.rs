@@ -1,0 +1,52 @@
+//! On a terminal: the moving line with the time left, and the question whether to go on.
+use crate::lab::{DD, Lab, PATIENCE, program};
+use std::process::Command;
+
+/// Runs a command line on a pseudo-terminal with so many columns; returns what the terminal showed.
+fn on_a_terminal(lab: &Lab, columns: u16, line: &str, typed: &str) -> String {
+    let mut script = Command::new("script");
+    let program = program().display();
+    script.args([
+        "-qec",
+        &format!("stty rows 24 cols {columns}; '{program}' {line}"),
+        "/dev/null",
+    ]);
+    lab.settle(&mut script);
+    script.env_remove("NO_COLOR").env("TERM", "xterm");
+    let output = assert_cmd::Command::from_std(script)
+        .write_stdin(typed)
+        .timeout(PATIENCE)
+        .output()
+        .expect("script (of util-linux) runs");
+    let shown = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{shown}");
+    shown
+}
+
+#[test]
+fn progress_tells_the_time_left() {
+    let lab = Lab::new();
+    let line = "bench place -n 2 --profile random --size 4MiB --read 100 --runtime 800ms";
+    let wide = on_a_terminal(&lab, 160, line, "");
+    assert!(wide.contains("[1/2] place random round 1 · "), "{wide}");
+    assert!(wide.contains(" left · place random round 2 · "), "{wide}");
+    assert!(wide.contains(" MiB/s"), "{wide}");
+    assert!(wide.contains("\u{1b}["), "colours on a terminal: {wide}");
+    // A narrow terminal cuts the end off, not the time.
+    let narrow = on_a_terminal(&lab, 60, line, "");
+    assert!(narrow.contains(" left"), "{narrow}");
+}
+
+#[test]
+fn an_interrupted_session_is_offered() {
+    let lab = Lab::new();
+    let line = format!("bench place -n 12 {DD}");
+    let mut running = lab.start(&line);
+    running.wait_for("[1/12]");
+    running.signal(rustix::process::Signal::KILL);
+    running.end();
+    let shown = on_a_terminal(&lab, 80, &line, "y\n");
+    assert!(shown.contains("Go on with it? [Y/n]"), "{shown}");
+    assert_eq!(lab.sessions().len(), 1, "it was gone on with: {shown}");
+    assert_eq!(lab.trials().len(), 12);
+}
