@@ -9,7 +9,10 @@ const GRAPH: &[(&str, &[&str])] = &[
     ("raidlab-core", &[]),
     ("raidlab-layout", &["raidlab-core"]),
     ("raidlab-stats", &[]),
-    ("raidlab-sim", &["raidlab-core", "raidlab-layout"]),
+    (
+        "raidlab-sim",
+        &["raidlab-core", "raidlab-experiment", "raidlab-layout"],
+    ),
     ("raidlab-io", &["raidlab-core"]),
     ("raidlab-results", &["raidlab-core", "raidlab-stats"]),
     ("raidlab-experiment", &["raidlab-core", "raidlab-layout"]),
@@ -21,6 +24,8 @@ const GRAPH: &[(&str, &[&str])] = &[
             "raidlab-stats",
             "raidlab-io",
             "raidlab-results",
+            "raidlab-sim",
+            "raidlab-experiment",
         ],
     ),
     (

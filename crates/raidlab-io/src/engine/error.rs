@@ -69,6 +69,10 @@ fn uring_remedy(source: &io::Error) -> &'static str {
         Some(libc::ENOMEM) => {
             "; raise the limit of locked memory (ulimit -l), or use the blocking engine"
         }
+        // A ring is an open file too.
+        Some(libc::EMFILE | libc::ENFILE) => {
+            "; raise the limit of open files (ulimit -n), or give fewer jobs"
+        }
         _ => "; use the blocking engine",
     }
 }

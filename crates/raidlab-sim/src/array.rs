@@ -1,0 +1,1 @@
+//! md arrays: splitting, read balancing, stripe cache, resync and rebuild.

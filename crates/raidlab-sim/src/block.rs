@@ -1,0 +1,93 @@
+//! What passes between the layers of the block path, and how each layer accounts for its time.
+//!
+//! Every layer from the host's array down to a disk is asked, not called back: `submit(now, ..)` takes
+//! a request, `next_event()` says when to look again, `advance(now, ..)` lets time pass and hands over
+//! what has ended. No layer may be given a time earlier than one it was given before. Ties are decided
+//! by (time, index), never by the order of an unordered container.
+use crate::disk::DiskError;
+use raidlab_core::op::BlockKind;
+use raidlab_core::time::{Instant, Span};
+use raidlab_core::units::Lba;
+
+/// Who asked, and how urgently: what I/O schedulers and read balancing look at.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Origin {
+    /// The process: jobs of a workload are `1..`, 0 is the kernel (flusher, journal, md).
+    pub task: u16,
+    /// Somebody waits for it: reads, direct and durable writes. Write-back is not.
+    pub sync: bool,
+    /// Resync, rebuild: gives way to others.
+    pub background: bool,
+    /// Part of a run read ahead of what was asked for.
+    pub ahead: bool,
+}
+
+/// One request to a block device: an array, a member behind its queue, or a port of a controller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bio {
+    /// Given back with the end; the device does not look at it.
+    pub id: u64,
+    /// Read, write or flush.
+    pub kind: BlockKind,
+    /// First sector; not looked at for a flush.
+    pub lba: Lba,
+    /// Sectors, at least 1; not looked at for a flush.
+    pub sectors: u32,
+    /// A write that must be on the media before it ends.
+    pub fua: bool,
+    /// Who asked.
+    pub origin: Origin,
+}
+
+impl Bio {
+    /// First sector after it.
+    #[must_use]
+    #[inline]
+    pub const fn end(&self) -> u64 {
+        self.lba.0 + self.sectors as u64
+    }
+}
+
+/// A request that has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ended {
+    /// As given with the request.
+    pub id: u64,
+    /// When it ended.
+    pub at: Instant,
+    /// How it ended.
+    pub result: Result<(), DiskError>,
+}
+
+/// What sort of thing was busy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ResourceKind {
+    /// Arm, platter or flash of one disk.
+    Disk,
+    /// A cable with one or more disks.
+    Channel,
+    /// A bus that controllers share.
+    Bus,
+    /// A controller's processor, memory or cache.
+    Controller,
+    /// Processor time of the host.
+    Cpu,
+    /// Something the kernel does one at a time, such as the thread of a parity array.
+    Thread,
+}
+
+/// Busy time of one resource since the start: the difference of two readings over the time between
+/// them is its busy share.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Busy {
+    /// What a report calls it: `disk2`, `channel 0 of card`, `pci`, `CPU`.
+    pub name: String,
+    /// What sort of thing it is.
+    pub kind: ResourceKind,
+    /// How many of it there are; a share is of all of them (cores).
+    pub units: u32,
+    /// Time in use so far, added over the units.
+    pub busy: Span,
+    /// Of that, by what it was in use for, largest first where known: ("seek", ..), ("transfer", ..).
+    pub parts: Vec<(&'static str, Span)>,
+}

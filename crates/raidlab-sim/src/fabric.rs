@@ -1,0 +1,1 @@
+//! Channels, links, buses, host adapters and hardware RAID controllers.

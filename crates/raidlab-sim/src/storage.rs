@@ -1,0 +1,1 @@
+//! Array over queues over fabric, as one block device.
