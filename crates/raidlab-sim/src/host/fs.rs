@@ -1,1 +1,184 @@
 //! What file systems do to the device: where files lie, journals, metadata, ZFS transaction groups.
+//!
+//! A file system here has no clock and issues nothing. It answers with plans: places on the device,
+//! processor time, metadata that must be in memory, metadata that a transaction has changed, and
+//! what the commit of that transaction writes. The host does the waiting, the caching and the I/O.
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`plan`] | the answers: [`Piece`], [`Place`], [`Charge`], [`Commit`], [`Traits`] |
+//! | [`spec`] | what a file system is made with |
+//! | `raw` | no file system: a file is a stretch of the device |
+//! | `ext` | ext2, ext3, ext4 |
+//! | `space`, `runs` | free space by groups, and where the blocks of one file lie |
+mod ext;
+pub mod plan;
+mod raw;
+mod runs;
+mod space;
+pub mod spec;
+
+pub use plan::{Charge, Commit, Fsync, Piece, Place, Stage, Synced, Traits};
+pub use spec::FsSpec;
+
+use raidlab_core::op::{FileId, FileOp, OpenMode};
+use raidlab_experiment::kernel::FilesystemKind;
+
+/// Why a file system does not do what it was asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum FsError {
+    /// `ENOSPC`.
+    #[error("no space left on the file system")]
+    NoSpace,
+    /// Larger than the file system can address (`EFBIG`), or past the end of a raw device.
+    #[error("past the end of what the file system can address")]
+    TooLarge,
+    /// `ENOENT`.
+    #[error("no such file")]
+    NoFile,
+    /// No model of it.
+    #[error("{0} is not modelled")]
+    NotModelled(FilesystemKind),
+    /// The device is too small for it.
+    #[error("a device of {sectors} sectors is too small for {kind}")]
+    DeviceTooSmall {
+        /// Sectors given.
+        sectors: u64,
+        /// The file system.
+        kind: FilesystemKind,
+    },
+    /// A block, record or journal size that it cannot have.
+    #[error("{kind} cannot have a {what} of {given} bytes")]
+    Size {
+        /// The file system.
+        kind: FilesystemKind,
+        /// `block`, `record` or `journal`.
+        what: &'static str,
+        /// The size in bytes.
+        given: u64,
+    },
+}
+
+/// A file system on a device, or the bare device.
+#[derive(Clone, Debug)]
+pub struct FileSystem(Inner);
+
+#[derive(Clone, Debug)]
+enum Inner {
+    Raw(raw::Raw),
+    Ext(Box<ext::Ext>),
+}
+
+/// Calls the same method of whichever it is.
+macro_rules! each {
+    ($self:expr, $fs:ident => $call:expr) => {
+        match $self {
+            Inner::Raw($fs) => $call,
+            Inner::Ext($fs) => $call,
+        }
+    };
+}
+
+impl FileSystem {
+    /// Freshly made and mounted, with its metadata in memory as far as mounting reads it.
+    ///
+    /// # Errors
+    /// [`FsError::DeviceTooSmall`] and [`FsError::Size`].
+    pub fn new(spec: &FsSpec) -> Result<Self, FsError> {
+        Ok(Self(match spec.kind {
+            FilesystemKind::None => Inner::Raw(raw::Raw::new(spec)),
+            FilesystemKind::Ext2 | FilesystemKind::Ext3 | FilesystemKind::Ext4 => {
+                Inner::Ext(Box::new(ext::Ext::new(spec)?))
+            }
+            kind => return Err(FsError::NotModelled(kind)),
+        }))
+    }
+
+    /// What decides how the host treats its files.
+    #[must_use]
+    pub fn traits(&self) -> &Traits {
+        each!(&self.0, fs => fs.traits())
+    }
+
+    /// A `write` of these bytes into the page cache. Without delayed allocation the blocks get their
+    /// places here. Processor time is that of the file system alone, without copying.
+    ///
+    /// # Errors
+    /// [`FsError::NoSpace`], [`FsError::TooLarge`].
+    #[inline]
+    pub fn reserve(&mut self, file: FileId, offset: u64, len: u64) -> Result<Charge, FsError> {
+        each!(&mut self.0, fs => fs.reserve(file, offset, len))
+    }
+
+    /// Write-back of these dirty bytes: adds where they go to `out`, in the order of the file.
+    /// Delayed allocation and copy on write choose their places here, so the bytes must be asked for
+    /// once a write-back and in the order in which they are to lie on the device.
+    ///
+    /// # Errors
+    /// [`FsError::NoSpace`]. What fitted is in `out`.
+    #[inline]
+    pub fn place(
+        &mut self,
+        file: FileId,
+        offset: u64,
+        len: u64,
+        out: &mut Vec<Piece>,
+    ) -> Result<Charge, FsError> {
+        each!(&mut self.0, fs => fs.place(file, offset, len, out))
+    }
+
+    /// Where these bytes lie, for reading: adds pieces to `out`, in the order of the file. Bytes
+    /// without a place (holes, and data that only the cache has) are left out.
+    #[inline]
+    pub fn find(&mut self, file: FileId, offset: u64, len: u64, out: &mut Vec<Piece>) -> Charge {
+        each!(&mut self.0, fs => fs.find(file, offset, len, out))
+    }
+
+    /// Opens a data file; `Create` makes it, or empties it when it is there.
+    ///
+    /// # Errors
+    /// [`FsError::NoSpace`] without an inode to give.
+    pub fn open(&mut self, file: FileId, mode: OpenMode) -> Result<Charge, FsError> {
+        each!(&mut self.0, fs => fs.open(file, mode))
+    }
+
+    /// Makes a data file of `bytes` that was there before the run, written in one go and long since
+    /// on the device. Costs nothing and joins no transaction.
+    ///
+    /// # Errors
+    /// [`FsError::NoSpace`], [`FsError::TooLarge`].
+    pub fn provide(&mut self, file: FileId, bytes: u64) -> Result<(), FsError> {
+        each!(&mut self.0, fs => fs.provide(file, bytes))
+    }
+
+    /// Cuts a data file to `bytes`; its places are free from the next commit on.
+    pub fn truncate(&mut self, file: FileId, bytes: u64) -> Charge {
+        each!(&mut self.0, fs => fs.truncate(file, bytes))
+    }
+
+    /// Removes a data file.
+    pub fn remove(&mut self, file: FileId) -> Charge {
+        each!(&mut self.0, fs => fs.remove(file))
+    }
+
+    /// What a call on small files and directories costs: `Create`, `Stat`, `Unlink`,
+    /// `MakeDirectory`, `RemoveDirectory`, `SyncDirectory`, `SyncAll`. Any other costs nothing here.
+    ///
+    /// # Errors
+    /// [`FsError::NoSpace`]; [`FsError::NoFile`] for an entry that was not created.
+    pub fn small(&mut self, op: &FileOp) -> Result<Charge, FsError> {
+        each!(&mut self.0, fs => fs.small(op))
+    }
+
+    /// What `fsync` (or `fdatasync`) of a data file, or of anything else with `None`, must do.
+    /// `dirty` are the bytes of the file that only the cache has: an intent log writes them.
+    pub fn sync(&mut self, file: Option<FileId>, data_only: bool, dirty: u64) -> Synced {
+        each!(&mut self.0, fs => fs.sync(file, data_only, dirty))
+    }
+
+    /// Ends the running transaction and says what that writes; `None` when it is empty. Everything
+    /// of the transaction that is to be on the device first must have been placed before.
+    pub fn commit(&mut self) -> Option<Commit> {
+        each!(&mut self.0, fs => fs.commit())
+    }
+}

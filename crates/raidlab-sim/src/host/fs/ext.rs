@@ -1,0 +1,265 @@
+//! ext2, ext3 and ext4: block groups, indirect blocks or extents, a journal.
+mod cost;
+mod data;
+mod geometry;
+mod journal;
+mod tree;
+
+use super::FsError;
+use super::plan::{Charge, Commit, Fsync, Synced, Traits};
+use super::runs::Runs;
+use super::space::{Run, Space};
+use super::spec::FsSpec;
+use geometry::Geometry;
+use journal::Journal;
+use raidlab_core::op::{FileId, FileOp, OpenMode};
+use raidlab_core::time::Span;
+use raidlab_experiment::kernel::{FilesystemKind, JournalMode, Kernel};
+use std::collections::{BTreeMap, BTreeSet};
+use tree::Tree;
+
+/// First inode that is not the file system's own (`EXT2_GOOD_OLD_FIRST_INO`), counted from 0.
+const FIRST_INODE: u64 = 10;
+
+/// A data file.
+#[derive(Clone, Debug, Default)]
+struct File {
+    inode: u64,
+    /// Places of its slots, see [`Tree`].
+    runs: Runs,
+    /// Blocks that have been written to and have no place yet (delayed allocation); the device
+    /// address is the block itself.
+    pending: Runs,
+    /// All data blocks before this have a place or are pending.
+    whole: u64,
+    /// The indirect blocks above the data blocks before this, down from the last allocation, exist.
+    path_end: u64,
+    /// Blocks kept for it from the free space: its reservation window or preallocation.
+    lease: Option<Run>,
+    /// Size of the next lease in blocks.
+    window: u64,
+    /// Blocks of its extent tree outside the inode.
+    leaves: Vec<u64>,
+    /// The transaction that has its inode.
+    joined: u64,
+}
+
+/// The file system.
+#[derive(Clone, Debug)]
+pub(super) struct Ext {
+    traits: Traits,
+    tree: Tree,
+    geometry: Geometry,
+    space: Space<Geometry>,
+    journal: Journal,
+    files: BTreeMap<FileId, File>,
+    /// Number of the running transaction.
+    transaction: u64,
+    /// Metadata blocks in it.
+    running: BTreeSet<u64>,
+    /// Blocks of data in it (`data=journal`).
+    journalled_data: u64,
+    /// Blocks freed by it: free for others once it is committed.
+    freed: Vec<Run>,
+    /// Pending blocks of all files.
+    pending: u64,
+    /// Inodes given out so far, from [`FIRST_INODE`].
+    next_inode: u64,
+    /// Largest and first reservation window in blocks.
+    windows: (u64, u64),
+}
+
+impl Ext {
+    pub(super) fn new(spec: &FsSpec) -> Result<Self, FsError> {
+        let kind = spec.kind;
+        let size = |what, given| FsError::Size { kind, what, given };
+        if spec.block != 0
+            && (!spec.block.is_power_of_two() || !(1024..=65_536).contains(&spec.block))
+        {
+            return Err(size("block", u64::from(spec.block)));
+        }
+        let geometry = Geometry::new(spec);
+        let mut space = Space::new(geometry, geometry.blocks, geometry.per_group);
+        let too_small = FsError::DeviceTooSmall {
+            sectors: spec.device_sectors,
+            kind,
+        };
+        if geometry.blocks < 1024 || space.free() < 512 {
+            return Err(too_small);
+        }
+        let journal = Journal::new(spec, &geometry, &mut space)?;
+        let ext4 = kind == FilesystemKind::Ext4;
+        let journalled = journal.exists();
+        let mode = match spec.mode {
+            _ if !journalled => JournalMode::None,
+            None => JournalMode::Ordered,
+            Some(mode) => mode,
+        };
+        Ok(Self {
+            traits: Traits {
+                unit: 4096,
+                block: geometry.block,
+                delayed: ext4 && mode != JournalMode::Journal,
+                copy_on_write: false,
+                ordered: mode == JournalMode::Ordered,
+                data_journal: mode == JournalMode::Journal,
+                commit_interval: journalled.then_some(Span::from_secs(5)),
+                dirty_limit: None,
+                fsync: if kind == FilesystemKind::Ext3 && mode == JournalMode::Ordered {
+                    Fsync::EverythingOrdered
+                } else {
+                    Fsync::OwnData
+                },
+                prefetch: None,
+                page_cache: true,
+                zero_fill: false,
+            },
+            tree: if ext4 {
+                Tree::EXTENTS
+            } else {
+                Tree::indirect(geometry.block)
+            },
+            geometry,
+            space,
+            journal,
+            files: BTreeMap::new(),
+            transaction: 1,
+            running: BTreeSet::new(),
+            journalled_data: 0,
+            freed: Vec::new(),
+            pending: 0,
+            next_inode: FIRST_INODE,
+            windows: windows(spec),
+        })
+    }
+
+    pub(super) const fn traits(&self) -> &Traits {
+        &self.traits
+    }
+
+    /// Puts a block into the running transaction.
+    fn join(&mut self, block: u64, charge: &mut Charge) {
+        charge.dirtied += u32::from(self.running.insert(block));
+    }
+
+    pub(super) fn open(&mut self, file: FileId, mode: OpenMode) -> Result<Charge, FsError> {
+        let mut charge = Charge {
+            cpu: Span(cost::HANDLE),
+            ..Charge::default()
+        };
+        match (mode, self.files.contains_key(&file)) {
+            (OpenMode::Create, true) => return Ok(self.truncate(file, 0)),
+            (OpenMode::Create, false) => {}
+            (_, true) => {
+                let block = self.geometry.inode_block(self.files[&file].inode);
+                charge.reads.push(self.geometry.place(block, 1));
+                return Ok(charge);
+            }
+            (_, false) => return Err(FsError::NoFile),
+        }
+        let inode = self.new_inode()?;
+        let group = inode / self.geometry.inodes;
+        let table = self.geometry.inode_block(inode);
+        let bitmap = self.geometry.inode_bitmap(group);
+        for block in [bitmap, table] {
+            charge.reads.push(self.geometry.place(block, 1));
+        }
+        for block in [bitmap, self.geometry.descriptor(group), table] {
+            self.join(block, &mut charge);
+        }
+        let new = File {
+            inode,
+            window: self.windows.1,
+            joined: self.transaction,
+            ..File::default()
+        };
+        self.files.insert(file, new);
+        Ok(charge)
+    }
+
+    fn new_inode(&mut self) -> Result<u64, FsError> {
+        let inode = self.next_inode;
+        if inode >= self.geometry.inodes * self.geometry.groups() {
+            return Err(FsError::NoSpace);
+        }
+        self.next_inode += 1;
+        Ok(inode)
+    }
+
+    pub(super) fn provide(&mut self, file: FileId, bytes: u64) -> Result<(), FsError> {
+        let _ = self.open(file, OpenMode::Create)?;
+        let _ = self.reserve(file, 0, bytes)?;
+        let mut pieces = Vec::new();
+        let placed = self.place(file, 0, bytes, &mut pieces);
+        self.forget_transaction();
+        placed.map(|_| ())
+    }
+
+    pub(super) fn small(&mut self, _: &FileOp) -> Result<Charge, FsError> {
+        Ok(Charge::default())
+    }
+
+    pub(super) fn sync(&mut self, file: Option<FileId>, data_only: bool, _: u64) -> Synced {
+        let joined = match file.and_then(|f| self.files.get(&f)) {
+            Some(file) => file.joined == self.transaction,
+            None => !self.running.is_empty(),
+        };
+        // fdatasync leaves a changed time of modification behind, but not new blocks: those are in
+        // the transaction, too, so the difference is not seen here.
+        let _ = data_only;
+        Synced {
+            data: file.is_some(),
+            commit: joined && (self.journal.exists() || file.is_none()),
+            stages: Vec::new(),
+            flush: self.journal.barriers() && !joined,
+            cpu: Span(cost::HANDLE),
+        }
+    }
+
+    fn forget_transaction(&mut self) {
+        self.running.clear();
+        self.journalled_data = 0;
+        self.transaction += 1;
+        for run in self.freed.drain(..) {
+            self.space.give(run);
+        }
+    }
+
+    pub(super) fn commit(&mut self) -> Option<Commit> {
+        if self.running.is_empty() && self.journalled_data == 0 && self.freed.is_empty() {
+            return None;
+        }
+        let homes: Vec<u64> = self.running.iter().copied().collect();
+        let mut commit = self.journal.commit(
+            &self.geometry,
+            &homes,
+            self.journalled_data,
+            !self.freed.is_empty(),
+        );
+        commit.data_first = self.traits.ordered;
+        commit.cpu = Span(cost::COMMIT + cost::COMMIT_BLOCK * homes.len() as u64);
+        self.forget_transaction();
+        Some(commit)
+    }
+}
+
+/// Largest and first window in blocks.
+///
+/// ext3: windows of 8 to 1027 blocks since 2.6.10 (`EXT3_DEFAULT_RESERVE_BLOCKS`,
+/// `EXT3_MAX_RESERVE_BLOCKS`); ext2: 8 blocks (`EXT2_DEFAULT_PREALLOC_BLOCKS`), windows since 2.6.24;
+/// ext4: preallocation of 16 KiB to 8 MiB, by the size of the file (`ext4_mb_normalize_request`).
+fn windows(spec: &FsSpec) -> (u64, u64) {
+    let since = match spec.kind {
+        FilesystemKind::Ext4 => return (2048, 4),
+        FilesystemKind::Ext3 => Kernel::Linux(2, 6, 10),
+        _ => Kernel::Linux(2, 6, 24),
+    };
+    match spec.kernel {
+        kernel if kernel >= since => (1027, 8),
+        _ if spec.kind == FilesystemKind::Ext3 => (1, 1),
+        _ => (8, 8),
+    }
+}
+
+#[cfg(test)]
+mod tests;

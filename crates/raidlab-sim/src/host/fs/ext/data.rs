@@ -1,0 +1,423 @@
+//! Data of files: where blocks are put and where they are found.
+use super::super::FsError;
+use super::super::plan::{Charge, Piece};
+use super::super::raw::push_sectors;
+use super::super::runs::Mapped;
+use super::super::space::Run;
+use super::{Ext, File, cost};
+use raidlab_core::op::FileId;
+use raidlab_core::time::Span;
+use raidlab_core::units::SECTOR;
+
+/// Extents that fit into an inode, and into a leaf of 4 KiB (12 bytes each after a header of 12).
+const EXTENTS_IN_INODE: u64 = 4;
+/// Blocks of the longest extent.
+const LONGEST_EXTENT: u64 = 32_768;
+
+impl Ext {
+    #[inline]
+    pub(in super::super) fn reserve(
+        &mut self,
+        file: FileId,
+        offset: u64,
+        len: u64,
+    ) -> Result<Charge, FsError> {
+        let block = u64::from(self.geometry.block);
+        let (first, end) = (offset / block, (offset + len).div_ceil(block));
+        if end > self.tree.limit() {
+            return Err(FsError::TooLarge);
+        }
+        let transaction = self.transaction;
+        let f = self.files.get_mut(&file).ok_or(FsError::NoFile)?;
+        let mut charge = Charge {
+            cpu: Span(cost::HANDLE),
+            ..Charge::default()
+        };
+        let (whole, inode, joined) = (f.whole, f.inode, f.joined);
+        f.joined = transaction;
+        if joined != transaction {
+            let block = self.geometry.inode_block(inode);
+            self.join(block, &mut charge);
+        }
+        if self.traits.data_journal {
+            self.journalled_data += end - first;
+        }
+        if end <= whole {
+            return Ok(charge);
+        }
+        if self.traits.delayed {
+            self.delay(file, first, end, &mut charge)?;
+        } else {
+            self.allocate(file, first, end, &mut charge)?;
+        }
+        Ok(charge)
+    }
+
+    /// Remembers that blocks are to get places.
+    fn delay(
+        &mut self,
+        file: FileId,
+        first: u64,
+        end: u64,
+        charge: &mut Charge,
+    ) -> Result<(), FsError> {
+        let Some(f) = self.files.get_mut(&file) else {
+            return Err(FsError::NoFile);
+        };
+        let mut at = first.max(f.whole);
+        while at < end {
+            let placed = f.runs.from(at);
+            let pending = f.pending.from(at);
+            if let Some(run) = [placed, pending]
+                .into_iter()
+                .flatten()
+                .find(|run| run.at == at)
+            {
+                at += run.len;
+                continue;
+            }
+            let next = |run: Option<Mapped>| run.map_or(u64::MAX, |run| run.at);
+            let to = end.min(next(placed)).min(next(pending));
+            let len = to - at;
+            if self.pending + len > self.space.free() {
+                return Err(FsError::NoSpace);
+            }
+            self.pending += len;
+            f.pending.insert(Mapped { at, dev: at, len });
+            charge.cpu += Span(cost::DELAY_BLOCK * len);
+            at = to;
+        }
+        if first <= f.whole {
+            f.whole = f.whole.max(end);
+        }
+        Ok(())
+    }
+
+    /// Gives places to the data blocks `[first, end)` that have none, and to what points to them.
+    fn allocate(
+        &mut self,
+        file: FileId,
+        first: u64,
+        end: u64,
+        charge: &mut Charge,
+    ) -> Result<(), FsError> {
+        let Some(mut f) = self.files.remove(&file) else {
+            return Err(FsError::NoFile);
+        };
+        let done = self.allocate_in(file, &mut f, first, end, charge);
+        self.files.insert(file, f);
+        done
+    }
+
+    fn allocate_in(
+        &mut self,
+        id: FileId,
+        f: &mut File,
+        first: u64,
+        end: u64,
+        charge: &mut Charge,
+    ) -> Result<(), FsError> {
+        let mut at = first;
+        while at < end {
+            let path = self.tree.path(at);
+            if path.end != f.path_end {
+                self.indirect(id, f, path.slots(), charge)?;
+                f.path_end = path.end;
+            }
+            let to = end.min(path.end);
+            let (mut slot, last) = (self.tree.slot(at), self.tree.slot(to - 1) + 1);
+            let begin = slot;
+            while slot < last {
+                match f.runs.from(slot).filter(|run| run.at < last) {
+                    Some(run) if run.at == slot => slot += run.len,
+                    next => {
+                        let gap = next.map_or(last, |run| run.at) - slot;
+                        slot += self.extend(id, f, slot, gap, charge)?;
+                    }
+                }
+                // What is there stays when the device is full in the middle.
+                if at <= f.whole {
+                    f.whole = f.whole.max(at + slot.min(last) - begin);
+                }
+            }
+            if let Some(above) = path.slots().last().and_then(|s| f.runs.get(*s)) {
+                self.join(above, charge);
+            }
+            at = to;
+        }
+        self.leaves(f, charge)
+    }
+
+    /// Makes the missing indirect blocks of a path.
+    fn indirect(
+        &mut self,
+        id: FileId,
+        f: &mut File,
+        slots: &[u64],
+        charge: &mut Charge,
+    ) -> Result<(), FsError> {
+        let mut above = None;
+        for &slot in slots {
+            if let Some(dev) = f.runs.get(slot) {
+                charge.reads.push(self.geometry.place(dev, 1));
+                above = Some(dev);
+                continue;
+            }
+            self.extend(id, f, slot, 1, charge)?;
+            if let Some(dev) = f.runs.get(slot) {
+                charge.made.push(self.geometry.place(dev, 1));
+                self.join(dev, charge);
+            }
+            if let Some(dev) = above {
+                self.join(dev, charge);
+            }
+            above = f.runs.get(slot);
+        }
+        Ok(())
+    }
+
+    /// Gives a place to up to `want` slots from `slot` on; how many it was.
+    fn extend(
+        &mut self,
+        id: FileId,
+        f: &mut File,
+        slot: u64,
+        want: u64,
+        charge: &mut Charge,
+    ) -> Result<u64, FsError> {
+        let lease = match f.lease.take() {
+            Some(lease) => lease,
+            None => self.lease(id, f, slot, want, charge)?,
+        };
+        let len = want.min(lease.len);
+        f.runs.insert(Mapped {
+            at: slot,
+            dev: lease.start,
+            len,
+        });
+        let group = self.space.group_of(lease.start);
+        let bitmaps = [
+            self.geometry.block_bitmap(group),
+            self.geometry.descriptor(group),
+        ];
+        for block in bitmaps {
+            self.join(block, charge);
+        }
+        charge.cpu += if self.traits.delayed {
+            Span(cost::ALLOCATE_RUN)
+        } else {
+            Span(cost::ALLOCATE_BLOCK * len)
+        };
+        f.lease = (len < lease.len).then_some(Run {
+            start: lease.start + len,
+            len: lease.len - len,
+        });
+        Ok(len)
+    }
+
+    /// Takes the next window of a file from the free space.
+    fn lease(
+        &mut self,
+        id: FileId,
+        f: &mut File,
+        slot: u64,
+        want: u64,
+        charge: &mut Charge,
+    ) -> Result<Run, FsError> {
+        let goal = match slot.checked_sub(1).and_then(|before| f.runs.get(before)) {
+            Some(dev) => dev + 1,
+            // ext3_find_near: the inode's group, at one of 16 places by the number of the process.
+            None => {
+                let group = f.inode / self.geometry.inodes;
+                let colour = u64::from(id) % 16 * (self.geometry.per_group / 16);
+                self.space.start_of(group) + colour
+            }
+        };
+        let window = if self.traits.delayed {
+            // The larger of what is written at once and what a file of this size is preallocated.
+            want.max(self.windows.1)
+                .next_power_of_two()
+                .min(self.windows.0)
+        } else {
+            f.window
+        };
+        f.window = (f.window * 2).min(self.windows.0);
+        let run = match self.space.take(goal, window) {
+            Some(run) => run,
+            None => self.steal(goal, want).ok_or(FsError::NoSpace)?,
+        };
+        let bitmap = self.geometry.block_bitmap(self.space.group_of(run.start));
+        charge.reads.push(self.geometry.place(bitmap, 1));
+        Ok(run)
+    }
+
+    /// The device is full but for what other files keep for themselves: that is given up.
+    fn steal(&mut self, goal: u64, want: u64) -> Option<Run> {
+        let space = &mut self.space;
+        for lease in self.files.values_mut().filter_map(|f| f.lease.take()) {
+            space.give(lease);
+        }
+        space.take(goal, want)
+    }
+
+    /// Blocks of the extent tree, when the extents outgrow the inode.
+    fn leaves(&mut self, f: &mut File, charge: &mut Charge) -> Result<(), FsError> {
+        if !self.tree.extents() {
+            return Ok(());
+        }
+        let extents = f.runs.len() as u64 + f.whole / LONGEST_EXTENT;
+        let in_leaf = (u64::from(self.geometry.block) - 12) / 12;
+        let wanted = if extents <= EXTENTS_IN_INODE {
+            0
+        } else {
+            extents.div_ceil(in_leaf)
+        };
+        while (f.leaves.len() as u64) < wanted {
+            let group = f.inode / self.geometry.inodes;
+            let goal = self.space.start_of(group);
+            let run = self.space.take(goal, 1).or_else(|| self.steal(goal, 1));
+            let run = run.ok_or(FsError::NoSpace)?;
+            f.leaves.push(run.start);
+            charge.made.push(self.geometry.place(run.start, 1));
+        }
+        if let Some(&leaf) = f.leaves.last() {
+            self.join(leaf, charge);
+        }
+        Ok(())
+    }
+
+    #[inline]
+    pub(in super::super) fn place(
+        &mut self,
+        file: FileId,
+        offset: u64,
+        len: u64,
+        out: &mut Vec<Piece>,
+    ) -> Result<Charge, FsError> {
+        if !self.traits.delayed {
+            return Ok(self.find(file, offset, len, out));
+        }
+        let block = u64::from(self.geometry.block);
+        let (mut at, end) = (offset / block, (offset + len).div_ceil(block));
+        let mut charge = Charge::default();
+        let mut full = None;
+        while let Some(f) = self.files.get_mut(&file) {
+            let Some(run) = f.pending.from(at).filter(|run| run.at < end) else {
+                break;
+            };
+            let to = (run.at + run.len).min(end);
+            let mut carved = Vec::new();
+            f.pending.carve(run.at, to, &mut carved);
+            self.pending -= to - run.at;
+            if let Err(error) = self.allocate(file, run.at, to, &mut charge) {
+                full = Some(error);
+                break;
+            }
+            at = to;
+        }
+        let found = self.find(file, offset, len, out);
+        charge.cpu += found.cpu;
+        full.map_or(Ok(charge), Err)
+    }
+
+    #[inline]
+    pub(in super::super) fn find(
+        &mut self,
+        file: FileId,
+        offset: u64,
+        len: u64,
+        out: &mut Vec<Piece>,
+    ) -> Charge {
+        let mut charge = Charge {
+            cpu: Span(cost::MAP),
+            ..Charge::default()
+        };
+        let Some(f) = self.files.get_mut(&file) else {
+            return charge;
+        };
+        let block = u64::from(self.geometry.block);
+        let per_block = block / SECTOR;
+        let (from, until) = (offset / SECTOR, (offset + len).div_ceil(SECTOR));
+        let (mut at, end) = (offset / block, (offset + len).div_ceil(block));
+        if let Some(&leaf) = f.leaves.last() {
+            charge.reads.push(self.geometry.place(leaf, 1));
+        }
+        while at < end {
+            let path = self.tree.path(at);
+            for slot in path.slots() {
+                if let Some(dev) = f.runs.get(*slot) {
+                    charge.reads.push(self.geometry.place(dev, 1));
+                }
+            }
+            let to = end.min(path.end);
+            let (begin, last) = (self.tree.slot(at), self.tree.slot(to - 1) + 1);
+            let mut slot = begin;
+            while let Some(run) = f.runs.from(slot).filter(|run| run.at < last) {
+                let len = run.len.min(last - run.at);
+                let first = (at + run.at - begin) * per_block;
+                let (head, tail) = (first.max(from), (first + len * per_block).min(until));
+                if head < tail {
+                    let lba = run.dev * per_block + (head - first);
+                    push_sectors(out, head * SECTOR, lba, tail - head);
+                }
+                slot = run.at + len;
+            }
+            at = to;
+        }
+        charge
+    }
+
+    pub(in super::super) fn truncate(&mut self, file: FileId, bytes: u64) -> Charge {
+        let keep = bytes.div_ceil(u64::from(self.geometry.block));
+        let mut charge = Charge {
+            cpu: Span(cost::HANDLE),
+            ..Charge::default()
+        };
+        let Some(mut f) = self.files.remove(&file) else {
+            return charge;
+        };
+        let slots = if keep == 0 {
+            0
+        } else {
+            self.tree.slot(keep - 1) + 1
+        };
+        let before = self.freed.len();
+        f.runs.carve(slots, u64::MAX, &mut self.freed);
+        let mut dropped = Vec::new();
+        f.pending.carve(keep, u64::MAX, &mut dropped);
+        self.pending -= dropped.iter().map(|run| run.len).sum::<u64>();
+        if let Some(lease) = f.lease.take() {
+            self.space.give(lease);
+        }
+        if keep == 0 {
+            let leaves = f.leaves.drain(..);
+            self.freed.extend(leaves.map(|start| Run { start, len: 1 }));
+        }
+        f.whole = f.whole.min(keep);
+        f.path_end = 0;
+        f.window = self.windows.1;
+        for i in before..self.freed.len() {
+            let run = self.freed[i];
+            for group in self.space.group_of(run.start)..=self.space.group_of(run.end() - 1) {
+                let bitmap = self.geometry.block_bitmap(group);
+                charge.reads.push(self.geometry.place(bitmap, 1));
+                self.join(bitmap, &mut charge);
+                self.join(self.geometry.descriptor(group), &mut charge);
+            }
+            charge.cpu += Span(cost::MAP * run.len.div_ceil(64));
+        }
+        self.join(self.geometry.inode_block(f.inode), &mut charge);
+        f.joined = self.transaction;
+        self.files.insert(file, f);
+        charge
+    }
+
+    pub(in super::super) fn remove(&mut self, file: FileId) -> Charge {
+        let mut charge = self.truncate(file, 0);
+        if let Some(f) = self.files.remove(&file) {
+            let group = f.inode / self.geometry.inodes;
+            self.join(self.geometry.inode_bitmap(group), &mut charge);
+        }
+        charge
+    }
+}

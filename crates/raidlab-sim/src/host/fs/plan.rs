@@ -1,0 +1,143 @@
+//! The answers of a file system.
+use raidlab_core::time::Span;
+use raidlab_core::units::{Lba, SECTOR};
+
+/// The processor that [`Charge::cpu`] is counted on: a core of 2006 at 2000 MHz (Athlon 64). A host
+/// scales by clock, and by what its core does in a clock against that one.
+pub const REFERENCE_MHZ: u32 = 2000;
+
+/// Bytes of a file at a place on the device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Piece {
+    /// First byte in the file.
+    pub offset: u64,
+    /// First sector on the device.
+    pub lba: Lba,
+    /// Sectors.
+    pub sectors: u32,
+}
+
+impl Piece {
+    /// Bytes.
+    #[must_use]
+    pub const fn bytes(&self) -> u64 {
+        self.sectors as u64 * SECTOR
+    }
+}
+
+/// A run of sectors of metadata or of a small file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    /// First sector on the device.
+    pub lba: Lba,
+    /// Sectors.
+    pub sectors: u32,
+}
+
+/// What a call costs beside the data of a data file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[must_use]
+pub struct Charge {
+    /// Processor time of the file system's code on the reference processor, see [`REFERENCE_MHZ`].
+    pub cpu: Span,
+    /// What must be in memory before the call goes on, one after the other in this order: each tells
+    /// where the next is. The host's cache knows which are there already.
+    pub reads: Vec<Place>,
+    /// Metadata made by the call: in memory from now on without having been read.
+    pub made: Vec<Place>,
+    /// Data of small files that is dirty in the cache now, at its place on the device.
+    pub written: Vec<Place>,
+    /// Data of small files that is no longer wanted: dirty or not, the cache forgets it.
+    pub dropped: Vec<Place>,
+    /// Metadata blocks that joined the running transaction by this call.
+    pub dirtied: u32,
+    /// The call is not done before what it changed is durable: see
+    /// [`FileSystem::sync`](super::FileSystem::sync).
+    pub commit_needed: bool,
+}
+
+/// One step of a commit. Its writes may go together; the next step waits for all of them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Stage {
+    /// The drive's cache is to be emptied before the writes.
+    pub flush_before: bool,
+    /// What is written.
+    pub writes: Vec<Place>,
+    /// The writes must be on the media before they end (`FUA`, or a flush after them).
+    pub durable: bool,
+    /// Blocks written home to make room in the journal: only those are written that are still dirty
+    /// since an earlier commit gave them out as [`Commit::later`].
+    pub checkpoint: bool,
+}
+
+/// What ending a transaction writes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Commit {
+    /// Dirty data of the files that the transaction changed goes first and is waited for.
+    pub data_first: bool,
+    /// The steps, in order.
+    pub stages: Vec<Stage>,
+    /// Metadata that is dirty in memory from now on, to be written home by the flusher like any
+    /// dirty page. Sorted, without repeats.
+    pub later: Vec<Place>,
+    /// Processor time of the thread that commits, on the reference processor.
+    pub cpu: Span,
+}
+
+/// What `fsync` waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fsync {
+    /// Its own data, then the transaction if the file is in it.
+    OwnData,
+    /// The transaction with the data of every file in it (ext3 `ordered`).
+    EverythingOrdered,
+    /// A record in an intent log (ZFS).
+    Log,
+}
+
+/// What one `fsync` must do, in this order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Synced {
+    /// Write the file's dirty data in place and wait for it.
+    pub data: bool,
+    /// Then commit the running transaction with [`FileSystem::commit`](super::FileSystem::commit)
+    /// and wait for it.
+    pub commit: bool,
+    /// Then these writes (an intent log, or an inode written in place).
+    pub stages: Vec<Stage>,
+    /// Then empty the drive's cache.
+    pub flush: bool,
+    /// Processor time of the call on the reference processor.
+    pub cpu: Span,
+}
+
+/// What decides how the host treats the files of a file system.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Traits {
+    /// Bytes of the unit that is cached and written as a whole: a page, or a record of ZFS. A
+    /// partial write of a unit that is on the device and not in memory must read it.
+    pub unit: u32,
+    /// Bytes of the smallest thing that has a place of its own.
+    pub block: u32,
+    /// Places are chosen at write-back.
+    pub delayed: bool,
+    /// Overwriting goes to new places.
+    pub copy_on_write: bool,
+    /// A commit waits for the data of the files in its transaction.
+    pub ordered: bool,
+    /// Data goes through the journal: [`Commit::stages`] holds it, and write-back home follows.
+    pub data_journal: bool,
+    /// The running transaction is committed so often; `None`: nothing commits by itself.
+    pub commit_interval: Option<Span>,
+    /// Dirty data beyond this starts a commit at once (ZFS); `None`: the host's own limits alone.
+    /// It is a share of memory in 1/1024, capped by the second value in bytes.
+    pub dirty_limit: Option<(u32, u64)>,
+    /// What `fsync` waits for.
+    pub fsync: Fsync,
+    /// Read-ahead of its own, past the host's: bytes of the largest window, `None` for the host's.
+    pub prefetch: Option<u64>,
+    /// Data goes through the host's page cache (ZFS has its own, the ARC).
+    pub page_cache: bool,
+    /// A read past what was written in a preallocated file fills with zeros (NTFS valid data length).
+    pub zero_fill: bool,
+}

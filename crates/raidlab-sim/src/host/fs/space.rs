@@ -1,0 +1,245 @@
+//! Free space of a device in groups: block groups, allocation groups, metaslabs.
+//!
+//! A group that nothing was taken from takes no memory: its free space follows from its number. So a
+//! fresh file system of any size costs nothing, and one that is written sequentially costs a few
+//! words a group.
+use std::collections::BTreeMap;
+
+/// A run of blocks on the device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Run {
+    /// First block.
+    pub start: u64,
+    /// Blocks, at least 1.
+    pub len: u64,
+}
+
+impl Run {
+    /// Block after the last.
+    pub(super) const fn end(self) -> u64 {
+        self.start + self.len
+    }
+}
+
+/// What a group keeps for itself.
+pub(super) trait Shape {
+    /// Blocks at the start of the group that are never given out.
+    fn prefix(&self, group: u64) -> u64;
+}
+
+/// Free space.
+#[derive(Clone, Debug)]
+pub(super) struct Space<S> {
+    shape: S,
+    /// Blocks of the device.
+    blocks: u64,
+    /// Blocks of a group; the last may have fewer.
+    group: u64,
+    /// Free blocks.
+    free: u64,
+    /// Free runs of the groups that were touched, sorted, none next to another.
+    touched: BTreeMap<u64, Vec<Run>>,
+}
+
+impl<S: Shape> Space<S> {
+    /// All free but the prefixes.
+    pub(super) fn new(shape: S, blocks: u64, group: u64) -> Self {
+        let mut space = Self {
+            shape,
+            blocks,
+            group,
+            free: 0,
+            touched: BTreeMap::new(),
+        };
+        space.free = (0..space.groups())
+            .filter_map(|g| space.fresh(g))
+            .map(|run| run.len)
+            .sum();
+        space
+    }
+
+    /// Number of groups.
+    pub(super) const fn groups(&self) -> u64 {
+        self.blocks.div_ceil(self.group)
+    }
+
+    /// The group of a block.
+    pub(super) const fn group_of(&self, block: u64) -> u64 {
+        block / self.group
+    }
+
+    /// First block of a group.
+    pub(super) const fn start_of(&self, group: u64) -> u64 {
+        group * self.group
+    }
+
+    /// Free blocks.
+    pub(super) const fn free(&self) -> u64 {
+        self.free
+    }
+
+    /// Free space of an untouched group.
+    fn fresh(&self, group: u64) -> Option<Run> {
+        let start = group * self.group + self.shape.prefix(group);
+        let end = ((group + 1) * self.group).min(self.blocks);
+        (start < end).then(|| Run {
+            start,
+            len: end - start,
+        })
+    }
+
+    /// Free runs of a group, made real.
+    fn runs(&mut self, group: u64) -> &mut Vec<Run> {
+        let fresh = self.fresh(group);
+        self.touched
+            .entry(group)
+            .or_insert_with(|| fresh.into_iter().collect())
+    }
+
+    /// Takes up to `want` blocks in one run: at `goal` or the next free place after it in its group,
+    /// else in the groups after it in turn, at last from the start of its own group.
+    pub(super) fn take(&mut self, goal: u64, want: u64) -> Option<Run> {
+        if self.free == 0 || want == 0 {
+            return None;
+        }
+        let groups = self.groups();
+        let goal = if goal < self.blocks { goal } else { 0 };
+        let first = self.group_of(goal);
+        if let Some(run) = self.take_in(first, goal, want) {
+            return Some(run);
+        }
+        (1..=groups).find_map(|i| self.take_in((first + i) % groups, 0, want))
+    }
+
+    /// Takes up to `want` blocks in one run of this group, at or after `goal`.
+    pub(super) fn take_in(&mut self, group: u64, goal: u64, want: u64) -> Option<Run> {
+        let runs = self.runs(group);
+        let at = runs.partition_point(|run| run.end() <= goal);
+        let run = *runs.get(at)?;
+        let start = run.start.max(goal);
+        let len = want.min(run.end() - start);
+        let (before, after) = (start - run.start, run.end() - start - len);
+        let rest = Run {
+            start: start + len,
+            len: after,
+        };
+        match (before, after) {
+            (0, 0) => {
+                runs.remove(at);
+            }
+            (0, _) => runs[at] = rest,
+            (_, 0) => runs[at].len = before,
+            (..) => {
+                runs[at].len = before;
+                runs.insert(at + 1, rest);
+            }
+        }
+        self.free -= len;
+        Some(Run { start, len })
+    }
+
+    /// Gives blocks back; they must have been taken.
+    pub(super) fn give(&mut self, mut run: Run) {
+        self.free += run.len;
+        while run.len > 0 {
+            let group = self.group_of(run.start);
+            let here = run.len.min((group + 1) * self.group - run.start);
+            let part = Run {
+                start: run.start,
+                len: here,
+            };
+            insert(self.runs(group), part);
+            run = Run {
+                start: run.start + here,
+                len: run.len - here,
+            };
+        }
+    }
+}
+
+/// Adds a run to a sorted list, joining neighbours.
+fn insert(runs: &mut Vec<Run>, run: Run) {
+    let at = runs.partition_point(|r| r.start < run.start);
+    debug_assert!(
+        at == 0 || runs[at - 1].end() <= run.start,
+        "given back twice"
+    );
+    debug_assert!(
+        at == runs.len() || run.end() <= runs[at].start,
+        "given back twice"
+    );
+    let joins_next = at < runs.len() && run.end() == runs[at].start;
+    if at > 0 && runs[at - 1].end() == run.start {
+        runs[at - 1].len += run.len;
+        if joins_next {
+            runs[at - 1].len += runs[at].len;
+            runs.remove(at);
+        }
+    } else if joins_next {
+        runs[at].start = run.start;
+        runs[at].len += run.len;
+    } else {
+        runs.insert(at, run);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[derive(Debug)]
+    struct Ten;
+    impl Shape for Ten {
+        fn prefix(&self, _: u64) -> u64 {
+            10
+        }
+    }
+
+    #[test]
+    fn a_fresh_device_of_any_size_takes_no_memory() {
+        let mut space = Space::new(Ten, 1 << 32, 32_768);
+        assert_eq!(space.free(), (1 << 32) - 10 * (1 << 17));
+        assert!(space.touched.is_empty());
+        assert_eq!(space.take(0, 5), Some(Run { start: 10, len: 5 }));
+        assert_eq!(space.touched.len(), 1);
+    }
+
+    #[test]
+    fn the_goal_is_met_or_the_next_place_after_it() {
+        let mut space = Space::new(Ten, 300, 100);
+        assert_eq!(space.take(50, 20), Some(Run { start: 50, len: 20 }));
+        assert_eq!(space.take(55, 50), Some(Run { start: 70, len: 30 }));
+        assert_eq!(space.take(99, 5), Some(Run { start: 110, len: 5 }));
+        assert_eq!(space.take(299, 5), Some(Run { start: 299, len: 1 }));
+        assert_eq!(space.take(299, 5), Some(Run { start: 10, len: 5 }));
+    }
+
+    proptest! {
+        #[test]
+        fn no_block_is_given_twice_and_all_come_back(
+            steps in proptest::collection::vec((0_u64..2000, 1_u64..90, any::<bool>()), 1..120),
+        ) {
+            let mut space = Space::new(Ten, 1990, 128);
+            let all = space.free();
+            let mut held: Vec<Run> = Vec::new();
+            for (goal, want, back) in steps {
+                if back && !held.is_empty() {
+                    let run = held.swap_remove(goal as usize % held.len());
+                    space.give(run);
+                } else if let Some(run) = space.take(goal, want) {
+                    prop_assert!(run.len <= want && run.end() <= 1990);
+                    prop_assert!(run.start % 128 >= 10);
+                    prop_assert!(held.iter().all(|h| h.end() <= run.start || run.end() <= h.start));
+                    held.push(run);
+                } else {
+                    prop_assert_eq!(space.free(), 0);
+                }
+                let taken: u64 = held.iter().map(|run| run.len).sum();
+                prop_assert_eq!(space.free() + taken, all);
+            }
+            held.drain(..).for_each(|run| space.give(run));
+            prop_assert!((0..space.groups()).all(|g| space.runs(g).len() <= 1));
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! What a file system is made with.
+use raidlab_core::units::{Bytes, SECTOR};
+use raidlab_experiment::kernel::{FilesystemKind, JournalMode, Kernel};
+use raidlab_experiment::setup::{Engine, Setup};
+
+/// What a file system is made with. Zero stands for "as its maker would choose".
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FsSpec {
+    /// Which one.
+    pub kind: FilesystemKind,
+    /// The system: decides defaults and how it allocates.
+    pub kernel: Kernel,
+    /// Sectors of the device.
+    pub device_sectors: u64,
+    /// Bytes of a block; 0: the maker's choice.
+    pub block: u32,
+    /// Bytes of the journal; 0: the maker's choice.
+    pub journal: u64,
+    /// What the journal holds; `None`: the kind's default.
+    pub mode: Option<JournalMode>,
+    /// Flushes around commits; `None`: the kind's default.
+    pub barriers: Option<bool>,
+    /// Directories with a hash tree; `None`: the maker's choice.
+    pub dir_index: Option<bool>,
+    /// Reading changes the time of access on the device.
+    pub atime: bool,
+    /// ZFS: log2 of the unit of allocation in bytes.
+    pub ashift: u32,
+    /// ZFS: largest record in bytes.
+    pub record: u32,
+    /// Bytes of an array's chunk, 0 without.
+    pub chunk: u64,
+    /// Bytes of data in a stripe of the array, 0 without.
+    pub stripe: u64,
+}
+
+impl FsSpec {
+    /// The bare kind with every choice left to its maker.
+    #[must_use]
+    pub const fn new(kind: FilesystemKind, kernel: Kernel, device_sectors: u64) -> Self {
+        Self {
+            kind,
+            kernel,
+            device_sectors,
+            block: 0,
+            journal: 0,
+            mode: None,
+            barriers: None,
+            dir_index: None,
+            atime: true,
+            ashift: 12,
+            record: 128 << 10,
+            chunk: 0,
+            stripe: 0,
+        }
+    }
+
+    /// The file system of a cell on a device of so many sectors.
+    ///
+    /// Of the mount options `barrier`, `barrier=0|1`, `nobarrier`, `noatime` and `data=` mean
+    /// something here; others are left to the host.
+    #[must_use]
+    pub fn of(setup: &Setup, device_sectors: u64) -> Self {
+        let array = &setup.array;
+        let kind = match (&setup.filesystem, array.engine) {
+            (_, Engine::Zfs) => FilesystemKind::Zfs,
+            (Some(fs), _) => fs.kind,
+            (None, _) => FilesystemKind::None,
+        };
+        let mut spec = Self::new(kind, setup.host.kernel, device_sectors);
+        spec.ashift = array.ashift.unwrap_or(spec.ashift);
+        spec.record = array.record_size.map_or(spec.record, |b| b.0 as u32);
+        spec.chunk = array.chunk.map_or(0, |b| b.0);
+        if let Some(fs) = &setup.filesystem {
+            let bytes = |b: Option<Bytes>| b.map_or(0, |b| b.0);
+            spec.block = bytes(fs.block) as u32;
+            spec.journal = bytes(fs.journal);
+            spec.mode = fs.mode;
+            for option in fs.mount_options.iter().flat_map(|o| o.split(',')) {
+                spec.option(option.trim());
+            }
+        }
+        // relatime became the default with 2.6.30.
+        if setup.host.kernel >= Kernel::Linux(2, 6, 30) {
+            spec.atime = false;
+        }
+        spec
+    }
+
+    fn option(&mut self, option: &str) {
+        match option {
+            "barrier" | "barrier=1" => self.barriers = Some(true),
+            "nobarrier" | "barrier=0" => self.barriers = Some(false),
+            "noatime" | "relatime" => self.atime = false,
+            "data=ordered" => self.mode = Some(JournalMode::Ordered),
+            "data=writeback" => self.mode = Some(JournalMode::Writeback),
+            "data=journal" => self.mode = Some(JournalMode::Journal),
+            _ => {}
+        }
+    }
+
+    /// Bytes of the device.
+    #[must_use]
+    pub const fn device_bytes(&self) -> u64 {
+        self.device_sectors * SECTOR
+    }
+}
