@@ -1,0 +1,196 @@
+//! What a kernel makes of a device's queue: limits, plugging, scheduler.
+//!
+//! Every constant stands here or with its scheduler, once, with the place it comes from. Kernel
+//! sources are named by file; version numbers are those of the release that first had the change.
+use super::deadline;
+use raidlab_core::time::Span;
+use raidlab_experiment::kernel::{Kernel, Scheduler};
+
+/// How new requests are held back for others to join them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Plugging {
+    /// Not at all.
+    Off,
+    /// The queue is plugged when it was empty, until somebody waits, enough requests have come or
+    /// time is up (`blk_plug_device`, to 2.6.38).
+    Queue {
+        /// Waiting requests that end it.
+        threshold: u32,
+        /// Time that ends it.
+        delay: Span,
+    },
+    /// Each process collects what it submits in one go, and hands it over when it is through or waits
+    /// (`blk_start_plug`, since 2.6.39). Such a run takes no time here: what is still held back one
+    /// nanosecond later goes to the device.
+    Task {
+        /// Requests collected that are handed over at once.
+        threshold: u32,
+    },
+}
+
+/// How many requests there may be, waiting and in the device. What comes above that is not merged
+/// and not sorted: it waits for a request to be free, as its submitter would.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Requests {
+    /// Of both groups together.
+    pub total: u32,
+    /// Of each group: reads and writes, or synchronous and asynchronous ones.
+    pub each: [u32; 2],
+    /// The groups are synchronous and asynchronous, not reads and writes.
+    pub by_sync: bool,
+}
+
+/// What orders the requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Policy {
+    /// One-way elevator over all requests: Linux 2.4 and Windows.
+    Elevator,
+    /// First come, first served.
+    Noop,
+    /// First come, first served, on blk-mq.
+    None,
+    /// Sorted, with deadlines; also mq-deadline.
+    Deadline(deadline::Tunables),
+}
+
+/// The queue of one device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct QueueSpec {
+    /// What orders the requests.
+    pub policy: Policy,
+    /// How requests are held back at first.
+    pub plugging: Plugging,
+    /// How many there may be.
+    pub requests: Requests,
+    /// Sectors in a request at most; a bio that is longer is left as it is.
+    pub max_sectors: u32,
+    /// Requests that the device is given at a time.
+    pub depth: u32,
+    /// The device has an arm.
+    pub rotational: bool,
+    /// A flush, or a write that must be on the media, is a barrier: it waits until all before it has
+    /// ended, and all after it waits for its end (`blk-barrier.c`, to 2.6.36). Later the file system
+    /// waits, and flushes pass by the others.
+    pub barriers: bool,
+    /// The device itself writes past its buffer when asked to. If not, such a write is followed by a
+    /// flush. libata leaves that off (`libata.fua = 0`), so off where nothing is known.
+    pub fua: bool,
+    /// Reading ahead stays plugged until the reader waits; later the read-ahead code unplugs, so
+    /// whoever reads ahead calls [`unplug`](super::Queue::unplug) at once (commit 65a80b4c, 2.6.33).
+    pub ahead_stays_plugged: bool,
+}
+
+/// `q->unplug_thresh`, `block/ll_rw_blk.c` and `blk-settings.c` to 2.6.38.
+const UNPLUG_THRESHOLD: u32 = 4;
+/// `q->unplug_delay`, as above: 3 ms.
+const UNPLUG_DELAY: Span = Span::from_millis(3);
+/// `BLK_MAX_REQUEST_COUNT`, `block/blk.h`, 2.6.39 to 5.16; 32 since.
+const TASK_PLUG: u32 = 16;
+const TASK_PLUG_LATER: u32 = 32;
+/// `BLKDEV_MAX_RQ`, `include/linux/blkdev.h`: for each direction, and on blk-mq for both together
+/// when the device has no fewer tags.
+const NR_REQUESTS: u32 = 128;
+/// Largest request of Linux 2.4 and of drivers without their own limit before 2.6.15:
+/// `MAX_SECTORS` and `SAFE_MAX_SECTORS` 255, in use 128 KiB ("max request size: 128KiB").
+const SECTORS_OLD: u32 = 256;
+/// `BLK_DEF_MAX_SECTORS`, 512 KiB, 2.6.15 to 4.2.
+const SECTORS_DEFAULT: u32 = 1024;
+/// `BLK_DEF_MAX_SECTORS`, 1280 KiB, since 4.3.
+const SECTORS_LATER: u32 = 2560;
+
+impl QueueSpec {
+    /// The queue that `kernel` gives a device which takes at most `max_sectors` in a request and
+    /// `tags` requests at a time (0 counts as 1 for both). `None` for the scheduler where there is no
+    /// choice of one.
+    ///
+    /// A scheduler that the kernel does not have is taken with the nearest one's facts; the
+    /// experiment's check refuses it before.
+    #[must_use]
+    pub fn of(
+        kernel: Kernel,
+        scheduler: Option<Scheduler>,
+        rotational: bool,
+        max_sectors: u32,
+        tags: u32,
+    ) -> Self {
+        let depth = tags.max(1);
+        let multi = matches!(
+            scheduler,
+            Some(Scheduler::None | Scheduler::MqDeadline | Scheduler::Bfq | Scheduler::Kyber)
+        );
+        Self {
+            policy: policy(kernel, scheduler),
+            plugging: plugging(kernel),
+            requests: requests(kernel, scheduler, multi, depth),
+            max_sectors: limit(kernel).min(max_sectors.max(1)),
+            depth,
+            rotational,
+            barriers: kernel < Kernel::Linux(2, 6, 37),
+            fua: false,
+            ahead_stays_plugged: kernel < Kernel::Linux(2, 6, 33),
+        }
+    }
+}
+
+fn policy(kernel: Kernel, scheduler: Option<Scheduler>) -> Policy {
+    match scheduler {
+        None => Policy::Elevator,
+        Some(Scheduler::Noop) => Policy::Noop,
+        Some(Scheduler::None) => Policy::None,
+        Some(_) => Policy::Deadline(deadline::Tunables::of(kernel)),
+    }
+}
+
+fn plugging(kernel: Kernel) -> Plugging {
+    match kernel {
+        Kernel::Windows2000 => Plugging::Off,
+        old if old < Kernel::Linux(2, 6, 39) => Plugging::Queue {
+            threshold: UNPLUG_THRESHOLD,
+            delay: UNPLUG_DELAY,
+        },
+        old if old < Kernel::Linux(5, 16, 0) => Plugging::Task {
+            threshold: TASK_PLUG,
+        },
+        _ => Plugging::Task {
+            threshold: TASK_PLUG_LATER,
+        },
+    }
+}
+
+/// blk-mq: as many requests as the device has tags without a scheduler, twice as many with one (at
+/// most twice [`NR_REQUESTS`], `blk_mq_init_sched`), of which asynchronous ones may have three
+/// quarters: kyber always (`KYBER_ASYNC_PERCENT` 75), mq-deadline since 5.14 (`async_depth`), bfq by
+/// its word depths, which start there as well.
+fn requests(kernel: Kernel, scheduler: Option<Scheduler>, multi: bool, depth: u32) -> Requests {
+    if !multi {
+        return Requests {
+            total: 2 * NR_REQUESTS,
+            each: [NR_REQUESTS; 2],
+            by_sync: false,
+        };
+    }
+    if scheduler == Some(Scheduler::None) {
+        return Requests {
+            total: depth,
+            each: [depth; 2],
+            by_sync: true,
+        };
+    }
+    let total = 2 * depth.min(NR_REQUESTS);
+    let free = scheduler == Some(Scheduler::MqDeadline) && kernel < Kernel::Linux(5, 14, 0);
+    let behind = if free { total } else { (total * 3 / 4).max(1) };
+    Requests {
+        total,
+        each: [total, behind],
+        by_sync: true,
+    }
+}
+
+fn limit(kernel: Kernel) -> u32 {
+    match kernel {
+        Kernel::Windows2000 => SECTORS_OLD,
+        old if old < Kernel::Linux(2, 6, 15) => SECTORS_OLD,
+        old if old < Kernel::Linux(4, 3, 0) => SECTORS_DEFAULT,
+        _ => SECTORS_LATER,
+    }
+}

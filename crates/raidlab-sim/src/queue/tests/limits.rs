@@ -1,0 +1,75 @@
+//! Depth, number of requests, their size.
+use super::*;
+
+#[test]
+fn no_request_is_larger_than_the_limit() {
+    for (device, limit) in [(256, 256), (4096, 1024)] {
+        let kernel = Kernel::Linux(2, 6, 32);
+        let mut queue = Queue::new(QueueSpec::of(
+            kernel,
+            Some(Scheduler::Deadline),
+            true,
+            device,
+            64,
+        ));
+        for i in 0..64 {
+            queue.submit(ms(0), write(i, i * 48, 48));
+        }
+        queue.unplug(ms(0));
+        let requests = drain(&mut queue, ms(0));
+        assert!(requests.iter().all(|r| r.1 <= limit), "{requests:?}");
+        assert_eq!(requests.iter().map(|r| r.1).sum::<u32>(), 64 * 48);
+        let full = limit / 48;
+        assert_eq!(requests.len() as u32, 64_u32.div_ceil(full));
+    }
+}
+
+#[test]
+fn a_gap_that_would_make_a_request_too_large_keeps_two() {
+    let mut queue = queue(Scheduler::Deadline, 4);
+    queue.submit(ms(0), write(1, 0, 600));
+    queue.submit(ms(0), write(2, 608, 600));
+    queue.submit(ms(0), write(3, 600, 8));
+    assert_eq!(drain(&mut queue, ms(0)), [(0, 600), (600, 608)]);
+}
+
+#[test]
+fn the_device_is_given_no_more_than_it_takes() {
+    let mut queue = queue(Scheduler::MqDeadline, 3);
+    for i in 0..5 {
+        queue.submit(ms(0), read(i, i * 1000, 8));
+    }
+    assert_eq!(drain(&mut queue, ms(0)).len(), 3);
+    assert_eq!((queue.in_device(), queue.waiting()), (3, 2));
+    assert_eq!(queue.next_event(), None);
+}
+
+#[test]
+fn writes_that_wait_for_a_request_do_not_keep_reads_out() {
+    let mut queue = queue(Scheduler::Deadline, 1);
+    for i in 0..1000 {
+        queue.submit(ms(0), write(i, i * 1000, 8));
+        assert_eq!(queue.congested(BlockKind::Write, false), i >= 112, "{i}");
+    }
+    assert!(!queue.congested(BlockKind::Read, true));
+    queue.submit(ms(0), read(1000, 5, 8));
+    assert_eq!(drain(&mut queue, ms(0)), [(5, 8)]);
+    assert_eq!(queue.waiting(), 1000);
+    // A bio is joined to a request without needing one of its own.
+    queue.submit(ms(0), write(1001, 5008, 8));
+    assert_eq!((queue.waiting(), queue.merges()), (1000, 1));
+    queue.ended(ms(1), 128, Ok(()), &mut Vec::new());
+    assert_eq!(served(&mut queue, ms(1), Span(1000)).len(), 1000);
+}
+
+#[test]
+fn a_request_that_fails_fails_for_all_in_it() {
+    let mut queue = queue(Scheduler::Noop, 1);
+    queue.submit(ms(0), read(1, 0, 8));
+    queue.submit(ms(0), read(2, 8, 8));
+    let bio = queue.dispatch(ms(0)).unwrap();
+    let mut done = Vec::new();
+    queue.ended(ms(1), bio.id, Err(DiskError::Unreadable), &mut done);
+    assert_eq!(done.len(), 2);
+    assert!(done.iter().all(|e| e.result == Err(DiskError::Unreadable)));
+}
