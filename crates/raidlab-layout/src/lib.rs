@@ -38,6 +38,7 @@ pub use error::{LayoutError, PlanError, SpecError};
 pub use layout::Layout;
 pub use mirror::Copies;
 pub use parity::ParityAlgorithm;
+pub use parity_plan::Cover;
 pub use plan::{IoKind, MemberIo, Plan, Rmw, RowDecision, WriteMethod, WritePolicy};
 pub use spec::{Geometry, Spec};
 pub use stripe::Raid0Order;

@@ -196,8 +196,9 @@ impl Raid10 {
         self.rows << self.shift
     }
 
-    /// The places of `lba`, lowest section first, and how many sectors follow there contiguously.
-    pub(crate) fn places(&self, lba: u64, places: &mut Places) -> u64 {
+    /// Puts the places of array sector `lba`, which must exist, into `places`, lowest section first;
+    /// gives how many sectors follow contiguously in all of them.
+    pub fn places(&self, lba: u64, places: &mut Places) -> u64 {
         places.clear();
         let n = self.members as u64;
         let (number, offset) = (lba >> self.shift, lba & (self.chunk().0 - 1));

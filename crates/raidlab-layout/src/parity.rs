@@ -162,9 +162,11 @@ pub struct Parity {
 
 /// The roles of one stripe: who has parity, and so where its data is.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Roles {
-    pub(crate) p: usize,
-    pub(crate) q: Option<usize>,
+pub struct Roles {
+    /// The member with P.
+    pub p: usize,
+    /// The member with Q, which only raid6 has.
+    pub q: Option<usize>,
     /// Data wraps around this many members, starting at `first`; `None`: ascending, skipping
     /// parity.
     ring: Option<usize>,
@@ -173,7 +175,9 @@ pub(crate) struct Roles {
 
 impl Roles {
     /// The member of the `index`-th data chunk.
-    pub(crate) fn member(&self, index: usize) -> usize {
+    #[must_use]
+    #[inline]
+    pub fn member(&self, index: usize) -> usize {
         if let Some(ring) = self.ring {
             let member = self.first + index;
             return if member >= ring {
@@ -189,7 +193,8 @@ impl Roles {
     }
 
     /// Which data chunk `member` has; `None` for parity.
-    pub(crate) fn index(&self, member: usize) -> Option<usize> {
+    #[must_use]
+    pub fn index(&self, member: usize) -> Option<usize> {
         if member == self.p || Some(member) == self.q {
             return None;
         }
@@ -202,7 +207,9 @@ impl Roles {
     }
 
     /// The members with parity.
-    pub(crate) fn parity(&self) -> MemberSet {
+    #[must_use]
+    #[inline]
+    pub fn parity(&self) -> MemberSet {
         let mut set = MemberSet::one(Member::new(self.p));
         if let Some(q) = self.q {
             set.insert(Member::new(q));
@@ -321,7 +328,8 @@ impl Parity {
     }
 
     /// Who has what in a stripe (`raid5.c:raid5_compute_sector`).
-    pub(crate) fn roles(&self, stripe: u64) -> Roles {
+    #[must_use]
+    pub fn roles(&self, stripe: u64) -> Roles {
         use ParityAlgorithm as A;
         let n = self.members;
         let turn = |of: usize| (stripe % of as u64) as usize;

@@ -20,15 +20,19 @@ struct Span {
     chunk: u64,
 }
 
-/// How the rows of one group are covered, by member.
-struct Cover {
-    /// Blocks that are covered wholly.
-    full: MemberSet,
-    /// Blocks that are covered in part.
-    part: MemberSet,
+/// How some rows are covered by what is to be written, and what is known of them, by member.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cover {
+    /// Data blocks that are covered wholly.
+    pub full: MemberSet,
+    /// Data blocks that are covered in part.
+    pub part: MemberSet,
     /// Data blocks that are not covered.
-    rest: MemberSet,
-    parity: MemberSet,
+    pub rest: MemberSet,
+    /// Blocks of parity.
+    pub parity: MemberSet,
+    /// Blocks whose content is in memory, so that they need not be read.
+    pub cached: MemberSet,
 }
 
 impl Span {
@@ -80,6 +84,7 @@ impl Span {
             part,
             rest,
             parity,
+            cached: MemberSet::EMPTY,
         }
     }
 }
@@ -206,17 +211,19 @@ impl Parity {
         }
     }
 
-    /// Which blocks are read before the rows are written. The order of the questions is md's:
+    /// How parity of rows is brought up to date, and which blocks are read before. The order of the questions is md's:
     /// first what must be read in any case (`need_this_block`), then the cheaper of read-modify-
     /// write and reconstruct-write (`handle_stripe_dirtying`), where a block on a failed member
     /// counts as 2n reads and a tie reconstructs.
-    fn decide(
+    #[must_use]
+    pub fn decide(
         &self,
         cover: &Cover,
         failed: MemberSet,
         policy: WritePolicy,
     ) -> (WriteMethod, MemberSet) {
-        let all = MemberSet::first(self.members()).without(failed);
+        let known = cover.cached.union(failed);
+        let all = MemberSet::first(self.members()).without(known);
         let no_rmw = self.level().parities() == 2 && !policy.raid6_rmw;
         let all_new = cover.part.is_empty() && cover.rest.is_empty();
         if no_rmw && !failed.is_empty() && !all_new {
@@ -230,12 +237,14 @@ impl Parity {
             .intersection(failed);
         let reconstruct_only =
             rmw_level == Rmw::Never || (failed.len() >= 2 && !touched_failed.is_empty());
-        let old_data_failed = !cover.part.union(cover.rest).intersection(failed).is_empty();
-        if !cover.part.intersection(failed).is_empty() || (reconstruct_only && old_data_failed) {
+        let lost = failed.without(cover.cached);
+        let old_data_failed = !cover.part.union(cover.rest).intersection(lost).is_empty();
+        if !cover.part.intersection(lost).is_empty() || (reconstruct_only && old_data_failed) {
             return (WriteMethod::ReconstructWrite, all);
         }
         let cost = |blocks: MemberSet| {
-            blocks.without(failed).len() + blocks.intersection(failed).len() * 2 * self.members()
+            let lost = blocks.intersection(failed).without(cover.cached);
+            blocks.without(known).len() + lost.len() * 2 * self.members()
         };
         // A block that is written in part is read in any case and counts for neither side.
         let old = cover.full.union(cover.parity);
@@ -248,10 +257,10 @@ impl Parity {
         if modify {
             return (
                 WriteMethod::ReadModifyWrite,
-                cover.part.union(old).without(failed),
+                cover.part.union(old).without(known),
             );
         }
-        let reads = cover.part.union(cover.rest).without(failed);
+        let reads = cover.part.union(cover.rest).without(known);
         if reads.is_empty() && cover.rest.is_empty() {
             return (WriteMethod::FullStripe, reads);
         }

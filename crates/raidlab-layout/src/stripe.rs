@@ -66,8 +66,10 @@ impl Linear {
         self.ends[member] - self.start_of(member)
     }
 
-    /// The place of `lba` and how many sectors follow there contiguously.
-    pub(crate) fn place(&self, lba: u64) -> (Place, u64) {
+    /// The place of array sector `lba`, which must exist, and how many sectors follow it
+    /// contiguously on that member.
+    #[must_use]
+    pub fn place(&self, lba: u64) -> (Place, u64) {
         let member = self.ends.partition_point(|end| *end <= lba);
         let sector = Lba(lba - self.start_of(member));
         (
@@ -163,8 +165,10 @@ impl Raid0 {
         self.sizes[member]
     }
 
-    /// The place of `lba` and how many sectors follow there contiguously.
-    pub(crate) fn place(&self, lba: u64) -> (Place, u64) {
+    /// The place of array sector `lba`, which must exist, and how many sectors follow it
+    /// contiguously on that member.
+    #[must_use]
+    pub fn place(&self, lba: u64) -> (Place, u64) {
         let zone = &self.zones[self.zones.partition_point(|zone| zone.end <= lba)];
         let in_zone = lba - zone.start;
         let (number, offset) = (in_zone / self.chunk, in_zone % self.chunk);

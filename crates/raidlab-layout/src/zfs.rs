@@ -106,6 +106,12 @@ impl ZfsMirror {
         Bytes(self.smallest / LABEL * LABEL - START - END)
     }
 
+    /// Where that begins on every child: after two labels and the boot block.
+    #[must_use]
+    pub const fn data_start(&self) -> Bytes {
+        Bytes(START)
+    }
+
     /// What is left with these children failed.
     #[must_use]
     pub const fn survives(&self, failed: MemberSet) -> Survival {
