@@ -1,1 +1,172 @@
-//! md arrays: splitting, read balancing, stripe cache, resync and rebuild.
+//! Arrays of the kernel: md levels, arrays of arrays, and the mirrors of ZFS.
+//!
+//! An [`Array`] does no I/O of its own. It takes requests ([`Array::submit`]), gives out what it wants
+//! of its members ([`Array::take`]) and is told how that ended ([`Array::member_ended`]). It is a tree
+//! of nodes; nearly always there is one. Where sectors are is `raidlab-layout`'s business; here is
+//! what md does about time: which copy is read, when parity is computed, how a resync behaves.
+//!
+//! After each call of `submit`, `unplug`, `member_ended`, `fail` or `advance` there may be member
+//! requests to take, and ends that `advance` hands over: [`Array::next_event`] is then not later than
+//! the time of that call.
+//!
+//! Left out: write-mostly members, bitmaps, journals, reshaping, bad block lists.
+mod build;
+mod core;
+mod mirror;
+mod node;
+mod slab;
+mod spec;
+
+pub use self::core::MemberBio;
+pub use self::spec::{
+    ArrayError, ArrayKind, ArraySpec, Era, ParityCost, STRIPE_CACHE, SYNC_SPEED_MAX, SYNC_SPEED_MIN,
+};
+
+use self::core::{Core, Up, Work};
+use self::node::Node;
+use crate::block::{Bio, Ended};
+use crate::disk::DiskError;
+use raidlab_core::time::Instant;
+
+/// An array above its members.
+#[derive(Clone, Debug)]
+pub struct Array {
+    /// The tree, the array itself first; empty for a single member, which needs nothing done.
+    nodes: Vec<Node>,
+    core: Core,
+    sectors: u64,
+    /// The array of the tree that each member is in, and its role there.
+    homes: Vec<(u16, u16)>,
+}
+
+impl Array {
+    /// An array in the state that `spec` says.
+    ///
+    /// # Errors
+    /// [`ArrayError`]: failed members that the array does not have or does not survive; a state that
+    /// needs redundancy where there is none; too small a stripe cache.
+    pub fn new(spec: &ArraySpec) -> Result<Self, ArrayError> {
+        build::array(spec)
+    }
+
+    /// Sectors of the array.
+    #[must_use]
+    pub const fn sectors(&self) -> u64 {
+        self.sectors
+    }
+
+    /// Members, counted through all arrays of the tree.
+    #[must_use]
+    pub const fn members(&self) -> usize {
+        self.homes.len()
+    }
+
+    /// Takes a request at `now`, which must not be earlier than any time given before.
+    #[inline]
+    pub fn submit(&mut self, now: Instant, bio: Bio) {
+        self.core.now = now;
+        if let [root, ..] = &mut self.nodes[..] {
+            root.submit(&mut self.core, Up::Host(bio.id), &bio);
+            self.work();
+        } else {
+            self.core.out.push(MemberBio { member: 0, bio });
+        }
+    }
+
+    /// Whoever submitted waits now: what was held back for more to come starts.
+    #[inline]
+    pub fn unplug(&mut self, now: Instant) {
+        self.core.now = now;
+    }
+
+    /// Moves the member requests that are wanted now to the end of `out`, in order.
+    #[inline]
+    pub fn take(&mut self, out: &mut Vec<MemberBio>) {
+        out.append(&mut self.core.out);
+    }
+
+    /// A member request has ended. A member that answers [`DiskError::Failed`] is out for good.
+    #[inline]
+    pub fn member_ended(
+        &mut self,
+        now: Instant,
+        member: u16,
+        id: u64,
+        result: Result<(), DiskError>,
+    ) {
+        self.core.now = now;
+        if self.nodes.is_empty() {
+            let at = now;
+            return self.core.ended.push(Ended { id, at, result });
+        }
+        if result == Err(DiskError::Failed) {
+            self.drop_member(member);
+        }
+        self.op_ended(id as u32, result);
+        self.work();
+    }
+
+    /// `member` fails at `now`: it is not asked any more. Its requests in flight still end, by
+    /// [`Self::member_ended`]. A member that the array does not have is ignored.
+    pub fn fail(&mut self, now: Instant, member: u16) {
+        self.core.now = now;
+        self.drop_member(member);
+        self.work();
+    }
+
+    /// When to call [`Self::advance`] next; `None` when nothing will happen by itself.
+    #[must_use]
+    #[inline]
+    pub fn next_event(&self) -> Option<Instant> {
+        if !self.core.ended.is_empty() {
+            return Some(self.core.now);
+        }
+        None
+    }
+
+    /// Lets time pass until `now` and appends what has ended.
+    #[inline]
+    pub fn advance(&mut self, now: Instant, done: &mut Vec<Ended>) {
+        self.core.now = now;
+        done.append(&mut self.core.ended);
+    }
+
+    /// Requests that have not ended.
+    #[must_use]
+    pub fn in_flight(&self) -> usize {
+        self.core.parents.len()
+    }
+
+    fn op_ended(&mut self, op: u32, result: Result<(), DiskError>) {
+        let op = self.core.ops.remove(op);
+        self.nodes[usize::from(op.node)].ended(&mut self.core, op, result);
+    }
+
+    /// Requests and ends between the arrays of the tree.
+    #[inline]
+    fn work(&mut self) {
+        while let Some(work) = self.core.work.pop_front() {
+            match work {
+                Work::Submit { node, up, bio } => {
+                    self.nodes[usize::from(node)].submit(&mut self.core, up, &bio);
+                }
+                Work::End { op, result } => self.op_ended(op, result),
+            }
+        }
+    }
+
+    /// A failure goes up the tree as far as arrays do not survive it.
+    fn drop_member(&mut self, member: u16) {
+        let mut place = self.homes.get(usize::from(member)).copied();
+        while let Some((node, role)) = place {
+            let Some(node) = self.nodes.get_mut(usize::from(node)) else {
+                return;
+            };
+            let lost = node.fail(role);
+            place = node.common.up.filter(|_| lost);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

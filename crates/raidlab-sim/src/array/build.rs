@@ -1,0 +1,194 @@
+//! From a specification to a tree of arrays.
+use super::Array;
+use super::core::{Child, Core};
+use super::mirror::{Map, Mirror};
+use super::node::{Common, Node, Shape};
+use super::spec::{ArrayError, ArrayKind, ArraySpec};
+use raidlab_core::units::SECTOR;
+use raidlab_experiment::setup::ArrayState;
+use raidlab_layout::{Layout, Member, MemberSet, Survival};
+
+/// A tree under construction.
+struct Builder<'a> {
+    spec: &'a ArraySpec,
+    nodes: Vec<Node>,
+    homes: Vec<(u16, u16)>,
+    failed: MemberSet,
+}
+
+pub(super) fn array(spec: &ArraySpec) -> Result<Array, ArrayError> {
+    if matches!(&spec.kind, ArrayKind::Md(layout) if parity(layout)) {
+        return Err(ArrayError::Parity);
+    }
+    let members = match &spec.kind {
+        ArrayKind::Single(_) => 1,
+        ArrayKind::Md(layout) => layout.members(),
+        ArrayKind::Zfs(mirror) => mirror.children(),
+    };
+    if let Some(role) = spec.failed.iter().find(|r| usize::from(**r) >= members) {
+        return Err(ArrayError::NoMember(*role));
+    }
+    let mut builder = Builder {
+        spec,
+        nodes: Vec::new(),
+        homes: Vec::new(),
+        failed: spec.failed.iter().map(|role| Member(*role)).collect(),
+    };
+    let sectors = match &spec.kind {
+        ArrayKind::Single(sectors) => {
+            builder.homes.push((0, 0));
+            sectors.0
+        }
+        ArrayKind::Md(layout) => {
+            builder.node(layout, 0, None);
+            layout.capacity().0
+        }
+        ArrayKind::Zfs(mirror) => {
+            let offset = mirror.data_start().0 / SECTOR;
+            let children = (0..members as u16).map(Child::Disk).collect();
+            let map = Map::Same { offset };
+            let shape = Shape::Mirror(Mirror::new(
+                map,
+                true,
+                &builder.solid(0, members),
+                &spec.era,
+            ));
+            let capacity = mirror.allocatable().0 / SECTOR;
+            builder.push(None, children, capacity, shape, None);
+            builder.homes = (0..members as u16).map(|role| (0, role)).collect();
+            capacity
+        }
+    };
+    builder.states()?;
+    Ok(Array {
+        nodes: builder.nodes,
+        core: Core::new(),
+        sectors,
+        homes: builder.homes,
+    })
+}
+
+fn parity(layout: &Layout) -> bool {
+    match layout {
+        Layout::Parity(_) => true,
+        Layout::Nested(nested) => nested.inner().iter().chain([nested.outer()]).any(parity),
+        _ => false,
+    }
+}
+
+impl Builder<'_> {
+    fn solid(&self, base: usize, members: usize) -> Vec<bool> {
+        let turns = &self.spec.rotational;
+        (base..base + members)
+            .map(|m| !turns.get(m).copied().unwrap_or(true))
+            .collect()
+    }
+
+    fn push(
+        &mut self,
+        up: Option<(u16, u16)>,
+        children: Vec<Child>,
+        capacity: u64,
+        shape: Shape,
+        layout: Option<Layout>,
+    ) -> u16 {
+        let index = self.nodes.len() as u16;
+        self.nodes.push(Node {
+            common: Common {
+                index,
+                up,
+                children,
+                capacity,
+                gone: MemberSet::EMPTY,
+                filling: MemberSet::EMPTY,
+                lost: false,
+                resyncing: false,
+                front: 0,
+            },
+            shape,
+            layout,
+        });
+        index
+    }
+
+    /// Adds an array and those below it; its first disk is member `base` of the whole.
+    fn node(&mut self, layout: &Layout, base: u16, up: Option<(u16, u16)>) -> u16 {
+        let (outer, inner) = match layout {
+            Layout::Nested(nested) => (nested.outer(), nested.inner()),
+            plain => (plain, &[][..]),
+        };
+        let solid = self.solid(usize::from(base), outer.members());
+        let era = &self.spec.era;
+        let shape = match outer {
+            Layout::Linear(l) => Shape::Linear(l.clone()),
+            Layout::Raid0(l) => Shape::Raid0(l.clone()),
+            Layout::Raid10(l) => {
+                Shape::Mirror(Mirror::new(Map::Raid10(l.clone()), false, &solid, era))
+            }
+            _ => Shape::Mirror(Mirror::new(Map::Same { offset: 0 }, false, &solid, era)),
+        };
+        let capacity = outer.capacity().0;
+        let index = self.push(up, Vec::new(), capacity, shape, Some(outer.clone()));
+        let mut children = Vec::new();
+        if inner.is_empty() {
+            for role in 0..outer.members() as u16 {
+                children.push(Child::Disk(base + role));
+                self.homes.push((index, role));
+            }
+        }
+        let mut base = base;
+        for (role, layout) in inner.iter().enumerate() {
+            let child = self.node(layout, base, Some((index, role as u16)));
+            children.push(Child::Node(child));
+            base += layout.members() as u16;
+        }
+        self.nodes[usize::from(index)].common.children = children;
+        index
+    }
+
+    /// Puts the failed members into the arrays they are in. An array that does not survive them is
+    /// one failed member of the array above: as a whole it is gone, or new and being filled.
+    fn states(&mut self) -> Result<(), ArrayError> {
+        let state = self.spec.state;
+        if state.failures() > 0 {
+            for member in self.failed.iter() {
+                let (node, role) = self.homes[member.index()];
+                self.set(node, role)?;
+            }
+        }
+        let redundant = |node: &Node| match &node.layout {
+            Some(layout) => layout.survives(MemberSet::one(Member(0))) != Survival::Lost,
+            None => true,
+        };
+        if state != ArrayState::Clean && !self.nodes.iter().any(redundant) {
+            return Err(ArrayError::NoRedundancy(state));
+        }
+        for node in &mut self.nodes {
+            node.common.resyncing = state == ArrayState::Resyncing && redundant(node);
+        }
+        Ok(())
+    }
+
+    fn set(&mut self, node: u16, role: u16) -> Result<(), ArrayError> {
+        let Some(node) = self.nodes.get_mut(usize::from(node)) else {
+            return Err(ArrayError::Lost(self.spec.failed.clone()));
+        };
+        let rebuilds = matches!(self.spec.state, ArrayState::Rebuilding(_));
+        if !node.fail(role) {
+            if rebuilds {
+                node.common.gone.remove(Member(role));
+                node.common.filling.insert(Member(role));
+            }
+            return Ok(());
+        }
+        let Some((above, role)) = node.common.up else {
+            return Err(ArrayError::Lost(self.spec.failed.clone()));
+        };
+        if rebuilds {
+            // Its members are there again, and the array is new.
+            node.common.lost = false;
+            (node.common.gone, node.common.filling) = (MemberSet::EMPTY, MemberSet::EMPTY);
+        }
+        self.set(above, role)
+    }
+}

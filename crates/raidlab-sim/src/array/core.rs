@@ -1,0 +1,174 @@
+//! What all levels of an array share: requests in flight, and the two ways they go.
+//!
+//! A request from above becomes a *parent* that counts what it waits for. What goes to a member is an
+//! *op*; its number is the identity of the member's request. In an array of arrays a member may be
+//! another array: then the op is the origin of that array's parent.
+use super::slab::Slab;
+use crate::block::{Bio, Ended, Origin};
+use crate::disk::DiskError;
+use raidlab_core::op::BlockKind;
+use raidlab_core::time::Instant;
+use raidlab_core::units::Lba;
+use std::collections::VecDeque;
+
+/// A request of an array to one member, by the member's number in the whole array.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MemberBio {
+    /// Which member.
+    pub member: u16,
+    /// What is asked of it; its `id` comes back with [`super::Array::member_ended`].
+    pub bio: Bio,
+}
+
+/// Who waits for a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Up {
+    /// Whoever uses the array, by its identity.
+    Host(u64),
+    /// An op of the array above, by its number.
+    Op(u32),
+}
+
+/// A request that waits for its parts.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Parent {
+    pub(super) up: Up,
+    pub(super) waits: u32,
+    pub(super) error: Option<DiskError>,
+}
+
+/// What an op is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Task {
+    /// A part of a parent's request.
+    Part(u32),
+}
+
+/// A member of one array of the tree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Child {
+    /// A disk, by the number of the member in the whole array.
+    Disk(u16),
+    /// Another array, by its place in the tree.
+    Node(u16),
+}
+
+/// Something asked of a member.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Op {
+    /// Which array of the tree asked, and which of its members.
+    pub(super) node: u16,
+    pub(super) role: u16,
+    pub(super) task: Task,
+    /// Where on the array that asked, for another try elsewhere (mirrors).
+    pub(super) at: u64,
+    pub(super) kind: BlockKind,
+    pub(super) lba: u64,
+    pub(super) sectors: u32,
+    pub(super) fua: bool,
+    pub(super) origin: Origin,
+    /// Members that were tried before.
+    pub(super) tries: u16,
+}
+
+/// Something to be done within the tree.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Work {
+    /// A request to an array of the tree.
+    Submit { node: u16, up: Up, bio: Bio },
+    /// An op on an array of the tree has ended.
+    End {
+        op: u32,
+        result: Result<(), DiskError>,
+    },
+}
+
+/// Requests in flight of the whole tree.
+#[derive(Clone, Debug)]
+pub(super) struct Core {
+    pub(super) now: Instant,
+    pub(super) ops: Slab<Op>,
+    pub(super) parents: Slab<Parent>,
+    pub(super) out: Vec<MemberBio>,
+    pub(super) ended: Vec<Ended>,
+    pub(super) work: VecDeque<Work>,
+}
+
+impl Core {
+    pub(super) const fn new() -> Self {
+        Self {
+            now: Instant::ZERO,
+            ops: Slab::new(),
+            parents: Slab::new(),
+            out: Vec::new(),
+            ended: Vec::new(),
+            work: VecDeque::new(),
+        }
+    }
+
+    /// A request that waits for one thing: that its parts are made.
+    #[inline]
+    pub(super) fn open(&mut self, up: Up) -> u32 {
+        self.parents.insert(Parent {
+            up,
+            waits: 1,
+            error: None,
+        })
+    }
+
+    /// One thing less to wait for.
+    #[inline]
+    pub(super) fn close(&mut self, parent: u32, result: Result<(), DiskError>) {
+        let entry = self.parents.get_mut(parent);
+        entry.waits -= 1;
+        if let Err(error) = result {
+            entry.error.get_or_insert(error);
+        }
+        if entry.waits == 0 {
+            let Parent { up, error, .. } = self.parents.remove(parent);
+            self.finish(up, error.map_or(Ok(()), Err));
+        }
+    }
+
+    /// A request has ended.
+    #[inline]
+    pub(super) fn finish(&mut self, up: Up, result: Result<(), DiskError>) {
+        match up {
+            Up::Host(id) => self.ended.push(Ended {
+                id,
+                at: self.now,
+                result,
+            }),
+            Up::Op(op) => self.work.push_back(Work::End { op, result }),
+        }
+    }
+
+    /// Asks a member.
+    #[inline]
+    pub(super) fn ask(&mut self, child: Child, op: Op) {
+        let id = self.ops.insert(op);
+        let bio = Bio {
+            id: u64::from(id),
+            kind: op.kind,
+            lba: Lba(op.lba),
+            sectors: op.sectors,
+            fua: op.fua,
+            origin: op.origin,
+        };
+        match child {
+            Child::Disk(member) => self.out.push(MemberBio { member, bio }),
+            Child::Node(node) => self.work.push_back(Work::Submit {
+                node,
+                up: Up::Op(id),
+                bio,
+            }),
+        }
+    }
+
+    /// Asks a member for a part of `parent`'s request.
+    #[inline]
+    pub(super) fn ask_part(&mut self, child: Child, parent: u32, op: Op) {
+        self.parents.get_mut(parent).waits += 1;
+        self.ask(child, op);
+    }
+}

@@ -1,0 +1,179 @@
+//! One array of the tree: its members, their state, and its level.
+use super::core::{Child, Core, Op, Task, Up};
+use super::mirror::Mirror;
+use crate::block::Bio;
+use crate::disk::DiskError;
+use raidlab_core::op::BlockKind;
+use raidlab_layout::stripe::{Linear, Raid0};
+use raidlab_layout::{Layout, Member, MemberSet, Place, Survival};
+
+/// What all levels have.
+#[derive(Clone, Debug)]
+pub(super) struct Common {
+    /// Its place in the tree.
+    pub(super) index: u16,
+    /// The array it is a member of, and in which role.
+    pub(super) up: Option<(u16, u16)>,
+    pub(super) children: Vec<Child>,
+    pub(super) capacity: u64,
+    /// Members that are neither read nor written.
+    pub(super) gone: MemberSet,
+    /// Members that are written, and read where they have been filled.
+    pub(super) filling: MemberSet,
+    /// More has failed than the level survives.
+    pub(super) lost: bool,
+    /// Whether copies or parity are being made to agree.
+    pub(super) resyncing: bool,
+    /// Up to here the resync or rebuild is through; the sectors are those of the resync.
+    pub(super) front: u64,
+}
+
+impl Common {
+    /// Whether a copy can be read.
+    #[inline]
+    pub(super) fn readable(&self, place: Place, len: u64) -> bool {
+        !self.gone.contains(place.member)
+            && (self.filling.is_empty()
+                || !self.filling.contains(place.member)
+                || place.sector.0 + len <= self.front)
+    }
+
+    /// Whether copies may differ before array sector `end`.
+    #[inline]
+    pub(super) fn unsynced(&self, end: u64) -> bool {
+        self.resyncing && end > self.front
+    }
+
+    /// A part that nobody can serve.
+    pub(super) fn unanswered(&self, core: &mut Core, parent: u32) {
+        core.parents.get_mut(parent).waits += 1;
+        core.close(parent, Err(DiskError::Failed));
+    }
+}
+
+/// The level.
+#[derive(Clone, Debug)]
+pub(super) enum Shape {
+    Linear(Linear),
+    Raid0(Raid0),
+    Mirror(Mirror),
+}
+
+/// One array of the tree.
+#[derive(Clone, Debug)]
+pub(super) struct Node {
+    pub(super) common: Common,
+    pub(super) shape: Shape,
+    /// The level's mapping, for what it survives; `None` for ZFS, which survives while one child does.
+    pub(super) layout: Option<Layout>,
+}
+
+impl Node {
+    /// Takes a request of the array.
+    #[inline]
+    pub(super) fn submit(&mut self, core: &mut Core, up: Up, bio: &Bio) {
+        if bio.kind == BlockKind::Flush {
+            return self.flush(core, up, bio);
+        }
+        if bio.sectors == 0 || bio.end() > self.common.capacity {
+            return core.finish(up, Err(DiskError::OutOfRange));
+        }
+        if self.common.lost {
+            return core.finish(up, Err(DiskError::Failed));
+        }
+        let common = &self.common;
+        match &mut self.shape {
+            Shape::Linear(l) => pieces(common, core, up, bio, |at| l.place(at)),
+            Shape::Raid0(l) => pieces(common, core, up, bio, |at| l.place(at)),
+            Shape::Mirror(mirror) => mirror.submit(common, core, up, bio),
+        }
+    }
+
+    fn flush(&mut self, core: &mut Core, up: Up, bio: &Bio) {
+        if self.common.lost {
+            return core.finish(up, Err(DiskError::Failed));
+        }
+        let parent = core.open(up);
+        let op = Op {
+            node: self.common.index,
+            role: 0,
+            task: Task::Part(parent),
+            at: 0,
+            kind: BlockKind::Flush,
+            lba: 0,
+            sectors: 0,
+            fua: false,
+            origin: bio.origin,
+            tries: 0,
+        };
+        for role in 0..self.common.children.len() as u16 {
+            if !self.common.gone.contains(Member(role)) {
+                let child = self.common.children[usize::from(role)];
+                core.ask_part(child, parent, Op { role, ..op });
+            }
+        }
+        core.close(parent, Ok(()));
+    }
+
+    /// An op of this array has ended.
+    #[inline]
+    pub(super) fn ended(&mut self, core: &mut Core, op: Op, result: Result<(), DiskError>) {
+        if op.kind == BlockKind::Flush {
+            let Task::Part(parent) = op.task;
+            let survived = result.is_err() && !self.common.lost;
+            return core.close(parent, if survived { Ok(()) } else { result });
+        }
+        match &mut self.shape {
+            Shape::Linear(_) | Shape::Raid0(_) => {
+                let Task::Part(parent) = op.task;
+                core.close(parent, result);
+            }
+            Shape::Mirror(mirror) => mirror.ended(&self.common, core, op, result),
+        }
+    }
+
+    /// A member is out for good. Whether that was too much for the array.
+    pub(super) fn fail(&mut self, role: u16) -> bool {
+        let common = &mut self.common;
+        common.gone.insert(Member(role));
+        common.filling.remove(Member(role));
+        let missing = common.gone.union(common.filling);
+        common.lost |= match &self.layout {
+            Some(layout) => layout.survives(missing) == Survival::Lost,
+            None => missing.len() == common.children.len(),
+        };
+        common.lost
+    }
+}
+
+/// Parts that are contiguous on one member.
+#[inline]
+fn pieces(
+    common: &Common,
+    core: &mut Core,
+    up: Up,
+    bio: &Bio,
+    place: impl Fn(u64) -> (Place, u64),
+) {
+    let parent = core.open(up);
+    let (mut at, end) = (bio.lba.0, bio.end());
+    while at < end {
+        let (Place { member, sector }, run) = place(at);
+        let len = run.min(end - at);
+        let op = Op {
+            node: common.index,
+            role: member.0,
+            task: Task::Part(parent),
+            at,
+            kind: bio.kind,
+            lba: sector.0,
+            sectors: len as u32,
+            fua: bio.fua,
+            origin: bio.origin,
+            tries: 0,
+        };
+        core.ask_part(common.children[member.index()], parent, op);
+        at += len;
+    }
+    core.close(parent, Ok(()));
+}

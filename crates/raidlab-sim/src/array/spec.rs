@@ -1,0 +1,143 @@
+//! What an array is made of, and which kernel runs it.
+use raidlab_core::units::Sectors;
+use raidlab_experiment::kernel::Kernel;
+use raidlab_experiment::setup::ArrayState;
+use raidlab_layout::{Layout, WritePolicy, ZfsMirror};
+
+/// What keeps the members together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ArrayKind {
+    /// One member as it is, of so many sectors: a disk, or a volume of a hardware controller.
+    Single(Sectors),
+    /// The kernel's md.
+    Md(Layout),
+    /// A ZFS mirror: what its allocator hands out, from the end of the labels on.
+    Zfs(ZfsMirror),
+}
+
+/// What differs between kernels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Era {
+    /// Raid1 remembers where the next read of a run is expected on each disk, and prefers idle
+    /// solid-state disks (since 3.6); before, once for the array.
+    pub run_per_disk: bool,
+    /// Reads of a complete parity array go around the stripe cache (since 2.6.20,
+    /// `raid5.c:chunk_aligned_read`).
+    pub aligned_reads: bool,
+    /// How parity is brought up to date.
+    pub write_policy: WritePolicy,
+    /// A resync above its least speed that sees other I/O waits for its own requests to end (since
+    /// 4.1, `md.c:md_do_sync`); before, half a second.
+    pub resync_yields_briefly: bool,
+}
+
+impl Era {
+    /// By the kernel's version.
+    #[must_use]
+    pub fn of(kernel: Kernel) -> Self {
+        let since = |major, minor, patch| kernel >= Kernel::Linux(major, minor, patch);
+        Self {
+            run_per_disk: since(3, 6, 0),
+            aligned_reads: since(2, 6, 20),
+            write_policy: if since(4, 1, 0) {
+                WritePolicy::LINUX
+            } else {
+                WritePolicy::LINUX_BEFORE_4_1
+            },
+            resync_yields_briefly: since(4, 1, 0),
+        }
+    }
+}
+
+/// What the thread of a parity array needs the processor for. A rate of 0 is without cost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ParityCost {
+    /// XOR: bytes of the blocks that are summed, a second.
+    pub xor: u64,
+    /// Syndrome of raid6 (P and Q together): bytes of the blocks that are summed, a second.
+    pub syndrome: u64,
+    /// Copies between requests and the stripe cache, bytes a second.
+    pub copy: u64,
+    /// Handling of one stripe (4 KiB of each member) beside that, in nanoseconds.
+    pub stripe: u64,
+}
+
+/// An array to be made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ArraySpec {
+    /// What keeps the members together.
+    pub kind: ArrayKind,
+    /// Its state at the start.
+    pub state: ArrayState,
+    /// Which members are meant by a degraded or rebuilding state.
+    pub failed: Vec<u16>,
+    /// Whether each member turns; members beyond the end do.
+    pub rotational: Vec<bool>,
+    /// Stripes of the stripe cache of raid4, raid5 and raid6, 4 KiB of each member.
+    pub stripe_cache: u32,
+    /// Resync and rebuild go at least so fast when others want the disks, bytes a second.
+    pub sync_speed_min: u64,
+    /// Resync and rebuild go at most so fast, bytes a second.
+    pub sync_speed_max: u64,
+    /// A resync finds copies or parity that do not agree everywhere, and writes them; otherwise it
+    /// finds agreement (after an unclean stop nearly all agrees). Raid1 copies in any case.
+    pub disagrees: bool,
+    /// ZFS: bytes in use from the start on, which a rebuild copies; `None`: all.
+    pub used: Option<u64>,
+    /// Processor time.
+    pub cost: ParityCost,
+    /// The kernel.
+    pub era: Era,
+}
+
+/// md's default stripe cache.
+pub const STRIPE_CACHE: u32 = 256;
+/// md's `sync_speed_min`: 1000 KiB a second.
+pub const SYNC_SPEED_MIN: u64 = 1000 << 10;
+/// md's `sync_speed_max`: 200 000 KiB a second.
+pub const SYNC_SPEED_MAX: u64 = 200_000 << 10;
+
+impl ArraySpec {
+    /// A clean array of `kind` as md makes it on a current kernel, on disks that turn, without
+    /// processor cost.
+    #[must_use]
+    pub fn new(kind: ArrayKind) -> Self {
+        Self {
+            kind,
+            state: ArrayState::Clean,
+            failed: Vec::new(),
+            rotational: Vec::new(),
+            stripe_cache: STRIPE_CACHE,
+            sync_speed_min: SYNC_SPEED_MIN,
+            sync_speed_max: SYNC_SPEED_MAX,
+            disagrees: false,
+            used: None,
+            cost: ParityCost::default(),
+            era: Era::of(Kernel::DEFAULT),
+        }
+    }
+}
+
+/// Why an array cannot be made.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ArrayError {
+    /// A role that the array does not have.
+    #[error("the array has no member {0}")]
+    NoMember(u16),
+    /// Too many members failed.
+    #[error("the array does not survive the failure of its members {0:?}")]
+    Lost(Vec<u16>),
+    /// A state that needs redundancy, of an array without.
+    #[error("an array without redundancy cannot be {0}")]
+    NoRedundancy(ArrayState),
+    /// A level that is not modelled.
+    #[error("arrays with parity are not modelled")]
+    Parity,
+    /// A stripe cache that holds less than one chunk's rows cannot take any request.
+    #[error("a stripe cache of {0} stripes is too small: md has at least {LEAST_CACHE}")]
+    StripeCache(u32),
+}
+
+/// Least stripes that md accepts (`raid5.c:raid5_set_cache_size`, more than 16).
+pub(super) const LEAST_CACHE: u32 = 17;

@@ -1,0 +1,27 @@
+mod content;
+mod mirrors;
+mod toy;
+
+use super::*;
+use raidlab_core::op::BlockKind;
+use raidlab_core::units::{Lba, Sectors};
+
+/// A request by process 1.
+fn bio(id: u64, kind: BlockKind, lba: u64, sectors: u32) -> Bio {
+    Bio {
+        id,
+        kind,
+        lba: Lba(lba),
+        sectors,
+        fua: false,
+        origin: crate::block::Origin {
+            task: 1,
+            sync: true,
+            ..Default::default()
+        },
+    }
+}
+
+fn sizes(members: usize, sectors: u64) -> Vec<Sectors> {
+    vec![Sectors(sectors); members]
+}
