@@ -4,14 +4,18 @@
 //! and the slots allow, then waits for at least one completion: never for the full depth, which
 //! would drain the queue, and never before the queue is full, which would make the real depth the
 //! batch size.
+mod leap;
+mod steady;
 mod tally;
 
+pub use steady::{Pace, Seen, Steady, WINDOW, WINDOW_OF_WRITES};
 pub use tally::{Series, Tally, Window};
 
 use crate::op::{BlockKind, BlockOp, Op, OpClass};
 use crate::target::{Completion, Errno, Tag, Target, TargetError};
 use crate::time::{Instant, Span};
 use crate::workload::{Next, OpRecord, Workload};
+use leap::Leaper;
 use std::ops::ControlFlow;
 
 /// One workload and the number of its operations that may be in flight.
@@ -227,6 +231,7 @@ pub fn drive<W: Workload, T: Target>(
     let mut done = Vec::with_capacity(driver.free.len());
     let (mut now, mut next_poll, mut last_end) = (start, start + options.poll, start);
     let mut interrupted = false;
+    let mut leaper = Leaper::new(start + options.ramp);
     loop {
         let wake = if interrupted || driver.failure.is_some() {
             None
@@ -258,6 +263,10 @@ pub fn drive<W: Workload, T: Target>(
         if in_flight == 0 {
             last_end = now;
         }
+        if T::LEAPS && driver.leap(&mut leaper, now) {
+            now = driver.target.now();
+            last_end = now;
+        }
         if now >= next_poll {
             next_poll = now + options.poll;
             interrupted |= monitor.poll(driver.progress(now, start)).is_break();
@@ -265,6 +274,9 @@ pub fn drive<W: Workload, T: Target>(
     }
     if let Some(failure) = driver.failure {
         return Err(failure);
+    }
+    if let ([state], true) = (driver.states.as_mut_slice(), T::LEAPS) {
+        leaper.warmed(state, driver.target, now);
     }
     let settled = |mut state: LaneState| {
         state.tally.settle();
@@ -298,6 +310,24 @@ impl<'a, W: Workload, T: Target> Driver<'a, W, T> {
             free: (0..count).rev().collect(),
             failure: None,
         }
+    }
+
+    /// Leaps where a lane that runs alone can; true when the clock was put forward.
+    #[inline]
+    fn leap(&mut self, leaper: &mut Leaper, now: Instant) -> bool {
+        let ([lane], [state]) = (&mut *self.lanes, self.states.as_mut_slice()) else {
+            return false;
+        };
+        let forward = leaper.turn(lane, state, self.target, now);
+        if forward == Span::ZERO {
+            return false;
+        }
+        // What is in flight was submitted so much later.
+        for slot in self.slots.iter_mut().filter(|slot| slot.busy) {
+            slot.intended += forward;
+            slot.submitted += forward;
+        }
+        true
     }
 
     #[inline]

@@ -58,6 +58,20 @@ impl Latencies {
         self.max = self.max.max(other.max);
     }
 
+    /// Adds `times` over what was counted between `earlier` and `later`, two states of one histogram.
+    pub fn add_between(&mut self, earlier: Option<&Self>, later: &Self, times: u64) {
+        for bucket in later.counts.iter_recorded() {
+            let value = bucket.value_iterated_to();
+            let before = earlier.map_or(0, |e| e.counts.count_at(value));
+            let more = bucket.count_at_value().saturating_sub(before);
+            self.counts
+                .saturating_record_n(value, more.saturating_mul(times));
+        }
+        let sum = later.sum.saturating_sub(earlier.map_or(0, |e| e.sum));
+        self.sum += sum * u128::from(times);
+        self.max = self.max.max(later.max);
+    }
+
     /// How many latencies were counted.
     #[must_use]
     pub fn count(&self) -> u64 {
@@ -197,6 +211,21 @@ mod tests {
             prop_assert_eq!(&merged, &both);
             let stored = serde_json::to_string(&both).unwrap();
             prop_assert_eq!(serde_json::from_str::<Latencies>(&stored).unwrap(), both);
+        }
+
+        #[test]
+        fn what_is_added_between_two_states_is_what_was_recorded_there(
+            a in prop::collection::vec(0_u64..10_000_000_000, 0..30),
+            b in prop::collection::vec(0_u64..10_000_000_000, 0..30), times in 0_u64..5) {
+            let mut earlier = Latencies::new();
+            a.iter().for_each(|&v| earlier.record(Span(v)));
+            let mut later = earlier.clone();
+            b.iter().for_each(|&v| later.record(Span(v)));
+            let mut repeated = later.clone();
+            repeated.add_between(Some(&earlier), &later, times);
+            let mut expected = later.clone();
+            b.iter().for_each(|&v| expected.record_n(Span(v), times));
+            prop_assert_eq!(repeated, expected);
         }
 
         #[test]

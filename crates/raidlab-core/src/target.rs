@@ -1,6 +1,7 @@
 //! What a workload is driven against: a disk, a file system, or a model of them.
 use crate::op::Op;
-use crate::time::Instant;
+use crate::time::{Instant, Span};
+use crate::workload::Stretch;
 
 /// A slot of the driver, given back with the completion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -56,6 +57,9 @@ pub enum TargetError {
 
 /// Something operations are submitted to. Time passes only inside [`wait`](Self::wait).
 pub trait Target {
+    /// Whether it can [`leap`](Self::leap) at all; a model may, nothing real can.
+    const LEAPS: bool = false;
+
     /// What it can do; constant for the life of the target.
     fn limits(&self) -> Limits;
 
@@ -81,4 +85,23 @@ pub trait Target {
         until: Option<Instant>,
         done: &mut Vec<Completion>,
     ) -> Result<(), TargetError>;
+
+    /// How many bytes from the beginning of the stretch are all alike to it: on the same zone of every
+    /// disk, with nothing else going on. 0 when it cannot say. Asked at the beginning and the end of
+    /// each stretch of time whose pace is compared, so that it can look at what has changed since.
+    fn alike(&mut self, stretch: &Stretch) -> u64 {
+        let _ = stretch;
+        0
+    }
+
+    /// Takes the first `bytes` of the stretch as done without doing them. Time has not passed yet:
+    /// [`pass`](Self::pass) tells how long they took.
+    fn leap(&mut self, stretch: &Stretch, bytes: u64) {
+        let _ = (stretch, bytes);
+    }
+
+    /// Puts the clock forward by the time that what was leapt over took.
+    fn pass(&mut self, time: Span) {
+        let _ = time;
+    }
 }

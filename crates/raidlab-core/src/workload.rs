@@ -12,7 +12,7 @@ mod scan;
 mod serial;
 pub mod spec;
 
-use crate::op::{BlockOp, Op};
+use crate::op::{BlockOp, FileId, Op};
 use crate::rng::mix;
 use crate::target::Errno;
 use crate::time::Instant;
@@ -108,6 +108,37 @@ pub trait Workload {
     fn expected(&self) -> Expected {
         Expected::default()
     }
+
+    /// The like pieces that come next; `None` when what comes next is something else, or at a time of
+    /// its own.
+    fn stretch(&self) -> Option<Stretch> {
+        None
+    }
+
+    /// Leaves out the next `pieces` of the [`stretch`](Self::stretch), which has at least as many.
+    fn skip(&mut self, pieces: u64) {
+        let _ = pieces;
+    }
+}
+
+/// Pieces of one size that are dealt with one after another, in the same way: each begins where the one
+/// before ends, and counts once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stretch {
+    /// The data file; `None`: block operations on the extent.
+    pub file: Option<FileId>,
+    /// First byte of the next piece.
+    pub offset: u64,
+    /// Bytes of a piece.
+    pub piece: u32,
+    /// How many are to come.
+    pub pieces: u64,
+    /// Each piece is read.
+    pub reads: bool,
+    /// Each piece is written (after it was read, when both).
+    pub writes: bool,
+    /// No piece is begun at or after this time.
+    pub until: Option<Instant>,
 }
 
 impl<W: Workload + ?Sized> Workload for Box<W> {
@@ -121,6 +152,14 @@ impl<W: Workload + ?Sized> Workload for Box<W> {
 
     fn expected(&self) -> Expected {
         (**self).expected()
+    }
+
+    fn stretch(&self) -> Option<Stretch> {
+        (**self).stretch()
+    }
+
+    fn skip(&mut self, pieces: u64) {
+        (**self).skip(pieces);
     }
 }
 

@@ -250,6 +250,45 @@ impl Tally {
         }
     }
 
+    /// Counted operations so far, those not yet settled included.
+    pub(super) fn counted(&self) -> u64 {
+        self.ops + if self.run.counted { self.run.ops } else { 0 }
+    }
+
+    /// Adds `times` over what was tallied between `earlier` and `later`, two settled states of this
+    /// lane; each time took `each`, the first of them began at `begin`.
+    pub(super) fn repeat(
+        &mut self,
+        earlier: &Self,
+        later: &Self,
+        times: u64,
+        begin: Instant,
+        each: Span,
+    ) {
+        let (ops, bytes) = (later.ops - earlier.ops, later.bytes - earlier.bytes);
+        self.ops += ops * times;
+        self.bytes += bytes * times;
+        self.all_ops += (later.all_ops - earlier.all_ops) * times;
+        self.bytes_read += (later.bytes_read - earlier.bytes_read) * times;
+        self.bytes_written += (later.bytes_written - earlier.bytes_written) * times;
+        let wide = u128::from(times);
+        self.in_flight_time += (later.in_flight_time - earlier.in_flight_time) * wide;
+        self.time += (later.time - earlier.time) * wide;
+        for (class, later) in later.response.iter().enumerate() {
+            if let Some(later) = later {
+                let earlier = earlier.response[class].as_deref();
+                let own = self.response[class].get_or_insert_default();
+                own.add_between(earlier, later, times);
+            }
+        }
+        // A point of the series for each time, as the operations themselves would have made.
+        for time in 1..=times {
+            let end = Span(each.0.saturating_mul(time));
+            self.series.add((begin + end).since(self.from), ops, bytes);
+        }
+        self.window = OpenWindow::default();
+    }
+
     #[inline]
     fn add_to_series(&mut self, at: Span, ops: u64, bytes: u64) {
         let open = self.window;

@@ -1,6 +1,6 @@
 //! Random and sequential block I/O at any depth, closed loop or at a fixed arrival rate: the hot
 //! path of the measuring engine, a few nanoseconds an operation.
-use super::{Expected, Next, OpRecord, Workload};
+use super::{Expected, Next, OpRecord, Stretch, Workload};
 use crate::op::{BlockKind, BlockOp, Op};
 use crate::rng::Stream;
 use crate::time::{Instant, Span};
@@ -310,6 +310,29 @@ impl Workload for Blocks {
             bytes: ops.map(|n| n.saturating_mul(u64::from(self.block))),
             time: self.spec.limit.time,
         }
+    }
+
+    fn stretch(&self) -> Option<Stretch> {
+        let plain = !self.random
+            && !self.mixed
+            && matches!(self.arrival, Arrival::Closed)
+            && self.start.is_some()
+            && self.flush_every == 0
+            && self.issued < self.count;
+        plain.then(|| Stretch {
+            file: None,
+            offset: self.base + self.cursor * u64::from(self.block),
+            piece: self.block,
+            pieces: (self.count - self.issued).min(self.blocks - self.cursor),
+            reads: self.read_below > 0,
+            writes: self.read_below == 0,
+            until: self.spec.limit.time.map(|_| self.end),
+        })
+    }
+
+    fn skip(&mut self, pieces: u64) {
+        self.issued += pieces;
+        self.cursor = (self.cursor + pieces) % self.blocks.max(1);
     }
 }
 

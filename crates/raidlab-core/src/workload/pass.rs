@@ -1,7 +1,7 @@
 //! One pass over a file from its start to its end: by calls of one size, or a character at a time.
-use super::Expected;
 use super::handle::{Durable, Handle, Stage};
 use super::serial::{Script, Step};
+use super::{Expected, Stretch};
 use crate::op::{FileOp, Op};
 use crate::time::Instant;
 use crate::units::Bytes;
@@ -125,5 +125,27 @@ impl Script for Pass {
             bytes: Some(self.spec.size.0),
             time: None,
         }
+    }
+
+    fn stretch(&self) -> Option<Stretch> {
+        let spec = &self.spec;
+        let call = spec.call.max(1);
+        let plain = self.stage == Stage::Work
+            && !self.write_back
+            && !self.sync_due
+            && spec.durable != Durable::EveryWrite;
+        plain.then(|| Stretch {
+            file: Some(spec.handle.file),
+            offset: self.at,
+            piece: call,
+            pieces: (self.end - self.at) / u64::from(call),
+            reads: !matches!(spec.action, PassAction::Write | PassAction::PutChars),
+            writes: spec.action.writes(),
+            until: None,
+        })
+    }
+
+    fn skip(&mut self, pieces: u64) {
+        self.at += pieces * u64::from(self.spec.call.max(1));
     }
 }

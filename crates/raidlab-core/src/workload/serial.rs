@@ -1,5 +1,5 @@
 //! Workloads that are one process making one call after another.
-use super::{Expected, Next, OpRecord, Workload};
+use super::{Expected, Next, OpRecord, Stretch, Workload};
 use crate::op::Op;
 use crate::time::Instant;
 
@@ -13,6 +13,16 @@ pub(super) trait Script {
 
     /// How far it will go.
     fn expected(&self) -> Expected;
+
+    /// The like pieces that come next.
+    fn stretch(&self) -> Option<Stretch> {
+        None
+    }
+
+    /// Leaves out so many of them.
+    fn skip(&mut self, pieces: u64) {
+        let _ = pieces;
+    }
 }
 
 /// Makes the calls of a script one after another, whatever the depth of its lane: a process does
@@ -58,5 +68,13 @@ impl<S: Script> Workload for Serial<S> {
 
     fn expected(&self) -> Expected {
         self.script.expected()
+    }
+
+    fn stretch(&self) -> Option<Stretch> {
+        self.script.stretch()
+    }
+
+    fn skip(&mut self, pieces: u64) {
+        self.script.skip(pieces);
     }
 }

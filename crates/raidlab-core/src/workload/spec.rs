@@ -7,7 +7,7 @@ pub use super::pass::{Pass, PassAction, PassSpec};
 pub use super::scan::{Copy, CopySpec, Scan, ScanSpec};
 pub use super::serial::Serial;
 
-use super::{Expected, Next, OpRecord, Workload, stream_digest};
+use super::{Expected, Next, OpRecord, Stretch, Workload, stream_digest};
 use crate::rng::Stream;
 use crate::time::Instant;
 use serde::{Deserialize, Serialize};
@@ -103,5 +103,13 @@ impl Workload for AnyWorkload {
 
     fn expected(&self) -> Expected {
         each!(self, workload => workload.expected())
+    }
+
+    fn stretch(&self) -> Option<Stretch> {
+        each!(self, workload => workload.stretch())
+    }
+
+    fn skip(&mut self, pieces: u64) {
+        each!(self, workload => workload.skip(pieces));
     }
 }
