@@ -1,0 +1,296 @@
+//! What limits a machine: the busy shares of all that it consists of, and one sentence that names the
+//! limit.
+use crate::block::{Busy, ResourceKind};
+use raidlab_core::time::{Instant, Span};
+
+/// From this share on something is taken to be what the others wait for. Assumed: with a few requests
+/// in flight a limit is rarely busy all the time, and what is idle for a third of it is none.
+const LIMIT: f64 = 0.70;
+/// Shares that differ by less are told together.
+const ALIKE: f64 = 0.06;
+/// Of two kinds of things whose shares differ by less, the one that is nearer to the media is named:
+/// a channel is held while its only disk works.
+const TIE: f64 = 0.03;
+/// What else is so busy is told, too.
+const ALSO: f64 = 0.90;
+/// A part of the busy time that is told.
+const PART: f64 = 0.40;
+
+/// All busy times at one moment.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Account {
+    /// When it was taken.
+    pub at: Instant,
+    /// Busy time of each resource since the start.
+    pub busy: Vec<Busy>,
+    /// Bytes that the disks have moved since the start.
+    pub moved: u64,
+}
+
+/// How busy one resource was between two accounts.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Share {
+    /// As in [`Busy::name`].
+    pub name: String,
+    /// What sort of thing it is.
+    pub kind: ResourceKind,
+    /// How many of it there are.
+    pub units: u32,
+    /// Busy share of all of them, 0 to 1.
+    pub busy: f64,
+    /// What it was in use for, as shares of its busy time, largest first.
+    pub parts: Vec<(&'static str, f64)>,
+}
+
+/// What limits the machine.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Why {
+    /// Busy shares, as the accounts have them.
+    pub shares: Vec<Share>,
+    /// The limit, in a sentence.
+    pub sentence: String,
+}
+
+/// What is known of the load beside the accounts.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Load {
+    /// Mean operations in flight; 0 when not known.
+    pub in_flight: f64,
+    /// The operations come at times of their own, whether or not those before have ended.
+    pub open: bool,
+}
+
+impl Why {
+    /// Between two accounts of one machine, under `load`.
+    #[must_use]
+    pub fn between(before: &Account, after: &Account, load: Load) -> Self {
+        let elapsed = after.at.since(before.at);
+        let shares: Vec<Share> = after
+            .busy
+            .iter()
+            .map(|now| share(before.busy.iter().find(|b| same(b, now)), now, elapsed))
+            .collect();
+        let moved = after.moved.saturating_sub(before.moved);
+        let rate = moved as f64 / elapsed.as_secs_f64().max(1e-9);
+        Self {
+            sentence: sentence(&shares, load, rate),
+            shares,
+        }
+    }
+
+    /// The busiest resource.
+    #[must_use]
+    pub fn busiest(&self) -> Option<&Share> {
+        self.shares.iter().max_by(|a, b| a.busy.total_cmp(&b.busy))
+    }
+}
+
+fn same(a: &Busy, b: &Busy) -> bool {
+    a.kind == b.kind && a.name == b.name
+}
+
+fn share(before: Option<&Busy>, now: &Busy, elapsed: Span) -> Share {
+    let earlier = |name: &str| {
+        let parts = before.iter().flat_map(|b| &b.parts);
+        let mut found = parts.filter(|(n, _)| *n == name);
+        found.next().map_or(Span::ZERO, |(_, span)| *span)
+    };
+    let busy = now.busy - before.map_or(Span::ZERO, |b| b.busy);
+    let all = elapsed.0 as f64 * f64::from(now.units.max(1));
+    let mut parts: Vec<(&'static str, f64)> = now
+        .parts
+        .iter()
+        .map(|(name, span)| (*name, (*span - earlier(name)).0 as f64))
+        .filter(|(_, time)| *time > 0.0)
+        .map(|(name, time)| (name, time / (busy.0.max(1)) as f64))
+        .collect();
+    parts.sort_by(|a, b| b.1.total_cmp(&a.1));
+    Share {
+        name: now.name.clone(),
+        kind: now.kind,
+        units: now.units,
+        // What began before the end is booked whole, so that a share may come out above 1.
+        busy: if all > 0.0 {
+            (busy.0 as f64 / all).min(1.0)
+        } else {
+            0.0
+        },
+        parts,
+    }
+}
+
+/// How far a thing is used up: processors no further than the operations in flight can use them.
+fn used(share: &Share, load: Load) -> f64 {
+    let cores = f64::from(share.units.max(1));
+    if share.kind != ResourceKind::Cpu || load.in_flight <= 0.0 {
+        return share.busy;
+    }
+    let usable = libm::ceil(load.in_flight - 0.05).clamp(1.0, cores);
+    (share.busy * cores / usable).min(1.0)
+}
+
+/// Nearness to the media, for ties.
+fn depth(kind: ResourceKind) -> u8 {
+    match kind {
+        ResourceKind::Disk => 5,
+        ResourceKind::Controller => 4,
+        ResourceKind::Channel => 3,
+        ResourceKind::Bus => 2,
+        ResourceKind::Thread => 1,
+        ResourceKind::Cpu => 0,
+    }
+}
+
+fn sentence(shares: &[Share], load: Load, rate: f64) -> String {
+    let most = |kind: ResourceKind| {
+        let of = shares.iter().filter(|s| s.kind == kind);
+        of.map(|s| used(s, load)).fold(0.0, f64::max)
+    };
+    let top = shares.iter().map(|s| used(s, load)).fold(0.0, f64::max);
+    if top < LIMIT {
+        return idle(shares, load, top);
+    }
+    let near = shares
+        .iter()
+        .filter(|s| most(s.kind) >= (top - TIE).max(LIMIT));
+    let Some(limit) = near.map(|s| s.kind).max_by_key(|kind| depth(*kind)) else {
+        return idle(shares, load, top);
+    };
+    let mut text = told(shares, limit, load, rate);
+    let host = [
+        ResourceKind::Cpu,
+        ResourceKind::Thread,
+        ResourceKind::Bus,
+        ResourceKind::Controller,
+    ];
+    let also = host
+        .into_iter()
+        .filter(|kind| *kind != limit && most(*kind) >= ALSO);
+    if let Some(kind) = also.max_by(|a, b| most(*a).total_cmp(&most(*b))) {
+        text.push_str("; ");
+        text.push_str(&told(shares, kind, load, rate));
+    }
+    text
+}
+
+/// Nothing is a limit by itself.
+fn idle(shares: &[Share], load: Load, top: f64) -> String {
+    let busiest = shares.iter().find(|s| used(s, load) >= top && top > 0.0);
+    let busiest = busiest.map_or_else(String::new, |s| {
+        format!(" ({} most, {})", named(s), percent(top))
+    });
+    let why = if load.open {
+        "the load asks for no more".to_owned()
+    } else if load.in_flight > 1.5 {
+        let requests = libm::round(load.in_flight);
+        format!("the {requests} requests in flight do not keep more of it at work")
+    } else {
+        "each request waits for the one before".to_owned()
+    };
+    format!("nothing is busy above {}{busiest}: {why}", percent(LIMIT))
+}
+
+/// All resources of a kind that are about as busy as the busiest of it.
+fn told(shares: &[Share], kind: ResourceKind, load: Load, rate: f64) -> String {
+    let of: Vec<&Share> = shares.iter().filter(|s| s.kind == kind).collect();
+    let top = of.iter().map(|s| used(s, load)).fold(0.0, f64::max);
+    let mut group: Vec<&Share> = of.clone();
+    group.retain(|s| used(s, load) >= top - ALIKE);
+    let low = group.iter().map(|s| used(s, load)).fold(1.0, f64::min);
+    let [first, rest @ ..] = group.as_slice() else {
+        return String::new();
+    };
+    let alone = matches!(kind, ResourceKind::Controller | ResourceKind::Bus) && of.len() == 1;
+    if alone && rate >= 1e6 {
+        let rate = libm::round(rate / 1e6);
+        let busy = percent(top);
+        return format!(
+            "{} moves {rate} MB/s, its limit: it is {busy} busy",
+            named(first)
+        );
+    }
+    let busy = range(low, top);
+    let mut text = match rest {
+        [] if kind == ResourceKind::Cpu && first.units > 1 && first.busy < top => {
+            format!(
+                "the CPU is {busy} busy as far as this load can use its {} cores",
+                first.units
+            )
+        }
+        [] => format!("{} is {busy} busy", named(first)),
+        _ => format!("{} are {busy} busy", names(&group, of.len(), kind)),
+    };
+    text.push_str(&part(&group));
+    text
+}
+
+fn named(share: &Share) -> String {
+    match share.kind {
+        ResourceKind::Cpu | ResourceKind::Bus => format!("the {}", share.name),
+        ResourceKind::Controller => format!("controller {}", share.name),
+        _ => share.name.clone(),
+    }
+}
+
+/// `both disks`, `all four disks`, `disk0 and disk2`, `5 of 9 disks`.
+fn names(group: &[&Share], of: usize, kind: ResourceKind) -> String {
+    let plural = match kind {
+        ResourceKind::Disk => "disks",
+        ResourceKind::Channel => "channels",
+        ResourceKind::Bus => "buses",
+        ResourceKind::Controller => "controllers",
+        ResourceKind::Cpu => "processors",
+        ResourceKind::Thread => "threads",
+    };
+    const WORDS: [&str; 10] = [
+        "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
+    ];
+    match (group, of) {
+        (_, 2) => format!("both {plural}"),
+        (group, of) if group.len() == of => match WORDS.get(of - 3) {
+            Some(word) => format!("all {word} {plural}"),
+            None => format!("all {of} {plural}"),
+        },
+        ([a, b], _) => format!("{} and {}", named(a), named(b)),
+        (group, of) => format!("{} of {of} {plural}", group.len()),
+    }
+}
+
+/// What the group is busy with, when that is mostly one thing.
+fn part(group: &[&Share]) -> String {
+    let Some((name, _)) = group.first().and_then(|s| s.parts.first()) else {
+        return String::new();
+    };
+    let of = |s: &&Share| {
+        let found = s.parts.iter().find(|(n, _)| n == name);
+        found.map_or(0.0, |(_, share)| *share)
+    };
+    let mean = group.iter().map(of).sum::<f64>() / group.len() as f64;
+    // A thing that does one thing only need not say so.
+    if mean < PART || group.iter().all(|s| s.parts.len() < 2) {
+        return String::new();
+    }
+    let doing = match *name {
+        "seek" => "seeking",
+        "rotation" => "waiting for the sector to come round",
+        "transfer" => "transferring",
+        other => other,
+    };
+    format!(", of that {} {doing}", percent(mean))
+}
+
+fn percent(share: f64) -> String {
+    format!("{} %", libm::round(share * 100.0))
+}
+
+fn range(low: f64, high: f64) -> String {
+    let (low, high) = (libm::round(low * 100.0), libm::round(high * 100.0));
+    if low < high {
+        format!("{low}-{high} %")
+    } else {
+        format!("{high} %")
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,144 @@
+use super::*;
+
+fn busy(name: &str, kind: ResourceKind, units: u32, ms: u64) -> Busy {
+    Busy {
+        name: name.to_owned(),
+        kind,
+        units,
+        busy: Span::from_millis(ms),
+        parts: Vec::new(),
+    }
+}
+
+fn disk(name: &str, ms: u64, seek: u64) -> Busy {
+    Busy {
+        parts: vec![
+            ("transfer", Span::from_millis(ms - seek)),
+            ("seek", Span::from_millis(seek)),
+        ],
+        ..busy(name, ResourceKind::Disk, 1, ms)
+    }
+}
+
+/// The sentence for one second in which things were busy for so many milliseconds.
+fn second(busy: Vec<Busy>, in_flight: f64, moved: u64) -> String {
+    let account = Account {
+        at: Instant(1_000_000_000),
+        busy,
+        moved,
+    };
+    let load = Load {
+        in_flight,
+        open: false,
+    };
+    Why::between(&Account::default(), &account, load).sentence
+}
+
+#[test]
+fn the_busiest_thing_is_named_with_what_it_does() {
+    let channel = |ms| busy("channel 0 of card", ResourceKind::Channel, 1, ms);
+    let cpu = busy("CPU", ResourceKind::Cpu, 1, 300);
+    assert_eq!(
+        second(
+            vec![
+                disk("disk0", 510, 0),
+                disk("disk1", 490, 0),
+                channel(970),
+                cpu.clone()
+            ],
+            1.0,
+            0
+        ),
+        "channel 0 of card is 97 % busy"
+    );
+    // A channel that is held by its only disk is not the limit.
+    assert_eq!(
+        second(vec![disk("disk1", 985, 600), channel(1000), cpu], 1.0, 0),
+        "disk1 is 99 % busy, of that 61 % seeking"
+    );
+}
+
+#[test]
+fn things_that_are_alike_are_told_together() {
+    let disks = |ms: &[u64]| -> Vec<Busy> {
+        let each = ms.iter().enumerate();
+        each.map(|(i, ms)| disk(&format!("disk{i}"), *ms, ms / 5))
+            .collect()
+    };
+    let of = |ms: &[u64]| second(disks(ms), 4.0, 0);
+    assert_eq!(
+        of(&[930, 940, 950, 945]),
+        "all four disks are 93-95 % busy, of that 80 % transferring"
+    );
+    assert_eq!(
+        of(&[950, 950]),
+        "both disks are 95 % busy, of that 80 % transferring"
+    );
+    assert_eq!(
+        of(&[950, 950, 10]),
+        "disk0 and disk1 are 95 % busy, of that 80 % transferring"
+    );
+    assert_eq!(
+        of(&[950, 950, 930, 10]),
+        "3 of 4 disks are 93-95 % busy, of that 80 % transferring"
+    );
+}
+
+#[test]
+fn waiting_is_told_apart_from_work() {
+    let disks = vec![
+        disk("disk0", 620, 300),
+        busy("CPU", ResourceKind::Cpu, 1, 100),
+    ];
+    assert_eq!(
+        second(disks.clone(), 1.0, 0),
+        "nothing is busy above 70 % (disk0 most, 62 %): each request waits for the one before"
+    );
+    assert_eq!(
+        second(disks.clone(), 5.0, 0),
+        "nothing is busy above 70 % (disk0 most, 62 %): the 5 requests in flight do not keep more of it at work"
+    );
+    assert_eq!(
+        second(Vec::new(), 1.0, 0),
+        "nothing is busy above 70 %: each request waits for the one before"
+    );
+}
+
+#[test]
+fn processors_and_controllers_have_words_of_their_own() {
+    let cpu = |units, ms| busy("CPU", ResourceKind::Cpu, units, ms);
+    assert_eq!(second(vec![cpu(1, 1000)], 1.0, 0), "the CPU is 100 % busy");
+    assert_eq!(
+        second(vec![cpu(4, 1000)], 1.0, 0),
+        "the CPU is 100 % busy as far as this load can use its 4 cores"
+    );
+    assert_eq!(
+        second(vec![cpu(4, 1000)], 4.0, 0),
+        "nothing is busy above 70 % (the CPU most, 25 %): the 4 requests in flight do not keep more of it at work"
+    );
+    let card = busy("card", ResourceKind::Controller, 1, 990);
+    assert_eq!(
+        second(
+            vec![card, disk("disk0", 500, 0), cpu(1, 950)],
+            1.0,
+            57_300_000
+        ),
+        "controller card moves 57 MB/s, its limit: it is 99 % busy; the CPU is 95 % busy"
+    );
+}
+
+#[test]
+fn only_the_time_between_the_accounts_counts() {
+    let at = |s: u64, ms, seek| Account {
+        at: Instant(s * 1_000_000_000),
+        busy: vec![disk("disk0", ms, seek)],
+        moved: 0,
+    };
+    let why = Why::between(&at(1, 1000, 1000), &at(3, 2500, 1000), Load::default());
+    let share = why.busiest().unwrap();
+    assert!((share.busy - 0.75).abs() < 1e-12);
+    assert_eq!(share.parts, [("transfer", 1.0)]);
+    // No time between them: no share.
+    let none = Why::between(&at(1, 1000, 0), &at(1, 1000, 0), Load::default());
+    assert_eq!(none.shares[0].busy.to_bits(), 0);
+}
