@@ -136,7 +136,8 @@ fn physical_sector(o: &Overrides) -> Option<i64> {
 fn zones(file: &mut Table, model: &HddModel, o: &Overrides) {
     let extracted = file.contains_key("zone");
     let other = o.outer_rate.is_some() || o.inner_rate.is_some();
-    if !other && !(extracted && o.capacity.is_some()) {
+    let resized = extracted && o.capacity.is_some();
+    if !(other || resized) {
         return;
     }
     file.remove("zone");
