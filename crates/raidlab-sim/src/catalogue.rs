@@ -4,6 +4,7 @@
 //! in a table that has a `source` for all of its values. A source begins with a [`Mark`] that says how
 //! far it can be trusted. What a file leaves out is derived or assumed, and listed with the other
 //! [`Fact`]s, so that nothing a prediction rests on is hidden.
+pub mod controller;
 mod derive;
 mod error;
 mod hdd;
@@ -63,7 +64,7 @@ pub fn parse(file: &str, text: &str) -> Result<Model, ModelError> {
         for error in syntax {
             reader.report(&error.span().unwrap_or_default(), error.message());
         }
-        return reader.finish(None);
+        return reader.finish(None::<(DiskModel, String)>).map(model);
     }
     let root = Table::root(&reader, document.get_ref());
     let name = root.text("name").unwrap_or_default();
@@ -71,11 +72,21 @@ pub fn parse(file: &str, text: &str) -> Result<Model, ModelError> {
     let disk = match root.choice("kind", &["hdd", "ssd"]) {
         Some("ssd") => ssd::lower(&root, name),
         Some(_) => hdd::lower(&root, name),
-        None => return reader.finish(None),
+        None => return reader.finish(None).map(model),
     };
     root.deny_unknown();
     drop(root);
-    reader.finish(disk.map(|disk| (disk, description)))
+    reader
+        .finish(disk.map(|disk| (disk, description)))
+        .map(model)
+}
+
+fn model(((disk, description), facts): ((DiskModel, String), Vec<Fact>)) -> Model {
+    Model {
+        disk,
+        description,
+        facts,
+    }
 }
 
 /// A model that comes with the program, by its name in any case.

@@ -1,1 +1,218 @@
-//! Channels, links, buses, host adapters and hardware RAID controllers.
+//! Channels, links, buses and controllers between the host and the disks.
+//!
+//! A [`Fabric`] is asked, not called back, like all layers (see [`block`](crate::block)). The host sees
+//! [ports](PortInfo): a disk, or a volume that a controller makes of several.
+//!
+//! | part | model |
+//! |---|---|
+//! | link of a disk's own | the disk's; with something shared behind it, in order towards the disk |
+//! | ATA channel | one command at a time for both drives, from the command to the status |
+//! | SCSI bus | held for the phases of a command alone; arbitration by priority, then age |
+//! | bus of controllers, caps of a controller | capacity that whole transfers take in turn, cut through |
+//! | RAID in the firmware of a card | one command at a time, a fixed time and the slowest channel's parts |
+//! | RAID behind a cache | lines, least recently used; destaging in order; reading ahead |
+//!
+//! Left out: errors of the lines themselves, and a second initiator.
+mod build;
+mod line;
+mod pipe;
+mod plant;
+mod slab;
+mod spec;
+mod time;
+
+pub use spec::{BusSpec, ControllerSpec, DiskSlot, FabricError, FabricSpec, VolumeSpec};
+
+use crate::block::{Bio, Busy, Ended, ResourceKind};
+use crate::disk::{Disk, Fault, Request};
+use line::LineEnd;
+use plant::{Owner, Plant};
+use raidlab_core::time::{Instant, Span};
+use time::NEVER;
+
+/// What the host knows of a port.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PortInfo {
+    /// What reports call it: the disk or the volume.
+    pub name: String,
+    /// Logical sectors of 512 bytes.
+    pub sectors: u64,
+    /// Logical sectors in a physical one.
+    pub physical: u32,
+    /// Commands that it takes at a time.
+    pub tags: u32,
+    /// Whether it turns, or has members that do.
+    pub rotational: bool,
+    /// Largest request in sectors; a larger one is served all the same, as one command.
+    pub max_sectors: u32,
+    /// The disk, where the port is one.
+    pub disk: Option<u32>,
+}
+
+/// A request that has ended at a port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PortEnd {
+    /// The port.
+    pub port: u32,
+    /// The end.
+    pub end: Ended,
+}
+
+/// All that is between the host and the disks, and the disks.
+#[derive(Clone, Debug)]
+pub struct Fabric {
+    ports: Vec<PortInfo>,
+    /// What is behind each port.
+    behind: Vec<Behind>,
+    plant: Plant,
+    ends: Vec<LineEnd>,
+}
+
+/// What is behind a port.
+#[derive(Clone, Copy, Debug)]
+enum Behind {
+    Disk(u32),
+}
+
+impl Fabric {
+    /// Builds a fabric; `seed` decides the angle of each disk at time zero.
+    ///
+    /// # Errors
+    /// A part that is missing or does not fit.
+    pub fn new(spec: &FabricSpec, seed: u64) -> Result<Self, FabricError> {
+        build::build(spec, seed)
+    }
+}
+
+impl Fabric {
+    fn assemble(plant: Plant, ports: Vec<PortInfo>) -> Self {
+        let behind = ports
+            .iter()
+            .filter_map(|port| port.disk.map(Behind::Disk))
+            .collect();
+        Self {
+            behind,
+            ports,
+            plant,
+            ends: Vec::new(),
+        }
+    }
+
+    /// The ports: disks in their order, then volumes.
+    #[must_use]
+    pub fn ports(&self) -> &[PortInfo] {
+        &self.ports
+    }
+
+    /// Takes a request for a port at `now`, which must not be earlier than any time given before. Any
+    /// number may wait; the port works off at most its tags at a time.
+    ///
+    /// # Panics
+    /// When there is no such port.
+    #[inline]
+    pub fn submit(&mut self, now: Instant, port: u32, bio: Bio) {
+        match self.behind[port as usize] {
+            Behind::Disk(disk) => {
+                let request = Request {
+                    id: bio.id,
+                    kind: bio.kind,
+                    lba: bio.lba,
+                    sectors: bio.sectors,
+                    fua: bio.fua,
+                };
+                self.plant.submit(now.0, disk, request);
+            }
+        }
+    }
+
+    /// When to call [`advance`](Self::advance) next; `None` when nothing will happen by itself.
+    #[must_use]
+    #[inline]
+    pub fn next_event(&self) -> Option<Instant> {
+        let next = self.plant.next();
+        (next != NEVER).then_some(Instant(next))
+    }
+
+    /// Lets time pass until `now` and appends what has ended, in the order of (time, port).
+    #[inline]
+    pub fn advance(&mut self, now: Instant, done: &mut Vec<PortEnd>) {
+        let from = done.len();
+        while self.plant.next() <= now.0 {
+            self.plant.step(&mut self.ends);
+            for end in self.ends.drain(..) {
+                if let Owner::Port(port) = self.plant.slots[end.disk as usize].owner {
+                    done.push(PortEnd {
+                        port,
+                        end: Ended {
+                            id: end.id,
+                            at: Instant(end.at),
+                            result: end.result,
+                        },
+                    });
+                }
+            }
+        }
+        let new = &mut done[from..];
+        if !new.is_sorted_by_key(|end| (end.end.at, end.port)) {
+            new.sort_by_key(|end| (end.end.at, end.port));
+        }
+    }
+
+    /// Something breaks in a disk at `now`, or when the command that is crossing to it has.
+    ///
+    /// # Panics
+    /// When there is no such disk.
+    pub fn inject(&mut self, now: Instant, disk: u32, fault: Fault) {
+        self.plant.inject(now.0, disk, fault);
+    }
+
+    /// A disk, for its counters.
+    ///
+    /// # Panics
+    /// When there is no such disk.
+    #[must_use]
+    pub fn disk(&self, index: u32) -> &Disk {
+        &self.plant.disks[index as usize]
+    }
+
+    /// Appends the busy time until `now` of every disk, channel, controller and bus.
+    pub fn busy(&self, now: Instant, out: &mut Vec<Busy>) {
+        for (slot, disk) in self.plant.slots.iter().zip(&self.plant.disks) {
+            let counters = disk.counters();
+            let mut parts = vec![
+                ("seek", counters.seek),
+                ("rotation", counters.rotation),
+                ("transfer", counters.transfer),
+            ];
+            parts.retain(|(_, span)| span.0 > 0);
+            parts.sort_by_key(|(_, span)| std::cmp::Reverse(*span));
+            out.push(Busy {
+                name: slot.name.clone(),
+                kind: ResourceKind::Disk,
+                units: 1,
+                busy: counters.busy(),
+                parts,
+            });
+        }
+        out.extend(self.plant.lines.iter().filter_map(|line| line.busy(now.0)));
+        for pipe in &self.plant.pipes.list {
+            let (busy, other) = pipe.used(now.0);
+            if busy == 0 {
+                continue;
+            }
+            let data = Span(busy - other);
+            let mut parts = vec![("data", data), ("commands", Span(other))];
+            parts.retain(|(_, span)| span.0 > 0);
+            out.push(Busy {
+                name: pipe.name.clone(),
+                kind: pipe.kind,
+                units: 1,
+                busy: Span(busy),
+                parts,
+            });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

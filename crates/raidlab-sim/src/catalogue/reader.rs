@@ -1,11 +1,9 @@
 //! Reading TOML with the place and the source of every value, collecting all that is wrong.
-use super::Model;
 mod table;
 
 pub(super) use table::Table;
 
 use super::error::{ModelError, Problem};
-use crate::disk::DiskModel;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -135,21 +133,16 @@ impl<'s> Reader<'s> {
         self.notes.borrow_mut().facts.push((usize::MAX, fact));
     }
 
-    /// The model when nothing was wrong.
-    pub(super) fn finish(self, model: Option<(DiskModel, String)>) -> Result<Model, ModelError> {
+    /// The model when nothing was wrong, with its facts.
+    pub(super) fn finish<T>(self, model: Option<T>) -> Result<(T, Vec<Fact>), ModelError> {
         let Notes {
             mut problems,
             mut facts,
             ..
         } = self.notes.into_inner();
-        if let Some((disk, description)) = model.filter(|_| problems.is_empty()) {
+        if let Some(model) = model.filter(|_| problems.is_empty()) {
             facts.sort_by_key(|(at, _)| *at);
-            let facts = facts.into_iter().map(|(_, fact)| fact).collect();
-            return Ok(Model {
-                disk,
-                description,
-                facts,
-            });
+            return Ok((model, facts.into_iter().map(|(_, fact)| fact).collect()));
         }
         if problems.is_empty() {
             // Each path to no model has said why; this is for one that was overlooked.
@@ -157,7 +150,7 @@ impl<'s> Reader<'s> {
                 line: 1,
                 column: 1,
                 span: (0, 0),
-                message: "the file does not describe a disk".to_owned(),
+                message: "the file does not describe a model".to_owned(),
             });
         }
         problems.sort_by_key(|p| (p.line, p.column));

@@ -55,7 +55,7 @@ impl<'r, 'i> Table<'r, 'i> {
         child
     }
 
-    fn path_of(&self, key: &str) -> String {
+    pub(in crate::catalogue) fn path_of(&self, key: &str) -> String {
         if self.path.is_empty() {
             key.to_owned()
         } else {

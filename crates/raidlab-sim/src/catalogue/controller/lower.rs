@@ -1,0 +1,162 @@
+//! A model file of a controller, lowered.
+use super::{CacheModel, ChannelModel, ControllerModel, FirmwareModel};
+use crate::catalogue::reader::{Reader, Table};
+use raidlab_core::time::Span;
+use raidlab_experiment::hardware::Link;
+use toml::de::DeTable;
+
+/// Lowers the file; `None` when something was wrong.
+pub(super) fn lower(
+    reader: &Reader<'_>,
+    document: &DeTable<'_>,
+) -> Option<(ControllerModel, String)> {
+    let root = Table::root(reader, document);
+    let name = root.text("name").unwrap_or_default();
+    let description = root.text("description").unwrap_or_default();
+    let link = root.choice("link", &["pata", "sata", "scsi", "nvme"])?;
+    let (adapter, channel) = (root.table("adapter"), root.table("channel"));
+    let max_sectors = limit(&adapter, "request_kib");
+    let model = ControllerModel {
+        name,
+        link: Link::named(link)?,
+        command: micros(&adapter, "command_us"),
+        max_sectors,
+        read_rate: rate(&adapter, "read_mb_s", true),
+        write_rate: rate(&adapter, "write_mb_s", true),
+        channel: lower_channel(&channel),
+        firmware: root
+            .has("firmware")
+            .then(|| lower_firmware(&root.table("firmware"))),
+        cache: root.has("cache").then(|| lower_cache(&root.table("cache"))),
+    };
+    for table in [&adapter, &channel, &root] {
+        table.deny_unknown();
+    }
+    Some((model, description))
+}
+
+fn micros(table: &Table<'_, '_>, key: &str) -> Span {
+    let us = table.number(key).unwrap_or(0.0);
+    if us > 1e6 {
+        let path = table.path_of(key);
+        let message = format!("'{path}' is {us} microseconds: at most a second is possible");
+        table.reader.report_at(&path, message);
+    }
+    Span(libm::round(us.min(1e6) * 1e3) as u64)
+}
+
+/// A rate that must be there and not 0, unless there may be no limit.
+fn rate(table: &Table<'_, '_>, key: &str, unlimited: bool) -> u64 {
+    if !table.has(key) && !unlimited {
+        table.missing(key, "a rate in millions of bytes a second");
+    }
+    let Some(mb) = table.number(key) else {
+        return 0;
+    };
+    if !(0.1..=1e6).contains(&mb) {
+        let path = table.path_of(key);
+        let message = format!("'{path}' is {mb} MB/s: between 0.1 and 1000000 is possible");
+        table.reader.report_at(&path, message);
+    }
+    libm::round(mb * 1e6) as u64
+}
+
+/// A size in KiB that must be there, in sectors.
+fn size(table: &Table<'_, '_>, key: &str) -> u64 {
+    if !table.has(key) {
+        table.missing(key, "a size in KiB");
+    }
+    let Some(kib) = table.whole(key) else {
+        return 0;
+    };
+    if !(4..=1 << 30).contains(&kib) {
+        let path = table.path_of(key);
+        let message = format!("'{path}' is {kib} KiB: between 4 and 1073741824 is possible");
+        table.reader.report_at(&path, message);
+    }
+    kib.min(1 << 30) * 2
+}
+
+fn limit(table: &Table<'_, '_>, key: &str) -> u32 {
+    size(table, key) as u32
+}
+
+fn percent(table: &Table<'_, '_>, key: &str, default: u32) -> u32 {
+    let value = table.count(key).unwrap_or(default);
+    if !(1..=100).contains(&value) {
+        let path = table.path_of(key);
+        let message = format!("'{path}' is {value} %: between 1 and 100 is possible");
+        table.reader.report_at(&path, message);
+    }
+    value.clamp(1, 100)
+}
+
+fn lower_channel(table: &Table<'_, '_>) -> ChannelModel {
+    let efficiency = percent(table, "efficiency_percent", 100);
+    ChannelModel {
+        rate: rate(table, "rate_mb_s", true),
+        efficiency,
+        slow_efficiency: percent(table, "slow_efficiency_percent", efficiency),
+        command: micros(table, "command_us"),
+        reconnect: micros(table, "reconnect_us"),
+        switch_read: micros(table, "switch_read_us"),
+        switch_write: micros(table, "switch_write_us"),
+    }
+}
+
+fn lower_firmware(table: &Table<'_, '_>) -> FirmwareModel {
+    let model = FirmwareModel {
+        max_sectors: limit(table, "request_kib"),
+        read: micros(table, "read_us"),
+        write: micros(table, "write_us"),
+        part_read: micros(table, "part_read_us"),
+        part_write: micros(table, "part_write_us"),
+    };
+    table.deny_unknown();
+    model
+}
+
+fn lower_cache(table: &Table<'_, '_>) -> CacheModel {
+    let (sectors, line) = (size(table, "size_kib"), size(table, "line_kib"));
+    let (high, low) = (
+        percent(table, "high_percent", 50),
+        percent(table, "low_percent", 25),
+    );
+    let check = |fine: bool, key: &str, message: &str| {
+        if !fine {
+            table.reader.report_at(&table.path_of(key), message);
+        }
+    };
+    check(
+        line.is_power_of_two() && line <= 256,
+        "line_kib",
+        "a cache line is a power of two of at most 128 KiB",
+    );
+    check(
+        sectors >= 16 * line,
+        "size_kib",
+        "a cache has at least 16 lines",
+    );
+    check(
+        low < high,
+        "low_percent",
+        "the low mark is below the high one",
+    );
+    let model = CacheModel {
+        sectors,
+        write_back: table.boolean("write_back").unwrap_or(false),
+        line,
+        read_ahead: table.whole("read_ahead_kib").unwrap_or(0).min(1 << 30) * 2,
+        high,
+        low,
+        quiet: micros(table, "quiet_us"),
+        destages: table.count("destages").unwrap_or(1).clamp(1, 1024),
+        command: micros(table, "command_us"),
+        host_read: rate(table, "host_read_mb_s", false),
+        host_write: rate(table, "host_write_mb_s", false),
+        disk_rate: rate(table, "disk_mb_s", false),
+        xor_rate: rate(table, "xor_mb_s", false),
+    };
+    table.deny_unknown();
+    model
+}

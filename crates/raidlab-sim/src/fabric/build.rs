@@ -1,0 +1,472 @@
+//! From a specification to disks, lines, pipes and ports.
+use super::line::{Direct, Drive, Line, Linked, Pata, Scsi, Times};
+use super::pipe::{Path, Pipe, Pipes};
+use super::plant::{Owner, Plant, Slot};
+use super::spec::{ControllerSpec, DiskSlot, FabricError, FabricSpec, VolumeSpec};
+use super::{Fabric, PortInfo};
+use crate::block::ResourceKind;
+use crate::disk::spec::HddSpec;
+use crate::disk::ssd::SsdModel;
+use crate::disk::{Disk, DiskModel};
+use raidlab_core::rng::Stream;
+use raidlab_experiment::hardware::Link;
+use raidlab_layout::{Layout, Member};
+use std::sync::Arc;
+
+/// Nominal rate from which on an ATA channel has the efficiency of its fast modes (mode 4 has
+/// 66.7 MB/s, mode 3 44.4).
+const FAST_ATA: u64 = 60_000_000;
+
+/// Commands that a volume takes from the host at a time when its controller has a cache. Assumed:
+/// usual for the class; few workloads here keep more in flight.
+const VOLUME_TAGS: u32 = 256;
+
+/// The pipes of a controller.
+#[derive(Clone, Copy, Debug)]
+#[allow(dead_code, reason = "for volumes")]
+pub(super) struct Card {
+    /// Its processor.
+    pub(super) processor: u16,
+    /// To and from the host, for the data of ports or volumes.
+    pub(super) host_read: Path,
+    pub(super) host_write: Path,
+    /// To and from its disks.
+    pub(super) disk_read: Path,
+    pub(super) disk_write: Path,
+    /// Between cache and disks, for parity; with a cache only.
+    pub(super) mover: Option<u16>,
+}
+
+pub(super) fn build(spec: &FabricSpec, seed: u64) -> Result<Fabric, FabricError> {
+    check(spec)?;
+    let mut pipes = Pipes::default();
+    let buses: Vec<u16> = spec
+        .buses
+        .iter()
+        .map(|bus| pipes.add(Pipe::new(bus.name.clone(), ResourceKind::Bus, bus.rate)))
+        .collect();
+    let cards: Vec<Card> = spec
+        .controllers
+        .iter()
+        .map(|controller| card(controller, &buses, &mut pipes))
+        .collect();
+    let (ports, mut slots) = ports(spec);
+    let mut models = Models::default();
+    let numbers = Stream::new(seed);
+    let (mut lines, mut disks) = (Vec::new(), Vec::with_capacity(spec.disks.len()));
+    for (index, slot) in spec.disks.iter().enumerate() {
+        let controller = &spec.controllers[slot.controller as usize];
+        let card = &cards[slot.controller as usize];
+        let rate = link_rate(controller, std::slice::from_ref(&slot));
+        let shared = !card.disk_read.is_empty()
+            || !card.disk_write.is_empty()
+            || controller.model.command.0 > 0;
+        let own_line = matches!(controller.link, Link::Sata | Link::Nvme);
+        let link = if own_line && !shared { rate } else { 0 };
+        let model = models.get(&slot.model, link, spec.write_cache_off);
+        disks.push(Disk::new(&model, numbers.child(index as u64).seed()));
+        if own_line {
+            slots[index].line = lines.len() as u32;
+            let disk = index as u32;
+            lines.push(if shared {
+                let command = (controller.model.command.0, card.processor);
+                let paths = (card.disk_read, card.disk_write);
+                Line::Linked(Linked::new(disk, rate, command, paths))
+            } else {
+                Line::Direct(Direct { disk })
+            });
+        }
+    }
+    for (number, controller) in spec.controllers.iter().enumerate() {
+        for channel in 0..controller.channels {
+            let on = on_channel(spec, number as u32, channel);
+            if let Some(line) = shared_line(spec, controller, channel, &on, &cards[number]) {
+                on.iter()
+                    .for_each(|disk| slots[*disk as usize].line = lines.len() as u32);
+                lines.push(line);
+            }
+        }
+    }
+    let plant = Plant::new(disks, slots, lines, pipes);
+    Ok(Fabric::assemble(plant, ports))
+}
+
+fn check(spec: &FabricSpec) -> Result<(), FabricError> {
+    if let Some(bus) = spec.buses.iter().find(|bus| bus.rate < 100_000) {
+        return Err(FabricError::TooLittle {
+            what: "the rate",
+            name: bus.name.clone(),
+        });
+    }
+    for (number, controller) in spec.controllers.iter().enumerate() {
+        if let Some(bus) = controller
+            .bus
+            .filter(|bus| *bus as usize >= spec.buses.len())
+        {
+            return Err(FabricError::NoBus {
+                controller: controller.name.clone(),
+                bus,
+                buses: spec.buses.len(),
+            });
+        }
+        let (rate, cache) = (controller.rate, controller.cache);
+        let least = controller.model.cache.as_ref().map_or(0, |c| 16 * c.line);
+        for (bad, what) in [
+            (rate.is_some_and(|rate| rate < 100_000), "the rate"),
+            (cache.is_some_and(|sectors| sectors < least), "the cache"),
+        ] {
+            if bad {
+                let name = controller.name.clone();
+                return Err(FabricError::TooLittle { what, name });
+            }
+        }
+        let most = match controller.link {
+            Link::Pata => 2,
+            Link::Scsi => 15,
+            Link::Sata | Link::Nvme => usize::MAX,
+        };
+        for channel in 0..controller.channels {
+            let disks = on_channel(spec, number as u32, channel).len();
+            if disks > most {
+                return Err(FabricError::Crowded {
+                    controller: controller.name.clone(),
+                    channel,
+                    disks,
+                    most,
+                });
+            }
+        }
+    }
+    for slot in &spec.disks {
+        let controller = spec.controllers.get(slot.controller as usize);
+        if controller.is_none_or(|controller| slot.channel >= controller.channels) {
+            return Err(FabricError::NoPlace {
+                disk: slot.name.clone(),
+                controller: slot.controller,
+                channel: slot.channel,
+            });
+        }
+    }
+    check_volumes(spec)
+}
+
+fn check_volumes(spec: &FabricSpec) -> Result<(), FabricError> {
+    let mut used = vec![false; spec.disks.len()];
+    // Volumes are not built yet.
+    if let Some(volume) = spec.volumes.first() {
+        return Err(FabricError::NoRaid {
+            volume: volume.name.clone(),
+            controller: String::new(),
+        });
+    }
+    for volume in &spec.volumes {
+        let name = || volume.name.clone();
+        for disk in &volume.disks {
+            let free = used.get_mut(*disk as usize);
+            if free.is_none_or(|used| std::mem::replace(used, true)) {
+                let (volume, disk) = (name(), *disk);
+                return Err(FabricError::NoDisk { volume, disk });
+            }
+        }
+        let (members, disks) = (volume.layout.members(), volume.disks.len());
+        if members != disks {
+            let volume = name();
+            return Err(FabricError::Members {
+                volume,
+                members,
+                disks,
+            });
+        }
+        for (role, disk) in volume.disks.iter().enumerate() {
+            let slot = &spec.disks[*disk as usize];
+            let (used, has) = (
+                volume.layout.used(Member::new(role)).0,
+                slot.model.sectors(),
+            );
+            if used > has {
+                let (volume, disk) = (name(), slot.name.clone());
+                return Err(FabricError::TooSmall {
+                    volume,
+                    disk,
+                    used,
+                    has,
+                });
+            }
+        }
+        check_controller(spec, volume)?;
+    }
+    Ok(())
+}
+
+fn check_controller(spec: &FabricSpec, volume: &VolumeSpec) -> Result<(), FabricError> {
+    let numbers = volume
+        .disks
+        .iter()
+        .map(|d| spec.disks[*d as usize].controller);
+    let number = volume_controller(spec, volume);
+    if numbers.into_iter().any(|other| other != number) {
+        return Err(FabricError::Scattered(volume.name.clone()));
+    }
+    let controller = &spec.controllers[number as usize];
+    let (volume_name, controller_name) = (volume.name.clone(), controller.name.clone());
+    if controller.model.cache.is_none() {
+        if controller.model.firmware.is_none() {
+            return Err(FabricError::NoRaid {
+                volume: volume_name,
+                controller: controller_name,
+            });
+        }
+        if has_parity(&volume.layout) {
+            return Err(FabricError::NoParity {
+                volume: volume_name,
+                controller: controller_name,
+            });
+        }
+    }
+    Ok(())
+}
+
+/// The controller of a volume's first disk; a layout has at least one member.
+pub(super) fn volume_controller(spec: &FabricSpec, volume: &VolumeSpec) -> u32 {
+    spec.disks[volume.disks[0] as usize].controller
+}
+
+fn has_parity(layout: &Layout) -> bool {
+    match layout {
+        Layout::Parity(_) => true,
+        Layout::Nested(nested) => {
+            has_parity(nested.outer()) || nested.inner().iter().any(has_parity)
+        }
+        _ => false,
+    }
+}
+
+fn card(spec: &ControllerSpec, buses: &[u16], pipes: &mut Pipes) -> Card {
+    let bus = spec.bus.map(|bus| buses[bus as usize]);
+    let kind = ResourceKind::Controller;
+    let processor = pipes.add(Pipe::new(spec.name.clone(), kind, 0));
+    let mut pipe = |what: &str, rate: u64| {
+        let name = format!("{what} of {}", spec.name);
+        (rate > 0).then(|| pipes.add(Pipe::new(name, kind, rate)))
+    };
+    let model = &spec.model;
+    let Some(cache) = &model.cache else {
+        let read = Path::EMPTY.and(pipe("reads", model.read_rate)).and(bus);
+        let write = Path::EMPTY.and(pipe("writes", model.write_rate)).and(bus);
+        return Card {
+            processor,
+            host_read: Path::EMPTY,
+            host_write: Path::EMPTY,
+            disk_read: read,
+            disk_write: write,
+            mover: None,
+        };
+    };
+    let read = Path::EMPTY
+        .and(pipe("reads by the host", cache.host_read))
+        .and(bus);
+    let write = Path::EMPTY
+        .and(pipe("writes by the host", cache.host_write))
+        .and(bus);
+    let mover = pipe("memory", cache.disk_rate);
+    Card {
+        processor,
+        host_read: read,
+        host_write: write,
+        disk_read: Path::EMPTY.and(mover),
+        disk_write: Path::EMPTY.and(mover),
+        mover,
+    }
+}
+
+/// What the host sees, and the place of each disk but for its line.
+fn ports(spec: &FabricSpec) -> (Vec<PortInfo>, Vec<Slot>) {
+    let (mut ports, mut slots) = (Vec::new(), Vec::new());
+    for (index, disk) in spec.disks.iter().enumerate() {
+        let spec_of = &spec.controllers[disk.controller as usize];
+        let controller = &spec_of.model;
+        let volume = spec
+            .volumes
+            .iter()
+            .position(|v| v.disks.contains(&(index as u32)));
+        // ATA drives of a shared channel are not queued, whatever the drive could do.
+        let tags = match spec_of.link {
+            Link::Pata => 1,
+            _ => disk.model.tags().max(1),
+        };
+        let owner = match volume {
+            Some(volume) => Owner::Volume(volume as u32),
+            None if controller.cache.is_some() => Owner::Nobody,
+            None => Owner::Port(ports.len() as u32),
+        };
+        if let Owner::Port(_) = owner {
+            ports.push(PortInfo {
+                name: disk.name.clone(),
+                sectors: disk.model.sectors(),
+                physical: disk.model.physical(),
+                tags,
+                rotational: disk.model.rotational(),
+                max_sectors: controller.max_sectors,
+                disk: Some(index as u32),
+            });
+        }
+        slots.push(Slot::new(disk.name.clone(), owner, tags));
+    }
+    for volume in &spec.volumes {
+        let controller = &spec.controllers[volume_controller(spec, volume) as usize].model;
+        let disk = |disk: &u32| &spec.disks[*disk as usize].model;
+        let (tags, max_sectors) = match &controller.firmware {
+            Some(firmware) if controller.cache.is_none() => (1, firmware.max_sectors),
+            _ => (VOLUME_TAGS, controller.max_sectors),
+        };
+        ports.push(PortInfo {
+            name: volume.name.clone(),
+            sectors: volume.layout.capacity().0,
+            physical: volume
+                .disks
+                .iter()
+                .map(|d| disk(d).physical())
+                .max()
+                .unwrap_or(1),
+            tags,
+            rotational: volume.disks.iter().any(|d| disk(d).rotational()),
+            max_sectors,
+            disk: None,
+        });
+    }
+    (ports, slots)
+}
+
+fn on_channel(spec: &FabricSpec, controller: u32, channel: u32) -> Vec<u32> {
+    let here = |slot: &&DiskSlot| slot.controller == controller && slot.channel == channel;
+    let all = spec.disks.iter().enumerate();
+    let found = all.filter(|(_, slot)| here(slot));
+    found.map(|(index, _)| index as u32).collect()
+}
+
+/// Bytes a second of data on the line of these disks: the least of drives, controller and what the
+/// topology says, less what the kind of channel loses. The drives of an ATA channel share its mode.
+fn link_rate(spec: &ControllerSpec, disks: &[&DiskSlot]) -> u64 {
+    let channel = &spec.model.channel;
+    let of_disk = |slot: &&DiskSlot| match &slot.model {
+        DiskModel::Hdd(model) => model.spec.link,
+        DiskModel::Ssd(model) => model.spec.link,
+    };
+    let limits = [channel.rate, spec.rate.unwrap_or(0)];
+    let rates = disks.iter().map(of_disk).chain(limits);
+    let nominal = rates.filter(|rate| *rate > 0).min().unwrap_or(0);
+    let percent = if nominal < FAST_ATA {
+        channel.slow_efficiency
+    } else {
+        channel.efficiency
+    };
+    (u128::from(nominal) * u128::from(percent) / 100) as u64
+}
+
+/// The line of a channel whose disks share it; `None` when it has no disk or they do not.
+fn shared_line(
+    spec: &FabricSpec,
+    controller: &ControllerSpec,
+    channel: u32,
+    disks: &[u32],
+    card: &Card,
+) -> Option<Line> {
+    if disks.is_empty() {
+        return None;
+    }
+    let name = format!("channel {channel} of {}", controller.name);
+    let slots: Vec<_> = disks.iter().map(|d| &spec.disks[*d as usize]).collect();
+    let rate = link_rate(controller, &slots);
+    let model = &controller.model;
+    let (times, paths) = (&model.channel, (card.disk_read, card.disk_write));
+    match controller.link {
+        Link::Sata | Link::Nvme => None,
+        Link::Scsi => {
+            let times = Times {
+                rate,
+                command: times.command.0,
+                reconnect: times.reconnect.0,
+            };
+            let adapter = (model.command.0, card.processor);
+            Some(Line::Scsi(Scsi::new(name, disks, times, adapter, paths)))
+        }
+        Link::Pata => {
+            let drive = |disk: &u32| drive(spec, controller, *disk);
+            let drives = disks.iter().map(drive).collect();
+            Some(Line::Pata(Pata::new(name, drives, rate, paths)))
+        }
+    }
+}
+
+/// What commands to a drive cost: those of the host pay for a change of drive, those of the card's
+/// own firmware what that takes.
+fn drive(spec: &FabricSpec, controller: &ControllerSpec, disk: u32) -> Drive {
+    let (model, times) = (&controller.model, &controller.model.channel);
+    let command = model.command.0 + times.command.0;
+    let in_volume = spec.volumes.iter().any(|v| v.disks.contains(&disk));
+    match model.firmware.filter(|_| in_volume) {
+        Some(firmware) => Drive {
+            disk,
+            command: [
+                command + firmware.part_read.0,
+                command + firmware.part_write.0,
+            ],
+            switch: [0, 0],
+        },
+        None => Drive {
+            disk,
+            command: [command, command],
+            switch: [times.switch_read.0, times.switch_write.0],
+        },
+    }
+}
+
+/// Models with another link or without a write cache, each made once.
+#[derive(Default)]
+struct Models {
+    made: Vec<(DiskModel, u64, DiskModel)>,
+}
+
+impl Models {
+    fn get(&mut self, model: &DiskModel, link: u64, cache_off: bool) -> DiskModel {
+        let same = |other: &DiskModel| match (model, other) {
+            (DiskModel::Hdd(a), DiskModel::Hdd(b)) => Arc::ptr_eq(a, b),
+            (DiskModel::Ssd(a), DiskModel::Ssd(b)) => Arc::ptr_eq(a, b),
+            _ => false,
+        };
+        let found = self
+            .made
+            .iter()
+            .find(|(of, rate, _)| *rate == link && same(of));
+        if let Some((_, _, made)) = found {
+            return made.clone();
+        }
+        let made = with_link(model, link, cache_off);
+        self.made.push((model.clone(), link, made.clone()));
+        made
+    }
+}
+
+/// The model with a link of this rate and, for a hard disk, its write cache turned off.
+fn with_link(model: &DiskModel, link: u64, cache_off: bool) -> DiskModel {
+    match model {
+        DiskModel::Hdd(hdd) => {
+            let write_back = hdd.spec.cache.write_back && !cache_off;
+            if hdd.spec.link == link && hdd.spec.cache.write_back == write_back {
+                return model.clone();
+            }
+            let mut spec = HddSpec::clone(&hdd.spec);
+            (spec.link, spec.cache.write_back) = (link, write_back);
+            // Neither change can make a specification wrong that was right.
+            spec.build()
+                .map_or_else(|_| model.clone(), |hdd| DiskModel::Hdd(Arc::new(hdd)))
+        }
+        DiskModel::Ssd(ssd) if ssd.spec.link == link => model.clone(),
+        DiskModel::Ssd(ssd) => {
+            let mut spec = SsdModel::clone(ssd).spec;
+            spec.link = link;
+            spec.build()
+                .map_or_else(|_| model.clone(), |ssd| DiskModel::Ssd(Arc::new(ssd)))
+        }
+    }
+}

@@ -1,0 +1,298 @@
+//! A parallel SCSI bus: a command holds it for its phases alone; a disk that works on a command has
+//! disconnected and comes back for the data and the status. Who wants the bus when it is free gets it
+//! by SCSI priority, and by age among the commands of the host adapter.
+use super::{Gear, LineEnd, at, channel, next_of};
+use crate::block::Busy;
+use crate::disk::{Disk, DiskError, Request};
+use crate::fabric::pipe::Path;
+use crate::fabric::time::{Agenda, Flight, Flights, NEVER, sector_units};
+use raidlab_core::op::BlockKind;
+use raidlab_core::time::Span;
+
+/// Times of a SCSI bus.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::fabric) struct Times {
+    /// Bytes a second of the data phase.
+    pub(in crate::fabric) rate: u64,
+    /// Arbitration, selection, message and command phase.
+    pub(in crate::fabric) command: u64,
+    /// Arbitration, reselection, status and messages of a disk that comes back.
+    pub(in crate::fabric) reconnect: u64,
+}
+
+/// What somebody wants the bus for.
+#[derive(Clone, Copy, Debug)]
+enum Phase {
+    /// A command, with the data of a write, to a target.
+    Command(Request),
+    /// Data and status of a read, or only the status, from a target.
+    Back {
+        flight: Flight,
+        result: Result<(), DiskError>,
+    },
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Waiting {
+    target: u8,
+    /// From when on it could use the bus.
+    since: u64,
+    phase: Phase,
+}
+
+#[derive(Clone, Debug)]
+struct Target {
+    disk: u32,
+    /// Commands that the disk has.
+    busy: u32,
+    /// Latest time the disk was told of.
+    told: u64,
+}
+
+#[derive(Clone, Debug)]
+pub(in crate::fabric) struct Scsi {
+    name: String,
+    targets: Vec<Target>,
+    per_sector: u64,
+    command: u64,
+    reconnect: u64,
+    /// Time of the adapter for a command, and its processor.
+    adapter: u64,
+    processor: u16,
+    read: Path,
+    write: Path,
+    waiting: Vec<Waiting>,
+    free: u64,
+    flights: Flights,
+    ends: Agenda<LineEnd>,
+    /// Earliest time at which a disk wants to be looked at.
+    disks_next: u64,
+    used: u64,
+    moving: u64,
+}
+
+impl Scsi {
+    pub(in crate::fabric) fn new(
+        name: String,
+        disks: &[u32],
+        times: Times,
+        (adapter, processor): (u64, u16),
+        (read, write): (Path, Path),
+    ) -> Self {
+        let target = |disk: &u32| Target {
+            disk: *disk,
+            busy: 0,
+            told: 0,
+        };
+        Self {
+            name,
+            targets: disks.iter().map(target).collect(),
+            per_sector: sector_units(times.rate),
+            command: times.command,
+            reconnect: times.reconnect,
+            adapter,
+            processor,
+            read,
+            write,
+            waiting: Vec::new(),
+            free: 0,
+            flights: Flights::default(),
+            ends: Agenda::default(),
+            disks_next: NEVER,
+            used: 0,
+            moving: 0,
+        }
+    }
+
+    pub(super) fn told(&self, disk: u32) -> u64 {
+        let target = self.targets.iter().find(|t| t.disk == disk);
+        target.map_or(0, |target| target.told)
+    }
+
+    #[inline]
+    fn wire(&self, sectors: u64) -> u64 {
+        (sectors * self.per_sector) >> 20
+    }
+
+    pub(super) fn submit(&mut self, now: u64, disk: u32, request: Request, gear: &mut Gear<'_>) {
+        let target = self.targets.iter().position(|t| t.disk == disk);
+        let Some(target) = target else { return };
+        let mut since = now;
+        if self.adapter > 0 {
+            since = gear.pipes.list[usize::from(self.processor)].work(now, self.adapter);
+        }
+        if request.kind == BlockKind::Write && !self.write.is_empty() {
+            // The data must come through what is shared; the data phase ends no earlier than they do.
+            let sectors = u64::from(request.sectors);
+            let through = gear.pipes.pass(self.write, since, sectors);
+            since = since.max(through.saturating_sub(self.command + self.wire(sectors)));
+        }
+        let wanted = Waiting {
+            target: target as u8,
+            since,
+            phase: Phase::Command(request),
+        };
+        if since <= now && self.free <= now && self.waiting.is_empty() {
+            self.grant(wanted, gear);
+            self.look(gear.disks);
+        } else {
+            self.waiting.push(wanted);
+            self.arbitrate(now, gear);
+        }
+    }
+
+    /// The bus is free for `wanted`: works out how long it holds it, and tells the disk.
+    ///
+    /// A disk is told at once of a command whose phase ends in the future: nothing else can reach it
+    /// before the bus is free again.
+    #[inline]
+    fn grant(&mut self, wanted: Waiting, gear: &mut Gear<'_>) {
+        let begin = self.free.max(wanted.since);
+        let target = &mut self.targets[usize::from(wanted.target)];
+        match wanted.phase {
+            Phase::Command(mut request) => {
+                let mut end = begin + self.command;
+                if request.kind == BlockKind::Write {
+                    let data = (u64::from(request.sectors) * self.per_sector) >> 20;
+                    (end, self.moving) = (end + data, self.moving + data);
+                }
+                request.id = self.flights.put(Flight {
+                    id: request.id,
+                    sectors: request.sectors,
+                    kind: request.kind,
+                });
+                // A disk that came free in the meantime was told of a time after the last grant.
+                gear.disks[target.disk as usize].submit(at(end.max(target.told)), request);
+                (target.told, target.busy) = (end.max(target.told), target.busy + 1);
+                (self.free, self.used) = (end, self.used + end - begin);
+            }
+            Phase::Back { flight, result } => {
+                let mut hold = self.reconnect;
+                let mut end = begin + hold;
+                if flight.kind == BlockKind::Read && result.is_ok() {
+                    let sectors = u64::from(flight.sectors);
+                    let data = (sectors * self.per_sector) >> 20;
+                    hold += data;
+                    self.moving += data;
+                    end = (begin + hold).max(gear.pipes.pass(self.read, begin, sectors));
+                }
+                (self.free, self.used) = (begin + hold, self.used + hold);
+                let back = LineEnd {
+                    disk: target.disk,
+                    id: flight.id,
+                    at: end,
+                    result,
+                };
+                self.ends.push(end, back);
+            }
+        }
+    }
+
+    /// Gives the bus to those who want it, as long as it is free at `now`.
+    fn arbitrate(&mut self, now: u64, gear: &mut Gear<'_>) {
+        while self.free <= now {
+            let mut best: Option<(usize, (u8, u64))> = None;
+            for (index, waiting) in self.waiting.iter().enumerate() {
+                if waiting.since > now {
+                    continue;
+                }
+                let rank = match waiting.phase {
+                    Phase::Command(_) => (0, waiting.since),
+                    Phase::Back { .. } => (1 + rank(waiting.target), waiting.since),
+                };
+                if best.is_none_or(|(_, other)| rank < other) {
+                    best = Some((index, rank));
+                }
+            }
+            let Some((index, _)) = best else { break };
+            let wanted = self.waiting.remove(index);
+            self.grant(wanted, gear);
+        }
+        self.look(gear.disks);
+    }
+
+    /// When a disk wants to be looked at next.
+    #[inline]
+    pub(super) fn look(&mut self, disks: &[Disk]) {
+        let mut next = NEVER;
+        for target in self.targets.iter().filter(|t| t.busy > 0) {
+            next = next.min(next_of(&disks[target.disk as usize]).max(target.told));
+        }
+        self.disks_next = next;
+    }
+
+    #[inline]
+    pub(super) fn next(&self, _: &[Disk]) -> u64 {
+        let mut next = self.disks_next.min(self.ends.next());
+        for waiting in &self.waiting {
+            next = next.min(waiting.since.max(self.free));
+        }
+        next
+    }
+
+    pub(super) fn advance(&mut self, now: u64, gear: &mut Gear<'_>, ends: &mut Vec<LineEnd>) {
+        if self.disks_next <= now {
+            self.reselect(now, gear);
+        }
+        if !self.waiting.is_empty() {
+            self.arbitrate(now, gear);
+        }
+        while let Some((_, end)) = self.ends.pop(now) {
+            ends.push(end);
+        }
+    }
+
+    /// Disks that have something ready want the bus.
+    fn reselect(&mut self, now: u64, gear: &mut Gear<'_>) {
+        for index in 0..self.targets.len() {
+            let target = &mut self.targets[index];
+            if target.busy == 0 || target.told > now {
+                continue;
+            }
+            let disk = &mut gear.disks[target.disk as usize];
+            if next_of(disk) > now {
+                continue;
+            }
+            disk.advance(at(now), gear.scratch);
+            target.told = now;
+            target.busy -= gear.scratch.len() as u32;
+            for done in gear.scratch.drain(..) {
+                let flight = self.flights.take(done.id);
+                let mut since = done.at.0;
+                if flight.kind == BlockKind::Read && done.result.is_ok() {
+                    // It comes back as late as its data allow to go at the full rate of the bus.
+                    let data = (u64::from(flight.sectors) * self.per_sector) >> 20;
+                    let sector = self.per_sector >> 20;
+                    let latest = (since + sector).saturating_sub(self.reconnect + data);
+                    since = latest.max(done.first.0).min(since);
+                }
+                self.waiting.push(Waiting {
+                    target: index as u8,
+                    since,
+                    phase: Phase::Back {
+                        flight,
+                        result: done.result,
+                    },
+                });
+            }
+        }
+        self.look(gear.disks);
+    }
+
+    pub(super) fn busy(&self, now: u64) -> Busy {
+        let used = self.used - self.free.saturating_sub(now).min(self.used);
+        let moving = self.moving.min(used);
+        channel(
+            &self.name,
+            used,
+            vec![("data", Span(moving)), ("phases", Span(used - moving))],
+        )
+    }
+}
+
+/// Place in arbitration of a target: the host adapter has number 7, the highest; then 6 down to 0,
+/// then 15 down to 8 (SPI-3). Disks are numbered in their order, leaving out the adapter's.
+fn rank(target: u8) -> u8 {
+    let id = if target < 7 { target } else { target + 1 };
+    if id < 8 { 7 - id } else { 8 + 15 - id }
+}

@@ -1,0 +1,128 @@
+//! What several transfers share: a bus, a cap of a controller, the memory behind its cache.
+//!
+//! A pipe passes whole transfers first come, first served, cut through: a transfer ends when the pipe
+//! has passed all of it, and no earlier than its own link does. Capacity is conserved exactly, in
+//! closed form: a transfer never has to be timed again because another one starts. Against sharing by
+//! bursts the total is the same, and one transfer is off by at most the time of those beside it.
+use super::time::sector_units;
+use crate::block::ResourceKind;
+
+/// A shared capacity.
+#[derive(Clone, Debug)]
+pub(super) struct Pipe {
+    pub(super) name: String,
+    pub(super) kind: ResourceKind,
+    /// Time of a sector in 2^-20 ns.
+    per_sector: u64,
+    /// When all that was given to it has passed.
+    free: u64,
+    /// Of the time until `free`, what it was in use.
+    busy: u64,
+    /// Of that, other work than passing sectors.
+    other: u64,
+}
+
+impl Pipe {
+    /// A pipe of `rate` bytes a second; 0: passing takes no time.
+    pub(super) fn new(name: String, kind: ResourceKind, rate: u64) -> Self {
+        Self {
+            name,
+            kind,
+            per_sector: sector_units(rate),
+            free: 0,
+            busy: 0,
+            other: 0,
+        }
+    }
+
+    /// `sectors` that are there from `from` on; when the last has passed.
+    #[inline]
+    pub(super) fn pass(&mut self, from: u64, sectors: u64) -> u64 {
+        self.take(from, (sectors * self.per_sector) >> 20)
+    }
+
+    /// Other work of so many nanoseconds.
+    #[inline]
+    pub(super) fn work(&mut self, from: u64, nanos: u64) -> u64 {
+        self.other += nanos;
+        self.take(from, nanos)
+    }
+
+    #[inline]
+    fn take(&mut self, from: u64, nanos: u64) -> u64 {
+        self.busy += nanos;
+        self.free = self.free.max(from) + nanos;
+        self.free
+    }
+
+    /// Time in use until `now`, and of that for other work.
+    pub(super) fn used(&self, now: u64) -> (u64, u64) {
+        // What it is still to pass is one stretch up to `free`.
+        let busy = self.busy - self.free.saturating_sub(now).min(self.busy);
+        (busy, self.other.min(busy))
+    }
+}
+
+/// The pipes that a transfer goes through, by number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Path([u16; 3]);
+
+const NONE: u16 = u16::MAX;
+
+impl Path {
+    pub(super) const EMPTY: Self = Self([NONE; 3]);
+
+    /// With one more pipe; at most three.
+    pub(super) fn and(mut self, pipe: Option<u16>) -> Self {
+        if let (Some(pipe), Some(place)) = (pipe, self.0.iter_mut().find(|p| **p == NONE)) {
+            *place = pipe;
+        }
+        self
+    }
+
+    pub(super) fn is_empty(self) -> bool {
+        self == Self::EMPTY
+    }
+}
+
+/// All pipes of a fabric.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Pipes {
+    pub(super) list: Vec<Pipe>,
+}
+
+impl Pipes {
+    pub(super) fn add(&mut self, pipe: Pipe) -> u16 {
+        self.list.push(pipe);
+        (self.list.len() - 1) as u16
+    }
+
+    /// `sectors` that are there from `from` on go through all pipes of the path; when the last has
+    /// passed the slowest.
+    #[inline]
+    pub(super) fn pass(&mut self, path: Path, from: u64, sectors: u64) -> u64 {
+        let mut end = from;
+        for pipe in path.0 {
+            if pipe == NONE {
+                break;
+            }
+            end = end.max(self.list[usize::from(pipe)].pass(from, sectors));
+        }
+        end
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn capacity_is_conserved_and_gaps_are_not_made_up_for() {
+        let mut pipe = Pipe::new("pci".to_owned(), ResourceKind::Bus, 51_200_000);
+        assert_eq!(pipe.pass(0, 10), 100_000);
+        assert_eq!(pipe.pass(50_000, 10), 200_000);
+        assert_eq!(pipe.pass(400_000, 10), 500_000);
+        assert_eq!(pipe.used(450_000), (250_000, 0));
+        assert_eq!(pipe.used(500_000), (300_000, 0));
+    }
+}

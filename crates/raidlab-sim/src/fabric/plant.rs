@@ -1,0 +1,157 @@
+//! The disks and their lines, and who gets what ends.
+use super::line::{Gear, Line, LineEnd};
+use super::pipe::Pipes;
+use super::time::NEVER;
+use crate::disk::{Disk, Done, Request};
+use std::collections::VecDeque;
+
+/// Who gets the end of a disk's command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Owner {
+    /// The host, at this port.
+    Port(u32),
+    /// A volume.
+    Volume(u32),
+    /// Nobody: the host does not see the disk.
+    Nobody,
+}
+
+/// A disk's place.
+#[derive(Clone, Debug)]
+pub(super) struct Slot {
+    pub(super) name: String,
+    pub(super) line: u32,
+    pub(super) owner: Owner,
+    /// Commands that it takes at a time.
+    pub(super) tags: u32,
+    pub(super) in_flight: u32,
+    /// Commands that wait for a tag.
+    pending: VecDeque<Request>,
+}
+
+impl Slot {
+    pub(super) fn new(name: String, owner: Owner, tags: u32) -> Self {
+        Self {
+            name,
+            line: 0,
+            owner,
+            tags,
+            in_flight: 0,
+            pending: VecDeque::new(),
+        }
+    }
+
+    /// Commands that it has or that wait for it.
+    #[allow(dead_code, reason = "for volumes")]
+    pub(super) fn load(&self) -> usize {
+        self.in_flight as usize + self.pending.len()
+    }
+}
+
+/// Disks, lines and pipes.
+#[derive(Clone, Debug)]
+pub(super) struct Plant {
+    pub(super) disks: Vec<Disk>,
+    pub(super) slots: Vec<Slot>,
+    pub(super) lines: Vec<Line>,
+    pub(super) pipes: Pipes,
+    /// When to look at each line.
+    next: Vec<u64>,
+    /// The line to look at first, and when.
+    first: (u64, usize),
+    scratch: Vec<Done>,
+}
+
+impl Plant {
+    pub(super) fn new(disks: Vec<Disk>, slots: Vec<Slot>, lines: Vec<Line>, pipes: Pipes) -> Self {
+        Self {
+            next: vec![NEVER; lines.len()],
+            first: (NEVER, 0),
+            disks,
+            slots,
+            lines,
+            pipes,
+            scratch: Vec::new(),
+        }
+    }
+
+    /// When something happens by itself, `NEVER` if nothing does.
+    #[inline]
+    pub(super) fn next(&self) -> u64 {
+        self.first.0
+    }
+
+    /// Gives a command to a disk, now or when it has a tag free.
+    #[inline]
+    pub(super) fn submit(&mut self, now: u64, disk: u32, request: Request) {
+        let slot = &mut self.slots[disk as usize];
+        if slot.in_flight >= slot.tags {
+            slot.pending.push_back(request);
+            return;
+        }
+        slot.in_flight += 1;
+        let line = slot.line as usize;
+        self.on_line(now, line, disk, request);
+        self.refresh(line);
+    }
+
+    #[inline]
+    fn on_line(&mut self, now: u64, line: usize, disk: u32, request: Request) {
+        let mut gear = Gear {
+            disks: &mut self.disks,
+            pipes: &mut self.pipes,
+            scratch: &mut self.scratch,
+        };
+        self.lines[line].submit(now, disk, request, &mut gear);
+    }
+
+    /// Lets the next event happen and appends what has ended by it; to be called at that time.
+    #[inline]
+    pub(super) fn step(&mut self, ends: &mut Vec<LineEnd>) {
+        let (now, line) = self.first;
+        let mut gear = Gear {
+            disks: &mut self.disks,
+            pipes: &mut self.pipes,
+            scratch: &mut self.scratch,
+        };
+        let from = ends.len();
+        self.lines[line].advance(now, &mut gear, ends);
+        for end in &ends[from..] {
+            let slot = &mut self.slots[end.disk as usize];
+            slot.in_flight -= 1;
+            if let Some(request) = slot.pending.pop_front() {
+                slot.in_flight += 1;
+                self.lines[line].submit(now, end.disk, request, &mut gear);
+            }
+        }
+        self.refresh(line);
+    }
+
+    /// Looks again when a line wants to be looked at.
+    #[inline]
+    fn refresh(&mut self, line: usize) {
+        let next = self.lines[line].next(&self.disks);
+        self.next[line] = next;
+        if next < self.first.0 || (next == self.first.0 && line < self.first.1) {
+            self.first = (next, line);
+        } else if line == self.first.1 && next > self.first.0 {
+            let mut first = (NEVER, 0);
+            for (line, at) in self.next.iter().enumerate() {
+                if *at < first.0 {
+                    first = (*at, line);
+                }
+            }
+            self.first = first;
+        }
+    }
+
+    /// Something breaks at `now`.
+    pub(super) fn inject(&mut self, now: u64, disk: u32, fault: crate::disk::Fault) {
+        let line = self.slots[disk as usize].line as usize;
+        // A disk may have been told of a command that is still crossing its line.
+        let now = now.max(self.lines[line].told(disk));
+        self.disks[disk as usize].inject(raidlab_core::time::Instant(now), fault);
+        self.lines[line].look(&self.disks);
+        self.refresh(line);
+    }
+}
