@@ -10,6 +10,7 @@
 //! | [`spec`] | what a file system is made with |
 //! | `raw` | no file system: a file is a stretch of the device |
 //! | `ext` | ext2, ext3, ext4 |
+//! | `zfs` | ZFS on one vdev |
 //! | `space`, `runs` | free space by groups, and where the blocks of one file lie |
 mod ext;
 pub mod plan;
@@ -17,6 +18,7 @@ mod raw;
 mod runs;
 mod space;
 pub mod spec;
+mod zfs;
 
 pub use plan::{Charge, Commit, Fsync, Piece, Place, Stage, Synced, Traits};
 pub use spec::FsSpec;
@@ -67,6 +69,7 @@ pub struct FileSystem(Inner);
 enum Inner {
     Raw(raw::Raw),
     Ext(Box<ext::Ext>),
+    Zfs(Box<zfs::Zfs>),
 }
 
 /// Calls the same method of whichever it is.
@@ -75,6 +78,7 @@ macro_rules! each {
         match $self {
             Inner::Raw($fs) => $call,
             Inner::Ext($fs) => $call,
+            Inner::Zfs($fs) => $call,
         }
     };
 }
@@ -90,6 +94,7 @@ impl FileSystem {
             FilesystemKind::Ext2 | FilesystemKind::Ext3 | FilesystemKind::Ext4 => {
                 Inner::Ext(Box::new(ext::Ext::new(spec)?))
             }
+            FilesystemKind::Zfs => Inner::Zfs(Box::new(zfs::Zfs::new(spec)?)),
             kind => return Err(FsError::NotModelled(kind)),
         }))
     }

@@ -105,6 +105,8 @@ impl Ext {
                 data_journal: mode == JournalMode::Journal,
                 commit_interval: journalled.then_some(Span::from_secs(5)),
                 dirty_limit: None,
+                dirty_most: None,
+                commit_time: None,
                 fsync: if kind == FilesystemKind::Ext3 && mode == JournalMode::Ordered {
                     Fsync::EverythingOrdered
                 } else {

@@ -129,9 +129,14 @@ pub struct Traits {
     pub data_journal: bool,
     /// The running transaction is committed so often; `None`: nothing commits by itself.
     pub commit_interval: Option<Span>,
-    /// Dirty data beyond this starts a commit at once (ZFS); `None`: the host's own limits alone.
-    /// It is a share of memory in 1/1024, capped by the second value in bytes.
+    /// Dirty data beyond this starts a commit at once (ZFS): a share of memory in 1/1024, and bytes,
+    /// whichever is less. `None`: the host's own limits alone.
     pub dirty_limit: Option<(u32, u64)>,
+    /// A writer waits while there is more dirty data than this share of memory in 1/1024.
+    pub dirty_most: Option<u32>,
+    /// A commit is begun early, so that it takes about this long at the rate that the device wrote
+    /// the last ones (the write throttle of ZFS before 0.6.3); `None`: no such aim.
+    pub commit_time: Option<Span>,
     /// What `fsync` waits for.
     pub fsync: Fsync,
     /// Read-ahead of its own, past the host's: bytes of the largest window, `None` for the host's.

@@ -28,6 +28,8 @@ impl Raw {
                 data_journal: false,
                 commit_interval: None,
                 dirty_limit: None,
+                dirty_most: None,
+                commit_time: None,
                 fsync: Fsync::OwnData,
                 prefetch: None,
                 page_cache: true,

@@ -27,6 +27,16 @@ pub(super) trait Shape {
     fn prefix(&self, group: u64) -> u64;
 }
 
+/// Groups that keep nothing.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Bare;
+
+impl Shape for Bare {
+    fn prefix(&self, _: u64) -> u64 {
+        0
+    }
+}
+
 /// Free space.
 #[derive(Clone, Debug)]
 pub(super) struct Space<S> {
@@ -136,6 +146,31 @@ impl<S: Shape> Space<S> {
         }
         self.free -= len;
         Some(Run { start, len })
+    }
+
+    /// Takes exactly `len` blocks in one run of this group: from the start of the free run that holds
+    /// `cursor`, or of the first after it that is long enough. `None` when none is, from there on.
+    pub(super) fn take_exact(&mut self, group: u64, cursor: u64, len: u64) -> Option<Run> {
+        let runs = self.runs(group);
+        let from = runs.partition_point(|run| run.end() <= cursor);
+        let at = from + runs[from..].iter().position(|run| run.len >= len)?;
+        let start = runs[at].start;
+        if runs[at].len == len {
+            runs.remove(at);
+        } else {
+            runs[at].start += len;
+            runs[at].len -= len;
+        }
+        self.free -= len;
+        Some(Run { start, len })
+    }
+
+    /// Free blocks of a group.
+    pub(super) fn free_in(&self, group: u64) -> u64 {
+        match self.touched.get(&group) {
+            Some(runs) => runs.iter().map(|run| run.len).sum(),
+            None => self.fresh(group).map_or(0, |run| run.len),
+        }
     }
 
     /// Gives blocks back; they must have been taken.

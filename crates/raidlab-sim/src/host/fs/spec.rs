@@ -80,8 +80,8 @@ impl FsSpec {
                 spec.option(option.trim());
             }
         }
-        // relatime became the default with 2.6.30.
-        if setup.host.kernel >= Kernel::Linux(2, 6, 30) {
+        // relatime became the default with 2.6.30; the property of ZFS is on by default.
+        if kind != FilesystemKind::Zfs && setup.host.kernel >= Kernel::Linux(2, 6, 30) {
             spec.atime = false;
         }
         spec

@@ -1,0 +1,478 @@
+//! ZFS on one vdev without parity: records, copy on write, transaction groups.
+//!
+//! What makes `ashift` matter is all here, and each as ZFS does it: blocks take whole units of
+//! 2^ashift; metadata is compressed to any number of sectors; the allocator puts a block where the
+//! one before ended. So with ashift 9 one block of metadata of an odd number of sectors moves every
+//! record after it off the disk's 4 KiB sectors, small metadata covers physical sectors in part, and
+//! the four uberblocks of 1 KiB do so in every transaction group; with ashift 12 nothing ever does.
+//! What a partly covered sector costs is the disk's matter. Reading changes the time of access, so
+//! transaction groups go on under a reader, too.
+//!
+//! Left out: compression of data, gang blocks, snapshots, space maps that grow, several vdevs,
+//! the log's own vdev, the ARC (the host's cache takes its part).
+mod pool;
+mod size;
+mod small;
+mod txg;
+
+use super::FsError;
+use super::plan::{Charge, Fsync, Piece, Place, Synced, Traits};
+use super::raw::push_sectors;
+use super::runs::{Mapped, Runs};
+use super::space::Run;
+use super::spec::FsSpec;
+use pool::Pool;
+use raidlab_core::op::{FileId, OpenMode};
+use raidlab_core::time::Span;
+use raidlab_core::units::{KIB, MIB, SECTOR};
+use raidlab_experiment::kernel::Kernel;
+use small::Small;
+use std::collections::{BTreeMap, BTreeSet};
+use txg::Group;
+
+/// A call into the DMU: a transaction assigned, a buffer held and released. Assumed.
+const CALL: u64 = 4_000;
+/// A record through the pipeline: zio stages, taskqs, allocation. Assumed.
+const RECORD: u64 = 60_000;
+/// A KiB through fletcher4, one word of 32 bits at a time: 1.2 GB/s. Assumed.
+const CHECKSUM_KIB: u64 = 850;
+/// Writes up to this go into the log with their data (`zfs_immediate_write_sz`).
+const IMMEDIATE: u64 = 32 * KIB;
+
+/// A data file.
+#[derive(Clone, Debug, Default)]
+struct File {
+    /// Number of its dnode.
+    object: u64,
+    /// Bytes.
+    size: u64,
+    /// Records, in sectors of the file: each takes whole sectors.
+    runs: Runs,
+    /// Records that have been written to and have no place yet, by number.
+    pending: Runs,
+    /// Two copies of the indirect blocks of each level, from level 1; block `i` is at `i` times the
+    /// sectors of a full one.
+    indirect: Vec<[Runs; 2]>,
+    /// The record that was placed last.
+    last: Option<u64>,
+}
+
+/// The file system.
+#[derive(Clone, Debug)]
+pub(super) struct Zfs {
+    traits: Traits,
+    record: u64,
+    fan: u64,
+    atime: bool,
+    pool: Pool,
+    files: BTreeMap<FileId, File>,
+    next_object: u64,
+    /// Sectors of records that wait for a place.
+    pending: u64,
+    small: Small,
+    group: Group,
+}
+
+impl Zfs {
+    pub(super) fn new(spec: &FsSpec) -> Result<Self, FsError> {
+        let record = u64::from(spec.record);
+        // Records below the unit of allocation are possible, and nothing that anybody would choose.
+        let least = 1_u64 << spec.ashift.clamp(9, 16);
+        if !record.is_power_of_two() || !(least..=16 * MIB).contains(&record) {
+            return Err(FsError::Size {
+                kind: spec.kind,
+                what: "record",
+                given: record,
+            });
+        }
+        Ok(Self {
+            traits: traits(spec),
+            record,
+            fan: size::fan(spec.kernel),
+            atime: spec.atime,
+            pool: Pool::new(spec)?,
+            files: BTreeMap::new(),
+            next_object: 8,
+            pending: 0,
+            small: Small::default(),
+            group: Group::default(),
+        })
+    }
+
+    pub(super) const fn traits(&self) -> &Traits {
+        &self.traits
+    }
+
+    /// Bytes of a record of a file: the full record, or what the file has when that is less.
+    fn bytes_of(&self, size: u64) -> u64 {
+        size.min(self.record).max(1).next_multiple_of(SECTOR)
+    }
+
+    /// Sectors of a full indirect block: the unit in which they are remembered.
+    fn unit(&self) -> u64 {
+        self.pool.sectors(size::indirect(self.fan))
+    }
+
+    #[inline]
+    pub(super) fn reserve(
+        &mut self,
+        file: FileId,
+        offset: u64,
+        len: u64,
+    ) -> Result<Charge, FsError> {
+        let end = offset + len;
+        let sectors = self.pool.sectors(self.bytes_of(end));
+        let f = self.files.get_mut(&file).ok_or(FsError::NoFile)?;
+        let (mut at, records) = (offset / self.record, end.div_ceil(self.record));
+        while at < records {
+            let next = f.pending.from(at);
+            if let Some(run) = next.filter(|run| run.at == at) {
+                at += run.len;
+                continue;
+            }
+            let n = next.map_or(records, |run| run.at.min(records)) - at;
+            if !self.pool.has(self.pending + n * sectors) {
+                return Err(FsError::NoSpace);
+            }
+            f.pending.insert(Mapped {
+                at,
+                dev: at,
+                len: n,
+            });
+            self.pending += n * sectors;
+            at += n;
+        }
+        f.size = f.size.max(end);
+        self.group.dnode(f.object);
+        self.group.log += len;
+        Ok(Charge {
+            cpu: Span(CALL),
+            ..Charge::default()
+        })
+    }
+
+    pub(super) fn place(
+        &mut self,
+        file: FileId,
+        offset: u64,
+        len: u64,
+        out: &mut Vec<Piece>,
+    ) -> Result<Charge, FsError> {
+        let (first, end) = (offset / self.record, (offset + len).div_ceil(self.record));
+        let mut charge = Charge::default();
+        let Some(mut f) = self.files.remove(&file) else {
+            return Err(FsError::NoFile);
+        };
+        let done = self.place_in(file, &mut f, first..end, out, &mut charge);
+        self.files.insert(file, f);
+        done.map(|()| charge)
+    }
+
+    fn place_in(
+        &mut self,
+        id: FileId,
+        f: &mut File,
+        records: std::ops::Range<u64>,
+        out: &mut Vec<Piece>,
+        charge: &mut Charge,
+    ) -> Result<(), FsError> {
+        let unit = self.record / SECTOR;
+        let bytes = self.bytes_of(f.size);
+        let mut freed = Vec::new();
+        for record in records {
+            f.pending.carve(record, record + 1, &mut freed);
+            if freed.pop().is_some() {
+                self.pending -= self.pool.sectors(bytes).min(self.pending);
+            }
+            // The indirect block of the records before is ready as soon as its last one has a place.
+            if let Some(last) = f.last
+                && last / self.fan != record / self.fan
+            {
+                self.indirect(id, f, 1, last / self.fan)?;
+            }
+            f.runs.carve(record * unit, (record + 1) * unit, &mut freed);
+            freed.drain(..).for_each(|run| self.pool.free(run));
+            let before = out.len();
+            self.scatter(f, record, bytes, out)?;
+            f.last = Some(record);
+            self.group.dirty.insert((id, 1, record / self.fan));
+            charge.cpu += Span(RECORD * (out.len() - before) as u64);
+            charge.cpu += Span(CHECKSUM_KIB * (bytes / KIB));
+        }
+        self.group.dnode(f.object);
+        Ok(())
+    }
+
+    /// Gives a record its place: one run, or smaller and smaller ones when no run is long enough (a
+    /// gang block; its header is left out).
+    fn scatter(
+        &mut self,
+        f: &mut File,
+        record: u64,
+        bytes: u64,
+        out: &mut Vec<Piece>,
+    ) -> Result<(), FsError> {
+        let (mut done, mut part) = (0, bytes);
+        while done < bytes {
+            let Some(run) = self.pool.allocate(part.min(bytes - done), 0) else {
+                if self.pool.sectors(part) == self.pool.sectors(1) {
+                    return Err(FsError::NoSpace);
+                }
+                part = (part / 2).next_multiple_of(SECTOR);
+                continue;
+            };
+            f.runs.insert(Mapped {
+                at: (record * self.record + done) / SECTOR,
+                dev: run.start,
+                len: run.len,
+            });
+            let lba = Pool::place(run).lba.0;
+            push_sectors(out, record * self.record + done, lba, run.len);
+            done += run.len * SECTOR;
+        }
+        Ok(())
+    }
+
+    /// Levels of indirect blocks of a file.
+    fn levels(&self, f: &File) -> usize {
+        let records = f.size.div_ceil(self.record);
+        if records <= 1 {
+            return 0;
+        }
+        let (mut levels, mut reach) = (1, size::IN_DNODE * self.fan);
+        while reach < records {
+            (levels, reach) = (levels + 1, reach * self.fan);
+        }
+        levels
+    }
+
+    /// Gives an indirect block new places, twice.
+    fn indirect(&mut self, id: FileId, f: &mut File, level: u8, index: u64) -> Result<(), FsError> {
+        self.group.dirty.remove(&(id, level, index));
+        let levels = self.levels(f);
+        if usize::from(level) > levels {
+            return Ok(());
+        }
+        if f.indirect.len() < levels {
+            f.indirect.resize_with(levels, Default::default);
+        }
+        let below = self.fan.saturating_pow(u32::from(level) - 1);
+        let children = f.size.div_ceil(self.record).div_ceil(below);
+        let used = children.saturating_sub(index * self.fan).min(self.fan);
+        let unit = self.unit();
+        let mut freed = Vec::new();
+        for copy in 0..2 {
+            let runs = &mut f.indirect[usize::from(level) - 1][copy];
+            runs.carve(index * unit, (index + 1) * unit, &mut freed);
+            let run = self.pool.allocate(size::indirect(used), copy);
+            let run = run.ok_or(FsError::NoSpace)?;
+            runs.insert(Mapped {
+                at: index * unit,
+                dev: run.start,
+                len: run.len,
+            });
+            self.group.writes.push(Pool::place(run));
+        }
+        freed.drain(..).for_each(|run| self.pool.free(run));
+        self.group.dirty.insert((id, level + 1, index / self.fan));
+        Ok(())
+    }
+
+    #[inline]
+    pub(super) fn find(
+        &mut self,
+        file: FileId,
+        offset: u64,
+        len: u64,
+        out: &mut Vec<Piece>,
+    ) -> Charge {
+        let mut charge = Charge {
+            cpu: Span(CALL),
+            ..Charge::default()
+        };
+        let Some(mut f) = self.files.remove(&file) else {
+            return charge;
+        };
+        if self.atime {
+            self.group.dnode(f.object);
+        }
+        let unit = self.record / SECTOR;
+        let end = (offset + len).min(f.size).div_ceil(self.record);
+        let mut above = None;
+        for record in offset / self.record..end {
+            if above != Some(record / self.fan) {
+                above = Some(record / self.fan);
+                self.path(&mut f, record, &mut charge.reads);
+            }
+            let (mut at, last) = (record * unit, (record + 1) * unit);
+            while let Some(run) = f.runs.from(at).filter(|run| run.at < last) {
+                let len = run.len.min(last - run.at);
+                let lba = Pool::place(Run {
+                    start: run.dev,
+                    len,
+                });
+                push_sectors(out, run.at * SECTOR, lba.lba.0, len);
+                charge.cpu += Span(RECORD / 2 + CHECKSUM_KIB * (len * SECTOR / KIB));
+                at = run.at + len;
+            }
+        }
+        self.files.insert(file, f);
+        charge
+    }
+
+    /// The indirect blocks above a record, from the dnode down.
+    fn path(&self, f: &mut File, record: u64, reads: &mut Vec<Place>) {
+        let unit = self.unit();
+        for level in (0..f.indirect.len()).rev() {
+            let index = record / self.fan.saturating_pow(level as u32 + 1);
+            let at = index * unit;
+            if let Some(run) = f.indirect[level][0].from(at).filter(|run| run.at == at) {
+                reads.push(Pool::place(Run {
+                    start: run.dev,
+                    len: run.len.min(unit),
+                }));
+            }
+        }
+    }
+
+    pub(super) fn open(&mut self, file: FileId, mode: OpenMode) -> Result<Charge, FsError> {
+        match (mode, self.files.contains_key(&file)) {
+            (OpenMode::Create, true) => return Ok(self.truncate(file, 0)),
+            (OpenMode::Create, false) => {}
+            (_, true) => return Ok(Charge::default()),
+            (_, false) => return Err(FsError::NoFile),
+        }
+        if !self.pool.has(1) {
+            return Err(FsError::NoSpace);
+        }
+        let object = self.next_object;
+        self.next_object += 1;
+        self.group.dnode(object);
+        self.files.insert(
+            file,
+            File {
+                object,
+                ..File::default()
+            },
+        );
+        Ok(Charge {
+            cpu: Span(CALL),
+            dirtied: 1,
+            ..Charge::default()
+        })
+    }
+
+    pub(super) fn provide(&mut self, file: FileId, bytes: u64) -> Result<(), FsError> {
+        let _ = self.open(file, OpenMode::Create)?;
+        let step = 64 * MIB;
+        let mut pieces = Vec::new();
+        for at in (0..bytes).step_by(step as usize) {
+            let len = step.min(bytes - at);
+            let _ = self.reserve(file, at, len)?;
+            let _ = self.place(file, at, len, &mut pieces)?;
+            pieces.clear();
+        }
+        let _ = self.commit();
+        Ok(())
+    }
+
+    pub(super) fn truncate(&mut self, file: FileId, bytes: u64) -> Charge {
+        let Some(f) = self.files.get_mut(&file) else {
+            return Charge::default();
+        };
+        let keep = bytes.div_ceil(self.record);
+        let mut freed = Vec::new();
+        f.pending.carve(keep, u64::MAX, &mut freed);
+        let unit = self.pool.sectors(f.size.min(self.record).max(1));
+        let waiting: u64 = freed.drain(..).map(|run| run.len * unit).sum();
+        self.pending -= waiting.min(self.pending);
+        f.runs
+            .carve(keep * (self.record / SECTOR), u64::MAX, &mut freed);
+        let mut below = keep;
+        let step = self.pool.sectors(size::indirect(self.fan));
+        for level in &mut f.indirect {
+            below = below.div_ceil(self.fan);
+            for copy in level {
+                copy.carve(below * step, u64::MAX, &mut freed);
+            }
+        }
+        let runs = freed.len() as u64;
+        freed.drain(..).for_each(|run| self.pool.free(run));
+        f.size = f.size.min(bytes);
+        f.last = None;
+        self.group.dnode(f.object);
+        self.group.forget(file, keep, self.fan);
+        Charge {
+            cpu: Span(CALL + 100 * runs),
+            dirtied: 1,
+            ..Charge::default()
+        }
+    }
+
+    pub(super) fn remove(&mut self, file: FileId) -> Charge {
+        let charge = self.truncate(file, 0);
+        self.files.remove(&file);
+        charge
+    }
+
+    pub(super) fn sync(&mut self, file: Option<FileId>, _: bool, dirty: u64) -> Synced {
+        let (data, names) = (self.group.log, self.group.log_names);
+        if data + names == 0 {
+            return Synced::default();
+        }
+        self.group.log = if file.is_some() {
+            data.saturating_sub(dirty)
+        } else {
+            0
+        };
+        self.group.log_names = 0;
+        // Small writes go into the log whole; large ones to their place, and the log points there.
+        let inline = file.is_some() && dirty <= IMMEDIATE;
+        let bytes = names + if inline { dirty } else { SECTOR };
+        Synced {
+            data: file.is_some() && !inline,
+            commit: false,
+            stages: self.log(bytes),
+            flush: false,
+            cpu: Span(2 * CALL + CHECKSUM_KIB * bytes.div_ceil(KIB)),
+        }
+    }
+}
+
+/// The eras: the write throttle that aims at a second for a group gave way in 0.6.3 (2014, the time
+/// of 3.12) to fixed amounts; prefetch reached 256 records ahead, then 8 MiB since 0.6.5 (2015, 4.2).
+fn traits(spec: &FsSpec) -> Traits {
+    let old = spec.kernel < Kernel::Linux(3, 12, 0);
+    let far = spec.kernel < Kernel::Linux(4, 2, 0);
+    Traits {
+        unit: spec.record,
+        block: 1 << spec.ashift,
+        delayed: true,
+        copy_on_write: true,
+        ordered: true,
+        data_journal: false,
+        commit_interval: Some(Span::from_secs(5)),
+        // zfs_write_limit_shift 3; zfs_dirty_data_sync 64 MiB; zfs_dirty_data_max 10 %.
+        dirty_limit: Some(if old {
+            (128, u64::MAX)
+        } else {
+            (102, 64 * MIB)
+        }),
+        dirty_most: Some(if old { 128 } else { 102 }),
+        commit_time: old.then_some(Span::from_secs(1)),
+        fsync: Fsync::Log,
+        prefetch: Some(if far {
+            256 * u64::from(spec.record)
+        } else {
+            8 * MIB
+        }),
+        page_cache: false,
+        zero_fill: false,
+    }
+}
+
+/// Indirect blocks to be written: file, level, index.
+type Dirty = BTreeSet<(FileId, u8, u64)>;
+
+#[cfg(test)]
+mod tests;

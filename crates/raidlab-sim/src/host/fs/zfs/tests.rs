@@ -1,0 +1,254 @@
+use super::super::plan::Commit;
+use super::super::{FileSystem, FsError, FsSpec};
+use super::*;
+use proptest::prelude::*;
+use raidlab_core::op::{Entry, FileOp};
+use raidlab_core::units::GIB;
+use raidlab_experiment::kernel::FilesystemKind;
+
+fn made(ashift: u32, bytes: u64) -> FileSystem {
+    let kernel = Kernel::Linux(2, 6, 32);
+    let mut spec = FsSpec::new(FilesystemKind::Zfs, kernel, bytes / SECTOR);
+    spec.ashift = ashift;
+    FileSystem::new(&spec).unwrap()
+}
+
+/// Writes a stretch and ends the group: places of the data, and the commit.
+fn write(fs: &mut FileSystem, file: FileId, at: u64, len: u64) -> (Vec<Piece>, Commit) {
+    let mut pieces = Vec::new();
+    for offset in (at..at + len).step_by(64 << 10) {
+        let _ = fs
+            .reserve(file, offset, (64 << 10).min(at + len - offset))
+            .unwrap();
+    }
+    let _ = fs.place(file, at, len, &mut pieces).unwrap();
+    (pieces, fs.commit().unwrap())
+}
+
+fn metadata(commit: &Commit) -> Vec<Place> {
+    let stages = commit.stages.iter();
+    stages.flat_map(|s| s.writes.iter().copied()).collect()
+}
+
+fn split(place: &Place) -> bool {
+    !place.lba.0.is_multiple_of(8) || !place.sectors.is_multiple_of(8)
+}
+
+#[test]
+fn ashift_12_never_splits_a_physical_sector_and_9_does_all_the_time() {
+    for (ashift, split_expected) in [(9, true), (12, false)] {
+        let mut fs = made(ashift, 3_000_000_000_000);
+        let _ = fs.open(0, OpenMode::Create).unwrap();
+        let (mut data, mut meta) = (Vec::new(), Vec::new());
+        for i in 0..8 {
+            let (pieces, commit) = write(&mut fs, 0, i * 100 * MIB, 100 * MIB);
+            data.extend(pieces);
+            meta.extend(metadata(&commit));
+        }
+        let whole = |p: &Piece| !p.lba.0.is_multiple_of(8);
+        let moved = data.iter().filter(|p| whole(p)).count();
+        let partly = meta.iter().filter(|p| split(p)).count();
+        assert!(data.iter().all(|p| p.sectors == 256));
+        if split_expected {
+            assert!(moved * 2 > data.len(), "{moved} of {}", data.len());
+            assert!(partly * 2 > meta.len(), "{partly} of {}", meta.len());
+        } else {
+            assert_eq!((moved, partly), (0, 0));
+        }
+    }
+}
+
+#[test]
+fn a_group_of_a_touched_file_is_some_tens_of_kib_in_a_few_places() {
+    for (ashift, least, most) in [(9, 30, 120), (12, 200, 700)] {
+        let mut fs = made(ashift, 3_000_000_000_000);
+        let _ = fs.open(0, OpenMode::Create).unwrap();
+        let _ = write(&mut fs, 0, 0, MIB);
+        let mut none = Vec::new();
+        // Reading changes the time of access: the next group is not empty.
+        let _ = fs.find(0, 0, MIB, &mut none);
+        let commit = fs.commit().unwrap();
+        let kib: u64 = metadata(&commit)
+            .iter()
+            .map(|p| u64::from(p.sectors) / 2)
+            .sum();
+        assert!((least..most).contains(&kib), "ashift {ashift}: {kib} KiB");
+        let last = commit.stages.last().unwrap();
+        assert!(last.flush_before && last.durable);
+        let sizes: Vec<u32> = last.writes.iter().map(|p| p.sectors).collect();
+        assert_eq!(sizes, if ashift == 9 { [2; 4] } else { [8; 4] });
+        assert_eq!(fs.commit(), None);
+    }
+}
+
+#[test]
+fn overwriting_goes_elsewhere_and_the_old_place_comes_back_later() {
+    let mut fs = made(12, 2 * GIB);
+    let _ = fs.open(0, OpenMode::Create).unwrap();
+    let (first, _) = write(&mut fs, 0, 0, 16 * MIB);
+    let (second, _) = write(&mut fs, 0, 0, 16 * MIB);
+    assert!(first.iter().zip(&second).all(|(a, b)| a.lba != b.lba));
+    let mut now = Vec::new();
+    let _ = fs.find(0, 0, 16 * MIB, &mut now);
+    assert_eq!(now, second);
+    // Far more than the device holds in all.
+    for _ in 0..300 {
+        let _ = write(&mut fs, 0, 0, 16 * MIB);
+    }
+    let _ = fs.remove(0);
+    let _ = fs.commit();
+    let _ = fs.open(1, OpenMode::Create).unwrap();
+    let mut written = 0;
+    while fs.reserve(1, written, MIB).is_ok() {
+        let mut out = Vec::new();
+        let _ = fs.place(1, written, MIB, &mut out).unwrap();
+        written += MIB;
+        let _ = fs.commit();
+    }
+    assert!(written > 2 * GIB * 9 / 10, "{written}");
+    assert_eq!(fs.reserve(1, written, MIB), Err(FsError::NoSpace));
+}
+
+#[test]
+fn reading_needs_the_indirect_blocks_above() {
+    let mut fs = made(9, 100 * GIB);
+    let _ = fs.open(0, OpenMode::Create).unwrap();
+    let _ = write(&mut fs, 0, 0, 64 * MIB);
+    let mut out = Vec::new();
+    // 512 records: four blocks of 128 pointers below a level of one.
+    let charge = fs.find(0, 0, 128 << 10, &mut out);
+    assert_eq!(charge.reads.len(), 2);
+    assert_eq!(charge.reads[1].sectors, 11);
+    let charge = fs.find(0, 0, 64 * MIB, &mut out);
+    let mut blocks = charge.reads.clone();
+    blocks.sort_unstable();
+    blocks.dedup();
+    assert_eq!(blocks.len(), 5);
+}
+
+#[test]
+fn a_small_durable_write_is_one_log_block_and_a_large_one_points_to_its_data() {
+    let mut fs = made(12, 100 * GIB);
+    let _ = fs.open(0, OpenMode::Create).unwrap();
+    let _ = fs.reserve(0, 0, 4096).unwrap();
+    let synced = fs.sync(Some(0), false, 4096);
+    assert!(!synced.data && !synced.commit);
+    assert_eq!(synced.stages.len(), 1);
+    assert!(synced.stages[0].durable);
+    assert_eq!(synced.stages[0].writes[0].sectors, 16);
+    let _ = fs.reserve(0, 0, MIB).unwrap();
+    let synced = fs.sync(Some(0), false, MIB);
+    assert!(synced.data);
+    assert_eq!(synced.stages[0].writes[0].sectors, 8);
+    assert_eq!(fs.sync(Some(0), false, 0), Synced::default());
+}
+
+#[test]
+fn small_files_touch_leaves_and_dnode_blocks() {
+    let mut fs = made(9, 100 * GIB);
+    let entry = |index| Entry {
+        index,
+        directory: 0,
+        ordered: false,
+    };
+    for index in 0..3200 {
+        let op = FileOp::Create {
+            entry: entry(index),
+            size: 0,
+            sync: false,
+        };
+        assert_eq!(fs.small(&op).unwrap().dirtied, 2);
+    }
+    let many = metadata(&fs.commit().unwrap());
+    let op = FileOp::Unlink { entry: entry(7) };
+    let charge = fs.small(&op).unwrap();
+    // The leaf and the block of dnodes.
+    assert_eq!(charge.reads.len(), 2);
+    assert_eq!(fs.small(&op), Err(FsError::NoFile));
+    let one = metadata(&fs.commit().unwrap());
+    let sectors = |places: &[Place]| places.iter().map(|p| p.sectors).sum::<u32>();
+    // 100 blocks of dnodes of 8 sectors, twice.
+    assert!(
+        sectors(&many) > sectors(&one) + 1600,
+        "{} {}",
+        sectors(&many),
+        sectors(&one)
+    );
+}
+
+#[test]
+fn ten_tib_in_one_file_take_little_memory() {
+    let mut fs = made(12, 24_000_000_000_000);
+    let _ = fs.open(0, OpenMode::Create).unwrap();
+    let runs = sequential(&mut fs, 4 * GIB);
+    // Every run ends at an indirect block or at a metaslab: 16 MiB and more.
+    assert!(runs <= 4 * 64 + 4, "{runs}");
+}
+
+fn sequential(fs: &mut FileSystem, bytes: u64) -> usize {
+    let mut out = Vec::new();
+    for at in (0..bytes).step_by(GIB as usize) {
+        let _ = fs.reserve(0, at, GIB).unwrap();
+        out.clear();
+        let _ = fs.place(0, at, GIB, &mut out).unwrap();
+        let _ = fs.commit();
+    }
+    let super::super::Inner::Zfs(zfs) = &fs.0 else {
+        unreachable!("made as ZFS");
+    };
+    zfs.files[&0].runs.len()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+    /// Whatever is written, placed, cut and removed: what is found is what was placed last, blocks
+    /// start at multiples of 2^ashift, and no two files share a sector.
+    #[test]
+    fn places_hold(
+        ashift in prop_oneof![Just(9_u32), Just(12)],
+        steps in proptest::collection::vec((0_u32..3, 0_u64..40, 1_u64..12, 0_u8..8), 1..40),
+    ) {
+        let mut fs = made(ashift, GIB);
+        let record = 128 << 10;
+        let mut truth: BTreeMap<(u32, u64), Piece> = BTreeMap::new();
+        for (file, first, n, what) in steps {
+            match what {
+                0 => {
+                    let _ = fs.remove(file);
+                    truth.retain(|(of, _), _| *of != file);
+                }
+                1 => {
+                    let _ = fs.commit();
+                }
+                _ => {
+                    if fs.open(file, OpenMode::Update).is_err() {
+                        let _ = fs.open(file, OpenMode::Create).unwrap();
+                    }
+                    // Records past the first, so that all are full.
+                    let (at, len) = ((first + 1) * record, n * record);
+                    let _ = fs.reserve(file, at, len).unwrap();
+                    let mut out = Vec::new();
+                    let _ = fs.place(file, at, len, &mut out).unwrap();
+                    prop_assert_eq!(out.len() as u64, n);
+                    for piece in out {
+                        prop_assert!(piece.lba.0.is_multiple_of(1 << (ashift - 9)));
+                        truth.insert((file, piece.offset), piece);
+                    }
+                }
+            }
+        }
+        let mut used: Vec<(u64, u64)> = Vec::new();
+        for file in 0..3 {
+            let mut out = Vec::new();
+            let charge = fs.find(file, 0, 64 * record, &mut out);
+            let expected: Vec<Piece> =
+                truth.range((file, 0)..(file + 1, 0)).map(|(_, piece)| *piece).collect();
+            used.extend(out.iter().map(|p| (p.lba.0, u64::from(p.sectors))));
+            used.extend(charge.reads.iter().map(|p| (p.lba.0, u64::from(p.sectors))));
+            prop_assert_eq!(out, expected);
+        }
+        used.sort_unstable();
+        used.dedup();
+        prop_assert!(used.windows(2).all(|w| w[0].0 + w[0].1 <= w[1].0), "{:?}", used);
+    }
+}
