@@ -1,1 +1,286 @@
 //! Array over queues over fabric, as one block device.
+//!
+//! What goes down: a request to the array, member requests, through the queue of each member to its
+//! port. What comes up: the end of a port's request, the ends of the bios that were joined in it, the
+//! end of the array's request. In between nothing takes time but the layers themselves. Only what was
+//! touched is looked at again: members are bits of a word, and the next time of each queue is kept.
+mod spec;
+mod target;
+
+#[cfg(test)]
+mod tests;
+
+pub use spec::{MemberSpec, StorageError, StorageSpec};
+pub use target::StorageTarget;
+
+use crate::array::{Array, MemberBio};
+use crate::block::{Bio, Busy, Ended};
+use crate::disk::Fault;
+use crate::fabric::{Fabric, PortEnd};
+use crate::queue::Queue;
+use raidlab_core::time::Instant;
+use raidlab_core::units::Lba;
+
+/// Later than anything.
+const NEVER: Instant = Instant(u64::MAX);
+
+/// A member: its queue, and where it is.
+#[derive(Clone, Debug)]
+struct Member {
+    queue: Queue,
+    port: u32,
+    /// First sector of the port that is the member's.
+    offset: u64,
+    /// When the queue may give something by itself.
+    timer: Instant,
+}
+
+/// One block device with all that is below it.
+#[derive(Clone, Debug)]
+pub struct Storage {
+    /// `None`: one member as it is.
+    array: Option<Array>,
+    members: Vec<Member>,
+    /// The member at each port.
+    at_port: Vec<u16>,
+    fabric: Fabric,
+    sectors: u64,
+    /// Bytes of data in a stripe; 0 without.
+    stripe: u64,
+    /// Members whose queue is to be asked for requests.
+    touched: u128,
+    /// Members whose queue has been given something since the last unplugging.
+    held: u128,
+    /// Members whose queue has a time of its own.
+    timed: u128,
+    next: Instant,
+    wanted: Vec<MemberBio>,
+    port_ends: Vec<PortEnd>,
+    bio_ends: Vec<Ended>,
+}
+
+/// The numbers of the bits that are set, from the lowest.
+#[inline]
+fn bits(mut set: u128) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let bit = (set != 0).then(|| set.trailing_zeros() as usize)?;
+        set &= set - 1;
+        Some(bit)
+    })
+}
+
+impl Storage {
+    /// Builds all of it; `seed` decides the angle of each disk at time zero.
+    ///
+    /// # Errors
+    /// What the fabric or the array refuses; members that are not there.
+    pub fn new(spec: &StorageSpec, seed: u64) -> Result<Self, StorageError> {
+        spec::build(spec, seed)
+    }
+
+    /// Sectors of the device.
+    #[must_use]
+    #[inline]
+    pub const fn sectors(&self) -> u64 {
+        self.sectors
+    }
+
+    /// Bytes of data in a stripe of the array; 0 where there is none.
+    #[must_use]
+    pub const fn stripe(&self) -> u64 {
+        self.stripe
+    }
+
+    /// Sectors of the largest request that no queue has to take in pieces.
+    #[must_use]
+    pub fn max_sectors(&self) -> u32 {
+        let limits = self.members.iter().map(|m| m.queue.spec().max_sectors);
+        limits.min().unwrap_or(u32::MAX)
+    }
+
+    /// Sectors of writes that the queues hold before a submitter must wait.
+    #[must_use]
+    pub fn queue_sectors(&self) -> u64 {
+        let of = |m: &Member| {
+            let spec = m.queue.spec();
+            u64::from(spec.requests.each[1]) * u64::from(spec.max_sectors)
+        };
+        self.members.iter().map(of).sum()
+    }
+
+    /// The fabric, for the counters of its disks.
+    #[must_use]
+    pub const fn fabric(&self) -> &Fabric {
+        &self.fabric
+    }
+
+    /// The array; `None`: one member as it is.
+    #[must_use]
+    pub const fn array(&self) -> Option<&Array> {
+        self.array.as_ref()
+    }
+
+    /// Requests at the ports and in the queues.
+    #[must_use]
+    pub fn in_flight(&self) -> usize {
+        let of = |m: &Member| m.queue.waiting() + m.queue.in_device() as usize;
+        self.members.iter().map(of).sum()
+    }
+
+    /// Takes a request at `now`, which must not be earlier than any time given before.
+    #[inline]
+    pub fn submit(&mut self, now: Instant, bio: Bio) {
+        match &mut self.array {
+            None => self.enqueue(now, MemberBio { member: 0, bio }),
+            Some(array) => {
+                array.submit(now, bio);
+                self.take(now);
+            }
+        }
+        self.pump(now);
+        self.look();
+    }
+
+    /// The submitter waits now: what is held back for more to come is sent off.
+    #[inline]
+    pub fn unplug(&mut self, now: Instant) {
+        if let Some(array) = &mut self.array {
+            array.unplug(now);
+            self.take(now);
+        }
+        self.send_off(now);
+        self.pump(now);
+        self.look();
+    }
+
+    /// When to call [`advance`](Self::advance) next; `None` when nothing will happen by itself.
+    #[must_use]
+    #[inline]
+    pub fn next_event(&self) -> Option<Instant> {
+        (self.next != NEVER).then_some(self.next)
+    }
+
+    /// Lets time pass until `now` and appends what has ended, in the order of the ends.
+    #[inline]
+    pub fn advance(&mut self, now: Instant, done: &mut Vec<Ended>) {
+        while self.next <= now {
+            self.step(self.next, done);
+        }
+    }
+
+    /// Something breaks in a disk of the fabric at `now`.
+    pub fn inject(&mut self, now: Instant, disk: u32, fault: Fault) {
+        self.fabric.inject(now, disk, fault);
+        self.look();
+    }
+
+    /// Appends the busy time until `now` of all that is below.
+    pub fn busy(&self, now: Instant, out: &mut Vec<Busy>) {
+        self.fabric.busy(now, out);
+    }
+
+    /// All that happens at `t`.
+    fn step(&mut self, t: Instant, done: &mut Vec<Ended>) {
+        if self.fabric.next_event().is_some_and(|at| at <= t) {
+            self.ports_end(t, done);
+        }
+        for index in bits(self.timed) {
+            if self.members[index].timer <= t {
+                self.touched |= 1 << index;
+            }
+        }
+        if let Some(array) = &mut self.array {
+            if array.next_event().is_some_and(|at| at <= t) {
+                array.advance(t, done);
+            }
+            // What the array wants by itself, its thread submits in one go.
+            if self.take(t) {
+                self.send_off(t);
+            }
+        }
+        self.pump(t);
+        self.look();
+    }
+
+    fn ports_end(&mut self, t: Instant, done: &mut Vec<Ended>) {
+        self.fabric.advance(t, &mut self.port_ends);
+        for PortEnd { port, end } in self.port_ends.drain(..) {
+            let index = self.at_port[port as usize];
+            let member = &mut self.members[usize::from(index)];
+            self.touched |= 1 << index;
+            let Some(array) = &mut self.array else {
+                member.queue.ended(t, end.id, end.result, done);
+                continue;
+            };
+            let ends = &mut self.bio_ends;
+            member.queue.ended(t, end.id, end.result, ends);
+            for end in ends.drain(..) {
+                array.member_ended(t, index, end.id, end.result);
+            }
+        }
+    }
+
+    /// Brings what the array wants to the queues; whether there was anything.
+    #[inline]
+    fn take(&mut self, now: Instant) -> bool {
+        let Some(array) = &mut self.array else {
+            return false;
+        };
+        let mut wanted = std::mem::take(&mut self.wanted);
+        array.take(&mut wanted);
+        let any = !wanted.is_empty();
+        for bio in wanted.drain(..) {
+            self.enqueue(now, bio);
+        }
+        self.wanted = wanted;
+        any
+    }
+
+    #[inline]
+    fn enqueue(&mut self, now: Instant, MemberBio { member, bio }: MemberBio) {
+        self.touched |= 1 << member;
+        self.held |= 1 << member;
+        self.members[usize::from(member)].queue.submit(now, bio);
+    }
+
+    /// Nothing is held back any more.
+    #[inline]
+    fn send_off(&mut self, now: Instant) {
+        for index in bits(std::mem::take(&mut self.held)) {
+            self.members[index].queue.unplug(now);
+            self.touched |= 1 << index;
+        }
+    }
+
+    /// Gives the ports what the touched queues have for them.
+    #[inline]
+    fn pump(&mut self, now: Instant) {
+        for index in bits(std::mem::take(&mut self.touched)) {
+            let member = &mut self.members[index];
+            while let Some(mut bio) = member.queue.dispatch(now) {
+                bio.lba = Lba(bio.lba.0 + member.offset);
+                self.fabric.submit(now, member.port, bio);
+            }
+            member.timer = member.queue.next_event().unwrap_or(NEVER);
+            let bit = 1 << index;
+            if member.timer == NEVER {
+                self.timed &= !bit;
+            } else {
+                self.timed |= bit;
+            }
+        }
+    }
+
+    /// Finds out when something happens next.
+    #[inline]
+    fn look(&mut self) {
+        let mut next = self.fabric.next_event().unwrap_or(NEVER);
+        if let Some(array) = &self.array {
+            next = next.min(array.next_event().unwrap_or(NEVER));
+        }
+        for index in bits(self.timed) {
+            next = next.min(self.members[index].timer);
+        }
+        self.next = next;
+    }
+}

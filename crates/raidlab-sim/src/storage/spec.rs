@@ -1,0 +1,166 @@
+//! What a block device is built of.
+use super::{Member, NEVER, Storage};
+use crate::array::{Array, ArrayError, ArrayKind, ArraySpec};
+use crate::fabric::{Fabric, FabricError, FabricSpec};
+use crate::queue::{Queue, QueueSpec};
+use raidlab_core::units::SECTOR;
+use raidlab_layout::{Layout, MAX_MEMBERS, Member as Role};
+
+/// A member of the array: a port of the fabric, or a part of one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MemberSpec {
+    /// The port.
+    pub port: u32,
+    /// First sector that is the member's: the beginning of the partition and md's data offset.
+    pub offset: u64,
+    /// Its request queue.
+    pub queue: QueueSpec,
+}
+
+/// A block device to be made.
+#[derive(Clone, Debug)]
+pub struct StorageSpec {
+    /// Disks, channels, controllers, buses.
+    pub fabric: FabricSpec,
+    /// What keeps the members together.
+    pub array: ArraySpec,
+    /// The members, in the order of their roles.
+    pub members: Vec<MemberSpec>,
+}
+
+/// Why a block device cannot be built.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum StorageError {
+    /// Of the fabric.
+    #[error(transparent)]
+    Fabric(#[from] FabricError),
+    /// Of the array.
+    #[error(transparent)]
+    Array(#[from] ArrayError),
+    /// A member at a port that the fabric does not have.
+    #[error("member {member} is at port {port}, but the fabric has {ports}")]
+    NoPort {
+        /// The member.
+        member: usize,
+        /// As given.
+        port: u32,
+        /// How many there are.
+        ports: usize,
+    },
+    /// Two members at one port.
+    #[error("port {0} has two members")]
+    Twice(u32),
+    /// Another number of members than the array has.
+    #[error("the array has {wanted} members, but {given} are given")]
+    Members {
+        /// What the array has.
+        wanted: usize,
+        /// As given.
+        given: usize,
+    },
+    /// A member that reaches beyond the end of its port.
+    #[error("member {member} needs {needed} sectors of {name}, which has {has}")]
+    TooSmall {
+        /// The member.
+        member: usize,
+        /// What is behind the port.
+        name: String,
+        /// Sectors up to the end of what the array uses.
+        needed: u64,
+        /// What there is.
+        has: u64,
+    },
+}
+
+/// Sectors of `member` that an array of that kind uses.
+fn used(kind: &ArrayKind, member: usize) -> u64 {
+    match kind {
+        ArrayKind::Single(sectors) => sectors.0,
+        ArrayKind::Md(layout) => layout.used(Role::new(member)).0,
+        ArrayKind::Zfs(mirror) => (mirror.data_start().0 + mirror.allocatable().0) / SECTOR,
+    }
+}
+
+/// Bytes of data in a stripe, as md reckons it for the read-ahead of the array's device
+/// (`raid0.c:raid0_run`, `raid5.c:raid5_run`, `raid10.c:raid10_run`); 0 for levels without stripes.
+fn stripe(layout: &Layout) -> u64 {
+    let (layout, members) = match layout {
+        Layout::Nested(nested) => (nested.outer(), nested.inner().len()),
+        plain => (plain, plain.members()),
+    };
+    let members = members as u64;
+    let sectors = match layout {
+        Layout::Raid0(l) => members * l.chunk().0,
+        Layout::Parity(l) => (members - l.level().parities() as u64) * l.chunk().0,
+        Layout::Raid10(l) => members * l.chunk().0 / l.copies().near as u64,
+        _ => 0,
+    };
+    sectors * SECTOR
+}
+
+pub(super) fn build(spec: &StorageSpec, seed: u64) -> Result<Storage, StorageError> {
+    let fabric = Fabric::new(&spec.fabric, seed)?;
+    let (wanted, stripe, array) = match &spec.array.kind {
+        ArrayKind::Single(_) => (1, 0, None),
+        ArrayKind::Md(layout) => {
+            let array = Array::new(&spec.array)?;
+            (layout.members(), stripe(layout), Some(array))
+        }
+        ArrayKind::Zfs(mirror) => (mirror.children(), 0, Some(Array::new(&spec.array)?)),
+    };
+    let given = spec.members.len();
+    if given != wanted || given > MAX_MEMBERS {
+        return Err(StorageError::Members { wanted, given });
+    }
+    let ports = fabric.ports();
+    let mut at_port = vec![u16::MAX; ports.len()];
+    for (member, place) in spec.members.iter().enumerate() {
+        let Some(port) = ports.get(place.port as usize) else {
+            return Err(StorageError::NoPort {
+                member,
+                port: place.port,
+                ports: ports.len(),
+            });
+        };
+        let needed = place.offset.saturating_add(used(&spec.array.kind, member));
+        if needed > port.sectors {
+            return Err(StorageError::TooSmall {
+                member,
+                name: port.name.clone(),
+                needed,
+                has: port.sectors,
+            });
+        }
+        let taken = std::mem::replace(&mut at_port[place.port as usize], member as u16);
+        if taken != u16::MAX {
+            return Err(StorageError::Twice(place.port));
+        }
+    }
+    let members = spec.members.iter().map(|place| Member {
+        queue: Queue::new(place.queue),
+        port: place.port,
+        offset: place.offset,
+        timer: NEVER,
+    });
+    let mut storage = Storage {
+        sectors: match (&array, &spec.array.kind) {
+            (Some(array), _) => array.sectors(),
+            (None, kind) => used(kind, 0),
+        },
+        array,
+        members: members.collect(),
+        at_port,
+        fabric,
+        stripe,
+        touched: 0,
+        held: 0,
+        timed: 0,
+        next: NEVER,
+        wanted: Vec::new(),
+        port_ends: Vec::new(),
+        bio_ends: Vec::new(),
+    };
+    // A resync begins by itself.
+    storage.look();
+    Ok(storage)
+}
