@@ -8,34 +8,35 @@
 //!
 //! Left out: I/O priorities and control groups, zoned devices, and the partial success of a request:
 //! when a request fails, all bios in it fail.
+mod anticipatory;
+mod bfq;
+mod cfq;
 mod deadline;
+mod history;
+mod kyber;
+mod merge;
+mod order;
 mod spec;
+mod special;
 mod store;
 
+pub use anticipatory::Tunables as AnticipatoryTunables;
+pub use bfq::Tunables as BfqTunables;
+pub use cfq::{Tunables as CfqTunables, Version as CfqVersion};
 pub use deadline::Tunables as DeadlineTunables;
+pub use kyber::Tunables as KyberTunables;
 pub use spec::{Plugging, Policy, QueueSpec, Requests};
 
 use crate::block::{Bio, Ended};
 use crate::disk::DiskError;
-use deadline::Deadline;
+use order::Order;
 use raidlab_core::op::BlockKind;
 use raidlab_core::time::{Instant, Span};
 use std::collections::VecDeque;
 use store::{NIL, Store};
 
-/// Youngest requests that a bio may join without a scheduler (`blk_bio_list_merge`, `blk-merge.c`).
-const NONE_LOOKS_BACK: usize = 8;
 /// A process hands over what it has collected at the moment it submitted it.
 const TASK_DELAY: Span = Span(1);
-
-/// What orders the requests, with its state.
-#[derive(Clone, Debug)]
-enum Order {
-    /// The first sector from here on is next.
-    Elevator(u64),
-    Fifo,
-    Deadline(Deadline),
-}
 
 /// The request queue of one device.
 #[derive(Clone, Debug)]
@@ -67,15 +68,10 @@ impl Queue {
     /// An empty queue.
     #[must_use]
     pub fn new(spec: QueueSpec) -> Self {
-        let order = match spec.policy {
-            Policy::Elevator => Order::Elevator(0),
-            Policy::Noop | Policy::None => Order::Fifo,
-            Policy::Deadline(with) => Order::Deadline(Deadline::new(with)),
-        };
         Self {
+            order: Order::new(&spec),
             spec,
             store: Store::new(),
-            order,
             in_device: 0,
             used: [0; 2],
             starved: [VecDeque::new(), VecDeque::new()],
@@ -146,24 +142,10 @@ impl Queue {
         }
     }
 
-    fn submit_special(&mut self, now: Instant, bio: Bio) {
-        let ordered = bio.kind == BlockKind::Flush || (bio.fua && bio.kind == BlockKind::Write);
-        if !self.behind.is_empty() {
-            self.behind.push_back(bio);
-        } else if ordered && self.spec.barriers {
-            self.behind.push_back(bio);
-            self.unplug(now);
-        } else if bio.kind == BlockKind::Flush {
-            self.flushes.push(bio.id);
-        } else {
-            self.take_in(now, bio);
-        }
-    }
-
     /// Joins a bio to a request, makes one of it, or lets it wait for a free one.
     #[inline]
     fn take_in(&mut self, now: Instant, bio: Bio) {
-        let class = self.class(&bio);
+        let class = self.order.class(&bio);
         if self.store.waiting() > 0 && !bio.fua && self.merge(&bio, class) {
             self.merges += 1;
             return;
@@ -190,6 +172,7 @@ impl Queue {
         let idle = self.store.waiting() == 0;
         self.used[group] += 1;
         self.last = self.store.insert(now, bio, class, group as u8);
+        self.order.added(now, self.store.get(self.last));
         match self.spec.plugging {
             Plugging::Off => {}
             Plugging::Queue { threshold, delay } => {
@@ -208,104 +191,6 @@ impl Queue {
                 self.plugged = (self.collected < threshold).then(|| now + TASK_DELAY);
             }
         }
-    }
-
-    #[inline]
-    fn class(&self, bio: &Bio) -> u16 {
-        match &self.order {
-            Order::Elevator(_) | Order::Fifo => 0,
-            Order::Deadline(_) => Deadline::class(bio.kind),
-        }
-    }
-
-    /// Whether a bio may be part of a request.
-    #[inline]
-    fn fits(&self, slot: u32, bio: &Bio) -> bool {
-        let rq = self.store.get(slot);
-        rq.kind == bio.kind && !rq.fua && rq.sectors + bio.sectors <= self.spec.max_sectors
-    }
-
-    /// Joins a bio to a waiting request that it lies next to.
-    fn merge(&mut self, bio: &Bio, class: u16) -> bool {
-        if self.last != NIL && self.store.get(self.last).class == class {
-            // Most bios follow the one before.
-            let rq = self.store.get(self.last);
-            if rq.end() == bio.lba.0 && self.fits(self.last, bio) {
-                self.merge_back(self.last, bio);
-                return true;
-            }
-            if rq.lba == bio.end() && self.fits(self.last, bio) {
-                self.merge_front(self.last, bio);
-                return true;
-            }
-        }
-        let (back, front) = match self.spec.policy {
-            Policy::None => self.recent(bio),
-            // Only those that keep requests sorted find one by its beginning.
-            Policy::Noop => (self.store.ending_at(class, bio.lba.0), NIL),
-            _ => (
-                self.store.ending_at(class, bio.lba.0),
-                self.store.beginning_at(class, bio.end()),
-            ),
-        };
-        if back != NIL && self.fits(back, bio) {
-            self.merge_back(back, bio);
-            true
-        } else if front != NIL && self.fits(front, bio) {
-            self.merge_front(front, bio);
-            true
-        } else {
-            false
-        }
-    }
-
-    /// Neighbours of a bio among the last few requests: ending where it begins, beginning where it
-    /// ends.
-    fn recent(&self, bio: &Bio) -> (u32, u32) {
-        for slot in self.store.youngest_first(0).take(NONE_LOOKS_BACK) {
-            let rq = self.store.get(slot);
-            if rq.end() == bio.lba.0 {
-                return (slot, NIL);
-            }
-            if rq.lba == bio.end() {
-                return (NIL, slot);
-            }
-        }
-        (NIL, NIL)
-    }
-
-    fn merge_back(&mut self, slot: u32, bio: &Bio) {
-        self.store.merge_back(slot, bio);
-        self.last = slot;
-        let next = self.store.after(slot);
-        if next != NIL {
-            self.join(slot, next);
-        }
-    }
-
-    fn merge_front(&mut self, slot: u32, bio: &Bio) {
-        self.store.merge_front(slot, bio);
-        self.last = slot;
-        let rq = self.store.get(slot);
-        let before = self.store.ending_at(rq.class, rq.lba);
-        if before != NIL {
-            self.join(before, slot);
-        }
-    }
-
-    /// Joins two requests when the gap between them has been filled.
-    fn join(&mut self, slot: u32, next: u32) {
-        let (rq, tail) = (self.store.get(slot), self.store.get(next));
-        let fits = rq.sectors + tail.sectors <= self.spec.max_sectors;
-        if rq.end() != tail.lba || rq.kind != tail.kind || rq.fua || tail.fua || !fits {
-            return;
-        }
-        self.used[usize::from(tail.group)] -= 1;
-        if let Order::Deadline(deadline) = &mut self.order {
-            deadline.leaves(&self.store, next);
-        }
-        self.store.join(slot, next);
-        self.last = slot;
     }
 
     /// The submitter waits, or has submitted all it wanted to: nothing is held back any more.
@@ -333,7 +218,7 @@ impl Queue {
             }
             self.plugged = None;
         }
-        let slot = self.pick(now);
+        let slot = self.order.pick(&self.store, now);
         if slot == NIL {
             return None;
         }
@@ -351,53 +236,6 @@ impl Queue {
         let mut bio = self.store.get(slot).bio(slot);
         bio.fua &= self.spec.fua;
         bio
-    }
-
-    #[inline]
-    fn pick(&mut self, now: Instant) -> u32 {
-        match &mut self.order {
-            Order::Fifo => self.store.oldest(0),
-            Order::Elevator(position) => {
-                let (_, after) = self.store.around(0, *position);
-                let slot = if after == NIL {
-                    self.store.lowest(0)
-                } else {
-                    after
-                };
-                *position = self.store.get(slot).end();
-                slot
-            }
-            Order::Deadline(deadline) => deadline.pick(&self.store, now),
-        }
-    }
-
-    /// One flush for all who wait for one.
-    fn flush(&mut self, now: Instant) -> Bio {
-        std::mem::swap(&mut self.flushes, &mut self.flushing);
-        let bio = Bio {
-            id: self.flushing[0],
-            kind: BlockKind::Flush,
-            lba: raidlab_core::units::Lba(0),
-            sectors: 0,
-            fua: false,
-            origin: crate::block::Origin::default(),
-        };
-        let slot = self.store.alloc(now, &bio, 0, 0);
-        self.used[0] += 1;
-        self.give(now, slot)
-    }
-
-    /// The barrier, once all before it has ended.
-    fn barrier(&mut self, now: Instant) -> Option<Bio> {
-        if self.barrier || self.in_device > 0 || !self.flushing.is_empty() {
-            return None;
-        }
-        let bio = *self.behind.front()?;
-        let group = self.group(bio.kind, bio.origin.sync);
-        let slot = self.store.alloc(now, &bio, 0, group as u8);
-        self.used[group] += 1;
-        self.barrier = true;
-        Some(self.give(now, slot))
     }
 
     /// The device has ended the request `id` at `now`. The ends of its bios are added to `done`, in
@@ -418,6 +256,10 @@ impl Queue {
             // A driver that ends a request looks for the next.
             self.plugged = None;
         }
+        // Flushes and barriers go past the scheduler.
+        if rq.kind != BlockKind::Flush && !self.barrier {
+            self.order.ended(&self.store, now, &rq);
+        }
         if rq.kind == BlockKind::Flush || rq.fua {
             self.special_ended(now, slot, result, done);
         } else {
@@ -428,48 +270,6 @@ impl Queue {
         }
     }
 
-    fn special_ended(
-        &mut self,
-        now: Instant,
-        slot: u32,
-        result: Result<(), DiskError>,
-        done: &mut Vec<Ended>,
-    ) {
-        let rq = *self.store.get(slot);
-        if rq.kind == BlockKind::Flush && !self.flushing.is_empty() {
-            let ids = self.flushing.drain(..);
-            done.extend(ids.map(|id| Ended {
-                id,
-                at: now,
-                result,
-            }));
-            self.store.forget(slot);
-        } else if rq.fua && rq.kind == BlockKind::Write && !self.spec.fua && result.is_ok() {
-            // The device may still have it in its buffer: it ends with a flush.
-            self.flushes.push(self.store.first_bio(slot));
-            self.store.forget(slot);
-            return;
-        } else {
-            self.store.end(slot, now, result, done);
-        }
-        if std::mem::take(&mut self.barrier) {
-            self.pass_barrier(now);
-        }
-    }
-
-    /// The barrier has ended: what came after it goes on, up to the next one.
-    fn pass_barrier(&mut self, now: Instant) {
-        self.behind.pop_front();
-        while let Some(&bio) = self.behind.front() {
-            if bio.kind == BlockKind::Flush || (bio.fua && bio.kind == BlockKind::Write) {
-                break;
-            }
-            self.behind.pop_front();
-            self.take_in(now, bio);
-        }
-        self.unplug(now);
-    }
-
     /// Makes requests of bios that waited for one.
     fn admit(&mut self, now: Instant) {
         for group in 0..2 {
@@ -477,7 +277,7 @@ impl Queue {
                 let Some(bio) = self.starved[group].pop_front() else {
                     break;
                 };
-                let class = self.class(&bio);
+                let class = self.order.class(&bio);
                 if self.store.waiting() > 0 && !bio.fua && self.merge(&bio, class) {
                     self.merges += 1;
                 } else {
@@ -497,7 +297,7 @@ impl Queue {
         if self.store.waiting() == 0 || self.in_device >= self.spec.depth {
             return None;
         }
-        self.plugged
+        self.plugged.or_else(|| self.order.wake())
     }
 }
 

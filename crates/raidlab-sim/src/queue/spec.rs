@@ -2,7 +2,7 @@
 //!
 //! Every constant stands here or with its scheduler, once, with the place it comes from. Kernel
 //! sources are named by file; version numbers are those of the release that first had the change.
-use super::deadline;
+use super::{anticipatory, bfq, cfq, deadline, kyber};
 use raidlab_core::time::Span;
 use raidlab_experiment::kernel::{Kernel, Scheduler};
 
@@ -51,6 +51,14 @@ pub enum Policy {
     None,
     /// Sorted, with deadlines; also mq-deadline.
     Deadline(deadline::Tunables),
+    /// Waits for the next read of the same process.
+    Anticipatory(anticipatory::Tunables),
+    /// Time slices by process.
+    Cfq(cfq::Tunables),
+    /// Budgets by process.
+    Bfq(bfq::Tunables),
+    /// Tokens by latency.
+    Kyber(kyber::Tunables),
 }
 
 /// The queue of one device.
@@ -137,7 +145,13 @@ fn policy(kernel: Kernel, scheduler: Option<Scheduler>) -> Policy {
         None => Policy::Elevator,
         Some(Scheduler::Noop) => Policy::Noop,
         Some(Scheduler::None) => Policy::None,
-        Some(_) => Policy::Deadline(deadline::Tunables::of(kernel)),
+        Some(Scheduler::Deadline | Scheduler::MqDeadline) => {
+            Policy::Deadline(deadline::Tunables::of(kernel))
+        }
+        Some(Scheduler::Anticipatory) => Policy::Anticipatory(anticipatory::Tunables::default()),
+        Some(Scheduler::Cfq) => Policy::Cfq(cfq::Tunables::of(kernel)),
+        Some(Scheduler::Bfq) => Policy::Bfq(bfq::Tunables::default()),
+        Some(Scheduler::Kyber) => Policy::Kyber(kyber::Tunables::default()),
     }
 }
 

@@ -61,7 +61,7 @@ fn bio(id: u64, step: &Step) -> Bio {
 /// Runs the steps against a device that serves one at a time; what was given out, what ended.
 struct Run {
     queue: Queue,
-    device: std::collections::VecDeque<Bio>,
+    device: VecDeque<Bio>,
     free_at: u64,
     given: Vec<Bio>,
     done: Vec<Ended>,
@@ -72,7 +72,7 @@ impl Run {
     fn new(spec: QueueSpec) -> Self {
         Self {
             queue: Queue::new(spec),
-            device: std::collections::VecDeque::new(),
+            device: VecDeque::new(),
             free_at: 0,
             given: Vec::new(),
             done: Vec::new(),

@@ -1,0 +1,113 @@
+//! The schedulers behind one face.
+use super::anticipatory::Anticipatory;
+use super::bfq::Bfq;
+use super::cfq::Cfq;
+use super::deadline::Deadline;
+use super::kyber::Kyber;
+use super::spec::{Policy, QueueSpec};
+use super::store::{NIL, Rq, Store};
+use crate::block::Bio;
+use raidlab_core::time::Instant;
+
+/// What orders the requests, with its state.
+#[derive(Clone, Debug)]
+pub(super) enum Order {
+    /// The first sector from here on is next, then the lowest.
+    Elevator(u64),
+    Fifo,
+    Deadline(Deadline),
+    Anticipatory(Box<Anticipatory>),
+    Cfq(Box<Cfq>),
+    Bfq(Box<Bfq>),
+    Kyber(Box<Kyber>),
+}
+
+impl Order {
+    pub(super) fn new(spec: &QueueSpec) -> Self {
+        let (rotational, depth) = (spec.rotational, spec.depth);
+        match spec.policy {
+            Policy::Elevator => Self::Elevator(0),
+            Policy::Noop | Policy::None => Self::Fifo,
+            Policy::Deadline(with) => Self::Deadline(Deadline::new(with)),
+            Policy::Anticipatory(with) => Self::Anticipatory(Box::new(Anticipatory::new(with))),
+            Policy::Cfq(with) => Self::Cfq(Box::new(Cfq::new(with, rotational, depth))),
+            Policy::Bfq(with) => Self::Bfq(Box::new(Bfq::new(with, rotational, depth))),
+            Policy::Kyber(with) => Self::Kyber(Box::new(Kyber::new(with))),
+        }
+    }
+
+    /// The list that a bio's request waits in.
+    #[inline]
+    pub(super) fn class(&mut self, bio: &Bio) -> u16 {
+        match self {
+            Self::Elevator(_) | Self::Fifo => 0,
+            Self::Deadline(_) => Deadline::class(bio.kind),
+            Self::Anticipatory(_) => Anticipatory::class(bio.kind, bio.origin.sync),
+            Self::Cfq(cfq) => cfq.class(bio),
+            Self::Bfq(bfq) => bfq.class(bio),
+            Self::Kyber(_) => Kyber::class(bio.kind),
+        }
+    }
+
+    /// A request has come in.
+    #[inline]
+    pub(super) fn added(&mut self, now: Instant, rq: &Rq) {
+        match self {
+            Self::Elevator(_) | Self::Fifo | Self::Deadline(_) | Self::Kyber(_) => {}
+            Self::Anticipatory(anticipatory) => anticipatory.added(now, rq),
+            Self::Cfq(cfq) => cfq.added(now, rq),
+            Self::Bfq(bfq) => bfq.added(now, rq),
+        }
+    }
+
+    /// A waiting request is about to be joined to another of its class.
+    pub(super) fn leaves(&mut self, store: &Store, slot: u32) {
+        match self {
+            Self::Deadline(deadline) => deadline.leaves(store, slot),
+            Self::Anticipatory(anticipatory) => anticipatory.leaves(store.get(slot)),
+            _ => {}
+        }
+    }
+
+    /// The request to be given out now; [`NIL`] when none is to be, although some wait.
+    #[inline]
+    pub(super) fn pick(&mut self, store: &Store, now: Instant) -> u32 {
+        match self {
+            Self::Fifo => store.oldest(0),
+            Self::Elevator(position) => {
+                let (_, after) = store.around(0, *position);
+                let slot = if after == NIL { store.lowest(0) } else { after };
+                *position = store.get(slot).end();
+                slot
+            }
+            Self::Deadline(deadline) => deadline.pick(store, now),
+            Self::Anticipatory(anticipatory) => anticipatory.pick(store, now),
+            Self::Cfq(cfq) => cfq.pick(store, now),
+            Self::Bfq(bfq) => bfq.pick(store, now),
+            Self::Kyber(kyber) => kyber.pick(store, now),
+        }
+    }
+
+    /// The device has ended a request that was picked.
+    #[inline]
+    pub(super) fn ended(&mut self, store: &Store, now: Instant, rq: &Rq) {
+        match self {
+            Self::Elevator(_) | Self::Fifo | Self::Deadline(_) => {}
+            Self::Anticipatory(anticipatory) => anticipatory.ended(store, now, rq),
+            Self::Cfq(cfq) => cfq.ended(store, now, rq),
+            Self::Bfq(bfq) => bfq.ended(store, now, rq),
+            Self::Kyber(kyber) => kyber.ended(now, rq),
+        }
+    }
+
+    /// When waiting for a process ends by itself.
+    #[inline]
+    pub(super) fn wake(&self) -> Option<Instant> {
+        match self {
+            Self::Anticipatory(anticipatory) => anticipatory.wake(),
+            Self::Cfq(cfq) => cfq.wake(),
+            Self::Bfq(bfq) => bfq.wake(),
+            _ => None,
+        }
+    }
+}

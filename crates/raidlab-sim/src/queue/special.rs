@@ -1,0 +1,94 @@
+//! Flushes, durable writes and barriers.
+use super::Queue;
+use crate::block::{Bio, Ended, Origin};
+use crate::disk::DiskError;
+use raidlab_core::op::BlockKind;
+use raidlab_core::time::Instant;
+use raidlab_core::units::Lba;
+
+impl Queue {
+    pub(super) fn submit_special(&mut self, now: Instant, bio: Bio) {
+        let ordered = bio.kind == BlockKind::Flush || (bio.fua && bio.kind == BlockKind::Write);
+        if !self.behind.is_empty() {
+            self.behind.push_back(bio);
+        } else if ordered && self.spec.barriers {
+            self.behind.push_back(bio);
+            self.unplug(now);
+        } else if bio.kind == BlockKind::Flush {
+            self.flushes.push(bio.id);
+        } else {
+            self.take_in(now, bio);
+        }
+    }
+
+    /// One flush for all who wait for one.
+    pub(super) fn flush(&mut self, now: Instant) -> Bio {
+        std::mem::swap(&mut self.flushes, &mut self.flushing);
+        let bio = Bio {
+            id: self.flushing[0],
+            kind: BlockKind::Flush,
+            lba: Lba(0),
+            sectors: 0,
+            fua: false,
+            origin: Origin::default(),
+        };
+        let slot = self.store.alloc(now, &bio, 0, 0);
+        self.used[0] += 1;
+        self.give(now, slot)
+    }
+
+    /// The barrier, once all before it has ended.
+    pub(super) fn barrier(&mut self, now: Instant) -> Option<Bio> {
+        if self.barrier || self.in_device > 0 || !self.flushing.is_empty() {
+            return None;
+        }
+        let bio = *self.behind.front()?;
+        let group = self.group(bio.kind, bio.origin.sync);
+        let slot = self.store.alloc(now, &bio, 0, group as u8);
+        self.used[group] += 1;
+        self.barrier = true;
+        Some(self.give(now, slot))
+    }
+
+    pub(super) fn special_ended(
+        &mut self,
+        now: Instant,
+        slot: u32,
+        result: Result<(), DiskError>,
+        done: &mut Vec<Ended>,
+    ) {
+        let rq = *self.store.get(slot);
+        if rq.kind == BlockKind::Flush && !self.flushing.is_empty() {
+            let ids = self.flushing.drain(..);
+            done.extend(ids.map(|id| Ended {
+                id,
+                at: now,
+                result,
+            }));
+            self.store.forget(slot);
+        } else if rq.fua && rq.kind == BlockKind::Write && !self.spec.fua && result.is_ok() {
+            // The device may still have it in its buffer: it ends with a flush.
+            self.flushes.push(self.store.first_bio(slot));
+            self.store.forget(slot);
+            return;
+        } else {
+            self.store.end(slot, now, result, done);
+        }
+        if std::mem::take(&mut self.barrier) {
+            self.pass_barrier(now);
+        }
+    }
+
+    /// The barrier has ended: what came after it goes on, up to the next one.
+    pub(super) fn pass_barrier(&mut self, now: Instant) {
+        self.behind.pop_front();
+        while let Some(&bio) = self.behind.front() {
+            if bio.kind == BlockKind::Flush || (bio.fua && bio.kind == BlockKind::Write) {
+                break;
+            }
+            self.behind.pop_front();
+            self.take_in(now, bio);
+        }
+        self.unplug(now);
+    }
+}

@@ -1,0 +1,162 @@
+//! CFQ and bfq: processes in turn.
+use super::*;
+
+const BOTH: [Scheduler; 2] = [Scheduler::Cfq, Scheduler::Bfq];
+
+#[test]
+fn two_readers_keep_their_order_and_share_the_disk() {
+    for scheduler in BOTH {
+        let readers = [sequential(1, 200), sequential(2, 200)];
+        for depth in [1, 31] {
+            let mut fair = queue(scheduler, depth);
+            let outcome = contend(&mut fair, &readers, 0, 10);
+            let sum: u64 = outcome.reads.iter().sum();
+            assert!(
+                outcome.seeks * 20 < sum,
+                "{scheduler}: {} seeks for {sum}",
+                outcome.seeks
+            );
+            for reads in &outcome.reads {
+                assert!(reads * 5 > sum * 2, "{scheduler}: {:?}", outcome.reads);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_slice_lasts_as_long_as_it_should() {
+    let readers = [sequential(1, 200), sequential(2, 200)];
+    let mut queue = queue(Scheduler::Cfq, 1);
+    let outcome = contend(&mut queue, &readers, 0, 10);
+    // A seek at each change: 100 ms slices in 10 s, each a little longer by the request under way.
+    assert!((85..=105).contains(&outcome.seeks), "{}", outcome.seeks);
+}
+
+#[test]
+fn the_slice_of_an_idle_process_ends_after_eight_milliseconds() {
+    for scheduler in BOTH {
+        let mut queue = queue(scheduler, 1);
+        queue.submit(ms(0), of_task(1, 1, 0, 8));
+        queue.submit(ms(0), of_task(2, 2, 900_000, 8));
+        let first = queue.dispatch(ms(0)).unwrap();
+        assert_eq!(first.lba.0, 0);
+        queue.ended(ms(5), first.id, Ok(()), &mut Vec::new());
+        assert_eq!(queue.dispatch(ms(5)), None, "{scheduler}");
+        assert_eq!(queue.next_event(), Some(ms(13)));
+        assert_eq!(queue.dispatch(Instant(ms(13).0 - 1)), None);
+        assert_eq!(queue.dispatch(ms(13)).unwrap().lba.0, 900_000);
+    }
+}
+
+#[test]
+fn nobody_waits_for_a_process_that_thinks_long() {
+    for scheduler in BOTH {
+        let slow = sequential(1, 15_000);
+        let alone = contend(&mut queue(scheduler, 1), &[slow], 0, 10).reads[0];
+        let mut both = queue(scheduler, 1);
+        let outcome = contend(&mut both, &[slow, scattered(2)], 0, 10);
+        // 9 ms a read without any waiting for the slow one.
+        let used = outcome.reads[1] * 9 + outcome.reads[0] * 9;
+        assert!(used > 9_000, "{scheduler}: {:?} of {alone}", outcome.reads);
+    }
+}
+
+#[test]
+fn a_reader_in_order_and_one_who_seeks_share_time_with_cfq() {
+    let mut queue = queue(Scheduler::Cfq, 1);
+    let outcome = contend(&mut queue, &[sequential(1, 200), scattered(2)], 0, 10);
+    let time = [outcome.reads[0] * 12 / 10, outcome.reads[1] * 9];
+    assert!(time[0] > 3_500 && time[1] > 3_000, "{time:?}");
+}
+
+#[test]
+fn a_reader_cuts_write_back_short_with_cfq() {
+    let mut queue = queue(Scheduler::Cfq, 1);
+    for i in 0..50 {
+        queue.submit(ms(0), write(i, i * 1000, 8));
+    }
+    let first = queue.dispatch(ms(0)).unwrap();
+    assert_eq!(first.kind, BlockKind::Write);
+    queue.submit(ms(1), read(100, 900_000, 8));
+    queue.ended(ms(2), first.id, Ok(()), &mut Vec::new());
+    assert_eq!(queue.dispatch(ms(2)).unwrap().kind, BlockKind::Read);
+}
+
+#[test]
+fn write_back_is_slowed_but_not_starved_beside_a_reader() {
+    for scheduler in BOTH {
+        let mut queue = queue(scheduler, 1);
+        let outcome = contend(&mut queue, &[sequential(1, 200)], 32, 20);
+        let [reads, writes] = [outcome.reads[0] * 12 / 10, outcome.writes * 9];
+        // Milliseconds of 20 s: CFQ gives reads most of the time, bfq half of it and a start.
+        let least = if scheduler == Scheduler::Cfq {
+            13_000
+        } else {
+            9_500
+        };
+        assert!(reads > least, "{scheduler}: {reads} ms, {writes} ms");
+        assert!(
+            outcome.writes > 20,
+            "{scheduler}: {} writes",
+            outcome.writes
+        );
+    }
+}
+
+#[test]
+fn solid_state_disks_that_queue_are_not_kept_idle() {
+    for scheduler in BOTH {
+        let mut queue = Queue::new(QueueSpec {
+            rotational: false,
+            plugging: Plugging::Off,
+            ..spec(scheduler, 32)
+        });
+        if let Policy::Bfq(with) = &mut queue.spec.policy {
+            with.low_latency = false;
+            queue = Queue::new(queue.spec);
+        }
+        queue.submit(ms(0), of_task(1, 1, 0, 8));
+        let first = queue.dispatch(ms(0)).unwrap();
+        queue.submit(ms(1), of_task(2, 2, 900_000, 8));
+        queue.ended(ms(1), first.id, Ok(()), &mut Vec::new());
+        assert!(queue.dispatch(ms(1)).is_some(), "{scheduler}");
+    }
+}
+
+#[test]
+fn many_processes_have_shorter_slices_since_2_6_33() {
+    let readers: Vec<Reader> = (1..7).map(|task| sequential(task, 200)).collect();
+    let seeks = |kernel| {
+        let spec = QueueSpec::of(kernel, Some(Scheduler::Cfq), true, 1024, 1);
+        contend(&mut Queue::new(spec), &readers, 0, 10).seeks
+    };
+    let (long, short) = (
+        seeks(Kernel::Linux(2, 6, 31)),
+        seeks(Kernel::Linux(3, 10, 0)),
+    );
+    assert!((85..=105).contains(&long), "{long}");
+    // 300 ms for six.
+    assert!((165..=205).contains(&short), "{short}");
+}
+
+#[test]
+fn a_process_that_has_just_begun_weighs_more_with_bfq() {
+    let readers = [
+        sequential(1, 200),
+        Reader {
+            starts: Span::from_secs(12),
+            ..sequential(2, 200)
+        },
+    ];
+    let second = |low_latency| {
+        let mut spec = spec(Scheduler::Bfq, 1);
+        if let Policy::Bfq(with) = &mut spec.policy {
+            with.low_latency = low_latency;
+        }
+        contend(&mut Queue::new(spec), &readers, 0, 13).reads[1]
+    };
+    // Of about 830 reads in the second since it began.
+    let (raised, equal) = (second(true), second(false));
+    assert!((300..500).contains(&equal), "{equal}");
+    assert!(raised > 650, "{raised}");
+}
