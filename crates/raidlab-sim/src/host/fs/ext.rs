@@ -3,23 +3,22 @@ mod cost;
 mod data;
 mod geometry;
 mod journal;
+mod names;
 mod tree;
 
 use super::FsError;
-use super::plan::{Charge, Commit, Fsync, Synced, Traits};
+use super::plan::{Charge, Commit, Fsync, Stage, Synced, Traits};
 use super::runs::Runs;
 use super::space::{Run, Space};
 use super::spec::FsSpec;
 use geometry::Geometry;
-use journal::Journal;
-use raidlab_core::op::{FileId, FileOp, OpenMode};
+use journal::{Journal, gather};
+use names::Names;
+use raidlab_core::op::{FileId, OpenMode};
 use raidlab_core::time::Span;
 use raidlab_experiment::kernel::{FilesystemKind, JournalMode, Kernel};
 use std::collections::{BTreeMap, BTreeSet};
 use tree::Tree;
-
-/// First inode that is not the file system's own (`EXT2_GOOD_OLD_FIRST_INO`), counted from 0.
-const FIRST_INODE: u64 = 10;
 
 /// A data file.
 #[derive(Clone, Debug, Default)]
@@ -63,8 +62,9 @@ pub(super) struct Ext {
     freed: Vec<Run>,
     /// Pending blocks of all files.
     pending: u64,
-    /// Inodes given out so far, from [`FIRST_INODE`].
-    next_inode: u64,
+    names: Names,
+    /// Reading changes the inode.
+    atime: bool,
     /// Largest and first reservation window in blocks.
     windows: (u64, u64),
 }
@@ -103,7 +103,8 @@ impl Ext {
                 copy_on_write: false,
                 ordered: mode == JournalMode::Ordered,
                 data_journal: mode == JournalMode::Journal,
-                commit_interval: journalled.then_some(Span::from_secs(5)),
+                // jbd's commit interval; ext2 has its superblock and inodes written as often.
+                commit_interval: Some(Span::from_secs(5)),
                 dirty_limit: None,
                 dirty_most: None,
                 commit_time: None,
@@ -130,7 +131,8 @@ impl Ext {
             journalled_data: 0,
             freed: Vec::new(),
             pending: 0,
-            next_inode: FIRST_INODE,
+            names: Names::new(spec, &geometry),
+            atime: spec.atime,
             windows: windows(spec),
         })
     }
@@ -159,16 +161,8 @@ impl Ext {
             }
             (_, false) => return Err(FsError::NoFile),
         }
-        let inode = self.new_inode()?;
-        let group = inode / self.geometry.inodes;
-        let table = self.geometry.inode_block(inode);
-        let bitmap = self.geometry.inode_bitmap(group);
-        for block in [bitmap, table] {
-            charge.reads.push(self.geometry.place(block, 1));
-        }
-        for block in [bitmap, self.geometry.descriptor(group), table] {
-            self.join(block, &mut charge);
-        }
+        // Data files are in the root directory, which is in the first group.
+        let inode = self.take_inode(0, &mut charge)?;
         let new = File {
             inode,
             window: self.windows.1,
@@ -177,15 +171,6 @@ impl Ext {
         };
         self.files.insert(file, new);
         Ok(charge)
-    }
-
-    fn new_inode(&mut self) -> Result<u64, FsError> {
-        let inode = self.next_inode;
-        if inode >= self.geometry.inodes * self.geometry.groups() {
-            return Err(FsError::NoSpace);
-        }
-        self.next_inode += 1;
-        Ok(inode)
     }
 
     pub(super) fn provide(&mut self, file: FileId, bytes: u64) -> Result<(), FsError> {
@@ -197,25 +182,47 @@ impl Ext {
         placed.map(|_| ())
     }
 
-    pub(super) fn small(&mut self, _: &FileOp) -> Result<Charge, FsError> {
-        Ok(Charge::default())
-    }
-
-    pub(super) fn sync(&mut self, file: Option<FileId>, data_only: bool, _: u64) -> Synced {
+    pub(super) fn sync(&mut self, file: Option<FileId>, _: bool, _: u64) -> Synced {
         let joined = match file.and_then(|f| self.files.get(&f)) {
             Some(file) => file.joined == self.transaction,
             None => !self.running.is_empty(),
         };
-        // fdatasync leaves a changed time of modification behind, but not new blocks: those are in
-        // the transaction, too, so the difference is not seen here.
-        let _ = data_only;
-        Synced {
+        let mut synced = Synced {
             data: file.is_some(),
-            commit: joined && (self.journal.exists() || file.is_none()),
+            commit: joined,
             stages: Vec::new(),
             flush: self.journal.barriers() && !joined,
             cpu: Span(cost::HANDLE),
+        };
+        if !self.journal.exists() && joined {
+            // ext2 writes changed metadata home; here all of it, not that of the one file alone.
+            let homes: Vec<u64> = self.running.iter().copied().collect();
+            synced.commit = false;
+            synced.stages.push(Stage {
+                writes: gather(&self.geometry, &homes),
+                ..Stage::default()
+            });
+            self.forget_transaction();
         }
+        synced
+    }
+
+    /// The running transaction has as many blocks as one may have.
+    pub(super) fn full(&self) -> bool {
+        let blocks = self.running.len() as u64 + self.journalled_data;
+        self.journal.exists() && blocks >= self.journal.most()
+    }
+
+    /// Frees a run from the next commit on.
+    fn release(&mut self, run: Run, charge: &mut Charge) {
+        for group in self.space.group_of(run.start)..=self.space.group_of(run.end() - 1) {
+            let bitmap = self.geometry.block_bitmap(group);
+            charge.reads.push(self.geometry.place(bitmap, 1));
+            self.join(bitmap, charge);
+            self.join(self.geometry.descriptor(group), charge);
+        }
+        charge.cpu += Span(cost::MAP * run.len.div_ceil(64));
+        self.freed.push(run);
     }
 
     fn forget_transaction(&mut self) {

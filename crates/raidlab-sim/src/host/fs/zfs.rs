@@ -409,6 +409,11 @@ impl Zfs {
         }
     }
 
+    /// No limit but the host's.
+    pub(super) const fn full(&self) -> bool {
+        false
+    }
+
     pub(super) fn remove(&mut self, file: FileId) -> Charge {
         let charge = self.truncate(file, 0);
         self.files.remove(&file);

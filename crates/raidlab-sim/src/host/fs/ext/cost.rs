@@ -16,3 +16,11 @@ pub(super) const MAP: u64 = 150;
 pub(super) const COMMIT_BLOCK: u64 = 1_500;
 /// A commit without its blocks.
 pub(super) const COMMIT: u64 = 30_000;
+/// A call with a name: path walk, dentry, permission.
+pub(super) const NAME: u64 = 3_000;
+/// An inode made or freed, with its bitmap and its entry in the directory.
+pub(super) const INODE: u64 = 9_000;
+/// One entry of a directory without a hash tree compared with the name sought.
+pub(super) const COMPARE: u64 = 8;
+/// A name through the hash tree: hash, index, one leaf of a hundred entries.
+pub(super) const HASHED: u64 = 1_500;

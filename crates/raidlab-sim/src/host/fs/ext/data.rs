@@ -4,6 +4,7 @@ use super::super::plan::{Charge, Piece};
 use super::super::raw::push_sectors;
 use super::super::runs::Mapped;
 use super::super::space::Run;
+use super::tree::Path;
 use super::{Ext, File, cost};
 use raidlab_core::op::FileId;
 use raidlab_core::time::Span;
@@ -235,9 +236,12 @@ impl Ext {
         };
         let window = if self.traits.delayed {
             // The larger of what is written at once and what a file of this size is preallocated.
-            want.max(self.windows.1)
-                .next_power_of_two()
-                .min(self.windows.0)
+            let most = self.windows.0;
+            if want >= most {
+                want
+            } else {
+                want.max(self.windows.1).next_power_of_two().min(most)
+            }
         } else {
             f.window
         };
@@ -252,7 +256,7 @@ impl Ext {
     }
 
     /// The device is full but for what other files keep for themselves: that is given up.
-    fn steal(&mut self, goal: u64, want: u64) -> Option<Run> {
+    pub(super) fn steal(&mut self, goal: u64, want: u64) -> Option<Run> {
         let space = &mut self.space;
         for lease in self.files.values_mut().filter_map(|f| f.lease.take()) {
             space.give(lease);
@@ -273,8 +277,8 @@ impl Ext {
             extents.div_ceil(in_leaf)
         };
         while (f.leaves.len() as u64) < wanted {
-            let group = f.inode / self.geometry.inodes;
-            let goal = self.space.start_of(group);
+            let last = self.tree.slot(f.whole.max(1) - 1);
+            let goal = f.runs.get(last).map_or(0, |dev| dev + 1);
             let run = self.space.take(goal, 1).or_else(|| self.steal(goal, 1));
             let run = run.ok_or(FsError::NoSpace)?;
             f.leaves.push(run.start);
@@ -335,6 +339,11 @@ impl Ext {
         let Some(f) = self.files.get_mut(&file) else {
             return charge;
         };
+        if self.atime && f.joined != self.transaction {
+            f.joined = self.transaction;
+            let inode = self.geometry.inode_block(f.inode);
+            charge.dirtied += u32::from(self.running.insert(inode));
+        }
         let block = u64::from(self.geometry.block);
         let per_block = block / SECTOR;
         let (from, until) = (offset / SECTOR, (offset + len).div_ceil(SECTOR));
@@ -342,13 +351,17 @@ impl Ext {
         if let Some(&leaf) = f.leaves.last() {
             charge.reads.push(self.geometry.place(leaf, 1));
         }
+        let mut before = Path::default();
         while at < end {
             let path = self.tree.path(at);
             for slot in path.slots() {
-                if let Some(dev) = f.runs.get(*slot) {
+                if !before.slots().contains(slot)
+                    && let Some(dev) = f.runs.get(*slot)
+                {
                     charge.reads.push(self.geometry.place(dev, 1));
                 }
             }
+            before = path;
             let to = end.min(path.end);
             let (begin, last) = (self.tree.slot(at), self.tree.slot(to - 1) + 1);
             let mut slot = begin;
@@ -381,8 +394,8 @@ impl Ext {
         } else {
             self.tree.slot(keep - 1) + 1
         };
-        let before = self.freed.len();
-        f.runs.carve(slots, u64::MAX, &mut self.freed);
+        let mut freed = Vec::new();
+        f.runs.carve(slots, u64::MAX, &mut freed);
         let mut dropped = Vec::new();
         f.pending.carve(keep, u64::MAX, &mut dropped);
         self.pending -= dropped.iter().map(|run| run.len).sum::<u64>();
@@ -391,20 +404,13 @@ impl Ext {
         }
         if keep == 0 {
             let leaves = f.leaves.drain(..);
-            self.freed.extend(leaves.map(|start| Run { start, len: 1 }));
+            freed.extend(leaves.map(|start| Run { start, len: 1 }));
         }
         f.whole = f.whole.min(keep);
         f.path_end = 0;
         f.window = self.windows.1;
-        for i in before..self.freed.len() {
-            let run = self.freed[i];
-            for group in self.space.group_of(run.start)..=self.space.group_of(run.end() - 1) {
-                let bitmap = self.geometry.block_bitmap(group);
-                charge.reads.push(self.geometry.place(bitmap, 1));
-                self.join(bitmap, &mut charge);
-                self.join(self.geometry.descriptor(group), &mut charge);
-            }
-            charge.cpu += Span(cost::MAP * run.len.div_ceil(64));
+        for run in freed {
+            self.release(run, &mut charge);
         }
         self.join(self.geometry.inode_block(f.inode), &mut charge);
         f.joined = self.transaction;
@@ -415,8 +421,7 @@ impl Ext {
     pub(in super::super) fn remove(&mut self, file: FileId) -> Charge {
         let mut charge = self.truncate(file, 0);
         if let Some(f) = self.files.remove(&file) {
-            let group = f.inode / self.geometry.inodes;
-            self.join(self.geometry.inode_bitmap(group), &mut charge);
+            self.give_inode(f.inode, &mut charge);
         }
         charge
     }

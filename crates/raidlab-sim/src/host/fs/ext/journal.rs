@@ -96,6 +96,12 @@ impl Journal {
         self.barriers && self.blocks > 0
     }
 
+    /// Where it lies.
+    #[cfg(test)]
+    pub(super) fn runs(&self) -> &[Run] {
+        &self.runs
+    }
+
     /// Most blocks of one transaction (`j_max_transaction_buffers`).
     pub(super) const fn most(&self) -> u64 {
         self.blocks / 4
