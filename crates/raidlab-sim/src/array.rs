@@ -14,17 +14,20 @@ mod build;
 mod core;
 mod mirror;
 mod node;
+mod parity;
+mod resync;
 mod slab;
 mod spec;
 
 pub use self::core::MemberBio;
+pub use self::resync::Progress;
 pub use self::spec::{
     ArrayError, ArrayKind, ArraySpec, Era, ParityCost, STRIPE_CACHE, SYNC_SPEED_MAX, SYNC_SPEED_MIN,
 };
 
 use self::core::{Core, Up, Work};
 use self::node::Node;
-use crate::block::{Bio, Ended};
+use crate::block::{Bio, Busy, Ended};
 use crate::disk::DiskError;
 use raidlab_core::time::Instant;
 
@@ -34,6 +37,8 @@ pub struct Array {
     /// The tree, the array itself first; empty for a single member, which needs nothing done.
     nodes: Vec<Node>,
     core: Core,
+    /// Some array of the tree has a resync.
+    resyncs: bool,
     sectors: u64,
     /// The array of the tree that each member is in, and its role there.
     homes: Vec<(u16, u16)>,
@@ -77,6 +82,10 @@ impl Array {
     #[inline]
     pub fn unplug(&mut self, now: Instant) {
         self.core.now = now;
+        for node in &mut self.nodes {
+            node.unplug(&mut self.core);
+        }
+        self.work();
     }
 
     /// Moves the member requests that are wanted now to the end of `out`, in order.
@@ -121,14 +130,98 @@ impl Array {
         if !self.core.ended.is_empty() {
             return Some(self.core.now);
         }
-        None
+        self.nodes.iter().filter_map(Node::next_event).min()
     }
 
     /// Lets time pass until `now` and appends what has ended.
     #[inline]
     pub fn advance(&mut self, now: Instant, done: &mut Vec<Ended>) {
         self.core.now = now;
+        for node in &mut self.nodes {
+            node.advance(&mut self.core);
+        }
+        self.work();
         done.append(&mut self.core.ended);
+    }
+
+    /// Busy time of the threads of parity arrays. Time that is booked for work not yet done is not
+    /// counted; its parts are.
+    pub fn busy(&self, now: Instant, out: &mut Vec<Busy>) {
+        let several = self.nodes.len() > 1;
+        for (index, node) in self.nodes.iter().enumerate() {
+            if let Some(parity) = node.parity() {
+                let level = parity.level();
+                let name = if several {
+                    format!("{level} thread {index}")
+                } else {
+                    format!("{level} thread")
+                };
+                out.push(parity.busy(name, now));
+            }
+        }
+    }
+
+    /// How far resync or rebuild are, added over the arrays of the tree that have one; `None` when
+    /// everything agrees.
+    #[must_use]
+    pub fn resync(&self) -> Option<Progress> {
+        let all = self.nodes.iter().filter_map(|n| n.progress(self.core.now));
+        all.reduce(|sum, more| Progress {
+            done: sum.done + more.done,
+            total: sum.total + more.total,
+            rate: sum.rate + more.rate,
+        })
+    }
+
+    /// The sector up to which every resync or rebuild is through, counted as [`Progress`] does for
+    /// one array of the tree.
+    #[must_use]
+    pub fn resync_position(&self) -> Option<u64> {
+        let of = self.nodes.iter().filter(|node| node.resync.is_some());
+        of.map(|node| node.common.front).min()
+    }
+
+    /// Resync and rebuild send nothing more; what is in flight ends. See [`Self::resync_skip`].
+    pub fn resync_pause(&mut self, now: Instant) {
+        self.core.now = now;
+        for node in &mut self.nodes {
+            node.pause(&mut self.core, true);
+        }
+        self.work();
+    }
+
+    /// They go on, at `now`.
+    pub fn resync_resume(&mut self, now: Instant) {
+        self.core.now = now;
+        for node in &mut self.nodes {
+            node.pause(&mut self.core, false);
+        }
+        self.work();
+    }
+
+    /// Whether they are paused and nothing of them is in flight.
+    #[must_use]
+    pub fn resync_drained(&self) -> bool {
+        let mut resyncs = self.nodes.iter().filter_map(|node| node.resync.as_ref());
+        resyncs.all(resync::Resync::skipping)
+    }
+
+    /// Takes everything up to sector `to` (as [`Self::resync_position`] counts; rounded down to 64 KiB)
+    /// for resynced within the time `passed`, without a request. The position afterwards; `None` when
+    /// that was the end.
+    ///
+    /// This is for whoever computes steady stretches in closed form. It asks for a pause, lets what is
+    /// in flight end ([`Self::resync_drained`], otherwise only time is skipped), sets its own clock and
+    /// disks forward by `passed`, calls this, and resumes. The speed control sees neither the sectors nor
+    /// the time, as if both had not been, so that a limit holds before and after alike; that the limit
+    /// holds between is the caller's business: it jumps at a rate that it has seen. Nothing else may be
+    /// in flight.
+    pub fn resync_skip(&mut self, to: u64, passed: raidlab_core::time::Span) -> Option<u64> {
+        for node in &mut self.nodes {
+            node.skip(&mut self.core, to, passed);
+        }
+        self.work();
+        self.resync_position()
     }
 
     /// Requests that have not ended.
@@ -142,15 +235,36 @@ impl Array {
         self.nodes[usize::from(op.node)].ended(&mut self.core, op, result);
     }
 
-    /// Requests and ends between the arrays of the tree.
+    /// Requests and ends between the arrays of the tree, and what a resync may do after them.
     #[inline]
     fn work(&mut self) {
+        self.pass();
+        while self.resyncs {
+            for node in &mut self.nodes {
+                node.pump(&mut self.core);
+            }
+            self.resyncs = self.nodes.iter().any(|node| node.resync.is_some());
+            if self.core.work.is_empty() {
+                return;
+            }
+            self.pass();
+        }
+    }
+
+    #[inline]
+    fn pass(&mut self) {
         while let Some(work) = self.core.work.pop_front() {
             match work {
                 Work::Submit { node, up, bio } => {
                     self.nodes[usize::from(node)].submit(&mut self.core, up, &bio);
                 }
                 Work::End { op, result } => self.op_ended(op, result),
+                Work::Synced { node, number } => {
+                    self.nodes[usize::from(node)].synced(&mut self.core, number);
+                }
+                Work::Left { node, from, end } => {
+                    self.nodes[usize::from(node)].left(from, end);
+                }
             }
         }
     }

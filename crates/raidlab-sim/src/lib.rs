@@ -7,7 +7,7 @@
 //! | [`block`] | what passes between the layers above a disk, and their accounts |
 //! | [`fabric`] | channels, links, buses, host adapters and hardware RAID controllers |
 //! | [`queue`] | the kernel's request queue of one device: merging, plugging, I/O schedulers |
-//! | [`array`] | md arrays: splitting, read balancing, stripe cache, resync and rebuild |
+//! | [`mod@array`] | md arrays: splitting, read balancing, stripe cache, resync and rebuild |
 //! | [`storage`] | array over queues over fabric, as one block device |
 //! | [`host`] | processes, CPU, page cache, read-ahead, write-back and file systems |
 //! | [`machine`] | a whole machine built from an experiment's cell, as a target; what limits it |

@@ -3,7 +3,9 @@ use super::Array;
 use super::core::{Child, Core};
 use super::mirror::{Map, Mirror};
 use super::node::{Common, Node, Shape};
-use super::spec::{ArrayError, ArrayKind, ArraySpec};
+use super::parity::ParityArray;
+use super::resync::{DEPTH, Resync};
+use super::spec::{ArrayError, ArrayKind, ArraySpec, LEAST_CACHE};
 use raidlab_core::units::SECTOR;
 use raidlab_experiment::setup::ArrayState;
 use raidlab_layout::{Layout, Member, MemberSet, Survival};
@@ -17,8 +19,8 @@ struct Builder<'a> {
 }
 
 pub(super) fn array(spec: &ArraySpec) -> Result<Array, ArrayError> {
-    if matches!(&spec.kind, ArrayKind::Md(layout) if parity(layout)) {
-        return Err(ArrayError::Parity);
+    if spec.stripe_cache < LEAST_CACHE {
+        return Err(ArrayError::StripeCache(spec.stripe_cache));
     }
     let members = match &spec.kind {
         ArrayKind::Single(_) => 1,
@@ -60,20 +62,42 @@ pub(super) fn array(spec: &ArraySpec) -> Result<Array, ArrayError> {
         }
     };
     builder.states()?;
+    let mut core = Core::new();
+    let resyncs = builder.nodes.iter().any(|node| node.resync.is_some());
+    if resyncs {
+        let silence = |node: &Node| vec![0; node.common.children.len()];
+        core.heard = builder.nodes.iter().map(silence).collect();
+    }
     Ok(Array {
         nodes: builder.nodes,
-        core: Core::new(),
+        core,
+        resyncs,
         sectors,
         homes: builder.homes,
     })
 }
 
-fn parity(layout: &Layout) -> bool {
-    match layout {
-        Layout::Parity(_) => true,
-        Layout::Nested(nested) => nested.inner().iter().chain([nested.outer()]).any(parity),
-        _ => false,
-    }
+fn begin_resync(node: &mut Node, spec: &ArraySpec) {
+    let era = &spec.era;
+    let (end, depth) = match &mut node.shape {
+        Shape::Parity(parity) => {
+            let at_once = u64::from(spec.stripe_cache) * 8 / parity.resync_unit();
+            (parity.resync_sectors(), at_once.max(1) as usize)
+        }
+        Shape::Mirror(mirror) => {
+            mirror.guard(era.local_barrier);
+            let used = spec.used.map_or(u64::MAX, |bytes| bytes.div_ceil(SECTOR));
+            let end = match (&node.layout, node.common.resyncing) {
+                // A rebuild goes by the sectors of the members.
+                (Some(layout), false) => layout.used(Member(0)).0,
+                (Some(layout), true) => layout.capacity().0,
+                (None, _) => node.common.capacity.min(used),
+            };
+            (end, DEPTH)
+        }
+        Shape::Linear(_) | Shape::Raid0(_) => return,
+    };
+    node.resync = Some(Resync::new(end, depth, spec, era));
 }
 
 impl Builder<'_> {
@@ -103,10 +127,12 @@ impl Builder<'_> {
                 filling: MemberSet::EMPTY,
                 lost: false,
                 resyncing: false,
+                disagrees: self.spec.disagrees,
                 front: 0,
             },
             shape,
             layout,
+            resync: None,
         });
         index
     }
@@ -122,6 +148,10 @@ impl Builder<'_> {
         let shape = match outer {
             Layout::Linear(l) => Shape::Linear(l.clone()),
             Layout::Raid0(l) => Shape::Raid0(l.clone()),
+            Layout::Parity(l) => {
+                let (rows, cost) = (self.spec.stripe_cache, self.spec.cost);
+                Shape::Parity(Box::new(ParityArray::new(l.clone(), rows, *era, cost)))
+            }
             Layout::Raid10(l) => {
                 Shape::Mirror(Mirror::new(Map::Raid10(l.clone()), false, &solid, era))
             }
@@ -165,6 +195,9 @@ impl Builder<'_> {
         }
         for node in &mut self.nodes {
             node.common.resyncing = state == ArrayState::Resyncing && redundant(node);
+            if node.common.resyncing || !node.common.filling.is_empty() {
+                begin_resync(node, self.spec);
+            }
         }
         Ok(())
     }

@@ -27,6 +27,10 @@ pub(super) enum Up {
     Host(u64),
     /// An op of the array above, by its number.
     Op(u32),
+    /// The resync of an array of the tree, and which of its requests it is.
+    Sync { node: u16, number: u64 },
+    /// A request that is kept apart from a resync.
+    Guard(u32),
 }
 
 /// A request that waits for its parts.
@@ -37,11 +41,24 @@ pub(super) struct Parent {
     pub(super) error: Option<DiskError>,
 }
 
+/// A request that is kept apart from the resync of an array of the tree.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Guard {
+    pub(super) up: Up,
+    pub(super) node: u16,
+    pub(super) from: u64,
+    pub(super) end: u64,
+}
+
 /// What an op is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Task {
     /// A part of a parent's request.
     Part(u32),
+    /// Blocks of a band of a parity array.
+    Band(u32),
+    /// A copy of a mirror's resync.
+    Copy(u32),
 }
 
 /// A member of one array of the tree.
@@ -81,6 +98,10 @@ pub(super) enum Work {
         op: u32,
         result: Result<(), DiskError>,
     },
+    /// A request of the resync of an array has ended.
+    Synced { node: u16, number: u64 },
+    /// A guarded request of an array has ended.
+    Left { node: u16, from: u64, end: u64 },
 }
 
 /// Requests in flight of the whole tree.
@@ -92,6 +113,10 @@ pub(super) struct Core {
     pub(super) out: Vec<MemberBio>,
     pub(super) ended: Vec<Ended>,
     pub(super) work: VecDeque<Work>,
+    pub(super) guards: Slab<Guard>,
+    /// Sectors by array of the tree and role that were no resync's, since they were looked at; kept
+    /// while there is a resync.
+    pub(super) heard: Vec<Vec<u64>>,
 }
 
 impl Core {
@@ -103,6 +128,8 @@ impl Core {
             out: Vec::new(),
             ended: Vec::new(),
             work: VecDeque::new(),
+            guards: Slab::new(),
+            heard: Vec::new(),
         }
     }
 
@@ -140,12 +167,26 @@ impl Core {
                 result,
             }),
             Up::Op(op) => self.work.push_back(Work::End { op, result }),
+            Up::Sync { node, number } => self.work.push_back(Work::Synced { node, number }),
+            Up::Guard(guard) => {
+                let Guard {
+                    up,
+                    node,
+                    from,
+                    end,
+                } = self.guards.remove(guard);
+                self.work.push_back(Work::Left { node, from, end });
+                self.finish(up, result);
+            }
         }
     }
 
     /// Asks a member.
     #[inline]
     pub(super) fn ask(&mut self, child: Child, op: Op) {
+        if !self.heard.is_empty() && !op.origin.background {
+            self.heard[usize::from(op.node)][usize::from(op.role)] += u64::from(op.sectors);
+        }
         let id = self.ops.insert(op);
         let bio = Bio {
             id: u64::from(id),

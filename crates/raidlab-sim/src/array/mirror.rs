@@ -1,9 +1,15 @@
 //! Raid1, raid10 and ZFS mirrors: which copy is read, and that all copies are written.
+mod barrier;
+mod copy;
+
 use super::core::{Core, Op, Task, Up};
 use super::node::Common;
+use super::slab::Slab;
 use super::spec::Era;
 use crate::block::Bio;
 use crate::disk::DiskError;
+use barrier::Barrier;
+use copy::Copy;
 use raidlab_core::op::BlockKind;
 use raidlab_layout::mirror::Raid10;
 use raidlab_layout::{Member, Place, Places};
@@ -50,6 +56,9 @@ pub(super) struct Mirror {
     /// Where the last read of the array ended.
     run: u64,
     places: Places,
+    /// While there is a resync.
+    barrier: Option<Box<Barrier>>,
+    copies: Slab<Copy>,
 }
 
 /// ZFS: penalty of a request that is not where the disk is, in requests
@@ -81,6 +90,8 @@ impl Mirror {
             last_used: 0,
             run: 0,
             places: Places::new(),
+            barrier: None,
+            copies: Slab::new(),
         }
     }
 
@@ -103,6 +114,9 @@ impl Mirror {
     }
 
     pub(super) fn submit(&mut self, common: &Common, core: &mut Core, up: Up, bio: &Bio) {
+        let Some(up) = self.enter(common, core, up, bio) else {
+            return;
+        };
         let parent = core.open(up);
         let (mut at, end) = (bio.lba.0, bio.end());
         while at < end {
@@ -292,7 +306,11 @@ impl Mirror {
         if self.balance != Balance::Zfs {
             head.position = op.lba + u64::from(op.sectors);
         }
-        let Task::Part(parent) = op.task;
+        let parent = match op.task {
+            Task::Part(parent) => parent,
+            Task::Copy(job) => return self.copy_ended(common, core, job, op, result),
+            Task::Band(_) => return,
+        };
         if result.is_ok() || common.lost {
             return core.close(parent, result);
         }

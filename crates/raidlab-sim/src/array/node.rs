@@ -1,9 +1,12 @@
 //! One array of the tree: its members, their state, and its level.
 use super::core::{Child, Core, Op, Task, Up};
 use super::mirror::Mirror;
+use super::parity::ParityArray;
+use super::resync::Resync;
 use crate::block::Bio;
 use crate::disk::DiskError;
 use raidlab_core::op::BlockKind;
+use raidlab_core::time::Instant;
 use raidlab_layout::stripe::{Linear, Raid0};
 use raidlab_layout::{Layout, Member, MemberSet, Place, Survival};
 
@@ -24,6 +27,8 @@ pub(super) struct Common {
     pub(super) lost: bool,
     /// Whether copies or parity are being made to agree.
     pub(super) resyncing: bool,
+    /// Whether a resync finds that they do not, and writes.
+    pub(super) disagrees: bool,
     /// Up to here the resync or rebuild is through; the sectors are those of the resync.
     pub(super) front: u64,
 }
@@ -57,6 +62,7 @@ pub(super) enum Shape {
     Linear(Linear),
     Raid0(Raid0),
     Mirror(Mirror),
+    Parity(Box<ParityArray>),
 }
 
 /// One array of the tree.
@@ -66,6 +72,7 @@ pub(super) struct Node {
     pub(super) shape: Shape,
     /// The level's mapping, for what it survives; `None` for ZFS, which survives while one child does.
     pub(super) layout: Option<Layout>,
+    pub(super) resync: Option<Resync>,
 }
 
 impl Node {
@@ -86,6 +93,7 @@ impl Node {
             Shape::Linear(l) => pieces(common, core, up, bio, |at| l.place(at)),
             Shape::Raid0(l) => pieces(common, core, up, bio, |at| l.place(at)),
             Shape::Mirror(mirror) => mirror.submit(common, core, up, bio),
+            Shape::Parity(parity) => parity.submit(common, core, up, bio),
         }
     }
 
@@ -119,16 +127,64 @@ impl Node {
     #[inline]
     pub(super) fn ended(&mut self, core: &mut Core, op: Op, result: Result<(), DiskError>) {
         if op.kind == BlockKind::Flush {
-            let Task::Part(parent) = op.task;
+            let Task::Part(parent) = op.task else { return };
             let survived = result.is_err() && !self.common.lost;
             return core.close(parent, if survived { Ok(()) } else { result });
         }
         match &mut self.shape {
             Shape::Linear(_) | Shape::Raid0(_) => {
-                let Task::Part(parent) = op.task;
-                core.close(parent, result);
+                if let Task::Part(parent) = op.task {
+                    core.close(parent, result);
+                }
             }
             Shape::Mirror(mirror) => mirror.ended(&self.common, core, op, result),
+            Shape::Parity(parity) => match op.task {
+                Task::Part(parent) => parity.around_ended(&self.common, core, parent, op, result),
+                Task::Band(band) => parity.band_ended(&self.common, core, band, op, result),
+                Task::Copy(_) => {}
+            },
+        }
+    }
+
+    /// A guarded request has ended.
+    pub(super) fn left(&mut self, from: u64, end: u64) {
+        if let Shape::Mirror(mirror) = &mut self.shape {
+            mirror.left(from, end);
+        }
+    }
+
+    /// The parity array that it is, if it is one.
+    pub(super) fn parity(&self) -> Option<&ParityArray> {
+        match &self.shape {
+            Shape::Parity(parity) => Some(parity),
+            _ => None,
+        }
+    }
+
+    /// Whoever submitted waits now.
+    #[inline]
+    pub(super) fn unplug(&mut self, core: &mut Core) {
+        if let Shape::Parity(parity) = &mut self.shape {
+            parity.unplug(&self.common, core);
+        }
+    }
+
+    #[inline]
+    pub(super) fn next_event(&self) -> Option<Instant> {
+        let own = match &self.shape {
+            Shape::Parity(parity) => parity.next_event(),
+            _ => None,
+        };
+        let Some(resync) = self.resync.as_ref().and_then(Resync::next_event) else {
+            return own;
+        };
+        Some(own.map_or(resync, |own| own.min(resync)))
+    }
+
+    #[inline]
+    pub(super) fn advance(&mut self, core: &mut Core) {
+        if let Shape::Parity(parity) = &mut self.shape {
+            parity.advance(&self.common, core);
         }
     }
 

@@ -32,6 +32,11 @@ impl<T: Copy> Slab<T> {
     }
 
     #[inline]
+    pub(super) fn get(&self, key: u32) -> &T {
+        &self.items[key as usize]
+    }
+
+    #[inline]
     pub(super) fn get_mut(&mut self, key: u32) -> &mut T {
         &mut self.items[key as usize]
     }

@@ -29,6 +29,8 @@ pub struct Era {
     /// A resync above its least speed that sees other I/O waits for its own requests to end (since
     /// 4.1, `md.c:md_do_sync`); before, half a second.
     pub resync_yields_briefly: bool,
+    /// A resync of raid1 keeps requests out of where it is, not out of the whole array (since 3.13).
+    pub local_barrier: bool,
 }
 
 impl Era {
@@ -45,6 +47,7 @@ impl Era {
                 WritePolicy::LINUX_BEFORE_4_1
             },
             resync_yields_briefly: since(4, 1, 0),
+            local_barrier: since(3, 13, 0),
         }
     }
 }
@@ -131,10 +134,7 @@ pub enum ArrayError {
     /// A state that needs redundancy, of an array without.
     #[error("an array without redundancy cannot be {0}")]
     NoRedundancy(ArrayState),
-    /// A level that is not modelled.
-    #[error("arrays with parity are not modelled")]
-    Parity,
-    /// A stripe cache that holds less than one chunk's rows cannot take any request.
+    /// A stripe cache that md refuses.
     #[error("a stripe cache of {0} stripes is too small: md has at least {LEAST_CACHE}")]
     StripeCache(u32),
 }

@@ -1,5 +1,7 @@
 mod content;
 mod mirrors;
+mod parity;
+mod resync;
 mod toy;
 
 use super::*;

@@ -2,7 +2,7 @@
 use super::toy::Toy;
 use super::*;
 use proptest::prelude::*;
-use raidlab_layout::{Copies, Layout, MemberSet, Plan, Raid0Order, Run, Spec};
+use raidlab_layout::{Copies, Layout, MemberSet, ParityAlgorithm, Plan, Raid0Order, Run, Spec};
 
 /// Layouts without parity over small members.
 fn plain() -> impl Strategy<Value = Layout> {
@@ -24,14 +24,35 @@ fn plain() -> impl Strategy<Value = Layout> {
     })
 }
 
-fn nested() -> impl Strategy<Value = Layout> {
-    let texts = prop_oneof![
-        Just("raid10 2x2"),
-        Just("raid01 2x3"),
-        Just("raid1+1 2x2"),
-        Just("raid10-f2+0 2x3"),
-    ];
-    texts.prop_map(|text| {
+/// Raid4, raid5 and raid6 in every rotation.
+pub(super) fn parity() -> impl Strategy<Value = Layout> {
+    let chunk = prop_oneof![Just(8_u64), Just(16), Just(64)];
+    let algorithm = 0..ParityAlgorithm::ALL.len();
+    (4..8_usize, chunk, 0..3_usize, algorithm).prop_map(|(n, chunk, level, a)| {
+        let (sizes, chunk) = (sizes(n, chunk * 7 + 3), Sectors(chunk));
+        match level {
+            0 => Layout::raid4(&sizes[1..], chunk),
+            1 => Layout::raid5(&sizes[1..], chunk, ParityAlgorithm::ALL[a % 6]),
+            _ => Layout::raid6(&sizes, chunk, ParityAlgorithm::ALL[a]),
+        }
+        .unwrap()
+    })
+}
+
+const NESTED: [&str; 8] = [
+    "raid10 2x2",
+    "raid01 2x3",
+    "raid1+1 2x2",
+    "raid10-f2+0 2x3",
+    "raid50 2x3",
+    "raid60 2x4",
+    "raid1+5 3x2",
+    "raid5+1 2x3",
+];
+
+/// The first so many of the nested layouts; four have no parity.
+fn nested(most: usize) -> impl Strategy<Value = Layout> {
+    (0..most).prop_map(|n| NESTED[n]).prop_map(|text| {
         let spec: Spec = text.parse().unwrap();
         let members = spec.shape_members().unwrap();
         let geometry = raidlab_layout::Geometry {
@@ -44,7 +65,7 @@ fn nested() -> impl Strategy<Value = Layout> {
 }
 
 /// Requests: kind, fractions of place and length, and whether the submitter waits after it.
-fn requests() -> impl Strategy<Value = Vec<(bool, u64, u64, bool)>> {
+pub(super) fn requests() -> impl Strategy<Value = Vec<(bool, u64, u64, bool)>> {
     proptest::collection::vec(
         (any::<bool>(), any::<u64>(), 1..90_u64, any::<bool>()),
         1..30,
@@ -75,11 +96,14 @@ proptest! {
 
     #[test]
     fn written_data_is_where_the_layout_says(
-        layout in prop_oneof![2 => plain(), 1 => nested()],
+        layout in prop_oneof![2 => plain(), 3 => parity(), 2 => nested(8)],
         requests in requests(),
         seed in 1..1000_u64,
+        xor in prop_oneof![Just(0_u64), Just(400_000_000)],
     ) {
-        let spec = ArraySpec::new(ArrayKind::Md(layout));
+        let mut spec = ArraySpec::new(ArrayKind::Md(layout));
+        spec.stripe_cache = 17;
+        (spec.cost.xor, spec.cost.syndrome) = (xor, xor / 2);
         let mut toy = Toy::new(&spec, seed);
         run_all(&mut toy, &requests);
         prop_assert_eq!(toy.check(&[]), Ok(()));
@@ -92,7 +116,7 @@ proptest! {
 
     #[test]
     fn member_sectors_are_those_of_the_plan(
-        layout in prop_oneof![2 => plain(), 1 => nested()],
+        layout in prop_oneof![2 => plain(), 1 => nested(4)],
         (write, from, len) in (any::<bool>(), any::<u64>(), 1..90_u64),
     ) {
         let from = from % layout.capacity().0;

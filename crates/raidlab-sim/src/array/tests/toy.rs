@@ -59,6 +59,20 @@ impl Toy {
         }
     }
 
+    /// Everything was written before, by writer 0; members `without` have nothing.
+    pub(super) fn fill(&mut self, without: &[u16]) {
+        for member in (0..self.layout.members() as u16).filter(|m| !without.contains(m)) {
+            for sector in 0..self.layout.used(Member(member)).0 {
+                if let Some(cell) = self.expected(member, sector) {
+                    self.cells.insert((member, sector), cell);
+                }
+            }
+        }
+        self.tags = (0..self.array.sectors())
+            .map(|sector| (sector, 0))
+            .collect();
+    }
+
     pub(super) fn submit(&mut self, bio: Bio) {
         if bio.kind == BlockKind::Write {
             for sector in bio.lba.0..bio.end() {
@@ -109,11 +123,26 @@ impl Toy {
         }
     }
 
+    /// Sectors of each member that the resync asked for, in order.
+    pub(super) fn resynced(&self, kind: BlockKind) -> Vec<(u16, u64)> {
+        let background = |a: &&Asked| a.bio.origin.background && a.bio.kind == kind;
+        let mut all: Vec<(u16, u64)> = self
+            .log
+            .iter()
+            .filter(background)
+            .flat_map(|a| (a.bio.lba.0..a.bio.end()).map(|s| (a.member, s)))
+            .collect();
+        all.sort_unstable();
+        all
+    }
+
     /// What a member sector holds when it agrees with the last writers.
     pub(super) fn expected(&self, member: u16, sector: u64) -> Option<Cell> {
         let tag = |lba: u64| self.tags.get(&lba).copied().unwrap_or(0);
         match self.layout.content(Member(member), Lba(sector)) {
             Content::Data(lba) => Some(Cell::Data(tag(lba.0))),
+            // Which data it is of is not told by the members of a nested layout.
+            Content::Parity { .. } if matches!(self.layout, Layout::Nested(_)) => None,
             Content::Parity { kind, .. } => {
                 let data = (0..self.layout.members() as u16)
                     .filter_map(|m| match self.layout.content(Member(m), Lba(sector)) {

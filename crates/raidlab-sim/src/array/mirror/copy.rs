@@ -1,0 +1,258 @@
+//! Resync and rebuild of mirrors: read one copy, write the others.
+use super::barrier::Barrier;
+use super::{Map, Mirror};
+use crate::array::core::{Core, Guard, Op, Task, Up};
+use crate::array::node::Common;
+use crate::block::{Bio, Origin};
+use crate::disk::DiskError;
+use raidlab_core::op::BlockKind;
+use raidlab_core::units::Lba;
+use raidlab_layout::{Content, Layout, Member, MemberSet, Place};
+
+/// A stretch that is made to agree.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Copy {
+    /// The resync's request.
+    parent: u32,
+    /// Array sectors.
+    at: u64,
+    sectors: u32,
+    /// Member requests in flight.
+    flight: u32,
+    /// Who is written when all is read.
+    targets: MemberSet,
+}
+
+impl Mirror {
+    /// Guards requests against the resync, from now on.
+    pub(in crate::array) fn guard(&mut self, local: bool) {
+        let local = local && matches!(self.map, Map::Same { .. });
+        self.barrier = Some(Box::new(Barrier::new(local)));
+    }
+
+    /// The resync is through: nobody is held any more.
+    pub(in crate::array) fn unguard(&mut self, common: &Common, core: &mut Core) {
+        if let Some(barrier) = &mut self.barrier {
+            let held = std::mem::take(&mut barrier.held);
+            self.release(common, core, held);
+        }
+        self.barrier = None;
+    }
+
+    /// Counts a request, or holds it; `None` when it is held.
+    pub(super) fn enter(
+        &mut self,
+        common: &Common,
+        core: &mut Core,
+        up: Up,
+        bio: &Bio,
+    ) -> Option<Up> {
+        let Some(barrier) = &mut self.barrier else {
+            return Some(up);
+        };
+        if !barrier.held.is_empty() || !barrier.enter(bio.lba.0, bio.end()) {
+            barrier.held.push_back((up, *bio));
+            return None;
+        }
+        Some(Up::Guard(core.guards.insert(Guard {
+            up,
+            node: common.index,
+            from: bio.lba.0,
+            end: bio.end(),
+        })))
+    }
+
+    /// A guarded request has ended.
+    pub(in crate::array) fn left(&mut self, from: u64, end: u64) {
+        if let Some(barrier) = &mut self.barrier {
+            barrier.left(from, end);
+        }
+    }
+
+    /// A request of the resync has ended.
+    pub(in crate::array) fn lower(&mut self, common: &Common, core: &mut Core) {
+        let Some(barrier) = &mut self.barrier else {
+            return;
+        };
+        if barrier.lower() {
+            let held = std::mem::take(&mut barrier.held);
+            self.release(common, core, held);
+        }
+    }
+
+    /// The resync does not go on for now: it holds nobody.
+    pub(in crate::array) fn calm(&mut self, common: &Common, core: &mut Core) {
+        let Some(barrier) = &mut self.barrier else {
+            return;
+        };
+        if barrier.calm() {
+            let held = std::mem::take(&mut barrier.held);
+            self.release(common, core, held);
+        }
+    }
+
+    fn release(
+        &mut self,
+        common: &Common,
+        core: &mut Core,
+        held: std::collections::VecDeque<(Up, Bio)>,
+    ) {
+        for (up, bio) in held {
+            self.submit(common, core, up, &bio);
+        }
+    }
+
+    /// Makes the sectors from `at` on agree, up to `end` at the most; moves `at` past them. False
+    /// when nothing more can be done now.
+    pub(in crate::array) fn resync(
+        &mut self,
+        common: &Common,
+        core: &mut Core,
+        parent: u32,
+        at: &mut u64,
+        end: u64,
+    ) -> bool {
+        if self.barrier.as_mut().is_some_and(|b| !b.raise(*at)) {
+            return false;
+        }
+        let from = *at;
+        match self.map.clone() {
+            Map::Same { .. } => {
+                *at = end;
+                let targets = if common.filling.is_empty() {
+                    MemberSet::first(common.children.len())
+                } else {
+                    common.filling
+                };
+                self.copy(common, core, parent, (from, end - from), targets, false);
+            }
+            Map::Raid10(layout) if common.filling.is_empty() => {
+                *at = end.min((from / layout.chunk().0 + 1) * layout.chunk().0);
+                let all = MemberSet::first(common.children.len());
+                let targets = if common.disagrees {
+                    all
+                } else {
+                    MemberSet::EMPTY
+                };
+                self.copy(common, core, parent, (from, *at - from), targets, true);
+            }
+            Map::Raid10(layout) => {
+                *at = end.min((from / layout.chunk().0 + 1) * layout.chunk().0);
+                let len = *at - from;
+                let layout = Layout::Raid10(layout);
+                for member in common.filling.iter() {
+                    if let Content::Data(lba) = layout.content(member, Lba(from)) {
+                        let target = MemberSet::one(member);
+                        self.copy(common, core, parent, (lba.0, len), target, false);
+                    }
+                }
+            }
+        }
+        true
+    }
+
+    /// Reads array sectors `at..at + len`, one copy or all, and then writes `targets`.
+    fn copy(
+        &mut self,
+        common: &Common,
+        core: &mut Core,
+        parent: u32,
+        (at, len): (u64, u64),
+        targets: MemberSet,
+        all: bool,
+    ) {
+        self.locate(at);
+        let places = self.places.clone();
+        let readable = places.iter().filter(|p| common.readable(**p, len));
+        let sources: Vec<Place> = readable
+            .take(if all { usize::MAX } else { 1 })
+            .copied()
+            .collect();
+        let Some(first) = sources.first() else {
+            return;
+        };
+        let job = self.copies.insert(Copy {
+            parent,
+            at,
+            sectors: len as u32,
+            flight: sources.len() as u32,
+            targets: targets.without(MemberSet::one(first.member)),
+        });
+        core.parents.get_mut(parent).waits += 1;
+        for place in sources {
+            self.ask_copy(common, core, job, BlockKind::Read, place);
+        }
+    }
+
+    fn ask_copy(&mut self, common: &Common, core: &mut Core, job: u32, kind: BlockKind, at: Place) {
+        let Copy {
+            at: from, sectors, ..
+        } = *self.copies.get(job);
+        self.heads[at.member.index()].pending += 1;
+        let op = Op {
+            node: common.index,
+            role: at.member.0,
+            task: Task::Copy(job),
+            at: from,
+            kind,
+            lba: at.sector.0,
+            sectors,
+            fua: false,
+            origin: Origin {
+                task: 0,
+                sync: kind == BlockKind::Read,
+                background: true,
+                ahead: false,
+            },
+            tries: 0,
+        };
+        core.ask(common.children[at.member.index()], op);
+    }
+
+    /// A member request of a copy has ended.
+    pub(super) fn copy_ended(
+        &mut self,
+        common: &Common,
+        core: &mut Core,
+        job: u32,
+        op: Op,
+        result: Result<(), DiskError>,
+    ) {
+        let copy = self.copies.get_mut(job);
+        copy.flight -= 1;
+        if copy.flight > 0 {
+            return;
+        }
+        let Copy { parent, at, .. } = *copy;
+        let targets = std::mem::take(&mut copy.targets).without(common.gone);
+        let mut writes = Vec::new();
+        if op.kind == BlockKind::Read && !targets.is_empty() {
+            self.locate(at);
+            let places = self.places.clone();
+            if result.is_err() {
+                // Another copy, if there is one; what cannot be read anywhere stays as it is.
+                let len = u64::from(op.sectors);
+                let other = |p: &&Place| p.member.0 != op.role && common.readable(**p, len);
+                if let Some(place) = places.iter().find(other) {
+                    let copy = self.copies.get_mut(job);
+                    (copy.flight, copy.targets) = (1, targets.without(one(place.member)));
+                    return self.ask_copy(common, core, job, BlockKind::Read, *place);
+                }
+            } else {
+                writes.extend(places.iter().filter(|p| targets.contains(p.member)));
+            }
+        }
+        if writes.is_empty() {
+            self.copies.remove(job);
+            return core.close(parent, Ok(()));
+        }
+        self.copies.get_mut(job).flight = writes.len() as u32;
+        for place in writes {
+            self.ask_copy(common, core, job, BlockKind::Write, place);
+        }
+    }
+}
+
+const fn one(member: Member) -> MemberSet {
+    MemberSet::one(member)
+}

@@ -1,0 +1,268 @@
+//! Raid4, raid5 and raid6: requests go through a cache of stripes, or around it.
+//!
+//! A write becomes *groups*: rows of one stripe that it covers alike. A group is admitted to bands of
+//! the [`cache`], row by row, when there is room and no band in flight would have to be divided;
+//! groups that cannot wait in order ([`admit`]). What a band does then is in [`handle`].
+mod admit;
+mod cache;
+mod handle;
+mod thread;
+
+use super::core::{Core, Op, Task, Up};
+use super::node::Common;
+use super::slab::Slab;
+use super::spec::{Era, ParityCost};
+use crate::block::{Bio, Busy, Origin, ResourceKind};
+use crate::disk::DiskError;
+use cache::Cache;
+use raidlab_core::op::BlockKind;
+use raidlab_core::time::{Instant, Span};
+use raidlab_layout::MemberSet;
+use raidlab_layout::parity::Parity;
+use std::collections::VecDeque;
+use thread::Thread;
+
+/// How long writes wait for more when nobody says that he waits: the plug timer of md's queue before
+/// 2.6.39 (`unplug_delay`, 3 ms). Later kernels release when the submitter sleeps, which is
+/// [`ParityArray::unplug`].
+const PLUG: Span = Span::from_millis(3);
+
+/// Somebody who waits for a band.
+#[derive(Clone, Copy, Debug)]
+struct Waiter {
+    parent: u32,
+    next: u32,
+}
+
+/// Rows of one stripe that a request covers alike.
+#[derive(Clone, Copy, Debug)]
+struct Group {
+    parent: u32,
+    stripe: u64,
+    from: u32,
+    to: u32,
+    parity: MemberSet,
+    /// Blocks to write wholly or in part, to read.
+    full: MemberSet,
+    part: MemberSet,
+    want: MemberSet,
+    /// To be checked or filled; part of a resync.
+    resync: bool,
+    fua: bool,
+    sync: bool,
+}
+
+/// The part of one stripe that a request covers: from `from` in data chunk `first` up to (excluding)
+/// `to` in data chunk `last`.
+#[derive(Clone, Copy, Debug)]
+struct Piece {
+    stripe: u64,
+    first: usize,
+    last: usize,
+    from: u32,
+    to: u32,
+}
+
+/// Raid4, raid5 or raid6.
+#[derive(Clone, Debug)]
+pub(super) struct ParityArray {
+    layout: Parity,
+    chunk: u32,
+    cache: Cache,
+    waiters: Slab<Waiter>,
+    /// Groups that wait for room, or for a band in flight.
+    queue: VecDeque<Group>,
+    /// There was no room; the next is given when a quarter is free.
+    short: bool,
+    /// Those that wait are being let in; more room has come up meanwhile.
+    retrying: bool,
+    rested: bool,
+    delayed: VecDeque<u32>,
+    /// Since when writes are held back.
+    plugged: Option<Instant>,
+    /// Bands that read before they write. More start when there are none (`IO_THRESHOLD`).
+    prereads: u32,
+    thread: Thread,
+    era: Era,
+}
+
+impl ParityArray {
+    pub(super) fn new(layout: Parity, rows: u32, era: Era, cost: ParityCost) -> Self {
+        Self {
+            chunk: layout.chunk().0 as u32,
+            layout,
+            cache: Cache::new(rows),
+            waiters: Slab::new(),
+            queue: VecDeque::new(),
+            short: false,
+            retrying: false,
+            rested: false,
+            delayed: VecDeque::new(),
+            plugged: None,
+            prereads: 0,
+            thread: Thread::new(cost),
+            era,
+        }
+    }
+
+    /// Sectors of one member that a resync takes at once: 64 KiB, within a chunk.
+    pub(super) fn resync_unit(&self) -> u64 {
+        u64::from(self.chunk.min(128))
+    }
+
+    /// Rows of all members that are synchronised by a resync.
+    pub(super) fn resync_sectors(&self) -> u64 {
+        self.layout.stripes() * u64::from(self.chunk)
+    }
+
+    #[inline]
+    pub(super) fn submit(&mut self, common: &Common, core: &mut Core, up: Up, bio: &Bio) {
+        let parent = core.open(up);
+        if bio.kind == BlockKind::Write && self.plugged.is_none() {
+            self.plugged = Some(core.now);
+        }
+        let data = self.layout.data_members();
+        let chunk = u64::from(self.chunk);
+        let around = bio.kind == BlockKind::Read
+            && self.era.aligned_reads
+            && common.gone.union(common.filling).is_empty();
+        let (mut at, end) = (bio.lba.0, bio.end());
+        while at < end {
+            let (number, from) = (at / chunk, at % chunk);
+            let (stripe, first) = (number / data as u64, (number % data as u64) as usize);
+            let roles = self.layout.roles(stripe);
+            if around {
+                let len = (chunk - from).min(end - at);
+                let member = roles.member(first);
+                self.read_around(common, core, parent, bio, (at, member, stripe, from, len));
+                at += len;
+                continue;
+            }
+            let covered = ((data - first) as u64 * chunk - from).min(end - at);
+            let last = from + covered - 1;
+            let piece = Piece {
+                stripe,
+                first,
+                last: first + (last / chunk) as usize,
+                from: from as u32,
+                to: (last % chunk) as u32 + 1,
+            };
+            self.groups(common, core, parent, bio, &roles, &piece);
+            at += covered;
+        }
+        core.close(parent, Ok(()));
+    }
+
+    #[inline]
+    fn read_around(
+        &self,
+        common: &Common,
+        core: &mut Core,
+        parent: u32,
+        bio: &Bio,
+        (at, member, stripe, from, len): (u64, usize, u64, u64, u64),
+    ) {
+        let op = Op {
+            node: common.index,
+            role: member as u16,
+            task: Task::Part(parent),
+            at,
+            kind: BlockKind::Read,
+            lba: stripe * u64::from(self.chunk) + from,
+            sectors: len as u32,
+            fua: false,
+            origin: bio.origin,
+            tries: 0,
+        };
+        core.ask_part(common.children[member], parent, op);
+    }
+
+    /// What is held back for more to come starts.
+    #[inline]
+    pub(super) fn unplug(&mut self, common: &Common, core: &mut Core) {
+        self.plugged = None;
+        if !self.delayed.is_empty() {
+            self.activate(common, core);
+        }
+    }
+
+    #[inline]
+    pub(super) fn next_event(&self) -> Option<Instant> {
+        let plug = self.plugged.filter(|_| !self.delayed.is_empty());
+        let plug = plug.map(|since| since + PLUG);
+        match (self.thread.next_event(), plug) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        }
+    }
+
+    #[inline]
+    pub(super) fn advance(&mut self, common: &Common, core: &mut Core) {
+        while let Some(key) = self.thread.done(core.now) {
+            self.computed(common, core, key);
+        }
+        if self.plugged.is_some_and(|since| since + PLUG <= core.now) {
+            self.unplug(common, core);
+        }
+    }
+
+    /// What the thread did.
+    pub(super) fn busy(&self, name: String, now: Instant) -> Busy {
+        let [sum, copy, handle] = self.thread.spent;
+        let mut parts = vec![("parity", sum), ("copies", copy), ("stripes", handle)];
+        parts.sort_by_key(|part| std::cmp::Reverse(part.1));
+        Busy {
+            name,
+            kind: ResourceKind::Thread,
+            units: 1,
+            busy: self.thread.busy(now),
+            parts,
+        }
+    }
+
+    /// Name of the level.
+    pub(super) const fn level(&self) -> &'static str {
+        self.layout.level().name()
+    }
+
+    /// A read around the cache has ended; one that failed is made again through the cache.
+    pub(super) fn around_ended(
+        &mut self,
+        common: &Common,
+        core: &mut Core,
+        parent: u32,
+        op: Op,
+        result: Result<(), DiskError>,
+    ) {
+        if result.is_err() && !common.lost {
+            let chunk = u64::from(self.chunk);
+            let (stripe, from) = (op.lba / chunk, (op.lba % chunk) as u32);
+            let roles = self.layout.roles(stripe);
+            let index = roles.index(usize::from(op.role)).unwrap_or(0);
+            let (kind, origin) = (BlockKind::Read, op.origin);
+            let bio = retry_bio(kind, origin);
+            let piece = Piece {
+                stripe,
+                first: index,
+                last: index,
+                from,
+                to: from + op.sectors,
+            };
+            self.groups(common, core, parent, &bio, &roles, &piece);
+            return core.close(parent, Ok(()));
+        }
+        core.close(parent, result);
+    }
+}
+
+/// What a read through the cache needs of the request that failed around it.
+fn retry_bio(kind: BlockKind, origin: Origin) -> Bio {
+    Bio {
+        id: 0,
+        kind,
+        lba: raidlab_core::units::Lba(0),
+        sectors: 0,
+        fua: false,
+        origin,
+    }
+}

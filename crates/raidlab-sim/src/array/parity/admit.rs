@@ -1,0 +1,239 @@
+//! From requests to bands: groups of rows, their admission, and who has to wait for it.
+use super::cache::{Found, NONE, Phase, ROW};
+use super::{Group, ParityArray, Piece, Waiter};
+use crate::array::core::Core;
+use crate::array::node::Common;
+use crate::block::Bio;
+use raidlab_core::op::BlockKind;
+use raidlab_layout::parity::Roles;
+use raidlab_layout::{Member, MemberSet};
+
+impl ParityArray {
+    /// Admits a piece, group by group.
+    pub(super) fn groups(
+        &mut self,
+        common: &Common,
+        core: &mut Core,
+        parent: u32,
+        bio: &Bio,
+        roles: &Roles,
+        piece: &Piece,
+    ) {
+        let down = |x: u32| x / ROW * ROW;
+        let up = |x: u32| x.div_ceil(ROW) * ROW;
+        let (from, to) = (piece.from, piece.to);
+        let mut cuts = [0, down(from), up(from), down(to), up(to), self.chunk];
+        cuts.sort_unstable();
+        let write = bio.kind == BlockKind::Write;
+        for pair in cuts.windows(2) {
+            let (from, to) = (pair[0], pair[1]);
+            if from == to {
+                continue;
+            }
+            let (mut full, mut part) = (MemberSet::EMPTY, MemberSet::EMPTY);
+            for index in piece.first..=piece.last {
+                let start = if index == piece.first { piece.from } else { 0 };
+                let end = if index == piece.last {
+                    piece.to
+                } else {
+                    self.chunk
+                };
+                if start <= from && to <= end {
+                    full.insert(Member::new(roles.member(index)));
+                } else if start < to && from < end {
+                    part.insert(Member::new(roles.member(index)));
+                }
+            }
+            let touched = full.union(part);
+            if touched.is_empty() {
+                continue;
+            }
+            let only = |set: MemberSet, when: bool| if when { set } else { MemberSet::EMPTY };
+            let group = Group {
+                parent,
+                stripe: piece.stripe,
+                from,
+                to,
+                parity: roles.parity(),
+                full: only(full, write),
+                part: only(part, write),
+                want: only(touched, !write),
+                resync: false,
+                fua: write && bio.fua,
+                sync: bio.origin.sync,
+            };
+            self.enter(common, core, group);
+        }
+    }
+
+    /// Admits a group, or lets it wait behind those that wait already.
+    fn enter(&mut self, common: &Common, core: &mut Core, mut group: Group) {
+        if self.queue.is_empty() && self.admit(common, core, &mut group) {
+            return;
+        }
+        core.parents.get_mut(group.parent).waits += 1;
+        self.queue.push_back(group);
+        if self.short {
+            // Whoever waits for room releases the plug (`raid5.c:get_active_stripe`).
+            self.unplug(common, core);
+        }
+    }
+
+    /// Rows `at..at + len` of all members for a resync; false when that cannot be now. `parent` waits
+    /// for what could be admitted; `at` is moved past it.
+    pub(in crate::array) fn resync(
+        &mut self,
+        common: &Common,
+        core: &mut Core,
+        parent: u32,
+        at: &mut u64,
+        end: u64,
+    ) -> bool {
+        let chunk = u64::from(self.chunk);
+        let (stripe, from) = (*at / chunk, (*at % chunk) as u32);
+        let end = end.min((stripe + 1) * chunk);
+        let mut group = Group {
+            parent,
+            stripe,
+            from,
+            to: from + (end - *at) as u32,
+            parity: self.layout.roles(stripe).parity(),
+            full: MemberSet::EMPTY,
+            part: MemberSet::EMPTY,
+            want: MemberSet::EMPTY,
+            resync: true,
+            fua: false,
+            sync: false,
+        };
+        let all = self.queue.is_empty() && self.admit(common, core, &mut group);
+        *at = stripe * chunk + u64::from(group.from);
+        all
+    }
+
+    /// Puts the rows of a group into bands as far as can be; true when all are.
+    #[inline]
+    fn admit(&mut self, common: &Common, core: &mut Core, group: &mut Group) -> bool {
+        while group.from < group.to {
+            let key = match self.cache.find(group.stripe, group.from, group.to) {
+                Found::Band(key) => {
+                    let Some(key) = self.fit(core, key, group) else {
+                        return false;
+                    };
+                    if self.cache.get(key).phase == Phase::Idle {
+                        self.cache.wake(key);
+                        self.cache.get_mut(key).phase = Phase::Delayed;
+                    }
+                    key
+                }
+                Found::Gap(end) => {
+                    let room = self.cache.available().min(self.cache.most_rows());
+                    if room == 0 {
+                        self.short |= !group.resync;
+                        return false;
+                    }
+                    let to = end.min(group.from + room * ROW);
+                    self.cache
+                        .insert(group.stripe, group.from, to, group.parity)
+                }
+            };
+            group.from = self.cache.get(key).to;
+            self.join(core, key, group);
+            if !self.cache.get(key).in_flight() {
+                self.handle(common, core, key);
+            }
+        }
+        true
+    }
+
+    /// The rows of the band `key` that the group covers, from its first row on; divided from the
+    /// others where need be. `None` when the band is in flight and would have to be divided.
+    fn fit(&mut self, core: &mut Core, key: u32, group: &Group) -> Option<u32> {
+        let band = *self.cache.get(key);
+        if band.from == group.from && band.to <= group.to {
+            return Some(key);
+        }
+        if band.in_flight() {
+            return None;
+        }
+        let mut key = key;
+        if band.from < group.from {
+            key = self.cut(core, key, group.from);
+        }
+        if band.to > group.to {
+            self.cut(core, key, group.to);
+        }
+        Some(key)
+    }
+
+    /// Cuts a band; who waits for it waits for both.
+    fn cut(&mut self, core: &mut Core, key: u32, at: u32) -> u32 {
+        let new = self.cache.cut(key, at);
+        let band = *self.cache.get(new);
+        let lists = [band.readers, band.writers, band.syncers].map(|head| self.double(core, head));
+        let upper = self.cache.get_mut(new);
+        [upper.readers, upper.writers, upper.syncers] = lists;
+        if band.phase == Phase::Delayed {
+            self.delayed.push_back(new);
+        }
+        new
+    }
+
+    fn double(&mut self, core: &mut Core, mut list: u32) -> u32 {
+        let mut copy = NONE;
+        while list != NONE {
+            let Waiter { parent, next } = *self.waiters.get(list);
+            core.parents.get_mut(parent).waits += 1;
+            copy = self.waiters.insert(Waiter { parent, next: copy });
+            list = next;
+        }
+        copy
+    }
+
+    /// Adds what a group wants to a band.
+    #[inline]
+    fn join(&mut self, core: &mut Core, key: u32, group: &Group) {
+        let band = self.cache.get_mut(key);
+        band.full = band.full.union(group.full);
+        // A block that was to be written in part and now wholly needs no old content.
+        band.part = band.part.union(group.part).without(band.full);
+        band.want = band.want.union(group.want);
+        band.fua |= group.fua;
+        band.sync |= group.sync;
+        let list = if group.resync {
+            &mut band.syncers
+        } else if group.want.is_empty() {
+            &mut band.writers
+        } else {
+            &mut band.readers
+        };
+        let (parent, next) = (group.parent, *list);
+        *list = self.waiters.insert(Waiter { parent, next });
+        core.parents.get_mut(parent).waits += 1;
+    }
+
+    /// Lets those in that wait, as far as there is room.
+    pub(super) fn retry(&mut self, common: &Common, core: &mut Core) {
+        self.rested = true;
+        if self.retrying {
+            return;
+        }
+        self.retrying = true;
+        while std::mem::take(&mut self.rested) {
+            if self.short && self.cache.available() < self.cache.most_rows() {
+                break;
+            }
+            self.short = false;
+            while let Some(mut group) = self.queue.pop_front() {
+                if !self.admit(common, core, &mut group) {
+                    self.queue.push_front(group);
+                    break;
+                }
+                core.close(group.parent, Ok(()));
+            }
+        }
+        self.retrying = false;
+        if self.short {
+            self.unplug(common, core);
+        }
+    }
+}

@@ -1,0 +1,346 @@
+//! What a band does: read, compute, write, and then what has come up meanwhile.
+//!
+//! The order of the questions is that of `raid5.c:handle_stripe`: what must be read is read at once;
+//! a write that needs old blocks waits, so that more writes can make it a whole stripe; a write that
+//! needs none goes on. Writes that come while a band is being written are the next round.
+use super::cache::{Band, NONE, Phase, Purpose};
+use super::thread::Job;
+use super::{ParityArray, Waiter};
+use crate::array::core::{Core, Op, Task};
+use crate::array::node::Common;
+use crate::block::Origin;
+use crate::disk::DiskError;
+use raidlab_core::op::BlockKind;
+use raidlab_layout::{Cover, Member, MemberSet, Rmw, WriteMethod};
+
+impl ParityArray {
+    /// First sector of a band on every member.
+    fn start(&self, band: &Band) -> u64 {
+        band.stripe * u64::from(self.chunk) + u64::from(band.from)
+    }
+
+    /// Whether the resync has yet to pass a band.
+    fn ahead(&self, common: &Common, band: &Band) -> bool {
+        self.start(band) + u64::from(band.to - band.from) > common.front
+    }
+
+    /// Members whose blocks a band cannot read.
+    fn missing(&self, common: &Common, band: &Band) -> MemberSet {
+        let mut missing = common.gone.union(band.bad);
+        if !common.filling.is_empty() && self.ahead(common, band) {
+            missing = missing.union(common.filling);
+        }
+        missing
+    }
+
+    /// Looks what a band that is not in flight has to do next, and begins it.
+    pub(super) fn handle(&mut self, common: &Common, core: &mut Core, key: u32) {
+        let band = *self.cache.get(key);
+        let missing = self.missing(common, &band);
+        let nothing = band.readers == NONE && band.writers == NONE && band.syncers == NONE;
+        if nothing {
+            return self.rest(common, core, key);
+        }
+        if missing.len() > self.layout.level().parities() {
+            return self.give_up(common, core, key);
+        }
+        let all = MemberSet::first(common.children.len());
+        let survivors = all.without(missing).without(band.cached);
+        let wanted = band.want.union(band.part).without(band.cached);
+        let lost = wanted.intersection(missing);
+        let syncs = band.syncers != NONE;
+        let fetch = if syncs || !lost.is_empty() {
+            survivors
+        } else {
+            wanted
+        };
+        if !fetch.is_empty() {
+            return self.read(common, core, key, fetch);
+        }
+        if syncs {
+            return self.compute(common, core, key, Purpose::Sync, WriteMethod::FullStripe);
+        }
+        if !band.want.is_empty() || !lost.is_empty() {
+            return self.compute(common, core, key, Purpose::Read, WriteMethod::FullStripe);
+        }
+        let touched = band.full.union(band.part);
+        let cover = Cover {
+            full: band.full,
+            part: band.part,
+            rest: all.without(touched).without(band.parity),
+            parity: band.parity,
+            cached: band.cached,
+        };
+        let mut policy = self.era.write_policy;
+        if common.resyncing && missing.is_empty() && self.ahead(common, &band) {
+            policy.rmw = Rmw::Never;
+        }
+        let (method, reads) = self.layout.decide(&cover, missing, policy);
+        if reads.is_empty() {
+            self.compute(common, core, key, Purpose::Write, method);
+        } else if band.preread {
+            self.read(common, core, key, reads);
+        } else {
+            self.cache.get_mut(key).phase = Phase::Delayed;
+            self.delayed.push_back(key);
+            if self.plugged.is_none() {
+                self.activate(common, core);
+            }
+        }
+    }
+
+    /// Lets all delayed bands read, unless others do (`raid5.c:raid5_activate_delayed`).
+    pub(super) fn activate(&mut self, common: &Common, core: &mut Core) {
+        if self.prereads > 0 {
+            return;
+        }
+        for _ in 0..self.delayed.len() {
+            let Some(key) = self.delayed.pop_front() else {
+                return;
+            };
+            // It may have become whole, or idle, or another band, since.
+            let band = self.cache.get_mut(key);
+            if band.phase == Phase::Delayed && band.writers != NONE && !band.preread {
+                band.preread = true;
+                self.prereads += 1;
+                self.handle(common, core, key);
+            }
+        }
+    }
+
+    fn ask(
+        &mut self,
+        common: &Common,
+        core: &mut Core,
+        key: u32,
+        kind: BlockKind,
+        members: MemberSet,
+    ) {
+        let band = *self.cache.get(key);
+        let lba = self.start(&band);
+        let background = band.readers == NONE && band.writers == NONE && band.current == NONE;
+        let read = kind == BlockKind::Read;
+        let op = Op {
+            node: common.index,
+            role: 0,
+            task: Task::Band(key),
+            at: 0,
+            kind,
+            lba,
+            sectors: band.to - band.from,
+            fua: band.fua && !read,
+            // The array's thread asks, whoever asked it.
+            origin: Origin {
+                task: 0,
+                sync: read || band.sync,
+                background,
+                ahead: false,
+            },
+            tries: 0,
+        };
+        self.cache.get_mut(key).flight = members.len() as u32;
+        for member in members.iter() {
+            let role = member.0;
+            core.ask(common.children[member.index()], Op { role, ..op });
+        }
+    }
+
+    fn read(&mut self, common: &Common, core: &mut Core, key: u32, members: MemberSet) {
+        self.cache.get_mut(key).phase = Phase::Reading;
+        self.ask(common, core, key, BlockKind::Read, members);
+    }
+
+    /// Has the thread compute what a purpose needs.
+    fn compute(
+        &mut self,
+        common: &Common,
+        core: &mut Core,
+        key: u32,
+        purpose: Purpose,
+        method: WriteMethod,
+    ) {
+        let data = self.layout.data_members() as u32;
+        let missing = self.missing(common, self.cache.get(key));
+        let band = self.cache.get_mut(key);
+        band.phase = Phase::Computing(purpose);
+        let touched = band.full.union(band.part);
+        let (sums, copies) = match purpose {
+            Purpose::Write => {
+                band.writing = touched;
+                band.current = std::mem::replace(&mut band.writers, NONE);
+                (band.full, band.part) = (MemberSet::EMPTY, MemberSet::EMPTY);
+                let blocks = touched.len() as u32;
+                // Old blocks are taken out of the parity and new ones put in, or all are summed.
+                let sums = match method {
+                    WriteMethod::ReadModifyWrite => 2 * blocks,
+                    _ => data,
+                };
+                (sums, blocks)
+            }
+            Purpose::Read => {
+                let wanted = band.want.union(band.part).without(band.cached);
+                let lost = !wanted.intersection(missing).is_empty();
+                band.cached = band.cached.union(wanted);
+                (u32::from(lost) * data, band.want.len() as u32)
+            }
+            Purpose::Sync => (data, 0),
+        };
+        let job = Job {
+            sectors: band.to - band.from,
+            sums,
+            syndrome: self.layout.level().parities() == 2,
+            copies,
+        };
+        if self.thread.run(core.now, key, job) {
+            self.computed(common, core, key);
+        }
+    }
+
+    /// The computation of a band has ended.
+    pub(super) fn computed(&mut self, common: &Common, core: &mut Core, key: u32) {
+        let band = *self.cache.get(key);
+        let Phase::Computing(purpose) = band.phase else {
+            return;
+        };
+        let missing = self.missing(common, &band);
+        let writes = match purpose {
+            Purpose::Read => {
+                let band = self.cache.get_mut(key);
+                band.phase = Phase::Delayed;
+                // More may have come to be wanted meanwhile.
+                if band.want.without(band.cached).is_empty() {
+                    band.want = MemberSet::EMPTY;
+                    let readers = std::mem::replace(&mut band.readers, NONE);
+                    self.answer(core, readers, Ok(()));
+                }
+                return self.handle(common, core, key);
+            }
+            Purpose::Write => band.writing.union(band.parity).without(common.gone),
+            Purpose::Sync => {
+                let fill = common.filling.intersection(missing);
+                let agree = if common.resyncing && common.disagrees {
+                    band.parity.without(common.gone)
+                } else {
+                    MemberSet::EMPTY
+                };
+                fill.union(agree)
+            }
+        };
+        let cached = match purpose {
+            Purpose::Write => band.writing.union(band.parity),
+            _ => MemberSet::first(common.children.len()),
+        };
+        self.undelay(common, core, key);
+        let band = self.cache.get_mut(key);
+        band.cached = band.cached.union(cached);
+        band.phase = Phase::Writing(purpose);
+        if writes.is_empty() {
+            self.written(common, core, key);
+        } else {
+            self.ask(common, core, key, BlockKind::Write, writes);
+        }
+    }
+
+    /// A band that read before it wrote does so no longer; others may.
+    fn undelay(&mut self, common: &Common, core: &mut Core, key: u32) {
+        if std::mem::take(&mut self.cache.get_mut(key).preread) {
+            self.prereads -= 1;
+            if self.prereads == 0 && self.plugged.is_none() {
+                self.activate(common, core);
+            }
+        }
+    }
+
+    /// A member request of a band has ended.
+    #[inline]
+    pub(in crate::array) fn band_ended(
+        &mut self,
+        common: &Common,
+        core: &mut Core,
+        key: u32,
+        op: Op,
+        result: Result<(), DiskError>,
+    ) {
+        let member = MemberSet::one(Member(op.role));
+        let band = self.cache.get_mut(key);
+        band.flight -= 1;
+        match (op.kind, result) {
+            (BlockKind::Read, Ok(())) => band.cached = band.cached.union(member),
+            (BlockKind::Read, Err(_)) => band.bad = band.bad.union(member),
+            _ => {}
+        }
+        if band.flight > 0 {
+            return;
+        }
+        if let Phase::Writing(_) = band.phase {
+            self.written(common, core, key);
+        } else {
+            band.phase = Phase::Delayed;
+            self.handle(common, core, key);
+        }
+    }
+
+    /// All writes of a band have ended.
+    fn written(&mut self, common: &Common, core: &mut Core, key: u32) {
+        let band = self.cache.get_mut(key);
+        let Phase::Writing(purpose) = band.phase else {
+            return;
+        };
+        band.phase = Phase::Delayed;
+        band.writing = MemberSet::EMPTY;
+        let list = if purpose == Purpose::Sync {
+            &mut band.syncers
+        } else {
+            &mut band.current
+        };
+        let list = std::mem::replace(list, NONE);
+        if band.writers == NONE {
+            (band.fua, band.sync) = (false, false);
+        }
+        // What a failed member was given in vain is on the others.
+        let result = if common.lost {
+            Err(DiskError::Failed)
+        } else {
+            Ok(())
+        };
+        self.answer(core, list, result);
+        self.handle(common, core, key);
+    }
+
+    fn answer(&mut self, core: &mut Core, mut list: u32, result: Result<(), DiskError>) {
+        while list != NONE {
+            let Waiter { parent, next } = self.waiters.remove(list);
+            core.close(parent, result);
+            list = next;
+        }
+    }
+
+    /// Too much is missing: nobody gets anything.
+    fn give_up(&mut self, common: &Common, core: &mut Core, key: u32) {
+        let empty = MemberSet::EMPTY;
+        let band = self.cache.get_mut(key);
+        let lists = [band.readers, band.writers, band.syncers];
+        (band.readers, band.writers, band.syncers) = (NONE, NONE, NONE);
+        (band.full, band.part, band.want) = (empty, empty, empty);
+        let error = if common.lost {
+            DiskError::Failed
+        } else {
+            DiskError::Unreadable
+        };
+        for list in lists {
+            self.answer(core, list, Err(error));
+        }
+        self.rest(common, core, key);
+    }
+
+    /// A band has nothing to do.
+    fn rest(&mut self, common: &Common, core: &mut Core, key: u32) {
+        self.undelay(common, core, key);
+        let band = self.cache.get_mut(key);
+        (band.fua, band.sync, band.bad) = (false, false, MemberSet::EMPTY);
+        self.cache.rest(key);
+        if !self.queue.is_empty() {
+            self.retry(common, core);
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! The thread of a parity array: one computation after the other.
+use crate::array::spec::ParityCost;
+use raidlab_core::time::{Instant, Span};
+use raidlab_core::units::SECTOR;
+use std::collections::VecDeque;
+
+/// What is to be computed.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Job {
+    /// Sectors on each member.
+    pub(super) sectors: u32,
+    /// Blocks that are summed, and whether for both parities.
+    pub(super) sums: u32,
+    pub(super) syndrome: bool,
+    /// Blocks that are copied from or to a request.
+    pub(super) copies: u32,
+}
+
+/// The thread.
+#[derive(Clone, Debug)]
+pub(super) struct Thread {
+    cost: ParityCost,
+    /// Bands that are being computed, with the ends, ascending.
+    jobs: VecDeque<(Instant, u32)>,
+    free: Instant,
+    /// Time spent: summing, copying, handling.
+    pub(super) spent: [Span; 3],
+}
+
+fn time(bytes: u64, rate: u64) -> Span {
+    if rate == 0 {
+        return Span::ZERO;
+    }
+    Span((u128::from(bytes) * 1_000_000_000 / u128::from(rate)) as u64)
+}
+
+impl Thread {
+    pub(super) const fn new(cost: ParityCost) -> Self {
+        Self {
+            cost,
+            jobs: VecDeque::new(),
+            free: Instant::ZERO,
+            spent: [Span::ZERO; 3],
+        }
+    }
+
+    /// Takes a job; true when it costs nothing and is done already.
+    #[inline]
+    pub(super) fn run(&mut self, now: Instant, band: u32, job: Job) -> bool {
+        if self.cost == ParityCost::default() {
+            return true;
+        }
+        let block = u64::from(job.sectors) * SECTOR;
+        let rate = if job.syndrome {
+            self.cost.syndrome
+        } else {
+            self.cost.xor
+        };
+        let sum = time(block * u64::from(job.sums), rate);
+        let copy = time(block * u64::from(job.copies), self.cost.copy);
+        let rows = u64::from(job.sectors.div_ceil(super::cache::ROW));
+        let handle = Span(self.cost.stripe * rows);
+        for (spent, more) in self.spent.iter_mut().zip([sum, copy, handle]) {
+            *spent += more;
+        }
+        self.free = self.free.max(now) + sum + copy + handle;
+        self.jobs.push_back((self.free, band));
+        false
+    }
+
+    #[inline]
+    pub(super) fn next_event(&self) -> Option<Instant> {
+        self.jobs.front().map(|job| job.0)
+    }
+
+    /// A band whose computation has ended.
+    pub(super) fn done(&mut self, now: Instant) -> Option<u32> {
+        if self.next_event()? > now {
+            return None;
+        }
+        self.jobs.pop_front().map(|job| job.1)
+    }
+
+    /// Time in use until `now`: what is booked beyond has not passed yet.
+    pub(super) fn busy(&self, now: Instant) -> Span {
+        let all = self.spent.iter().fold(Span::ZERO, |sum, part| sum + *part);
+        all - self.free.since(now)
+    }
+}

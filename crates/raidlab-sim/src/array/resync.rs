@@ -1,0 +1,294 @@
+//! Resync and rebuild: a background stream of one array with md's speed control.
+//!
+//! Requests of [`UNIT`] go out in order, a bounded number at a time. Below the *front*, the first
+//! request that has not ended, everything agrees. The control is that of `md.c:md_do_sync`: before
+//! each 128 KiB the speed since a mark of up to half a minute ago is looked at. Above the most, half a
+//! second of sleep; above the least, way is given to others when they were heard.
+use super::core::{Core, Up};
+use super::node::{Node, Shape};
+use super::spec::{ArraySpec, Era};
+use raidlab_core::time::{Instant, Span};
+use raidlab_core::units::SECTOR;
+use raidlab_layout::MemberSet;
+use std::collections::VecDeque;
+
+/// Sectors of one request: 64 KiB (`RESYNC_BLOCK_SIZE` of raid1 and raid10).
+pub(super) const UNIT: u64 = 128;
+/// Requests in flight of a mirror (`RESYNC_DEPTH`).
+pub(super) const DEPTH: usize = 32;
+/// Sectors between looks at the speed: 32 pages.
+const LOOK: u64 = 256;
+/// Time between marks, and how many are kept (`SYNC_MARK_STEP`, `SYNC_MARKS`).
+const MARK_STEP: Span = Span::from_secs(3);
+const MARKS: usize = 10;
+/// Sleep of one that is too fast or in others' way.
+const SLEEP: Span = Span::from_millis(500);
+/// Sectors on one member since the last look that are taken for nothing (`is_mddev_idle`).
+const UNHEARD: u64 = 64;
+
+/// How far a resync or rebuild is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// Sectors that agree, from the start on: of each member, and of the array for the resync of a
+    /// raid10.
+    pub done: u64,
+    /// Sectors to go through.
+    pub total: u64,
+    /// Bytes a second in the last half minute or less, counted as the sectors are.
+    pub rate: u64,
+}
+
+/// The resync or rebuild of one array.
+#[derive(Clone, Debug)]
+pub(super) struct Resync {
+    pub(super) end: u64,
+    depth: usize,
+    next: u64,
+    /// Ends of the requests in flight, with whether each has ended; and the number of the first.
+    window: VecDeque<(u64, bool)>,
+    first: u64,
+    /// Sectors asked for so far (not skipped), and of those in flight.
+    issued: u64,
+    active: u64,
+    /// KiB a second.
+    least: u64,
+    most: u64,
+    brief: bool,
+    marks: VecDeque<(Instant, u64)>,
+    looked: u64,
+    sleeps: Option<Instant>,
+    drains: bool,
+    started: bool,
+    paused: bool,
+}
+
+impl Resync {
+    pub(super) fn new(end: u64, depth: usize, spec: &ArraySpec, era: &Era) -> Self {
+        Self {
+            end,
+            depth,
+            next: 0,
+            window: VecDeque::new(),
+            first: 0,
+            issued: 0,
+            active: 0,
+            least: spec.sync_speed_min >> 10,
+            most: spec.sync_speed_max >> 10,
+            brief: era.resync_yields_briefly,
+            marks: VecDeque::from([(Instant::ZERO, 0)]),
+            looked: 0,
+            sleeps: None,
+            drains: false,
+            started: false,
+            paused: false,
+        }
+    }
+
+    pub(super) fn next_event(&self) -> Option<Instant> {
+        if !self.started && !self.paused {
+            return Some(Instant::ZERO);
+        }
+        self.sleeps.filter(|_| !self.paused)
+    }
+
+    /// Whether the next request may go out now.
+    fn may(&mut self, now: Instant, heard: &mut [u64]) -> bool {
+        self.started = true;
+        if self.paused || self.next >= self.end || self.window.len() >= self.depth {
+            return false;
+        }
+        let mut look = self.issued - self.looked >= LOOK;
+        if let Some(until) = self.sleeps {
+            if now < until {
+                return false;
+            }
+            self.sleeps = None;
+            look = true;
+        }
+        if self.drains {
+            if self.active > 0 {
+                return false;
+            }
+            self.drains = false;
+            self.looked = self.issued;
+            look = false;
+        }
+        !look || self.look(now, heard)
+    }
+
+    /// Looks at the speed and for others.
+    fn look(&mut self, now: Instant, heard: &mut [u64]) -> bool {
+        self.looked = self.issued;
+        let synced = self.issued - self.active;
+        if now.since(self.marks.back().map_or(now, |mark| mark.0)) >= MARK_STEP {
+            if self.marks.len() == MARKS {
+                self.marks.pop_front();
+            }
+            self.marks.push_back((now, synced));
+        }
+        let (since, before) = self.marks.front().copied().unwrap_or((now, synced));
+        let speed = (synced - before) / 2 / (now.since(since).0 / 1_000_000_000 + 1) + 1;
+        if speed <= self.least {
+            return true;
+        }
+        if speed > self.most {
+            self.sleeps = Some(now + SLEEP);
+            return false;
+        }
+        let mut idle = true;
+        for sectors in heard {
+            if *sectors > UNHEARD {
+                (*sectors, idle) = (0, false);
+            }
+        }
+        if idle {
+            return true;
+        }
+        if self.brief {
+            self.drains = self.active > 0;
+            return !self.drains;
+        }
+        self.sleeps = Some(now + SLEEP);
+        false
+    }
+
+    /// The number of the next request, and where it begins and ends.
+    fn piece(&self) -> (u64, u64, u64) {
+        let end = (self.next / UNIT + 1) * UNIT;
+        let number = self.first + self.window.len() as u64;
+        (number, self.next, end.min(self.end))
+    }
+
+    fn went(&mut self, to: u64) {
+        let sectors = to - self.next;
+        self.window.push_back((to, false));
+        (self.issued, self.active) = (self.issued + sectors, self.active + sectors);
+        self.next = to;
+    }
+
+    pub(super) const fn skipping(&self) -> bool {
+        self.paused && self.active == 0
+    }
+}
+
+impl Node {
+    /// Sends what the resync may send now.
+    pub(super) fn pump(&mut self, core: &mut Core) {
+        let index = usize::from(self.common.index);
+        let pointless = self.common.filling.is_empty() && !self.common.resyncing;
+        if pointless || self.common.lost {
+            // The member that was filled has failed, or more.
+            return self.stop(core);
+        }
+        while let Some(resync) = &mut self.resync {
+            if !resync.may(core.now, &mut core.heard[index]) {
+                return;
+            }
+            let (number, at, end) = resync.piece();
+            let node = self.common.index;
+            let parent = core.open(Up::Sync { node, number });
+            let mut to = at;
+            let all = match &mut self.shape {
+                Shape::Parity(parity) => parity.resync(&self.common, core, parent, &mut to, end),
+                Shape::Mirror(mirror) => mirror.resync(&self.common, core, parent, &mut to, end),
+                Shape::Linear(_) | Shape::Raid0(_) => false,
+            };
+            if to == at {
+                core.parents.remove(parent);
+                return;
+            }
+            resync.went(to);
+            core.close(parent, Ok(()));
+            if !all {
+                return;
+            }
+        }
+    }
+
+    /// Request `number` of the resync has ended.
+    pub(super) fn synced(&mut self, core: &mut Core, number: u64) {
+        if let Shape::Mirror(mirror) = &mut self.shape {
+            mirror.lower(&self.common, core);
+        }
+        let Some(resync) = &mut self.resync else {
+            return;
+        };
+        let index = (number - resync.first) as usize;
+        let begin = match index.checked_sub(1) {
+            Some(before) => resync.window[before].0,
+            None => self.common.front,
+        };
+        let request = &mut resync.window[index];
+        request.1 = true;
+        resync.active -= request.0 - begin;
+        while let Some((end, true)) = resync.window.front().copied() {
+            self.common.front = end;
+            resync.window.pop_front();
+            resync.first += 1;
+        }
+        if self.common.front >= resync.end {
+            self.finish_resync(core);
+        }
+    }
+
+    /// Sends nothing more, and ends with what is in flight.
+    fn stop(&mut self, core: &mut Core) {
+        if self.resync.as_ref().is_some_and(|r| r.active == 0) {
+            self.finish_resync(core);
+        } else {
+            self.pause(core, true);
+        }
+    }
+
+    fn finish_resync(&mut self, core: &mut Core) {
+        self.resync = None;
+        self.common.filling = MemberSet::EMPTY;
+        self.common.resyncing = false;
+        if let Shape::Mirror(mirror) = &mut self.shape {
+            mirror.unguard(&self.common, core);
+        }
+    }
+
+    /// Progress of the resync, if there is one.
+    pub(super) fn progress(&self, now: Instant) -> Option<Progress> {
+        let resync = self.resync.as_ref()?;
+        let synced = resync.issued - resync.active;
+        let (since, before) = resync.marks.front().copied()?;
+        let bytes = u128::from((synced - before) * SECTOR) * 1_000_000_000;
+        Some(Progress {
+            done: self.common.front,
+            total: resync.end,
+            rate: (bytes / u128::from(now.since(since).0.max(1))) as u64,
+        })
+    }
+
+    pub(super) fn pause(&mut self, core: &mut Core, paused: bool) {
+        if let Some(resync) = &mut self.resync {
+            resync.paused = paused;
+        }
+        if let Shape::Mirror(mirror) = &mut self.shape {
+            mirror.calm(&self.common, core);
+        }
+    }
+
+    /// Takes the sectors up to `to` for done, and `passed` for the time that took.
+    pub(super) fn skip(&mut self, core: &mut Core, to: u64, passed: Span) {
+        let Some(resync) = &mut self.resync else {
+            return;
+        };
+        if resync.skipping() && to > resync.next {
+            resync.next = (to / UNIT * UNIT).max(resync.next).min(resync.end);
+            if to >= resync.end {
+                resync.next = resync.end;
+            }
+            self.common.front = resync.next;
+        }
+        for (at, _) in &mut resync.marks {
+            *at += passed;
+        }
+        resync.sleeps = resync.sleeps.map(|until| until + passed);
+        if self.common.front >= resync.end {
+            self.finish_resync(core);
+        }
+    }
+}
