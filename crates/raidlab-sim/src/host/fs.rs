@@ -11,8 +11,10 @@
 //! | `raw` | no file system: a file is a stretch of the device |
 //! | `ext` | ext2, ext3, ext4 |
 //! | `zfs` | ZFS on one vdev |
+//! | `extents` | xfs, btrfs and NTFS in a simple form |
 //! | `space`, `runs` | free space by groups, and where the blocks of one file lie |
 mod ext;
+mod extents;
 pub mod plan;
 mod raw;
 mod runs;
@@ -38,9 +40,6 @@ pub enum FsError {
     /// `ENOENT`.
     #[error("no such file")]
     NoFile,
-    /// No model of it.
-    #[error("{0} is not modelled")]
-    NotModelled(FilesystemKind),
     /// The device is too small for it.
     #[error("a device of {sectors} sectors is too small for {kind}")]
     DeviceTooSmall {
@@ -70,6 +69,7 @@ enum Inner {
     Raw(raw::Raw),
     Ext(Box<ext::Ext>),
     Zfs(Box<zfs::Zfs>),
+    Extents(Box<extents::Extents>),
 }
 
 /// Calls the same method of whichever it is.
@@ -79,6 +79,7 @@ macro_rules! each {
             Inner::Raw($fs) => $call,
             Inner::Ext($fs) => $call,
             Inner::Zfs($fs) => $call,
+            Inner::Extents($fs) => $call,
         }
     };
 }
@@ -95,7 +96,9 @@ impl FileSystem {
                 Inner::Ext(Box::new(ext::Ext::new(spec)?))
             }
             FilesystemKind::Zfs => Inner::Zfs(Box::new(zfs::Zfs::new(spec)?)),
-            kind => return Err(FsError::NotModelled(kind)),
+            FilesystemKind::Xfs | FilesystemKind::Btrfs | FilesystemKind::Ntfs => {
+                Inner::Extents(Box::new(extents::Extents::new(spec)?))
+            }
         }))
     }
 

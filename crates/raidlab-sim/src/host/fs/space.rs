@@ -83,6 +83,11 @@ impl<S: Shape> Space<S> {
         group * self.group
     }
 
+    /// Blocks of the device.
+    pub(super) const fn blocks(&self) -> u64 {
+        self.blocks
+    }
+
     /// Free blocks.
     pub(super) const fn free(&self) -> u64 {
         self.free

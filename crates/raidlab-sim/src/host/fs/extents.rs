@@ -1,0 +1,414 @@
+//! xfs, btrfs and NTFS in a simple form: extents from allocation groups, and a log or copied trees.
+//!
+//! Modelled: where data goes and how long its runs are, delayed allocation and preallocation, a log
+//! that is written round and round with flushes (xfs, NTFS), copy on write with duplicated metadata
+//! and superblocks (btrfs), records of files and blocks of directories with the blocks that a call
+//! touches. Left out: the shape of the trees (a directory is blocks of names, found by hash), free
+//! space trees beyond one block a group, growing metadata chunks, checksums' own reads, compression,
+//! snapshots, reflinks, real-time volumes, NTFS compression, sparse files and short names. btrfs nodes
+//! are read at a fixed place of the metadata chunk although they move.
+mod commit;
+mod kind;
+mod small;
+
+use super::FsError;
+use super::plan::{Charge, Piece, Place, Traits};
+use super::raw::push_sectors;
+use super::runs::{Mapped, Runs};
+use super::space::{Run, Shape, Space};
+use super::spec::FsSpec;
+use commit::Log;
+use kind::Kind;
+use raidlab_core::op::{FileId, OpenMode};
+use raidlab_core::time::Span;
+use raidlab_core::units::{Lba, MIB, SECTOR};
+use small::Small;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Blocks at the start of a group.
+#[derive(Clone, Copy, Debug)]
+struct Heads(u64);
+
+impl Shape for Heads {
+    fn prefix(&self, _: u64) -> u64 {
+        self.0
+    }
+}
+
+/// A data file.
+#[derive(Clone, Debug, Default)]
+struct File {
+    /// Number of its record.
+    record: u64,
+    runs: Runs,
+    /// Blocks written to that have no place yet.
+    pending: Runs,
+    lease: Option<Run>,
+    window: u64,
+    joined: u64,
+}
+
+/// The file system.
+#[derive(Clone, Debug)]
+pub(super) struct Extents {
+    traits: Traits,
+    kind: Kind,
+    space: Space<Heads>,
+    files: BTreeMap<FileId, File>,
+    small: Small,
+    log: Log,
+    /// Number of the running transaction, and the blocks in it.
+    transaction: u64,
+    running: BTreeSet<u64>,
+    /// Bytes for the log.
+    logged: u64,
+    /// Blocks of data placed in this transaction.
+    placed: u64,
+    freed: Vec<Run>,
+    pending: u64,
+}
+
+impl Extents {
+    pub(super) fn new(spec: &FsSpec) -> Result<Self, FsError> {
+        let size = |what, given| FsError::Size {
+            kind: spec.kind,
+            what,
+            given,
+        };
+        if spec.block != 0
+            && (!spec.block.is_power_of_two() || !(512..=65_536).contains(&spec.block))
+        {
+            return Err(size("block", u64::from(spec.block)));
+        }
+        if spec.device_bytes() < 300 * MIB {
+            return Err(FsError::DeviceTooSmall {
+                sectors: spec.device_sectors,
+                kind: spec.kind,
+            });
+        }
+        let kind = Kind::new(spec);
+        let blocks = spec.device_bytes() / kind.block;
+        if spec.journal > 0 && (kind.log < 16 || kind.log > blocks / 4) {
+            return Err(size("journal", spec.journal));
+        }
+        let mut space = Space::new(Heads(kind.head), blocks, kind.group);
+        let too_small = FsError::DeviceTooSmall {
+            sectors: spec.device_sectors,
+            kind: spec.kind,
+        };
+        let log = Log::new(&kind, &mut space).ok_or(too_small)?;
+        let small = Small::new(&kind, &mut space);
+        Ok(Self {
+            traits: kind.traits(spec),
+            kind,
+            space,
+            files: BTreeMap::new(),
+            small,
+            log,
+            transaction: 1,
+            running: BTreeSet::new(),
+            logged: 0,
+            placed: 0,
+            freed: Vec::new(),
+            pending: 0,
+        })
+    }
+
+    pub(super) const fn traits(&self) -> &Traits {
+        &self.traits
+    }
+
+    const fn at(&self, run: Run) -> Place {
+        let per = self.kind.block / SECTOR;
+        Place {
+            lba: Lba(run.start * per),
+            sectors: (run.len * per) as u32,
+        }
+    }
+
+    const fn block_at(&self, block: u64) -> Place {
+        self.at(Run {
+            start: block,
+            len: 1,
+        })
+    }
+
+    fn join(&mut self, block: u64, charge: &mut Charge) {
+        charge.dirtied += u32::from(self.running.insert(block));
+    }
+
+    /// The group's free space changed: one block of its head.
+    fn join_group(&mut self, block: u64, charge: &mut Charge) {
+        let head = self.space.start_of(self.space.group_of(block)) + 1;
+        self.join(head, charge);
+        self.logged += self.kind.logged.1;
+    }
+
+    #[inline]
+    pub(super) fn reserve(
+        &mut self,
+        file: FileId,
+        offset: u64,
+        len: u64,
+    ) -> Result<Charge, FsError> {
+        let (first, end) = (
+            offset / self.kind.block,
+            (offset + len).div_ceil(self.kind.block),
+        );
+        let mut charge = Charge {
+            cpu: Span(self.kind.cpu[0]),
+            ..Charge::default()
+        };
+        let f = self.files.get_mut(&file).ok_or(FsError::NoFile)?;
+        let (record, joined) = (f.record, f.joined);
+        f.joined = self.transaction;
+        if joined != self.transaction {
+            let block = self.small.record(&self.kind, record);
+            self.join(block, &mut charge);
+            self.logged += self.kind.logged.1;
+        }
+        self.delay(file, first, end)?;
+        if !self.traits.delayed {
+            self.allocate(file, first, end, &mut charge)?;
+        }
+        Ok(charge)
+    }
+
+    /// Remembers which blocks are to get places: those without one, or all when overwriting goes to
+    /// new places.
+    fn delay(&mut self, file: FileId, first: u64, end: u64) -> Result<(), FsError> {
+        let Some(f) = self.files.get_mut(&file) else {
+            return Err(FsError::NoFile);
+        };
+        let mut at = first;
+        while at < end {
+            let placed = f.runs.from(at).filter(|_| !self.kind.cow);
+            let pending = f.pending.from(at);
+            let both = [placed, pending];
+            if let Some(run) = both.iter().flatten().find(|run| run.at == at) {
+                at += run.len;
+                continue;
+            }
+            let next = both.iter().flatten().map(|run| run.at).min();
+            let to = next.map_or(end, |next| next.min(end));
+            if self.pending + (to - at) > self.space.free() {
+                return Err(FsError::NoSpace);
+            }
+            self.pending += to - at;
+            f.pending.insert(Mapped {
+                at,
+                dev: at,
+                len: to - at,
+            });
+            at = to;
+        }
+        Ok(())
+    }
+
+    /// Gives places to the pending blocks of a stretch.
+    fn allocate(
+        &mut self,
+        id: FileId,
+        first: u64,
+        end: u64,
+        charge: &mut Charge,
+    ) -> Result<(), FsError> {
+        let Some(mut f) = self.files.remove(&id) else {
+            return Err(FsError::NoFile);
+        };
+        let mut done = Ok(());
+        while let Some(run) = f.pending.from(first).filter(|run| run.at < end) {
+            let want = run.len.min(end - run.at);
+            let Some(got) = self.extend(&mut f, run.at, want, charge) else {
+                done = Err(FsError::NoSpace);
+                break;
+            };
+            let mut old = Vec::new();
+            f.pending.carve(run.at, run.at + got.len, &mut old);
+            old.clear();
+            f.runs.carve(run.at, run.at + got.len, &mut old);
+            for run in old {
+                self.release(run, charge);
+            }
+            f.runs.insert(Mapped {
+                at: run.at,
+                dev: got.start,
+                len: got.len,
+            });
+            self.pending -= got.len;
+            self.placed += got.len;
+        }
+        self.files.insert(id, f);
+        done
+    }
+
+    /// Up to `want` blocks after those before `at`.
+    fn extend(&mut self, f: &mut File, at: u64, want: u64, charge: &mut Charge) -> Option<Run> {
+        let lease = match f.lease.take() {
+            Some(lease) => lease,
+            None => {
+                let before = at.checked_sub(1).and_then(|before| f.runs.get(before));
+                let goal = before.map_or(self.small.near(f.record), |dev| dev + 1);
+                let window = want.max(f.window);
+                f.window = (f.window * 2).min(self.kind.windows.1);
+                let run = match self.space.take(goal, window) {
+                    Some(run) => run,
+                    None => self.steal(goal, want)?,
+                };
+                self.join_group(run.start, charge);
+                charge.cpu += Span(self.kind.cpu[1]);
+                run
+            }
+        };
+        let len = want.min(lease.len);
+        f.lease = (len < lease.len).then_some(Run {
+            start: lease.start + len,
+            len: lease.len - len,
+        });
+        Some(Run {
+            start: lease.start,
+            len,
+        })
+    }
+
+    /// The device is full but for what files keep for themselves: that is given up.
+    fn steal(&mut self, goal: u64, want: u64) -> Option<Run> {
+        for lease in self.files.values_mut().filter_map(|f| f.lease.take()) {
+            self.space.give(lease);
+        }
+        self.space.take(goal, want)
+    }
+
+    /// Frees a run from the next commit on.
+    fn release(&mut self, run: Run, charge: &mut Charge) {
+        self.join_group(run.start, charge);
+        self.freed.push(run);
+    }
+
+    #[inline]
+    pub(super) fn place(
+        &mut self,
+        file: FileId,
+        offset: u64,
+        len: u64,
+        out: &mut Vec<Piece>,
+    ) -> Result<Charge, FsError> {
+        let mut charge = Charge::default();
+        if self.traits.delayed {
+            let (first, end) = (
+                offset / self.kind.block,
+                (offset + len).div_ceil(self.kind.block),
+            );
+            self.allocate(file, first, end, &mut charge)?;
+        }
+        let found = self.find(file, offset, len, out);
+        charge.cpu += found.cpu;
+        Ok(charge)
+    }
+
+    #[inline]
+    pub(super) fn find(
+        &mut self,
+        file: FileId,
+        offset: u64,
+        len: u64,
+        out: &mut Vec<Piece>,
+    ) -> Charge {
+        let Some(f) = self.files.get_mut(&file) else {
+            return Charge::default();
+        };
+        let per = self.kind.block / SECTOR;
+        let (from, until) = (offset / SECTOR, (offset + len).div_ceil(SECTOR));
+        let (mut at, end) = (
+            offset / self.kind.block,
+            (offset + len).div_ceil(self.kind.block),
+        );
+        while let Some(run) = f.runs.from(at).filter(|run| run.at < end) {
+            let first = run.at * per;
+            let (head, tail) = (first.max(from), (first + run.len * per).min(until));
+            if head < tail {
+                push_sectors(
+                    out,
+                    head * SECTOR,
+                    run.dev * per + head - first,
+                    tail - head,
+                );
+            }
+            at = run.at + run.len;
+        }
+        Charge {
+            cpu: Span(self.kind.cpu[0] / 4),
+            ..Charge::default()
+        }
+    }
+
+    pub(super) fn open(&mut self, file: FileId, mode: OpenMode) -> Result<Charge, FsError> {
+        match (mode, self.files.contains_key(&file)) {
+            (OpenMode::Create, true) => return Ok(self.truncate(file, 0)),
+            (OpenMode::Create, false) => {}
+            (_, true) => return Ok(Charge::default()),
+            (_, false) => return Err(FsError::NoFile),
+        }
+        let mut charge = Charge {
+            cpu: Span(self.kind.cpu[2]),
+            ..Charge::default()
+        };
+        let record = self.new_record(0, &mut charge)?;
+        let new = File {
+            record,
+            window: self.kind.windows.0,
+            joined: self.transaction,
+            ..File::default()
+        };
+        self.files.insert(file, new);
+        Ok(charge)
+    }
+
+    pub(super) fn provide(&mut self, file: FileId, bytes: u64) -> Result<(), FsError> {
+        let _ = self.open(file, OpenMode::Create)?;
+        let _ = self.reserve(file, 0, bytes)?;
+        let mut pieces = Vec::new();
+        let placed = self.place(file, 0, bytes, &mut pieces);
+        self.end();
+        placed.map(|_| ())
+    }
+
+    pub(super) fn truncate(&mut self, file: FileId, bytes: u64) -> Charge {
+        let mut charge = Charge {
+            cpu: Span(self.kind.cpu[2]),
+            ..Charge::default()
+        };
+        let Some(mut f) = self.files.remove(&file) else {
+            return charge;
+        };
+        let keep = bytes.div_ceil(self.kind.block);
+        let mut freed = Vec::new();
+        f.pending.carve(keep, u64::MAX, &mut freed);
+        self.pending -= freed.drain(..).map(|run| run.len).sum::<u64>();
+        f.runs.carve(keep, u64::MAX, &mut freed);
+        for run in freed {
+            self.release(run, &mut charge);
+        }
+        if let Some(lease) = f.lease.take() {
+            self.space.give(lease);
+        }
+        f.window = self.kind.windows.0;
+        f.joined = self.transaction;
+        let block = self.small.record(&self.kind, f.record);
+        self.join(block, &mut charge);
+        self.files.insert(file, f);
+        charge
+    }
+
+    pub(super) fn remove(&mut self, file: FileId) -> Charge {
+        let charge = self.truncate(file, 0);
+        if let Some(f) = self.files.remove(&file) {
+            self.small.free_record(f.record);
+            self.logged += self.kind.logged.0;
+        }
+        charge
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,200 @@
+//! The log of xfs and NTFS, and the trees that btrfs copies.
+use super::super::plan::{Commit, Place, Stage, Synced};
+use super::super::space::{Run, Space};
+use super::kind::Kind;
+use super::{Extents, Heads};
+use raidlab_core::op::FileId;
+use raidlab_core::time::Span;
+use raidlab_core::units::{GIB, KIB, Lba, MIB, SECTOR};
+
+/// Bytes of a tree block that a data block of 4 KiB adds: a checksum of 4 bytes.
+const CHECKSUM: u64 = 4;
+/// Nodes that every commit of btrfs copies: the paths of the file, extent, checksum and root trees,
+/// each of two levels. Assumed.
+const PATHS: u64 = 8;
+/// Nodes that an `fsync` of btrfs writes: the log tree's leaf and root, and the root of log trees.
+const LOG_NODES: u64 = 3;
+
+/// A stretch that is written round and round: a log, or one copy of the metadata of btrfs.
+#[derive(Clone, Debug)]
+pub(super) struct Log {
+    /// One run of blocks where there was room.
+    runs: Vec<Run>,
+    /// Blocks of one round: half of it when all is written twice.
+    round: u64,
+    head: u64,
+}
+
+impl Log {
+    pub(super) fn new(kind: &Kind, space: &mut Space<Heads>) -> Option<Self> {
+        let (mut goal, mut left, mut runs) = (kind.log_at, kind.log, Vec::new());
+        while left > 0 {
+            let run = space.take(goal, left)?;
+            (goal, left) = (run.end(), left - run.len);
+            runs.push(run);
+        }
+        let round = if kind.node > 0 {
+            kind.log / 2
+        } else {
+            kind.log
+        };
+        Some(Self {
+            runs,
+            round,
+            head: 0,
+        })
+    }
+
+    /// Where it lies.
+    #[cfg(test)]
+    pub(super) fn runs(&self) -> &[Run] {
+        &self.runs
+    }
+
+    /// The next blocks, round the end, `copy` rounds further on.
+    fn next(&self, blocks: u64, copy: u64) -> Vec<Run> {
+        let (mut out, mut at, mut left) = (Vec::new(), self.head, blocks.min(self.round));
+        while left > 0 {
+            let n = left.min(self.round - at);
+            let (mut skip, mut want) = (at + copy * self.round, n);
+            for run in &self.runs {
+                if skip < run.len && want > 0 {
+                    let here = want.min(run.len - skip);
+                    out.push(Run {
+                        start: run.start + skip,
+                        len: here,
+                    });
+                    (skip, want) = (0, want - here);
+                } else {
+                    skip = skip.saturating_sub(run.len);
+                }
+            }
+            (at, left) = ((at + n) % self.round, left - n);
+        }
+        out
+    }
+
+    fn advance(&mut self, blocks: u64) {
+        self.head = (self.head + blocks) % self.round;
+    }
+}
+
+impl Extents {
+    /// Ends the transaction and takes nothing along.
+    pub(super) fn end(&mut self) {
+        self.running.clear();
+        (self.logged, self.placed) = (0, 0);
+        self.transaction += 1;
+        for run in self.freed.drain(..) {
+            self.space.give(run);
+        }
+    }
+
+    /// A log has room: metadata goes home long before it comes round.
+    pub(in super::super) const fn full(&self) -> bool {
+        self.kind.node == 0 && self.logged / self.kind.block >= self.log.round / 4
+    }
+
+    pub(in super::super) fn commit(&mut self) -> Option<Commit> {
+        if self.running.is_empty() && self.placed == 0 && self.logged == 0 {
+            return None;
+        }
+        let commit = if self.kind.node > 0 {
+            self.copy_trees()
+        } else {
+            let homes: Vec<u64> = self.running.iter().copied().collect();
+            Commit {
+                data_first: false,
+                stages: self.write_log(self.logged),
+                later: self.gather(&homes),
+                cpu: Span(20_000 + 1_000 * homes.len() as u64),
+            }
+        };
+        self.end();
+        Some(commit)
+    }
+
+    /// Sorted blocks as runs.
+    fn gather(&self, blocks: &[u64]) -> Vec<Place> {
+        let mut runs: Vec<Run> = Vec::new();
+        for &start in blocks {
+            match runs.last_mut() {
+                Some(run) if run.end() == start => run.len += 1,
+                _ => runs.push(Run { start, len: 1 }),
+            }
+        }
+        runs.into_iter().map(|run| self.at(run)).collect()
+    }
+
+    /// So many bytes into the log, in whole blocks.
+    fn write_log(&mut self, bytes: u64) -> Vec<Stage> {
+        let blocks = bytes.div_ceil(self.kind.block).max(1);
+        let writes = self.log.next(blocks, 0);
+        self.log.advance(blocks);
+        vec![Stage {
+            flush_before: self.kind.barriers,
+            writes: writes.into_iter().map(|run| self.at(run)).collect(),
+            durable: self.kind.barriers,
+            checkpoint: false,
+        }]
+    }
+
+    /// Copies of what changed go to new places, twice; then the superblocks.
+    fn copy_trees(&mut self) -> Commit {
+        let leaf = self.kind.node * self.kind.block;
+        let checksums = (self.placed * CHECKSUM * self.kind.block / 4096).div_ceil(leaf);
+        let nodes = self.running.len() as u64 / self.kind.node.max(1) + checksums + PATHS;
+        Commit {
+            data_first: true,
+            stages: self.write_nodes(nodes),
+            later: Vec::new(),
+            cpu: Span(100_000 + 15_000 * nodes),
+        }
+    }
+
+    fn write_nodes(&mut self, nodes: u64) -> Vec<Stage> {
+        let blocks = nodes * self.kind.node;
+        let copies = [0, 1].map(|copy| self.log.next(blocks, copy));
+        self.log.advance(blocks);
+        let writes = copies.into_iter().flatten().map(|run| self.at(run));
+        let device = self.space.blocks() * self.kind.block;
+        // Superblocks at 64 KiB, 64 MiB and 256 GiB.
+        let supers = [64 * KIB, 64 * MIB, 256 * GIB].into_iter();
+        let supers = supers.filter(|at| at + MIB < device).map(|at| Place {
+            lba: Lba(at / SECTOR),
+            sectors: (4 * KIB / SECTOR) as u32,
+        });
+        vec![
+            Stage {
+                writes: writes.collect(),
+                ..Stage::default()
+            },
+            Stage {
+                flush_before: self.kind.barriers,
+                writes: supers.collect(),
+                durable: self.kind.barriers,
+                checkpoint: false,
+            },
+        ]
+    }
+
+    pub(in super::super) fn sync(&mut self, file: Option<FileId>, _: bool, _: u64) -> Synced {
+        let joined = match file.and_then(|f| self.files.get(&f)) {
+            Some(file) => file.joined == self.transaction,
+            None => !self.running.is_empty(),
+        };
+        let mut synced = Synced {
+            data: file.is_some(),
+            flush: self.kind.barriers && !joined,
+            cpu: Span(self.kind.cpu[2]),
+            ..Synced::default()
+        };
+        if joined && self.kind.node > 0 && file.is_some() {
+            // The log tree: the running transaction goes on.
+            synced.stages = self.write_nodes(LOG_NODES);
+        } else {
+            synced.commit = joined;
+        }
+        synced
+    }
+}

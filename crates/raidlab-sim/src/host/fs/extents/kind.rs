@@ -1,0 +1,187 @@
+//! What differs between xfs, btrfs and NTFS.
+use super::super::plan::{Fsync, Traits};
+use super::super::spec::FsSpec;
+use raidlab_core::time::Span;
+use raidlab_core::units::{GIB, KIB, MIB};
+use raidlab_experiment::kernel::{FilesystemKind, Kernel};
+
+/// Facts of a kind. Sizes in blocks unless they say bytes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Kind {
+    /// Bytes of a block.
+    pub block: u64,
+    /// Blocks of an allocation group.
+    pub group: u64,
+    /// Blocks at the start of each group that describe it.
+    pub head: u64,
+    /// Blocks of the log, or of the chunk that holds metadata, and where it begins.
+    pub log: u64,
+    pub log_at: u64,
+    /// Blocks kept for file records after the log (the MFT zone).
+    pub zone: u64,
+    /// Files whose records are in one block.
+    pub records: u64,
+    /// Names in a block of a directory.
+    pub names: u64,
+    /// Bytes that a file's record holds of its data.
+    pub resident: u64,
+    /// First and largest preallocation.
+    pub windows: (u64, u64),
+    /// Bytes in the log for a changed name, and for an allocated run.
+    pub logged: (u64, u64),
+    /// Flush before a log write and `FUA` on it.
+    pub barriers: bool,
+    /// New places for what is overwritten.
+    pub cow: bool,
+    /// Blocks of a metadata node (btrfs), written twice.
+    pub node: u64,
+    /// Processor time of a write call, of a run allocated, of a name changed, in nanoseconds on the
+    /// reference processor. Assumed.
+    pub cpu: [u64; 3],
+}
+
+impl Kind {
+    pub(super) fn new(spec: &FsSpec) -> Self {
+        let block = u64::from(if spec.block == 0 { 4096 } else { spec.block });
+        match spec.kind {
+            FilesystemKind::Xfs => Self::xfs(spec, block),
+            FilesystemKind::Btrfs => Self::btrfs(spec, block),
+            _ => Self::ntfs(spec, block),
+        }
+    }
+
+    /// Four allocation groups below 4 TiB and one a TiB above; a log of 1/2048 of the device, from
+    /// 10 MiB to 128 MiB once and from 64 MiB to 2 GiB since mkfs 5.15, in the middle group;
+    /// barriers since 2.6.17. Inodes of 256 bytes (512 since mkfs 3.2.3, 2015). [K]
+    fn xfs(spec: &FsSpec, block: u64) -> Self {
+        let bytes = spec.device_bytes();
+        let groups = if bytes < 4096 * GIB {
+            4
+        } else {
+            bytes.div_ceil(1024 * GIB)
+        };
+        let modern = spec.kernel >= Kernel::Linux(5, 15, 0);
+        let (least, most) = if modern {
+            (64 * MIB, 2 * GIB)
+        } else {
+            (10 * MIB, 128 * MIB)
+        };
+        let given = (bytes / 2048).clamp(least, most);
+        let log = if spec.journal > 0 {
+            spec.journal
+        } else {
+            given
+        };
+        let group = (bytes / block).div_ceil(groups);
+        let inode = if spec.kernel >= Kernel::Linux(4, 0, 0) {
+            512
+        } else {
+            256
+        };
+        Self {
+            block,
+            group,
+            head: 8,
+            log: log / block,
+            log_at: groups / 2 * group + 8,
+            zone: 0,
+            records: block / inode,
+            names: block / 32,
+            resident: 0,
+            // Speculative preallocation: 64 KiB once, as large as the file since 2.6.38.
+            windows: if spec.kernel >= Kernel::Linux(2, 6, 38) {
+                (16, 8 * GIB / block)
+            } else {
+                (16, 16)
+            },
+            logged: (2048, 1024),
+            barriers: spec
+                .barriers
+                .unwrap_or(spec.kernel >= Kernel::Linux(2, 6, 17)),
+            cow: false,
+            node: 0,
+            cpu: [900, 8_000, 16_000],
+        }
+    }
+
+    /// Nodes of 4 KiB, of 16 KiB since 3.12; metadata twice in a chunk of its own (`DUP`), here 256
+    /// MiB for each copy from 1 MiB on; data after it.
+    fn btrfs(spec: &FsSpec, block: u64) -> Self {
+        let node = if spec.kernel >= Kernel::Linux(3, 12, 0) {
+            16 * KIB
+        } else {
+            4 * KIB
+        };
+        let chunk = (spec.device_bytes() / 20).clamp(8 * MIB, 256 * MIB);
+        Self {
+            block,
+            group: GIB / block,
+            head: 0,
+            log: 2 * chunk / block,
+            log_at: MIB / block,
+            zone: 0,
+            // An inode item, its reference, two directory items: some 400 bytes a file.
+            records: (node / 400) / (node / block),
+            names: (node / 100) / (node / block),
+            resident: 2048,
+            windows: (16, 16),
+            logged: (0, 0),
+            barriers: spec.barriers.unwrap_or(true),
+            cow: true,
+            node: node / block,
+            cpu: [1_500, 20_000, 30_000],
+        }
+    }
+
+    /// Clusters of 4 KiB; the MFT with records of 1 KiB from 3 GiB on, with an eighth of the volume
+    /// kept for it to grow; the log file of 64 MiB before it; index buffers of 4 KiB with names of
+    /// about 100 bytes, three quarters full; up to about 700 bytes of data in the record. [K]
+    fn ntfs(spec: &FsSpec, block: u64) -> Self {
+        let bytes = spec.device_bytes();
+        let log = if spec.journal > 0 {
+            spec.journal
+        } else {
+            (bytes / 100).clamp(2 * MIB, 64 * MIB)
+        };
+        let mft = (3 * GIB).min(bytes / 3);
+        Self {
+            block,
+            group: bytes / block,
+            head: 16 * KIB / block + 1,
+            log: log / block,
+            log_at: (mft - log.min(mft / 2)) / block,
+            zone: bytes / 8 / block,
+            records: (block / 1024).max(1),
+            names: (block * 3 / 4 / 100).max(1),
+            resident: 700,
+            windows: (16, 16_384),
+            logged: (600, 300),
+            barriers: false,
+            cow: false,
+            node: 0,
+            cpu: [1_500, 6_000, 20_000],
+        }
+    }
+
+    pub(super) fn traits(&self, spec: &FsSpec) -> Traits {
+        let ntfs = spec.kind == FilesystemKind::Ntfs;
+        let btrfs = spec.kind == FilesystemKind::Btrfs;
+        Traits {
+            unit: 4096,
+            block: self.block as u32,
+            delayed: !ntfs,
+            copy_on_write: self.cow,
+            // btrfs: a tree points to data only once that is on the device.
+            ordered: btrfs,
+            data_journal: false,
+            commit_interval: Some(Span::from_secs(if ntfs { 5 } else { 30 })),
+            dirty_limit: None,
+            dirty_most: None,
+            commit_time: None,
+            fsync: if btrfs { Fsync::Log } else { Fsync::OwnData },
+            prefetch: None,
+            page_cache: true,
+            zero_fill: ntfs,
+        }
+    }
+}

@@ -1,0 +1,292 @@
+//! Small files and directories: records of files, blocks of names.
+use super::super::FsError;
+use super::super::plan::Charge;
+use super::super::space::{Bare, Run, Space};
+use super::kind::Kind;
+use super::{Extents, Heads};
+use raidlab_core::op::{Entry, FileOp};
+use raidlab_core::rng::mix;
+use raidlab_core::time::Span;
+use std::collections::BTreeMap;
+
+/// Blocks of records taken at once where no zone is kept for them (64 inodes of xfs).
+const CHUNK: u64 = 16;
+
+/// A directory: the blocks of its names.
+#[derive(Clone, Debug, Default)]
+struct Directory {
+    record: u64,
+    entries: u64,
+    blocks: Vec<u64>,
+}
+
+/// A small file.
+#[derive(Clone, Copy, Debug, Default)]
+struct SmallFile {
+    /// Its record and one; 0: there is none.
+    record: u64,
+    /// Its only run; empty when its data is in the record.
+    start: u64,
+    len: u64,
+}
+
+/// Records and names.
+#[derive(Clone, Debug)]
+pub(super) struct Small {
+    /// Numbers of records.
+    records: Space<Bare>,
+    /// First blocks of the chunks that hold them.
+    chunks: Vec<u64>,
+    /// Blocks of a chunk.
+    chunk: u64,
+    directories: BTreeMap<u32, Directory>,
+    files: Vec<SmallFile>,
+}
+
+impl Small {
+    pub(super) fn new(kind: &Kind, space: &mut Space<Heads>) -> Self {
+        let zone = space.take(kind.log_at, kind.zone.max(CHUNK));
+        let chunk = zone.map_or(CHUNK, |run| run.len);
+        let all = 1 << 40;
+        let mut records = Space::new(Bare, all, all);
+        // The file system's own: the root directory and others.
+        let _ = records.take(0, 16);
+        Self {
+            records,
+            chunks: zone.iter().map(|run| run.start).collect(),
+            chunk,
+            directories: BTreeMap::new(),
+            files: Vec::new(),
+        }
+    }
+
+    /// The block of a record.
+    pub(super) fn record(&self, kind: &Kind, record: u64) -> u64 {
+        let block = record / kind.records.max(1);
+        let chunk = (block / self.chunk) as usize;
+        let last = self.chunks.last().copied().unwrap_or(0);
+        self.chunks
+            .get(chunk)
+            .map_or(last, |at| at + block % self.chunk)
+    }
+
+    /// Where data of a file is to begin: xfs and NTFS from the start of the group of its record,
+    /// which is the first for files of the root directory.
+    pub(super) const fn near(&self, _record: u64) -> u64 {
+        0
+    }
+
+    pub(super) fn free_record(&mut self, record: u64) {
+        self.records.give(Run {
+            start: record,
+            len: 1,
+        });
+    }
+
+    /// Blocks of chunks beyond the first.
+    #[cfg(test)]
+    pub(super) fn chunk_blocks(&self) -> u64 {
+        (self.chunks.len() as u64 - 1) * self.chunk
+    }
+
+    fn file(&self, index: u32) -> Result<SmallFile, FsError> {
+        let small = self.files.get(index as usize).filter(|f| f.record > 0);
+        small.copied().ok_or(FsError::NoFile)
+    }
+}
+
+impl Extents {
+    pub(in super::super) fn small(&mut self, op: &FileOp) -> Result<Charge, FsError> {
+        let mut charge = Charge {
+            cpu: Span(self.kind.cpu[2] / 4),
+            ..Charge::default()
+        };
+        match *op {
+            FileOp::Create { entry, size, sync } => {
+                self.create(entry, u64::from(size), &mut charge)?;
+                charge.commit_needed = sync;
+            }
+            FileOp::Stat { entry, size } => {
+                let small = self.small.file(entry.index)?;
+                self.name(entry, false, &mut charge);
+                self.read_record(small.record - 1, &mut charge);
+                if size > 0 && small.len > 0 {
+                    charge.reads.push(self.at(Run {
+                        start: small.start,
+                        len: small.len,
+                    }));
+                }
+            }
+            FileOp::Unlink { entry } => self.unlink(entry, &mut charge)?,
+            FileOp::MakeDirectory { directory } => self.make_directory(directory, &mut charge)?,
+            FileOp::RemoveDirectory { directory } => {
+                let d = self.small.directories.remove(&directory);
+                let d = d.ok_or(FsError::NoFile)?;
+                for start in d.blocks {
+                    self.release(Run { start, len: 1 }, &mut charge);
+                }
+                self.small.free_record(d.record);
+                self.logged += self.kind.logged.0;
+            }
+            FileOp::SyncDirectory { .. } | FileOp::SyncAll => {
+                charge.commit_needed = !self.running.is_empty();
+            }
+            _ => return Ok(Charge::default()),
+        }
+        Ok(charge)
+    }
+
+    /// A record for a new file, with its block.
+    pub(super) fn new_record(&mut self, near: u64, charge: &mut Charge) -> Result<u64, FsError> {
+        let record = self
+            .small
+            .records
+            .take(near, 1)
+            .ok_or(FsError::NoSpace)?
+            .start;
+        let wanted = record / self.kind.records.max(1) / self.small.chunk;
+        while self.small.chunks.len() as u64 <= wanted {
+            let goal = self.small.chunks.last().map_or(0, |at| at + CHUNK);
+            let Some(run) = self.space.take(goal, self.small.chunk) else {
+                self.small.free_record(record);
+                return Err(FsError::NoSpace);
+            };
+            // A chunk is one run: what is left of a shorter one is lost.
+            self.small.chunks.push(run.start);
+            charge.made.push(self.at(run));
+            self.join_group(run.start, charge);
+        }
+        self.read_record(record, charge);
+        let block = self.small.record(&self.kind, record);
+        self.join(block, charge);
+        self.logged += self.kind.logged.0;
+        Ok(record)
+    }
+
+    fn read_record(&self, record: u64, charge: &mut Charge) {
+        let block = self.small.record(&self.kind, record);
+        charge.reads.push(self.block_at(block));
+    }
+
+    fn make_directory(&mut self, directory: u32, charge: &mut Charge) -> Result<(), FsError> {
+        if self.small.directories.contains_key(&directory) {
+            return Ok(());
+        }
+        let record = self.new_record(0, charge)?;
+        let new = Directory {
+            record,
+            ..Directory::default()
+        };
+        self.small.directories.insert(directory, new);
+        Ok(())
+    }
+
+    /// The block of a name must be in memory; it changes together with the directory's record.
+    fn name(&mut self, entry: Entry, changes: bool, charge: &mut Charge) {
+        let Some(d) = self.small.directories.get(&entry.directory) else {
+            return;
+        };
+        let n = d.blocks.len() as u64;
+        if n == 0 {
+            return;
+        }
+        // Names in order fill one block after the other; shuffled ones hit any.
+        let block = if entry.ordered {
+            (u64::from(entry.index) / self.kind.names.max(1)).min(n - 1)
+        } else {
+            mix(u64::from(entry.index)) % n
+        };
+        let (block, record) = (d.blocks[block as usize], d.record);
+        charge.reads.push(self.block_at(block));
+        if changes {
+            self.join(block, charge);
+            let record = self.small.record(&self.kind, record);
+            self.join(record, charge);
+            self.logged += self.kind.logged.0;
+            charge.cpu += Span(self.kind.cpu[2]);
+        }
+    }
+
+    fn create(&mut self, entry: Entry, size: u64, charge: &mut Charge) -> Result<(), FsError> {
+        self.make_directory(entry.directory, charge)?;
+        let mut run = None;
+        if size > self.kind.resident {
+            let blocks = size.div_ceil(self.kind.block);
+            let first = self.space.take(0, blocks).ok_or(FsError::NoSpace)?;
+            let whole = (first.len == blocks).then_some(first);
+            let Some(whole) = whole.or_else(|| self.one_run(first, blocks)) else {
+                return Err(FsError::NoSpace);
+            };
+            self.join_group(whole.start, charge);
+            self.placed += blocks;
+            charge.cpu += Span(self.kind.cpu[1]);
+            charge.written.push(self.at(whole));
+            run = Some(whole);
+        }
+        let record = match self.new_record(0, charge) {
+            Ok(record) => record,
+            Err(error) => {
+                run.into_iter().for_each(|run| self.space.give(run));
+                return Err(error);
+            }
+        };
+        let names = self.kind.names.max(1);
+        let wanted = self.small.directories.get_mut(&entry.directory).map(|d| {
+            d.entries += 1;
+            d.entries.div_ceil(names) > d.blocks.len() as u64
+        });
+        if wanted == Some(true)
+            && let Some(new) = self.space.take(0, 1)
+        {
+            charge.made.push(self.at(new));
+            self.join(new.start, charge);
+            if let Some(d) = self.small.directories.get_mut(&entry.directory) {
+                d.blocks.push(new.start);
+            }
+        }
+        self.name(entry, true, charge);
+        let index = entry.index as usize;
+        if self.small.files.len() <= index {
+            self.small.files.resize(index + 1, SmallFile::default());
+        }
+        self.small.files[index] = SmallFile {
+            record: record + 1,
+            start: run.map_or(0, |run| run.start),
+            len: run.map_or(0, |run| run.len),
+        };
+        Ok(())
+    }
+
+    /// Instead of a run that is too short, one that is long enough, group by group.
+    fn one_run(&mut self, short: Run, blocks: u64) -> Option<Run> {
+        self.space.give(short);
+        let groups = 0..self.space.groups();
+        groups.into_iter().find_map(|group| {
+            let from = self.space.start_of(group);
+            self.space.take_exact(group, from, blocks)
+        })
+    }
+
+    fn unlink(&mut self, entry: Entry, charge: &mut Charge) -> Result<(), FsError> {
+        let small = self.small.file(entry.index)?;
+        self.name(entry, true, charge);
+        self.read_record(small.record - 1, charge);
+        let block = self.small.record(&self.kind, small.record - 1);
+        self.join(block, charge);
+        self.logged += self.kind.logged.0;
+        if small.len > 0 {
+            let run = Run {
+                start: small.start,
+                len: small.len,
+            };
+            charge.dropped.push(self.at(run));
+            self.release(run, charge);
+        }
+        self.small.free_record(small.record - 1);
+        self.small.files[entry.index as usize] = SmallFile::default();
+        if let Some(d) = self.small.directories.get_mut(&entry.directory) {
+            d.entries = d.entries.saturating_sub(1);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,221 @@
+use super::super::{FileSystem, FsSpec};
+use super::*;
+use proptest::prelude::*;
+use raidlab_core::op::{Entry, FileOp};
+use raidlab_core::units::{GIB, KIB};
+use raidlab_experiment::kernel::{FilesystemKind, Kernel};
+
+const KINDS: [FilesystemKind; 3] = [
+    FilesystemKind::Xfs,
+    FilesystemKind::Btrfs,
+    FilesystemKind::Ntfs,
+];
+
+fn made(kind: FilesystemKind, bytes: u64) -> FileSystem {
+    let kernel = match kind {
+        FilesystemKind::Ntfs => Kernel::Windows2000,
+        _ => Kernel::DEFAULT,
+    };
+    FileSystem::new(&FsSpec::new(kind, kernel, bytes / SECTOR)).unwrap()
+}
+
+fn extents(fs: &FileSystem) -> &Extents {
+    match &fs.0 {
+        super::super::Inner::Extents(fs) => fs,
+        _ => unreachable!("made of extents"),
+    }
+}
+
+fn write(fs: &mut FileSystem, file: FileId, at: u64, len: u64) -> Vec<Piece> {
+    let mut out = Vec::new();
+    let _ = fs.reserve(file, at, len).unwrap();
+    let _ = fs.place(file, at, len, &mut out).unwrap();
+    out
+}
+
+#[test]
+fn a_sequential_file_is_a_few_runs() {
+    for kind in KINDS {
+        let mut fs = made(kind, 36 * GIB);
+        let _ = fs.open(0, OpenMode::Create).unwrap();
+        for at in (0..2 * GIB).step_by(MIB as usize) {
+            write(&mut fs, 0, at, MIB);
+        }
+        let mut out = Vec::new();
+        let _ = fs.find(0, 0, 2 * GIB, &mut out);
+        assert_eq!(out.iter().map(Piece::bytes).sum::<u64>(), 2 * GIB);
+        assert!(out.len() <= 4, "{kind}: {out:?}");
+        // In the outer zone.
+        assert!(out[0].lba.0 < GIB / SECTOR, "{kind}");
+    }
+}
+
+#[test]
+fn only_btrfs_overwrites_elsewhere() {
+    for kind in KINDS {
+        let mut fs = made(kind, 10 * GIB);
+        let _ = fs.open(0, OpenMode::Create).unwrap();
+        let first = write(&mut fs, 0, 0, MIB);
+        let again = write(&mut fs, 0, 0, MIB);
+        assert_eq!(first != again, kind == FilesystemKind::Btrfs, "{kind}");
+        assert_eq!(first != again, fs.traits().copy_on_write);
+    }
+}
+
+#[test]
+fn commits_go_round_in_the_log_and_twice_in_btrfs() {
+    for kind in KINDS {
+        let mut fs = made(kind, 4 * GIB);
+        let _ = fs.open(0, OpenMode::Create).unwrap();
+        let inside: Vec<(u64, u64)> = extents(&fs)
+            .log
+            .runs()
+            .iter()
+            .map(|run| (run.start * 8, run.end() * 8))
+            .collect();
+        let (mut wraps, mut last) = (0, 0);
+        for i in 0..4000 {
+            write(&mut fs, 0, i % 64 * MIB, MIB);
+            for index in 0..20 {
+                let entry = Entry {
+                    index: i as u32 * 20 + index,
+                    directory: 0,
+                    ordered: true,
+                };
+                let _ = fs
+                    .small(&FileOp::Create {
+                        entry,
+                        size: 0,
+                        sync: false,
+                    })
+                    .unwrap();
+            }
+            let commit = fs.commit().unwrap();
+            let writes = &commit.stages[0].writes;
+            for place in writes {
+                let (from, to) = (place.lba.0, place.lba.0 + u64::from(place.sectors));
+                assert!(
+                    inside.iter().any(|log| log.0 <= from && to <= log.1),
+                    "{kind}"
+                );
+            }
+            wraps += usize::from(writes[0].lba.0 < last);
+            last = writes[0].lba.0;
+            if kind == FilesystemKind::Btrfs {
+                let sectors: u32 = writes.iter().map(|p| p.sectors).sum();
+                assert!(commit.data_first && sectors.is_multiple_of(2 * 32));
+                assert!(commit.stages[1].flush_before && commit.stages[1].durable);
+                assert_eq!(commit.stages[1].writes.len(), 2);
+            } else {
+                assert!(!commit.later.is_empty());
+            }
+        }
+        assert!(wraps > 0, "{kind}");
+    }
+}
+
+#[test]
+fn space_comes_back_and_a_full_device_says_so() {
+    for kind in KINDS {
+        let mut fs = made(kind, GIB);
+        let before = extents(&fs).space.free();
+        let entry = |index| Entry {
+            index,
+            directory: 1,
+            ordered: false,
+        };
+        for index in 0..300 {
+            let create = FileOp::Create {
+                entry: entry(index),
+                size: 10_000,
+                sync: false,
+            };
+            let written = fs.small(&create).unwrap().written;
+            assert_eq!(written.len(), 1);
+            let reads = fs
+                .small(&FileOp::Stat {
+                    entry: entry(index),
+                    size: 10_000,
+                })
+                .unwrap()
+                .reads;
+            assert!(reads.contains(&written[0]));
+        }
+        for index in 0..300 {
+            let _ = fs
+                .small(&FileOp::Unlink {
+                    entry: entry(index),
+                })
+                .unwrap();
+        }
+        let gone = fs.small(&FileOp::Unlink { entry: entry(0) });
+        assert_eq!(gone, Err(FsError::NoFile));
+        let _ = fs.small(&FileOp::RemoveDirectory { directory: 1 }).unwrap();
+        let _ = fs.commit();
+        // Chunks of inodes stay.
+        let chunks = extents(&fs).small.chunk_blocks();
+        assert_eq!(extents(&fs).space.free() + chunks, before, "{kind}");
+        let _ = fs.open(0, OpenMode::Create).unwrap();
+        let (mut at, mut out) = (0, Vec::new());
+        while fs.reserve(0, at, MIB).is_ok() {
+            let _ = fs.place(0, at, MIB, &mut out).unwrap();
+            at += MIB;
+        }
+        assert_eq!(fs.reserve(0, at, MIB), Err(FsError::NoSpace));
+        assert!(at > 700 * MIB, "{kind}: {at}");
+        let _ = fs.remove(0);
+        let _ = fs.commit();
+        assert_eq!(extents(&fs).space.free() + chunks, before, "{kind}");
+    }
+}
+
+#[test]
+fn a_large_file_takes_little_memory() {
+    for kind in KINDS {
+        let mut fs = made(kind, 24_000_000_000_000);
+        fs.provide(0, 10 << 40).unwrap();
+        let runs = extents(&fs).files[&0].runs.len();
+        assert!(runs < 100, "{kind}: {runs}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(32))]
+    /// Found is what was placed last, and no two files share a sector.
+    #[test]
+    fn places_hold(
+        which in 0_usize..3,
+        steps in proptest::collection::vec((0_u32..3, 0_u64..4000, 1_u64..600, 0_u8..8), 1..40),
+    ) {
+        let mut fs = made(KINDS[which], 700 * MIB);
+        for (file, first, n, what) in steps {
+            if fs.open(file, OpenMode::Update).is_err() {
+                let _ = fs.open(file, OpenMode::Create).unwrap();
+            }
+            match what {
+                0 => {
+                    let _ = fs.truncate(file, first * 4 * KIB);
+                }
+                1 => {
+                    let _ = fs.commit();
+                }
+                _ => {
+                    let placed = write(&mut fs, file, first * 4 * KIB, n * 4 * KIB);
+                    let mut now = Vec::new();
+                    let _ = fs.find(file, first * 4 * KIB, n * 4 * KIB, &mut now);
+                    prop_assert_eq!(placed.iter().map(Piece::bytes).sum::<u64>(), n * 4 * KIB);
+                    prop_assert_eq!(placed, now);
+                }
+            }
+        }
+        let mut used: Vec<(u64, u64)> = Vec::new();
+        used.extend(extents(&fs).log.runs().iter().map(|run| (run.start * 8, run.len * 8)));
+        for file in 0..3 {
+            let mut out = Vec::new();
+            let _ = fs.find(file, 0, GIB, &mut out);
+            used.extend(out.iter().map(|p| (p.lba.0, u64::from(p.sectors))));
+        }
+        used.sort_unstable();
+        prop_assert!(used.windows(2).all(|w| w[0].0 + w[0].1 <= w[1].0));
+    }
+}
