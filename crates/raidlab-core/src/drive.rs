@@ -4,17 +4,20 @@
 //! and the slots allow, then waits for at least one completion: never for the full depth, which
 //! would drain the queue, and never before the queue is full, which would make the real depth the
 //! batch size.
+mod driver;
 mod leap;
+mod slot;
 mod steady;
 mod tally;
 
 pub use steady::{Pace, Seen, Steady, WINDOW, WINDOW_OF_WRITES};
 pub use tally::{Series, Tally, Window};
 
-use crate::op::{BlockKind, BlockOp, Op, OpClass};
-use crate::target::{Completion, Errno, Tag, Target, TargetError};
+use crate::op::Op;
+use crate::target::{Errno, Target, TargetError};
 use crate::time::{Instant, Span};
-use crate::workload::{Next, OpRecord, Workload};
+use crate::workload::Workload;
+use driver::Driver;
 use leap::Leaper;
 use std::ops::ControlFlow;
 
@@ -128,93 +131,6 @@ pub enum DriveError {
     Target(#[from] TargetError),
 }
 
-/// A place for one operation in flight: one line of the cache. Large transfers drive all of this out
-/// of the nearest cache between submission and completion, so that each line counts.
-#[repr(align(64))]
-struct Slot {
-    index: u64,
-    op: Op,
-    intended: Instant,
-    submitted: Instant,
-    lane: u32,
-    /// What the operation moves when it succeeds.
-    bytes: u32,
-    class: OpClass,
-    counted: bool,
-    busy: bool,
-}
-
-const _: () = assert!(size_of::<Slot>() == 64);
-
-impl Slot {
-    const FREE: Self = Self {
-        index: 0,
-        op: Op::Block(BlockOp {
-            kind: BlockKind::Flush,
-            len: 0,
-            offset: 0,
-        }),
-        intended: Instant::ZERO,
-        submitted: Instant::ZERO,
-        lane: 0,
-        bytes: 0,
-        class: OpClass::Sync,
-        counted: false,
-        busy: false,
-    };
-
-    /// The operation as it ended. Inlined, so that a workload that does not look at it costs nothing.
-    #[inline(always)]
-    fn record(&self, completion: &Completion) -> OpRecord {
-        OpRecord {
-            index: self.index,
-            op: self.op,
-            intended: self.intended,
-            submitted: self.submitted,
-            completed: completion.at,
-            result: completion.result,
-            counted: self.counted,
-        }
-    }
-
-    fn expect(&mut self, op: Op, intended: Instant, counted: bool) {
-        (self.bytes, self.class) = (op.bytes(), op.class());
-        self.op = op;
-        self.intended = intended;
-        self.counted = counted;
-    }
-
-    /// The same for what [`Workload::next_block`] gives.
-    #[inline(always)]
-    fn expect_block(&mut self, block: BlockOp, now: Instant) {
-        self.bytes = block.len;
-        self.class = if block.kind == BlockKind::Read {
-            OpClass::Read
-        } else {
-            OpClass::Write
-        };
-        self.op = Op::Block(block);
-        self.intended = now;
-        self.counted = true;
-    }
-}
-
-struct LaneState {
-    done: bool,
-    in_flight: u32,
-    issued: u64,
-    tally: Tally,
-}
-
-struct Driver<'a, W, T> {
-    lanes: &'a mut [Lane<W>],
-    states: Vec<LaneState>,
-    target: &'a mut T,
-    slots: Vec<Slot>,
-    free: Vec<u32>,
-    failure: Option<DriveError>,
-}
-
 /// Drives the lanes against the target until all are done, the monitor ends it, or it fails.
 ///
 /// # Errors
@@ -228,7 +144,7 @@ pub fn drive<W: Workload, T: Target>(
 ) -> Result<Driven, DriveError> {
     let start = target.now();
     let mut driver = Driver::new(lanes, target, start, start + options.ramp);
-    let mut done = Vec::with_capacity(driver.free.len());
+    let mut done = Vec::with_capacity(driver.slots());
     let (mut now, mut next_poll, mut last_end) = (start, start + options.poll, start);
     let mut interrupted = false;
     let mut leaper = Leaper::new(start + options.ramp);
@@ -278,167 +194,11 @@ pub fn drive<W: Workload, T: Target>(
     if let ([state], true) = (driver.states.as_mut_slice(), T::LEAPS) {
         leaper.warmed(state, driver.target, now);
     }
-    let settled = |mut state: LaneState| {
-        state.tally.settle();
-        state.tally
-    };
-    let tallies = driver.states.into_iter().map(settled).collect();
+    let tallies = driver.states.into_iter().map(|state| state.tally).collect();
     Ok(Driven {
         tallies,
         interrupted,
     })
-}
-
-impl<'a, W: Workload, T: Target> Driver<'a, W, T> {
-    fn new(lanes: &'a mut [Lane<W>], target: &'a mut T, start: Instant, from: Instant) -> Self {
-        let wanted: u64 = lanes.iter().map(|lane| u64::from(lane.depth.max(1))).sum();
-        let count = wanted.min(u64::from(target.limits().max_in_flight.max(1))) as u32;
-        let states = lanes
-            .iter()
-            .map(|_| LaneState {
-                done: false,
-                in_flight: 0,
-                issued: 0,
-                tally: Tally::new(start, from),
-            })
-            .collect();
-        Self {
-            lanes,
-            states,
-            target,
-            slots: (0..count).map(|_| Slot::FREE).collect(),
-            free: (0..count).rev().collect(),
-            failure: None,
-        }
-    }
-
-    /// Leaps where a lane that runs alone can; true when the clock was put forward.
-    #[inline]
-    fn leap(&mut self, leaper: &mut Leaper, now: Instant) -> bool {
-        let ([lane], [state]) = (&mut *self.lanes, self.states.as_mut_slice()) else {
-            return false;
-        };
-        let forward = leaper.turn(lane, state, self.target, now);
-        if forward == Span::ZERO {
-            return false;
-        }
-        // What is in flight was submitted so much later.
-        for slot in self.slots.iter_mut().filter(|slot| slot.busy) {
-            slot.intended += forward;
-            slot.submitted += forward;
-        }
-        true
-    }
-
-    #[inline]
-    fn in_flight(&self) -> u32 {
-        (self.slots.len() - self.free.len()) as u32
-    }
-
-    fn all_done(&self) -> bool {
-        self.states.iter().all(|state| state.done)
-    }
-
-    fn progress(&mut self, now: Instant, start: Instant) -> Progress {
-        self.states
-            .iter_mut()
-            .for_each(|state| state.tally.settle());
-        Progress {
-            now,
-            elapsed: now.since(start),
-            ops: self.states.iter().map(|state| state.tally.ops).sum(),
-            bytes: self.states.iter().map(|state| state.tally.bytes).sum(),
-        }
-    }
-
-    /// Submits all that is wanted and allowed; returns when a lane wants to be asked again.
-    #[inline]
-    fn fill(&mut self, now: Instant) -> Result<Option<Instant>, DriveError> {
-        let mut wake: Option<Instant> = None;
-        for (number, (lane, state)) in self.lanes.iter_mut().zip(&mut self.states).enumerate() {
-            if state.done {
-                continue;
-            }
-            let room = lane.depth.max(1).saturating_sub(state.in_flight) as usize;
-            let first = self.free.len().saturating_sub(room);
-            // Counted here and added once: the loop is the hot path.
-            let mut taken = 0;
-            for &slot in self.free[first..].iter().rev() {
-                let place = &mut self.slots[slot as usize];
-                (place.lane, place.busy) = (number as u32, true);
-                place.index = state.issued + u64::from(taken);
-                place.submitted = now;
-                taken += 1;
-                if let Some(block) = lane.workload.next_block(now) {
-                    place.expect_block(block, now);
-                    self.target.submit(Tag(slot), Op::Block(block))?;
-                    continue;
-                }
-                match lane.workload.next(now) {
-                    Next::Issue {
-                        op,
-                        intended,
-                        counted,
-                    } => {
-                        place.expect(op, intended.unwrap_or(now).min(now), counted);
-                        self.target.submit(Tag(slot), op)?;
-                        continue;
-                    }
-                    Next::Idle { until } => {
-                        wake = match (wake, until) {
-                            (Some(a), Some(b)) => Some(a.min(b)),
-                            (a, b) => a.or(b),
-                        };
-                    }
-                    Next::Done => state.done = true,
-                }
-                (place.busy, taken) = (false, taken - 1);
-                break;
-            }
-            self.free.truncate(self.free.len() - taken as usize);
-            state.issued += u64::from(taken);
-            state.in_flight += taken;
-        }
-        Ok(wake)
-    }
-
-    #[inline]
-    fn account(&mut self, passed: Span) {
-        for state in &mut self.states {
-            state.tally.pass(passed, state.in_flight);
-        }
-    }
-
-    #[inline]
-    fn complete(&mut self, done: &mut Vec<Completion>) {
-        for completion in done.drain(..) {
-            // A tag that is not in flight would be a target's fault; the conformance suite checks it.
-            let slot = &mut self.slots[completion.tag.0 as usize];
-            if !std::mem::take(&mut slot.busy) {
-                continue;
-            }
-            self.free.push(completion.tag.0);
-            let state = &mut self.states[slot.lane as usize];
-            state.in_flight -= 1;
-            let record = slot.record(&completion);
-            state.tally.record(&record, slot.class, slot.bytes);
-            self.lanes[slot.lane as usize].workload.completed(&record);
-            if completion.result != Ok(slot.bytes) && self.failure.is_none() {
-                self.failure = Some(failure_of(slot, &completion));
-            }
-        }
-    }
-}
-
-/// Of an operation that failed or moved too few bytes.
-#[cold]
-#[inline(never)]
-fn failure_of(slot: &Slot, completion: &Completion) -> DriveError {
-    let (index, op) = (slot.index, slot.op);
-    match completion.result {
-        Ok(moved) => DriveError::Short { index, op, moved },
-        Err(errno) => DriveError::Op { index, op, errno },
-    }
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
 //! What a workload is driven against: a disk, a file system, or a model of them.
-use crate::op::Op;
+use crate::op::{BlockKind, BlockOp, Op};
 use crate::time::{Instant, Span};
 use crate::workload::Stretch;
 
@@ -73,6 +73,26 @@ pub trait Target {
     /// When the target cannot do such an operation or is broken. An operation that fails by itself
     /// (no space, I/O error) is reported by its completion.
     fn submit(&mut self, tag: Tag, op: Op) -> Result<(), TargetError>;
+
+    /// Takes a read or write of `len` bytes at each of `offsets`, with the tag at the same place of
+    /// `tags`. The same as calling [`submit`](Self::submit) for each, which it does unless the target
+    /// can do better.
+    ///
+    /// # Errors
+    /// As [`submit`](Self::submit), at the first operation that is not taken.
+    #[inline]
+    fn submit_alike(
+        &mut self,
+        kind: BlockKind,
+        len: u32,
+        tags: &[Tag],
+        offsets: &[u64],
+    ) -> Result<(), TargetError> {
+        for (&tag, &offset) in tags.iter().zip(offsets) {
+            self.submit(tag, Op::Block(BlockOp { kind, len, offset }))?;
+        }
+        Ok(())
+    }
 
     /// Lets time pass until at least one operation has ended or `until` is reached, and appends what
     /// ended to `done`. With nothing in flight it waits for `until` alone, and returns at once when

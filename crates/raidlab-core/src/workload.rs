@@ -12,7 +12,7 @@ mod scan;
 mod serial;
 pub mod spec;
 
-use crate::op::{BlockOp, FileId, Op};
+use crate::op::{BlockKind, FileId, Op};
 use crate::rng::mix;
 use crate::target::Errno;
 use crate::time::Instant;
@@ -64,6 +64,17 @@ impl Next {
     }
 }
 
+/// Counted operations on blocks that are due now and differ only in where they begin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ready {
+    /// How many; at least 1.
+    pub count: u32,
+    /// Read or write.
+    pub kind: BlockKind,
+    /// Bytes of each.
+    pub len: u32,
+}
+
 /// One operation from wish to end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OpRecord {
@@ -88,14 +99,23 @@ pub trait Workload {
     /// What to do next. Asked again only while a slot is free.
     fn next(&mut self, now: Instant) -> Next;
 
-    /// The next operation when that is a counted read or write of a block that is due now; `None` says
-    /// nothing, and [`next`](Self::next) is asked. The common case of the fastest workloads, made
-    /// where the loop can keep it in registers: an operation that is returned through memory is stored
-    /// in pieces and read back whole, which stalls the processor for longer than all the rest takes.
-    #[inline(always)]
-    fn next_block(&mut self, now: Instant) -> Option<BlockOp> {
-        let _ = now;
+    /// Of the next operations those, `most` at most, that are alike, counted and due now; `None` says
+    /// nothing, and [`next`](Self::next) is asked. The common case of the fastest workloads: what is
+    /// decided here once for many operations is not decided at each.
+    #[inline]
+    fn ready(&self, now: Instant, most: u32) -> Option<Ready> {
+        let _ = (now, most);
         None
+    }
+
+    /// Issues operations that [`ready`](Self::ready) has promised, one for each of `offsets`, and
+    /// writes there where each begins.
+    ///
+    /// # Panics
+    /// When none was promised.
+    #[inline]
+    fn issue(&mut self, offsets: &mut [u64]) {
+        assert!(offsets.is_empty(), "no operation was said to be ready");
     }
 
     /// Told of each operation that has ended, in the order the target reported them.

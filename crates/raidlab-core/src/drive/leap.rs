@@ -6,8 +6,9 @@
 //! have found (the arm has to move, nothing is read ahead), so that as many as a window holds are run
 //! to warm up, and count as if they had kept the pace. So a leap costs no accuracy beyond that of the
 //! pace, which [`Steady`] bounds.
+use super::driver::LaneState;
 use super::steady::{Pace, Seen, Steady, WINDOW, WINDOW_OF_WRITES};
-use super::{Lane, LaneState, Tally};
+use super::{Lane, Tally};
 use crate::target::Target;
 use crate::time::{Instant, Span};
 use crate::workload::{Stretch, Workload};
@@ -64,7 +65,7 @@ impl Leaper {
         if now < self.asleep {
             return Span::ZERO;
         }
-        let counted = state.tally.counted();
+        let counted = state.tally.ops;
         if let Some(warm) = &self.warm {
             if counted - warm.counted < warm.pace.amount {
                 return Span::ZERO;
@@ -119,9 +120,8 @@ impl Leaper {
         let on = before.or(self.mark.as_deref()).is_some_and(goes_on);
         if !on {
             self.steady = Steady::new(window);
-            self.steady.observe(now, state.tally.counted());
+            self.steady.observe(now, state.tally.ops);
         }
-        state.tally.settle();
         self.mark = Some(Box::new(Mark {
             tally: state.tally.clone(),
             issued: state.issued,
@@ -165,7 +165,7 @@ impl Leaper {
             pace,
             times,
             begun: now,
-            counted: state.tally.counted(),
+            counted: state.tally.ops,
         }));
         self.mark = None;
     }
@@ -183,8 +183,7 @@ impl Leaper {
             return Span::ZERO;
         };
         self.steady.restart();
-        state.tally.settle();
-        let run = state.tally.counted() - warm.counted;
+        let run = state.tally.ops - warm.counted;
         let due = warm.pace.time_for(warm.times * warm.pace.amount + run);
         let took = now.since(warm.begun);
         let forward = Span(due.0.saturating_sub(took.0));

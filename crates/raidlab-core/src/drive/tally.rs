@@ -1,8 +1,8 @@
 //! What a lane's operations came to, in constant memory.
 use crate::histogram::Latencies;
 use crate::op::OpClass;
+use crate::target::Errno;
 use crate::time::{Instant, Span};
-use crate::workload::OpRecord;
 use serde::{Deserialize, Serialize};
 
 /// Counted bytes and operations of one window of a run.
@@ -114,35 +114,38 @@ pub struct Tally {
     in_flight_time: u128,
     time: u128,
     recording_from: Instant,
-    run: Run,
     window: OpenWindow,
 }
 
-/// Operations one after another that differ in nothing that is tallied, not yet counted: those of a
-/// turn end at one time, and most of them were due at one time.
-#[derive(Clone, Copy, Debug)]
-struct Run {
-    class: OpClass,
-    counted: bool,
-    completed: Instant,
-    latency: Span,
-    ops: u64,
-    /// What they should have moved.
-    bytes: u64,
-    /// What they moved.
-    moved: u64,
+/// What is tallied of an operation beside its bytes: of operations that agree in it and end at the
+/// same time only the sums are tallied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Kind {
+    /// When it was due.
+    pub(super) intended: Instant,
+    /// When the target took it.
+    pub(super) submitted: Instant,
+    pub(super) class: OpClass,
+    pub(super) counted: bool,
 }
 
-impl Run {
-    const EMPTY: Self = Self {
-        class: OpClass::Read,
-        counted: false,
-        completed: Instant::ZERO,
-        latency: Span::ZERO,
-        ops: 0,
-        bytes: 0,
-        moved: 0,
-    };
+/// Bytes of some operations.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Moved {
+    /// What they should have moved.
+    pub(super) expected: u64,
+    /// What they moved.
+    pub(super) actual: u64,
+}
+
+impl From<u64> for Moved {
+    /// As many as expected.
+    fn from(bytes: u64) -> Self {
+        Self {
+            expected: bytes,
+            actual: bytes,
+        }
+    }
 }
 
 /// The window of the series that the last operation ended in, so that the next one need not divide.
@@ -170,7 +173,6 @@ impl Tally {
             in_flight_time: 0,
             time: 0,
             recording_from: from,
-            run: Run::EMPTY,
             window: OpenWindow::default(),
         }
     }
@@ -184,78 +186,57 @@ impl Tally {
         }
     }
 
-    /// Records an operation of `class` that has ended and should have moved `bytes`.
-    #[inline(always)]
-    pub(super) fn record(&mut self, record: &OpRecord, class: OpClass, bytes: u32) {
-        let Ok(moved) = record.result else {
-            self.to = self.to.max(record.completed);
-            return;
-        };
-        let latency = record.completed.since(record.intended);
-        let run = &self.run;
-        if record.completed != run.completed
-            || latency != run.latency
-            || class != run.class
-            || record.counted != run.counted
-        {
-            self.settle();
-            self.run = Run {
-                class,
-                counted: record.counted,
-                completed: record.completed,
-                latency,
-                ..Run::EMPTY
-            };
-        }
-        self.run.ops += 1;
-        self.run.bytes += u64::from(bytes);
-        self.run.moved += u64::from(moved);
-        if record.submitted > record.intended {
-            self.record_delay(record.completed, record.submitted.since(record.intended));
-        }
-    }
-
+    /// Adds `ops` operations that have succeeded.
     #[inline(never)]
-    fn record_delay(&mut self, completed: Instant, delay: Span) {
-        if completed >= self.recording_from {
-            self.delay.get_or_insert_default().record(delay);
-        }
-    }
-
-    /// Counts what is still held back; all figures are complete afterwards.
-    #[inline(never)]
-    pub(super) fn settle(&mut self) {
-        let run = std::mem::replace(&mut self.run, Run::EMPTY);
-        if run.ops == 0 {
+    pub(super) fn add(&mut self, kind: Kind, completed: Instant, ops: u64, bytes: Moved) {
+        if ops == 0 {
             return;
         }
-        self.to = self.to.max(run.completed);
-        match run.class {
-            OpClass::Read => self.bytes_read += run.moved,
-            OpClass::Write => self.bytes_written += run.moved,
+        self.to = self.to.max(completed);
+        match kind.class {
+            OpClass::Read => self.bytes_read += bytes.actual,
+            OpClass::Write => self.bytes_written += bytes.actual,
             OpClass::Sync | OpClass::Meta => {}
         }
-        self.all_ops += run.ops;
-        if run.completed < self.recording_from {
+        self.all_ops += ops;
+        if completed < self.recording_from {
             return;
         }
-        self.response[run.class as usize]
+        self.response[kind.class as usize]
             .get_or_insert_default()
-            .record_n(run.latency, run.ops);
-        if run.counted {
-            self.ops += run.ops;
-            self.bytes += run.bytes;
-            let at = run.completed.since(self.from);
-            self.add_to_series(at, run.ops, run.bytes);
+            .record_n(completed.since(kind.intended), ops);
+        if kind.submitted > kind.intended {
+            let delay = kind.submitted.since(kind.intended);
+            self.delay.get_or_insert_default().record_n(delay, ops);
+        }
+        if kind.counted {
+            self.ops += ops;
+            self.bytes += bytes.expected;
+            self.add_to_series(completed.since(self.from), ops, bytes.expected);
         }
     }
 
-    /// Counted operations so far, those not yet settled included.
-    pub(super) fn counted(&self) -> u64 {
-        self.ops + if self.run.counted { self.run.ops } else { 0 }
+    /// Adds an operation that failed, or moved other than the `expected` bytes.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn add_unexpected(
+        &mut self,
+        kind: Kind,
+        completed: Instant,
+        result: Result<u32, Errno>,
+        expected: u32,
+    ) {
+        self.to = self.to.max(completed);
+        if let Ok(moved) = result {
+            let bytes = Moved {
+                expected: u64::from(expected),
+                actual: u64::from(moved),
+            };
+            self.add(kind, completed, 1, bytes);
+        }
     }
 
-    /// Adds `times` over what was tallied between `earlier` and `later`, two settled states of this
+    /// Adds `times` over what was tallied between `earlier` and `later`, two states of this
     /// lane; each time took `each`, the first of them began at `begin`.
     pub(super) fn repeat(
         &mut self,

@@ -1,8 +1,9 @@
 //! The drive loop against a model small enough to reckon by hand: a server that takes `service` for
 //! each operation, `width` at a time.
 use super::*;
-use crate::op::{BlockKind, BlockOp, OpClass};
-use crate::target::Limits;
+use crate::op::{BlockKind, BlockOp, Op, OpClass};
+use crate::target::{Completion, Limits, Tag};
+use crate::workload::{Next, OpRecord};
 use std::collections::VecDeque;
 
 struct Server {
@@ -319,4 +320,60 @@ fn a_long_series_keeps_its_memory() {
     }
     assert!(series.windows.len() <= Series::MOST);
     assert_eq!(series.windows.iter().map(|w| w.ops).sum::<u64>(), 24 * 14);
+}
+
+/// Asks one by one for what the inner workload would have ready at once.
+struct OneByOne<W>(W);
+
+impl<W: Workload> Workload for OneByOne<W> {
+    fn next(&mut self, now: Instant) -> Next {
+        self.0.next(now)
+    }
+
+    fn completed(&mut self, record: &OpRecord) {
+        self.0.completed(record);
+    }
+}
+
+#[test]
+fn operations_submitted_at_once_are_tallied_like_others() {
+    use crate::rng::Stream;
+    use crate::units::Extent;
+    use crate::workload::spec::{Arrival, BlockSpec, Blocks, Limit, Order};
+    fn tally<W: Workload>(workload: W) -> Tally {
+        let mut lanes = [Lane {
+            workload,
+            depth: 50,
+        }];
+        let mut server = Server::new(Span::from_micros(70), 7);
+        let mut driven = drive(&mut lanes, &mut server, &DriveOptions::default(), &mut ()).unwrap();
+        driven.tallies.remove(0)
+    }
+    for read_percent in [0, 60, 100] {
+        let spec = BlockSpec {
+            order: Order::Random,
+            read_percent,
+            block: 512,
+            region: Extent::new(0, 1 << 20),
+            first: 0,
+            limit: Limit {
+                ops: Some(1000),
+                time: None,
+            },
+            arrival: Arrival::Closed,
+            flush_every: 0,
+            flush_end: false,
+        };
+        let blocks = Blocks::new(spec, Stream::new(3));
+        let (one, many) = (tally(OneByOne(blocks.clone())), tally(blocks));
+        assert_eq!(many.ops, 1000);
+        assert_eq!((one.ops, one.bytes), (many.ops, many.bytes));
+        assert_eq!(
+            (one.bytes_read, one.bytes_written, one.all_ops),
+            (many.bytes_read, many.bytes_written, many.all_ops)
+        );
+        assert_eq!(one.response, many.response);
+        assert_eq!(one.series, many.series);
+        assert_eq!(one.elapsed(), many.elapsed());
+    }
 }

@@ -1,6 +1,6 @@
 //! Random and sequential block I/O at any depth, closed loop or at a fixed arrival rate: the hot
 //! path of the measuring engine, a few nanoseconds an operation.
-use super::{Expected, Next, OpRecord, Stretch, Workload};
+use super::{Expected, Next, OpRecord, Ready, Stretch, Workload};
 use crate::op::{BlockKind, BlockOp, Op};
 use crate::rng::Stream;
 use crate::time::{Instant, Span};
@@ -237,32 +237,35 @@ impl Blocks {
         }
     }
 
-    #[inline(always)]
-    fn operation(&mut self) -> BlockOp {
-        let i = self.issued;
-        self.issued += 1;
-        self.in_flight += 1;
-        let number = if self.random {
-            self.offsets.below(i, self.blocks)
-        } else {
-            let number = self.cursor;
-            self.cursor += 1;
-            if self.cursor == self.blocks {
-                self.cursor = 0;
-            }
-            number
-        };
+    /// Whether operation `i` reads or writes.
+    #[inline]
+    fn kind(&self, i: u64) -> BlockKind {
         let draw = if self.mixed { self.kinds.at(i) } else { 0 };
-        let kind = if draw < self.read_below {
+        if draw < self.read_below {
             BlockKind::Read
         } else {
-            self.unflushed += u32::from(self.flush_every > 0);
             BlockKind::Write
-        };
+        }
+    }
+
+    #[inline]
+    fn next_in_sequence(&mut self) -> u64 {
+        let number = self.cursor;
+        self.cursor += 1;
+        if self.cursor == self.blocks {
+            self.cursor = 0;
+        }
+        self.base + number * u64::from(self.block)
+    }
+
+    fn operation(&mut self) -> BlockOp {
+        let kind = self.kind(self.issued);
+        let mut offset = [0];
+        self.issue(&mut offset);
         BlockOp {
             kind,
             len: self.block,
-            offset: self.base + number * u64::from(self.block),
+            offset: offset[0],
         }
     }
 }
@@ -288,14 +291,53 @@ impl Workload for Blocks {
         }
     }
 
-    #[inline(always)]
-    fn next_block(&mut self, now: Instant) -> Option<BlockOp> {
-        let plain = matches!(self.arrival, Arrival::Closed)
-            && self.start.is_some()
-            && (self.unflushed == 0 || self.unflushed < self.flush_every)
-            && self.issued < self.count
-            && now < self.end;
-        plain.then(|| self.operation())
+    #[inline]
+    fn ready(&self, now: Instant, most: u32) -> Option<Ready> {
+        let plain =
+            matches!(self.arrival, Arrival::Closed) && self.start.is_some() && now < self.end;
+        if !plain {
+            return None;
+        }
+        let most = if self.flush_every > 0 {
+            most.min(self.flush_every.saturating_sub(self.unflushed))
+        } else {
+            most
+        };
+        let most = u64::from(most).min(self.count - self.issued) as u32;
+        if most == 0 {
+            return None;
+        }
+        let kind = self.kind(self.issued);
+        let alike = |more: &u64| self.kind(self.issued + more) == kind;
+        let count = if self.mixed {
+            1 + (1..u64::from(most)).take_while(alike).count() as u32
+        } else {
+            most
+        };
+        Some(Ready {
+            count,
+            kind,
+            len: self.block,
+        })
+    }
+
+    #[inline]
+    fn issue(&mut self, offsets: &mut [u64]) {
+        let count = offsets.len() as u32;
+        if self.flush_every > 0 && self.kind(self.issued) == BlockKind::Write {
+            self.unflushed += count;
+        }
+        if self.random {
+            let (first, stream, blocks) = (self.issued, self.offsets, self.blocks);
+            let (base, block) = (self.base, u64::from(self.block));
+            for (offset, i) in offsets.iter_mut().zip(first..) {
+                *offset = base + stream.below(i, blocks) * block;
+            }
+        } else {
+            offsets.fill_with(|| self.next_in_sequence());
+        }
+        self.issued += u64::from(count);
+        self.in_flight += count;
     }
 
     #[inline]

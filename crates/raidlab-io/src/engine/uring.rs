@@ -1,23 +1,22 @@
 //! io_uring: many block operations in flight by one system call a turn.
-use super::content::{Lent, WriteSource};
+mod entries;
+
 use super::error::EngineError;
 use super::extent::Extent;
-use super::memory::Mapping;
 use super::ring::build;
-use super::{NOT_ALIGNED, NOT_WRITABLE, TargetOptions, failed, unsupported};
-use io_uring::{EnterFlags, IoUring, opcode, squeue, types};
-use raidlab_core::op::{BlockKind, BlockOp, FileId, Op};
+use super::{TargetOptions, failed, unsupported};
+use entries::Entries;
+use io_uring::{EnterFlags, IoUring, types};
+use raidlab_core::op::{BlockKind, BlockOp, Op};
 use raidlab_core::target::{Completion, Errno, Limits, Tag, Target, TargetError};
 use raidlab_core::time::{Instant, Span};
 use std::io;
 use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
-use std::os::fd::AsRawFd;
 
-/// The extent is data file 0 for the purpose of content.
-const EXTENT_FILE: FileId = 0;
 /// How long dropping a target waits for operations that are still in flight.
 const PATIENCE: Span = Span::from_secs(5);
+const QUEUE_FULL: &str = "the submission queue is full";
 
 /// What of io_uring this kernel and user have; all of it speeds things up, none changes results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,17 +30,6 @@ pub struct UringFeatures {
     pub buffers: bool,
 }
 
-/// What a slot's operation holds.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Held {
-    /// There is none.
-    Nothing,
-    /// The slot's own buffer, or none.
-    Own,
-    /// Bytes of the write source.
-    Source,
-}
-
 /// A target on io_uring. It belongs to the thread that made it (`SINGLE_ISSUER`), so it is not
 /// `Send`.
 ///
@@ -51,16 +39,9 @@ enum Held {
 pub struct Uring {
     // Dropped by hand: the ring before the memory its operations use.
     ring: ManuallyDrop<IoUring>,
-    source: ManuallyDrop<WriteSource>,
-    buffers: ManuallyDrop<Mapping>,
-    larger: ManuallyDrop<Vec<Option<Mapping>>>,
-    extent: Extent,
+    entries: ManuallyDrop<Entries>,
     options: TargetOptions,
-    features: UringFeatures,
-    slot_len: u32,
-    held: Vec<Held>,
-    /// Of the slots that hold bytes of the write source.
-    lent: Vec<Option<Lent>>,
+    deferred: bool,
     /// Entries in the submission queue that the kernel has not taken.
     queued: u32,
     /// Taken by the kernel and not reported as ended.
@@ -86,50 +67,15 @@ impl Uring {
                 since: "Linux 5.11",
             });
         }
-        let slot_len = options.largest.next_multiple_of(super::memory::PAGE as u32);
-        let buffers = Mapping::new(slot_len as usize * options.depth as usize)?;
-        // A target that is only read needs no pool; one page stands for it.
-        let (writers, largest) = if extent.mode.write {
-            (options.depth, options.largest)
-        } else {
-            (1, 1)
-        };
-        let source = WriteSource::new(options.content.clone(), writers, largest)?;
-        let file = ring
-            .submitter()
-            .register_files(&[extent.file.as_raw_fd()])
-            .is_ok();
-        let regions: Vec<libc::iovec> = (0..options.depth as usize)
-            .map(|slot| libc::iovec {
-                iov_base: buffers
-                    .at(slot * slot_len as usize, slot_len as usize)
-                    .cast(),
-                iov_len: slot_len as usize,
-            })
-            .chain(source.regions())
-            .collect();
-        // Refused when it exceeds the limit of locked memory; unregistered buffers work as well.
-        // SAFETY: the regions are mapped until after the ring is closed (see `drop`).
-        let registered = unsafe { ring.submitter().register_buffers(&regions) }.is_ok();
-        let now = options.clock.now();
+        let entries = Entries::new(&ring, extent, &options)?;
         Ok(Self {
             ring: ManuallyDrop::new(ring),
-            source: ManuallyDrop::new(source),
-            buffers: ManuallyDrop::new(buffers),
-            larger: ManuallyDrop::new((0..options.depth).map(|_| None).collect()),
-            extent,
-            features: UringFeatures {
-                deferred,
-                file,
-                buffers: registered,
-            },
-            slot_len,
-            held: vec![Held::Nothing; options.depth as usize],
-            lent: vec![None; options.depth as usize],
+            entries: ManuallyDrop::new(entries),
+            deferred,
             queued: 0,
             taken: 0,
             at_once: false,
-            now,
+            now: options.clock.now(),
             options,
             not_send: PhantomData,
         })
@@ -146,92 +92,20 @@ impl Uring {
     /// What of io_uring is in use.
     #[must_use]
     pub fn features(&self) -> UringFeatures {
-        self.features
+        UringFeatures {
+            deferred: self.deferred,
+            file: self.entries.file,
+            buffers: self.entries.registered,
+        }
     }
 
     /// The bytes that the last operation of this slot moved, as long as the slot is not used again.
     #[must_use]
     pub fn buffer(&self, tag: Tag, len: u32) -> &[u8] {
-        let start = self.own_buffer(tag.0, len).0;
+        let start = self.entries.own_buffer(tag.0, len).0;
         // SAFETY: `own_buffer` gives `len` bytes of a mapping; the borrow keeps `submit` away, and
         // what is in flight in other slots uses other bytes.
         unsafe { std::slice::from_raw_parts(start, len as usize) }
-    }
-
-    /// The slot's own buffer and whether it is the registered one.
-    #[inline]
-    fn own_buffer(&self, slot: u32, len: u32) -> (*mut u8, bool) {
-        if len <= self.slot_len {
-            let at = slot as usize * self.slot_len as usize;
-            return (self.buffers.at(at, len as usize), self.features.buffers);
-        }
-        self.larger[slot as usize]
-            .as_ref()
-            .map_or((std::ptr::dangling_mut(), false), |mapping| {
-                (mapping.at(0, len as usize), false)
-            })
-    }
-
-    /// Makes room for an operation larger than the target was made for.
-    #[cold]
-    fn enlarge(&mut self, slot: u32, len: u32) -> Result<(), TargetError> {
-        let larger = &mut self.larger[slot as usize];
-        if larger
-            .as_ref()
-            .is_none_or(|mapping| mapping.len() < len as usize)
-        {
-            let mapping = Mapping::new(len as usize)
-                .map_err(|error| failed("cannot enlarge a buffer", error))?;
-            *larger = Some(mapping);
-        }
-        Ok(())
-    }
-
-    #[inline(always)]
-    fn entry(&mut self, slot: u32, op: BlockOp) -> Result<(squeue::Entry, Held), TargetError> {
-        if op.kind == BlockKind::Flush {
-            let entry = if self.features.file {
-                opcode::Fsync::new(types::Fixed(0)).build()
-            } else {
-                opcode::Fsync::new(types::Fd(self.extent.file.as_raw_fd())).build()
-            };
-            return Ok((entry, Held::Own));
-        }
-        if op.len > self.slot_len {
-            self.enlarge(slot, op.len)?;
-        }
-        let (start, registered, index, held) = if op.kind == BlockKind::Read {
-            let (start, registered) = self.own_buffer(slot, op.len);
-            (start, registered, slot as u16, Held::Own)
-        } else if let Some(lent) = self.source.lend(slot, EXTENT_FILE, op.offset, op.len) {
-            let index = self.options.depth as u16 + lent.replica;
-            self.lent[slot as usize] = Some(lent);
-            (lent.start, self.features.buffers, index, Held::Source)
-        } else {
-            let (start, registered) = self.own_buffer(slot, op.len);
-            // SAFETY: `len` bytes of the slot's own buffer, which no operation uses: the slot is free.
-            let bytes = unsafe { std::slice::from_raw_parts_mut(start, op.len as usize) };
-            self.source.content().fill(EXTENT_FILE, op.offset, bytes);
-            (start, registered, slot as u16, Held::Own)
-        };
-        let read = op.kind == BlockKind::Read;
-        let (fd, offset) = (types::Fd(self.extent.file.as_raw_fd()), op.offset);
-        macro_rules! on_file {
-            ($op:ident, $($argument:expr),*) => {
-                if self.features.file {
-                    opcode::$op::new(types::Fixed(0), $($argument),*).offset(offset).build()
-                } else {
-                    opcode::$op::new(fd, $($argument),*).offset(offset).build()
-                }
-            };
-        }
-        let entry = match (read, registered) {
-            (true, true) => on_file!(ReadFixed, start, op.len, index),
-            (true, false) => on_file!(Read, start, op.len),
-            (false, true) => on_file!(WriteFixed, start, op.len, index),
-            (false, false) => on_file!(Write, start, op.len),
-        };
-        Ok((entry, held))
     }
 
     /// Submitted and not reported as ended.
@@ -301,27 +175,26 @@ impl Uring {
         Ok(())
     }
 
-    #[inline]
+    #[inline(always)]
     fn harvest(&mut self, done: &mut Vec<Completion>) {
-        let (at, before) = (self.now, done.len());
-        for entry in self.ring.completion() {
+        let at = self.now;
+        let queue = self.ring.completion();
+        let (before, count) = (done.len(), queue.len());
+        done.reserve(count);
+        for (place, entry) in done.spare_capacity_mut().iter_mut().zip(queue) {
             let tag = Tag(entry.user_data() as u32);
-            let slot = tag.0 as usize;
-            let held = std::mem::replace(&mut self.held[slot], Held::Nothing);
-            if held == Held::Source
-                && let Some(lent) = self.lent[slot].take()
-            {
-                self.source.give_back(lent);
-            }
+            self.entries.release(tag);
             let moved = entry.result();
             let result = if moved < 0 {
                 Err(Errno(-moved))
             } else {
                 Ok(moved.unsigned_abs())
             };
-            done.push(Completion { tag, result, at });
+            place.write(Completion { tag, result, at });
         }
-        self.taken -= (done.len() - before) as u32;
+        // SAFETY: room for `count` was reserved, and the queue had as many entries.
+        unsafe { done.set_len(before + count) };
+        self.taken -= count as u32;
     }
 }
 
@@ -329,8 +202,8 @@ impl Target for Uring {
     fn limits(&self) -> Limits {
         Limits {
             max_in_flight: self.options.depth,
-            alignment: self.extent.alignment,
-            size: self.extent.size,
+            alignment: self.entries.extent.alignment,
+            size: self.entries.extent.size,
         }
     }
 
@@ -339,9 +212,7 @@ impl Target for Uring {
         self.now
     }
 
-    // Always inlined: an operation handed over in memory is stored in pieces and read back whole,
-    // which stalls the processor for longer than all the rest takes.
-    #[inline(always)]
+    #[inline]
     fn submit(&mut self, tag: Tag, op: Op) -> Result<(), TargetError> {
         let Op::Block(block) = op else {
             return Err(unsupported(
@@ -349,24 +220,43 @@ impl Target for Uring {
                 "io_uring is used for block operations only",
             ));
         };
-        if self.held.get(tag.0 as usize) != Some(&Held::Nothing) {
-            return Err(unsupported(op, "its slot is in use or beyond the depth"));
+        let entry = self.entries.entry(tag, block)?;
+        let mut queue = self.ring.submission();
+        // SAFETY: the file is open and the buffer mapped until the operation has ended: its slot is
+        // held until then, and `drop` waits.
+        if unsafe { queue.push(&entry) }.is_err() {
+            return Err(unsupported(op, QUEUE_FULL));
         }
-        if block.kind == BlockKind::Write && !self.extent.mode.write {
-            return Err(unsupported(op, NOT_WRITABLE));
-        }
-        if block.kind != BlockKind::Flush && !self.extent.is_aligned(block.offset, block.len) {
-            return Err(unsupported(op, NOT_ALIGNED));
-        }
-        let (entry, held) = self.entry(tag.0, block)?;
-        let entry = entry.user_data(u64::from(tag.0));
-        // SAFETY: the file is open and the buffer mapped until the operation has ended: `held` keeps
-        // the slot from being used, and `drop` waits.
-        if unsafe { self.ring.submission().push(&entry) }.is_err() {
-            return Err(unsupported(op, "the submission queue is full"));
-        }
-        self.held[tag.0 as usize] = held;
         self.queued += 1;
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn submit_alike(
+        &mut self,
+        kind: BlockKind,
+        len: u32,
+        tags: &[Tag],
+        offsets: &[u64],
+    ) -> Result<(), TargetError> {
+        let block = |offset| Op::Block(BlockOp { kind, len, offset });
+        let operations = tags.iter().zip(offsets);
+        let Some(mut reads) = self.entries.plain_reads(kind, len) else {
+            for (&tag, &offset) in operations {
+                self.submit(tag, block(offset))?;
+            }
+            return Ok(());
+        };
+        let mut queue = self.ring.submission();
+        let before = queue.len();
+        for (&tag, &offset) in operations {
+            let entry = reads.entry(tag, offset)?;
+            // SAFETY: as in `submit`.
+            if unsafe { queue.push(&entry) }.is_err() {
+                return Err(unsupported(block(offset), QUEUE_FULL));
+            }
+        }
+        self.queued += (queue.len() - before) as u32;
         Ok(())
     }
 
@@ -430,14 +320,9 @@ impl Drop for Uring {
         // lets go of the registered memory.
         unsafe {
             ManuallyDrop::drop(&mut self.ring);
-            let source = ManuallyDrop::take(&mut self.source);
-            let buffers = ManuallyDrop::take(&mut self.buffers);
-            let larger = ManuallyDrop::take(&mut self.larger);
+            let entries = ManuallyDrop::take(&mut self.entries);
             if !idle {
-                // The kernel may still write there.
-                source.leak();
-                buffers.leak();
-                larger.into_iter().flatten().for_each(Mapping::leak);
+                entries.leak();
             }
         }
     }

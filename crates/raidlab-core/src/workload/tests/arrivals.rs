@@ -322,45 +322,38 @@ fn specs_are_stored_and_read_again() {
     assert!(why.contains("blok"), "{why}");
 }
 
-#[test]
-fn the_short_cut_gives_the_same_operations() {
+/// All operations of a workload, asked for one by one or as many at once as are ready.
+fn all_of(spec: BlockSpec, at_once: u32) -> Vec<(BlockOp, bool)> {
     use crate::rng::Stream;
     use crate::workload::spec::Blocks;
-    let spec = BlockSpec {
-        order: Order::Random,
-        read_percent: 70,
-        block: 4096,
-        region: Extent::new(8192, 1 << 20),
-        first: 0,
-        limit: Limit {
-            ops: Some(500),
-            time: None,
-        },
-        arrival: Arrival::Closed,
-        flush_every: 7,
-        flush_end: true,
-    };
-    let collect = |short_cut: bool| {
-        let mut workload = Blocks::new(spec, Stream::new(4));
-        let mut seen: Vec<(BlockOp, bool)> = Vec::new();
-        let now = Instant(9);
-        loop {
-            let block = if short_cut {
-                workload.next_block(now)
-            } else {
-                None
-            };
-            let (op, counted) = match block {
-                Some(block) => (Op::Block(block), true),
-                None => match workload.next(now) {
-                    Next::Issue { op, counted, .. } => (op, counted),
-                    Next::Idle { .. } | Next::Done => return seen,
-                },
-            };
-            let Op::Block(block) = op else {
-                panic!("{op:?}")
-            };
-            seen.push((block, counted));
+    let mut workload = Blocks::new(spec, Stream::new(4));
+    let mut seen: Vec<(BlockOp, bool)> = Vec::new();
+    let now = Instant(9);
+    loop {
+        let before = seen.len();
+        if let Some(ready) = workload.ready(now, at_once).filter(|_| at_once > 0) {
+            assert!((1..=at_once).contains(&ready.count));
+            let mut offsets = vec![0; ready.count as usize];
+            workload.issue(&mut offsets);
+            let (kind, len) = (ready.kind, ready.len);
+            seen.extend(
+                offsets
+                    .into_iter()
+                    .map(|offset| (BlockOp { kind, len, offset }, true)),
+            );
+        } else {
+            match workload.next(now) {
+                Next::Issue {
+                    op: Op::Block(block),
+                    counted,
+                    ..
+                } => seen.push((block, counted)),
+                Next::Issue { op, .. } => panic!("{op:?}"),
+                Next::Idle { .. } | Next::Done => return seen,
+            }
+        }
+        for &(block, counted) in &seen[before..] {
+            let op = Op::Block(block);
             workload.completed(&OpRecord {
                 index: 0,
                 op,
@@ -371,9 +364,36 @@ fn the_short_cut_gives_the_same_operations() {
                 counted,
             });
         }
-    };
-    let plain = collect(false);
-    assert_eq!(plain.iter().filter(|(_, counted)| *counted).count(), 500);
-    assert!(plain.len() > 510, "flushes are among them");
-    assert_eq!(collect(true), plain);
+    }
+}
+
+#[test]
+fn many_at_once_are_the_same_operations() {
+    for (order, read_percent, flush_every) in [
+        (Order::Random, 70, 7),
+        (Order::Random, 0, 9),
+        (Order::Sequential, 100, 0),
+        (Order::Sequential, 50, 4),
+    ] {
+        let spec = BlockSpec {
+            order,
+            read_percent,
+            block: 4096,
+            region: Extent::new(8192, 1 << 20),
+            first: 3,
+            limit: Limit {
+                ops: Some(500),
+                time: None,
+            },
+            arrival: Arrival::Closed,
+            flush_every,
+            flush_end: true,
+        };
+        let plain = all_of(spec, 0);
+        assert_eq!(plain.iter().filter(|(_, counted)| *counted).count(), 500);
+        assert!(flush_every == 0 || plain.len() > 510, "with flushes");
+        for at_once in [1, 3, 32] {
+            assert_eq!(all_of(spec, at_once), plain);
+        }
+    }
 }

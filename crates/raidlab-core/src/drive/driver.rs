@@ -1,0 +1,274 @@
+//! The work of one turn: submitting what is wanted, and recording what has ended.
+//!
+//! Here a nanosecond an operation shows. What is the same for all operations of a turn is decided
+//! once a turn, and the loops over operations hold what they count in registers.
+use super::leap::Leaper;
+use super::slot::Slot;
+use super::tally::Tally;
+use super::{DriveError, Lane, Progress};
+use crate::op::{BlockOp, Op};
+use crate::target::{Completion, Tag, Target};
+use crate::time::{Instant, Span};
+use crate::workload::{Next, Ready, Workload};
+
+/// Most operations that are submitted at once.
+const AT_ONCE: usize = 64;
+
+pub(super) struct LaneState {
+    done: bool,
+    in_flight: u32,
+    pub(super) issued: u64,
+    pub(super) tally: Tally,
+}
+
+pub(super) struct Driver<'a, W, T> {
+    lanes: &'a mut [Lane<W>],
+    pub(super) states: Vec<LaneState>,
+    pub(super) target: &'a mut T,
+    slots: Vec<Slot>,
+    /// Of free slots; the one used last is the next to be used.
+    free: Vec<Tag>,
+    /// Number of the last batch, modulo 2^32.
+    batch: u32,
+    /// Where operations begin that are submitted at once.
+    offsets: [u64; AT_ONCE],
+    pub(super) failure: Option<DriveError>,
+}
+
+impl<'a, W: Workload, T: Target> Driver<'a, W, T> {
+    pub(super) fn new(
+        lanes: &'a mut [Lane<W>],
+        target: &'a mut T,
+        start: Instant,
+        from: Instant,
+    ) -> Self {
+        let wanted: u64 = lanes.iter().map(|lane| u64::from(lane.depth.max(1))).sum();
+        let count = wanted.min(u64::from(target.limits().max_in_flight.max(1))) as u32;
+        let states = lanes
+            .iter()
+            .map(|_| LaneState {
+                done: false,
+                in_flight: 0,
+                issued: 0,
+                tally: Tally::new(start, from),
+            })
+            .collect();
+        Self {
+            lanes,
+            states,
+            target,
+            slots: (0..count).map(|_| Slot::FREE).collect(),
+            free: (0..count).rev().map(Tag).collect(),
+            batch: 0,
+            offsets: [0; AT_ONCE],
+            failure: None,
+        }
+    }
+
+    /// Leaps where a lane that runs alone can; true when the clock was put forward.
+    #[inline]
+    pub(super) fn leap(&mut self, leaper: &mut Leaper, now: Instant) -> bool {
+        let ([lane], [state]) = (&mut *self.lanes, self.states.as_mut_slice()) else {
+            return false;
+        };
+        let forward = leaper.turn(lane, state, self.target, now);
+        if forward == Span::ZERO {
+            return false;
+        }
+        // What is in flight was submitted so much later.
+        for slot in self
+            .slots
+            .iter_mut()
+            .filter(|slot| slot.lane != Slot::FREE_LANE)
+        {
+            slot.intended += forward;
+            slot.submitted += forward;
+        }
+        true
+    }
+
+    /// Most operations in flight.
+    pub(super) fn slots(&self) -> usize {
+        self.slots.len()
+    }
+
+    #[inline]
+    pub(super) fn in_flight(&self) -> u32 {
+        (self.slots.len() - self.free.len()) as u32
+    }
+
+    pub(super) fn all_done(&self) -> bool {
+        self.states.iter().all(|state| state.done)
+    }
+
+    pub(super) fn progress(&self, now: Instant, start: Instant) -> Progress {
+        Progress {
+            now,
+            elapsed: now.since(start),
+            ops: self.states.iter().map(|state| state.tally.ops).sum(),
+            bytes: self.states.iter().map(|state| state.tally.bytes).sum(),
+        }
+    }
+
+    /// Submits all that is wanted and allowed; returns when a lane wants to be asked again.
+    #[inline]
+    pub(super) fn fill(&mut self, now: Instant) -> Result<Option<Instant>, DriveError> {
+        let mut wake: Option<Instant> = None;
+        for lane in 0..self.lanes.len() {
+            if self.states[lane].done {
+                continue;
+            }
+            let free = self.free.len() as u32;
+            let depth = self.lanes[lane].depth.max(1);
+            let mut room = free.min(depth.saturating_sub(self.states[lane].in_flight));
+            while room > 0 {
+                let most = room.min(AT_ONCE as u32);
+                if let Some(ready) = self.lanes[lane].workload.ready(now, most) {
+                    self.issue_ready(lane, ready, now)?;
+                    room = room.saturating_sub(ready.count);
+                } else if self.issue_next(lane, now, &mut wake)? {
+                    room -= 1;
+                } else {
+                    break;
+                }
+            }
+        }
+        Ok(wake)
+    }
+
+    /// Submits the operations that the lane's workload has ready; there are as many free slots.
+    #[inline(always)]
+    fn issue_ready(&mut self, number: usize, ready: Ready, now: Instant) -> Result<(), DriveError> {
+        let (lane, state) = (&mut self.lanes[number], &mut self.states[number]);
+        let offsets = &mut self.offsets[..ready.count as usize];
+        lane.workload.issue(offsets);
+        let rest = self.free.len() - offsets.len();
+        let tags = &self.free[rest..];
+        let (kind, len) = (ready.kind, ready.len);
+        self.batch = self.batch.wrapping_add(1);
+        let batch = self.batch;
+        let slots = self.slots.as_mut_slice();
+        for ((&tag, &offset), index) in tags.iter().zip(&*offsets).zip(state.issued..) {
+            let op = Op::Block(BlockOp { kind, len, offset });
+            slots[tag.0 as usize] = Slot {
+                index,
+                lane: number as u32,
+                batch,
+                ..Slot::of(op, now, now, true)
+            };
+        }
+        self.target.submit_alike(kind, len, tags, offsets)?;
+        self.free.truncate(rest);
+        state.issued += u64::from(ready.count);
+        state.in_flight += ready.count;
+        Ok(())
+    }
+
+    /// Asks the lane's workload and submits what it wants; false when it wants nothing now.
+    fn issue_next(
+        &mut self,
+        number: usize,
+        now: Instant,
+        wake: &mut Option<Instant>,
+    ) -> Result<bool, DriveError> {
+        let (lane, state) = (&mut self.lanes[number], &mut self.states[number]);
+        let Some(&tag) = self.free.last() else {
+            return Ok(false);
+        };
+        match lane.workload.next(now) {
+            Next::Issue {
+                op,
+                intended,
+                counted,
+            } => {
+                let intended = intended.unwrap_or(now).min(now);
+                self.batch = self.batch.wrapping_add(1);
+                self.slots[tag.0 as usize] = Slot {
+                    index: state.issued,
+                    lane: number as u32,
+                    batch: self.batch,
+                    ..Slot::of(op, intended, now, counted)
+                };
+                self.target.submit(tag, op)?;
+                self.free.pop();
+                state.issued += 1;
+                state.in_flight += 1;
+                return Ok(true);
+            }
+            Next::Idle { until } => {
+                *wake = match (*wake, until) {
+                    (Some(a), Some(b)) => Some(a.min(b)),
+                    (a, b) => a.or(b),
+                };
+            }
+            Next::Done => state.done = true,
+        }
+        Ok(false)
+    }
+
+    #[inline]
+    pub(super) fn account(&mut self, passed: Span) {
+        for state in &mut self.states {
+            state.tally.pass(passed, state.in_flight);
+        }
+    }
+
+    /// Records what has ended.
+    #[inline]
+    pub(super) fn complete(&mut self, done: &mut Vec<Completion>) {
+        let mut rest = done.as_slice();
+        while let Some(first) = rest.first() {
+            let lane = self.slots[first.tag.0 as usize].lane;
+            // A tag that is not in flight would be a target's fault; the conformance suite checks it.
+            let ended = if lane == Slot::FREE_LANE {
+                1
+            } else {
+                self.complete_of(lane, rest)
+            };
+            rest = &rest[ended..];
+        }
+        done.clear();
+    }
+
+    /// Records the operations of one lane with which `done` begins; returns how many.
+    #[inline(always)]
+    fn complete_of(&mut self, number: u32, done: &[Completion]) -> usize {
+        let lane = &mut self.lanes[number as usize];
+        let state = &mut self.states[number as usize];
+        let slots = self.slots.as_mut_slice();
+        // Of operations that are tallied together: submitted in a batch and ended at a time. (The
+        // time they were due tells batches apart whose numbers are the same modulo 2^32.)
+        let (mut batch, mut kind, mut at) = (self.batch, Slot::FREE.kind(), Instant::ZERO);
+        let (mut ops, mut bytes) = (0, 0);
+        let mut ended = 0;
+        for completion in done {
+            let slot = &mut slots[completion.tag.0 as usize];
+            if slot.lane != number {
+                break;
+            }
+            slot.lane = Slot::FREE_LANE;
+            ended += 1;
+            if slot.batch != batch || slot.intended != kind.intended || completion.at != at {
+                state.tally.add(kind, at, ops, bytes.into());
+                (batch, kind, at) = (slot.batch, slot.kind(), completion.at);
+                (ops, bytes) = (0, 0);
+            }
+            if completion.result == Ok(slot.bytes) {
+                ops += 1;
+                bytes += u64::from(slot.bytes);
+            } else {
+                let tally = &mut state.tally;
+                tally.add_unexpected(slot.kind(), completion.at, completion.result, slot.bytes);
+                if self.failure.is_none() {
+                    self.failure = Some(slot.failure(completion.result));
+                }
+            }
+            lane.workload.completed(&slot.record(completion));
+        }
+        state.tally.add(kind, at, ops, bytes.into());
+        self.free
+            .extend(done[..ended].iter().map(|completion| completion.tag));
+        state.in_flight -= ended as u32;
+        ended
+    }
+}
