@@ -2,7 +2,8 @@
 //! judge, repeat and compare it. Reports are computed from records, never from text.
 //!
 //! Field names carry their units; this is the exported schema, so a change of meaning is a new
-//! [`SCHEMA_VERSION`].
+//! [`SCHEMA_VERSION`]. A field that older records do not have is left out where it says nothing, so that
+//! they stay what they were.
 use raidlab_core::flag::Flag;
 use raidlab_core::histogram::Latencies;
 use raidlab_core::outcome::{CpuTime, DeviceBytes};
@@ -135,6 +136,61 @@ pub struct PhaseRecord {
     pub figures: Vec<Figure>,
     /// Doubts about this phase.
     pub flags: Vec<Flag>,
+    /// What limited it; only a model can tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub explained: Option<Explained>,
+}
+
+/// Where the time of a modelled phase went.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Explained {
+    /// The limit in a sentence.
+    pub why: String,
+    /// All that can be busy.
+    pub resources: Vec<Resource>,
+    /// The disks, in the order of the model.
+    pub members: Vec<MemberIo>,
+}
+
+/// Something that can be busy: a disk, a channel, a bus, a controller, the processors, a kernel thread.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Resource {
+    /// What a report calls it.
+    pub name: String,
+    /// `disk`, `channel`, `bus`, `controller`, `cpu` or `thread`.
+    pub kind: String,
+    /// How many of it there are.
+    pub units: u32,
+    /// Time in use during the phase in nanoseconds, added over the units.
+    pub busy_ns: u64,
+    /// Of that, by what it was in use for.
+    pub parts: Vec<BusyPart>,
+}
+
+/// A part of a busy time.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BusyPart {
+    /// What for: `seek`, `rotation`, `transfer` …
+    pub name: String,
+    /// How long, in nanoseconds.
+    pub ns: u64,
+}
+
+/// What one disk did during a phase.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MemberIo {
+    /// The disk.
+    pub disk: String,
+    /// Its model.
+    pub model: String,
+    /// Read commands.
+    pub reads: u64,
+    /// Write commands.
+    pub writes: u64,
+    /// Bytes read from it.
+    pub read_bytes: u64,
+    /// Bytes written to it.
+    pub written_bytes: u64,
 }
 
 impl PhaseRecord {
@@ -158,6 +214,7 @@ impl PhaseRecord {
             series_width_ns: 0,
             figures: Vec::new(),
             flags: Vec::new(),
+            explained: None,
         }
     }
 
@@ -205,6 +262,10 @@ pub struct TrialRecord {
     pub round: u32,
     /// What was measured.
     pub cell: Cell,
+    /// Of a cell of an experiment: the digest of all that makes it, by which its trials are found again
+    /// whatever it is called.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cell_digest: Option<String>,
     /// The workload's name: `bonnie`, `tiobench`, `hdbench`, `hdparm`, `dd`, `random`, `sequential`, `fio`.
     pub profile: String,
     /// The resolved parameters of the workload, defaults included. Sizes in bytes.

@@ -1,8 +1,10 @@
 //! What was typed. What it means is decided by the commands.
 mod bench;
+mod predict;
 mod results;
 
 pub(crate) use bench::{BenchArgs, EngineChoice, Rounds, SettingArgs};
+pub(crate) use predict::{DesignArgs, DiskAction, DiskArgs, On, PlanArgs, ReferenceRunArgs, ReplayArgs, RunArgs};
 pub(crate) use results::{
     CompareArgs, DoctorArgs, ExportArgs, ExportFormat, ImportArgs, LayoutArgs, ListArgs, Output,
     ReferenceAction, ReferenceArgs, RemoveArgs, ReportArgs, ShowArgs,
@@ -24,7 +26,9 @@ Start here:
   raidlab bench /mnt/array                        how fast is it? (bonnie's phases, five rounds)
   raidlab bench /mnt/a /mnt/b --profile tiobench  which of the two is faster, and is the difference real?
   raidlab report --html report.html               the last session as a page
+  raidlab run experiments/home-lab.toml --on sim  which layout would be how fast, and what limits it?
   raidlab reference report pata-raid0             a published study, with its findings checked
+  raidlab reference run pata-raid0                the same study predicted, figure by figure
 
 Exit codes: 0 done · 1 a gate found 'worse' · 2 bad request · 3 refused for safety ·
 4 something needed is missing · 5 a trial failed · 130 interrupted, cleaned up"
@@ -42,6 +46,10 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Measure directories, files or block devices with a profile
     Bench(Box<BenchArgs>),
+    /// What an experiment comes to: cells, trials, order, time; or all that is wrong with its file
+    Plan(PlanArgs),
+    /// Carry out an experiment on modelled disks, and print its report
+    Run(RunArgs),
     /// Print results as tables and charts: terminal, Markdown, HTML, images
     Report(ReportArgs),
     /// Compare two sets of results; with --gate, for scripts and CI
@@ -56,8 +64,12 @@ pub(crate) enum Command {
     Import(ImportArgs),
     /// Remove a session from the store
     Remove(RemoveArgs),
-    /// Published studies: list them, and print them as reports
+    /// Published studies: list them, print them as reports, and run them on the simulator
     Reference(ReferenceArgs),
+    /// Modelled disks: list them, and show their parameters with their sources
+    Disk(DiskArgs),
+    /// Replay a trace on a modelled disk or array
+    Replay(ReplayArgs),
     /// Is this machine fit to measure, and what is under a path?
     Doctor(DoctorArgs),
     /// Draw an array layout, find a sector, count the failures it survives

@@ -11,6 +11,7 @@ mod settings;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use progress::summary;
 pub(crate) use session::store_failure;
 
 use crate::args::BenchArgs;

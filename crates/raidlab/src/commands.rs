@@ -2,7 +2,7 @@
 pub(crate) mod compare;
 pub(crate) mod doctor;
 pub(crate) mod export;
-mod files;
+pub(crate) mod files;
 pub(crate) mod import;
 pub(crate) mod layout;
 pub(crate) mod list;
@@ -17,7 +17,7 @@ use crate::talk;
 use serde::Serialize;
 
 /// Prints a value as indented JSON; nothing else goes to standard output then.
-fn print_json(value: &impl Serialize) -> Result<(), Failure> {
+pub(crate) fn print_json(value: &impl Serialize) -> Result<(), Failure> {
     let mut text =
         serde_json::to_string_pretty(value).map_err(|e| Failure::new(MISSING, e.to_string()))?;
     text.push('\n');
@@ -25,7 +25,7 @@ fn print_json(value: &impl Serialize) -> Result<(), Failure> {
 }
 
 /// Prints data.
-fn print(text: &str) -> Result<(), Failure> {
+pub(crate) fn print(text: &str) -> Result<(), Failure> {
     talk::data(text)
         .map_err(|error| Failure::new(MISSING, format!("cannot write to standard output: {error}")))
 }

@@ -53,6 +53,8 @@ pub(crate) struct Failure {
     pub(crate) message: String,
     /// What the user can do about it.
     pub(crate) remedy: Option<String>,
+    /// The message is laid out and coloured already: problems of a file, each with its line.
+    pub(crate) laid_out: bool,
 }
 
 impl Failure {
@@ -61,6 +63,15 @@ impl Failure {
             code,
             message: message.into(),
             remedy: None,
+            laid_out: false,
+        }
+    }
+
+    /// A request with a file that is wrong; `text` tells all of it, laid out for a terminal.
+    pub(crate) fn bad_file(text: impl Into<String>) -> Self {
+        Self {
+            laid_out: true,
+            ..Self::new(BAD_REQUEST, text)
         }
     }
 

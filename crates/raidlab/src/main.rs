@@ -9,6 +9,7 @@ mod bench;
 mod commands;
 mod exit;
 mod place;
+mod predict;
 mod signals;
 mod talk;
 
@@ -44,6 +45,8 @@ fn run(cli: Cli) -> Result<Outcome, exit::Failure> {
     let store = place::Store::new(cli.store);
     match cli.command {
         Command::Bench(args) => bench::run(&args, &store),
+        Command::Plan(args) => predict::plan::run(&args),
+        Command::Run(args) => predict::run::run(&args, &store),
         Command::Report(args) => commands::report::run(&args, &store),
         Command::Compare(args) => commands::compare::run(&args, &store),
         Command::List(args) => commands::list::run(&args, &store),
@@ -52,6 +55,8 @@ fn run(cli: Cli) -> Result<Outcome, exit::Failure> {
         Command::Import(args) => commands::import::run(&args, &store),
         Command::Remove(args) => commands::remove::run(&args, &store),
         Command::Reference(args) => commands::reference::run(&args),
+        Command::Disk(args) => predict::disk::run(&args),
+        Command::Replay(args) => predict::replay::run(&args),
         Command::Doctor(args) => commands::doctor::run(&args),
         Command::Layout(args) => commands::layout::run(&args),
     }

@@ -2,13 +2,17 @@
 use crate::exit::Failure;
 use std::io::{IsTerminal, Write};
 
+/// Whether talk may be coloured: on a terminal, unless `NO_COLOR` is set.
+pub(crate) fn coloured() -> bool {
+    let unwanted = std::env::var_os("NO_COLOR").is_some_and(|v| !v.is_empty());
+    !unwanted && std::io::stderr().is_terminal()
+}
+
 fn paint(text: &str, code: &str) -> String {
-    let plain = std::env::var_os("NO_COLOR").is_some_and(|v| !v.is_empty())
-        || !std::io::stderr().is_terminal();
-    if plain {
-        text.to_owned()
-    } else {
+    if coloured() {
         format!("\x1b[{code}m{text}\x1b[0m")
+    } else {
+        text.to_owned()
     }
 }
 
@@ -40,6 +44,9 @@ pub(crate) fn warn(text: &str) {
 
 /// Why the command failed, and what would help.
 pub(crate) fn failure(failure: &Failure) {
+    if failure.laid_out {
+        return line(failure.message.trim_end());
+    }
     let message = plain(&failure.message);
     line(&format!("{} {message}", paint("error:", "31;1")));
     if let Some(remedy) = &failure.remedy {

@@ -189,6 +189,7 @@ pub(super) fn finish(
             order: u32::try_from(order).unwrap_or(u32::MAX),
             round,
             cell,
+            cell_digest: None,
             profile: draft.profile.to_owned(),
             settings: draft.settings,
             provenance: Provenance::Imported {

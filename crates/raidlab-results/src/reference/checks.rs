@@ -1,5 +1,5 @@
 //! Do a study's rows bear out what it concluded? Each claim as data, checked on the figures.
-use super::{Published, Study};
+use super::{Published, Study, sweeps};
 use serde::{Deserialize, Serialize};
 
 /// What the rows say of a claim.
@@ -44,7 +44,7 @@ pub struct Checked {
 
 /// What must be true of a number for the claim to hold.
 #[derive(Clone, Copy)]
-enum Must {
+pub(super) enum Must {
     /// It is this to one decimal.
     Round1(f64),
     /// It is this to two decimals.
@@ -180,20 +180,79 @@ const ZFS: &[Claim] = &[
     ratio(3, "… random delete gains", ASHIFT, "ran-delete", Must::Above(1.0)),
 ];
 
+const READ: &str = "buffered-read";
+/// The cells of `hdparm -t` and of the larger of the two dd runs, which no cache holds.
+macro_rules! md {
+    ($array:literal) => {
+        concat!($array, ", hdparm -t")
+    };
+    (dd $array:literal) => {
+        concat!($array, ", dd count=250")
+    };
+}
+
+/// Claims on cells of the experiment, whose figures the study does not give.
+#[rustfmt::skip]
+const SATA: &[Claim] = &[
+    ratio(1, "RAID0 writes up to 3x one disk", (md!(dd "raid0 sdc sdd"), md!(dd "single 250 GB")), "write", Must::Within(1.5, 3.2)),
+    ratio(1, "… and reads about 1.5x (hdparm)", (md!("raid0 sda sdb"), md!("single 250 GB")), READ, Must::Within(1.3, 2.05)),
+    ratio(2, "RAID1 reads slightly slower than one disk", (md!("raid1 sda sdb"), md!("single 250 GB")), READ, Must::Within(0.85, 1.0)),
+    ratio(3, "RAID5 reads faster with four disks than with three", (md!("raid5 4 disks"), md!("raid5 3 disks")), READ, Must::Above(1.0)),
+    ratio(3, "… and writes faster", (md!(dd "raid5 4 disks"), md!(dd "raid5 3 disks")), "write", Must::Above(1.0)),
+    ratio(3, "RAID5 on four disks reads faster than RAID0 on two", (md!("raid5 4 disks"), md!("raid0 sda sdb")), READ, Must::Above(1.0)),
+    ratio(3, "… than RAID6", (md!("raid5 4 disks"), md!("raid6 4 disks")), READ, Must::Above(1.0)),
+    ratio(3, "… than RAID10", (md!("raid5 4 disks"), md!("raid10 n2 4 disks")), READ, Must::Above(1.0)),
+    ratio(3, "… and writes like RAID0 (within 20 %)", (md!(dd "raid5 4 disks"), md!(dd "raid0 sda sdb")), "write", Must::Within(0.8, 1.2)),
+    ratio(4, "RAID6 writes a little slower than RAID10", (md!(dd "raid6 4 disks"), md!(dd "raid10 n2 4 disks")), "write", Must::Within(0.7, 1.0)),
+    ratio(4, "… and reads the same (within 10 %)", (md!("raid6 4 disks"), md!("raid10 n2 4 disks")), READ, Must::Within(0.9, 1.1)),
+    ratio(6, "a degraded RAID5 is usable: it reads at least half as fast", (md!("raid5 4 disks, degraded"), md!("raid5 4 disks")), READ, Must::Above(0.5)),
+    ratio(6, "a degraded RAID10 is, too", (md!("raid10 n2 4 disks, degraded"), md!("raid10 n2 4 disks")), READ, Must::Above(0.5)),
+    ratio(6, "a rebuilding RAID5 is far slower than a degraded one", (md!("raid5 4 disks, rebuilding"), md!("raid5 4 disks, degraded")), READ, Must::Below(0.5)),
+];
+
+/// Figures by row (or cell) and phase: what claims are checked on.
+pub(super) type Figures<'f> = &'f dyn Fn(&str, &str) -> Option<Published>;
+
 impl Study {
     /// The findings, part by part, with what the study's own rows say of each. A finding that
     /// figures of this kind cannot tell of is listed as that.
     #[must_use]
     pub fn check_findings(&self) -> Vec<Checked> {
+        let rows: Vec<&str> = self.rows.iter().map(|row| row.name.as_str()).collect();
         let claims = match self.id.as_str() {
             "pata-raid0" => PATA,
             "scsi-hdbench" => SCSI,
             "zfs-ashift" => ZFS,
             _ => &[],
         };
-        let mut all: Vec<_> = claims.iter().map(|claim| self.check(claim)).collect();
+        self.check_claims(claims, &rows, &|row, phase| self.figure(row, phase))
+    }
+
+    /// The same on the predicted figures of `cells`: rows by their name, and cells of the study's
+    /// experiment by their label where the study gives no rows.
+    pub(super) fn check_predicted(&self, cells: &[&str], figures: Figures<'_>) -> Vec<Checked> {
+        let claims = match self.id.as_str() {
+            "pata-raid0" => PATA,
+            "scsi-hdbench" => SCSI,
+            "zfs-ashift" => ZFS,
+            "sata-md-levels" => SATA,
+            _ => &[],
+        };
+        let mut all = self.check_claims(claims, cells, figures);
+        if self.id == "pata-blocksize" {
+            let told = sweeps::check(cells, figures);
+            all.retain(|known| told.iter().all(|new| new.finding != known.finding));
+            all.extend(told);
+            all.sort_by_key(|checked| checked.finding);
+        }
+        all
+    }
+
+    fn check_claims(&self, claims: &[Claim], rows: &[&str], figures: Figures<'_>) -> Vec<Checked> {
+        let mut all: Vec<_> = claims.iter().map(|claim| check(claim, figures)).collect();
         if self.id == "scsi-hdbench" {
-            all.extend(["read", "write", "copy"].map(|column| self.sizes_agree(column)));
+            let columns = ["read", "write", "copy"];
+            all.extend(columns.map(|column| sizes_agree(column, rows, figures)));
         }
         for finding in &self.findings {
             if !all.iter().any(|checked| checked.finding == finding.number) {
@@ -208,65 +267,64 @@ impl Study {
         all.sort_by_key(|checked| checked.finding);
         all
     }
+}
 
-    fn check(&self, claim: &Claim) -> Checked {
-        let of = |row: &str| self.figure(row, claim.phase);
-        let (told, evidence) = match (of(claim.row), claim.base.map(of)) {
-            (Some(Published::Value(a)), None) => {
-                let k = a / 1024.0;
-                (judge(claim.must, k), format!("{k:.0} K/s"))
-            }
-            (Some(Published::Value(a)), Some(Some(Published::Value(b)))) => {
-                let evidence = format!("{} / {} = {:.2}", tool_unit(a), tool_unit(b), a / b);
-                (judge(claim.must, a / b), evidence)
-            }
-            (a, b) if [a, b.flatten()].contains(&Some(Published::Withheld)) => {
-                (Told::Withheld, "withheld".to_owned())
-            }
-            _ => (Told::NoFigures, "no figure".to_owned()),
-        };
-        Checked {
-            finding: claim.finding,
-            claim: claim.claim.to_owned(),
-            evidence,
-            told,
+fn check(claim: &Claim, figures: Figures<'_>) -> Checked {
+    let of = |row: &str| figures(row, claim.phase);
+    let (told, evidence) = match (of(claim.row), claim.base.map(of)) {
+        (Some(Published::Value(a)), None) => {
+            let k = a / 1024.0;
+            (judge(claim.must, k), format!("{k:.0} K/s"))
         }
+        (Some(Published::Value(a)), Some(Some(Published::Value(b)))) => {
+            let evidence = format!("{} / {} = {:.2}", tool_unit(a), tool_unit(b), a / b);
+            (judge(claim.must, a / b), evidence)
+        }
+        (a, b) if [a, b.flatten()].contains(&Some(Published::Withheld)) => {
+            (Told::Withheld, "withheld".to_owned())
+        }
+        _ => (Told::NoFigures, "no figure".to_owned()),
+    };
+    Checked {
+        finding: claim.finding,
+        claim: claim.claim.to_owned(),
+        evidence,
+        told,
     }
+}
 
-    /// Finding 1 of `scsi-hdbench`: from 0.5 GB up the size of the file does not matter. The row
-    /// that strays most is named.
-    fn sizes_agree(&self, column: &str) -> Checked {
-        let spread = |row: &str| {
-            let values: Vec<f64> = ["0.5gb", "1gb", "2gb"]
-                .iter()
-                .filter_map(|size| match self.figure(row, &format!("{column}-{size}")) {
-                    Some(Published::Value(value)) => Some(value),
-                    _ => None,
-                })
-                .collect();
-            let low = values.iter().copied().fold(f64::INFINITY, f64::min);
-            let high = values.iter().copied().fold(0.0, f64::max);
-            (values.len() > 1).then_some(high / low)
-        };
-        let widest = self
-            .rows
+/// Finding 1 of `scsi-hdbench`: from 0.5 GB up the size of the file does not matter. The row
+/// that strays most is named.
+fn sizes_agree(column: &str, rows: &[&str], figures: Figures<'_>) -> Checked {
+    let spread = |row: &str| {
+        let values: Vec<f64> = ["0.5gb", "1gb", "2gb"]
             .iter()
-            .filter_map(|row| Some((row.name.as_str(), spread(&row.name)?)))
-            .max_by(|a, b| a.1.total_cmp(&b.1));
-        let claim = format!("0.5, 1 and 2 GB agree with each other (within 10 %): {column}");
-        let (told, evidence) = match widest {
-            Some((row, ratio)) => (
-                judge(AGREE, ratio),
-                format!("farthest apart: {row}, {ratio:.2}x"),
-            ),
-            None => (Told::NoFigures, "no figure".to_owned()),
-        };
-        Checked {
-            finding: 1,
-            claim,
-            evidence,
-            told,
-        }
+            .filter_map(|size| match figures(row, &format!("{column}-{size}")) {
+                Some(Published::Value(value)) => Some(value),
+                _ => None,
+            })
+            .collect();
+        let low = values.iter().copied().fold(f64::INFINITY, f64::min);
+        let high = values.iter().copied().fold(0.0, f64::max);
+        (values.len() > 1).then_some(high / low)
+    };
+    let widest = rows
+        .iter()
+        .filter_map(|row| Some((*row, spread(row)?)))
+        .max_by(|a, b| a.1.total_cmp(&b.1));
+    let claim = format!("0.5, 1 and 2 GB agree with each other (within 10 %): {column}");
+    let (told, evidence) = match widest {
+        Some((row, ratio)) => (
+            judge(AGREE, ratio),
+            format!("farthest apart: {row}, {ratio:.2}x"),
+        ),
+        None => (Told::NoFigures, "no figure".to_owned()),
+    };
+    Checked {
+        finding: 1,
+        claim,
+        evidence,
+        told,
     }
 }
 
@@ -276,7 +334,7 @@ fn tool_unit(bytes_per_second: f64) -> String {
     format!("{:.0}", bytes_per_second / 1024.0)
 }
 
-fn judge(must: Must, x: f64) -> Told {
+pub(super) fn judge(must: Must, x: f64) -> Told {
     if must.holds(x) {
         Told::Holds
     } else {

@@ -6,7 +6,9 @@
 //! of zeros.
 mod checks;
 mod parse;
+mod predicted;
 mod rows;
+mod sweeps;
 mod tree;
 mod trials;
 
@@ -14,6 +16,7 @@ mod trials;
 mod tests;
 
 pub use checks::{Checked, Told};
+pub use predicted::{PredictedFigure, Prediction, median_error};
 pub use tree::{Problem, ProblemKind, StudyError};
 pub use trials::WITHHELD;
 

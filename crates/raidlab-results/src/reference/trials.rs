@@ -61,6 +61,7 @@ impl Study {
                 label: row.name.clone(),
                 factors: row.factors.clone(),
             },
+            cell_digest: None,
             profile: self.profile.clone().unwrap_or_default(),
             settings,
             provenance: Provenance::Published {

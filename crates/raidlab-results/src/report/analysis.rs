@@ -1,9 +1,11 @@
 //! From the runs of a cell to a figure, and from two cells to a ratio with a verdict. The statistics
 //! themselves are `raidlab-stats`.
+use super::experiment::Joined;
 use super::group::{Group, RunValue, State};
 use crate::record::{Better, Unit};
 use raidlab_stats::compare::adjust_family;
 use raidlab_stats::summary::summarise_at;
+use raidlab_stats::trimmed::trimmed_mean_ci;
 use raidlab_stats::{
     Aggregate, Comparison, Confidence, Criteria, Direction, Pairing, Sample, StatsError, Summary,
     compare,
@@ -15,6 +17,22 @@ pub(crate) struct Judging {
     pub(crate) margin: f64,
     pub(crate) confidence: Confidence,
     pub(crate) allow_mixed_streams: bool,
+    /// How runs are joined when that was decided beforehand; else trimmed from five runs on, and the
+    /// median below.
+    pub(crate) joined: Option<Joined>,
+}
+
+impl Judging {
+    /// How the figure of several runs is made, in words.
+    pub(crate) fn how(&self) -> String {
+        match self.joined {
+            None => "mean of the runs without best and worst (median below 5 runs)".to_owned(),
+            Some(Joined::Mean) => "mean of the runs".to_owned(),
+            Some(Joined::Median) => "median of the runs".to_owned(),
+            Some(Joined::Trimmed(1)) => "mean of the runs without best and worst".to_owned(),
+            Some(Joined::Trimmed(n)) => format!("mean of the runs without the {n} best and worst"),
+        }
+    }
 }
 
 /// How the runs of a profile are averaged: the old tools do a fixed amount of work, so that the
@@ -35,10 +53,27 @@ pub(crate) fn summarise(group: &Group<'_>, phase: &str, judging: &Judging) -> Op
     let values: Vec<f64> = runs.iter().map(|run| run.value).collect();
     let sample = Sample::new(values).ok()?;
     let aggregate = aggregate_of(group.profile, runs.first()?.phase.unit);
-    summarise_at(&sample, aggregate, judging.confidence)
+    let mut summary = summarise_at(&sample, aggregate, judging.confidence)
         // A rate of zero has no harmonic mean, but it was measured.
         .or_else(|_| summarise_at(&sample, Aggregate::Arithmetic, judging.confidence))
-        .ok()
+        .ok()?;
+    // As the experiment's design says; a single run is a single run, however it is called.
+    match judging.joined.filter(|_| sample.len() > 1) {
+        None => {}
+        Some(Joined::Mean) => summary.headline = summary.mean.clone(),
+        Some(Joined::Median) => summary.headline = summary.median.clone(),
+        // The default drops one at each end.
+        Some(Joined::Trimmed(1)) if sample.len() >= 5 => {}
+        Some(Joined::Trimmed(n)) => {
+            let trimmed = trimmed_mean_ci(&sample, n as usize, judging.confidence);
+            summary.headline = match trimmed {
+                Ok(trimmed) => trimmed.estimate,
+                // Some runs are missing, and too few are left to drop any.
+                Err(_) => summary.median.clone(),
+            };
+        }
+    }
+    Some(summary)
 }
 
 /// What a comparison of two cells comes to in one phase.

@@ -4,6 +4,8 @@
 //! | function | makes |
 //! |---|---|
 //! | [`report`] | the document of any set of trials |
+//! | [`experiment_report`] | the document of an experiment, as its file wants it |
+//! | [`prediction_report`] | a model's figures of a study beside the published ones |
 //! | [`study_report`] | the document of a published study, beside other trials if wanted |
 //! | [`compare_request`] | baseline against candidate with a gate, for scripts |
 //! | [`render_terminal`], [`render_markdown`], [`render_html`], [`render_images`], [`to_json`] | what is read |
@@ -13,8 +15,10 @@ pub mod capacity;
 mod columns;
 mod compare;
 pub mod document;
+pub mod experiment;
 mod format;
 mod group;
+mod prediction;
 mod render;
 mod select;
 mod study;
@@ -24,6 +28,8 @@ mod tests;
 
 pub use compare::{CompareReport, CompareRequest, GateResult, PhaseGate, compare_request};
 pub use document::Document;
+pub use experiment::{ExperimentRequest, experiment_report};
+pub use prediction::{prediction_report, predictions_report};
 pub use render::{
     ImageError, RenderedImage, TerminalOptions, render_html, render_images, render_markdown,
     render_terminal, to_json,
@@ -112,6 +118,7 @@ impl ReportRequest {
             margin: self.margin,
             confidence: self.confidence,
             allow_mixed_streams: self.allow_mixed_streams,
+            joined: None,
         })
     }
 }

@@ -91,6 +91,32 @@ impl Store {
         self.writing(|t| append(t, &trial, environment))
     }
 
+    /// Stores several trials at once, all of them or, on an error, none: one wait for the medium instead
+    /// of one for each. When this returns, they are on the medium.
+    ///
+    /// # Errors
+    /// As [`Self::append_trial`], for any of them.
+    pub fn append_trials(
+        &mut self,
+        trials: &[TrialRecord],
+        environment: &Value,
+    ) -> Result<(), StoreError> {
+        let digest = environment_digest(environment);
+        stored_form("environment", environment)?;
+        for trial in trials {
+            if trial.environment.as_ref() != Some(&digest) {
+                let reason = format!("does not refer to the environment {digest}");
+                return Err(bad(&format!("trial {}", id::short(&trial.id)), reason));
+            }
+        }
+        self.writing(|t| {
+            for trial in trials {
+                append(t, trial, Some(environment))?;
+            }
+            Ok(())
+        })
+    }
+
     /// Marks a session as ended: nothing is left to resume.
     ///
     /// # Errors

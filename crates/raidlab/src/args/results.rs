@@ -1,4 +1,5 @@
 //! Arguments of the commands that work on results.
+use super::predict::ReferenceRunArgs;
 use clap::{Args, Subcommand, ValueEnum};
 use raidlab_core::units::Bytes;
 use std::path::PathBuf;
@@ -219,6 +220,8 @@ pub(crate) enum ReferenceAction {
         #[command(flatten)]
         output: Output,
     },
+    /// Run studies on the simulator, and print the predicted figures beside the published ones
+    Run(ReferenceRunArgs),
 }
 
 #[derive(Debug, Args)]

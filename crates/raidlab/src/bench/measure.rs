@@ -159,6 +159,7 @@ impl Machine<'_> {
             order: turn.order,
             round: turn.round,
             cell: arm.cell(),
+            cell_digest: None,
             profile: arm.profile.name().to_owned(),
             settings,
             provenance: Provenance::Measured { place: Where::Host },

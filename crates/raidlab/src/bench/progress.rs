@@ -163,7 +163,7 @@ impl View {
 }
 
 /// The rates of a trial on one line.
-fn summary(record: &TrialRecord) -> String {
+pub(crate) fn summary(record: &TrialRecord) -> String {
     let rates: Vec<String> = record.phases.iter().map(rate).collect();
     rates.join(", ")
 }

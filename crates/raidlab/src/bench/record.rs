@@ -60,6 +60,7 @@ pub(crate) fn of_phase(outcome: PhaseOutcome, counted: Counted) -> PhaseRecord {
         series_width_ns: outcome.series.width.0,
         figures,
         flags: outcome.flags,
+        explained: None,
     }
 }
 

@@ -4,6 +4,7 @@ use super::session::store_failure;
 use crate::args::BenchArgs;
 use crate::exit::{Failure, MISSING};
 use crate::place;
+use crate::predict::StoredRun;
 use crate::talk;
 use raidlab_results::id;
 use raidlab_results::record::Session;
@@ -48,6 +49,13 @@ pub(crate) fn asked(args: &BenchArgs, place: &place::Store) -> Result<Option<Res
             id::short(&session.id)
         )));
     }
+    if let Some(run) = StoredRun::of(&session) {
+        return Err(Failure::bad_request(format!(
+            "session {} is an experiment",
+            id::short(&session.id)
+        ))
+        .remedy(format!("'raidlab run {} --on {}' goes on with it", run.file, run.on)));
+    }
     let plan = plan_of(&session)?.ok_or_else(|| {
         Failure::bad_request(format!(
             "session {} was not measured here",
@@ -81,6 +89,8 @@ fn newest_unfinished(store: &Store) -> Result<Option<Session>, Failure> {
         .into_iter()
         .filter(|info| info.running.is_none() && info.session.plan.is_some())
         .map(|info| info.session)
+        // Experiments are gone on with by 'raidlab run'.
+        .filter(|session| StoredRun::of(session).is_none())
         .max_by(|a, b| a.created.cmp(&b.created)))
 }
 

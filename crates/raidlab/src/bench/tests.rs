@@ -69,6 +69,7 @@ fn trial(prepared: &Prepared, turn: Turn<'_>, rate: f64) -> TrialRecord {
             label: prepared.arm.label.clone(),
             factors: BTreeMap::new(),
         },
+        cell_digest: None,
         profile: prepared.arm.profile.name().to_owned(),
         settings: BTreeMap::new(),
         provenance: Provenance::Measured { place: Where::Host },

@@ -1,7 +1,7 @@
 //! Files that a user names for a report or an export.
 use crate::exit::{Failure, MISSING, REFUSED};
 use std::fs::Permissions;
-use std::io::{Error, ErrorKind, Read as _, Write as _};
+use std::io::{BufWriter, Error, ErrorKind, Read as _, Write as _};
 use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
@@ -125,4 +125,84 @@ fn must_not_replace(path: &Path, what: &str) -> Failure {
 fn cannot_write(path: &Path, error: &Error) -> Failure {
     Failure::new(MISSING, format!("cannot write {}: {error}", path.display()))
         .remedy("name a file in a directory that exists and can be written")
+}
+
+/// Data that is written as it comes: to standard output, or to a file that takes its place whole when
+/// all is written.
+pub(crate) struct Stream(To);
+
+enum To {
+    Stdout(BufWriter<std::io::Stdout>),
+    /// The reader of standard output has gone (`| head`), which is no error.
+    Nobody,
+    File(BufWriter<tempfile::NamedTempFile>, PathBuf),
+    Opened(BufWriter<std::fs::File>, PathBuf),
+}
+
+impl Stream {
+    pub(crate) fn to_stdout() -> Self {
+        Self(To::Stdout(BufWriter::new(std::io::stdout())))
+    }
+
+    /// To a file.
+    ///
+    /// # Errors
+    /// As [`write()`].
+    pub(crate) fn to_file(path: &Path) -> Result<Self, Failure> {
+        let failed = |error| cannot_write(path, &error);
+        Ok(Self(match destination(path)? {
+            Destination::File(file) => {
+                let new = beside(&file).map_err(failed)?;
+                To::File(BufWriter::new(new), file)
+            }
+            Destination::Stream => {
+                let opened = std::fs::File::options().write(true).open(path);
+                To::Opened(BufWriter::new(opened.map_err(failed)?), path.to_owned())
+            }
+        }))
+    }
+
+    /// Adds text.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub(crate) fn write(&mut self, text: &str) -> Result<(), Failure> {
+        let bytes = text.as_bytes();
+        match &mut self.0 {
+            To::Nobody => Ok(()),
+            To::Stdout(out) => match out.write_all(bytes) {
+                Err(error) if error.kind() == ErrorKind::BrokenPipe => {
+                    self.0 = To::Nobody;
+                    Ok(())
+                }
+                other => other.map_err(|error| cannot_print(&error)),
+            },
+            To::File(out, path) => out.write_all(bytes).map_err(|e| cannot_write(path, &e)),
+            To::Opened(out, path) => out.write_all(bytes).map_err(|e| cannot_write(path, &e)),
+        }
+    }
+
+    /// Ends it: the file is in its place.
+    ///
+    /// # Errors
+    /// When the rest cannot be written.
+    pub(crate) fn finish(self) -> Result<(), Failure> {
+        match self.0 {
+            To::Nobody => Ok(()),
+            To::Stdout(mut out) => match out.flush() {
+                Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+                other => other.map_err(|error| cannot_print(&error)),
+            },
+            To::File(out, path) => out
+                .into_inner()
+                .map_err(std::io::IntoInnerError::into_error)
+                .and_then(|new| new.persist(&path).map(drop).map_err(|e| e.error))
+                .map_err(|error| cannot_write(&path, &error)),
+            To::Opened(mut out, path) => out.flush().map_err(|e| cannot_write(&path, &e)),
+        }
+    }
+}
+
+fn cannot_print(error: &Error) -> Failure {
+    Failure::new(MISSING, format!("cannot write to standard output: {error}"))
 }

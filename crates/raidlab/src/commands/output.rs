@@ -21,6 +21,11 @@ pub(crate) fn emit(document: &Document, output: &Output) -> Result<(), Failure> 
     write_files(document, output)
 }
 
+/// Prints a document on standard output alone.
+pub(crate) fn print_document(document: &Document) -> Result<(), Failure> {
+    print(&terminal(document))
+}
+
 /// Whether the files that were asked for can be written: known before any work is done for them.
 pub(crate) fn check(output: &Output) -> Result<(), Failure> {
     if let Some(path) = &output.html {
@@ -61,6 +66,10 @@ fn as_text(document: &Document, output: &Output) -> String {
             .map(|directory| directory.to_string_lossy().into_owned());
         return render_markdown(document, images.as_deref());
     }
+    terminal(document)
+}
+
+fn terminal(document: &Document) -> String {
     let terminal = std::io::stdout().is_terminal();
     let colour = terminal && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
     let utf8 = ["LC_ALL", "LC_CTYPE", "LANG"]

@@ -10,6 +10,7 @@ use std::fmt::Write as _;
 pub(crate) fn run(args: &ReferenceArgs) -> Result<Outcome, Failure> {
     match &args.action {
         ReferenceAction::List { json } => list(*json),
+        ReferenceAction::Run(args) => crate::predict::reference::run(args),
         ReferenceAction::Report { study, output } => {
             let study = find(study)?;
             let document = study_report(&study, Vec::new())
@@ -30,7 +31,8 @@ pub(crate) fn find(id: &str) -> Result<Study, Failure> {
     })
 }
 
-fn all() -> Result<Vec<Study>, Failure> {
+/// All studies.
+pub(crate) fn all() -> Result<Vec<Study>, Failure> {
     studies().map_err(|error| Failure::from_error(MISSING, &error))
 }
 

@@ -5,6 +5,7 @@ use crate::args::{BenchArgs, Output, ReportArgs};
 use crate::bench::{open_store, store_failure};
 use crate::exit::{BAD_REQUEST, Failure, MISSING, Outcome};
 use crate::place;
+use crate::predict::{self, StoredRun};
 use raidlab_results::export::{import_jsonl, write_csv};
 use raidlab_results::id;
 use raidlab_results::record::TrialRecord;
@@ -14,6 +15,11 @@ use std::io::BufReader;
 use std::path::Path;
 
 pub(crate) fn run(args: &ReportArgs, store: &place::Store) -> Result<Outcome, Failure> {
+    if let Some(session) = experiment(args, store)? {
+        let mut store = open_store(store)?;
+        predict::report::of_session(&mut store, &session, &args.output)?;
+        return Ok(Outcome::Done);
+    }
     let (title, mut bundle) = match &args.from_export {
         Some(path) => (path.display().to_string(), exported(path)?),
         None => stored(&args.sessions, store)?,
@@ -36,6 +42,26 @@ pub(crate) fn run(args: &ReportArgs, store: &place::Store) -> Result<Outcome, Fa
         )?
     };
     print(&request, &args.output)
+}
+
+/// The session to be reported when it is one run of an experiment and nothing was asked for that its
+/// file does not say.
+fn experiment(args: &ReportArgs, place: &place::Store) -> Result<Option<String>, Failure> {
+    let other = args.from_export.is_some()
+        || args.sessions.len() > 1
+        || args.profile.is_some()
+        || args.baseline.is_some()
+        || args.title.is_some();
+    if other {
+        return Ok(None);
+    }
+    let store = open_store(place)?;
+    let session = match &args.sessions[..] {
+        [id] => store.find_session(id).map_err(store_failure)?,
+        _ => last_session(&store)?,
+    };
+    let is_experiment = StoredRun::of(&session).is_some();
+    Ok(is_experiment.then_some(session.id))
 }
 
 /// The report at the end of a session, or its figures as CSV.

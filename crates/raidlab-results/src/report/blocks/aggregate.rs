@@ -21,8 +21,9 @@ pub(crate) fn aggregates(profile: &str, groups: &[Group<'_>], judging: &Judging)
         ""
     };
     let caption = format!(
-        "{profile}: over the repeats. The figure is the mean without best and worst run (median \
-         below 5 runs){how}; intervals are {level:.0} % where no other confidence is noted"
+        "{profile}: over the repeats. The figure is the {}{how}; intervals are {level:.0} % where no \
+         other confidence is noted",
+        judging.how()
     );
     let columns = vec![
         Column::text("phase"),

@@ -38,7 +38,7 @@ pub(crate) fn bars(profile: &str, groups: &[Group<'_>], judging: &Judging) -> Ve
         .collect()
 }
 
-fn chart(
+pub(crate) fn chart(
     (id, title): (&str, &str),
     phases: &[&str],
     unit: Unit,
@@ -99,6 +99,74 @@ fn chart(
         axis: shown.name.to_owned(),
         series: phases.iter().map(|p| (*p).to_owned()).collect(),
         groups: bar_groups,
+    }))
+}
+
+/// Bars of one phase: a group for what cells have in common, a colour for each level of a factor.
+pub(crate) fn coloured(
+    (id, title): (&str, &str),
+    phase: &str,
+    factor: &str,
+    groups: &[Group<'_>],
+    judging: &Judging,
+) -> Option<Chart> {
+    let unit = groups.iter().find_map(|g| g.unit(phase))?;
+    let mut levels: Vec<&str> = Vec::new();
+    let mut rest: Vec<(String, Vec<(&str, &Group<'_>)>)> = Vec::new();
+    for group in groups {
+        let Some(level) = group.cell.factors.get(factor) else {
+            continue;
+        };
+        if !levels.contains(&level.as_str()) {
+            levels.push(level);
+        }
+        // A label is the levels of what varies: what is left without this one is the group.
+        let parts = group.label.split(", ").filter(|part| {
+            let named = part.strip_prefix(factor).map(str::trim_start);
+            *part != level.as_str() && named != Some(level.as_str())
+        });
+        let name = parts.collect::<Vec<_>>().join(", ");
+        match rest.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, bars)) => bars.push((level, group)),
+            None => rest.push((name, vec![(level, group)])),
+        }
+    }
+    let value = |group: &Group<'_>| summarise(group, phase, judging).map(|s| s.headline);
+    let all = groups.iter().filter_map(value);
+    let largest = all.map(|headline| headline.value).fold(0.0, f64::max);
+    if largest <= 0.0 || rest.len() > MOST {
+        return None;
+    }
+    let shown = format::suited(unit, largest);
+    let bar = |group: Option<&Group<'_>>| {
+        let headline = group.and_then(value);
+        let interval = headline.as_ref().and_then(|h| h.interval);
+        Bar {
+            value: headline.map(|h| h.value / shown.scale),
+            interval: interval.map(|i| (i.lo / shown.scale, i.hi / shown.scale)),
+            note: group.map_or_else(
+                || Some("no such cell".to_owned()),
+                |group| note(&group.state(phase)),
+            ),
+        }
+    };
+    let bar_groups = rest.into_iter().map(|(label, of_rest)| BarGroup {
+        label,
+        bars: levels
+            .iter()
+            .map(|level| {
+                let found = of_rest.iter().find(|(known, _)| known == level);
+                bar(found.map(|(_, group)| *group))
+            })
+            .collect(),
+    });
+    Some(Chart::Bars(BarChart {
+        id: id.to_owned(),
+        title: title.to_owned(),
+        description: format!("{phase} in {}, a colour for each {factor}.", shown.name),
+        axis: shown.name.to_owned(),
+        series: levels.iter().map(|level| (*level).to_owned()).collect(),
+        groups: bar_groups.collect(),
     }))
 }
 

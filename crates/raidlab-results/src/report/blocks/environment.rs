@@ -19,7 +19,14 @@ const VOLATILE: [&str; 8] = [
 ];
 
 /// What a summary shows, by path; `*` stands for the name of a device.
-const SUMMARY: [(&str, &str); 19] = [
+const SUMMARY: [(&str, &str); 26] = [
+    ("simulator.version", "simulated by raidlab"),
+    ("simulator.models.*.digest", "model, digest"),
+    ("disks.*.model", "model"),
+    ("buses.*.kind", "bus"),
+    ("controllers.*.kind", "controller"),
+    ("controllers.*.model", "controller model"),
+    ("controllers.*.mode", "mode"),
     ("kernel.release", "kernel"),
     ("kernel.machine", "architecture"),
     ("cpu.model", "processor"),

@@ -21,9 +21,9 @@ pub(crate) fn tool_table(profile: &str, groups: &[Group<'_>], judging: &Judging)
     let tool = columns(profile, &all, &unit);
     let repeats = groups.iter().map(|g| g.trials.len()).max().unwrap_or(0);
     let of = if repeats > 1 {
-        "mean of the runs without best and worst (median below 5 runs)"
+        judging.how()
     } else {
-        "one run each: n=1, no uncertainty"
+        "one run each: n=1, no uncertainty".to_owned()
     };
     let caption = format!("{profile}: {of}; {}", unit_note(profile));
     let mut headings = vec![Column::text("")];

@@ -27,6 +27,7 @@ pub(super) fn trial(
                 .map(|(k, v)| ((*k).to_owned(), (*v).to_owned()))
                 .collect(),
         },
+        cell_digest: None,
         profile: profile.to_owned(),
         settings: BTreeMap::from([("file-size".to_owned(), (1_u64 << 30).to_string())]),
         provenance: Provenance::Measured { place: Place::Host },

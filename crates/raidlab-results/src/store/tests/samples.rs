@@ -1,7 +1,8 @@
 //! Records for tests: one with everything in it, and arbitrary ones.
 use crate::id;
 use crate::record::{
-    Cell, Figure, PhaseRecord, Place, Provenance, Session, Status, TrialRecord, Unit,
+    BusyPart, Cell, Explained, Figure, MemberIo, PhaseRecord, Place, Provenance, Resource, Session,
+    Status, TrialRecord, Unit,
 };
 use proptest::collection::{btree_map, vec};
 use proptest::option;
@@ -58,6 +59,7 @@ pub(crate) fn trial(session: &str, order: u32) -> TrialRecord {
                 .map(|(k, v)| (k.to_owned(), v.to_owned()))
                 .into(),
         },
+        cell_digest: None,
         profile: "random".to_owned(),
         settings: [("block-size".to_owned(), "4096".to_owned())].into(),
         provenance: Provenance::Measured { place: Place::Host },
@@ -196,7 +198,12 @@ fn phase() -> impl Strategy<Value = PhaseRecord> {
         option::of(latencies()),
         option::of(device()),
     );
-    let lists = (vec(any::<u64>(), 0..5), vec(any::<u64>(), 0..5), figures());
+    let lists = (
+        vec(any::<u64>(), 0..5),
+        vec(any::<u64>(), 0..5),
+        figures(),
+        option::of(explained()),
+    );
     (
         any::<String>(),
         unit(),
@@ -225,8 +232,36 @@ fn phase() -> impl Strategy<Value = PhaseRecord> {
                 series_width_ns,
                 figures: lists.2,
                 flags,
+                explained: lists.3,
             },
         )
+}
+
+fn explained() -> impl Strategy<Value = Explained> {
+    let part = any::<(String, u64)>().prop_map(|(name, ns)| BusyPart { name, ns });
+    let resource = (any::<(String, String, u32, u64)>(), vec(part, 0..3));
+    let resource = resource.prop_map(|((name, kind, units, busy_ns), parts)| Resource {
+        name,
+        kind,
+        units,
+        busy_ns,
+        parts,
+    });
+    let member = any::<(String, String, [u64; 4])>().prop_map(|(disk, model, n)| MemberIo {
+        disk,
+        model,
+        reads: n[0],
+        writes: n[1],
+        read_bytes: n[2],
+        written_bytes: n[3],
+    });
+    (any::<String>(), vec(resource, 0..3), vec(member, 0..3)).prop_map(
+        |(why, resources, members)| Explained {
+            why,
+            resources,
+            members,
+        },
+    )
 }
 
 fn provenance() -> impl Strategy<Value = Provenance> {
@@ -247,7 +282,13 @@ fn provenance() -> impl Strategy<Value = Provenance> {
 
 /// Any trial of the session of that name.
 pub(crate) fn any_trial(of: &'static str) -> impl Strategy<Value = TrialRecord> {
-    let names = any::<(String, String, Option<String>, Option<String>)>();
+    let names = any::<(
+        String,
+        String,
+        Option<String>,
+        Option<String>,
+        Option<String>,
+    )>();
     let numbers = any::<(u32, u32, Option<u64>, Option<u64>, Option<u64>)>();
     let pairs = || btree_map(any::<String>(), any::<String>(), 0..4);
     (
@@ -270,6 +311,7 @@ pub(crate) fn any_trial(of: &'static str) -> impl Strategy<Value = TrialRecord> 
                     label: names.0,
                     factors: pairs.0,
                 },
+                cell_digest: names.4,
                 profile: names.1,
                 settings: pairs.1,
                 provenance,

@@ -1,0 +1,213 @@
+//! Predicted figures beside published ones, with their errors, and the study's findings checked on the
+//! predictions.
+use crate::record::Unit;
+use crate::reference::{PredictedFigure, Prediction, Study, Told};
+use crate::report::document::{Block, Cell, Column, Table, Tone, Value};
+use crate::report::format;
+use raidlab_core::units::KIB;
+
+/// Errors above this are set off: the limit for any published figure.
+const LARGE: f64 = 0.15;
+
+/// Figures, errors and findings of one study.
+pub(crate) fn beside(study: &Study, prediction: &Prediction) -> Vec<Block> {
+    let mut blocks = vec![Block::heading("Predicted beside published")];
+    blocks.push(Block::Table(figures(study, prediction)));
+    blocks.push(Block::paragraph(accuracy(prediction)));
+    blocks.push(Block::Table(findings(prediction)));
+    blocks
+}
+
+/// How far the model is off, in a sentence.
+pub(crate) fn accuracy(prediction: &Prediction) -> String {
+    let errors = prediction.errors();
+    let (Some(median), Some(worst)) = (prediction.median_error(), errors.first()) else {
+        return "No figure of these rows is published: there is nothing to be off from.".to_owned();
+    };
+    format!(
+        "{}: median absolute error {:.1} %, worst {:+.1} % ({}, {}).",
+        format::plural(errors.len(), "published figure"),
+        100.0 * median,
+        100.0 * worst.error.unwrap_or_default(),
+        worst.row,
+        worst.phase
+    )
+}
+
+fn figures(study: &Study, prediction: &Prediction) -> Table {
+    let columns = vec![
+        Column::text("row"),
+        Column::text("phase"),
+        Column::text("unit"),
+        Column::number("predicted"),
+        Column::number("published"),
+        Column::number("error %"),
+        Column::number("predicted").under("%CP"),
+        Column::number("published").under("%CP"),
+        Column::text("what limits it in the model"),
+    ];
+    let caption = format!("{}: the model's figures and the study's", study.id);
+    let mut table = Table::new(format!("{}-predicted", study.id), caption, columns).named_by(2);
+    let mut last = "";
+    for figure in &prediction.figures {
+        table.rows.push(line(figure, last));
+        last = &figure.row;
+    }
+    table.drop_empty_columns();
+    table
+}
+
+fn line(figure: &PredictedFigure, last: &str) -> Vec<Cell> {
+    let (unit, scale) = match figure.unit {
+        Unit::BytesPerSecond => ("KiB/s", KIB as f64),
+        Unit::PerSecond => ("1/s", 1.0),
+        Unit::Seconds => ("s", 1.0),
+        Unit::Percent => ("%", 1.0),
+    };
+    let number = |value: f64| {
+        let value = value / scale;
+        Cell::number(value, if value.abs() >= 1000.0 { 0 } else { 1 })
+    };
+    let optional = |value: Option<f64>| value.map_or_else(Cell::absent, |v| Cell::number(v, 0));
+    let published = match figure.published {
+        Some(value) => number(value),
+        None if figure.withheld => Value::Withheld.into(),
+        None => Cell::absent(),
+    };
+    let error = figure.error.map_or_else(Cell::absent, |error| {
+        let text = format!("{:+.1}", 100.0 * error);
+        let tone = if error.abs() > LARGE {
+            Tone::Bad
+        } else {
+            Tone::Plain
+        };
+        Cell::text(text).tone(tone)
+    });
+    let name = if figure.row == last { "" } else { &figure.row };
+    vec![
+        Cell::text(name),
+        Cell::text(figure.phase.clone()),
+        Cell::text(unit),
+        figure
+            .predicted
+            .map_or_else(|| Value::Invalid.into(), number),
+        published,
+        error,
+        optional(figure.cpu_percent.0),
+        optional(figure.cpu_percent.1),
+        figure.why.clone().map_or_else(Cell::absent, Cell::text),
+    ]
+}
+
+fn findings(prediction: &Prediction) -> Table {
+    let columns = vec![
+        Column::text("finding"),
+        Column::text("claim"),
+        Column::text("figures"),
+        Column::text("in the model"),
+    ];
+    let caption = "Does what the study found hold in the model?";
+    let id = format!("{}-findings", prediction.study);
+    let mut table = Table::new(id, caption, columns);
+    for checked in &prediction.findings {
+        let tone = match checked.told {
+            Told::Holds => Tone::Good,
+            Told::DoesNot => Tone::Bad,
+            Told::Withheld | Told::NoFigures => Tone::Muted,
+        };
+        table.rows.push(vec![
+            Cell::text(checked.finding.to_string()),
+            Cell::text(checked.claim.clone()),
+            Cell::text(checked.evidence.clone()),
+            Cell::text(checked.told.text()).tone(tone),
+        ]);
+    }
+    table
+}
+
+/// Accuracy and findings, a line a study.
+pub(crate) fn overview(all: &[Prediction]) -> Table {
+    let columns = vec![
+        Column::text("study"),
+        Column::number("figures compared"),
+        Column::number("median").under("absolute error, %"),
+        Column::number("worst").under("absolute error, %"),
+        Column::text("worst figure"),
+        Column::number("predicted only"),
+        Column::number("hold").under("claims"),
+        Column::number("do not").under("claims"),
+        Column::number("cannot be told").under("claims"),
+    ];
+    let mut table = Table::new(
+        "accuracy",
+        "How far the model is off, study by study",
+        columns,
+    );
+    for prediction in all {
+        table.rows.push(overview_line(prediction));
+    }
+    if all.len() > 1 {
+        let compared: usize = all.iter().map(|p| p.errors().len()).sum();
+        let count = |told: &[Told]| all.iter().map(|p| claims(p, told)).sum::<usize>();
+        let worst = all
+            .iter()
+            .filter_map(Prediction::worst_error)
+            .max_by(f64::total_cmp);
+        let percent = |error: Option<f64>| match error {
+            Some(error) => Cell::number(100.0 * error, 1).tone(Tone::Strong),
+            None => Cell::absent(),
+        };
+        let alone: usize = all.iter().map(predicted_only).sum();
+        table.rows.push(vec![
+            Cell::text("all").tone(Tone::Strong),
+            Cell::number(compared as f64, 0),
+            percent(crate::reference::median_error(all)),
+            percent(worst),
+            Cell::absent(),
+            Cell::number(alone as f64, 0),
+            Cell::number(count(&[Told::Holds]) as f64, 0),
+            Cell::number(count(&[Told::DoesNot]) as f64, 0),
+            Cell::number(count(&[Told::Withheld, Told::NoFigures]) as f64, 0),
+        ]);
+    }
+    table
+}
+
+fn claims(prediction: &Prediction, told: &[Told]) -> usize {
+    let found = prediction.findings.iter();
+    found.filter(|checked| told.contains(&checked.told)).count()
+}
+
+fn predicted_only(prediction: &Prediction) -> usize {
+    let figures = prediction.figures.iter();
+    figures
+        .filter(|f| f.predicted.is_some() && f.published.is_none())
+        .count()
+}
+
+fn overview_line(prediction: &Prediction) -> Vec<Cell> {
+    let errors = prediction.errors();
+    let percent = |error: Option<f64>, limit: f64| {
+        error.map_or_else(Cell::absent, |error| {
+            let tone = if error > limit { Tone::Bad } else { Tone::Good };
+            Cell::number(100.0 * error, 1).tone(tone)
+        })
+    };
+    let worst = errors.first();
+    vec![
+        Cell::text(prediction.study.clone()),
+        Cell::number(errors.len() as f64, 0),
+        percent(prediction.median_error(), 0.05),
+        percent(prediction.worst_error(), LARGE),
+        worst.map_or_else(Cell::absent, |f| {
+            Cell::text(format!("{}, {}", f.row, f.phase))
+        }),
+        Cell::number(predicted_only(prediction) as f64, 0),
+        Cell::number(claims(prediction, &[Told::Holds]) as f64, 0),
+        Cell::number(claims(prediction, &[Told::DoesNot]) as f64, 0),
+        Cell::number(
+            claims(prediction, &[Told::Withheld, Told::NoFigures]) as f64,
+            0,
+        ),
+    ]
+}

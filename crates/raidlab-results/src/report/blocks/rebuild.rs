@@ -1,0 +1,58 @@
+//! Time and rate of resync and rebuild.
+use crate::report::document::{Cell, Column, Table, Value};
+use crate::report::format;
+use crate::report::group::{Group, median, median_figure};
+use raidlab_core::time::Span;
+use raidlab_core::units::MIB;
+
+/// The phase that a resync or rebuild is kept as.
+const PHASE: &str = "rebuild";
+
+/// A line for each cell that was resyncing or rebuilding; `None` when there is none.
+pub(crate) fn rebuilds(groups: &[Group<'_>]) -> Option<Table> {
+    let columns = vec![
+        Column::text("cell"),
+        Column::text("state"),
+        Column::number("MiB/s of each disk"),
+        Column::text("whole array takes"),
+        Column::text("beside the load"),
+    ];
+    let caption = "Resync and rebuild: rate, and the time for the whole array at that rate";
+    let mut table = Table::new("rebuild", caption, columns);
+    for group in groups {
+        let runs = group.runs(PHASE);
+        let Some(rate) = median(runs.iter().map(|run| run.value)) else {
+            continue;
+        };
+        let time = |name: &str| {
+            let found = median_figure(&runs, name);
+            found.map_or_else(Cell::absent, |(seconds, _)| Cell::text(duration(seconds)))
+        };
+        let state = group.cell.factors.get("state");
+        let rate = rate / MIB as f64;
+        table.rows.push(vec![
+            Cell::text(group.label.clone()),
+            state.map_or_else(Cell::absent, |state| Cell::text(state.clone())),
+            Value::Number {
+                value: rate,
+                decimals: format::decimals(rate),
+            }
+            .into(),
+            time("rebuild-time"),
+            time("rebuild-time-loaded"),
+        ]);
+    }
+    table.drop_empty_columns();
+    (!table.rows.is_empty()).then_some(table)
+}
+
+/// Hours where seconds would be many.
+fn duration(seconds: f64) -> String {
+    if seconds >= 5400.0 {
+        format!("{:.1} h", seconds / 3600.0)
+    } else if seconds >= 120.0 {
+        format!("{:.1} min", seconds / 60.0)
+    } else {
+        Span((seconds * 1e9) as u64).to_string()
+    }
+}

@@ -1,0 +1,314 @@
+//! The report of an experiment: the tables and charts that its file asks for, in its order.
+use super::analysis::Judging;
+use super::blocks::{self, closing::Closing, limits, published, ratios::Ratios, rebuild, wanted};
+use super::document::{Block, Cell, Column, Document, Table};
+use super::group::{self, Group};
+use super::select::{Baseline, Selector};
+use super::{ReportError, ReportRequest, by_profile, check_baseline};
+use crate::record::TrialRecord;
+use crate::reference::Study;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// How the trials of a cell become one figure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Joined {
+    /// Their mean.
+    Mean,
+    /// Their median.
+    Median,
+    /// Their mean without so many at each end.
+    Trimmed(u32),
+}
+
+/// A table that is wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum WantedTable {
+    /// The tool's own columns.
+    Figures,
+    /// Ratios to the baseline, with verdicts.
+    Ratios,
+    /// Figures with their intervals.
+    Aggregate,
+    /// Latency percentiles.
+    Distribution,
+    /// Ratios with cost and capacity in disks.
+    Capacity,
+    /// Which failures are survived.
+    Survival,
+    /// What limits each cell.
+    Limits,
+    /// Beside published figures.
+    Published,
+    /// Time and rate of resync and rebuild.
+    Rebuild,
+    /// Machine and settings.
+    Environment,
+}
+
+/// What is drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ChartForm {
+    /// A bar a cell.
+    Bars,
+    /// A line a level.
+    Lines,
+    /// Latency distributions.
+    Distribution,
+}
+
+/// A chart that is wanted. Factors go by the names that trials have them under.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WantedChart {
+    /// What is drawn.
+    pub form: ChartForm,
+    /// Its title; made from the rest when absent.
+    pub title: Option<String>,
+    /// The factor along the horizontal axis, of lines.
+    pub x: Option<String>,
+    /// The phase; all when absent.
+    pub y: Option<String>,
+    /// The factor whose levels are the lines or colours.
+    pub lines: Option<String>,
+    /// The factor that has a chart for each level.
+    pub per: Option<String>,
+}
+
+/// Published figures to show beside.
+#[derive(Clone, Debug)]
+pub struct Beside {
+    /// The study.
+    pub study: Study,
+    /// Label of the cell by name of the row.
+    pub rows: BTreeMap<String, String>,
+}
+
+/// What an array costs and holds, and what it survives.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ArrayFacts {
+    /// Labels of the cells that have it.
+    pub cells: Vec<String>,
+    /// What it is: `raid5, 4 disks`.
+    pub name: String,
+    /// Disks.
+    pub disks: usize,
+    /// Usable, in disks.
+    pub capacity_disks: String,
+    /// Usable bytes, where it is known.
+    pub capacity: Option<u64>,
+    /// Failures that it survives whichever they are.
+    pub survives: usize,
+    /// What it survives, in lines.
+    pub tolerance: Vec<String>,
+}
+
+/// What the report of an experiment is made of.
+#[derive(Clone, Debug)]
+pub struct ExperimentRequest {
+    /// Title, trials, environments, baseline, margin.
+    pub base: ReportRequest,
+    /// What is to be found out.
+    pub question: Option<String>,
+    /// How trials are joined.
+    pub joined: Joined,
+    /// Tables in order.
+    pub tables: Vec<WantedTable>,
+    /// Charts in order.
+    pub charts: Vec<WantedChart>,
+    /// Published figures.
+    pub beside: Option<Beside>,
+    /// The arrays.
+    pub arrays: Vec<ArrayFacts>,
+    /// What identifies the results: seed, digest.
+    pub identity: String,
+}
+
+/// The report of an experiment.
+///
+/// # Errors
+/// As [`report`](super::report).
+pub fn experiment_report(request: &ExperimentRequest) -> Result<Document, ReportError> {
+    let base = &request.base;
+    if base.trials.is_empty() {
+        return Err(ReportError::NoTrials);
+    }
+    let judging = Judging {
+        joined: Some(request.joined),
+        // The file says what is compared with what; it may vary what is done.
+        allow_mixed_streams: true,
+        ..base.judging()?
+    };
+    let groups = group::group(&base.trials);
+    check_baseline(base.baseline.as_ref(), &groups)?;
+    let mut document = Document::new(base.title.clone());
+    let out = &mut document.blocks;
+    if let Some(question) = &request.question {
+        out.push(Block::paragraph(question.clone()));
+    }
+    out.extend(blocks::context::provenance(&groups));
+    out.push(Block::paragraph(request.identity.clone()));
+    if base.trials.iter().all(|trial| trial.round == 0) && base.is_simulated() {
+        out.push(Block::paragraph(
+            "One trial of each cell: a figure of the model without an interval. --repeats gives several, \
+             with other operations and other positions of the disks.",
+        ));
+    }
+    for groups in by_profile(&groups) {
+        let profile = groups[0].profile;
+        out.push(Block::heading(format!("Results: {profile}")));
+        out.extend(blocks::context::settings(&groups));
+        for table in &request.tables {
+            of_profile(out, *table, request, profile, &groups, &judging);
+        }
+        if base.charts {
+            for (number, chart) in (1..).zip(&request.charts) {
+                let drawn = wanted::charts(profile, number, chart, &groups, &judging);
+                out.extend(drawn.into_iter().map(Block::Chart));
+            }
+        }
+    }
+    for table in &request.tables {
+        of_all(out, *table, request, &groups);
+    }
+    if !request.tables.contains(&WantedTable::Survival) {
+        out.push(Block::heading("What the arrays cost, hold and survive"));
+        out.push(Block::Table(arrays(&request.arrays)));
+    }
+    out.extend(blocks::context::kept_out(&groups));
+    out.extend(blocks::context::repeat(&groups));
+    document.settle_ids();
+    Ok(document)
+}
+
+/// Tables that each profile has of its own.
+fn of_profile(
+    out: &mut Vec<Block>,
+    table: WantedTable,
+    request: &ExperimentRequest,
+    profile: &str,
+    groups: &[Group<'_>],
+    judging: &Judging,
+) {
+    let figures = !group::phases(groups).is_empty();
+    match table {
+        WantedTable::Figures if !figures => {
+            out.push(Block::warning("No trial got as far as its first figure."));
+        }
+        WantedTable::Figures => {
+            let table = blocks::tool_table::tool_table(profile, groups, judging);
+            out.push(Block::Table(table));
+        }
+        WantedTable::Aggregate => {
+            let table = blocks::aggregate::aggregates(profile, groups, judging);
+            out.extend(table.map(Block::Table));
+        }
+        WantedTable::Distribution => {
+            let table = blocks::distribution::latency_table(profile, groups);
+            out.extend(table.map(Block::Table));
+        }
+        WantedTable::Ratios => {
+            if let Some(baseline) = &request.base.baseline {
+                let what = Ratios {
+                    id: format!("{profile}-ratios"),
+                    title: profile,
+                    baseline,
+                };
+                out.extend(blocks::ratios::ratios(&what, groups, judging).map(Block::Table));
+            }
+        }
+        WantedTable::Limits => {
+            let table = limits::limits(profile, groups);
+            out.extend(table.map(Block::Table));
+        }
+        WantedTable::Capacity => {
+            let baseline = match &request.base.baseline {
+                Some(Baseline::Cell(selector)) => Some(selector.clone()),
+                _ => groups.first().map(|g| Selector::Label(g.label.clone())),
+            };
+            if let Some(baseline) = baseline {
+                let size = super::largest_size(profile);
+                let what = Closing {
+                    profile,
+                    baseline: &baseline,
+                    size,
+                };
+                out.extend(blocks::closing::closing(&what, groups, judging));
+            }
+        }
+        WantedTable::Survival
+        | WantedTable::Published
+        | WantedTable::Rebuild
+        | WantedTable::Environment => {}
+    }
+}
+
+/// Tables over all profiles.
+fn of_all(
+    out: &mut Vec<Block>,
+    table: WantedTable,
+    request: &ExperimentRequest,
+    groups: &[Group<'_>],
+) {
+    match table {
+        WantedTable::Survival => {
+            out.push(Block::heading("What the arrays cost, hold and survive"));
+            out.push(Block::Table(arrays(&request.arrays)));
+            for facts in &request.arrays {
+                out.push(Block::paragraph(format!("{}:", facts.name)));
+                let items = facts.tolerance.clone();
+                out.push(Block::List { items });
+            }
+        }
+        WantedTable::Published => {
+            if let Some(beside) = &request.beside {
+                let prediction = beside.study.predicted(&beside.rows, &request.base.trials);
+                out.extend(published::beside(&beside.study, &prediction));
+            }
+        }
+        WantedTable::Rebuild => {
+            if let Some(table) = rebuild::rebuilds(groups) {
+                out.push(Block::heading("Resync and rebuild"));
+                out.push(Block::Table(table));
+            }
+        }
+        WantedTable::Environment => {
+            let environments = &request.base.environments;
+            out.extend(blocks::environment::environments(groups, environments));
+        }
+        _ => {}
+    }
+}
+
+impl ReportRequest {
+    fn is_simulated(&self) -> bool {
+        let simulated = |t: &TrialRecord| t.provenance == crate::record::Provenance::Simulated;
+        self.trials.iter().all(simulated)
+    }
+}
+
+fn arrays(arrays: &[ArrayFacts]) -> Table {
+    let columns = vec![
+        Column::text("array"),
+        Column::number("cost (disks)"),
+        Column::number("capacity (disks)"),
+        Column::text("capacity"),
+        Column::number("survives any"),
+    ];
+    let caption =
+        "Disks paid for, usable capacity, and failed disks that are survived whichever they are";
+    let mut table = Table::new("arrays", caption, columns);
+    for facts in arrays {
+        let capacity = facts
+            .capacity
+            .map(|bytes| raidlab_core::units::Bytes(bytes).to_string());
+        table.rows.push(vec![
+            Cell::text(facts.name.clone()),
+            Cell::number(facts.disks as f64, 0),
+            Cell::text(facts.capacity_disks.clone()),
+            capacity.map_or_else(Cell::absent, Cell::text),
+            Cell::number(facts.survives as f64, 0),
+        ]);
+    }
+    table
+}

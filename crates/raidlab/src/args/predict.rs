@@ -1,0 +1,222 @@
+//! Arguments of the commands that model: disks, traces, experiments.
+use super::results::Output;
+use clap::{Args, Subcommand, ValueEnum};
+use std::path::PathBuf;
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+A MODEL is a name of the catalogue, or the path of a model file. The files of the catalogue are in
+crates/raidlab-sim/models: copy the one that is nearest to your disk and change its figures.
+
+Examples:
+  raidlab disk list                               what is in the catalogue, and how fast it is
+  raidlab disk show ST340015A                     every parameter with its source
+  raidlab disk show ./my-disk.toml                a file of your own; all that is wrong with it is told")]
+pub(crate) struct DiskArgs {
+    #[command(subcommand)]
+    pub(crate) action: DiskAction,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum DiskAction {
+    /// List the models of the catalogue with what follows from their parameters
+    List {
+        /// Print as JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show one model: every parameter with its source, and what follows from them
+    Show {
+        /// A model's name, or the path of a model file
+        model: String,
+        /// Print as JSON
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Formats: fio (iolog 2 and 3), blkparse (its text), spc (Storage Performance Council), msr (MSR Cambridge),
+disksim (ASCII; a sixth column is the measured response in milliseconds). The first line tells which.
+
+Every request is issued when the trace says, however far behind the disk is. Its response time goes to
+standard output as CSV, in the order in which requests end, and the summary to standard error; with
+--out the CSV goes to a file and the summary to standard output. Where the trace has response times of
+its own, the summary has the relative demerit: how far the two distributions lie apart, as a share of
+the measured mean (Ruemmler and Wilkes, 1994).
+
+Examples:
+  raidlab replay trace.csv --disk ST3250624AS > responses.csv
+  raidlab replay trace.txt --disk ./my-disk.toml --out responses.csv
+  raidlab replay trace.txt --experiment lab.toml --cell raid5 --device 0 --wrap")]
+pub(crate) struct ReplayArgs {
+    /// The trace ('-' for standard input)
+    #[arg(value_name = "TRACE")]
+    pub(crate) trace: PathBuf,
+
+    /// Replay on one disk: a model's name, or the path of a model file
+    #[arg(long, value_name = "MODEL", required_unless_present = "experiment")]
+    pub(crate) disk: Option<String>,
+
+    /// Replay on the array of an experiment's cell
+    #[arg(long, value_name = "FILE", conflicts_with = "disk")]
+    pub(crate) experiment: Option<PathBuf>,
+
+    /// Which cell, by its label [default: the only one]
+    #[arg(long, value_name = "LABEL", requires = "experiment")]
+    pub(crate) cell: Option<String>,
+
+    /// The format, when the first line does not tell
+    #[arg(long, value_name = "NAME")]
+    pub(crate) format: Option<String>,
+
+    /// Only the requests of this device of the trace
+    #[arg(long, value_name = "N")]
+    pub(crate) device: Option<u32>,
+
+    /// Move requests beyond the end inside instead of refusing them
+    #[arg(long)]
+    pub(crate) wrap: bool,
+
+    /// Seed of the model: the angle under the heads at the start
+    #[arg(long, default_value_t = 1)]
+    pub(crate) seed: u64,
+
+    /// Write the response times here instead of standard output
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
+
+    /// Print the summary as JSON; the response times are written with --out alone
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// What of an experiment's design the command line decides.
+#[derive(Debug, Args)]
+pub(crate) struct DesignArgs {
+    /// Seed of order, operations and models [default: the file's]
+    #[arg(long, value_parser = clap::value_parser!(u64).range(..=i64::MAX as u64))]
+    pub(crate) seed: Option<u64>,
+
+    /// Trials of each cell [default: the file's]
+    #[arg(long, short = 'n', value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub(crate) repeats: Option<u32>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+All that is wrong with the file is told at once, each thing with its line, and the exit code is 2.
+docs/experiments.md describes the language; experiments/ has worked examples.
+
+Examples:
+  raidlab plan experiments/home-lab.toml          cells, trials, order, time
+  raidlab plan lab.toml --resolved                the experiment with every default filled in")]
+pub(crate) struct PlanArgs {
+    /// The experiment
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+
+    #[command(flatten)]
+    pub(crate) design: DesignArgs,
+
+    /// Print the experiment as resolved, as TOML
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) resolved: bool,
+
+    /// List every cell and every round, however many there are
+    #[arg(long)]
+    pub(crate) all: bool,
+
+    /// Print as JSON: the resolved experiment, cells with their digests, trials in order
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Where an experiment is carried out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum On {
+    /// On modelled disks in virtual time
+    Sim,
+    /// On a real kernel in a virtual machine, whose disks are the models
+    Vm,
+    /// On the disks of this machine
+    Host,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Every finished trial is in the store at once. After an interruption, even kill -9, the same command goes
+on where it stopped; --fresh begins anew. The results depend on the file and the seed alone: not on the
+number of threads, the machine or the day.
+
+Examples:
+  raidlab plan experiments/home-lab.toml                     what would happen, and how long
+  raidlab run experiments/home-lab.toml --on sim             predict, and print the report
+  raidlab run lab.toml --on sim --html report.html -n 10     ten trials of each cell, and a page
+  raidlab report                                             the report of the last session again")]
+pub(crate) struct RunArgs {
+    /// The experiment
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+
+    /// Where to carry it out
+    #[arg(long, value_enum)]
+    pub(crate) on: On,
+
+    #[command(flatten)]
+    pub(crate) design: DesignArgs,
+
+    /// Trials at a time [default: one a processor]
+    #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub(crate) jobs: Option<u32>,
+
+    /// Begin anew although an interrupted session of the same experiment could be gone on with
+    #[arg(long)]
+    pub(crate) fresh: bool,
+
+    /// Simulate every request: steady stretches are not passed over in one step
+    #[arg(long)]
+    pub(crate) no_fast_forward: bool,
+
+    /// Also write the trials as JSON lines
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Every row is predicted, the withheld ones too. The error of each figure is predicted / published - 1; the
+findings of the study are checked on the predictions alone. Nothing is stored; 'raidlab run' on the
+study's file under experiments/ keeps its trials.
+
+Examples:
+  raidlab reference run pata-raid0                one study, figure by figure
+  raidlab reference run scsi-hdbench --rows raid5 the rows that have it in their name
+  raidlab reference run all                       one table of accuracy, and what is off by most")]
+pub(crate) struct ReferenceRunArgs {
+    /// Studies by their ids, or 'all'
+    #[arg(required = true, value_name = "STUDY")]
+    pub(crate) studies: Vec<String>,
+
+    /// Only rows whose name has this in it, or matches it with * and ?
+    #[arg(long, value_name = "PATTERN")]
+    pub(crate) rows: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) design: DesignArgs,
+
+    /// Trials at a time [default: one a processor]
+    #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub(crate) jobs: Option<u32>,
+
+    /// Simulate every request: steady stretches are not passed over in one step
+    #[arg(long)]
+    pub(crate) no_fast_forward: bool,
+
+    #[command(flatten)]
+    pub(crate) output: Output,
+}

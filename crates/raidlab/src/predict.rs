@@ -1,0 +1,14 @@
+//! Predicting: experiments on modelled disks in virtual time, and what belongs to them.
+mod arrays;
+mod catalogue;
+pub(crate) mod disk;
+mod estimate;
+mod figures;
+mod machine;
+pub(crate) mod plan;
+pub(crate) mod reference;
+pub(crate) mod replay;
+pub(crate) mod report;
+pub(crate) mod run;
+
+pub(crate) use run::StoredRun;

@@ -1,0 +1,79 @@
+//! What the arrays of an experiment cost, hold and survive.
+use raidlab_core::units::{Bytes, Sectors};
+use raidlab_experiment::Experiment;
+use raidlab_experiment::setup::{Array, ArrayLayout};
+use raidlab_layout::spec::Geometry;
+use raidlab_layout::{Layout, describe};
+use raidlab_results::report::experiment::ArrayFacts;
+
+/// Size of members of unknown capacity: what is survived does not depend on it.
+const ANY: Bytes = Bytes::gib(1);
+/// Chunk where the layout has none.
+const NO_CHUNK: Bytes = Bytes::kib(64);
+
+/// The different arrays of an experiment in the order of its cells.
+pub(super) fn facts(experiment: &Experiment) -> Vec<ArrayFacts> {
+    let mut all: Vec<ArrayFacts> = Vec::new();
+    for cell in &experiment.cells {
+        let array = &cell.setup.array;
+        let name = name(array);
+        match all.iter_mut().find(|facts| facts.name == name) {
+            Some(known) => known.cells.push(cell.label.clone()),
+            None => all.push(of(experiment, array, name, &cell.label)),
+        }
+    }
+    all
+}
+
+/// What an array is, whatever its chunk and its state: `raid5 of 4 disks`.
+fn name(array: &Array) -> String {
+    let n = array.members.len();
+    let plural = if n == 1 { "" } else { "s" };
+    let capacity = array.capacity.map_or_else(String::new, |c| format!(", {c}"));
+    match &array.layout {
+        ArrayLayout::Single => format!("single disk{capacity}"),
+        layout => format!("{layout} of {n} disk{plural}{capacity}"),
+    }
+}
+
+fn of(experiment: &Experiment, array: &Array, name: String, label: &str) -> ArrayFacts {
+    let n = array.members.len();
+    let (survives, tolerance) = match &array.layout {
+        ArrayLayout::Single => (0, vec!["survives no failure".to_owned()]),
+        ArrayLayout::ZfsMirror => {
+            let sure = n.saturating_sub(1);
+            (sure, vec![format!("survives any {sure} of {n} failures: every disk has a copy")])
+        }
+        ArrayLayout::Fixed(..) => match layout(experiment, array) {
+            Some(layout) => (layout.tolerance().guaranteed(), describe::tolerance(&layout)),
+            None => (0, vec!["what it survives cannot be told".to_owned()]),
+        },
+    };
+    ArrayFacts {
+        cells: vec![label.to_owned()],
+        name,
+        disks: n,
+        capacity_disks: array.capacity_disks.clone(),
+        capacity: array.capacity.map(|capacity| capacity.0),
+        survives,
+        tolerance,
+    }
+}
+
+/// The layout of an array; `None` when it cannot be built, which checking the experiment has refused.
+fn layout(experiment: &Experiment, array: &Array) -> Option<Layout> {
+    let ArrayLayout::Fixed(spec, _) = &array.layout else {
+        return None;
+    };
+    let size = |name: &String| -> Sectors {
+        let disk = experiment.disk(name).and_then(|disk| disk.capacity);
+        let whole = disk.unwrap_or(ANY);
+        array.member_size.map_or(whole, |used| used.min(whole)).to_sectors()
+    };
+    let geometry = Geometry {
+        sizes: array.members.iter().map(size).collect(),
+        chunk: array.chunk.unwrap_or(NO_CHUNK).to_sectors(),
+        outer_chunk: array.outer_chunk.map(Bytes::to_sectors),
+    };
+    spec.build(&geometry).ok()
+}

@@ -1,0 +1,162 @@
+//! What experiments and users refer to by name: disk models, controllers, published studies; and the
+//! experiment files themselves.
+use crate::args::DesignArgs;
+use crate::commands::reference;
+use crate::exit::{BAD_REQUEST, Failure, MISSING};
+use crate::talk;
+use raidlab_core::units::{Bytes, SECTOR};
+use raidlab_experiment::hardware::Link;
+use raidlab_experiment::{Experiment, Known, KnownDisk, KnownStudy, parse};
+use raidlab_results::reference::Study;
+use raidlab_sim::catalogue::{self, MODELS, Model};
+use std::path::Path;
+
+/// The experiment that carries out a published study: its id and the text of its file.
+const STUDIES: [(&str, &str); 5] = [
+    (
+        "pata-raid0",
+        include_str!("../../../../experiments/pata-raid0.toml"),
+    ),
+    (
+        "pata-blocksize",
+        include_str!("../../../../experiments/pata-blocksize.toml"),
+    ),
+    (
+        "scsi-hdbench",
+        include_str!("../../../../experiments/scsi-hdbench.toml"),
+    ),
+    (
+        "sata-md-levels",
+        include_str!("../../../../experiments/sata-md-levels.toml"),
+    ),
+    (
+        "zfs-ashift",
+        include_str!("../../../../experiments/zfs-ashift.toml"),
+    ),
+];
+
+/// Controllers that experiments may name.
+pub(super) const CONTROLLERS: [&str; 2] = ["ITE8212", "PERC3/Di"];
+
+/// The value of a model's fact.
+pub(super) fn fact<'m>(model: &'m Model, key: &str) -> Option<&'m str> {
+    let found = model.facts.iter().find(|fact| fact.key == key);
+    found.map(|fact| fact.value.as_str())
+}
+
+/// The link of a model, where experiments have such a one.
+pub(super) fn link(model: &Model) -> Option<Link> {
+    match fact(model, "interface.kind")? {
+        "PATA" => Some(Link::Pata),
+        "SATA" => Some(Link::Sata),
+        "SCSI" => Some(Link::Scsi),
+        "NVMe" => Some(Link::Nvme),
+        _ => None,
+    }
+}
+
+/// The models of the catalogue, by name.
+pub(super) fn models() -> Result<Vec<(&'static str, Model)>, Failure> {
+    let read = |(name, text): &(&'static str, &str)| match catalogue::parse(name, text) {
+        Ok(model) => Ok((*name, model)),
+        Err(error) => Err(Failure::from_error(MISSING, &error)),
+    };
+    MODELS.iter().map(read).collect()
+}
+
+/// The model that a user names: one of the catalogue, or a file by its path.
+pub(super) fn model(name: &str) -> Result<Model, Failure> {
+    let path = Path::new(name);
+    let unknown = match catalogue::find(name) {
+        Ok(model) => return Ok(model),
+        Err(error) => Failure::from_error(BAD_REQUEST, &error),
+    };
+    if !(path.exists() || name.ends_with(".toml") || name.contains('/')) {
+        return Err(unknown);
+    }
+    let text = text_of(path)?;
+    catalogue::parse(name, &text)
+        .map_err(|error| Failure::bad_file(talk::plain(&error.to_string())))
+}
+
+fn text_of(path: &Path) -> Result<String, Failure> {
+    std::fs::read_to_string(path)
+        .map_err(|error| Failure::bad_request(format!("cannot read {}: {error}", path.display())))
+}
+
+/// The experiment of a file, with what the command line decides.
+pub(super) fn experiment(path: &Path, design: &DesignArgs) -> Result<Experiment, Failure> {
+    let text = text_of(path)?;
+    let mut experiment = read(&text, &path.display().to_string())?;
+    if let Some(seed) = design.seed {
+        experiment.design.seed = seed;
+    }
+    if let Some(repeats) = design.repeats {
+        experiment.design.repeats = repeats;
+    }
+    let (trim, repeats) = (experiment.design.trim, experiment.design.repeats);
+    if trim > 0 && repeats <= 2 * trim {
+        return Err(Failure::bad_request(format!(
+            "{repeats} trials of each cell leave none when the {trim} best and worst are dropped"
+        ))
+        .remedy(format!(
+            "ask for {} or more, or change 'aggregate' in the file",
+            2 * trim + 1
+        )));
+    }
+    Ok(experiment)
+}
+
+/// The experiment that carries out a published study; `None` when there is no such study.
+pub(super) fn of_study(id: &str) -> Result<Option<Experiment>, Failure> {
+    let Some((_, text)) = STUDIES.iter().find(|(known, _)| *known == id) else {
+        return Ok(None);
+    };
+    read(text, &format!("experiments/{id}.toml")).map(Some)
+}
+
+fn read(text: &str, file: &str) -> Result<Experiment, Failure> {
+    let models = models()?;
+    let studies = reference::all()?;
+    parse(text, file, &known(&models, &studies))
+        .map_err(|error| Failure::bad_file(error.render(talk::coloured())))
+}
+
+fn known<'k>(models: &'k [(&'static str, Model)], studies: &'k [Study]) -> Known<'k> {
+    let disks = models.iter().map(|(name, model)| KnownDisk {
+        name,
+        capacity: Some(Bytes(model.disk.sectors() * SECTOR)),
+        link: link(model),
+    });
+    let studies = studies.iter().map(|study| KnownStudy {
+        id: &study.id,
+        rows: study.rows.iter().map(|row| row.name.as_str()).collect(),
+    });
+    Known {
+        disks: disks.collect(),
+        controllers: CONTROLLERS.to_vec(),
+        studies: studies.collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_study_has_its_experiment() {
+        for study in reference::all().unwrap() {
+            let experiment = of_study(&study.id).unwrap().expect("an experiment");
+            let expected = experiment.expected.expect("published figures");
+            assert_eq!(expected.study, study.id);
+        }
+        assert!(of_study("nowhere").unwrap().is_none());
+    }
+
+    #[test]
+    fn models_know_their_link() {
+        for (name, model) in models().unwrap() {
+            assert!(link(&model).is_some(), "{name}");
+        }
+    }
+}

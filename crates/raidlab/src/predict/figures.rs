@@ -1,0 +1,172 @@
+//! What follows from a disk model's parameters: rates at the edges by arithmetic, times of random
+//! requests by asking the model itself.
+use raidlab_core::op::BlockKind;
+use raidlab_core::rng::Stream;
+use raidlab_core::time::{Instant, Span};
+use raidlab_core::units::{Lba, SECTOR};
+use raidlab_sim::disk::spec::HddModel;
+use raidlab_sim::disk::{Disk, DiskModel, Request};
+use serde::Serialize;
+
+/// Requests that are put to the model for a random figure.
+const ASKED: u64 = 4000;
+/// Bytes read for the sequential rate of a disk without zones.
+const STREAMED: u64 = 1 << 30;
+/// Sectors of a random request: 4 KiB.
+const SMALL: u32 = 8;
+/// Sectors of a sequential request: 128 KiB.
+const LARGE: u32 = 256;
+
+/// What follows from a model.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(super) struct Derived {
+    /// Usable bytes.
+    pub(super) capacity_bytes: u64,
+    /// Bytes a second of sequential reading at the first sector.
+    pub(super) outer_bytes_per_second: f64,
+    /// The same at the last sector.
+    pub(super) inner_bytes_per_second: f64,
+    /// Milliseconds to the next cylinder.
+    pub(super) seek_track_ms: Option<f64>,
+    /// Mean over all pairs of different cylinders.
+    pub(super) seek_average_ms: Option<f64>,
+    /// Over all cylinders.
+    pub(super) seek_full_ms: Option<f64>,
+    /// Half a turn.
+    pub(super) rotation_half_ms: Option<f64>,
+    /// Mean response of a random read of 4 KiB, one at a time.
+    pub(super) random_read_ms: f64,
+    /// Random reads of 4 KiB a second with one in flight.
+    pub(super) random_read_iops: f64,
+    /// The same with as many in flight as the disk takes, at most 32.
+    pub(super) queued_read_iops: f64,
+    /// In flight for `queued_read_iops`.
+    pub(super) queue: u32,
+}
+
+impl Derived {
+    pub(super) fn of(model: &DiskModel) -> Self {
+        let queue = model.tags().clamp(1, 32);
+        let one = random_reads(model, 1);
+        let (outer, inner) = match model {
+            DiskModel::Hdd(hdd) => (hdd.sustained(0), hdd.sustained(hdd.spec.sectors - 1)),
+            DiskModel::Ssd(_) => {
+                let rate = sequential(model, queue);
+                (rate, rate)
+            }
+        };
+        let hdd = match model {
+            DiskModel::Hdd(hdd) => Some(hdd),
+            DiskModel::Ssd(_) => None,
+        };
+        let millis = |nanos: f64| nanos / 1e6;
+        Self {
+            capacity_bytes: model.sectors() * SECTOR,
+            outer_bytes_per_second: outer,
+            inner_bytes_per_second: inner,
+            seek_track_ms: hdd.map(|h| millis(h.seek.nanos(1) as f64)),
+            seek_average_ms: hdd.map(|h| millis(mean_seek(h))),
+            seek_full_ms: hdd.map(|h| millis(h.seek.full_stroke(h.geometry.cylinders()) as f64)),
+            rotation_half_ms: hdd.map(|h| millis(h.spindle(0).revolution() as f64 / 2.0)),
+            random_read_ms: 1e3 / one,
+            random_read_iops: one,
+            queued_read_iops: if queue == 1 {
+                one
+            } else {
+                random_reads(model, queue)
+            },
+            queue,
+        }
+    }
+}
+
+/// Mean seek in nanoseconds over uniformly random pairs of different cylinders: of n cylinders,
+/// 2 (n - d) ordered pairs lie d apart.
+fn mean_seek(model: &HddModel) -> f64 {
+    let n = u64::from(model.geometry.cylinders());
+    if n < 2 {
+        return 0.0;
+    }
+    let total: u128 = (1..n)
+        .map(|d| u128::from(2 * (n - d)) * u128::from(model.seek.nanos(d as u32)))
+        .sum();
+    total as f64 / (n * (n - 1)) as f64
+}
+
+/// Random reads of 4 KiB a second with `depth` in flight.
+fn random_reads(model: &DiskModel, depth: u32) -> f64 {
+    let places = model.sectors() / u64::from(SMALL);
+    let stream = Stream::new(1);
+    ASKED as f64
+        / driven(model, depth, ASKED, |i| {
+            (stream.below(i, places) * u64::from(SMALL), SMALL)
+        })
+}
+
+/// Bytes a second of sequential reading with `depth` requests in flight.
+fn sequential(model: &DiskModel, depth: u32) -> f64 {
+    let bytes = STREAMED.min(model.sectors() * SECTOR);
+    let requests = (bytes / SECTOR / u64::from(LARGE)).max(1);
+    let moved = requests * u64::from(LARGE) * SECTOR;
+    moved as f64 / driven(model, depth, requests, |i| (i * u64::from(LARGE), LARGE))
+}
+
+/// Seconds that `count` reads take with `depth` in flight.
+fn driven(model: &DiskModel, depth: u32, count: u64, at: impl Fn(u64) -> (u64, u32)) -> f64 {
+    let mut disk = Disk::new(model, 1);
+    let mut done = Vec::new();
+    let (mut now, mut asked, mut ended) = (Instant::ZERO, 0, 0);
+    while ended < count {
+        while asked < count && asked - ended < u64::from(depth) {
+            let (lba, sectors) = at(asked);
+            let request = Request {
+                id: asked,
+                kind: BlockKind::Read,
+                lba: Lba(lba),
+                sectors,
+                fua: false,
+            };
+            disk.submit(now, request);
+            asked += 1;
+        }
+        let Some(next) = disk.next_event() else {
+            break;
+        };
+        now = next.max(now);
+        disk.advance(now, &mut done);
+        ended += done.drain(..).count() as u64;
+    }
+    now.since(Instant::ZERO).max(Span(1)).as_secs_f64()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use raidlab_sim::catalogue::find;
+
+    #[test]
+    fn a_datasheets_average_comes_out_again() {
+        let model = find("ST3250624AS").unwrap();
+        let derived = Derived::of(&model.disk);
+        let average = derived.seek_average_ms.unwrap();
+        assert!((average - 11.0).abs() < 0.1, "{average}");
+        let half = derived.rotation_half_ms.unwrap();
+        assert!((half - 60e3 / 7200.0 / 2.0).abs() < 0.01, "{half}");
+        // A random read is overhead, seek, half a turn and little else.
+        let random = derived.random_read_ms;
+        assert!(
+            (average + half..average + half + 1.0).contains(&random),
+            "{random}"
+        );
+        assert!(derived.queued_read_iops > 1.5 * derived.random_read_iops);
+        assert!(derived.outer_bytes_per_second > derived.inner_bytes_per_second);
+    }
+
+    #[test]
+    fn a_solid_state_disk_has_no_arm() {
+        let derived = Derived::of(&find("nvme-ssd").unwrap().disk);
+        assert_eq!(derived.seek_average_ms, None);
+        assert!(derived.random_read_ms < 0.2, "{}", derived.random_read_ms);
+        assert!(derived.queued_read_iops > 10.0 * derived.random_read_iops);
+    }
+}

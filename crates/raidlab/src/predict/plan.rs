@@ -1,0 +1,156 @@
+//! `raidlab plan`: what an experiment comes to.
+use super::catalogue;
+use super::estimate::{self, Work};
+use crate::args::PlanArgs;
+use crate::commands::{print, print_json};
+use crate::exit::{Failure, MISSING, Outcome};
+use raidlab_core::units::Bytes;
+use raidlab_experiment::{Cell, Experiment, Plan, expand};
+use serde_json::{Value, json};
+use std::fmt::Write as _;
+
+/// Most cells and rounds that are listed unless all are asked for.
+const MOST: usize = 40;
+
+pub(crate) fn run(args: &PlanArgs) -> Result<Outcome, Failure> {
+    let experiment = catalogue::experiment(&args.file, &args.design)?;
+    if args.resolved {
+        let text = experiment
+            .to_toml()
+            .map_err(|error| Failure::from_error(MISSING, &error))?;
+        print(&text)?;
+        return Ok(Outcome::Done);
+    }
+    let plan = expand(&experiment, experiment.design.seed);
+    if args.json {
+        print_json(&as_json(&plan)?)?;
+    } else {
+        print(&text(&plan, args.all))?;
+    }
+    Ok(Outcome::Done)
+}
+
+fn as_json(plan: &Plan<'_>) -> Result<Value, Failure> {
+    let experiment = plan.experiment;
+    let failed = |error| Failure::from_error(MISSING, &error);
+    let cells = experiment.cells.iter().map(|cell| {
+        let work = Work::of(cell);
+        json!({
+            "label": cell.label, "digest": experiment.cell_digest(cell),
+            "phases": cell.setup.phases, "bytes": work.bytes, "calls": work.calls,
+        })
+    });
+    let trials = plan.trials.iter().map(|trial| {
+        json!({
+            "order": trial.order, "round": trial.round, "seed": trial.seed,
+            "cell": experiment.cells[trial.cell].label,
+        })
+    });
+    let estimated = estimate::seconds(plan, estimate::processors());
+    Ok(json!({
+        "digest": experiment.digest().map_err(failed)?,
+        "seed": plan.seed,
+        "estimated_seconds": { "sim": estimated },
+        "cells": cells.collect::<Vec<_>>(),
+        "trials": trials.collect::<Vec<_>>(),
+        "experiment": serde_json::to_value(experiment)
+            .map_err(|error| Failure::new(MISSING, error.to_string()))?,
+    }))
+}
+
+fn text(plan: &Plan<'_>, all: bool) -> String {
+    let experiment = plan.experiment;
+    let most = if all { usize::MAX } else { MOST };
+    let mut out = plan.describe().join("\n");
+    out.push_str("\n\nCells:\n");
+    let width = experiment.cells.len().to_string().len();
+    for (number, cell) in (1..).zip(&experiment.cells).take(most) {
+        let _ = writeln!(
+            out,
+            "  {number:>width$}  {}\n  {:width$}  {}",
+            cell.label,
+            "",
+            about(cell)
+        );
+    }
+    left_out(&mut out, experiment.cells.len(), most, "cells");
+    out.push_str("\nOrder, by the numbers of the cells:\n");
+    let rounds = experiment.design.repeats as usize;
+    for round in 0..rounds.min(most) {
+        let cells = plan.trials.iter().filter(|t| t.round as usize == round);
+        let mut order: Vec<String> = cells.map(|t| (t.cell + 1).to_string()).collect();
+        if order.len() > most {
+            order.truncate(most);
+            order.push("…".to_owned());
+        }
+        let _ = writeln!(out, "  round {}: {}", round + 1, order.join(" "));
+    }
+    left_out(&mut out, rounds, most, "rounds");
+    let processors = estimate::processors();
+    let _ = writeln!(
+        out,
+        "\nOn --on sim about {} on {}. Nothing of this machine is read or written but the store.",
+        estimate::told(estimate::seconds(plan, processors)),
+        if processors == 1 {
+            "1 processor".to_owned()
+        } else {
+            format!("{processors} processors")
+        },
+    );
+    out
+}
+
+fn left_out(out: &mut String, count: usize, most: usize, what: &str) {
+    if count > most {
+        let _ = writeln!(
+            out,
+            "  … and {} more {what}; --all lists them",
+            count - most
+        );
+    }
+}
+
+/// What a cell is, on one line.
+fn about(cell: &Cell) -> String {
+    let setup = &cell.setup;
+    let array = &setup.array;
+    let mut parts = vec![format!(
+        "{} of {} on channels {}",
+        array.layout,
+        array.members.join(" "),
+        array.channels
+    )];
+    if let Some(chunk) = array.chunk {
+        parts.push(format!("chunk {chunk}"));
+    }
+    parts.push(format!("by {}", array.engine));
+    if array.state.to_string() != "clean" {
+        parts.push(array.state.to_string());
+    }
+    if let Some(capacity) = array.capacity {
+        parts.push(format!("holds {capacity}"));
+    }
+    match &setup.filesystem {
+        Some(filesystem) => parts.push(filesystem.kind.to_string()),
+        None => parts.push("raw device".to_owned()),
+    }
+    let work = Work::of(cell);
+    let moved = match (work.bytes, work.clock) {
+        (0, time) => format!("{time} by the clock"),
+        (bytes, raidlab_core::time::Span::ZERO) => format!("moves {}", Bytes(bytes)),
+        (bytes, time) => format!("moves {}, {time} by the clock", Bytes(bytes)),
+    };
+    parts.push(format!(
+        "{}: {}, {moved}",
+        setup.profile.name(),
+        setup.phases.join(" ")
+    ));
+    parts.join(", ")
+}
+
+/// What an experiment is judged by, for those who hold it.
+pub(super) fn trials(experiment: &Experiment) -> u32 {
+    u32::try_from(experiment.cells.len())
+        .unwrap_or(u32::MAX)
+        .saturating_mul(experiment.design.repeats)
+}

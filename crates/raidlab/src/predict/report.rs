@@ -1,0 +1,127 @@
+//! From a stored run of an experiment to the report that its file asks for.
+use super::arrays;
+use super::run::{StoredRun, results_digest};
+use crate::args::Output;
+use crate::bench::store_failure;
+use crate::commands::{output, reference};
+use crate::exit::{BAD_REQUEST, Failure, MISSING};
+use raidlab_experiment::experiment::{Aggregate, Baseline, Chart, ChartKind, Design, TableKind};
+use raidlab_experiment::Experiment;
+use raidlab_results::record::TrialRecord;
+use raidlab_results::report::experiment::{
+    Beside, ChartForm, ExperimentRequest, Joined, WantedChart, WantedTable,
+};
+use raidlab_results::report::{
+    Baseline as Against, ReportRequest, Selector, experiment_report,
+};
+use raidlab_results::store::{Bundle, Store, TrialFilter};
+
+/// Prints the report of a session that is a run of an experiment, and writes the files asked for.
+pub(crate) fn of_session(store: &mut Store, id: &str, to: &Output) -> Result<(), Failure> {
+    let session = store.session(id).map_err(store_failure)?;
+    let run = StoredRun::of(&session).ok_or_else(|| {
+        Failure::new(MISSING, format!("session {id} has no experiment that can be read"))
+    })?;
+    let bundle = store
+        .bundle(&TrialFilter::of_session(id))
+        .map_err(store_failure)?;
+    let request = request(&run, bundle)?;
+    let document =
+        experiment_report(&request).map_err(|error| Failure::from_error(BAD_REQUEST, &error))?;
+    output::emit(&document, to)
+}
+
+/// What the report of a run is made of.
+pub(crate) fn request(run: &StoredRun, bundle: Bundle) -> Result<ExperimentRequest, Failure> {
+    let experiment = &run.experiment;
+    let trials = in_order_of_cells(experiment, bundle.trials);
+    let beside = match &experiment.expected {
+        Some(expected) => Some(Beside {
+            study: reference::find(&expected.study)?,
+            rows: expected.rows.clone(),
+        }),
+        None => None,
+    };
+    let identity = format!(
+        "Seed {}; digest of the results {}: the same on any machine and any number of threads.",
+        run.seed,
+        results_digest(&trials)
+    );
+    Ok(ExperimentRequest {
+        base: ReportRequest {
+            environments: bundle.environments,
+            baseline: baseline(experiment),
+            margin: experiment.design.margin,
+            ..ReportRequest::new(experiment.title.clone(), trials)
+        },
+        question: experiment.question.clone(),
+        joined: joined(&experiment.design),
+        tables: experiment.report.tables.iter().map(|t| table(*t)).collect(),
+        charts: experiment.report.charts.iter().map(chart).collect(),
+        beside,
+        arrays: arrays::facts(experiment),
+        identity,
+    })
+}
+
+/// The order of execution is drawn by lot; a reader wants that of the file.
+fn in_order_of_cells(experiment: &Experiment, mut trials: Vec<TrialRecord>) -> Vec<TrialRecord> {
+    let place = |trial: &TrialRecord| {
+        let cells = &mut experiment.cells.iter();
+        cells.position(|cell| cell.label == trial.cell.label)
+    };
+    trials.sort_by_cached_key(|trial| (place(trial), trial.round, trial.order));
+    trials
+}
+
+fn joined(design: &Design) -> Joined {
+    match design.aggregate {
+        Aggregate::Mean => Joined::Mean,
+        Aggregate::Median => Joined::Median,
+        Aggregate::Trimmed => Joined::Trimmed(design.trim),
+    }
+}
+
+fn baseline(experiment: &Experiment) -> Option<Against> {
+    match experiment.design.baseline.as_ref()? {
+        Baseline::Cell(label) => Some(Against::Cell(Selector::Label(label.clone()))),
+        Baseline::Levels(_) => experiment.baseline_factors().map(Against::Factor),
+    }
+}
+
+fn table(kind: TableKind) -> WantedTable {
+    match kind {
+        TableKind::Figures => WantedTable::Figures,
+        TableKind::Ratios => WantedTable::Ratios,
+        TableKind::Aggregate => WantedTable::Aggregate,
+        TableKind::Distribution => WantedTable::Distribution,
+        TableKind::Capacity => WantedTable::Capacity,
+        TableKind::Survival => WantedTable::Survival,
+        TableKind::Limits => WantedTable::Limits,
+        TableKind::Published => WantedTable::Published,
+        TableKind::Rebuild => WantedTable::Rebuild,
+        TableKind::Environment => WantedTable::Environment,
+    }
+}
+
+fn chart(chart: &Chart) -> WantedChart {
+    // Trials have the call size under the name that all tools' results have it.
+    let factor = |name: &Option<String>| {
+        name.as_ref().map(|name| match name.as_str() {
+            "call-size" => "block-size".to_owned(),
+            other => other.to_owned(),
+        })
+    };
+    WantedChart {
+        form: match chart.kind {
+            ChartKind::Bars => ChartForm::Bars,
+            ChartKind::Lines => ChartForm::Lines,
+            ChartKind::Distribution => ChartForm::Distribution,
+        },
+        title: chart.title.clone(),
+        x: factor(&chart.x),
+        y: chart.y.clone(),
+        lines: factor(&chart.lines),
+        per: factor(&chart.per),
+    }
+}

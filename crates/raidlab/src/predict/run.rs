@@ -1,0 +1,270 @@
+//! `raidlab run`: an experiment on modelled disks, from its file to the report.
+mod pool;
+mod progress;
+mod resume;
+mod trial;
+
+pub(crate) use resume::StoredRun;
+pub(super) use trial::{Recorder, Simulate, Simulated, joined, results_digest};
+
+use super::catalogue;
+use super::estimate::{self, Work};
+use super::machine::Machines;
+use crate::args::{On, RunArgs};
+use crate::bench::store_failure;
+use crate::commands::{files, output, quoted};
+use crate::exit::{Failure, MISSING, Outcome, TRIAL_FAILED};
+use crate::place;
+use crate::signals::Stop;
+use crate::talk;
+use progress::View;
+use raidlab_experiment::{Plan, Trial, expand};
+use raidlab_results::export::write_jsonl;
+use raidlab_results::id;
+use raidlab_results::record::{Status, TrialRecord};
+use raidlab_results::store::{Store, TrialFilter};
+
+pub(crate) fn run(args: &RunArgs, place: &place::Store) -> Result<Outcome, Failure> {
+    available(args.on)?;
+    let experiment = catalogue::experiment(&args.file, &args.design)?;
+    // What the report cannot do is known before the work is done.
+    output::check(&args.output)?;
+    if let Some(path) = &args.out {
+        files::check(path)?;
+    }
+    let plan = expand(&experiment, experiment.design.seed);
+    let stop = Stop::listen()
+        .map_err(|error| Failure::new(MISSING, format!("cannot listen for signals: {error}")))?;
+    let mut store = Store::open(&place.path()?).map_err(store_failure)?;
+    let open = resume::open(&mut store, &plan, args)?;
+    let machines = Machines::new(&experiment, !args.no_fast_forward);
+    let session = Running {
+        plan: &plan,
+        open: &open,
+        machines: &machines,
+        jobs: args.jobs.unwrap_or_else(estimate::processors) as usize,
+        command: &command(args, &plan),
+        stop: &stop,
+    };
+    let came = session.run(&mut store);
+    match came {
+        Ok(()) if stop.asked() => {
+            talk::note(&format!(
+                "interrupted; finished trials are kept, and the same command goes on with session {}",
+                id::short(&open.session)
+            ));
+            Ok(Outcome::Interrupted)
+        }
+        Ok(()) => finish(args, &mut store, &open.session),
+        Err(failure) => {
+            forget_if_empty(&mut store, &open)?;
+            Err(failure)
+        }
+    }
+}
+
+fn available(on: On) -> Result<(), Failure> {
+    let what = match on {
+        On::Sim => return Ok(()),
+        On::Vm => "running experiments in a virtual machine",
+        On::Host => "running experiments on the disks of this machine",
+    };
+    let failure = Failure::new(MISSING, format!("{what} is not available in this version"));
+    Err(failure.remedy("--on sim predicts; 'raidlab bench PATH' measures an array that is there"))
+}
+
+/// The command that repeats the run: all that the results depend on, and nothing else.
+fn command(args: &RunArgs, plan: &Plan<'_>) -> String {
+    let slow = if args.no_fast_forward {
+        " --no-fast-forward"
+    } else {
+        ""
+    };
+    format!(
+        "raidlab run {} --on sim --seed {} --repeats {}{slow}",
+        quoted(&args.file.to_string_lossy()),
+        plan.seed,
+        plan.experiment.design.repeats
+    )
+}
+
+/// Removes a session of which nothing was stored.
+fn forget_if_empty(store: &mut Store, open: &resume::Open) -> Result<(), Failure> {
+    let filter = TrialFilter::of_session(&open.session);
+    if open.is_new && store.trials(&filter).map_err(store_failure)?.is_empty() {
+        store.remove_session(&open.session).map_err(store_failure)?;
+    }
+    Ok(())
+}
+
+/// The report and the files that were asked for. Trials that failed are told at the end.
+fn finish(args: &RunArgs, store: &mut Store, session: &str) -> Result<Outcome, Failure> {
+    let bundle = store
+        .bundle(&TrialFilter::of_session(session))
+        .map_err(store_failure)?;
+    let failed: Vec<&TrialRecord> = bundle
+        .trials
+        .iter()
+        .filter(|trial| trial.status != Status::Complete)
+        .collect();
+    let failure = failed.first().map(|first| {
+        let Status::Failed { reason } = &first.status else {
+            return Failure::new(TRIAL_FAILED, "a trial failed");
+        };
+        Failure::new(
+            TRIAL_FAILED,
+            format!(
+                "{} of {} trials failed; the first: {}: {reason}",
+                failed.len(),
+                bundle.trials.len(),
+                first.cell.label
+            ),
+        )
+    });
+    if failure.is_none() {
+        store.finish_session(session).map_err(store_failure)?;
+    }
+    if let Some(path) = &args.out {
+        let mut text = Vec::new();
+        write_jsonl(&mut text, &bundle).map_err(|error| Failure::from_error(MISSING, &error))?;
+        files::write(path, &text)?;
+        talk::note(&format!("wrote {}", path.display()));
+    }
+    super::report::of_session(store, session, &args.output)?;
+    match failure {
+        Some(failure) => Err(failure),
+        None => Ok(Outcome::Done),
+    }
+}
+
+/// A session under way.
+struct Running<'a, M> {
+    plan: &'a Plan<'a>,
+    open: &'a resume::Open,
+    machines: &'a M,
+    jobs: usize,
+    command: &'a str,
+    stop: &'a Stop,
+}
+
+impl<M: Simulate> Running<'_, M> {
+    /// Runs what is left to run; finished trials are in the store before more are waited for.
+    fn run(&self, store: &mut Store) -> Result<(), Failure> {
+        let recorder = Recorder::new(self.plan, &self.open.session, self.command);
+        let known = self.open.known();
+        let digests = recorder.digests();
+        let unknown = |trial: &&Trial| {
+            let cell = digests[trial.cell].as_str();
+            !known.contains(&(cell, trial.round))
+        };
+        let left: Vec<Trial> = self.plan.trials.iter().filter(unknown).copied().collect();
+        let work = Simulation {
+            plan: self.plan,
+            trials: &left,
+            machines: self.machines,
+            recorder: &recorder,
+            jobs: self.jobs,
+            stop: self.stop,
+        };
+        work.run(self.plan.trials.len(), |records| {
+            store
+                .append_trials(records, recorder.environment())
+                .map_err(store_failure)
+        })
+    }
+}
+
+/// Trials to be simulated.
+struct Simulation<'a, M> {
+    plan: &'a Plan<'a>,
+    trials: &'a [Trial],
+    machines: &'a M,
+    recorder: &'a Recorder<'a>,
+    jobs: usize,
+    stop: &'a Stop,
+}
+
+impl<M: Simulate> Simulation<'_, M> {
+    /// Simulates on all threads, tells the progress out of `all` trials, and hands the records over as
+    /// they come.
+    fn run(
+        &self,
+        all: usize,
+        mut keep: impl FnMut(&[TrialRecord]) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        let cells = &self.plan.experiment.cells;
+        let work: Vec<f64> = cells.iter().map(|cell| Work::of(cell).seconds()).collect();
+        let guessed = self.trials.iter().map(|trial| work[trial.cell]).sum();
+        let mut view = View::new(all, all - self.trials.len(), guessed);
+        let flag = self.stop.flag();
+        let one = |item: usize| {
+            let trial = self.trials[item];
+            self.machines.trial(&cells[trial.cell], trial.seed, &flag)
+        };
+        let ended = pool::run(self.trials.len(), self.jobs, &flag, one, |batch| {
+            let mut records = Vec::with_capacity(batch.len());
+            let mut worked = Vec::with_capacity(batch.len());
+            for (item, came) in batch {
+                let came = match came {
+                    Ok(None) => continue,
+                    Ok(Some(came)) => came,
+                    Err(panic) => Simulated {
+                        failed: Some(format!("the model failed: {panic}")),
+                        ..Simulated::default()
+                    },
+                };
+                records.push(self.recorder.record(self.trials[item], came));
+                worked.push(work[self.trials[item].cell]);
+            }
+            keep(&records)?;
+            for (record, work) in records.iter().zip(worked) {
+                view.ended(record, work);
+            }
+            Ok(())
+        });
+        view.finish();
+        ended
+    }
+}
+
+/// A trial that came to nothing.
+pub(super) struct Failed {
+    /// Label of its cell.
+    pub(super) cell: String,
+    /// Why.
+    pub(super) reason: String,
+}
+
+/// Simulates trials without a store: the records of those that are complete, and what failed.
+pub(super) fn simulate<M: Simulate>(
+    plan: &Plan<'_>,
+    trials: &[Trial],
+    machines: &M,
+    recorder: &Recorder<'_>,
+    jobs: usize,
+    stop: &Stop,
+) -> Result<(Vec<TrialRecord>, Vec<Failed>), Failure> {
+    let (mut complete, mut failed) = (Vec::new(), Vec::new());
+    let work = Simulation {
+        plan,
+        trials,
+        machines,
+        recorder,
+        jobs,
+        stop,
+    };
+    work.run(trials.len(), |records| {
+        for record in records {
+            match &record.status {
+                Status::Complete => complete.push(record.clone()),
+                Status::Failed { reason } => failed.push(Failed {
+                    cell: record.cell.label.clone(),
+                    reason: reason.clone(),
+                }),
+            }
+        }
+        Ok(())
+    })?;
+    complete.sort_by_key(|record| record.order);
+    Ok((complete, failed))
+}
