@@ -4,7 +4,9 @@ mod predict;
 mod results;
 
 pub(crate) use bench::{BenchArgs, EngineChoice, Rounds, SettingArgs};
-pub(crate) use predict::{DesignArgs, DiskAction, DiskArgs, On, PlanArgs, ReferenceRunArgs, ReplayArgs, RunArgs};
+pub(crate) use predict::{
+    DesignArgs, DiskAction, DiskArgs, On, PlanArgs, ReferenceRunArgs, ReplayArgs, RunArgs,
+};
 pub(crate) use results::{
     CompareArgs, DoctorArgs, ExportArgs, ExportFormat, ImportArgs, LayoutArgs, ListArgs, Output,
     ReferenceAction, ReferenceArgs, RemoveArgs, ReportArgs, ShowArgs,

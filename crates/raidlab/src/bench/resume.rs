@@ -54,7 +54,10 @@ pub(crate) fn asked(args: &BenchArgs, place: &place::Store) -> Result<Option<Res
             "session {} is an experiment",
             id::short(&session.id)
         ))
-        .remedy(format!("'raidlab run {} --on {}' goes on with it", run.file, run.on)));
+        .remedy(format!(
+            "'raidlab run {} --on {}' goes on with it",
+            run.file, run.on
+        )));
     }
     let plan = plan_of(&session)?.ok_or_else(|| {
         Failure::bad_request(format!(

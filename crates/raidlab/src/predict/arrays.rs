@@ -29,7 +29,9 @@ pub(super) fn facts(experiment: &Experiment) -> Vec<ArrayFacts> {
 fn name(array: &Array) -> String {
     let n = array.members.len();
     let plural = if n == 1 { "" } else { "s" };
-    let capacity = array.capacity.map_or_else(String::new, |c| format!(", {c}"));
+    let capacity = array
+        .capacity
+        .map_or_else(String::new, |c| format!(", {c}"));
     match &array.layout {
         ArrayLayout::Single => format!("single disk{capacity}"),
         layout => format!("{layout} of {n} disk{plural}{capacity}"),
@@ -42,10 +44,18 @@ fn of(experiment: &Experiment, array: &Array, name: String, label: &str) -> Arra
         ArrayLayout::Single => (0, vec!["survives no failure".to_owned()]),
         ArrayLayout::ZfsMirror => {
             let sure = n.saturating_sub(1);
-            (sure, vec![format!("survives any {sure} of {n} failures: every disk has a copy")])
+            (
+                sure,
+                vec![format!(
+                    "survives any {sure} of {n} failures: every disk has a copy"
+                )],
+            )
         }
         ArrayLayout::Fixed(..) => match layout(experiment, array) {
-            Some(layout) => (layout.tolerance().guaranteed(), describe::tolerance(&layout)),
+            Some(layout) => (
+                layout.tolerance().guaranteed(),
+                describe::tolerance(&layout),
+            ),
             None => (0, vec!["what it survives cannot be told".to_owned()]),
         },
     };
@@ -68,7 +78,10 @@ fn layout(experiment: &Experiment, array: &Array) -> Option<Layout> {
     let size = |name: &String| -> Sectors {
         let disk = experiment.disk(name).and_then(|disk| disk.capacity);
         let whole = disk.unwrap_or(ANY);
-        array.member_size.map_or(whole, |used| used.min(whole)).to_sectors()
+        array
+            .member_size
+            .map_or(whole, |used| used.min(whole))
+            .to_sectors()
     };
     let geometry = Geometry {
         sizes: array.members.iter().map(size).collect(),

@@ -8,7 +8,7 @@ use raidlab_core::units::{Bytes, SECTOR};
 use raidlab_experiment::hardware::Link;
 use raidlab_experiment::{Experiment, Known, KnownDisk, KnownStudy, parse};
 use raidlab_results::reference::Study;
-use raidlab_sim::catalogue::{self, MODELS, Model};
+use raidlab_sim::catalogue::{self, Fact, MODELS, Model, controller};
 use std::path::Path;
 
 /// The experiment that carries out a published study: its id and the text of its file.
@@ -35,18 +35,23 @@ const STUDIES: [(&str, &str); 5] = [
     ),
 ];
 
-/// Controllers that experiments may name.
-pub(super) const CONTROLLERS: [&str; 2] = ["ITE8212", "PERC3/Di"];
+/// A model that a user names.
+pub(super) enum Named {
+    /// A disk.
+    Disk(Model),
+    /// A controller.
+    Controller(Box<controller::Model>),
+}
 
 /// The value of a model's fact.
-pub(super) fn fact<'m>(model: &'m Model, key: &str) -> Option<&'m str> {
-    let found = model.facts.iter().find(|fact| fact.key == key);
+pub(super) fn fact<'m>(facts: &'m [Fact], key: &str) -> Option<&'m str> {
+    let found = facts.iter().find(|fact| fact.key == key);
     found.map(|fact| fact.value.as_str())
 }
 
 /// The link of a model, where experiments have such a one.
 pub(super) fn link(model: &Model) -> Option<Link> {
-    match fact(model, "interface.kind")? {
+    match fact(&model.facts, "interface.kind")? {
         "PATA" => Some(Link::Pata),
         "SATA" => Some(Link::Sata),
         "SCSI" => Some(Link::Scsi),
@@ -64,19 +69,46 @@ pub(super) fn models() -> Result<Vec<(&'static str, Model)>, Failure> {
     MODELS.iter().map(read).collect()
 }
 
+/// The controllers of the catalogue.
+pub(super) fn controllers() -> Result<Vec<controller::Model>, Failure> {
+    let read = |(name, text): &(&str, &str)| controller::parse(name, text);
+    let read = |model| read(model).map_err(|error| Failure::from_error(MISSING, &error));
+    controller::MODELS.iter().map(read).collect()
+}
+
+/// The disk that a user names: one of the catalogue, or a file by its path.
+pub(super) fn disk(name: &str) -> Result<Model, Failure> {
+    match model(name)? {
+        Named::Disk(model) => Ok(model),
+        Named::Controller(_) => Err(Failure::bad_request(format!(
+            "'{name}' is a controller, and a disk is needed"
+        ))
+        .remedy("'raidlab disk list' tells which models are disks")),
+    }
+}
+
 /// The model that a user names: one of the catalogue, or a file by its path.
-pub(super) fn model(name: &str) -> Result<Model, Failure> {
+pub(super) fn model(name: &str) -> Result<Named, Failure> {
     let path = Path::new(name);
+    if let Ok(model) = controller::find(name) {
+        return Ok(Named::Controller(Box::new(model)));
+    }
     let unknown = match catalogue::find(name) {
-        Ok(model) => return Ok(model),
+        Ok(model) => return Ok(Named::Disk(model)),
         Err(error) => Failure::from_error(BAD_REQUEST, &error),
     };
     if !(path.exists() || name.ends_with(".toml") || name.contains('/')) {
         return Err(unknown);
     }
     let text = text_of(path)?;
-    catalogue::parse(name, &text)
-        .map_err(|error| Failure::bad_file(talk::plain(&error.to_string())))
+    // Controllers say what they connect, disks what they are.
+    let has = |key: &str| text.lines().any(|line| line.starts_with(key));
+    let read = if has("link") && !has("kind") {
+        controller::parse(name, &text).map(|model| Named::Controller(Box::new(model)))
+    } else {
+        catalogue::parse(name, &text).map(Named::Disk)
+    };
+    read.map_err(|error| Failure::bad_file(talk::plain(&error.to_string())))
 }
 
 fn text_of(path: &Path) -> Result<String, Failure> {
@@ -134,7 +166,7 @@ fn known<'k>(models: &'k [(&'static str, Model)], studies: &'k [Study]) -> Known
     });
     Known {
         disks: disks.collect(),
-        controllers: CONTROLLERS.to_vec(),
+        controllers: controller::MODELS.iter().map(|(name, _)| *name).collect(),
         studies: studies.collect(),
     }
 }

@@ -1,38 +1,42 @@
 //! `raidlab disk`: the models, their parameters with sources, and what follows from them.
-use super::catalogue::{self, fact};
+use super::catalogue::{self, Named, fact};
 use super::figures::Derived;
 use crate::args::{DiskAction, DiskArgs};
 use crate::commands::{output, print_json};
 use crate::exit::{Failure, Outcome};
 use raidlab_core::units::Bytes;
 use raidlab_results::report::document::{Block, Cell, Column, Document, Table};
-use raidlab_sim::catalogue::Model;
+use raidlab_sim::catalogue::controller::{self, ControllerModel};
+use raidlab_sim::catalogue::{Fact, Model};
 use serde_json::{Value, json};
 
 pub(crate) fn run(args: &DiskArgs) -> Result<Outcome, Failure> {
     match &args.action {
         DiskAction::List { json } => list(*json),
-        DiskAction::Show { model, json } => show(&catalogue::model(model)?, *json),
+        DiskAction::Show { model, json } => match catalogue::model(model)? {
+            Named::Disk(model) => show(&model, *json),
+            Named::Controller(model) => show_controller(&model, *json),
+        },
     }
 }
 
 fn list(as_json: bool) -> Result<Outcome, Failure> {
     let models = catalogue::models()?;
+    let controllers = catalogue::controllers()?;
     if as_json {
-        let all: Vec<Value> = models.iter().map(|(_, model)| summary(model)).collect();
-        print_json(&json!({ "disks": all, "controllers": catalogue::CONTROLLERS }))?;
+        let disks: Vec<Value> = models.iter().map(|(_, model)| summary(model)).collect();
+        let controllers: Vec<Value> = controllers.iter().map(controller_summary).collect();
+        print_json(&json!({ "disks": disks, "controllers": controllers }))?;
         return Ok(Outcome::Done);
     }
-    let mut document = Document::new("Disk models");
+    let mut document = Document::new("Models");
     document.blocks.push(Block::Table(overview(&models)));
-    document.blocks.push(Block::paragraph(format!(
-        "Controllers: {}.",
-        catalogue::CONTROLLERS.join(", ")
-    )));
     document.blocks.push(Block::paragraph(
         "Rates are of sequential reading at the first and the last sector; a random read is of 4 KiB, \
          one at a time. 'raidlab disk show MODEL' prints every parameter with its source.",
     ));
+    let table = Block::Table(controller_overview(&controllers));
+    document.blocks.push(table);
     output::print_document(&document)?;
     Ok(Outcome::Done)
 }
@@ -62,8 +66,8 @@ fn overview(models: &[(&str, Model)]) -> Table {
         table.rows.push(vec![
             Cell::text(*name),
             Cell::number(gigabytes(derived.capacity_bytes), 0),
-            fact(model, "interface.kind").map_or_else(Cell::absent, Cell::text),
-            fact(model, "geometry.rpm").map_or_else(Cell::absent, Cell::text),
+            fact(&model.facts, "interface.kind").map_or_else(Cell::absent, Cell::text),
+            fact(&model.facts, "geometry.rpm").map_or_else(Cell::absent, Cell::text),
             Cell::number(derived.outer_bytes_per_second / 1e6, 1),
             Cell::number(derived.inner_bytes_per_second / 1e6, 1),
             seek.map_or_else(Cell::absent, |ms| Cell::number(ms, 2)),
@@ -78,7 +82,8 @@ fn summary(model: &Model) -> Value {
     json!({
         "model": model.disk.name(),
         "description": model.description,
-        "link": fact(model, "interface.kind"),
+        "kind": "disk",
+        "link": fact(&model.facts, "interface.kind"),
         "rotational": model.disk.rotational(),
         "physical_sector_bytes": u64::from(model.disk.physical()) * 512,
         "queue": model.disk.tags(),
@@ -89,29 +94,83 @@ fn summary(model: &Model) -> Value {
 fn show(model: &Model, as_json: bool) -> Result<Outcome, Failure> {
     if as_json {
         let mut shown = summary(model);
-        let facts = model.facts.iter().map(|fact| {
-            json!({
-                "key": fact.key, "value": fact.value,
-                "mark": fact.mark.to_string(), "source": fact.source,
-            })
-        });
-        shown["parameters"] = facts.collect();
+        shown["parameters"] = facts_json(&model.facts);
         print_json(&shown)?;
         return Ok(Outcome::Done);
     }
     let mut document = Document::new(format!("{}: {}", model.disk.name(), model.description));
-    document.blocks.push(Block::Table(parameters(model)));
-    document.blocks.push(Block::paragraph(
-        "M: measured on the drive. S: from a source that was read. K: from a datasheet that was not read \
-         again (K-low: remembered with doubt). D: by arithmetic. fitted: so that published rows come out. \
-         assumed: usual for the kind.",
-    ));
+    document.blocks.extend(parameters(&model.facts));
     document.blocks.push(Block::Table(derived(model)));
     output::print_document(&document)?;
     Ok(Outcome::Done)
 }
 
-fn parameters(model: &Model) -> Table {
+fn controller_overview(models: &[controller::Model]) -> Table {
+    let columns = vec![
+        Column::text("controller"),
+        Column::text("link"),
+        Column::text("own RAID"),
+        Column::text("what it is"),
+    ];
+    let caption = "The controllers of the catalogue";
+    let mut table = Table::new("controllers", caption, columns);
+    for model in models {
+        let controller = &model.controller;
+        table.rows.push(vec![
+            Cell::text(controller.name.clone()),
+            Cell::text(controller.link.to_string()),
+            Cell::text(own_raid(controller)),
+            Cell::text(model.description.clone()),
+        ]);
+    }
+    table
+}
+
+/// What RAID a controller has of its own, in a word.
+fn own_raid(controller: &ControllerModel) -> &'static str {
+    match (&controller.cache, &controller.firmware) {
+        (Some(_), _) => "with a cache",
+        (None, Some(_)) => "in firmware",
+        (None, None) => "no",
+    }
+}
+
+fn controller_summary(model: &controller::Model) -> Value {
+    json!({
+        "model": model.controller.name,
+        "description": model.description,
+        "kind": "controller",
+        "link": model.controller.link.to_string(),
+        "own_raid": own_raid(&model.controller),
+    })
+}
+
+fn show_controller(model: &controller::Model, as_json: bool) -> Result<Outcome, Failure> {
+    if as_json {
+        let mut shown = controller_summary(model);
+        shown["parameters"] = facts_json(&model.facts);
+        print_json(&shown)?;
+        return Ok(Outcome::Done);
+    }
+    let name = &model.controller.name;
+    let mut document = Document::new(format!("{name}: {}", model.description));
+    document.blocks.extend(parameters(&model.facts));
+    output::print_document(&document)?;
+    Ok(Outcome::Done)
+}
+
+fn facts_json(facts: &[Fact]) -> Value {
+    let facts = facts.iter().map(|fact| {
+        json!({
+            "key": fact.key, "value": fact.value,
+            "mark": fact.mark.to_string(), "source": fact.source,
+        })
+    });
+    facts.collect()
+}
+
+/// Every value with its source, and what the marks mean.
+fn parameters(facts: &[Fact]) -> [Block; 2] {
     let columns = vec![
         Column::text("parameter"),
         Column::text("value"),
@@ -119,7 +178,7 @@ fn parameters(model: &Model) -> Table {
         Column::text("source"),
     ];
     let mut table = Table::new("parameters", "Parameters and their sources", columns);
-    for fact in &model.facts {
+    for fact in facts {
         table.rows.push(vec![
             Cell::text(fact.key.clone()),
             Cell::text(fact.value.clone()),
@@ -127,7 +186,10 @@ fn parameters(model: &Model) -> Table {
             Cell::text(fact.source.clone()),
         ]);
     }
-    table
+    let marks = "M: measured. S: from a source that was read. K: from a datasheet that was not read \
+                 again (K-low: remembered with doubt). D: by arithmetic. fitted: so that published rows \
+                 come out. assumed: usual for the kind.";
+    [Block::Table(table), Block::paragraph(marks)]
 }
 
 fn derived(model: &Model) -> Table {

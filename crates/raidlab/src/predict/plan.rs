@@ -5,7 +5,7 @@ use crate::args::PlanArgs;
 use crate::commands::{print, print_json};
 use crate::exit::{Failure, MISSING, Outcome};
 use raidlab_core::units::Bytes;
-use raidlab_experiment::{Cell, Experiment, Plan, expand};
+use raidlab_experiment::{Cell, Plan, expand};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 
@@ -146,11 +146,4 @@ fn about(cell: &Cell) -> String {
         setup.phases.join(" ")
     ));
     parts.join(", ")
-}
-
-/// What an experiment is judged by, for those who hold it.
-pub(super) fn trials(experiment: &Experiment) -> u32 {
-    u32::try_from(experiment.cells.len())
-        .unwrap_or(u32::MAX)
-        .saturating_mul(experiment.design.repeats)
 }

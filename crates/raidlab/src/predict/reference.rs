@@ -43,8 +43,11 @@ pub(crate) fn run(args: &ReferenceRunArgs) -> Result<Outcome, Failure> {
     }
     if all.is_empty() {
         let rows = args.rows.as_deref().unwrap_or_default();
-        return Err(Failure::bad_request(format!("no row matches '{rows}'"))
-            .remedy("'raidlab reference report STUDY' lists the rows; * and ? stand for anything"));
+        return Err(
+            Failure::bad_request(format!("no row matches '{rows}'")).remedy(
+                "'raidlab reference report STUDY' lists the rows; * and ? stand for anything",
+            ),
+        );
     }
     print(args, &all)?;
     let failed: Vec<&Failed> = all.iter().flat_map(|p| &p.failed).collect();
@@ -52,7 +55,12 @@ pub(crate) fn run(args: &ReferenceRunArgs) -> Result<Outcome, Failure> {
         None => Ok(Outcome::Done),
         Some(first) => Err(Failure::new(
             TRIAL_FAILED,
-            format!("{} trials failed; the first: {}: {}", failed.len(), first.cell, first.reason),
+            format!(
+                "{} trials failed; the first: {}: {}",
+                failed.len(),
+                first.cell,
+                first.reason
+            ),
         )),
     }
 }
@@ -65,7 +73,11 @@ fn studies(wanted: &[String]) -> Result<Vec<Study>, Failure> {
 }
 
 /// The study's experiment on the simulator; `None` when no row matches, or it was stopped.
-fn predict(args: &ReferenceRunArgs, study: Study, stop: &Stop) -> Result<Option<Predicted>, Failure> {
+fn predict(
+    args: &ReferenceRunArgs,
+    study: Study,
+    stop: &Stop,
+) -> Result<Option<Predicted>, Failure> {
     let Some(mut experiment) = catalogue::of_study(&study.id)? else {
         return Ok(None);
     };
@@ -74,13 +86,20 @@ fn predict(args: &ReferenceRunArgs, study: Study, stop: &Stop) -> Result<Option<
         experiment.design.seed = seed;
     }
     let plan = expand(&experiment, experiment.design.seed);
-    let rows = experiment.expected.as_ref().map(|e| e.rows.clone()).unwrap_or_default();
+    let rows = experiment
+        .expected
+        .as_ref()
+        .map(|e| e.rows.clone())
+        .unwrap_or_default();
     let trials: Vec<_> = plan
         .trials
         .iter()
         .filter(|trial| {
             let label = &experiment.cells[trial.cell].label;
-            let row = rows.iter().find(|(_, cell)| *cell == label).map(|(row, _)| row);
+            let row = rows
+                .iter()
+                .find(|(_, cell)| *cell == label)
+                .map(|(row, _)| row);
             let fits = |name: &String| args.rows.as_deref().is_none_or(|p| matches(p, name));
             fits(label) || row.is_some_and(fits)
         })
@@ -152,7 +171,8 @@ fn matches(pattern: &str, name: &str) -> bool {
     if !pattern.contains(['*', '?']) {
         return name.contains(&pattern);
     }
-    let (pattern, name): (Vec<char>, Vec<char>) = (pattern.chars().collect(), name.chars().collect());
+    let (pattern, name): (Vec<char>, Vec<char>) =
+        (pattern.chars().collect(), name.chars().collect());
     // Places of the name that the pattern so far can have led to.
     let mut reached = vec![false; name.len() + 1];
     reached[0] = true;

@@ -1,7 +1,7 @@
 //! `raidlab replay`: a recorded trace on a modelled disk or array.
 use super::catalogue;
 use crate::args::ReplayArgs;
-use crate::commands::files::{self, Stream};
+use crate::commands::files::Stream;
 use crate::commands::{print, print_json};
 use crate::exit::{BAD_REQUEST, Failure, MISSING, Outcome, TRIAL_FAILED};
 use crate::talk;
@@ -24,7 +24,7 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<Outcome, Failure> {
     let Some(name) = &args.disk else {
         return on_array(args, format);
     };
-    let model = catalogue::model(name)?;
+    let model = catalogue::disk(name)?;
     let target = DiskTarget::new(Disk::new(&model.disk, args.seed));
     on(args, format, target, model.disk.name())
 }

@@ -5,22 +5,23 @@ use crate::args::Output;
 use crate::bench::store_failure;
 use crate::commands::{output, reference};
 use crate::exit::{BAD_REQUEST, Failure, MISSING};
-use raidlab_experiment::experiment::{Aggregate, Baseline, Chart, ChartKind, Design, TableKind};
 use raidlab_experiment::Experiment;
+use raidlab_experiment::experiment::{Aggregate, Baseline, Chart, ChartKind, Design, TableKind};
 use raidlab_results::record::TrialRecord;
 use raidlab_results::report::experiment::{
     Beside, ChartForm, ExperimentRequest, Joined, WantedChart, WantedTable,
 };
-use raidlab_results::report::{
-    Baseline as Against, ReportRequest, Selector, experiment_report,
-};
+use raidlab_results::report::{Baseline as Against, ReportRequest, Selector, experiment_report};
 use raidlab_results::store::{Bundle, Store, TrialFilter};
 
 /// Prints the report of a session that is a run of an experiment, and writes the files asked for.
 pub(crate) fn of_session(store: &mut Store, id: &str, to: &Output) -> Result<(), Failure> {
     let session = store.session(id).map_err(store_failure)?;
     let run = StoredRun::of(&session).ok_or_else(|| {
-        Failure::new(MISSING, format!("session {id} has no experiment that can be read"))
+        Failure::new(
+            MISSING,
+            format!("session {id} has no experiment that can be read"),
+        )
     })?;
     let bundle = store
         .bundle(&TrialFilter::of_session(id))

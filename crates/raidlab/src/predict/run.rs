@@ -5,7 +5,7 @@ mod resume;
 mod trial;
 
 pub(crate) use resume::StoredRun;
-pub(super) use trial::{Recorder, Simulate, Simulated, joined, results_digest};
+pub(super) use trial::{Recorder, Simulate, Simulated, results_digest};
 
 use super::catalogue;
 use super::estimate::{self, Work};

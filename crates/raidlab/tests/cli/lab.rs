@@ -124,8 +124,16 @@ impl Lab {
 
     /// Nothing was left anywhere: no store, no half of one, nothing in the place.
     pub(crate) fn assert_untouched(&self) {
+        self.assert_nothing_but(&[]);
+    }
+
+    /// Nothing but these files of the test's own is there.
+    pub(crate) fn assert_nothing_but(&self, files: &[&str]) {
         self.assert_clean();
-        assert_eq!(names(self.root.path()), ["place"], "nothing may be left");
+        let mut expected = vec!["place"];
+        expected.extend(files);
+        expected.sort_unstable();
+        assert_eq!(names(self.root.path()), expected, "nothing may be left");
     }
 }
 

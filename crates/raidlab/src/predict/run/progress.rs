@@ -55,7 +55,11 @@ impl View {
             Status::Complete => summary(trial),
             Status::Failed { reason } => format!("failed: {reason}"),
         };
-        let line = format!("{place} {} round {}: {came}", trial.cell.label, trial.round + 1);
+        let line = format!(
+            "{place} {} round {}: {came}",
+            trial.cell.label,
+            trial.round + 1
+        );
         match &self.bar {
             Some(bar) => {
                 if self.all <= MOST_LINES {

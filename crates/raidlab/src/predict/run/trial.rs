@@ -1,7 +1,6 @@
 //! From a simulated trial to its record.
 use crate::commands::timestamp;
 use raidlab_core::flag::Flag;
-use raidlab_core::rng::mix;
 use raidlab_core::time::Span;
 use raidlab_experiment::{Cell, Experiment, Plan, Trial};
 use raidlab_results::id;
@@ -30,11 +29,6 @@ pub(in crate::predict) struct Simulated {
 pub(in crate::predict) trait Simulate: Sync {
     /// One trial of a cell; `None` when it was stopped.
     fn trial(&self, cell: &Cell, seed: u64, stop: &AtomicBool) -> Option<Simulated>;
-}
-
-/// Digests of the phases of a trial as one.
-pub(in crate::predict) fn joined(digests: impl Iterator<Item = u64>) -> u64 {
-    digests.fold(0, |all, one| mix(all.rotate_left(7) ^ one))
 }
 
 /// What records of one session have in common.
@@ -77,7 +71,10 @@ impl<'p> Recorder<'p> {
         let digest = &self.digests[trial.cell];
         let round = trial.round.to_string();
         // One that failed is run again when the session is gone on with, and both are kept.
-        let attempt = came.failed.as_ref().map_or_else(String::new, |_| timestamp());
+        let attempt = came
+            .failed
+            .as_ref()
+            .map_or_else(String::new, |_| timestamp());
         let identity = [self.session.as_str(), digest, &round, &attempt];
         TrialRecord {
             id: id::of_content("raidlab simulated trial", &identity),
@@ -121,9 +118,9 @@ fn environment(experiment: &Experiment) -> Value {
     used.dedup();
     let models = MODELS.iter().filter(|(name, _)| used.contains(name));
     // The text of a model is its version: another text is another disk.
-    let models = models.map(|(name, text)| {
-        json!({ "name": name, "digest": id::of_content("disk model", &[text]) })
-    });
+    let models = models.map(
+        |(name, text)| json!({ "name": name, "digest": id::of_content("disk model", &[text]) }),
+    );
     json!({
         "simulator": { "version": env!("CARGO_PKG_VERSION"), "models": models.collect::<Vec<_>>() },
         "disks": experiment.disks,
@@ -140,7 +137,12 @@ pub(in crate::predict) fn results_digest(trials: &[TrialRecord]) -> String {
     let parts: Vec<String> = trials
         .iter()
         .map(|trial| {
-            let figures = (&trial.cell_digest, trial.round, trial.elapsed_ns, &trial.phases);
+            let figures = (
+                &trial.cell_digest,
+                trial.round,
+                trial.elapsed_ns,
+                &trial.phases,
+            );
             serde_json::to_string(&figures).unwrap_or_default()
         })
         .collect();

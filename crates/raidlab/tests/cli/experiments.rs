@@ -1,0 +1,186 @@
+//! `raidlab plan`, and what is said of files that are wrong.
+use crate::lab::{Lab, ended};
+use std::path::Path;
+
+const GOOD: &str = r#"title = "Two layouts"
+disks = { model = "nearline-24tb", count = 4 }
+profile = { name = "random", size = "1GiB", time = "1s" }
+
+[factors]
+layout = ["raid5", "raid10"]
+
+[design]
+repeats = 2
+"#;
+
+#[test]
+fn a_plan_tells_cells_order_and_time() {
+    let lab = Lab::new();
+    lab.write("lab.toml", GOOD);
+    let ran = lab.run("plan lab.toml").done();
+    insta::assert_snapshot!(
+        ran.out
+            .lines()
+            .take_while(|l| !l.starts_with("On --on"))
+            .collect::<Vec<_>>()
+            .join("\n")
+    );
+    assert!(ran.out.contains("On --on sim about "), "{}", ran.out);
+    assert_eq!(ran.err, "");
+    // Another seed, another order; the same seed, the same.
+    let order = |line: &str| {
+        let json = lab.run(line).done().json();
+        let trials = json["trials"].as_array().expect("trials").clone();
+        trials
+            .iter()
+            .map(|t| t["cell"].to_string())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(
+        order("plan lab.toml --json"),
+        order("plan lab.toml --json --seed 1")
+    );
+    assert_eq!(order("plan lab.toml --json -n 7").len(), 14);
+    let orders: std::collections::BTreeSet<_> = (1..9)
+        .map(|seed| order(&format!("plan lab.toml --json --seed {seed}")))
+        .collect();
+    assert!(orders.len() > 1, "orders are drawn");
+    lab.assert_nothing_but(&["lab.toml"]);
+}
+
+#[test]
+fn the_resolved_form_is_printed() {
+    let lab = Lab::new();
+    lab.write("lab.toml", GOOD);
+    lab.run("plan lab.toml --resolved").done().prints(&[
+        "experiment-version = 1",
+        "engine = \"md\"",
+        "kernel = \"6.1\"",
+    ]);
+    let json = lab.run("plan lab.toml --json").done().json();
+    assert_eq!(json["cells"].as_array().expect("cells").len(), 2);
+    assert_eq!(json["experiment"]["title"], "Two layouts");
+    assert_eq!(json["digest"].as_str().map(str::len), Some(64));
+}
+
+#[test]
+fn the_examples_can_be_planned() {
+    let lab = Lab::new();
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments");
+    for name in crate::lab::names(&examples) {
+        let path = examples.join(&name);
+        lab.run(&format!("plan '{}'", path.display()))
+            .done()
+            .prints(&["Cells:", "round 1:"]);
+    }
+    // A long plan is cut, and says how to see all of it.
+    let sweep = examples.join("pata-blocksize.toml");
+    lab.run(&format!("plan '{}'", sweep.display()))
+        .done()
+        .prints(&["and 488 more cells; --all lists them"]);
+}
+
+/// Each is refused with exit 2 by every command that reads it, with the line and what is wrong.
+#[test]
+fn wrong_files_are_refused_with_their_lines() {
+    let cases: [(&str, &[&str]); 8] = [
+        (
+            "[factors]\nlayout = [\"raid5\"]\nmembers = [1]\n",
+            &["lab.toml:", "members", "raid5"],
+        ),
+        (
+            "[array]\nlayout = \"raid0\"\nchunk = \"0B\"\n",
+            &["lab.toml:6:9", "chunk"],
+        ),
+        (
+            "[array]\nlayout = \"raid5\"\nchunk = \"48KiB\"\n",
+            &["lab.toml:6:9", "power of two"],
+        ),
+        (
+            "[topology.controllers.card]\nkind = \"sata\"\nchannels = 2\n[array]\nlayout = \"raid5\"\n",
+            &[
+                "lab.toml:4:23",
+                "2 disks on channel 0 of 'card', which has 1 port",
+            ],
+        ),
+        (
+            "[host]\nscheduler = \"deadlin\"\n[array]\nlayout = \"raid5\"\n",
+            &[
+                "lab.toml:5:13",
+                "unknown I/O scheduler 'deadlin'",
+                "did you mean 'deadline'",
+            ],
+        ),
+        (
+            "[array]\nlayout = \"raid55\"\n",
+            &["lab.toml:5:10", "raid55"],
+        ),
+        (
+            "[array]\nlayout = \"raid5\"\n[array]\n",
+            &["lab.toml:6", "not TOML"],
+        ),
+        (
+            "[array]\nlayuot = \"raid5\"\n",
+            &["lab.toml:5:1", "layuot", "did you mean 'layout'"],
+        ),
+    ];
+    let lab = Lab::new();
+    for (more, parts) in cases {
+        let head = "title = \"Wrong\"\ndisks = { model = \"ST3250624AS\", count = 4 }\nprofile = \"random\"\n";
+        lab.write("lab.toml", format!("{head}{more}"));
+        for line in ["plan lab.toml", "run lab.toml --on sim"] {
+            lab.run(line).refused(2).says(parts).says(&["error"]);
+        }
+        lab.assert_nothing_but(&["lab.toml"]);
+    }
+}
+
+/// All of it at once, underlined; without colours where there is no terminal.
+#[test]
+fn everything_wrong_is_told_at_once() {
+    let lab = Lab::new();
+    let text = GOOD
+        .replace("\"raid10\"", "\"raid11x\"")
+        .replace("count = 4", "count = 4, modle = 1")
+        .replace("repeats = 2", "repeats = 0");
+    lab.write("lab.toml", text);
+    let mut command = lab.command("plan lab.toml");
+    command.env_remove("NO_COLOR");
+    let ran = ended(command).refused(2);
+    assert!(!ran.err.contains('\u{1b}'), "{}", ran.err);
+    insta::assert_snapshot!(ran.err);
+}
+
+#[test]
+fn a_file_cannot_command_the_terminal() {
+    let lab = Lab::new();
+    lab.write(
+        "lab.toml",
+        GOOD.replace("raid10", "\\u001b[2J")
+            .replace("Two", "\u{1b}[2J"),
+    );
+    let ran = lab.run("plan lab.toml").refused(2);
+    assert!(!ran.err.contains('\u{1b}'), "{:?}", ran.err);
+}
+
+#[test]
+fn requests_that_make_no_sense() {
+    let lab = Lab::new();
+    lab.write("lab.toml", GOOD);
+    for (line, says) in [
+        ("plan nowhere.toml", "cannot read nowhere.toml"),
+        ("plan lab.toml -n 0", "--repeats"),
+        ("plan lab.toml --seed=-1", "--seed"),
+        ("run lab.toml", "--on"),
+        ("run lab.toml --on moon", "sim"),
+        ("run lab.toml --on sim --jobs 0", "--jobs"),
+    ] {
+        lab.run(line).refused(2).says(&[says]);
+    }
+    for on in ["vm", "host"] {
+        lab.run(&format!("run lab.toml --on {on}"))
+            .refused(4)
+            .says(&["not available in this version", "--on sim"]);
+    }
+    lab.assert_nothing_but(&["lab.toml"]);
+}

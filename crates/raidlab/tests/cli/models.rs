@@ -1,0 +1,121 @@
+//! `raidlab disk`.
+use crate::lab::Lab;
+
+/// A disk of few parameters.
+pub(crate) const DISK: &str = r#"name = "small"
+kind = "hdd"
+description = "A small disk"
+
+[interface]
+source = "assumed"
+kind = "SATA"
+rate_mb_s = 300
+
+[geometry]
+source = "assumed"
+rpm = 7200
+heads = 2
+sectors = 20000000
+
+[rate]
+source = "assumed"
+outer_mb_s = 80
+inner_mb_s = 40
+
+[seek]
+source = "assumed"
+track_to_track_ms = 1
+average_ms = 9
+full_ms = 18
+
+[cache]
+source = "assumed"
+size_kib = 8192
+
+[overhead]
+source = "assumed"
+read_hit_us = 50
+read_miss_us = 200
+write_us = 50
+
+[queue]
+source = "assumed"
+depth = 32
+"#;
+
+#[test]
+fn the_catalogue_is_listed() {
+    let lab = Lab::new();
+    lab.run("disk list").done().prints(&[
+        "ST340015A",
+        "nvme-ssd",
+        "ITE8212",
+        "PERC3/Di",
+        "random read",
+    ]);
+    let json = lab.run("disk list --json").done().json();
+    let disks = json["disks"].as_array().expect("a list");
+    assert!(disks.len() >= 10, "{}", disks.len());
+    for disk in disks {
+        let derived = &disk["derived"];
+        let rate = |name: &str| derived[name].as_f64().expect("a figure");
+        assert!(rate("outer_bytes_per_second") >= rate("inner_bytes_per_second"));
+        assert!(rate("random_read_ms") > 0.0);
+    }
+    assert!(json["controllers"].as_array().expect("a list").len() >= 2);
+    lab.assert_untouched();
+}
+
+#[test]
+fn a_model_is_shown_with_its_sources() {
+    let lab = Lab::new();
+    lab.run("disk show st340015a").done().prints(&[
+        "geometry.rpm",
+        "product manual",
+        "average seek, any two cylinders",
+        "12.500 ms",
+    ]);
+    let json = lab.run("disk show ST340015A --json").done().json();
+    let parameters = json["parameters"].as_array().expect("a list");
+    assert!(parameters.iter().all(|p| p["source"].is_string()));
+    lab.run("disk show PERC3/Di")
+        .done()
+        .prints(&["cache", "source"]);
+    let json = lab.run("disk show ITE8212 --json").done().json();
+    assert_eq!(json["kind"], "controller");
+}
+
+#[test]
+fn a_model_may_be_a_file() {
+    let lab = Lab::new();
+    lab.write("small.toml", DISK);
+    lab.run("disk show small.toml")
+        .done()
+        .prints(&["A small disk", "80.0 MB/s", "4.167 ms"]);
+    lab.write(
+        "wrong.toml",
+        DISK.replace("7200", "-7200").replace("depth", "deep"),
+    );
+    lab.run("disk show wrong.toml").refused(2).says(&[
+        "wrong.toml:12:7: 'geometry.rpm' is -7200",
+        "'queue.deep' is not known here",
+    ]);
+    lab.write("none.toml", "name = ");
+    lab.run("disk show none.toml")
+        .refused(2)
+        .says(&["none.toml:1:"]);
+}
+
+#[test]
+fn a_model_that_is_not_there() {
+    let lab = Lab::new();
+    lab.run("disk show ST1").refused(2).says(&[
+        "there is no disk model 'ST1'",
+        "the path of a model file",
+        "ST340015A",
+    ]);
+    lab.run("disk show ./ST1.toml")
+        .refused(2)
+        .says(&["cannot read ./ST1.toml"]);
+    lab.assert_untouched();
+}

@@ -1,0 +1,127 @@
+//! `raidlab replay`.
+use crate::lab::{Lab, ended, program};
+use crate::models::DISK;
+use std::process::Command;
+
+/// Arrivals in ms, device, block, blocks, 1 for a read, measured ms.
+const DISKSIM: &str = "\
+0.0 0 1000 8 1 9.5
+20.0 0 9000000 8 1 12.0
+40.0 1 500 8 0 1.0
+60.0 0 15000000 16 1 14.0
+";
+
+fn lab() -> Lab {
+    let lab = Lab::new();
+    lab.write("small.toml", DISK);
+    lab.write("trace", DISKSIM);
+    lab
+}
+
+/// Rows of the response times without the header.
+fn rows(text: &str) -> Vec<Vec<String>> {
+    let mut lines = text.lines();
+    assert_eq!(
+        lines.next(),
+        Some("index,arrival_ms,device,kind,lba,sectors,response_ms,measured_ms,error")
+    );
+    let cells = |line: &str| line.split(',').map(str::to_owned).collect();
+    lines.map(cells).collect()
+}
+
+#[test]
+fn response_times_go_to_standard_output() {
+    let lab = lab();
+    let ran = lab
+        .run("replay trace --disk small.toml")
+        .done()
+        .says(&["trace (disksim) on small: 4 requests", "relative demerit"]);
+    let rows = rows(&ran.out);
+    assert_eq!(rows.len(), 4);
+    let kinds: Vec<&str> = rows.iter().map(|row| row[3].as_str()).collect();
+    assert_eq!(kinds, ["read", "read", "write", "read"]);
+    for row in &rows {
+        let response: f64 = row[6].parse().expect("a time");
+        assert!((0.01..40.0).contains(&response), "{row:?}");
+        assert_eq!(row[8], "", "no error");
+    }
+    assert_eq!(rows[1][7], "12.000000", "the measured time is beside it");
+    // The same seed gives the same times, another one others.
+    let again = lab.run("replay trace --disk small.toml").done();
+    assert_eq!(again.out, ran.out);
+    let other = lab.run("replay trace --disk small.toml --seed 2").done();
+    assert_ne!(other.out, ran.out);
+    assert!(!lab.store().exists());
+}
+
+#[test]
+fn response_times_go_to_a_file() {
+    let lab = lab();
+    lab.run("replay trace --disk small.toml --out times.csv --device 0")
+        .done()
+        .says(&["wrote times.csv"])
+        .prints(&["3 requests", "1 of other devices left out"]);
+    let text = std::fs::read_to_string(lab.path("times.csv")).expect("the file");
+    assert_eq!(rows(&text).len(), 3);
+    let json = lab
+        .run("replay trace --disk small.toml --json")
+        .done()
+        .json();
+    assert_eq!(json["requests"], 4);
+    assert_eq!(json["demerit"]["requests"], 4);
+    assert!(json["response_ms"]["percentiles"]["p50"].is_number());
+}
+
+#[test]
+fn a_trace_may_come_from_standard_input() {
+    let lab = lab();
+    lab.write("spc", "0,100,4096,r,0.0\n0,5000,4096,W,0.5\n");
+    let mut shell = Command::new("sh");
+    shell.args([
+        "-c",
+        "exec \"$0\" replay - --disk small.toml --format spc < spc",
+    ]);
+    shell.arg(program());
+    lab.settle(&mut shell);
+    let ran = ended(shell).done();
+    assert_eq!(rows(&ran.out).len(), 2);
+    assert!(ran.err.contains("no response times to compare with"));
+}
+
+#[test]
+fn what_is_wrong_with_a_trace_is_told_with_its_line() {
+    let lab = lab();
+    lab.write("bad", format!("\n{DISKSIM}80.0 0 x 8 1 1.0\n"));
+    lab.run("replay bad --disk small.toml")
+        .code(2)
+        .says(&["bad:6:8: 'x' is not"]);
+    lab.write("far", "0.0 0 19999999 8 1\n");
+    lab.run("replay far --disk small.toml").code(2).says(&[
+        "reaches sector 20000007",
+        "20000000",
+        "--wrap",
+    ]);
+    lab.run("replay far --disk small.toml --wrap").done();
+    lab.write("prose", "it was a dark and stormy night\n");
+    lab.run("replay prose --disk small.toml")
+        .refused(2)
+        .says(&["no known trace begins like this", "--format"]);
+    lab.run("replay trace --disk small.toml --format tape")
+        .refused(2)
+        .says(&["no trace format 'tape'", "disksim"]);
+    lab.run("replay nowhere --disk small.toml")
+        .refused(2)
+        .says(&["cannot read nowhere"]);
+    lab.run("replay trace --disk ITE8212")
+        .refused(2)
+        .says(&["is a controller"]);
+    lab.run("replay trace").refused(2).says(&["--disk"]);
+    // A file that was there before stays as it was when nothing comes of it.
+    lab.write("old.csv", "mine");
+    lab.run("replay far --disk small.toml --out old.csv")
+        .refused(2);
+    assert_eq!(
+        std::fs::read_to_string(lab.path("old.csv")).expect("it"),
+        "mine"
+    );
+}
