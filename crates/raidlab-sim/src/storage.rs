@@ -2,8 +2,8 @@
 //!
 //! What goes down: a request to the array, member requests, through the queue of each member to its
 //! port. What comes up: the end of a port's request, the ends of the bios that were joined in it, the
-//! end of the array's request. In between nothing takes time but the layers themselves. Only what was
-//! touched is looked at again: members are bits of a word, and the next time of each queue is kept.
+//! end of the array's request. In between nothing takes time but the layers themselves. Only members
+//! that were touched are looked at again, and the next time of each queue is kept.
 mod spec;
 mod target;
 
@@ -15,7 +15,7 @@ pub use target::StorageTarget;
 
 use crate::array::{Array, MemberBio};
 use crate::block::{Bio, Busy, Ended};
-use crate::disk::Fault;
+use crate::disk::{Disk, Fault};
 use crate::fabric::{Fabric, PortEnd};
 use crate::queue::Queue;
 use raidlab_core::time::Instant;
@@ -33,6 +33,10 @@ struct Member {
     offset: u64,
     /// When the queue may give something by itself.
     timer: Instant,
+    /// Which of the lists it is in.
+    touched: bool,
+    held: bool,
+    timed: bool,
 }
 
 /// One block device with all that is below it.
@@ -44,29 +48,20 @@ pub struct Storage {
     /// The member at each port.
     at_port: Vec<u16>,
     fabric: Fabric,
+    disks: u32,
     sectors: u64,
     /// Bytes of data in a stripe; 0 without.
     stripe: u64,
     /// Members whose queue is to be asked for requests.
-    touched: u128,
+    touched: Vec<u16>,
     /// Members whose queue has been given something since the last unplugging.
-    held: u128,
-    /// Members whose queue has a time of its own.
-    timed: u128,
+    held: Vec<u16>,
+    /// Members whose queue has a time of its own, or had one when it was last looked at.
+    timed: Vec<u16>,
     next: Instant,
     wanted: Vec<MemberBio>,
     port_ends: Vec<PortEnd>,
     bio_ends: Vec<Ended>,
-}
-
-/// The numbers of the bits that are set, from the lowest.
-#[inline]
-fn bits(mut set: u128) -> impl Iterator<Item = usize> {
-    std::iter::from_fn(move || {
-        let bit = (set != 0).then(|| set.trailing_zeros() as usize)?;
-        set &= set - 1;
-        Some(bit)
-    })
 }
 
 impl Storage {
@@ -114,6 +109,11 @@ impl Storage {
         &self.fabric
     }
 
+    /// The disks, in the order of the fabric.
+    pub fn disks(&self) -> impl Iterator<Item = &Disk> {
+        (0..self.disks).map(|disk| self.fabric.disk(disk))
+    }
+
     /// The array; `None`: one member as it is.
     #[must_use]
     pub const fn array(&self) -> Option<&Array> {
@@ -130,6 +130,20 @@ impl Storage {
     /// Takes a request at `now`, which must not be earlier than any time given before.
     #[inline]
     pub fn submit(&mut self, now: Instant, bio: Bio) {
+        self.give(now, bio);
+        self.pump(now);
+        self.look();
+    }
+
+    /// Takes the one request of a submitter that waits for it.
+    #[inline]
+    pub fn submit_alone(&mut self, now: Instant, bio: Bio) {
+        self.give(now, bio);
+        self.unplug(now);
+    }
+
+    #[inline]
+    fn give(&mut self, now: Instant, bio: Bio) {
         match &mut self.array {
             None => self.enqueue(now, MemberBio { member: 0, bio }),
             Some(array) => {
@@ -137,8 +151,6 @@ impl Storage {
                 self.take(now);
             }
         }
-        self.pump(now);
-        self.look();
     }
 
     /// The submitter waits now: what is held back for more to come is sent off.
@@ -184,9 +196,10 @@ impl Storage {
         if self.fabric.next_event().is_some_and(|at| at <= t) {
             self.ports_end(t, done);
         }
-        for index in bits(self.timed) {
-            if self.members[index].timer <= t {
-                self.touched |= 1 << index;
+        for &index in &self.timed {
+            let member = &mut self.members[usize::from(index)];
+            if member.timer <= t {
+                member.touch(index, &mut self.touched);
             }
         }
         if let Some(array) = &mut self.array {
@@ -207,7 +220,7 @@ impl Storage {
         for PortEnd { port, end } in self.port_ends.drain(..) {
             let index = self.at_port[port as usize];
             let member = &mut self.members[usize::from(index)];
-            self.touched |= 1 << index;
+            member.touch(index, &mut self.touched);
             let Some(array) = &mut self.array else {
                 member.queue.ended(t, end.id, end.result, done);
                 continue;
@@ -237,36 +250,39 @@ impl Storage {
     }
 
     #[inline]
-    fn enqueue(&mut self, now: Instant, MemberBio { member, bio }: MemberBio) {
-        self.touched |= 1 << member;
-        self.held |= 1 << member;
-        self.members[usize::from(member)].queue.submit(now, bio);
+    fn enqueue(&mut self, now: Instant, MemberBio { member: index, bio }: MemberBio) {
+        let member = &mut self.members[usize::from(index)];
+        member.touch(index, &mut self.touched);
+        if !std::mem::replace(&mut member.held, true) {
+            self.held.push(index);
+        }
+        member.queue.submit(now, bio);
     }
 
     /// Nothing is held back any more.
     #[inline]
     fn send_off(&mut self, now: Instant) {
-        for index in bits(std::mem::take(&mut self.held)) {
-            self.members[index].queue.unplug(now);
-            self.touched |= 1 << index;
+        for index in self.held.drain(..) {
+            let member = &mut self.members[usize::from(index)];
+            member.held = false;
+            member.queue.unplug(now);
+            member.touch(index, &mut self.touched);
         }
     }
 
     /// Gives the ports what the touched queues have for them.
     #[inline]
     fn pump(&mut self, now: Instant) {
-        for index in bits(std::mem::take(&mut self.touched)) {
-            let member = &mut self.members[index];
+        for index in self.touched.drain(..) {
+            let member = &mut self.members[usize::from(index)];
+            member.touched = false;
             while let Some(mut bio) = member.queue.dispatch(now) {
                 bio.lba = Lba(bio.lba.0 + member.offset);
                 self.fabric.submit(now, member.port, bio);
             }
             member.timer = member.queue.next_event().unwrap_or(NEVER);
-            let bit = 1 << index;
-            if member.timer == NEVER {
-                self.timed &= !bit;
-            } else {
-                self.timed |= bit;
+            if member.timer != NEVER && !std::mem::replace(&mut member.timed, true) {
+                self.timed.push(index);
             }
         }
     }
@@ -278,9 +294,31 @@ impl Storage {
         if let Some(array) = &self.array {
             next = next.min(array.next_event().unwrap_or(NEVER));
         }
-        for index in bits(self.timed) {
-            next = next.min(self.members[index].timer);
+        if !self.timed.is_empty() {
+            next = next.min(self.timers());
         }
         self.next = next;
+    }
+
+    /// The first time that a queue has of its own; those that have none any more leave the list.
+    fn timers(&mut self) -> Instant {
+        let (members, mut next) = (&mut self.members, NEVER);
+        self.timed.retain(|index| {
+            let member = &mut members[usize::from(*index)];
+            next = next.min(member.timer);
+            member.timed = member.timer != NEVER;
+            member.timed
+        });
+        next
+    }
+}
+
+impl Member {
+    /// Puts it on the list of those to be asked.
+    #[inline]
+    fn touch(&mut self, index: u16, touched: &mut Vec<u16>) {
+        if !std::mem::replace(&mut self.touched, true) {
+            touched.push(index);
+        }
     }
 }

@@ -141,6 +141,9 @@ pub(super) fn build(spec: &StorageSpec, seed: u64) -> Result<Storage, StorageErr
         port: place.port,
         offset: place.offset,
         timer: NEVER,
+        touched: false,
+        held: false,
+        timed: false,
     });
     let mut storage = Storage {
         sectors: match (&array, &spec.array.kind) {
@@ -150,11 +153,12 @@ pub(super) fn build(spec: &StorageSpec, seed: u64) -> Result<Storage, StorageErr
         array,
         members: members.collect(),
         at_port,
+        disks: spec.fabric.disks.len() as u32,
         fabric,
         stripe,
-        touched: 0,
-        held: 0,
-        timed: 0,
+        touched: Vec::new(),
+        held: Vec::new(),
+        timed: Vec::new(),
         next: NEVER,
         wanted: Vec::new(),
         port_ends: Vec::new(),

@@ -108,8 +108,7 @@ impl Target for StorageTarget {
                 ..Origin::default()
             },
         };
-        self.storage.submit(self.now, bio);
-        self.storage.unplug(self.now);
+        self.storage.submit_alone(self.now, bio);
         Ok(())
     }
 
