@@ -189,6 +189,9 @@ impl Storage {
     /// Appends the busy time until `now` of all that is below.
     pub fn busy(&self, now: Instant, out: &mut Vec<Busy>) {
         self.fabric.busy(now, out);
+        if let Some(array) = &self.array {
+            array.busy(now, out);
+        }
     }
 
     /// All that happens at `t`.
