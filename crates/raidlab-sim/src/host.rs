@@ -1,2 +1,331 @@
-//! Processes, CPU, page cache, read-ahead, write-back and file systems.
+//! The computer above one block device: processes, processor, page cache, read-ahead, write-back,
+//! journal and file system.
+//!
+//! A [`Host`] is a target: each operation is a system call of a process, carried on as far as it goes
+//! without waiting. What it waits for is a page, its own requests, the dirty limits, a commit or a
+//! core. A call that finds its pages in memory costs a look at one word of the cache and one event.
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`fs`] | where files lie and what metadata costs: plans, no I/O |
+//! | [`cpu`] | processor models; cores and what work costs on them |
+//! | `device` | the trait of the device below; requests and whose they are |
+//! | `era` | what the memory management of each kernel does |
+//! | `cache`, `readahead` | pages in memory; which are read before they are wanted |
+//! | `call`, `read`, `write`, `direct`, `names` | system calls |
+//! | `back`, `throttle`, `sync`, `journal` | what brings dirty pages to the device |
+//! | `control` | what the owner of the machine does beside the calls |
+mod back;
+mod cache;
+mod call;
+mod control;
+pub mod cpu;
+mod device;
+mod direct;
+mod era;
 pub mod fs;
+mod journal;
+mod names;
+mod read;
+mod readahead;
+mod spec;
+mod sync;
+mod throttle;
+mod write;
+
+#[cfg(test)]
+mod tests;
+
+pub use cpu::{CpuModel, CpuUse};
+pub use device::{BareDisk, Device, DeviceCounters, Hints};
+pub use spec::HostSpec;
+
+use crate::block::Ended;
+use back::WriteBack;
+use cache::{Cache, PAGE};
+use call::Call;
+use cpu::{Cores, Costs};
+use device::{Below, Owner};
+use era::Era;
+use fs::{FileSystem, Piece, Traits};
+use journal::Journal;
+use raidlab_core::op::Op;
+use raidlab_core::target::{Completion, Errno, Limits, Tag, Target, TargetError};
+use raidlab_core::time::Instant;
+use raidlab_core::units::SECTOR;
+use readahead::ReadAhead;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// Calls in flight at most.
+const IN_FLIGHT: u32 = 4096;
+/// Error numbers of Linux.
+const EIO: Errno = Errno(5);
+const ENOENT: Errno = Errno(2);
+const EINVAL: Errno = Errno(22);
+const EFBIG: Errno = Errno(27);
+const ENOSPC: Errno = Errno(28);
+
+/// The file of metadata and small files: the device itself, byte for byte. Data file n is n + 1.
+const META: u32 = 0;
+
+/// What happens by itself at some time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum What {
+    /// A call has ended.
+    Done(u32),
+    /// A call goes on.
+    Step(u32),
+    /// The flusher wakes.
+    Wake,
+    /// The running transaction is old enough.
+    Commit,
+}
+
+/// A data file as the host knows it.
+#[derive(Clone, Debug, Default)]
+struct File {
+    size: u64,
+    opens: u32,
+    direct: bool,
+    sync: bool,
+    /// How each open file is read.
+    ahead: Vec<ReadAhead>,
+    /// When the oldest dirty page became so.
+    dirtied: Option<Instant>,
+    /// Where write-back goes on.
+    cursor: u64,
+    /// Write requests of its pages in the device.
+    writes: u32,
+    /// Pages that the flusher is to write because they are old.
+    expired: u64,
+    /// A write-back failed; told by the next call that makes it durable.
+    failed: bool,
+}
+
+/// A computer with one block device `D`.
+#[derive(Debug)]
+pub struct Host<D> {
+    now: Instant,
+    below: Below<D>,
+    fs: FileSystem,
+    traits: Traits,
+    era: Era,
+    costs: Costs,
+    cores: Cores,
+    cache: Cache,
+    /// Largest read-ahead window in pages.
+    ahead_most: u64,
+    files: Vec<File>,
+    calls: Vec<Call>,
+    in_flight: u32,
+    /// Calls that wait for a page.
+    sleepers: Vec<u32>,
+    back: WriteBack,
+    journal: Journal,
+    /// Block operations go past the page cache.
+    direct_blocks: bool,
+    events: BinaryHeap<Reverse<(Instant, u64, What)>>,
+    order: u64,
+    ended: Vec<Ended>,
+    pieces: Vec<Piece>,
+}
+
+impl<D: Device> Host<D> {
+    /// A computer of `spec` over `device` with `fs` on it, its cache empty. Block operations go past
+    /// the page cache until [`set_direct`](Self::set_direct) says otherwise.
+    #[must_use]
+    pub fn new(spec: &HostSpec, device: D, fs: FileSystem) -> Self {
+        let era = Era::of(spec.kernel);
+        let traits = fs.traits().clone();
+        let below = Below::new(device);
+        let pages = spec.cache_pages(&traits);
+        let ahead = spec.read_ahead_pages(&era, &traits, below.hints.stripe);
+        let queue = below.hints.queue;
+        Self {
+            now: Instant::ZERO,
+            cache: Cache::new(pages, era.balance),
+            back: WriteBack::new(spec, &era, &traits, pages, queue),
+            below,
+            fs,
+            traits,
+            era,
+            costs: Costs::of(&spec.cpu, spec.mhz),
+            cores: Cores::new(spec.cores),
+            ahead_most: ahead,
+            files: vec![File::default()],
+            calls: Vec::new(),
+            in_flight: 0,
+            sleepers: Vec::new(),
+            journal: Journal::default(),
+            direct_blocks: true,
+            events: BinaryHeap::new(),
+            order: 0,
+            ended: Vec::new(),
+            pieces: Vec::new(),
+        }
+    }
+
+    #[inline]
+    fn at(&mut self, at: Instant, what: What) {
+        self.order += 1;
+        self.events.push(Reverse((at, self.order, what)));
+    }
+
+    /// The next time at which anything happens by itself, and whether it is in the device.
+    #[inline]
+    fn next(&self) -> (Instant, bool) {
+        let below = self.below.next();
+        match self.events.peek() {
+            // What ends in the device comes first.
+            Some(Reverse((at, ..))) if *at < below => (*at, false),
+            _ => (below, true),
+        }
+    }
+
+    /// Lets what is next at `at` happen.
+    #[inline]
+    fn happen(&mut self, at: Instant, below: bool, done: &mut Vec<Completion>) {
+        self.now = self.now.max(at);
+        if below {
+            self.requests_end();
+            return;
+        }
+        let Some(Reverse((_, _, what))) = self.events.pop() else {
+            return;
+        };
+        match what {
+            What::Done(tag) => {
+                let call = &mut self.calls[tag as usize];
+                call.busy = false;
+                self.in_flight -= 1;
+                done.push(Completion {
+                    tag: Tag(tag),
+                    result: call.result(),
+                    at: self.now,
+                });
+            }
+            What::Step(tag) => self.step(tag),
+            What::Wake => self.flusher_wakes(),
+            What::Commit => self.commit_timer(),
+        }
+    }
+
+    /// Requests have ended in the device.
+    fn requests_end(&mut self) {
+        let mut ended = std::mem::take(&mut self.ended);
+        self.below.advance(self.now, &mut ended);
+        for end in ended.drain(..) {
+            let owner = self.below.owner_of(end.id);
+            let cost = self.costs.end;
+            // Whoever waits goes on after the interrupt.
+            self.cores.kernel(self.now, cost);
+            let good = end.result.is_ok();
+            match owner {
+                Owner::Fill { file, page, pages } => self.pages_came(file, page, pages, good),
+                Owner::Flush {
+                    file,
+                    page,
+                    pages,
+                    number,
+                } => self.pages_went(file, page, pages, number, good),
+                Owner::Call(tag) => self.request_of_call(tag, good),
+                Owner::Journal => self.request_of_journal(),
+                Owner::Free => {}
+            }
+        }
+        self.ended = ended;
+    }
+
+    /// Bytes of a data file; of the device for the raw device and metadata.
+    #[inline]
+    fn size_of(&self, file: u32) -> u64 {
+        self.files[file as usize].size
+    }
+
+    /// The number of a data file here, made known.
+    #[inline]
+    fn known(&mut self, file: u32) -> u32 {
+        let number = file.saturating_add(1);
+        if self.files.len() <= number as usize {
+            self.introduce(number);
+        }
+        number
+    }
+
+    #[cold]
+    fn introduce(&mut self, number: u32) {
+        let whole = File {
+            size: self.raw_size(),
+            ..File::default()
+        };
+        self.files.resize(number as usize + 1, whole);
+    }
+
+    /// Bytes of every file of a raw device, 0 on a file system.
+    fn raw_size(&self) -> u64 {
+        if self.fs.is_raw() {
+            self.below.device.sectors() * SECTOR
+        } else {
+            0
+        }
+    }
+}
+
+impl<D: Device> Target for Host<D> {
+    fn limits(&self) -> Limits {
+        Limits {
+            max_in_flight: IN_FLIGHT,
+            alignment: SECTOR as u32,
+            size: self.block_size(),
+        }
+    }
+
+    fn now(&self) -> Instant {
+        self.now
+    }
+
+    #[inline]
+    fn submit(&mut self, tag: Tag, op: Op) -> Result<(), TargetError> {
+        self.begin(tag.0, op)
+    }
+
+    #[inline]
+    fn wait(
+        &mut self,
+        until: Option<Instant>,
+        done: &mut Vec<Completion>,
+    ) -> Result<(), TargetError> {
+        let before = done.len();
+        loop {
+            if self.in_flight == 0 && until.is_none() {
+                return Ok(());
+            }
+            let (next, below) = self.next();
+            match until {
+                Some(until) if next > until => {
+                    self.now = self.now.max(until);
+                    return Ok(());
+                }
+                None if next == device::NEVER => return Ok(()),
+                _ => self.happen(next, below, done),
+            }
+            if done.len() > before {
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// Sectors of pages.
+#[inline]
+const fn sectors(pages: u64) -> u64 {
+    pages * (PAGE / SECTOR)
+}
+
+/// First page and number of pages that bytes lie in.
+#[inline]
+const fn pages_of(offset: u64, bytes: u64) -> (u64, u64) {
+    let first = offset / PAGE;
+    (first, (offset + bytes).div_ceil(PAGE) - first)
+}

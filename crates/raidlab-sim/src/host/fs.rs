@@ -102,6 +102,12 @@ impl FileSystem {
         }))
     }
 
+    /// Whether there is none: every file is the device from its first byte.
+    #[must_use]
+    pub const fn is_raw(&self) -> bool {
+        matches!(self.0, Inner::Raw(_))
+    }
+
     /// What decides how the host treats its files.
     #[must_use]
     pub fn traits(&self) -> &Traits {

@@ -1,0 +1,349 @@
+//! Write-back: dirty pages go to the device in the order of the file, batch by batch.
+//!
+//! Whoever wants pages written only says how many: those who make files durable first, then the
+//! journal, then writers that are held back, then the flusher. Requests are submitted as long as the
+//! device's queues take them; when those are full, nobody submits before an eighth is free again, as
+//! a queue of the kernel stays congested for a while.
+use super::device::{Device, Wish};
+use super::era::Era;
+use super::fs::{Piece, Traits};
+use super::{Host, HostSpec, META, PAGE, What, pages_of, sectors};
+use crate::block::Origin;
+use raidlab_core::op::BlockKind;
+use raidlab_core::time::{Instant, Span};
+use std::collections::VecDeque;
+
+/// Pages that are written of one file before another one has its turn (`MAX_WRITEBACK_PAGES`).
+const BATCH: u64 = 1024;
+
+/// Who writes a batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Writer {
+    /// A call that waits for it (makes durable).
+    Durable(u32),
+    /// The journal.
+    Journal,
+    /// A writer that is held back.
+    Held(u32),
+    /// The flusher.
+    Flusher,
+}
+
+/// What is on the way to the device, and who wants more of it.
+#[derive(Clone, Debug)]
+pub(super) struct WriteBack {
+    /// Sectors of write-back in the device.
+    sectors: u64,
+    /// Sectors that the queues take.
+    queue: u64,
+    full: bool,
+    /// Number of the next request.
+    pub(super) number: u64,
+    /// Requests of data files in the device.
+    pub(super) data: u32,
+    /// Calls that make a file durable and have pages left to submit.
+    pub(super) durable: VecDeque<u32>,
+    /// Calls that wait for requests up to their mark.
+    pub(super) marked: Vec<u32>,
+    /// Writers that are held back.
+    pub(super) held: Vec<u32>,
+    /// The flusher writes until there are few dirty pages.
+    pub(super) background: bool,
+    /// Whose turn it is.
+    turn: u32,
+    armed: bool,
+    /// Pages that are dirty or on their way above which writers are held back.
+    pub(super) limit: u64,
+    /// Dirty pages above which the flusher writes.
+    pub(super) threshold: u64,
+    /// Pages dirtied since a writer was last looked at, and after how many one is.
+    pub(super) since: u64,
+    pub(super) every: u64,
+    /// Writers were above the limit at the last look.
+    pub(super) exceeded: bool,
+    /// Data goes to the device with transactions alone.
+    pub(super) by_commit: bool,
+    pub(super) rate: super::throttle::Rate,
+}
+
+impl WriteBack {
+    pub(super) fn new(spec: &HostSpec, era: &Era, traits: &Traits, cache: u64, queue: u64) -> Self {
+        let memory = spec.memory.0 / PAGE;
+        // `total_pages` to 2.6.21; what can be dirtied at all since.
+        let base = if era.dirty_percent == 40 {
+            memory
+        } else {
+            cache
+        };
+        let mut limit = base * era.dirty_percent / 100;
+        if let Some((share, most)) = traits.dirty_limit {
+            // One transaction is filled while the one before is written.
+            limit = 2 * (spec.memory.0 / 1024 * u64::from(share)).min(most) / PAGE;
+        }
+        Self {
+            sectors: 0,
+            queue,
+            full: false,
+            number: 0,
+            data: 0,
+            durable: VecDeque::new(),
+            marked: Vec::new(),
+            held: Vec::new(),
+            background: false,
+            turn: 0,
+            armed: false,
+            limit: limit.max(64),
+            threshold: base * era.background_percent / 100,
+            since: 0,
+            // `set_ratelimit`: 1/32 of memory a processor, 16 pages to 4 MiB.
+            every: (memory / (32 * u64::from(spec.cores.max(1)))).clamp(16, 1024),
+            exceeded: false,
+            by_commit: traits.dirty_limit.is_some(),
+            rate: super::throttle::Rate::default(),
+        }
+    }
+
+    /// Pages went into the device's queues.
+    pub(super) fn submitted(&mut self, pages: u64) {
+        self.sectors += sectors(pages);
+    }
+}
+
+impl<D: Device> Host<D> {
+    /// Sees to it that the flusher wakes.
+    pub(super) fn arm_flusher(&mut self) {
+        if !self.back.armed {
+            self.back.armed = true;
+            self.at(self.now + self.era.wake, What::Wake);
+        }
+    }
+
+    /// The flusher wakes: files that have been dirty for long are written whole.
+    pub(super) fn flusher_wakes(&mut self) {
+        self.back.armed = false;
+        if self.cache.dirty() + self.cache.writing() == 0 {
+            return;
+        }
+        self.arm_flusher();
+        for number in 0..self.files.len() as u32 {
+            let dirty = self.cache.dirty_of(number);
+            let file = &mut self.files[number as usize];
+            let old = |since: Instant| self.now.since(since) >= self.era.expire;
+            if self.era.lazy > 0 {
+                file.expired = dirty.div_ceil(self.era.lazy);
+            } else if file.dirtied.is_some_and(old) {
+                file.expired = dirty;
+            }
+        }
+        self.pump();
+    }
+
+    /// Submits what is wanted and what the queues take.
+    pub(super) fn pump(&mut self) {
+        let mut submitted = false;
+        loop {
+            let room = self.back.queue.saturating_sub(self.back.sectors);
+            if self.back.full && room < self.back.queue / 8 {
+                break;
+            }
+            self.back.full = room < u64::from(self.below.hints.max_sectors);
+            if self.back.full {
+                // Whoever would submit more sleeps until a request is free: all that waits goes off.
+                self.below.unplug(self.now);
+                break;
+            }
+            let most = BATCH.min((room / 8).max(1));
+            let Some((writer, file, wanted)) = self.next_writer() else {
+                break;
+            };
+            let written = self.write_batch(file, wanted.min(most), writer);
+            submitted |= written > 0;
+            self.account(writer, file, written);
+        }
+        if submitted && self.era.unplug_batch {
+            self.below.unplug(self.now);
+        }
+    }
+
+    /// Who writes next, of which file, and how many pages at most.
+    fn next_writer(&mut self) -> Option<(Writer, u32, u64)> {
+        if let Some(&tag) = self.back.durable.front() {
+            let call = &self.calls[tag as usize];
+            return Some((Writer::Durable(tag), call.file, call.budget));
+        }
+        if let Some((file, pages)) = self.journal.data_wanted() {
+            return Some((Writer::Journal, file, pages));
+        }
+        let held = self.back.held.iter().copied();
+        let writing = held
+            .into_iter()
+            .find(|tag| self.calls[*tag as usize].budget > 0);
+        if let Some(tag) = writing
+            && let Some(file) = self.dirty_file(|_| true)
+        {
+            let budget = self.calls[tag as usize].budget;
+            return Some((Writer::Held(tag), file, budget));
+        }
+        let background = self.back.background && self.cache.dirty() > self.back.threshold;
+        self.back.background = background;
+        let file = self.dirty_file(|file| background || file.expired > 0)?;
+        let wanted = if background {
+            BATCH
+        } else {
+            self.files[file as usize].expired
+        };
+        Some((Writer::Flusher, file, wanted))
+    }
+
+    /// The next file in turn with dirty pages that are not on their way and that is wanted.
+    fn dirty_file(&mut self, wanted: impl Fn(&super::File) -> bool) -> Option<u32> {
+        if self.cache.dirty() == 0 {
+            return None;
+        }
+        let count = self.files.len() as u32;
+        for step in 0..count {
+            let number = (self.back.turn + step) % count;
+            // With transactions of its own the file system lets the flusher have metadata alone.
+            let ours = number == META || !self.back.by_commit;
+            if ours && self.cache.dirty_of(number) > 0 && wanted(&self.files[number as usize]) {
+                self.back.turn = number;
+                return Some(number);
+            }
+        }
+        None
+    }
+
+    /// Books what a batch was for.
+    fn account(&mut self, writer: Writer, file: u32, written: u64) {
+        let known = &mut self.files[file as usize];
+        known.expired = known.expired.saturating_sub(written);
+        if written == 0 {
+            // All that is dirty is on its way as well.
+            known.expired = 0;
+        }
+        match writer {
+            Writer::Durable(tag) => {
+                let call = &mut self.calls[tag as usize];
+                call.budget = call.budget.saturating_sub(written);
+                if call.budget == 0 || written == 0 {
+                    self.back.durable.pop_front();
+                    self.submitted(tag);
+                }
+            }
+            Writer::Journal => self.journal_data_submitted(written),
+            Writer::Held(tag) => {
+                self.back.turn += 1;
+                let call = &mut self.calls[tag as usize];
+                call.budget = call.budget.saturating_sub(written);
+                if written == 0 {
+                    call.budget = 0;
+                }
+                if call.budget == 0 {
+                    self.release(tag);
+                }
+            }
+            Writer::Flusher => {
+                self.back.turn += 1;
+                if written == 0 {
+                    self.back.background = false;
+                }
+            }
+        }
+    }
+
+    /// Submits at most so many dirty pages of a file from where its write-back stands; returns how
+    /// many.
+    fn write_batch(&mut self, file: u32, most: u64, writer: Writer) -> u64 {
+        let cursor = self.files[file as usize].cursor;
+        let found = self.cache.next_dirty(file, cursor, most);
+        let found = found.or_else(|| self.cache.next_dirty(file, 0, most));
+        let Some((page, pages)) = found else {
+            return 0;
+        };
+        let (task, sync) = match writer {
+            Writer::Durable(tag) => (Self::origin(tag, true).task, true),
+            Writer::Held(tag) => (Self::origin(tag, false).task, false),
+            Writer::Journal | Writer::Flusher => (0, false),
+        };
+        let origin = Origin {
+            task,
+            sync,
+            ..Origin::default()
+        };
+        let (requests, cost) = self.submit_dirty(file, page, pages, origin);
+        let cost = cost + Span(pages * self.costs.flush + self.costs.submit.0 * requests);
+        match writer {
+            Writer::Durable(_) | Writer::Held(_) => self.cores.process(self.now, cost, Span::ZERO),
+            Writer::Journal | Writer::Flusher => self.cores.kernel(self.now, cost),
+        };
+        let known = &mut self.files[file as usize];
+        known.cursor = page + pages;
+        if self.cache.dirty_of(file) == 0 {
+            known.dirtied = None;
+        }
+        pages
+    }
+
+    /// Gives dirty pages their places and submits them; returns the requests and the file system's
+    /// processor time.
+    fn submit_dirty(&mut self, file: u32, page: u64, pages: u64, origin: Origin) -> (u64, Span) {
+        let mut pieces = std::mem::take(&mut self.pieces);
+        pieces.clear();
+        let mut cost = Span::ZERO;
+        if file == META {
+            let most = self.below.device.sectors() - sectors(page);
+            pieces.push(Piece {
+                offset: page * PAGE,
+                lba: raidlab_core::units::Lba(sectors(page)),
+                sectors: sectors(pages).min(most) as u32,
+            });
+        } else {
+            let end = ((page + pages) * PAGE).min(self.size_of(file).max(page * PAGE + 1));
+            match self
+                .fs
+                .place(file - 1, page * PAGE, end - page * PAGE, &mut pieces)
+            {
+                Ok(charge) => cost = self.charged(charge),
+                Err(_) => self.files[file as usize].failed = true,
+            }
+        }
+        let mut requests = 0;
+        for piece in &pieces {
+            let (first, count) = pages_of(piece.offset, piece.bytes());
+            self.cache.begin_write(file, first, count);
+            let wish = Wish {
+                kind: BlockKind::Write,
+                lba: piece.lba.0,
+                sectors: u64::from(piece.sectors),
+                fua: false,
+                origin,
+            };
+            let count = self.submit_pages(file, piece.offset, wish, Some(self.back.number));
+            self.back.number += u64::from(count);
+            self.files[file as usize].writes += count;
+            self.back.data += if file == META { 0 } else { count };
+            requests += u64::from(count);
+        }
+        // What has found no place will find none later either.
+        self.cache.make_clean(file, page, pages);
+        self.pieces = pieces;
+        (requests, cost)
+    }
+
+    /// Pages are on the device.
+    pub(super) fn pages_went(&mut self, file: u32, page: u64, pages: u32, number: u64, good: bool) {
+        self.cache.end_write(file, page, u64::from(pages));
+        self.back.sectors -= sectors(u64::from(pages));
+        self.back.rate.wrote(u64::from(pages));
+        let known = &mut self.files[file as usize];
+        known.writes -= 1;
+        known.failed |= !good;
+        if file != META {
+            self.back.data -= 1;
+            self.journal_data_ended(number);
+        }
+        self.marked_ended(file, number);
+        self.release_held();
+        self.pump();
+    }
+}

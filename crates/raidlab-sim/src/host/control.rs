@@ -1,0 +1,143 @@
+//! What the owner of the machine does beside the calls of processes: looking at the accounts,
+//! emptying the cache, preparing files.
+use super::cpu::CpuUse;
+use super::device::{Device, DeviceCounters};
+use super::fs::{FileSystem, FsError};
+use super::{Host, SECTOR};
+use crate::block::{Busy, ResourceKind};
+use raidlab_core::op::{FileId, FileOp, Op};
+use raidlab_core::target::{Completion, Errno, Tag, Target};
+use raidlab_core::time::Span;
+
+impl<D: Device> Host<D> {
+    /// Whether block operations go past the page cache.
+    pub const fn set_direct(&mut self, direct: bool) {
+        self.direct_blocks = direct;
+    }
+
+    /// Bytes that block operations can address: of the device, or of data file 0.
+    pub(super) fn block_size(&self) -> u64 {
+        match self.files.get(1) {
+            Some(file) => file.size,
+            None if self.fs.is_raw() => self.below.device.sectors() * SECTOR,
+            None => 0,
+        }
+    }
+
+    /// Bytes of a data file.
+    #[must_use]
+    pub fn file_size(&self, file: FileId) -> u64 {
+        match self.files.get(file as usize + 1) {
+            Some(known) => known.size,
+            None => self.raw_size(),
+        }
+    }
+
+    /// Makes a data file of `bytes` that was written long ago and is on the device, not in memory.
+    /// Takes no time.
+    ///
+    /// # Errors
+    /// When the file system has no room for it.
+    pub fn provide(&mut self, file: FileId, bytes: u64) -> Result<(), FsError> {
+        self.fs.provide(file, bytes)?;
+        let number = self.known(file);
+        if !self.fs.is_raw() {
+            self.files[number as usize].size = bytes;
+        }
+        Ok(())
+    }
+
+    /// Puts the clean pages of a data file out of the cache; dirty ones stay, see
+    /// [`sync`](Self::sync).
+    pub fn evict(&mut self, file: FileId) {
+        let number = self.known(file);
+        self.cache.forget(number, 0, u64::MAX, false);
+    }
+
+    /// Puts the clean pages of all files and all metadata out of the cache.
+    pub fn drop_caches(&mut self) {
+        self.cache.forget_all();
+    }
+
+    /// `sync`: lets time pass until all that is dirty is on the device. Nothing may be in flight.
+    ///
+    /// # Errors
+    /// When something could not be written.
+    pub fn sync(&mut self) -> Result<(), Errno> {
+        // A slot beyond those of the calls so far, given back at the end.
+        let tag = Tag(self.calls.len() as u32);
+        let mut done: Vec<Completion> = Vec::new();
+        let op = Op::File(FileOp::SyncAll);
+        let ran = self.begin(tag.0, op).and_then(|()| {
+            while !done.iter().any(|end| end.tag == tag) && self.in_flight > 0 {
+                self.wait(None, &mut done)?;
+            }
+            Ok(())
+        });
+        self.calls.truncate(tag.0 as usize);
+        let ended = done.iter().find(|end| end.tag == tag);
+        match (ran, ended) {
+            (Ok(()), Some(end)) => end.result.map(|_| ()),
+            _ => Err(super::EIO),
+        }
+    }
+
+    /// Whether nothing is dirty, on its way or in an open transaction.
+    #[must_use]
+    pub fn is_clean(&self) -> bool {
+        self.cache.dirty() + self.cache.writing() == 0
+            && self.journal.is_clean()
+            && self.below.in_flight() == 0
+    }
+
+    /// What went over the edge of the device so far.
+    #[must_use]
+    pub const fn counters(&self) -> DeviceCounters {
+        self.below.counters
+    }
+
+    /// Processor time used so far.
+    #[must_use]
+    pub const fn cpu(&self) -> CpuUse {
+        self.cores.used
+    }
+
+    /// The processor as a resource.
+    #[must_use]
+    pub fn busy(&self) -> Busy {
+        let used = self.cores.used;
+        let mut parts = vec![
+            ("user", used.user),
+            ("system", used.system),
+            ("kernel", used.kernel),
+        ];
+        parts.retain(|(_, time)| *time > Span::ZERO);
+        parts.sort_by_key(|(_, time)| std::cmp::Reverse(*time));
+        Busy {
+            name: "CPU".to_owned(),
+            kind: ResourceKind::Cpu,
+            units: self.cores.count(),
+            busy: used.total(),
+            parts,
+        }
+    }
+
+    /// The device.
+    #[must_use]
+    pub const fn device(&self) -> &D {
+        &self.below.device
+    }
+
+    /// The device, to break or inspect it; what it has to do is looked at again.
+    pub fn with_device<T>(&mut self, act: impl FnOnce(&mut D) -> T) -> T {
+        let result = act(&mut self.below.device);
+        self.below.refresh();
+        result
+    }
+
+    /// The file system.
+    #[must_use]
+    pub const fn file_system(&self) -> &FileSystem {
+        &self.fs
+    }
+}

@@ -1,0 +1,256 @@
+//! The one block device below a host, and the requests that the host has there.
+use crate::block::{Bio, Ended, Origin};
+use crate::disk::{Disk, Request};
+use raidlab_core::op::BlockKind;
+use raidlab_core::time::Instant;
+use raidlab_core::units::{Lba, SECTOR};
+
+/// What the host must know of a device beside its size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hints {
+    /// Sectors of the largest request that is given to it in one piece.
+    pub max_sectors: u32,
+    /// Bytes of data in a stripe of an array; 0 where there is none. md raises the read-ahead to two.
+    pub stripe: u64,
+    /// Sectors of writes that its queues take before whoever submits more must wait: requests of all
+    /// its queues times the largest request (`nr_requests`).
+    pub queue: u64,
+}
+
+/// A block device that is asked, not called back; see [`crate::block`].
+pub trait Device {
+    /// Its size.
+    fn sectors(&self) -> u64;
+
+    /// What it is like; constant.
+    fn hints(&self) -> Hints;
+
+    /// Takes a request.
+    fn submit(&mut self, now: Instant, bio: Bio);
+
+    /// The submitter waits now: what is held back is to be sent off.
+    fn unplug(&mut self, now: Instant);
+
+    /// When to call [`advance`](Self::advance) next.
+    fn next_event(&self) -> Option<Instant>;
+
+    /// Lets time pass and appends what has ended, in the order of the ends.
+    fn advance(&mut self, now: Instant, done: &mut Vec<Ended>);
+}
+
+/// A bare disk without queue, channel or array.
+#[derive(Clone, Debug)]
+pub struct BareDisk {
+    disk: Disk,
+    done: Vec<crate::disk::Done>,
+}
+
+impl BareDisk {
+    /// `disk` as the device of a host.
+    #[must_use]
+    pub const fn new(disk: Disk) -> Self {
+        Self {
+            disk,
+            done: Vec::new(),
+        }
+    }
+
+    /// The disk.
+    #[must_use]
+    pub const fn disk(&self) -> &Disk {
+        &self.disk
+    }
+
+    /// The disk, to break it.
+    pub const fn disk_mut(&mut self) -> &mut Disk {
+        &mut self.disk
+    }
+}
+
+impl Device for BareDisk {
+    fn sectors(&self) -> u64 {
+        self.disk.model().sectors()
+    }
+
+    /// 256 KiB a command; the 128 requests of the kernel's queue.
+    fn hints(&self) -> Hints {
+        Hints {
+            max_sectors: 512,
+            stripe: 0,
+            queue: 128 * 512,
+        }
+    }
+
+    fn submit(&mut self, now: Instant, bio: Bio) {
+        let request = Request {
+            id: bio.id,
+            kind: bio.kind,
+            lba: bio.lba,
+            sectors: bio.sectors,
+            fua: bio.fua,
+        };
+        self.disk.submit(now, request);
+    }
+
+    fn unplug(&mut self, _: Instant) {}
+
+    fn next_event(&self) -> Option<Instant> {
+        self.disk.next_event()
+    }
+
+    fn advance(&mut self, now: Instant, done: &mut Vec<Ended>) {
+        self.disk.advance(now, &mut self.done);
+        done.extend(self.done.drain(..).map(|end| Ended {
+            id: end.id,
+            at: end.at,
+            result: end.result,
+        }));
+    }
+}
+
+/// Whose a request is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Owner {
+    /// Pages of a file come into the cache.
+    Fill { file: u32, page: u64, pages: u32 },
+    /// Pages of a file go from the cache; `number` counts such requests up.
+    Flush {
+        file: u32,
+        page: u64,
+        pages: u32,
+        number: u64,
+    },
+    /// A call waits for it.
+    Call(u32),
+    /// The journal waits for it.
+    Journal,
+    /// Nothing: the place is free.
+    Free,
+}
+
+/// Bytes that went over the device's edge so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DeviceCounters {
+    /// Read requests.
+    pub reads: u64,
+    /// Write requests.
+    pub writes: u64,
+    /// Flush requests.
+    pub flushes: u64,
+    /// Bytes read.
+    pub read: u64,
+    /// Bytes written.
+    pub written: u64,
+}
+
+/// A request before it has a number.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Wish {
+    pub(super) kind: BlockKind,
+    pub(super) lba: u64,
+    pub(super) sectors: u64,
+    pub(super) fua: bool,
+    pub(super) origin: Origin,
+}
+
+/// The device and what the host has in it.
+#[derive(Debug)]
+pub(super) struct Below<D> {
+    pub(super) device: D,
+    pub(super) hints: Hints,
+    pub(super) counters: DeviceCounters,
+    flights: Vec<Owner>,
+    free: Vec<u32>,
+    /// Kept, as it is asked at every step.
+    next: Instant,
+    /// Something was submitted since the device was last told to send off.
+    plugged: bool,
+}
+
+/// Later than anything.
+pub(super) const NEVER: Instant = Instant(u64::MAX);
+
+impl<D: Device> Below<D> {
+    pub(super) fn new(device: D) -> Self {
+        let hints = device.hints();
+        let next = device.next_event().unwrap_or(NEVER);
+        Self {
+            device,
+            hints,
+            counters: DeviceCounters::default(),
+            flights: Vec::new(),
+            free: Vec::new(),
+            next,
+            plugged: false,
+        }
+    }
+
+    /// When something happens in the device.
+    #[inline]
+    pub(super) const fn next(&self) -> Instant {
+        self.next
+    }
+
+    pub(super) fn refresh(&mut self) {
+        self.next = self.device.next_event().unwrap_or(NEVER);
+    }
+
+    /// Submits one request of at most the device's largest size.
+    pub(super) fn submit(&mut self, now: Instant, wish: Wish, owner: Owner) {
+        let id = match self.free.pop() {
+            Some(id) => id,
+            None => {
+                self.flights.push(Owner::Free);
+                (self.flights.len() - 1) as u32
+            }
+        };
+        self.flights[id as usize] = owner;
+        let bytes = wish.sectors * SECTOR;
+        let counters = &mut self.counters;
+        match wish.kind {
+            BlockKind::Read => {
+                (counters.reads, counters.read) = (counters.reads + 1, counters.read + bytes);
+            }
+            BlockKind::Write => {
+                (counters.writes, counters.written) =
+                    (counters.writes + 1, counters.written + bytes);
+            }
+            BlockKind::Flush => counters.flushes += 1,
+        }
+        let bio = Bio {
+            id: u64::from(id),
+            kind: wish.kind,
+            lba: Lba(wish.lba),
+            sectors: wish.sectors as u32,
+            fua: wish.fua,
+            origin: wish.origin,
+        };
+        self.device.submit(now, bio);
+        self.plugged = true;
+        self.refresh();
+    }
+
+    /// What has ended is told by its owner.
+    pub(super) fn owner_of(&mut self, id: u64) -> Owner {
+        self.free.push(id as u32);
+        std::mem::replace(&mut self.flights[id as usize], Owner::Free)
+    }
+
+    /// Whoever submitted waits now.
+    pub(super) fn unplug(&mut self, now: Instant) {
+        if std::mem::take(&mut self.plugged) {
+            self.device.unplug(now);
+            self.refresh();
+        }
+    }
+
+    pub(super) fn advance(&mut self, now: Instant, done: &mut Vec<Ended>) {
+        self.device.advance(now, done);
+        self.refresh();
+    }
+
+    /// Requests in the device.
+    pub(super) fn in_flight(&self) -> usize {
+        self.flights.len() - self.free.len()
+    }
+}

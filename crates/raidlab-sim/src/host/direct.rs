@@ -1,0 +1,125 @@
+//! Reading and writing past the page cache.
+use super::call::Work;
+use super::device::{Device, Wish};
+use super::sync::Part;
+use super::{EFBIG, ENOSPC, Host, SECTOR, What, pages_of};
+use crate::host::fs::FsError;
+use raidlab_core::op::BlockKind;
+use raidlab_core::target::Errno;
+use raidlab_core::time::Span;
+
+/// What a process is told.
+pub(super) const fn errno(error: FsError) -> Errno {
+    match error {
+        FsError::NoSpace => ENOSPC,
+        FsError::TooLarge => EFBIG,
+        FsError::NoFile => super::ENOENT,
+        _ => super::EINVAL,
+    }
+}
+
+impl<D: Device> Host<D> {
+    /// Begins a direct call: dirty pages of the file are written first, what a write replaces is
+    /// forgotten, and the metadata is found.
+    pub(super) fn direct_first(&mut self, tag: u32) {
+        let call = &self.calls[tag as usize];
+        let (file, at, end, write) = (call.file, call.at, call.end, call.write);
+        if at >= end {
+            return self.finish(tag, self.costs.call, Span::ZERO);
+        }
+        let (page, pages) = pages_of(at, end - at);
+        if self.cache.pages_of(file) > 0 {
+            if self.cache.any_dirty(file, page, pages) {
+                let dirty = self.cache.dirty_of(file);
+                self.calls[tag as usize].budget = dirty;
+                return self.submit_then_wait(tag, Part::Before);
+            }
+            if write {
+                self.cache.forget(file, page, pages, true);
+            }
+        }
+        let mut system = self.costs.call;
+        if write {
+            let charge = match self.fs.reserve(file - 1, at, end - at) {
+                Ok(charge) => charge,
+                Err(error) => return self.fail(tag, errno(error)),
+            };
+            self.calls[tag as usize].meta = charge.reads.clone();
+            system += self.charged(charge);
+            let size = &mut self.files[file as usize].size;
+            *size = end.max(*size);
+        }
+        let requests = (end - at).div_ceil(SECTOR * u64::from(self.below.hints.max_sectors.max(8)));
+        system += Span(self.costs.submit.0 * requests);
+        self.calls[tag as usize].work = Work::Direct;
+        let at = self.cores.process(self.now, system, Span::ZERO);
+        self.at(at, What::Step(tag));
+    }
+
+    /// The processor has come to submitting the requests.
+    pub(super) fn direct_submit(&mut self, tag: u32) {
+        if !self.metadata_there(tag) {
+            return;
+        }
+        let call = &self.calls[tag as usize];
+        if call.error.is_some() {
+            return self.direct_ended(tag);
+        }
+        let (file, at, end, write, met) = (call.file, call.at, call.end, call.write, call.met);
+        let mut pieces = std::mem::take(&mut self.pieces);
+        pieces.clear();
+        let charge = if write {
+            self.fs.place(file - 1, at, end - at, &mut pieces)
+        } else {
+            Ok(self.fs.find(file - 1, at, end - at, &mut pieces))
+        };
+        let charge = match charge {
+            Ok(charge) => charge,
+            Err(error) => {
+                self.pieces = pieces;
+                return self.fail(tag, errno(error));
+            }
+        };
+        if !write && met == 0 && !charge.reads.is_empty() {
+            // Where the data lies must be known first.
+            self.calls[tag as usize].meta = charge.reads;
+            self.pieces = pieces;
+            return self.at(self.now, What::Step(tag));
+        }
+        self.calls[tag as usize].met = 1;
+        let cost = self.charged(charge);
+        self.cores.process(self.now, cost, Span::ZERO);
+        let kind = if write {
+            BlockKind::Write
+        } else {
+            BlockKind::Read
+        };
+        for piece in &pieces {
+            let wish = Wish {
+                kind,
+                lba: piece.lba.0,
+                sectors: u64::from(piece.sectors),
+                fua: false,
+                origin: Self::origin(tag, true),
+            };
+            self.submit_own(tag, wish);
+        }
+        self.pieces = pieces;
+        self.below.unplug(self.now);
+        if self.calls[tag as usize].left == 0 {
+            // All of it holes.
+            self.direct_ended(tag);
+        }
+    }
+
+    /// All requests of a direct call have ended.
+    pub(super) fn direct_ended(&mut self, tag: u32) {
+        let call = &self.calls[tag as usize];
+        if call.durable && call.error.is_none() {
+            let file = call.file - 1;
+            return self.start_sync(tag, Some(file), true);
+        }
+        let user = self.user_time(call.user, call.end - call.at);
+        self.finish(tag, self.costs.switch, user);
+    }
+}

@@ -1,0 +1,129 @@
+//! What the memory management and the write-back of a system do, by its version.
+use super::cache::Balance;
+use raidlab_core::time::Span;
+use raidlab_experiment::kernel::Kernel;
+
+/// How sequential reads are run ahead of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ahead {
+    /// A current and an ahead window; looked at by every call (Linux to 2.6.22).
+    Windows,
+    /// On demand: on a page that is missing, or the marked one (Linux since 2.6.23).
+    Marked,
+}
+
+/// How a process that dirties too much is held back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Throttle {
+    /// It writes out dirty pages itself, 1.5 times as many as it may dirty between two looks.
+    Writes,
+    /// It sleeps as long as the device takes for what it dirtied (Linux since 3.2).
+    Sleeps,
+}
+
+/// The constants of a system.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Era {
+    pub(super) ahead: Ahead,
+    /// Read-ahead of a plain device in bytes.
+    pub(super) read_ahead: u64,
+    /// Read-ahead is sent off before the reader waits, when the page it wants is there.
+    pub(super) unplug_ahead: bool,
+    /// A process sends off what it has submitted at the end of each batch (plug lists by process).
+    pub(super) unplug_batch: bool,
+    pub(super) balance: Balance,
+    /// Dirty share of memory in per cent above which writers are held back.
+    pub(super) dirty_percent: u64,
+    /// Above which the flusher writes.
+    pub(super) background_percent: u64,
+    pub(super) throttle: Throttle,
+    /// The flusher wakes so often.
+    pub(super) wake: Span,
+    /// It writes files that have been dirty for so long.
+    pub(super) expire: Span,
+    /// It writes this part of all dirty pages at each waking, 1 in so many; 0: the expired files.
+    pub(super) lazy: u64,
+}
+
+/// Linux before 2.6.22: `vm_dirty_ratio` 40 and `dirty_background_ratio` 10 (mm/page-writeback.c),
+/// 5 s and 30 s, `VM_MAX_READAHEAD` 128 KiB (include/linux/mm.h).
+const LINUX: Era = Era {
+    ahead: Ahead::Windows,
+    read_ahead: 128 << 10,
+    unplug_ahead: false,
+    unplug_batch: false,
+    balance: Balance::Proportional,
+    dirty_percent: 40,
+    background_percent: 10,
+    throttle: Throttle::Writes,
+    wake: Span::from_secs(5),
+    expire: Span::from_secs(30),
+    lazy: 0,
+};
+
+/// Windows 2000: the lazy writer wakes every second and writes an eighth of the dirty pages; writers
+/// are held back by `CcDirtyPageThreshold`, on a server three eighths of the pages (Russinovich and
+/// Solomon, Inside Windows 2000, chapter 11). Read-ahead of 64 KiB steps, two of them, by a worker
+/// thread that starts at once.
+const WINDOWS: Era = Era {
+    ahead: Ahead::Marked,
+    read_ahead: 128 << 10,
+    unplug_ahead: true,
+    unplug_batch: true,
+    balance: Balance::Half,
+    dirty_percent: 37,
+    background_percent: 37,
+    throttle: Throttle::Writes,
+    wake: Span::from_secs(1),
+    expire: Span::from_secs(30),
+    lazy: 8,
+};
+
+impl Era {
+    pub(super) fn of(kernel: Kernel) -> Self {
+        if kernel == Kernel::Windows2000 {
+            return WINDOWS;
+        }
+        let since = |a, b, c| kernel >= Kernel::Linux(a, b, c);
+        let mut era = LINUX;
+        if since(2, 6, 22) {
+            // 10/5 with 2.6.22, doubled again with 2.6.30.
+            (era.dirty_percent, era.background_percent) = (10, 5);
+        }
+        if since(2, 6, 23) {
+            era.ahead = Ahead::Marked;
+        }
+        if since(2, 6, 28) {
+            era.balance = Balance::Half;
+        }
+        if since(2, 6, 30) {
+            (era.dirty_percent, era.background_percent) = (20, 10);
+        }
+        era.unplug_ahead = since(2, 6, 33);
+        era.unplug_batch = since(2, 6, 39);
+        if since(3, 2, 0) {
+            era.throttle = Throttle::Sleeps;
+        }
+        era
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn eras_change_where_the_kernels_did() {
+        let of = |minor| Era::of(Kernel::Linux(2, 6, minor));
+        assert_eq!(of(16), LINUX);
+        assert_eq!((of(21).dirty_percent, of(22).dirty_percent), (40, 10));
+        assert_eq!((of(29).dirty_percent, of(30).dirty_percent), (10, 20));
+        assert_eq!(
+            (of(22).ahead, of(23).ahead),
+            (Ahead::Windows, Ahead::Marked)
+        );
+        assert!(!of(38).unplug_batch && of(39).unplug_batch);
+        assert_eq!(Era::of(Kernel::DEFAULT).throttle, Throttle::Sleeps);
+        assert_eq!(Era::of(Kernel::Linux(2, 4, 20)), LINUX);
+    }
+}

@@ -1,0 +1,242 @@
+//! The journal's thread: closes transactions and writes them, every few seconds and when asked.
+use super::device::Device;
+use super::fs::Stage;
+use super::{Host, META, What};
+use crate::block::Origin;
+
+/// What a commit does now.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Part {
+    #[default]
+    Idle,
+    /// Dirty data of the transaction is submitted.
+    Data,
+    /// And waited for.
+    Wait,
+    /// The transaction itself is written.
+    Stages,
+}
+
+/// Transactions, numbered from 1.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Journal {
+    part: Part,
+    /// Transactions closed, and those that are durable.
+    closed: u64,
+    committed: u64,
+    /// To be committed up to here.
+    wanted: u64,
+    /// The running transaction holds something.
+    dirty: bool,
+    armed: bool,
+    /// Pages of data to be submitted before it is closed, by file.
+    data: Vec<(u32, u64)>,
+    left: u32,
+    mark: u64,
+    stages: Vec<Stage>,
+    stage: usize,
+    later: Vec<super::fs::Place>,
+    waiting: Vec<u32>,
+}
+
+const ORIGIN: Origin = Origin {
+    task: 0,
+    sync: true,
+    background: false,
+    ahead: false,
+};
+
+impl Journal {
+    /// A file and how many of its pages the journal wants written now.
+    pub(super) fn data_wanted(&self) -> Option<(u32, u64)> {
+        (self.part == Part::Data).then(|| self.data.last().copied())?
+    }
+
+    /// Nothing in the running transaction, nothing being committed.
+    pub(super) fn is_clean(&self) -> bool {
+        !self.dirty && self.part == Part::Idle
+    }
+}
+
+impl<D: Device> Host<D> {
+    /// The running transaction holds something from now on.
+    #[inline]
+    pub(super) fn joined_transaction(&mut self) {
+        if !self.journal.dirty {
+            self.journal.dirty = true;
+            self.arm_commit();
+        }
+    }
+
+    fn arm_commit(&mut self) {
+        if let Some(interval) = self.traits.commit_interval
+            && !self.journal.armed
+        {
+            self.journal.armed = true;
+            self.at(self.now + interval, What::Commit);
+        }
+    }
+
+    pub(super) fn commit_timer(&mut self) {
+        self.journal.armed = false;
+        if self.journal.dirty {
+            self.want_commit();
+        }
+    }
+
+    /// The running transaction is to be committed.
+    pub(super) fn want_commit(&mut self) {
+        self.journal.wanted = self.journal.closed + 1;
+        if self.journal.part == Part::Idle {
+            self.start_commit();
+        }
+    }
+
+    /// A call waits for the running transaction, or for the one that is being committed when that is
+    /// empty; false when there is nothing to wait for.
+    pub(super) fn wait_for_commit(&mut self, tag: u32) -> bool {
+        let journal = &self.journal;
+        let open = journal.dirty || matches!(journal.part, Part::Data | Part::Wait);
+        if !open && journal.part == Part::Idle {
+            return false;
+        }
+        self.calls[tag as usize].transaction = journal.closed + u64::from(open);
+        self.journal.waiting.push(tag);
+        if open {
+            self.want_commit();
+        }
+        self.below.unplug(self.now);
+        true
+    }
+
+    fn start_commit(&mut self) {
+        self.journal.part = Part::Data;
+        self.journal.data.clear();
+        // With places chosen at write-back a transaction holds only data that is on its way already.
+        let traits = &self.traits;
+        if traits.ordered && (!traits.delayed || traits.copy_on_write) {
+            for file in META + 1..self.files.len() as u32 {
+                let dirty = self.cache.dirty_of(file);
+                if dirty > 0 {
+                    self.journal.data.push((file, dirty));
+                }
+            }
+        }
+        if self.journal.data.is_empty() {
+            return self.wait_for_data();
+        }
+        self.pump();
+    }
+
+    /// So many pages of what was wanted are on their way.
+    pub(super) fn journal_data_submitted(&mut self, written: u64) {
+        if let Some((_, wanted)) = self.journal.data.last_mut() {
+            *wanted = wanted.saturating_sub(written);
+            if *wanted == 0 || written == 0 {
+                self.journal.data.pop();
+            }
+        }
+        if self.journal.data.is_empty() {
+            self.wait_for_data();
+        }
+    }
+
+    fn wait_for_data(&mut self) {
+        self.journal.part = Part::Wait;
+        self.journal.mark = self.back.number;
+        self.journal.left = if self.traits.ordered {
+            self.back.data
+        } else {
+            0
+        };
+        if self.journal.left == 0 {
+            return self.close_transaction();
+        }
+        self.below.unplug(self.now);
+    }
+
+    /// A write of data has ended.
+    pub(super) fn journal_data_ended(&mut self, number: u64) {
+        if self.journal.part == Part::Wait && number < self.journal.mark {
+            self.journal.left -= 1;
+            if self.journal.left == 0 {
+                self.close_transaction();
+            }
+        }
+    }
+
+    fn close_transaction(&mut self) {
+        let journal = &mut self.journal;
+        journal.part = Part::Stages;
+        journal.dirty = false;
+        journal.closed += 1;
+        journal.stage = 0;
+        match self.fs.commit() {
+            None => (self.journal.stages, self.journal.later) = (Vec::new(), Vec::new()),
+            Some(commit) => {
+                self.journal.stages = commit.stages;
+                self.journal.later = commit.later;
+                let cost = self.costs.scaled(commit.cpu);
+                self.cores.kernel(self.now, cost);
+            }
+        }
+        self.commit_on();
+    }
+
+    /// Goes on with writing the transaction.
+    fn commit_on(&mut self) {
+        loop {
+            let journal = &mut self.journal;
+            let Some(stage) = journal.stages.get_mut(journal.stage / 2) else {
+                return self.commit_ended();
+            };
+            let writes = journal.stage % 2 == 1;
+            journal.stage += 1;
+            if !writes {
+                if stage.flush_before {
+                    journal.left = 1;
+                    return self.submit_flush(super::Owner::Journal, ORIGIN);
+                }
+                continue;
+            }
+            let stage = std::mem::take(stage);
+            let count = self.submit_stage(&stage, super::Owner::Journal, ORIGIN);
+            self.journal.left = count;
+            if count > 0 {
+                return;
+            }
+        }
+    }
+
+    /// A request of the journal has ended.
+    pub(super) fn request_of_journal(&mut self) {
+        self.journal.left -= 1;
+        if self.journal.left == 0 {
+            self.commit_on();
+        }
+    }
+
+    fn commit_ended(&mut self) {
+        for place in std::mem::take(&mut self.journal.later) {
+            let (page, pages) = Self::pages_at(&place);
+            self.dirty_metadata(page, pages);
+        }
+        let journal = &mut self.journal;
+        (journal.part, journal.committed) = (Part::Idle, journal.closed);
+        let committed = journal.committed;
+        let again = journal.wanted > committed && journal.dirty;
+        let waiting = std::mem::take(&mut journal.waiting);
+        for tag in waiting {
+            if self.calls[tag as usize].transaction <= committed {
+                self.at(self.now, What::Step(tag));
+            } else {
+                self.journal.waiting.push(tag);
+            }
+        }
+        if again || !self.journal.waiting.is_empty() {
+            self.start_commit();
+        } else if self.journal.dirty {
+            self.arm_commit();
+        }
+    }
+}

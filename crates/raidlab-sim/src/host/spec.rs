@@ -1,0 +1,53 @@
+//! What a computer is made of.
+use super::cache::PAGE;
+use super::cpu::CpuModel;
+use super::era::Era;
+use super::fs::Traits;
+use raidlab_core::units::{Bytes, MIB};
+use raidlab_experiment::kernel::Kernel;
+
+/// A computer without its block device.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HostSpec {
+    /// Its processor.
+    pub cpu: CpuModel,
+    /// Cores that are used.
+    pub cores: u32,
+    /// Their clock in MHz; `None`: the processor's own.
+    pub mhz: Option<u32>,
+    /// Memory.
+    pub memory: Bytes,
+    /// The system.
+    pub kernel: Kernel,
+    /// Largest read-ahead window; `None`: what the system sets.
+    pub read_ahead: Option<Bytes>,
+}
+
+impl HostSpec {
+    /// Pages that can cache files: the kernel and the processes keep 24 MiB and a sixteenth of the
+    /// memory (assumed: a system of the time after booting without a desktop; the kernel's map of
+    /// pages alone takes 1/128 to 1/64). The ARC of ZFS takes half of the memory at most
+    /// (`zfs_arc_max`).
+    pub(super) fn cache_pages(&self, traits: &Traits) -> u64 {
+        let all = self.memory.0;
+        let kept = 24 * MIB + all / 16;
+        let free = all.saturating_sub(kept).max(4 * MIB);
+        let most = if traits.page_cache {
+            free
+        } else {
+            free.min(all / 2)
+        };
+        most / PAGE
+    }
+
+    /// Largest read-ahead window in pages. md raises a smaller default to two stripes when an array
+    /// is assembled (`ra_pages < 2*stripe` in raid0.c, raid5.c and raid10.c).
+    pub(super) fn read_ahead_pages(&self, era: &Era, traits: &Traits, stripe: u64) -> u64 {
+        let bytes = match (traits.prefetch, self.read_ahead) {
+            (Some(own), _) => own,
+            (None, Some(set)) => set.0,
+            (None, None) => era.read_ahead.max(2 * stripe),
+        };
+        bytes / PAGE
+    }
+}

@@ -1,0 +1,244 @@
+//! Making durable: `fsync`, `O_SYNC`, `sync`, flushes.
+use super::call::Work;
+use super::device::{Device, Wish};
+use super::fs::Stage;
+use super::{EIO, Host, META};
+use raidlab_core::op::{BlockKind, FileId};
+use raidlab_core::time::Span;
+
+/// Where a call that makes durable goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Part {
+    /// Dirty pages of this file and, when all are meant, of those after it.
+    Data(u32),
+    /// The transaction.
+    Commit,
+    /// Metadata and small files at home.
+    Home,
+    /// The writes that the file system asked for.
+    Stages,
+    /// The drive's cache.
+    Flush,
+    /// Nothing more.
+    End,
+    /// Not to be made durable: a direct call waited for dirty pages of its file.
+    Before,
+}
+
+impl<D: Device> Host<D> {
+    /// Begins to make a data file durable, or everything with `None`.
+    pub(super) fn start_sync(&mut self, tag: u32, file: Option<FileId>, data_only: bool) {
+        let number = file.map_or(META, |file| self.known(file));
+        let dirty = self.cache.dirty_of(number) * super::PAGE;
+        let synced = self.fs.sync(file, data_only, dirty);
+        let cost = self.costs.call + self.costs.scaled(synced.cpu);
+        self.calls[tag as usize].until = self.cores.process(self.now, cost, Span::ZERO);
+        let call = &mut self.calls[tag as usize];
+        call.file = number;
+        (call.synced, call.stage) = (synced, 0);
+        let first = if call.all { META + 1 } else { number };
+        self.sync_on(tag, Part::Data(first));
+    }
+
+    /// Goes on at a part.
+    pub(super) fn sync_on(&mut self, tag: u32, part: Part) {
+        let mut part = part;
+        loop {
+            part = match part {
+                Part::Data(file) => match self.data_part(tag, file) {
+                    Some(next) => next,
+                    None => return,
+                },
+                Part::Commit => {
+                    if self.calls[tag as usize].synced.commit && self.wait_for_commit(tag) {
+                        self.calls[tag as usize].work = Work::Sync(Part::Home);
+                        return;
+                    }
+                    Part::Home
+                }
+                Part::Home => {
+                    // What a commit left to be written home is written by `sync` as well.
+                    if self.calls[tag as usize].all && self.unclean(META) {
+                        self.calls[tag as usize].file = META;
+                        return self.submit_then_wait(tag, Part::Stages);
+                    }
+                    Part::Stages
+                }
+                Part::Stages => {
+                    if self.stage_of_call(tag) {
+                        self.calls[tag as usize].work = Work::Sync(Part::Stages);
+                        return;
+                    }
+                    Part::Flush
+                }
+                Part::Flush => {
+                    if self.calls[tag as usize].synced.flush {
+                        self.calls[tag as usize].work = Work::Sync(Part::End);
+                        return self.flush_for(tag);
+                    }
+                    Part::End
+                }
+                Part::End => return self.sync_ended(tag),
+                Part::Before => {
+                    self.calls[tag as usize].work = Work::DirectFirst;
+                    return self.direct_first(tag);
+                }
+            }
+        }
+    }
+
+    /// Writes a file's dirty pages; the part after when there is nothing to wait for.
+    fn data_part(&mut self, tag: u32, file: u32) -> Option<Part> {
+        let call = &self.calls[tag as usize];
+        if !call.synced.data && !call.all {
+            return Some(Part::Commit);
+        }
+        let last = if call.all {
+            self.files.len() as u32 - 1
+        } else {
+            file
+        };
+        for number in file..=last {
+            if self.unclean(number) {
+                self.calls[tag as usize].file = number;
+                let next = if number < last {
+                    Part::Data(number + 1)
+                } else {
+                    Part::Commit
+                };
+                self.submit_then_wait(tag, next);
+                return None;
+            }
+        }
+        Some(Part::Commit)
+    }
+
+    /// Whether pages of the file are dirty or on their way. Data that goes with transactions alone
+    /// is left to those.
+    fn unclean(&self, file: u32) -> bool {
+        let ours = file == META || !self.back.by_commit;
+        ours && (self.cache.dirty_of(file) > 0 || self.files[file as usize].writes > 0)
+    }
+
+    fn sync_ended(&mut self, tag: u32) {
+        let file = self.calls[tag as usize].file;
+        if std::mem::take(&mut self.files[file as usize].failed) {
+            self.calls[tag as usize].error = Some(EIO);
+        }
+        self.finish(tag, self.costs.switch, Span::ZERO);
+    }
+
+    /// Submits all that is dirty of the call's file, waits for all that is on its way, then goes on
+    /// at `next`.
+    pub(super) fn submit_then_wait(&mut self, tag: u32, next: Part) {
+        let call = &mut self.calls[tag as usize];
+        call.work = Work::Sync(next);
+        call.budget = self.cache.dirty_of(call.file);
+        if call.budget == 0 {
+            return self.submitted(tag);
+        }
+        self.back.durable.push_back(tag);
+        self.pump();
+    }
+
+    /// All that the call wanted written is on its way.
+    pub(super) fn submitted(&mut self, tag: u32) {
+        let call = &mut self.calls[tag as usize];
+        (call.mark, call.left) = (self.back.number, self.files[call.file as usize].writes);
+        if call.left == 0 {
+            return self.at(self.now, super::What::Step(tag));
+        }
+        self.back.marked.push(tag);
+        self.below.unplug(self.now);
+    }
+
+    /// A write of a file's pages has ended: it counts for those who wait for it.
+    pub(super) fn marked_ended(&mut self, file: u32, number: u64) {
+        let mut next = 0;
+        while let Some(&tag) = self.back.marked.get(next) {
+            let call = &mut self.calls[tag as usize];
+            if call.file == file && number < call.mark {
+                call.left -= 1;
+            }
+            if call.left > 0 {
+                next += 1;
+                continue;
+            }
+            self.back.marked.remove(next);
+            self.at(self.now, super::What::Step(tag));
+        }
+    }
+
+    /// Submits what is next of the call's own stages; false when they are done.
+    fn stage_of_call(&mut self, tag: u32) -> bool {
+        loop {
+            let call = &mut self.calls[tag as usize];
+            let Some(stage) = call.synced.stages.get_mut(call.stage / 2) else {
+                return false;
+            };
+            let writes = call.stage % 2 == 1;
+            call.stage += 1;
+            if !writes {
+                if stage.flush_before {
+                    self.flush_for(tag);
+                    return true;
+                }
+                continue;
+            }
+            let stage = std::mem::take(stage);
+            let origin = Self::origin(tag, true);
+            let count = self.submit_stage(&stage, super::Owner::Call(tag), origin);
+            self.calls[tag as usize].left += count;
+            if count > 0 {
+                return true;
+            }
+        }
+    }
+
+    /// Submits the writes of a stage; returns how many requests they are.
+    pub(super) fn submit_stage(
+        &mut self,
+        stage: &Stage,
+        owner: super::Owner,
+        origin: crate::block::Origin,
+    ) -> u32 {
+        let mut count = 0;
+        for place in &stage.writes {
+            if stage.checkpoint {
+                let (page, pages) = Self::pages_at(place);
+                if !self.cache.any_dirty(META, page, pages) {
+                    continue;
+                }
+                self.cache.make_clean(META, page, pages);
+            }
+            let wish = Wish {
+                kind: BlockKind::Write,
+                lba: place.lba.0,
+                sectors: u64::from(place.sectors),
+                fua: stage.durable,
+                origin,
+            };
+            count += self.submit_split(wish, owner);
+        }
+        self.below.unplug(self.now);
+        count
+    }
+
+    /// Empties the drive's cache for a call.
+    fn flush_for(&mut self, tag: u32) {
+        self.calls[tag as usize].left += 1;
+        self.submit_flush(super::Owner::Call(tag), Self::origin(tag, true));
+    }
+
+    pub(super) fn submit_flush(&mut self, owner: super::Owner, origin: crate::block::Origin) {
+        let wish = Wish {
+            kind: BlockKind::Flush,
+            lba: 0,
+            sectors: 0,
+            fua: false,
+            origin,
+        };
+        self.below.submit(self.now, wish, owner);
+        self.below.unplug(self.now);
+    }
+}

@@ -1,0 +1,1 @@
+//! Data files, journals, small files.

@@ -1,0 +1,98 @@
+//! What holds in every run, whatever is done: Little's law, conservation of bytes, the same numbers
+//! from the same seed.
+use super::*;
+use proptest::prelude::*;
+use raidlab_core::histogram::Latencies;
+use raidlab_core::rng::mix;
+
+/// A random mixture of jobs on the raw device.
+fn jobs() -> impl Strategy<Value = Vec<(WorkloadSpec, u32)>> {
+    let block = prop_oneof![
+        Just(512_u32),
+        Just(4096),
+        Just(8192),
+        Just(65_536),
+        Just(1 << 20)
+    ];
+    let job = (any::<bool>(), 0..=100_u8, block, 1..200_u64, 1..17_u32).prop_map(
+        |(random, read_percent, block, ops, depth)| {
+            let spec = BlockSpec {
+                order: if random {
+                    Order::Random
+                } else {
+                    Order::Sequential
+                },
+                read_percent,
+                block,
+                region: Extent::new(0, 96 * MIB),
+                first: 0,
+                limit: Limit {
+                    ops: Some(ops),
+                    time: None,
+                },
+                arrival: Arrival::Closed,
+                flush_every: 0,
+                flush_end: false,
+            };
+            (WorkloadSpec::Blocks(spec), depth)
+        },
+    );
+    proptest::collection::vec(job, 1..4)
+}
+
+fn kernels() -> impl Strategy<Value = Kernel> {
+    prop_oneof![
+        Just(OLD),
+        Just(Kernel::Linux(2, 6, 26)),
+        Just(Kernel::Linux(2, 6, 36)),
+        Just(Kernel::DEFAULT),
+        Just(Kernel::Windows2000),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
+
+    #[test]
+    fn littles_law_and_conservation(jobs in jobs(), kernel in kernels(), direct: bool) {
+        let mut host = host(kernel, 32, FilesystemKind::None, Toy::new());
+        host.set_direct(direct);
+        let start = host.now();
+        let tallies = run(&mut host, &jobs);
+        let wrote: u64 = tallies.iter().map(|t| t.bytes_written).sum();
+        let read: u64 = tallies.iter().map(|t| t.bytes_read).sum();
+        for (tally, (_, depth)) in tallies.iter().zip(&jobs) {
+            // Mean in flight times elapsed is the sum of the response times, to the nanosecond but
+            // for the rounding of the mean.
+            let total = |l: &Latencies| l.mean().map_or(0.0, |m| m.0 as f64) * l.count() as f64;
+            let sum: f64 = tally.response.iter().flatten().map(|l| total(l)).sum();
+            let elapsed = host.now().since(start).0 as f64;
+            let in_flight = tally.mean_in_flight() * tally.to.since(start).0 as f64;
+            prop_assert!((sum - in_flight).abs() <= 0.02 * sum + 1e4, "{sum} {in_flight} {elapsed}");
+            prop_assert!(tally.mean_in_flight() <= f64::from(*depth) + 1e-9);
+        }
+        host.sync().unwrap();
+        prop_assert!(host.is_clean());
+        let counters = host.counters();
+        if direct {
+            prop_assert_eq!(counters.written, wrote);
+            prop_assert_eq!(counters.read, read);
+        } else {
+            // Pages that are written again before they go are written once.
+            prop_assert!(counters.written <= wrote.div_ceil(512) * 4096);
+        }
+        prop_assert!(host.cpu().total().0 <= host.now().0);
+    }
+
+    #[test]
+    fn the_same_seed_gives_the_same_numbers(jobs in jobs(), kernel in kernels(), direct: bool) {
+        let digest = || {
+            let mut host = host(kernel, 32, FilesystemKind::None, Toy::new());
+            host.set_direct(direct);
+            let tallies = run(&mut host, &jobs);
+            let device = host.device().digest;
+            tallies.iter().fold(device, |all, t| mix(all ^ t.to.0))
+        };
+        prop_assert_eq!(digest(), digest());
+    }
+}

@@ -1,0 +1,253 @@
+//! The raw device: streams, caching, thresholds, direct access.
+use super::*;
+
+fn pass(action: PassAction, size: u64, call: u32, durable: Durable) -> WorkloadSpec {
+    WorkloadSpec::Pass(PassSpec {
+        handle: Handle::new(0, OpenMode::Update),
+        action,
+        start: Bytes(0),
+        size: Bytes(size),
+        call,
+        durable,
+    })
+}
+
+fn one<D: Device>(host: &mut Host<D>, job: WorkloadSpec) -> Tally {
+    run(host, &[(job, 1)]).remove(0)
+}
+
+/// Bytes a second.
+fn rate(tally: &Tally) -> f64 {
+    tally.bytes as f64 / tally.elapsed().as_secs_f64()
+}
+
+fn close(got: f64, wanted: f64, within: f64) {
+    assert!(
+        (got / wanted - 1.0).abs() <= within,
+        "{got} is not near {wanted}"
+    );
+}
+
+/// What the disk streams from its outermost tracks, read by commands of 256 KiB back to back.
+fn media_rate() -> f64 {
+    let mut host = host(OLD, 512, FilesystemKind::None, disk());
+    let blocks = WorkloadSpec::Blocks(blocks(Order::Sequential, 100, 256 << 10, 512));
+    rate(&run(&mut host, &[(blocks, 4)])[0])
+}
+
+fn blocks(order: Order, read_percent: u8, block: u32, ops: u64) -> BlockSpec {
+    BlockSpec {
+        order,
+        read_percent,
+        block,
+        region: Extent::new(0, 1 << 30),
+        first: 0,
+        limit: Limit {
+            ops: Some(ops),
+            time: None,
+        },
+        arrival: Arrival::Closed,
+        flush_every: 0,
+        flush_end: false,
+    }
+}
+
+#[test]
+fn a_sequential_read_comes_at_the_rate_of_the_media() {
+    let media = media_rate();
+    close(media, 48.4e6, 0.03);
+    for kernel in [OLD, Kernel::Linux(2, 6, 32), Kernel::DEFAULT] {
+        let mut host = host(kernel, 128, FilesystemKind::None, disk());
+        let read = one(
+            &mut host,
+            pass(PassAction::Read, 64 * MIB, 8192, Durable::Never),
+        );
+        assert_eq!(read.bytes, 64 * MIB);
+        assert!(
+            rate(&read) >= 0.97 * media,
+            "{kernel}: {} of {media}",
+            rate(&read)
+        );
+        assert!(
+            rate(&read) <= 1.01 * media,
+            "{kernel}: {} of {media}",
+            rate(&read)
+        );
+        // Nothing is read twice, and little more than what was wanted.
+        let got = host.counters().read;
+        assert!((64 * MIB..64 * MIB + (512 << 10)).contains(&got), "{got}");
+    }
+}
+
+#[test]
+fn a_file_in_memory_costs_processor_time_alone() {
+    let mut host = host(OLD, 128, FilesystemKind::None, disk());
+    let job = pass(PassAction::Read, 32 * MIB, 8192, Durable::Never);
+    one(&mut host, job);
+    let (counters, cpu) = (host.counters(), host.cpu());
+    let again = one(&mut host, job);
+    assert_eq!(host.counters(), counters);
+    let used = Span(host.cpu().total().0 - cpu.total().0);
+    let shares = used.0 as f64 / again.elapsed().0 as f64;
+    close(shares, 1.0, 0.001);
+    // 400 ns a call, 200 ns a page, 8 KiB at 2.4 GB/s; opening and closing come on top.
+    let call = 400.0 + 2.0 * 200.0 + 8192.0 / 2.4;
+    close(again.elapsed().0 as f64, 4096.0 * call, 0.01);
+}
+
+#[test]
+fn a_stream_of_writes_ends_at_the_rate_of_the_device() {
+    for kernel in [OLD, Kernel::Linux(2, 6, 32), Kernel::DEFAULT] {
+        let mut host = host(kernel, 64, FilesystemKind::None, Toy::new());
+        let job = pass(PassAction::Write, 256 * MIB, 8192, Durable::AtEnd);
+        let wrote = one(&mut host, job);
+        // 128 KiB in 100 us and 256 times 8 us.
+        let device = 131_072.0 / 2148e-6;
+        assert_eq!(host.counters().written, 256 * MIB);
+        assert!(host.is_clean());
+        let whole = rate(&wrote);
+        assert!(
+            (0.93 * device..=1.001 * device).contains(&whole),
+            "{kernel}: {whole} of {device}"
+        );
+        // The first megabytes go to memory; in the middle the writer is held back.
+        let windows = &wrote.series.windows;
+        assert!(
+            windows[0].bytes as f64 > 1.1 * device,
+            "{kernel}: {windows:?}"
+        );
+        close(windows[2].bytes as f64, device, 0.06);
+    }
+}
+
+#[test]
+fn dirty_pages_stay_below_the_limit() {
+    for (kernel, percent) in [
+        (OLD, 40),
+        (Kernel::Linux(2, 6, 24), 10),
+        (Kernel::DEFAULT, 20),
+    ] {
+        let mut host = host(kernel, 64, FilesystemKind::None, Toy::new());
+        let job = pass(PassAction::Write, 128 * MIB, 8192, Durable::Never);
+        one(&mut host, job);
+        let dirty = (host.cache.dirty() + host.cache.writing()) * PAGE;
+        let limit = 64 * MIB * percent / 100;
+        assert!(
+            dirty <= limit + 4 * MIB + (4 << 20),
+            "{kernel}: {dirty} of {limit}"
+        );
+        assert!(dirty >= limit / 4, "{kernel}: {dirty} of {limit}");
+        host.sync().unwrap();
+        assert!(host.is_clean());
+        assert_eq!(host.counters().written, 128 * MIB);
+    }
+}
+
+#[test]
+fn few_dirty_pages_wait_for_thirty_seconds() {
+    let mut host = host(OLD, 512, FilesystemKind::None, Toy::new());
+    one(
+        &mut host,
+        pass(PassAction::Write, MIB, 8192, Durable::Never),
+    );
+    let mut done = Vec::new();
+    host.wait(Some(Instant(29_000_000_000)), &mut done).unwrap();
+    assert_eq!(host.counters().written, 0);
+    host.wait(Some(Instant(36_000_000_000)), &mut done).unwrap();
+    assert_eq!(host.counters().written, MIB);
+    assert!(host.is_clean());
+}
+
+#[test]
+fn random_reads_hit_in_proportion_to_what_is_in_memory() {
+    let mut host = host(OLD, 128, FilesystemKind::None, Toy::new());
+    let region = 192 * MIB;
+    // Filled from the start on: what was read last is in memory.
+    one(
+        &mut host,
+        pass(PassAction::Read, region, 65_536, Durable::Never),
+    );
+    let cached = host.cache.pages_of(1) * PAGE;
+    assert!((80 * MIB..100 * MIB).contains(&cached), "{cached}");
+    let before = host.counters().read;
+    let job = WorkloadSpec::Calls(CallsSpec {
+        handle: Handle::new(0, OpenMode::Read),
+        action: CallAction::Read,
+        size: Bytes(region),
+        call: 8192,
+        count: 8000,
+        at_least: Span::ZERO,
+        at_most: 0,
+        durable: Durable::Never,
+    });
+    let tally = one(&mut host, job);
+    assert_eq!(tally.ops, 8000);
+    let missed = (host.counters().read - before) as f64 / (8000.0 * 8192.0);
+    close(missed, 1.0 - cached as f64 / region as f64, 0.05);
+}
+
+#[test]
+fn part_of_a_page_is_read_before_it_is_written() {
+    let mut host = host(OLD, 64, FilesystemKind::None, Toy::new());
+    let job = pass(PassAction::Write, 8192, 1024, Durable::AtEnd);
+    one(&mut host, job);
+    assert_eq!(host.counters().read, 8192);
+    assert_eq!(host.counters().written, 8192);
+    // Whole pages are not.
+    one(
+        &mut host,
+        pass(PassAction::Write, 1 << 20, 4096, Durable::AtEnd),
+    );
+    assert_eq!(host.counters().read, 8192);
+}
+
+#[test]
+fn direct_calls_leave_the_cache_alone_and_see_what_is_dirty() {
+    let mut host = host(OLD, 64, FilesystemKind::None, Toy::new());
+    one(
+        &mut host,
+        pass(PassAction::Write, MIB, 8192, Durable::Never),
+    );
+    assert_eq!(host.counters().written, 0);
+    let mut direct = pass(PassAction::Read, MIB, 65_536, Durable::Never);
+    if let WorkloadSpec::Pass(spec) = &mut direct {
+        spec.handle.direct = true;
+    }
+    one(&mut host, direct);
+    assert_eq!(host.counters().written, MIB, "dirty pages go first");
+    assert_eq!(host.counters().read, MIB);
+    one(&mut host, direct);
+    assert_eq!(host.counters().read, 2 * MIB);
+}
+
+#[test]
+fn requests_are_sent_off_when_somebody_waits() {
+    let mut toy = Toy::new();
+    toy.plugged = Some(std::collections::VecDeque::new());
+    let mut host = host(OLD, 64, FilesystemKind::None, toy);
+    for (action, durable) in [
+        (PassAction::Read, Durable::Never),
+        (PassAction::Write, Durable::AtEnd),
+        (PassAction::Rewrite, Durable::EveryWrite),
+    ] {
+        let tally = one(&mut host, pass(action, 2 * MIB, 8192, durable));
+        assert_eq!(tally.bytes, 2 * MIB);
+    }
+    let all = blocks(Order::Random, 50, 4096, 200);
+    run(&mut host, &[(WorkloadSpec::Blocks(all), 8)]);
+}
+
+#[test]
+fn a_read_error_reaches_the_call_that_wants_the_page() {
+    let mut toy = Toy::new();
+    toy.bad = Some(1000);
+    let mut host = host(OLD, 64, FilesystemKind::None, toy);
+    let job = pass(PassAction::Read, MIB, 8192, Durable::Never);
+    let mut lanes = [Lane {
+        workload: job.build(Stream::new(1)),
+        depth: 1,
+    }];
+    let error = drive(&mut lanes, &mut host, &DriveOptions::default(), &mut ()).unwrap_err();
+    let text = error.to_string();
+    assert!(text.contains("failed with error 5"), "{text}");
+}

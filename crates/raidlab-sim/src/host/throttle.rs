@@ -1,0 +1,143 @@
+//! Holding back writers that dirty pages faster than the device takes them (`balance_dirty_pages`).
+use super::device::Device;
+use super::era::Throttle;
+use super::{Host, What};
+use raidlab_core::time::{Instant, Span};
+
+/// How fast pages are written, as the kernel estimates it since 3.2.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rate {
+    /// Pages a second.
+    pages: u64,
+    written: u64,
+    since: Instant,
+}
+
+impl Default for Rate {
+    /// 100 MB/s before anything is known (`INIT_BW`).
+    fn default() -> Self {
+        Self {
+            pages: 25_600,
+            written: 0,
+            since: Instant::ZERO,
+        }
+    }
+}
+
+/// Longest sleep of a writer (`MAX_PAUSE`), and how often the rate is estimated
+/// (`BANDWIDTH_INTERVAL`).
+const LONGEST: Span = Span::from_millis(200);
+
+impl Rate {
+    pub(super) fn wrote(&mut self, pages: u64) {
+        self.written += pages;
+    }
+
+    /// The rate at `now`, moved an eighth of the way to what was seen since.
+    fn at(&mut self, now: Instant) -> u64 {
+        let passed = now.since(self.since).0;
+        if passed >= LONGEST.0 {
+            if passed < 5 * LONGEST.0 && self.written > 0 {
+                let seen = self.written * 1_000_000_000 / passed;
+                self.pages = (self.pages * 7 + seen) / 8;
+            }
+            (self.since, self.written) = (now, 0);
+        }
+        self.pages.max(16)
+    }
+}
+
+impl<D: Device> Host<D> {
+    /// A writer has dirtied so many pages; true when it is held back and will be stepped again.
+    #[inline]
+    pub(super) fn held_back(&mut self, tag: u32, dirtied: u64) -> bool {
+        self.back.since += dirtied;
+        let every = if self.back.exceeded {
+            8
+        } else {
+            self.back.every
+        };
+        if self.back.since < every {
+            return false;
+        }
+        self.balance(tag)
+    }
+
+    fn balance(&mut self, tag: u32) -> bool {
+        let dirtied = std::mem::take(&mut self.back.since);
+        let (dirty, total) = (
+            self.cache.dirty(),
+            self.cache.dirty() + self.cache.writing(),
+        );
+        if self.back.by_commit {
+            // A transaction is closed when half of the limit is filled.
+            if dirty > self.back.limit / 2 {
+                self.want_commit();
+            }
+        } else if dirty > self.back.threshold && !self.back.background {
+            self.back.background = true;
+            self.pump();
+        }
+        let sleeps = self.era.throttle == Throttle::Sleeps && !self.back.by_commit;
+        if sleeps && total <= self.back.limit {
+            return self.pause(tag, dirtied, total);
+        }
+        self.back.exceeded = total > self.back.limit;
+        if !self.back.exceeded {
+            return false;
+        }
+        self.calls[tag as usize].budget = match self.era.throttle {
+            // `sync_writeback_pages`.
+            Throttle::Writes if !self.back.by_commit => self.back.every + self.back.every / 2,
+            _ => 0,
+        };
+        self.back.held.push(tag);
+        self.below.unplug(self.now);
+        self.pump();
+        true
+    }
+
+    /// Sleeps as long as the device takes for what was dirtied, more when there is much dirty and
+    /// less when there is little: `bdi_position_ratio` with one device.
+    fn pause(&mut self, tag: u32, dirtied: u64, total: u64) -> bool {
+        let (limit, threshold) = (self.back.limit, self.back.threshold);
+        let free = u64::midpoint(limit, threshold);
+        let rate = self.back.rate.at(self.now);
+        // A look for every 10 ms of writing.
+        self.back.every = (rate / 100).clamp(8, 1024);
+        if total <= free {
+            return false;
+        }
+        let middle = u64::midpoint(free, limit) as i64;
+        let span = (limit as i64 - middle).max(1);
+        let x = ((middle - total as i64) * 1024 / span).clamp(-1024, 1024);
+        let ratio = (1024 + x * x * x / (1 << 20)) as u64;
+        let wanted = (rate * ratio).max(1);
+        let pause = Span(dirtied * 1_000_000_000 * 1024 / wanted).min(LONGEST);
+        self.at(self.now + pause, What::Step(tag));
+        true
+    }
+
+    /// Lets writers go on that wait for fewer pages to be on their way.
+    pub(super) fn release_held(&mut self) {
+        let total = self.cache.dirty() + self.cache.writing();
+        if self.back.held.is_empty() || total > self.back.limit {
+            return;
+        }
+        for tag in std::mem::take(&mut self.back.held) {
+            self.calls[tag as usize].budget = 0;
+            self.at(self.now, What::Step(tag));
+        }
+    }
+
+    /// A writer has written out its share.
+    pub(super) fn release(&mut self, tag: u32) {
+        let total = self.cache.dirty() + self.cache.writing();
+        // Without anything left to write it waits for what is on its way.
+        if total > self.back.limit && self.cache.dirty() == 0 {
+            return;
+        }
+        self.back.held.retain(|held| *held != tag);
+        self.at(self.now, What::Step(tag));
+    }
+}
