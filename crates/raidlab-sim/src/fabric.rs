@@ -20,6 +20,7 @@ mod plant;
 mod slab;
 mod spec;
 mod time;
+mod volume;
 
 pub use spec::{BusSpec, ControllerSpec, DiskSlot, FabricError, FabricSpec, VolumeSpec};
 
@@ -29,6 +30,7 @@ use line::LineEnd;
 use plant::{Owner, Plant};
 use raidlab_core::time::{Instant, Span};
 use time::NEVER;
+use volume::Volume;
 
 /// What the host knows of a port.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,13 +67,20 @@ pub struct Fabric {
     /// What is behind each port.
     behind: Vec<Behind>,
     plant: Plant,
+    volumes: Vec<Volume>,
+    /// Port of the first volume; the others follow.
+    first_volume: u32,
+    /// When the first of the volumes has something to do by itself.
+    volumes_next: u64,
     ends: Vec<LineEnd>,
+    ended: Vec<Ended>,
 }
 
 /// What is behind a port.
 #[derive(Clone, Copy, Debug)]
 enum Behind {
     Disk(u32),
+    Volume(u32),
 }
 
 impl Fabric {
@@ -85,16 +94,21 @@ impl Fabric {
 }
 
 impl Fabric {
-    fn assemble(plant: Plant, ports: Vec<PortInfo>) -> Self {
-        let behind = ports
-            .iter()
-            .filter_map(|port| port.disk.map(Behind::Disk))
-            .collect();
+    fn assemble(plant: Plant, ports: Vec<PortInfo>, volumes: Vec<Volume>) -> Self {
+        let first_volume = ports.len() - volumes.len();
+        let behind = |(index, port): (usize, &PortInfo)| {
+            let volume = index.saturating_sub(first_volume) as u32;
+            port.disk.map_or(Behind::Volume(volume), Behind::Disk)
+        };
         Self {
-            behind,
+            behind: ports.iter().enumerate().map(behind).collect(),
             ports,
             plant,
+            volumes,
+            first_volume: first_volume as u32,
+            volumes_next: NEVER,
             ends: Vec::new(),
+            ended: Vec::new(),
         }
     }
 
@@ -122,6 +136,11 @@ impl Fabric {
                 };
                 self.plant.submit(now.0, disk, request);
             }
+            Behind::Volume(volume) => {
+                let volume = &mut self.volumes[volume as usize];
+                volume.submit(now.0, &bio, &mut self.plant);
+                self.volumes_next = self.volumes_next.min(volume.next());
+            }
         }
     }
 
@@ -129,7 +148,7 @@ impl Fabric {
     #[must_use]
     #[inline]
     pub fn next_event(&self) -> Option<Instant> {
-        let next = self.plant.next();
+        let next = self.plant.next().min(self.volumes_next);
         (next != NEVER).then_some(Instant(next))
     }
 
@@ -137,25 +156,65 @@ impl Fabric {
     #[inline]
     pub fn advance(&mut self, now: Instant, done: &mut Vec<PortEnd>) {
         let from = done.len();
-        while self.plant.next() <= now.0 {
+        loop {
+            let next = self.plant.next();
+            if next.min(self.volumes_next) > now.0 {
+                break;
+            }
+            if self.volumes_next < next {
+                self.advance_volumes(done);
+                continue;
+            }
             self.plant.step(&mut self.ends);
-            for end in self.ends.drain(..) {
-                if let Owner::Port(port) = self.plant.slots[end.disk as usize].owner {
-                    done.push(PortEnd {
+            for index in 0..self.ends.len() {
+                let end = self.ends[index];
+                match self.plant.slots[end.disk as usize].owner {
+                    Owner::Port(port) => done.push(PortEnd {
                         port,
                         end: Ended {
                             id: end.id,
                             at: Instant(end.at),
                             result: end.result,
                         },
-                    });
+                    }),
+                    Owner::Volume(volume) => self.tell(volume, &end, done),
+                    Owner::Nobody => {}
                 }
             }
+            self.ends.clear();
         }
         let new = &mut done[from..];
         if !new.is_sorted_by_key(|end| (end.end.at, end.port)) {
             new.sort_by_key(|end| (end.end.at, end.port));
         }
+    }
+
+    /// A command to a disk of a volume has ended.
+    fn tell(&mut self, volume: u32, end: &LineEnd, done: &mut Vec<PortEnd>) {
+        let port = self.first_volume + volume;
+        let volume = &mut self.volumes[volume as usize];
+        volume.ended(end, &mut self.plant, &mut self.ended);
+        let ended = self.ended.drain(..);
+        done.extend(ended.map(|end| PortEnd { port, end }));
+        self.look_at_volumes();
+    }
+
+    /// The first of the volumes does what it has to do by itself.
+    fn advance_volumes(&mut self, done: &mut Vec<PortEnd>) {
+        let now = self.volumes_next;
+        for (volume, port) in self.volumes.iter_mut().zip(self.first_volume..) {
+            if volume.next() <= now {
+                volume.advance(now, &mut self.plant, &mut self.ended);
+                let ended = self.ended.drain(..);
+                done.extend(ended.map(|end| PortEnd { port, end }));
+            }
+        }
+        self.look_at_volumes();
+    }
+
+    fn look_at_volumes(&mut self) {
+        let all = self.volumes.iter().map(Volume::next);
+        self.volumes_next = all.min().unwrap_or(NEVER);
     }
 
     /// Something breaks in a disk at `now`, or when the command that is crossing to it has.

@@ -64,7 +64,7 @@ pub struct ChannelModel {
 
 /// RAID in the firmware of a card without a cache: the host sees one disk that takes one command at
 /// a time (MODELS 5.2, equation 10).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FirmwareModel {
     /// Largest command in sectors.
     pub max_sectors: u32,

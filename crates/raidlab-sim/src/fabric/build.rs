@@ -3,14 +3,16 @@ use super::line::{Direct, Drive, Line, Linked, Pata, Scsi, Times};
 use super::pipe::{Path, Pipe, Pipes};
 use super::plant::{Owner, Plant, Slot};
 use super::spec::{ControllerSpec, DiskSlot, FabricError, FabricSpec, VolumeSpec};
+use super::volume::{Cached, Firmware, Volume};
 use super::{Fabric, PortInfo};
 use crate::block::ResourceKind;
+use crate::catalogue::controller::CacheModel;
 use crate::disk::spec::HddSpec;
 use crate::disk::ssd::SsdModel;
 use crate::disk::{Disk, DiskModel};
 use raidlab_core::rng::Stream;
 use raidlab_experiment::hardware::Link;
-use raidlab_layout::{Layout, Member};
+use raidlab_layout::{Layout, Member, MemberSet};
 use std::sync::Arc;
 
 /// Nominal rate from which on an ATA channel has the efficiency of its fast modes (mode 4 has
@@ -23,7 +25,6 @@ const VOLUME_TAGS: u32 = 256;
 
 /// The pipes of a controller.
 #[derive(Clone, Copy, Debug)]
-#[allow(dead_code, reason = "for volumes")]
 pub(super) struct Card {
     /// Its processor.
     pub(super) processor: u16,
@@ -35,6 +36,18 @@ pub(super) struct Card {
     pub(super) disk_write: Path,
     /// Between cache and disks, for parity; with a cache only.
     pub(super) mover: Option<u16>,
+}
+
+impl Card {
+    /// So many sectors of parity's operands go through the engine between cache and disks; when
+    /// they have.
+    pub(super) fn xor(&self, now: u64, sectors: u64, per_sector: u64, plant: &mut Plant) -> u64 {
+        let nanos = (sectors * per_sector) >> 20;
+        match self.mover {
+            Some(mover) => plant.pipes.list[usize::from(mover)].work(now, nanos),
+            None => now + nanos,
+        }
+    }
 }
 
 pub(super) fn build(spec: &FabricSpec, seed: u64) -> Result<Fabric, FabricError> {
@@ -88,7 +101,34 @@ pub(super) fn build(spec: &FabricSpec, seed: u64) -> Result<Fabric, FabricError>
         }
     }
     let plant = Plant::new(disks, slots, lines, pipes);
-    Ok(Fabric::assemble(plant, ports))
+    let volumes = spec
+        .volumes
+        .iter()
+        .map(|v| volume(spec, v, &cards))
+        .collect();
+    Ok(Fabric::assemble(plant, ports, volumes))
+}
+
+fn volume(spec: &FabricSpec, volume: &VolumeSpec, cards: &[Card]) -> Volume {
+    let number = volume_controller(spec, volume) as usize;
+    let (controller, card) = (&spec.controllers[number], &cards[number]);
+    let failed: MemberSet = volume.failed.iter().map(|role| Member(*role)).collect();
+    let (disks, layout) = (volume.disks.clone(), volume.layout.clone());
+    let model = &controller.model;
+    if let Some(cache) = model.cache {
+        let cache = CacheModel {
+            sectors: controller.cache.unwrap_or(cache.sectors),
+            write_back: controller.write_back.unwrap_or(cache.write_back),
+            ..cache
+        };
+        return Volume::Cached(Box::new(Cached::new(disks, layout, failed, cache, card)));
+    }
+    // Checked: a volume is on a controller that has the one or the other.
+    let firmware = model.firmware.unwrap_or_default();
+    let processor = card.processor;
+    Volume::Firmware(Box::new(Firmware::new(
+        disks, layout, failed, firmware, processor,
+    )))
 }
 
 fn check(spec: &FabricSpec) -> Result<(), FabricError> {
@@ -152,13 +192,6 @@ fn check(spec: &FabricSpec) -> Result<(), FabricError> {
 
 fn check_volumes(spec: &FabricSpec) -> Result<(), FabricError> {
     let mut used = vec![false; spec.disks.len()];
-    // Volumes are not built yet.
-    if let Some(volume) = spec.volumes.first() {
-        return Err(FabricError::NoRaid {
-            volume: volume.name.clone(),
-            controller: String::new(),
-        });
-    }
     for volume in &spec.volumes {
         let name = || volume.name.clone();
         for disk in &volume.disks {

@@ -42,7 +42,6 @@ impl Slot {
     }
 
     /// Commands that it has or that wait for it.
-    #[allow(dead_code, reason = "for volumes")]
     pub(super) fn load(&self) -> usize {
         self.in_flight as usize + self.pending.len()
     }

@@ -2,6 +2,7 @@
 mod digest;
 mod lines;
 mod theory;
+mod volumes;
 
 use super::*;
 use crate::catalogue::{self, controller};

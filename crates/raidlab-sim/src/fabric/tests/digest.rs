@@ -1,4 +1,5 @@
 //! Same specification, seed and requests: same answers; every request ends exactly once.
+use super::volumes::volume;
 use super::*;
 use proptest::prelude::*;
 use raidlab_core::rng::mix;
@@ -69,12 +70,31 @@ fn kinds() -> Vec<(&'static str, FabricSpec)> {
         rate: 106_000_000,
     });
     shared.controllers[0].bus = Some(0);
+    let mut through = volume(on_channels("PERC3/Di", "KW036", &[1, 1]), "raid1", 2);
+    through.controllers[0].write_back = Some(false);
     vec![
         ("ata", on_channels("ITE8212", "ST340015A", &[2, 1])),
         ("sata", on_channels("ahci", "ST3000DM001", &[1, 1, 1])),
         ("sata on a bus", shared),
         ("scsi", on_channels("u160", "u160-10k-2002", &[3, 2])),
         ("nvme", on_channels("nvme", "nvme-ssd", &[1, 1])),
+        (
+            "firmware",
+            volume(
+                on_channels("ITE8212", "ST340015A", &[2, 2]),
+                "raid01 2x2",
+                4,
+            ),
+        ),
+        (
+            "cache",
+            volume(
+                on_channels("PERC3/Di", "u160-10k-2002", &[2, 1]),
+                "raid5",
+                3,
+            ),
+        ),
+        ("write-through", through),
     ]
 }
 
@@ -90,6 +110,9 @@ fn digests_are_fixed_for_ever() {
     sata on a bus 3935023e64217cb5
     scsi 97211b8ce7887986
     nvme b8bc0eeda2ee77ea
+    firmware 497489b2b0d3b32a
+    cache 45faf8818c23493a
+    write-through 46b909b04f27ffe3
     ");
 }
 
@@ -105,7 +128,7 @@ fn the_seed_decides_and_looking_changes_nothing() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
     #[test]
-    fn every_request_ends_once(which in 0_usize..5, seed: u64, total in 1_u64..300) {
+    fn every_request_ends_once(which in 0_usize..8, seed: u64, total in 1_u64..300) {
         let (_, spec) = &kinds()[which];
         digest(spec, seed, total, None);
     }

@@ -1,0 +1,53 @@
+//! Volumes that a controller makes of several disks.
+mod cached;
+mod firmware;
+mod members;
+
+pub(super) use cached::Cached;
+pub(super) use firmware::Firmware;
+
+use super::line::LineEnd;
+use super::plant::Plant;
+use crate::block::{Bio, Ended};
+
+/// A volume.
+#[derive(Clone, Debug)]
+pub(super) enum Volume {
+    Firmware(Box<Firmware>),
+    Cached(Box<Cached>),
+}
+
+impl Volume {
+    /// Takes a request of the host.
+    pub(super) fn submit(&mut self, now: u64, bio: &Bio, plant: &mut Plant) {
+        match self {
+            Self::Firmware(volume) => volume.submit(now, bio, plant),
+            Self::Cached(volume) => volume.submit(now, bio, plant),
+        }
+    }
+
+    /// When something happens in it that no disk brings about.
+    #[inline]
+    pub(super) fn next(&self) -> u64 {
+        match self {
+            Self::Firmware(volume) => volume.next(),
+            Self::Cached(volume) => volume.next(),
+        }
+    }
+
+    /// What was to happen by `now` happens.
+    pub(super) fn advance(&mut self, now: u64, plant: &mut Plant, done: &mut Vec<Ended>) {
+        match self {
+            Self::Firmware(volume) => volume.advance(now, plant, done),
+            Self::Cached(volume) => volume.advance(now, plant, done),
+        }
+    }
+
+    /// A command to one of its disks has ended.
+    pub(super) fn ended(&mut self, end: &LineEnd, plant: &mut Plant, done: &mut Vec<Ended>) {
+        match self {
+            Self::Firmware(volume) => volume.ended(end, plant, done),
+            Self::Cached(volume) => volume.ended(end, plant),
+        }
+    }
+}

@@ -1,0 +1,215 @@
+//! RAID in the firmware of a card that has no cache: the host sees one disk that takes one command at
+//! a time. A command takes a fixed time of the firmware, and then as long as the slowest channel needs
+//! for its parts (MODELS 5.2, equation 10).
+use super::members::{Members, Part};
+use crate::block::{Bio, Ended};
+use crate::catalogue::controller::FirmwareModel;
+use crate::disk::{DiskError, Request};
+use crate::fabric::line::LineEnd;
+use crate::fabric::plant::Plant;
+use crate::fabric::time::NEVER;
+use raidlab_core::op::BlockKind;
+use raidlab_core::time::Instant;
+use raidlab_core::units::Lba;
+use raidlab_layout::{Layout, MemberSet};
+use std::collections::VecDeque;
+
+/// A command of the host that is being worked off, at most the firmware's largest at a time.
+#[derive(Clone, Copy, Debug)]
+struct Current {
+    bio: Bio,
+    /// Sectors done, and being done.
+    done: u32,
+    length: u32,
+    /// Commands to disks that have not ended.
+    left: u32,
+    /// Members that cannot give what is asked for.
+    avoid: MemberSet,
+    error: Option<DiskError>,
+}
+
+#[derive(Clone, Debug)]
+pub(in crate::fabric) struct Firmware {
+    members: Members,
+    model: FirmwareModel,
+    processor: u16,
+    waiting: VecDeque<Bio>,
+    current: Option<Current>,
+    /// When the firmware has done its part of the command.
+    ready: u64,
+    parts: Vec<Part>,
+}
+
+impl Firmware {
+    pub(in crate::fabric) fn new(
+        disks: Vec<u32>,
+        layout: Layout,
+        failed: MemberSet,
+        model: FirmwareModel,
+        processor: u16,
+    ) -> Self {
+        Self {
+            members: Members::new(disks, layout, failed),
+            model,
+            processor,
+            waiting: VecDeque::new(),
+            current: None,
+            ready: NEVER,
+            parts: Vec::new(),
+        }
+    }
+
+    pub(super) fn submit(&mut self, now: u64, bio: &Bio, plant: &mut Plant) {
+        if self.current.is_some() {
+            return self.waiting.push_back(*bio);
+        }
+        self.begin(now, bio, plant);
+    }
+
+    fn begin(&mut self, now: u64, bio: &Bio, plant: &mut Plant) {
+        self.current = Some(Current {
+            bio: *bio,
+            done: 0,
+            length: 0,
+            left: 0,
+            avoid: MemberSet::EMPTY,
+            error: None,
+        });
+        self.decode(now, bio.kind, plant);
+    }
+
+    fn decode(&mut self, now: u64, kind: BlockKind, plant: &mut Plant) {
+        let time = match kind {
+            BlockKind::Read => self.model.read,
+            _ => self.model.write,
+        };
+        self.ready = plant.pipes.list[usize::from(self.processor)].work(now, time.0);
+    }
+
+    pub(super) const fn next(&self) -> u64 {
+        self.ready
+    }
+
+    /// The firmware has decoded the command: its parts go to the disks.
+    pub(super) fn advance(&mut self, now: u64, plant: &mut Plant, done: &mut Vec<Ended>) {
+        if self.ready > now {
+            return;
+        }
+        self.ready = NEVER;
+        let Some(mut current) = self.current else {
+            return;
+        };
+        let bio = current.bio;
+        let lba = bio.lba.0 + u64::from(current.done);
+        current.length = (bio.sectors - current.done.min(bio.sectors)).min(self.model.max_sectors);
+        let run = (lba, u64::from(current.length));
+        let planned = match bio.kind {
+            BlockKind::Flush => {
+                self.flush_all();
+                Ok(())
+            }
+            _ if run.1 == 0 || lba.saturating_add(run.1) > self.members.layout.capacity().0 => {
+                Err(DiskError::OutOfRange)
+            }
+            BlockKind::Read => self
+                .members
+                .read(run, current.avoid, &plant.slots, &mut self.parts)
+                .map_err(|_| DiskError::Failed),
+            BlockKind::Write => self
+                .members
+                .write(run, current.avoid, &mut self.parts)
+                .map(|_| ())
+                .map_err(|_| DiskError::Failed),
+        };
+        current.left = self.parts.len() as u32;
+        self.current = Some(current);
+        if let Err(error) = planned {
+            return self.end(now, Err(error), plant, done);
+        }
+        for part in self.parts.drain(..) {
+            let request = Request {
+                id: 0,
+                kind: match bio.kind {
+                    BlockKind::Flush => BlockKind::Flush,
+                    _ if part.write => BlockKind::Write,
+                    _ => BlockKind::Read,
+                },
+                lba: Lba(part.lba),
+                sectors: part.sectors,
+                fua: bio.fua && part.write,
+            };
+            plant.submit(now, self.members.disks[usize::from(part.role)], request);
+        }
+    }
+
+    fn flush_all(&mut self) {
+        self.parts.clear();
+        let roles = MemberSet::first(self.members.disks.len()).without(self.members.failed);
+        self.parts.extend(roles.iter().map(|role| Part {
+            step: 0,
+            role: role.0,
+            write: false,
+            lba: 0,
+            sectors: 0,
+        }));
+    }
+
+    pub(super) fn ended(&mut self, end: &LineEnd, plant: &mut Plant, done: &mut Vec<Ended>) {
+        let Some(mut current) = self.current else {
+            return;
+        };
+        current.left -= 1;
+        if let Err(error) = end.result {
+            let role = self.members.role(end.disk);
+            match error {
+                DiskError::Failed => self.members.failed.insert(role),
+                _ => current.avoid.insert(role),
+            }
+            current.error = Some(error);
+        }
+        self.current = Some(current);
+        if current.left == 0 {
+            self.finish(end.at, plant, done);
+        }
+    }
+
+    /// All parts have ended: the command has, or goes on.
+    fn finish(&mut self, now: u64, plant: &mut Plant, done: &mut Vec<Ended>) {
+        let Some(mut current) = self.current else {
+            return;
+        };
+        let flush = current.bio.kind == BlockKind::Flush;
+        let again = current.error.is_some() && !self.members.lost_without(current.avoid);
+        if current.error.is_none() {
+            current.done += current.length;
+        }
+        let more = current.error.is_none() && !flush && current.done < current.bio.sectors;
+        if (again && !flush) || more {
+            current.error = None;
+            self.current = Some(current);
+            return self.decode(now, current.bio.kind, plant);
+        }
+        let error = current.error.filter(|_| !(flush && again));
+        self.end(now, error.map_or(Ok(()), Err), plant, done);
+    }
+
+    /// The command ends, and the next one begins.
+    fn end(
+        &mut self,
+        now: u64,
+        result: Result<(), DiskError>,
+        plant: &mut Plant,
+        done: &mut Vec<Ended>,
+    ) {
+        if let Some(current) = self.current.take() {
+            done.push(Ended {
+                id: current.bio.id,
+                at: Instant(now),
+                result,
+            });
+        }
+        if let Some(next) = self.waiting.pop_front() {
+            self.begin(now, &next, plant);
+        }
+    }
+}
