@@ -56,6 +56,8 @@ pub(super) struct Ext {
     transaction: u64,
     /// Metadata blocks in it.
     running: BTreeSet<u64>,
+    /// Of those, the ones that joined last.
+    recent: [u64; 4],
     /// Blocks of data in it (`data=journal`).
     journalled_data: u64,
     /// Blocks freed by it: free for others once it is committed.
@@ -128,6 +130,7 @@ impl Ext {
             files: BTreeMap::new(),
             transaction: 1,
             running: BTreeSet::new(),
+            recent: [u64::MAX; 4],
             journalled_data: 0,
             freed: Vec::new(),
             pending: 0,
@@ -143,7 +146,12 @@ impl Ext {
 
     /// Puts a block into the running transaction.
     fn join(&mut self, block: u64, charge: &mut Charge) {
+        if self.recent.contains(&block) {
+            return;
+        }
         charge.dirtied += u32::from(self.running.insert(block));
+        self.recent.rotate_right(1);
+        self.recent[0] = block;
     }
 
     pub(super) fn open(&mut self, file: FileId, mode: OpenMode) -> Result<Charge, FsError> {
@@ -227,6 +235,7 @@ impl Ext {
 
     fn forget_transaction(&mut self) {
         self.running.clear();
+        self.recent = [u64::MAX; 4];
         self.journalled_data = 0;
         self.transaction += 1;
         for run in self.freed.drain(..) {

@@ -59,6 +59,17 @@ impl Runs {
 
     /// Adds a run where there was none.
     pub(super) fn insert(&mut self, mut new: Mapped) {
+        // A sequential writer continues the last run at the end of the file.
+        if let Some(run) = &mut self.last
+            && run.at + run.len == new.at
+            && run.dev + run.len == new.dev
+            && let Some((&at, held)) = self.map.iter_mut().next_back()
+            && at == run.at
+        {
+            run.len += new.len;
+            held.1 = run.len;
+            return;
+        }
         self.last = None;
         if let Some((&at, &(dev, len))) = self.map.range(..new.at).next_back() {
             debug_assert!(at + len <= new.at, "mapped twice");
