@@ -14,7 +14,9 @@
 //!
 //! Left out: errors of the lines themselves, and a second initiator.
 mod build;
+mod check;
 mod line;
+mod models;
 mod pipe;
 mod plant;
 mod slab;

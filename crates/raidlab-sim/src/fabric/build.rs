@@ -1,5 +1,7 @@
 //! From a specification to disks, lines, pipes and ports.
+use super::check::{check, volume_controller};
 use super::line::{Direct, Drive, Line, Linked, Pata, Scsi, Times};
+use super::models::Models;
 use super::pipe::{Path, Pipe, Pipes};
 use super::plant::{Owner, Plant, Slot};
 use super::spec::{ControllerSpec, DiskSlot, FabricError, FabricSpec, VolumeSpec};
@@ -7,13 +9,10 @@ use super::volume::{Cached, Firmware, Volume};
 use super::{Fabric, PortInfo};
 use crate::block::ResourceKind;
 use crate::catalogue::controller::CacheModel;
-use crate::disk::spec::HddSpec;
-use crate::disk::ssd::SsdModel;
 use crate::disk::{Disk, DiskModel};
 use raidlab_core::rng::Stream;
 use raidlab_experiment::hardware::Link;
-use raidlab_layout::{Layout, Member, MemberSet};
-use std::sync::Arc;
+use raidlab_layout::{Member, MemberSet};
 
 /// Nominal rate from which on an ATA channel has the efficiency of its fast modes (mode 4 has
 /// 66.7 MB/s, mode 3 44.4).
@@ -131,149 +130,6 @@ fn volume(spec: &FabricSpec, volume: &VolumeSpec, cards: &[Card]) -> Volume {
     )))
 }
 
-fn check(spec: &FabricSpec) -> Result<(), FabricError> {
-    if let Some(bus) = spec.buses.iter().find(|bus| bus.rate < 100_000) {
-        return Err(FabricError::TooLittle {
-            what: "the rate",
-            name: bus.name.clone(),
-        });
-    }
-    for (number, controller) in spec.controllers.iter().enumerate() {
-        if let Some(bus) = controller
-            .bus
-            .filter(|bus| *bus as usize >= spec.buses.len())
-        {
-            return Err(FabricError::NoBus {
-                controller: controller.name.clone(),
-                bus,
-                buses: spec.buses.len(),
-            });
-        }
-        let (rate, cache) = (controller.rate, controller.cache);
-        let least = controller.model.cache.as_ref().map_or(0, |c| 16 * c.line);
-        for (bad, what) in [
-            (rate.is_some_and(|rate| rate < 100_000), "the rate"),
-            (cache.is_some_and(|sectors| sectors < least), "the cache"),
-        ] {
-            if bad {
-                let name = controller.name.clone();
-                return Err(FabricError::TooLittle { what, name });
-            }
-        }
-        let most = match controller.link {
-            Link::Pata => 2,
-            Link::Scsi => 15,
-            Link::Sata | Link::Nvme => usize::MAX,
-        };
-        for channel in 0..controller.channels {
-            let disks = on_channel(spec, number as u32, channel).len();
-            if disks > most {
-                return Err(FabricError::Crowded {
-                    controller: controller.name.clone(),
-                    channel,
-                    disks,
-                    most,
-                });
-            }
-        }
-    }
-    for slot in &spec.disks {
-        let controller = spec.controllers.get(slot.controller as usize);
-        if controller.is_none_or(|controller| slot.channel >= controller.channels) {
-            return Err(FabricError::NoPlace {
-                disk: slot.name.clone(),
-                controller: slot.controller,
-                channel: slot.channel,
-            });
-        }
-    }
-    check_volumes(spec)
-}
-
-fn check_volumes(spec: &FabricSpec) -> Result<(), FabricError> {
-    let mut used = vec![false; spec.disks.len()];
-    for volume in &spec.volumes {
-        let name = || volume.name.clone();
-        for disk in &volume.disks {
-            let free = used.get_mut(*disk as usize);
-            if free.is_none_or(|used| std::mem::replace(used, true)) {
-                let (volume, disk) = (name(), *disk);
-                return Err(FabricError::NoDisk { volume, disk });
-            }
-        }
-        let (members, disks) = (volume.layout.members(), volume.disks.len());
-        if members != disks {
-            let volume = name();
-            return Err(FabricError::Members {
-                volume,
-                members,
-                disks,
-            });
-        }
-        for (role, disk) in volume.disks.iter().enumerate() {
-            let slot = &spec.disks[*disk as usize];
-            let (used, has) = (
-                volume.layout.used(Member::new(role)).0,
-                slot.model.sectors(),
-            );
-            if used > has {
-                let (volume, disk) = (name(), slot.name.clone());
-                return Err(FabricError::TooSmall {
-                    volume,
-                    disk,
-                    used,
-                    has,
-                });
-            }
-        }
-        check_controller(spec, volume)?;
-    }
-    Ok(())
-}
-
-fn check_controller(spec: &FabricSpec, volume: &VolumeSpec) -> Result<(), FabricError> {
-    let numbers = volume
-        .disks
-        .iter()
-        .map(|d| spec.disks[*d as usize].controller);
-    let number = volume_controller(spec, volume);
-    if numbers.into_iter().any(|other| other != number) {
-        return Err(FabricError::Scattered(volume.name.clone()));
-    }
-    let controller = &spec.controllers[number as usize];
-    let (volume_name, controller_name) = (volume.name.clone(), controller.name.clone());
-    if controller.model.cache.is_none() {
-        if controller.model.firmware.is_none() {
-            return Err(FabricError::NoRaid {
-                volume: volume_name,
-                controller: controller_name,
-            });
-        }
-        if has_parity(&volume.layout) {
-            return Err(FabricError::NoParity {
-                volume: volume_name,
-                controller: controller_name,
-            });
-        }
-    }
-    Ok(())
-}
-
-/// The controller of a volume's first disk; a layout has at least one member.
-pub(super) fn volume_controller(spec: &FabricSpec, volume: &VolumeSpec) -> u32 {
-    spec.disks[volume.disks[0] as usize].controller
-}
-
-fn has_parity(layout: &Layout) -> bool {
-    match layout {
-        Layout::Parity(_) => true,
-        Layout::Nested(nested) => {
-            has_parity(nested.outer()) || nested.inner().iter().any(has_parity)
-        }
-        _ => false,
-    }
-}
-
 fn card(spec: &ControllerSpec, buses: &[u16], pipes: &mut Pipes) -> Card {
     let bus = spec.bus.map(|bus| buses[bus as usize]);
     let kind = ResourceKind::Controller;
@@ -370,7 +226,7 @@ fn ports(spec: &FabricSpec) -> (Vec<PortInfo>, Vec<Slot>) {
     (ports, slots)
 }
 
-fn on_channel(spec: &FabricSpec, controller: u32, channel: u32) -> Vec<u32> {
+pub(super) fn on_channel(spec: &FabricSpec, controller: u32, channel: u32) -> Vec<u32> {
     let here = |slot: &&DiskSlot| slot.controller == controller && slot.channel == channel;
     let all = spec.disks.iter().enumerate();
     let found = all.filter(|(_, slot)| here(slot));
@@ -451,55 +307,5 @@ fn drive(spec: &FabricSpec, controller: &ControllerSpec, disk: u32) -> Drive {
             command: [command, command],
             switch: [times.switch_read.0, times.switch_write.0],
         },
-    }
-}
-
-/// Models with another link or without a write cache, each made once.
-#[derive(Default)]
-struct Models {
-    made: Vec<(DiskModel, u64, DiskModel)>,
-}
-
-impl Models {
-    fn get(&mut self, model: &DiskModel, link: u64, cache_off: bool) -> DiskModel {
-        let same = |other: &DiskModel| match (model, other) {
-            (DiskModel::Hdd(a), DiskModel::Hdd(b)) => Arc::ptr_eq(a, b),
-            (DiskModel::Ssd(a), DiskModel::Ssd(b)) => Arc::ptr_eq(a, b),
-            _ => false,
-        };
-        let found = self
-            .made
-            .iter()
-            .find(|(of, rate, _)| *rate == link && same(of));
-        if let Some((_, _, made)) = found {
-            return made.clone();
-        }
-        let made = with_link(model, link, cache_off);
-        self.made.push((model.clone(), link, made.clone()));
-        made
-    }
-}
-
-/// The model with a link of this rate and, for a hard disk, its write cache turned off.
-fn with_link(model: &DiskModel, link: u64, cache_off: bool) -> DiskModel {
-    match model {
-        DiskModel::Hdd(hdd) => {
-            let write_back = hdd.spec.cache.write_back && !cache_off;
-            if hdd.spec.link == link && hdd.spec.cache.write_back == write_back {
-                return model.clone();
-            }
-            let mut spec = HddSpec::clone(&hdd.spec);
-            (spec.link, spec.cache.write_back) = (link, write_back);
-            // Neither change can make a specification wrong that was right.
-            spec.build()
-                .map_or_else(|_| model.clone(), |hdd| DiskModel::Hdd(Arc::new(hdd)))
-        }
-        DiskModel::Ssd(ssd) if ssd.spec.link == link => model.clone(),
-        DiskModel::Ssd(ssd) => {
-            let mut spec = SsdModel::clone(ssd).spec;
-            spec.link = link;
-            spec.build()
-                .map_or_else(|_| model.clone(), |ssd| DiskModel::Ssd(Arc::new(ssd)))
-        }
     }
 }
