@@ -32,7 +32,7 @@ pub(super) struct Geometry {
 }
 
 impl Geometry {
-    /// As mke2fs of the kernel's time makes it [K]:
+    /// As mke2fs of the kernel's time makes it (known, not re-read):
     /// - 4 KiB blocks from 512 MiB on, 1 KiB below;
     /// - an inode for every 8 KiB and of 128 bytes; every 16 KiB and of 256 bytes with ext4
     ///   (mke2fs.conf of e2fsprogs 1.40.5, 2008);

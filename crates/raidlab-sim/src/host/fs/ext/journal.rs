@@ -214,7 +214,7 @@ pub(super) fn gather(geometry: &Geometry, blocks: &[u64]) -> Vec<Place> {
         .collect()
 }
 
-/// `ext2fs_default_journal_size` [K]: up to 128 MiB with 4 KiB blocks; up to 1 GiB since e2fsprogs
+/// `ext2fs_default_journal_size` (known, not re-read): up to 128 MiB with 4 KiB blocks; up to 1 GiB since e2fsprogs
 /// 1.43.2 (2016, the time of 4.7).
 fn default_blocks(blocks: u64, kernel: Kernel) -> u64 {
     const K: u64 = 1024;

@@ -52,7 +52,7 @@ impl Kind {
 
     /// Four allocation groups below 4 TiB and one a TiB above; a log of 1/2048 of the device, from
     /// 10 MiB to 128 MiB once and from 64 MiB to 2 GiB since mkfs 5.15, in the middle group;
-    /// barriers since 2.6.17. Inodes of 256 bytes (512 since mkfs 3.2.3, 2015). [K]
+    /// barriers since 2.6.17. Inodes of 256 bytes (512 since mkfs 3.2.3, 2015). Known, not re-read.
     fn xfs(spec: &FsSpec, block: u64) -> Self {
         let bytes = spec.device_bytes();
         let groups = if bytes < 4096 * GIB {
@@ -135,7 +135,7 @@ impl Kind {
 
     /// Clusters of 4 KiB; the MFT with records of 1 KiB from 3 GiB on, with an eighth of the volume
     /// kept for it to grow; the log file of 64 MiB before it; index buffers of 4 KiB with names of
-    /// about 100 bytes, three quarters full; up to about 700 bytes of data in the record. [K]
+    /// about 100 bytes, three quarters full; up to about 700 bytes of data in the record. Known, not re-read.
     fn ntfs(spec: &FsSpec, block: u64) -> Self {
         let bytes = spec.device_bytes();
         let log = if spec.journal > 0 {
