@@ -243,8 +243,12 @@ impl Parity {
             return (WriteMethod::ReconstructWrite, all);
         }
         let cost = |blocks: MemberSet| {
+            let reads = blocks.without(known).len();
+            if failed.is_empty() {
+                return reads;
+            }
             let lost = blocks.intersection(failed).without(cover.cached);
-            blocks.without(known).len() + lost.len() * 2 * self.members()
+            reads + lost.len() * 2 * self.members()
         };
         // A block that is written in part is read in any case and counts for neither side.
         let old = cover.full.union(cover.parity);

@@ -89,7 +89,13 @@ impl MemberSet {
     /// Number of members in the set.
     #[must_use]
     pub const fn len(self) -> usize {
-        self.0.count_ones() as usize
+        // Counting bits is a loop of its own where the processor's instruction may not be used.
+        let (low, high) = (self.0 as u64, (self.0 >> 64) as u64);
+        if high == 0 {
+            low.count_ones() as usize
+        } else {
+            (low.count_ones() + high.count_ones()) as usize
+        }
     }
 
     /// No member in the set?

@@ -128,7 +128,7 @@ impl ParityArray {
             && common.gone.union(common.filling).is_empty();
         let (mut at, end) = (bio.lba.0, bio.end());
         while at < end {
-            let (number, from) = (at / chunk, at % chunk);
+            let (number, from) = (at >> self.chunk.trailing_zeros(), at & (chunk - 1));
             let (stripe, first) = (number / data as u64, (number % data as u64) as usize);
             let roles = self.layout.roles(stripe);
             if around {

@@ -22,9 +22,36 @@ impl ParityArray {
         let down = |x: u32| x / ROW * ROW;
         let up = |x: u32| x.div_ceil(ROW) * ROW;
         let (from, to) = (piece.from, piece.to);
+        let write = bio.kind == BlockKind::Write;
+        let empty = MemberSet::EMPTY;
+        let group = Group {
+            parent,
+            stripe: piece.stripe,
+            from,
+            to,
+            parity: roles.parity(),
+            full: empty,
+            part: empty,
+            want: empty,
+            resync: false,
+            fua: write && bio.fua,
+            sync: bio.origin.sync,
+        };
+        if piece.first == piece.last && down(from) == from && down(to) == to {
+            // Whole rows of one chunk: by far most requests.
+            let full = MemberSet::one(Member::new(roles.member(piece.first)));
+            let group = if write {
+                Group { full, ..group }
+            } else {
+                Group {
+                    want: full,
+                    ..group
+                }
+            };
+            return self.enter(common, core, group);
+        }
         let mut cuts = [0, down(from), up(from), down(to), up(to), self.chunk];
         cuts.sort_unstable();
-        let write = bio.kind == BlockKind::Write;
         for pair in cuts.windows(2) {
             let (from, to) = (pair[0], pair[1]);
             if from == to {
@@ -50,17 +77,12 @@ impl ParityArray {
             }
             let only = |set: MemberSet, when: bool| if when { set } else { MemberSet::EMPTY };
             let group = Group {
-                parent,
-                stripe: piece.stripe,
                 from,
                 to,
-                parity: roles.parity(),
                 full: only(full, write),
                 part: only(part, write),
                 want: only(touched, !write),
-                resync: false,
-                fua: write && bio.fua,
-                sync: bio.origin.sync,
+                ..group
             };
             self.enter(common, core, group);
         }
@@ -148,18 +170,19 @@ impl ParityArray {
     /// The rows of the band `key` that the group covers, from its first row on; divided from the
     /// others where need be. `None` when the band is in flight and would have to be divided.
     fn fit(&mut self, core: &mut Core, key: u32, group: &Group) -> Option<u32> {
-        let band = *self.cache.get(key);
+        let band = self.cache.get(key);
         if band.from == group.from && band.to <= group.to {
             return Some(key);
         }
         if band.in_flight() {
             return None;
         }
+        let (from, to) = (band.from, band.to);
         let mut key = key;
-        if band.from < group.from {
+        if from < group.from {
             key = self.cut(core, key, group.from);
         }
-        if band.to > group.to {
+        if to > group.to {
             self.cut(core, key, group.to);
         }
         Some(key)

@@ -15,16 +15,19 @@ use raidlab_layout::{Cover, Member, MemberSet, Rmw, WriteMethod};
 
 impl ParityArray {
     /// First sector of a band on every member.
+    #[inline(always)]
     fn start(&self, band: &Band) -> u64 {
         band.stripe * u64::from(self.chunk) + u64::from(band.from)
     }
 
     /// Whether the resync has yet to pass a band.
+    #[inline(always)]
     fn ahead(&self, common: &Common, band: &Band) -> bool {
         self.start(band) + u64::from(band.to - band.from) > common.front
     }
 
     /// Members whose blocks a band cannot read.
+    #[inline(always)]
     fn missing(&self, common: &Common, band: &Band) -> MemberSet {
         let mut missing = common.gone.union(band.bad);
         if !common.filling.is_empty() && self.ahead(common, band) {
@@ -35,8 +38,8 @@ impl ParityArray {
 
     /// Looks what a band that is not in flight has to do next, and begins it.
     pub(super) fn handle(&mut self, common: &Common, core: &mut Core, key: u32) {
-        let band = *self.cache.get(key);
-        let missing = self.missing(common, &band);
+        let band = self.cache.get(key);
+        let missing = self.missing(common, band);
         let nothing = band.readers == NONE && band.writers == NONE && band.syncers == NONE;
         if nothing {
             return self.rest(common, core, key);
@@ -63,7 +66,7 @@ impl ParityArray {
         if !band.want.is_empty() || !lost.is_empty() {
             return self.compute(common, core, key, Purpose::Read, WriteMethod::FullStripe);
         }
-        let touched = band.full.union(band.part);
+        let (touched, preread) = (band.full.union(band.part), band.preread);
         let cover = Cover {
             full: band.full,
             part: band.part,
@@ -72,13 +75,13 @@ impl ParityArray {
             cached: band.cached,
         };
         let mut policy = self.era.write_policy;
-        if common.resyncing && missing.is_empty() && self.ahead(common, &band) {
+        if common.resyncing && missing.is_empty() && self.ahead(common, band) {
             policy.rmw = Rmw::Never;
         }
         let (method, reads) = self.layout.decide(&cover, missing, policy);
         if reads.is_empty() {
             self.compute(common, core, key, Purpose::Write, method);
-        } else if band.preread {
+        } else if preread {
             self.read(common, core, key, reads);
         } else {
             self.cache.get_mut(key).phase = Phase::Delayed;
@@ -116,8 +119,8 @@ impl ParityArray {
         kind: BlockKind,
         members: MemberSet,
     ) {
-        let band = *self.cache.get(key);
-        let lba = self.start(&band);
+        let chunk = u64::from(self.chunk);
+        let band = self.cache.get_mut(key);
         let background = band.readers == NONE && band.writers == NONE && band.current == NONE;
         let read = kind == BlockKind::Read;
         let op = Op {
@@ -126,7 +129,7 @@ impl ParityArray {
             task: Task::Band(key),
             at: 0,
             kind,
-            lba,
+            lba: band.stripe * chunk + u64::from(band.from),
             sectors: band.to - band.from,
             fua: band.fua && !read,
             // The array's thread asks, whoever asked it.
@@ -138,9 +141,10 @@ impl ParityArray {
             },
             tries: 0,
         };
-        self.cache.get_mut(key).flight = members.len() as u32;
+        band.flight = 0;
         for member in members.iter() {
             let role = member.0;
+            band.flight += 1;
             core.ask(common.children[member.index()], Op { role, ..op });
         }
     }
@@ -160,6 +164,7 @@ impl ParityArray {
         method: WriteMethod,
     ) {
         let data = self.layout.data_members() as u32;
+        let free = self.thread.is_free();
         let missing = self.missing(common, self.cache.get(key));
         let band = self.cache.get_mut(key);
         band.phase = Phase::Computing(purpose);
@@ -169,7 +174,7 @@ impl ParityArray {
                 band.writing = touched;
                 band.current = std::mem::replace(&mut band.writers, NONE);
                 (band.full, band.part) = (MemberSet::EMPTY, MemberSet::EMPTY);
-                let blocks = touched.len() as u32;
+                let blocks = if free { 0 } else { touched.len() as u32 };
                 // Old blocks are taken out of the parity and new ones put in, or all are summed.
                 let sums = match method {
                     WriteMethod::ReadModifyWrite => 2 * blocks,
@@ -185,24 +190,24 @@ impl ParityArray {
             }
             Purpose::Sync => (data, 0),
         };
+        if free {
+            return self.computed(common, core, key);
+        }
         let job = Job {
             sectors: band.to - band.from,
             sums,
             syndrome: self.layout.level().parities() == 2,
             copies,
         };
-        if self.thread.run(core.now, key, job) {
-            self.computed(common, core, key);
-        }
+        self.thread.run(core.now, key, job);
     }
 
     /// The computation of a band has ended.
     pub(super) fn computed(&mut self, common: &Common, core: &mut Core, key: u32) {
-        let band = *self.cache.get(key);
+        let band = self.cache.get(key);
         let Phase::Computing(purpose) = band.phase else {
             return;
         };
-        let missing = self.missing(common, &band);
         let writes = match purpose {
             Purpose::Read => {
                 let band = self.cache.get_mut(key);
@@ -217,6 +222,7 @@ impl ParityArray {
             }
             Purpose::Write => band.writing.union(band.parity).without(common.gone),
             Purpose::Sync => {
+                let missing = self.missing(common, band);
                 let fill = common.filling.intersection(missing);
                 let agree = if common.resyncing && common.disagrees {
                     band.parity.without(common.gone)
@@ -230,7 +236,9 @@ impl ParityArray {
             Purpose::Write => band.writing.union(band.parity),
             _ => MemberSet::first(common.children.len()),
         };
-        self.undelay(common, core, key);
+        if band.preread {
+            self.undelay(common, core, key);
+        }
         let band = self.cache.get_mut(key);
         band.cached = band.cached.union(cached);
         band.phase = Phase::Writing(purpose);

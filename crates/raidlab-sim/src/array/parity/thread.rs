@@ -20,6 +20,7 @@ pub(super) struct Job {
 #[derive(Clone, Debug)]
 pub(super) struct Thread {
     cost: ParityCost,
+    free_of_cost: bool,
     /// Bands that are being computed, with the ends, ascending.
     jobs: VecDeque<(Instant, u32)>,
     free: Instant,
@@ -35,21 +36,24 @@ fn time(bytes: u64, rate: u64) -> Span {
 }
 
 impl Thread {
-    pub(super) const fn new(cost: ParityCost) -> Self {
+    pub(super) fn new(cost: ParityCost) -> Self {
         Self {
             cost,
+            free_of_cost: cost == ParityCost::default(),
             jobs: VecDeque::new(),
             free: Instant::ZERO,
             spent: [Span::ZERO; 3],
         }
     }
 
-    /// Takes a job; true when it costs nothing and is done already.
+    /// Whether nothing costs anything, so that there is nothing to wait for.
     #[inline]
-    pub(super) fn run(&mut self, now: Instant, band: u32, job: Job) -> bool {
-        if self.cost == ParityCost::default() {
-            return true;
-        }
+    pub(super) fn is_free(&self) -> bool {
+        self.free_of_cost
+    }
+
+    /// Takes a job.
+    pub(super) fn run(&mut self, now: Instant, band: u32, job: Job) {
         let block = u64::from(job.sectors) * SECTOR;
         let rate = if job.syndrome {
             self.cost.syndrome
@@ -65,7 +69,6 @@ impl Thread {
         }
         self.free = self.free.max(now) + sum + copy + handle;
         self.jobs.push_back((self.free, band));
-        false
     }
 
     #[inline]
