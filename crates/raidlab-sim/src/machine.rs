@@ -1,5 +1,195 @@
 //! A whole machine built from an experiment's cell, as a target; what limits it.
+//!
+//! [`Machine::build`] makes the disks, channels, queues, the array, the file system and the host of a
+//! cell. [`Machine::plan`] resolves the cell's profile for it, and [`Machine::run_phase`] runs a phase
+//! as the measuring side does: the files that it needs are there before, the cache is emptied when it
+//! is to be cold, all jobs begin together, and what came of them is an outcome with its doubts and
+//! with [what limited it](Why).
+//!
+//! Long sequential stretches at a steady pace are leapt over ([`raidlab_core::drive`]): the models run
+//! on at another place, and the machine's clock is put forward, so that its own time is that of the
+//! models and what was leapt over. [`Machine::set_fast_forward`] turns that off.
+mod build;
+mod cpu;
+mod edges;
+mod error;
+mod leap;
 pub mod overrides;
+mod place;
+mod run;
+mod totals;
 mod why;
 
+pub use error::{MachineError, RunError};
+pub use run::PhaseRun;
 pub use why::{Account, Load, Share, Why};
+
+#[cfg(test)]
+mod tests;
+
+use crate::disk::Fault;
+use crate::host::fs::{FileSystem, FsSpec};
+use crate::host::{Host, HostSpec};
+use crate::storage::Storage;
+use leap::Leaping;
+use raidlab_core::op::Op;
+use raidlab_core::profile::{Place, Plan, Profile, ProfileContext, ProfileError};
+use raidlab_core::target::{Completion, Limits, Tag, Target, TargetError};
+use raidlab_core::time::{Instant, Span};
+use raidlab_core::units::{Bytes, SECTOR};
+use raidlab_core::workload::Stretch;
+use raidlab_experiment::{Cell, Experiment};
+use totals::Totals;
+
+/// A computer with an array, in virtual time.
+#[derive(Debug)]
+pub struct Machine {
+    host: Host<Storage>,
+    /// What the cell does.
+    profile: Profile,
+    memory: Bytes,
+    /// There is a file system, so that data files are made as needed.
+    directory: bool,
+    seed: u64,
+    leaping: Leaping,
+}
+
+impl Machine {
+    /// The machine of a cell; `seed` decides the angle of each disk at time zero, and the operations of
+    /// the phases.
+    ///
+    /// # Errors
+    /// [`MachineError`], with what is wrong and where: a model that is not known, an override that makes
+    /// no disk, a layout that cannot be built.
+    pub fn build(experiment: &Experiment, cell: &Cell, seed: u64) -> Result<Self, MachineError> {
+        let setup = &cell.setup;
+        let host = HostSpec {
+            cpu: cpu::find(setup.host.cpu.as_deref(), setup.host.kernel),
+            cores: setup.host.cores,
+            mhz: setup.host.cpu_mhz,
+            memory: setup.host.memory,
+            kernel: setup.host.kernel,
+            read_ahead: setup.host.read_ahead,
+        };
+        let plans = build::plans(experiment, cell, &host.cpu)?;
+        let storage = Storage::new(&plans.storage, seed)?;
+        let spec = FsSpec::of(setup, storage.sectors());
+        let fs = FileSystem::new(&spec)?;
+        let directory = !fs.is_raw();
+        Ok(Self {
+            leaping: Leaping::new(plans.edges, plans.solid, storage.stripe()),
+            host: Host::new(&host, storage, fs),
+            profile: setup.profile.clone(),
+            memory: setup.host.memory,
+            directory,
+            seed,
+        })
+    }
+
+    /// Turns leaping over steady stretches on (as it is at first) or off.
+    pub const fn set_fast_forward(&mut self, on: bool) {
+        self.leaping.on = on;
+    }
+
+    /// The cell's profile, resolved for this machine.
+    ///
+    /// # Errors
+    /// When a setting has a value that it cannot have here, or the device is too small.
+    pub fn plan(&self) -> Result<Plan, ProfileError> {
+        let size = Bytes(self.host.device().sectors() * SECTOR);
+        self.profile.plan(&ProfileContext {
+            memory: self.memory,
+            place: if self.directory {
+                Place::Directory { free: size }
+            } else {
+                Place::Device { size }
+            },
+            writable: true,
+            alignment: SECTOR as u32,
+        })
+    }
+
+    /// The host, with all that is below it.
+    #[must_use]
+    pub const fn host(&self) -> &Host<Storage> {
+        &self.host
+    }
+
+    /// Something breaks in the disk of a member now.
+    pub fn inject(&mut self, member: u32, fault: Fault) {
+        let now = self.host.now();
+        self.host
+            .with_device(|storage| storage.inject(now, member, fault));
+    }
+
+    /// Busy times of all that there is, up to now.
+    #[must_use]
+    pub fn account(&self) -> Account {
+        let totals = self.totals();
+        Account {
+            at: self.now(),
+            busy: totals.busy,
+            moved: totals.moved,
+        }
+    }
+
+    /// What limits the machine under `load` between two accounts of it.
+    #[must_use]
+    pub fn why(before: &Account, after: &Account, load: Load) -> Why {
+        Why::between(before, after, load)
+    }
+
+    /// All that is counted, with what was leapt over.
+    fn totals(&self) -> Totals {
+        let mut totals = Totals::of(&self.host);
+        totals.add(&self.leaping.extra);
+        totals
+    }
+}
+
+impl Target for Machine {
+    const LEAPS: bool = true;
+
+    fn limits(&self) -> Limits {
+        self.host.limits()
+    }
+
+    #[inline]
+    fn now(&self) -> Instant {
+        self.host.now() + self.leaping.forward
+    }
+
+    #[inline]
+    fn submit(&mut self, tag: Tag, op: Op) -> Result<(), TargetError> {
+        self.host.submit(tag, op)
+    }
+
+    #[inline]
+    fn wait(
+        &mut self,
+        until: Option<Instant>,
+        done: &mut Vec<Completion>,
+    ) -> Result<(), TargetError> {
+        let forward = self.leaping.forward;
+        if forward == Span::ZERO {
+            return self.host.wait(until, done);
+        }
+        let from = done.len();
+        let until = until.map(|until| Instant(until.0.saturating_sub(forward.0)));
+        self.host.wait(until, done)?;
+        done[from..].iter_mut().for_each(|end| end.at += forward);
+        Ok(())
+    }
+
+    fn alike(&mut self, stretch: &Stretch) -> u64 {
+        self.leaping.alike(&self.host, stretch)
+    }
+
+    fn leap(&mut self, _: &Stretch, _: u64) {
+        self.leaping.leap();
+    }
+
+    fn pass(&mut self, time: Span) {
+        self.leaping.pass(time);
+    }
+}

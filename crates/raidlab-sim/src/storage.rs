@@ -4,6 +4,7 @@
 //! port. What comes up: the end of a port's request, the ends of the bios that were joined in it, the
 //! end of the array's request. In between nothing takes time but the layers themselves. Only members
 //! that were touched are looked at again, and the next time of each queue is kept.
+mod device;
 mod spec;
 mod target;
 

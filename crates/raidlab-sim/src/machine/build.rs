@@ -1,0 +1,354 @@
+//! From an experiment's hardware and a cell's setup to the specifications of all layers.
+use super::edges::{self, Below};
+use super::error::MachineError;
+use super::overrides;
+use super::place::{Area, area};
+use crate::array::{ArrayKind, ArraySpec, Era, ParityCost};
+use crate::catalogue::{self, UnknownModel};
+use crate::disk::DiskModel;
+use crate::fabric::{BusSpec, ControllerSpec, DiskSlot, Fabric, FabricSpec, PortInfo, VolumeSpec};
+use crate::host::CpuModel;
+use crate::queue::QueueSpec;
+use crate::storage::{MemberSpec, StorageError, StorageSpec};
+use raidlab_core::units::{Bytes, SECTOR, Sectors};
+use raidlab_experiment::hardware::{Controller, Disk, Link};
+use raidlab_experiment::kernel::Kernel;
+use raidlab_experiment::setup::{Array, ArrayLayout, ArrayState, Engine, Host, Setup};
+use raidlab_experiment::{Cell, Experiment};
+use raidlab_layout::{Geometry, Layout, ZfsMirror};
+
+/// libata knows native queueing from here on (2.6.18, K: its release notes).
+const NCQ: Kernel = Kernel::Linux(2, 6, 18);
+
+/// What a machine is made of.
+pub(super) struct Plans {
+    pub(super) storage: StorageSpec,
+    /// Where another zone of some disk begins, in sectors of the device; empty when that is not told
+    /// by the place on the device.
+    pub(super) edges: Vec<u64>,
+    /// Some disk has no arm.
+    pub(super) solid: bool,
+}
+
+pub(super) fn plans(
+    experiment: &Experiment,
+    cell: &Cell,
+    cpu: &CpuModel,
+) -> Result<Plans, MachineError> {
+    let setup = &cell.setup;
+    let parts = Parts::of(experiment, &setup.array)?;
+    let fabric = parts.fabric(experiment, &setup.host)?;
+    let mut plans = match setup.array.engine {
+        Engine::Controller => parts.volume(setup, fabric)?,
+        Engine::None => parts.single(setup, fabric)?,
+        Engine::Md => parts.md(setup, fabric)?,
+        Engine::Zfs => parts.zfs(setup, fabric)?,
+    };
+    plans.storage.array.cost = parity_cost(cpu, setup.host.cpu_mhz);
+    Ok(plans)
+}
+
+/// What parity costs on this processor. Assumed: XOR and syndrome run from its caches, at the rate of
+/// copying there (the kernel picks the fastest of its routines at boot, and prefetches) and at two
+/// thirds of that; a stripe costs what five system calls do.
+fn parity_cost(cpu: &CpuModel, mhz: Option<u32>) -> ParityCost {
+    let clock = mhz.unwrap_or(cpu.mhz).max(1);
+    let speed = u64::from(clock) * u64::from(cpu.per_clock.max(1));
+    ParityCost {
+        xor: cpu.copy_cached,
+        syndrome: cpu.copy_cached * 2 / 3,
+        copy: cpu.copy,
+        // 2 us on a core of 2 GHz that does 1000 thousandths of the reference's work a clock.
+        stripe: 2000 * 2_000_000 / speed.max(1),
+    }
+}
+
+/// The members of a cell.
+struct Parts<'e> {
+    disks: Vec<&'e Disk>,
+    models: Vec<DiskModel>,
+    /// The controllers that have members, in the order of the experiment.
+    controllers: Vec<&'e Controller>,
+}
+
+impl<'e> Parts<'e> {
+    fn of(experiment: &'e Experiment, array: &Array) -> Result<Self, MachineError> {
+        let disk = |name: &String| {
+            let unknown = || MachineError::UnknownDisk(name.clone());
+            experiment.disk(name).ok_or_else(unknown)
+        };
+        let disks: Vec<&Disk> = array.members.iter().map(disk).collect::<Result<_, _>>()?;
+        let models = disks.iter().map(|disk| model(disk));
+        let models = models.collect::<Result<_, _>>()?;
+        let used = |c: &&Controller| disks.iter().any(|disk| disk.controller == c.name);
+        Ok(Self {
+            controllers: experiment.controllers.iter().filter(used).collect(),
+            disks,
+            models,
+        })
+    }
+
+    fn fabric(&self, experiment: &Experiment, host: &Host) -> Result<FabricSpec, MachineError> {
+        let mut buses: Vec<BusSpec> = Vec::new();
+        let mut controllers = Vec::new();
+        for controller in &self.controllers {
+            let bus = match &controller.bus {
+                None => None,
+                Some(name) => {
+                    let found = experiment.buses.iter().find(|bus| bus.name == *name);
+                    let unknown = || MachineError::UnknownBus {
+                        controller: controller.name.clone(),
+                        bus: name.clone(),
+                    };
+                    let bus = BusSpec::of(found.ok_or_else(unknown)?);
+                    let known = buses.iter().position(|b| b.name == bus.name);
+                    let number = known.unwrap_or_else(|| {
+                        buses.push(bus);
+                        buses.len() - 1
+                    });
+                    Some(number as u32)
+                }
+            };
+            let spec = ControllerSpec::of(controller, bus);
+            controllers.push(spec.map_err(|source| MachineError::ControllerModel {
+                controller: controller.name.clone(),
+                source,
+            })?);
+        }
+        let slots = self.disks.iter().zip(&self.models);
+        let slots = slots.map(|(disk, model)| {
+            let place = self
+                .controllers
+                .iter()
+                .position(|c| c.name == disk.controller);
+            let unknown = || MachineError::UnknownController {
+                disk: disk.name.clone(),
+                controller: disk.controller.clone(),
+            };
+            Ok(DiskSlot {
+                name: disk.name.clone(),
+                model: model.clone(),
+                controller: place.ok_or_else(unknown)? as u32,
+                channel: disk.channel,
+            })
+        });
+        Ok(FabricSpec {
+            disks: slots.collect::<Result<_, MachineError>>()?,
+            buses,
+            controllers,
+            volumes: Vec::new(),
+            write_cache_off: !host.write_cache,
+        })
+    }
+
+    fn area(&self, setup: &Setup, role: usize) -> Result<Area, MachineError> {
+        let has = self.models[role].sectors();
+        let mut area = area(setup.host.kernel, setup.array.engine, has);
+        if let Some(wanted) = setup.array.member_size {
+            area.sectors = area.sectors.min(wanted.0 / SECTOR);
+        }
+        if area.sectors == 0 {
+            return Err(MachineError::TooSmall {
+                disk: self.disks[role].name.clone(),
+                size: Bytes(has * SECTOR),
+            });
+        }
+        Ok(area)
+    }
+
+    fn areas(&self, setup: &Setup) -> Result<Vec<Area>, MachineError> {
+        (0..self.disks.len())
+            .map(|role| self.area(setup, role))
+            .collect()
+    }
+
+    fn below(&self, areas: &[Area]) -> Vec<Below<'_>> {
+        let of = |(model, area): (_, &Area)| Below {
+            model,
+            offset: area.offset,
+        };
+        self.models.iter().zip(areas).map(of).collect()
+    }
+
+    /// One disk as it is.
+    fn single(&self, setup: &Setup, fabric: FabricSpec) -> Result<Plans, MachineError> {
+        let area = self.area(setup, 0)?;
+        let kind = ArrayKind::Single(Sectors(area.sectors));
+        let below = Below {
+            model: &self.models[0],
+            offset: area.offset,
+        };
+        let edges = edges::of_disk(&below, area.sectors);
+        self.plans(setup, fabric, kind, &[area], edges)
+    }
+
+    fn md(&self, setup: &Setup, fabric: FabricSpec) -> Result<Plans, MachineError> {
+        let areas = self.areas(setup)?;
+        let layout = self.layout(&setup.array, &areas)?;
+        let edges = edges::of_layout(&layout, &self.below(&areas));
+        self.plans(setup, fabric, ArrayKind::Md(layout), &areas, edges)
+    }
+
+    /// ZFS puts blocks where it likes, so that a place in a file says nothing about one on a disk.
+    fn zfs(&self, setup: &Setup, fabric: FabricSpec) -> Result<Plans, MachineError> {
+        let areas = self.areas(setup)?;
+        if self.disks.len() == 1 {
+            let kind = ArrayKind::Single(Sectors(areas[0].sectors));
+            return self.plans(setup, fabric, kind, &areas, Vec::new());
+        }
+        let sizes: Vec<Bytes> = areas.iter().map(|a| Bytes(a.sectors * SECTOR)).collect();
+        let ashift = setup.array.ashift.unwrap_or(12);
+        let mirror = ZfsMirror::new(&sizes, ashift).map_err(|source| MachineError::Zfs {
+            members: sizes.len(),
+            source,
+        })?;
+        self.plans(setup, fabric, ArrayKind::Zfs(mirror), &areas, Vec::new())
+    }
+
+    /// A volume of the controller, with a partition on it. The controller's own metadata are left out.
+    fn volume(&self, setup: &Setup, mut fabric: FabricSpec) -> Result<Plans, MachineError> {
+        let array = &setup.array;
+        if !matches!(array.state, ArrayState::Clean | ArrayState::Degraded(_)) {
+            return Err(MachineError::VolumeState {
+                controller: self.disks[0].controller.clone(),
+                state: array.state,
+            });
+        }
+        let all = |model: &DiskModel| {
+            let most = array.member_size.map_or(u64::MAX, |size| size.0 / SECTOR);
+            Area {
+                offset: 0,
+                sectors: model.sectors().min(most),
+            }
+        };
+        let areas: Vec<Area> = self.models.iter().map(all).collect();
+        let layout = self.layout(array, &areas)?;
+        let volume = layout.capacity().0;
+        let area = area(setup.host.kernel, array.engine, volume);
+        let mut edges = edges::of_layout(&layout, &self.below(&areas));
+        edges.retain(|edge| *edge > area.offset);
+        edges.iter_mut().for_each(|edge| *edge -= area.offset);
+        let disks = fabric.disks.len() as u32;
+        fabric.volumes.push(VolumeSpec {
+            name: "volume".to_owned(),
+            disks: (0..disks).collect(),
+            layout,
+            failed: array.failed.clone(),
+        });
+        let kind = ArrayKind::Single(Sectors(area.sectors));
+        let mut plans = self.plans(setup, fabric, kind, &[area], edges)?;
+        let array = &mut plans.storage.array;
+        (array.state, array.failed) = (ArrayState::Clean, Vec::new());
+        Ok(plans)
+    }
+
+    fn layout(&self, array: &Array, areas: &[Area]) -> Result<Layout, MachineError> {
+        let told = |source| MachineError::Layout {
+            layout: array.layout.to_string(),
+            members: areas.len(),
+            source,
+        };
+        let sizes: Vec<Sectors> = areas.iter().map(|a| Sectors(a.sectors)).collect();
+        let ArrayLayout::Fixed(spec, _) = &array.layout else {
+            return Layout::linear(&sizes, None).map_err(|error| told(error.into()));
+        };
+        let geometry = Geometry {
+            sizes,
+            chunk: array.chunk.unwrap_or(Bytes::kib(64)).to_sectors(),
+            outer_chunk: array.outer_chunk.map(Bytes::to_sectors),
+        };
+        spec.build(&geometry).map_err(told)
+    }
+
+    /// Joins it all. The members are the volumes, when there are any, else the disks.
+    fn plans(
+        &self,
+        setup: &Setup,
+        fabric: FabricSpec,
+        kind: ArrayKind,
+        areas: &[Area],
+        edges: Vec<u64>,
+    ) -> Result<Plans, MachineError> {
+        let probe = Fabric::new(&fabric, 0).map_err(StorageError::from)?;
+        // A controller that shows nothing but volumes has no port for a disk.
+        let members = areas.iter().enumerate().map(|(role, area)| {
+            let wanted = match fabric.volumes.get(role) {
+                Some(volume) => &volume.name,
+                None => &self.disks[role].name,
+            };
+            let port = probe.ports().iter().position(|port| port.name == *wanted);
+            let unknown = || MachineError::NoPort(wanted.clone());
+            let port = port.ok_or_else(unknown)?;
+            Ok(MemberSpec {
+                port: port as u32,
+                offset: area.offset,
+                queue: self.queue(setup, role, &probe.ports()[port]),
+            })
+        });
+        let members = members.collect::<Result<_, MachineError>>()?;
+        Ok(Plans {
+            storage: StorageSpec {
+                members,
+                array: self.array(setup, kind),
+                fabric,
+            },
+            edges,
+            solid: self.models.iter().any(|model| !model.rotational()),
+        })
+    }
+
+    fn queue(&self, setup: &Setup, role: usize, port: &PortInfo) -> QueueSpec {
+        let host = &setup.host;
+        let on = &self.disks[role].controller;
+        let sata = self
+            .controllers
+            .iter()
+            .any(|c| c.name == *on && c.link == Link::Sata);
+        let mut tags = port.tags.min(host.drive_queue.unwrap_or(u32::MAX));
+        if sata && matches!(host.kernel, Kernel::Linux(..)) && host.kernel < NCQ {
+            tags = 1;
+        }
+        let largest = host.request_size.map_or(u64::MAX, |size| size.0 / SECTOR);
+        let max_sectors = u64::from(port.max_sectors).min(largest) as u32;
+        QueueSpec::of(
+            host.kernel,
+            host.scheduler,
+            port.rotational,
+            max_sectors,
+            tags,
+        )
+    }
+
+    fn array(&self, setup: &Setup, kind: ArrayKind) -> ArraySpec {
+        let given = &setup.array;
+        let plain = ArraySpec::new(kind);
+        ArraySpec {
+            state: given.state,
+            failed: given.failed.clone(),
+            rotational: self.models.iter().map(DiskModel::rotational).collect(),
+            stripe_cache: given.stripe_cache.unwrap_or(plain.stripe_cache),
+            sync_speed_min: given.sync_speed_min.unwrap_or(plain.sync_speed_min),
+            sync_speed_max: given.sync_speed_max.unwrap_or(plain.sync_speed_max),
+            era: Era::of(setup.host.kernel),
+            ..plain
+        }
+    }
+}
+
+fn model(disk: &Disk) -> Result<DiskModel, MachineError> {
+    let known = catalogue::MODELS.iter();
+    let known = known.filter(|(name, _)| name.eq_ignore_ascii_case(&disk.model));
+    let Some((name, text)) = known.into_iter().next() else {
+        return Err(MachineError::UnknownModel {
+            disk: disk.name.clone(),
+            source: UnknownModel {
+                name: disk.model.clone(),
+            },
+        });
+    };
+    overrides::model(name, text, &disk.overrides).map_err(|source| MachineError::Override {
+        disk: disk.name.clone(),
+        model: disk.model.clone(),
+        source,
+    })
+}

@@ -1,0 +1,112 @@
+//! What of a machine can be leapt over, and what that adds to its accounts.
+//!
+//! Nothing inside the machine is moved: a workload that goes on further ahead finds a disk that has to
+//! move its arm and a cache that has nothing read ahead, and the drive loop does not count what it
+//! takes until both have caught up.
+use super::edges;
+use super::totals::Totals;
+use crate::host::{DeviceCounters, Host};
+use crate::storage::Storage;
+use raidlab_core::target::Target;
+use raidlab_core::time::{Instant, Span};
+use raidlab_core::units::SECTOR;
+use raidlab_core::workload::Stretch;
+
+/// Bytes around an edge that are not leapt to: what is read ahead or waits to be written there.
+/// Assumed: larger than the windows and buffers of a machine with much memory.
+const MARGIN: u64 = 32 << 20;
+
+/// Bytes that the device may have moved more or less than the workload in a window, in thousandths: a
+/// cache that fills or empties is not steady.
+const BALANCE: u64 = 20;
+
+/// State of the machine at the last two marks.
+#[derive(Debug)]
+struct Mark {
+    at: Instant,
+    offset: u64,
+    totals: Totals,
+}
+
+/// How far the clock was put forward, and what is known of the pace.
+#[derive(Debug)]
+pub(super) struct Leaping {
+    pub(super) on: bool,
+    /// Time that was leapt over.
+    pub(super) forward: Span,
+    /// What it would have added to the accounts.
+    pub(super) extra: Totals,
+    edges: Vec<u64>,
+    /// Some disk has a state that changes as it is written (SSD).
+    solid: bool,
+    margin: u64,
+    last: Option<Mark>,
+    /// The window that is repeated: its length, and what it added to the accounts.
+    window: Option<(Span, Totals)>,
+}
+
+impl Leaping {
+    pub(super) fn new(edges: Vec<u64>, solid: bool, stripe: u64) -> Self {
+        Self {
+            on: true,
+            forward: Span::ZERO,
+            extra: Totals::default(),
+            edges,
+            solid,
+            margin: (MARGIN + 16 * stripe) / SECTOR,
+            last: None,
+            window: None,
+        }
+    }
+
+    /// See [`Target::alike`].
+    pub(super) fn alike(&mut self, host: &Host<Storage>, stretch: &Stretch) -> u64 {
+        let syncs = || {
+            host.device()
+                .array()
+                .is_some_and(|array| array.resync().is_some())
+        };
+        let raw = host.file_system().is_raw();
+        if !self.on || !raw || self.edges.is_empty() || (stretch.writes && self.solid) || syncs() {
+            return 0;
+        }
+        let here = Mark {
+            at: host.now(),
+            offset: stretch.offset,
+            totals: Totals::of(host),
+        };
+        let last = self.last.replace(here);
+        self.window = None;
+        let (Some(last), Some(here)) = (last, &self.last) else {
+            return 0;
+        };
+        let Some(passed) = here.offset.checked_sub(last.offset) else {
+            return 0;
+        };
+        let moved = |now: &DeviceCounters, then: &DeviceCounters| {
+            let balanced = |moved: u64| moved.abs_diff(passed) * 1000 <= passed * BALANCE;
+            (!stretch.reads || balanced(now.read - then.read))
+                && (!stretch.writes || balanced(now.written - then.written))
+        };
+        if !moved(&here.totals.device, &last.totals.device) {
+            return 0;
+        }
+        let window = here.totals.since(&last.totals, (1, 1));
+        self.window = Some((here.at.since(last.at), window));
+        edges::room(&self.edges, stretch.offset / SECTOR, self.margin) * SECTOR
+    }
+
+    /// See [`Target::leap`]. The window is that before the place that was last asked for.
+    pub(super) fn leap(&mut self) {
+        self.last = None;
+    }
+
+    /// See [`Target::pass`].
+    pub(super) fn pass(&mut self, time: Span) {
+        self.forward += time;
+        if let Some((length, window)) = self.window.take() {
+            let more = window.since(&Totals::default(), (time.0, length.0));
+            self.extra.add(&more);
+        }
+    }
+}

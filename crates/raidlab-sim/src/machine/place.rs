@@ -1,0 +1,96 @@
+//! Where on a disk the data of a member begins: partitions, and the metadata of md by its era.
+use raidlab_experiment::kernel::Kernel;
+use raidlab_experiment::setup::Engine;
+
+/// First sector of the first partition where cylinders of 63 sectors are counted (fdisk to
+/// util-linux 2.17, DOS, Windows to 2003).
+const PARTITION_OLD: u64 = 63;
+/// The same since partitions begin at whole mebibytes (util-linux 2.17.2 of 2010, the time of
+/// 2.6.33); ZFS on Linux makes its partitions so at all times.
+const PARTITION: u64 = 2048;
+
+/// Where md's metadata 0.90 is: in the last 64 to 128 KiB (`md_p.h`: `MD_NEW_SIZE_SECTORS`).
+const RESERVED_090: u64 = 128;
+/// Data offset of metadata 1.2 as mdadm 3.1 to 3.2 makes it (2009 to 2013).
+const OFFSET_12: u64 = 2048;
+/// Room for a later reshape that mdadm 3.3 (September 2013, the time of 3.12) leaves before the data:
+/// 128 MiB, halved until it is at most a thousandth of the device (`super1.c:validate_geometry1`).
+const HEADROOM: u64 = 128 << 11;
+/// The rest of what is before the data there: superblock and bitmap, at most; rounded up to a
+/// mebibyte together with the headroom.
+const BEFORE_DATA: u64 = 24 + 8;
+
+/// A part of a disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Area {
+    /// First sector.
+    pub(super) offset: u64,
+    /// Sectors.
+    pub(super) sectors: u64,
+}
+
+/// First sector of a partition over the whole disk. That disks are partitioned is assumed.
+fn partition(kernel: Kernel, engine: Engine) -> u64 {
+    match kernel {
+        _ if engine == Engine::Zfs => PARTITION,
+        Kernel::Windows2000 => PARTITION_OLD,
+        old if old < Kernel::Linux(2, 6, 33) => PARTITION_OLD,
+        _ => PARTITION,
+    }
+}
+
+/// What of a device of `sectors` a file system, an array's member or ZFS gets.
+pub(super) fn area(kernel: Kernel, engine: Engine, sectors: u64) -> Area {
+    let start = partition(kernel, engine);
+    let left = sectors.saturating_sub(start);
+    if engine != Engine::Md {
+        return Area {
+            offset: start,
+            sectors: left,
+        };
+    }
+    if kernel < Kernel::Linux(2, 6, 32) {
+        let whole = left / RESERVED_090 * RESERVED_090;
+        return Area {
+            offset: start,
+            sectors: whole.saturating_sub(RESERVED_090),
+        };
+    }
+    let mut data = OFFSET_12;
+    if kernel >= Kernel::Linux(3, 12, 0) {
+        let mut headroom = HEADROOM;
+        while headroom << 10 > left && headroom > 0 {
+            headroom /= 2;
+        }
+        data = (BEFORE_DATA + headroom).next_multiple_of(2048);
+    }
+    Area {
+        offset: start + data,
+        sectors: left.saturating_sub(data),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn metadata_is_where_each_era_has_it() {
+        let of = |kernel, engine, sectors| {
+            let area = area(kernel, engine, sectors);
+            (area.offset, area.sectors)
+        };
+        let (old, new) = (Kernel::Linux(2, 6, 16), Kernel::Linux(6, 1, 0));
+        assert_eq!(of(old, Engine::None, 1000), (63, 937));
+        // 0.90 at the end: 64 KiB-aligned, at least 64 KiB.
+        assert_eq!(of(old, Engine::Md, 78_165_360), (63, 78_165_120));
+        assert_eq!(
+            of(Kernel::Linux(2, 6, 35), Engine::Md, 78_165_360),
+            (2048 + 2048, 78_165_360 - 4096)
+        );
+        // 1.2 of today: 128 MiB and what is before, as `mdadm -E` shows for disks of terabytes.
+        assert_eq!(of(new, Engine::Md, 7_814_037_168).0, 2048 + 264_192);
+        assert_eq!(of(new, Engine::Zfs, 10_000), (2048, 7952));
+        assert_eq!(of(new, Engine::Md, 100).1, 0, "nothing is left");
+    }
+}

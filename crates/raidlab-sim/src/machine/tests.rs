@@ -1,0 +1,46 @@
+//! Machines of whole experiments.
+mod states;
+
+use super::*;
+use crate::catalogue::{self, MODELS, controller};
+use raidlab_experiment::{Known, KnownDisk, parse};
+
+/// The experiment of a text, with the catalogue's models. What is said of published figures is left out.
+fn experiment(text: &str) -> Experiment {
+    let text = text.split("[expected]").next().unwrap_or(text);
+    let text = &text.replace(", \"published\"", "");
+    let capacity = |name: &str| {
+        let model = catalogue::find(name).expect("known").disk;
+        Some(Bytes(model.sectors() * SECTOR))
+    };
+    let known = Known {
+        disks: MODELS
+            .iter()
+            .map(|(name, _)| KnownDisk {
+                name,
+                capacity: capacity(name),
+                link: None,
+            })
+            .collect(),
+        controllers: controller::MODELS.iter().map(|(name, _)| *name).collect(),
+        studies: Vec::new(),
+    };
+    parse(text, "test.toml", &known).unwrap_or_else(|e| panic!("{}", e.render(false)))
+}
+
+fn machine(experiment: &Experiment, cell: &Cell) -> Machine {
+    Machine::build(experiment, cell, 1).unwrap_or_else(|e| panic!("{}: {e}", cell.label))
+}
+
+/// Runs all phases of a cell.
+fn run(machine: &mut Machine) -> Vec<PhaseRun> {
+    let plan = machine.plan().expect("the profile fits");
+    let phases = plan.phases.iter();
+    phases
+        .map(|phase| {
+            machine
+                .run_phase(phase, &mut ())
+                .unwrap_or_else(|e| panic!("{e}"))
+        })
+        .collect()
+}

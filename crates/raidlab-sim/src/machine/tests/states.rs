@@ -1,0 +1,83 @@
+//! Every layout in every state builds, and does what it is asked.
+use super::*;
+
+/// Six disks of 2 GB, every layout in every state that it has; a few random operations.
+fn text(state: &str, layouts: &str) -> String {
+    format!(
+        r#"
+title = "All layouts"
+disks = {{ model = "ST3250624AS", count = 6, override = {{ capacity = "2000007168B" }} }}
+array.state = "{state}"
+
+[profile]
+name = "random"
+time = "1s"
+depth = 4
+read-percent = 50
+
+[factors]
+layout = [{layouts}]
+"#
+    )
+}
+
+fn all(state: &str, layouts: &str) {
+    let experiment = experiment(&text(state, layouts));
+    for cell in &experiment.cells {
+        let mut machine = machine(&experiment, cell);
+        for run in run(&mut machine) {
+            let (outcome, label) = (&run.outcome, &cell.label);
+            assert!(outcome.ops > 10, "{label} {state}: {}", outcome.ops);
+            let sum: u128 = outcome.latencies.iter().map(|(_, l)| l.sum()).sum();
+            let area = outcome.mean_in_flight * outcome.elapsed.0 as f64;
+            // Little: what waited, added over all, is what was in flight, added over time.
+            assert!(
+                (sum as f64 / area - 1.0).abs() < 0.02,
+                "{label} {state}: {sum} {area}"
+            );
+            assert!(!run.why.sentence.is_empty() && run.why.shares.len() > 1);
+            assert!(run.why.shares.iter().all(|s| (0.0..=1.0).contains(&s.busy)));
+        }
+    }
+}
+
+#[test]
+fn clean() {
+    all(
+        "clean",
+        r#""single", "linear", "raid0", "raid1", "raid10", "raid10-f2", "raid10-o2", "raid10-n3", "raid01 2x3", "raid1+0 3x2""#,
+    );
+}
+
+#[test]
+fn clean_with_parity() {
+    all(
+        "clean",
+        r#""raid4", "raid5", "raid5-la", "raid6", "raid50 2x3""#,
+    );
+}
+
+#[test]
+fn degraded() {
+    all(
+        "degraded 1",
+        r#""raid1", "raid4", "raid5", "raid6", "raid10", "raid10-f2", "raid50 2x3""#,
+    );
+    all("degraded 2", r#""raid1", "raid6""#);
+}
+
+#[test]
+fn resyncing() {
+    all(
+        "resyncing",
+        r#""raid1", "raid4", "raid5", "raid6", "raid10", "raid10-f2", "raid50 2x3""#,
+    );
+}
+
+#[test]
+fn rebuilding() {
+    all(
+        "rebuilding 1",
+        r#""raid1", "raid4", "raid5", "raid6", "raid10", "raid10-f2", "raid50 2x3""#,
+    );
+}

@@ -1,0 +1,39 @@
+//! The storage as the device of a host.
+use super::Storage;
+use crate::block::{Bio, Ended};
+use crate::host::{Device, Hints};
+use raidlab_core::time::Instant;
+
+impl Device for Storage {
+    fn sectors(&self) -> u64 {
+        self.sectors()
+    }
+
+    fn hints(&self) -> Hints {
+        Hints {
+            max_sectors: self.max_sectors(),
+            stripe: self.stripe(),
+            queue: self.queue_sectors(),
+        }
+    }
+
+    #[inline]
+    fn submit(&mut self, now: Instant, bio: Bio) {
+        self.submit(now, bio);
+    }
+
+    #[inline]
+    fn unplug(&mut self, now: Instant) {
+        self.unplug(now);
+    }
+
+    #[inline]
+    fn next_event(&self) -> Option<Instant> {
+        self.next_event()
+    }
+
+    #[inline]
+    fn advance(&mut self, now: Instant, done: &mut Vec<Ended>) {
+        self.advance(now, done);
+    }
+}
