@@ -249,15 +249,20 @@ impl Target for Uring {
         };
         let mut queue = self.ring.submission();
         let before = queue.len();
+        let mut taken = Ok(());
         for (&tag, &offset) in operations {
-            let entry = reads.entry(tag, offset)?;
-            // SAFETY: as in `submit`.
-            if unsafe { queue.push(&entry) }.is_err() {
-                return Err(unsupported(block(offset), QUEUE_FULL));
+            match reads.entry(tag, offset) {
+                // SAFETY: as in `submit`.
+                Ok(entry) if unsafe { queue.push(&entry) }.is_ok() => {}
+                Ok(_) => taken = Err(unsupported(block(offset), QUEUE_FULL)),
+                Err(error) => taken = Err(error),
+            }
+            if taken.is_err() {
+                break;
             }
         }
         self.queued += (queue.len() - before) as u32;
-        Ok(())
+        taken
     }
 
     #[inline]

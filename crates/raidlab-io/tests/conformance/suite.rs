@@ -32,6 +32,7 @@ pub(crate) fn conforms(subject: &impl Subject) {
     time_goes_forward_and_only_in_wait(subject);
     waiting_keeps_to_its_limit(subject);
     what_is_in_flight_ends_whatever_the_limit(subject);
+    operations_that_are_alike_can_be_submitted_at_once(subject);
     misaligned_operations_are_refused(subject);
     the_end_cuts_operations_short(subject);
     what_is_written_can_be_read_back(subject);
@@ -170,6 +171,39 @@ fn what_is_in_flight_ends_whatever_the_limit(subject: &impl Subject) {
         assert_eq!(done.len(), 1);
         assert_eq!((done[0].tag, done[0].result), (Tag(0), Ok(BLOCK)));
     }
+}
+
+fn operations_that_are_alike_can_be_submitted_at_once(subject: &impl Subject) {
+    let mut target = subject.make(SIZE, 8);
+    let most = target.limits().max_in_flight.min(8);
+    let tags: Vec<Tag> = (0..most).rev().map(Tag).collect();
+    let mut offsets: Vec<u64> = (0..u64::from(most)).map(|i| i * SIZE / 64).collect();
+    for kind in [BlockKind::Write, BlockKind::Read] {
+        // The second time the slots are used again; 3 MiB are more than the target was made for.
+        for len in [BLOCK, 2 * BLOCK, 3 << 20] {
+            let before = target.now();
+            target
+                .submit_alike(kind, len, &tags, &offsets)
+                .expect("free slots");
+            assert_eq!(target.now(), before, "submitting moved time");
+            let done = collect(&mut target, tags.len());
+            let mut ended: Vec<Tag> = done.iter().map(|end| end.tag).collect();
+            ended.sort_by_key(|tag| std::cmp::Reverse(tag.0));
+            assert_eq!(ended, tags);
+            if len <= 2 * BLOCK {
+                assert!(done.iter().all(|end| end.result == Ok(len)), "{done:?}");
+            }
+        }
+    }
+    assert_eq!(subject.first_wrong_byte(0, SIZE), None);
+    // One that is refused is not taken; those before it are.
+    let alignment = u64::from(target.limits().alignment);
+    let last = offsets.len() - 1;
+    offsets[last] += alignment / 2;
+    let answer = target.submit_alike(BlockKind::Read, BLOCK, &tags, &offsets);
+    assert_eq!(answer.is_err(), alignment > 1);
+    let taken = tags.len() - usize::from(alignment > 1);
+    assert_eq!(collect(&mut target, taken).len(), taken);
 }
 
 fn misaligned_operations_are_refused(subject: &impl Subject) {
