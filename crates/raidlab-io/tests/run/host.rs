@@ -1,0 +1,202 @@
+//! What takes root, or something unusual of the host: full and frozen file systems, no io_uring.
+use super::{MIB, blocks, ops, pass, phase, random_reads, run};
+use raidlab_core::flag::FlagKind;
+use raidlab_core::op::OpenMode;
+use raidlab_core::phase::{Access, Job};
+use raidlab_core::time::Span;
+use raidlab_core::workload::spec::{BlockSpec, Limit, PassAction, WorkloadSpec};
+use raidlab_io::run::{
+    EngineChoice, Place, PlaceOptions, RunError, RunOptions, RunProgress, RunStage, run_phase,
+};
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::process::Command;
+
+#[test]
+fn too_little_space_is_said_before_anything_is_written() {
+    let parent = tempfile::tempdir().unwrap();
+    let mounted = Command::new("mount")
+        .args(["-t", "tmpfs", "-o", "size=4m", "raidlab-test"])
+        .arg(parent.path())
+        .status()
+        .is_ok_and(|status| status.success());
+    if !mounted {
+        eprintln!(
+            "skipped too_little_space_is_said_before_anything_is_written: mounting takes root"
+        );
+        return;
+    }
+    let place = Place::open(parent.path(), PlaceOptions::default()).unwrap();
+    let needs = phase(
+        Access::Buffered,
+        vec![random_reads(MIB, 1, ops(1))],
+        &[8 * MIB],
+    );
+    let message = run(&needs, &place, &RunOptions::new(1))
+        .unwrap_err()
+        .to_string();
+    assert!(
+        message.contains("8 MiB are needed, 4.0 MiB are available"),
+        "{message}"
+    );
+    // A phase that fills the disk itself ends with what the system says.
+    let fills = pass(PassAction::Write, OpenMode::Create, 8 * MIB, 65_536);
+    let fills = phase(Access::Calls, vec![fills], &[]);
+    let failed = run(&fills, &place, &RunOptions::new(1)).unwrap_err();
+    let message = failed.to_string();
+    assert!(
+        matches!(failed, RunError::Short { .. }) || message.contains("free some space"),
+        "{message}"
+    );
+    place.close().unwrap();
+    assert!(
+        Command::new("umount")
+            .arg(parent.path())
+            .status()
+            .unwrap()
+            .success()
+    );
+}
+
+#[test]
+fn a_job_stuck_in_the_kernel_is_reported_with_its_state() {
+    let parent = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let (image, point) = (parent.path().join("image"), parent.path().join("point"));
+    std::fs::File::create(&image)
+        .unwrap()
+        .set_len(32 * MIB)
+        .unwrap();
+    std::fs::create_dir(&point).unwrap();
+    let ok = |command: &mut Command| command.output().is_ok_and(|output| output.status.success());
+    let mounted = ok(Command::new("mkfs.ext4").arg("-q").arg(&image))
+        && ok(Command::new("mount")
+            .args(["-o", "loop"])
+            .arg(&image)
+            .arg(&point));
+    if !mounted {
+        eprintln!(
+            "skipped a_job_stuck_in_the_kernel_is_reported_with_its_state: a loop mount takes root"
+        );
+        return;
+    }
+    let place = Place::open(&point, PlaceOptions::default()).unwrap();
+    let phase = phase(
+        Access::Buffered,
+        vec![Job {
+            workload: WorkloadSpec::Blocks(BlockSpec {
+                read_percent: 0,
+                ..blocks(
+                    MIB,
+                    Limit {
+                        ops: None,
+                        time: Some(Span::from_secs(600)),
+                    },
+                )
+            }),
+            depth: 1,
+        }],
+        &[MIB],
+    );
+    let options = RunOptions {
+        stall: Span::from_millis(300),
+        ..RunOptions::new(1)
+    };
+    let mut frozen = false;
+    let mut freeze = |progress: RunProgress| {
+        if progress.stage == RunStage::Running && progress.ops > 0 && !frozen {
+            frozen = ok(Command::new("fsfreeze").arg("-f").arg(&point));
+        }
+        ControlFlow::Continue(())
+    };
+    // Writes to a frozen file system wait in the kernel until it is thawed.
+    let stuck = run_phase(&phase, &place, &options, &mut freeze);
+    let thawed = ok(Command::new("fsfreeze").arg("-u").arg(&point));
+    // The job that was left behind ends now; without it the file system can be unmounted.
+    drop(place);
+    let unmounted = (0..100).any(|_| {
+        std::thread::sleep(std::time::Duration::from_millis(50));
+        ok(Command::new("umount").arg(&point))
+    });
+    assert!(frozen && thawed && unmounted);
+    let Err(RunError::Stalled {
+        job: 0,
+        waited,
+        state,
+        ..
+    }) = stuck
+    else {
+        panic!("{stuck:?}");
+    };
+    assert!(waited >= options.stall);
+    assert!(matches!(state, 'D' | 'S'), "{state}");
+}
+
+/// Makes `io_uring_setup` fail with EPERM in this thread and those it starts, as container runtimes
+/// do.
+fn forbid_io_uring() {
+    const SYS_IO_URING_SETUP: u32 = 425;
+    const ALLOW: u32 = 0x7fff_0000;
+    const ERRNO: u32 = 0x0005_0000;
+    let statement = |code: u32, jf: u8, k: u32| libc::sock_filter {
+        code: code as u16,
+        jt: 0,
+        jf,
+        k,
+    };
+    let mut program = [
+        // The number of the call is the first word.
+        statement(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0),
+        statement(
+            libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K,
+            1,
+            SYS_IO_URING_SETUP,
+        ),
+        statement(
+            libc::BPF_RET | libc::BPF_K,
+            0,
+            ERRNO | libc::EPERM.unsigned_abs(),
+        ),
+        statement(libc::BPF_RET | libc::BPF_K, 0, ALLOW),
+    ];
+    let filter = libc::sock_fprog {
+        len: program.len() as u16,
+        filter: program.as_mut_ptr(),
+    };
+    // SAFETY: the program lives over the call, which copies it.
+    let answer = unsafe {
+        libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+            | libc::prctl(
+                libc::PR_SET_SECCOMP,
+                libc::SECCOMP_MODE_FILTER,
+                &raw const filter,
+            )
+    };
+    assert_eq!(answer, 0, "{}", std::io::Error::last_os_error());
+}
+
+#[test]
+fn without_io_uring_blocking_calls_are_used_and_it_is_said() {
+    // Each test has a thread of its own, and only that one is restricted.
+    forbid_io_uring();
+    let place = Place::open(Path::new("/dev/zero"), PlaceOptions::default()).unwrap();
+    let phase = phase(Access::Buffered, vec![random_reads(MIB, 8, ops(1000))], &[]);
+    let outcome = run(&phase, &place, &RunOptions::new(1)).unwrap();
+    assert_eq!(outcome.ops, 1000);
+    assert!((outcome.mean_in_flight - 1.0).abs() < 1e-9);
+    let reason = &outcome
+        .flags
+        .iter()
+        .find(|flag| flag.kind == FlagKind::Other)
+        .unwrap()
+        .reason;
+    assert!(
+        reason.contains("io_uring is not available") && reason.contains("seccomp"),
+        "{reason}"
+    );
+    let asked_for = RunOptions {
+        engine: EngineChoice::Uring,
+        ..RunOptions::new(1)
+    };
+    let message = run(&phase, &place, &asked_for).unwrap_err().to_string();
+    assert!(message.contains("use the blocking engine"), "{message}");
+}
