@@ -96,7 +96,7 @@ pub struct Driven {
 #[derive(Debug, thiserror::Error)]
 pub enum DriveError {
     /// An operation failed.
-    #[error("operation {index} failed with error {}: {op:?}", errno.0)]
+    #[error("operation {index} ({op}) failed with error {}", errno.0)]
     Op {
         /// Its number within its workload.
         index: u64,
@@ -106,7 +106,7 @@ pub enum DriveError {
         errno: Errno,
     },
     /// Fewer bytes moved than asked for.
-    #[error("operation {index} moved {moved} of {} bytes: {op:?}", op.bytes())]
+    #[error("operation {index} ({op}) moved {moved} of {} bytes", op.bytes())]
     Short {
         /// Its number within its workload.
         index: u64,

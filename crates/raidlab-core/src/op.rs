@@ -2,6 +2,8 @@
 //!
 //! Both kinds are plain values without buffers: a target owns its buffers and fills them by the
 //! run's [data policy](crate::data). A model never looks at the bytes.
+mod text;
+
 use serde::{Deserialize, Serialize};
 
 /// Whether bytes come, go, or are made durable.

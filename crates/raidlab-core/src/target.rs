@@ -37,7 +37,7 @@ pub struct Limits {
 #[derive(Debug, thiserror::Error)]
 pub enum TargetError {
     /// The operation cannot be asked of this target.
-    #[error("this target cannot do {op:?}: {why}")]
+    #[error("this target cannot do it ({op}): {why}")]
     Unsupported {
         /// What was asked.
         op: Op,

@@ -244,7 +244,7 @@ fn a_short_transfer_is_an_error() {
     let failed = run(Reads::new(1, None), 1, &mut server).unwrap_err();
     assert_eq!(
         failed.to_string(),
-        "operation 0 moved 100 of 512 bytes: Block(BlockOp { kind: Read, len: 512, offset: 512 })"
+        "operation 0 (read of 512 bytes at 512 bytes) moved 100 of 512 bytes"
     );
 }
 

@@ -161,13 +161,13 @@ impl RunError {
         match error {
             DriveError::Op { index, op, errno } => Self::Operation {
                 path,
-                what: format!("operation {index} of job {job} ({op:?}) failed"),
+                what: format!("operation {index} of job {job} ({op}) failed"),
                 source: system(errno),
             },
             DriveError::Short { index, op, moved } => Self::Short {
                 path,
                 what: format!(
-                    "operation {index} of job {job} moved {moved} of {} bytes ({op:?})",
+                    "operation {index} of job {job} ({op}) moved {moved} of {} bytes",
                     op.bytes()
                 ),
             },
