@@ -244,6 +244,9 @@ impl Array {
                 node.pump(&mut self.core);
             }
             self.resyncs = self.nodes.iter().any(|node| node.resync.is_some());
+            if !self.resyncs {
+                self.core.heard.clear();
+            }
             if self.core.work.is_empty() {
                 return;
             }

@@ -143,6 +143,44 @@ fn a_failed_copy_is_read_elsewhere_and_then_left_out() {
 }
 
 #[test]
+fn an_unreadable_sector_is_had_from_the_others_and_nobody_is_left_out() {
+    for (layout, reads) in [
+        (Layout::raid1(&sizes(2, 1 << 20)), 2),
+        (
+            Layout::raid10(&sizes(4, 1 << 20), Sectors(128), Copies::near(2)),
+            2,
+        ),
+        // Around the cache, through it, and then the others.
+        (
+            Layout::raid5(&sizes(4, 1 << 20), Sectors(128), Default::default()),
+            5,
+        ),
+        (
+            Layout::raid6(&sizes(5, 1 << 20), Sectors(128), Default::default()),
+            6,
+        ),
+    ] {
+        let mut toy = Toy::new(&ArraySpec::new(ArrayKind::Md(layout.unwrap())), 0);
+        let first = toy.layout.locate(Lba(3)).unwrap()[0];
+        toy.unreadable = vec![(first.member.0, first.sector.0)];
+        toy.submit(bio(0, Read, 0, 8));
+        toy.settle();
+        assert_eq!(toy.ended[0].result, Ok(()));
+        assert_eq!(toy.count(Read), reads);
+        toy.unreadable = (0..5).map(|m| (m, first.sector.0)).collect();
+        toy.submit(bio(1, Read, 0, 8));
+        toy.submit(bio(2, Write, 0, 128 * 3));
+        toy.settle();
+        assert_eq!(toy.ended.len(), 3);
+        assert!(
+            toy.ended
+                .iter()
+                .any(|end| end.id == 2 && end.result.is_ok())
+        );
+    }
+}
+
+#[test]
 fn zfs_reads_where_the_load_is_least() {
     use raidlab_core::units::Bytes;
     use raidlab_layout::ZfsMirror;

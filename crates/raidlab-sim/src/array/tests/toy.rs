@@ -32,6 +32,8 @@ pub(super) struct Toy {
     pub(super) tags: BTreeMap<u64, u64>,
     /// Members that answer every request with a failure.
     pub(super) broken: Vec<u16>,
+    /// Sectors of members that cannot be read.
+    pub(super) unreadable: Vec<(u16, u64)>,
     flight: Vec<(Instant, u64, Asked)>,
     given: u64,
     stream: Stream,
@@ -52,6 +54,7 @@ impl Toy {
             cells: BTreeMap::new(),
             tags: BTreeMap::new(),
             broken: Vec::new(),
+            unreadable: Vec::new(),
             flight: Vec::new(),
             given: 0,
             stream: Stream::new(seed),
@@ -173,6 +176,12 @@ impl Toy {
             let (_, _, asked) = self.flight.swap_remove(index.unwrap());
             let result = if self.broken.contains(&asked.member) {
                 Err(DiskError::Failed)
+            } else if asked.bio.kind == BlockKind::Read
+                && (self.unreadable.iter()).any(|(m, s)| {
+                    *m == asked.member && (asked.bio.lba.0..asked.bio.end()).contains(s)
+                })
+            {
+                Err(DiskError::Unreadable)
             } else {
                 Ok(())
             };
