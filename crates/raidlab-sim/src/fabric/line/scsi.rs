@@ -47,6 +47,18 @@ struct Target {
     busy: u32,
     /// Latest time the disk was told of.
     told: u64,
+    /// When it wants to be looked at; `NEVER` while it has no command.
+    next: u64,
+}
+
+impl Target {
+    #[inline]
+    fn look(&mut self, disks: &[Disk]) {
+        self.next = match self.busy {
+            0 => NEVER,
+            _ => next_of(&disks[self.disk as usize]).max(self.told),
+        };
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -83,6 +95,7 @@ impl Scsi {
             disk: *disk,
             busy: 0,
             told: 0,
+            next: NEVER,
         };
         Self {
             name,
@@ -134,7 +147,6 @@ impl Scsi {
         };
         if since <= now && self.free <= now && self.waiting.is_empty() {
             self.grant(wanted, gear);
-            self.look(gear.disks);
         } else {
             self.waiting.push(wanted);
             self.arbitrate(now, gear);
@@ -164,6 +176,15 @@ impl Scsi {
                 // A disk that came free in the meantime was told of a time after the last grant.
                 gear.disks[target.disk as usize].submit(at(end.max(target.told)), request);
                 (target.told, target.busy) = (end.max(target.told), target.busy + 1);
+                // Only this disk has anything new to say.
+                let before = target.next;
+                target.look(gear.disks);
+                let after = target.next;
+                if after <= self.disks_next {
+                    self.disks_next = after;
+                } else if before == self.disks_next {
+                    self.disks_next = self.earliest();
+                }
                 (self.free, self.used) = (end, self.used + end - begin);
             }
             Phase::Back { flight, result } => {
@@ -208,17 +229,21 @@ impl Scsi {
             let wanted = self.waiting.remove(index);
             self.grant(wanted, gear);
         }
-        self.look(gear.disks);
     }
 
-    /// When a disk wants to be looked at next.
-    #[inline]
+    /// Asks all disks when they want to be looked at.
     pub(super) fn look(&mut self, disks: &[Disk]) {
-        let mut next = NEVER;
-        for target in self.targets.iter().filter(|t| t.busy > 0) {
-            next = next.min(next_of(&disks[target.disk as usize]).max(target.told));
-        }
-        self.disks_next = next;
+        self.targets
+            .iter_mut()
+            .for_each(|target| target.look(disks));
+        self.disks_next = self.earliest();
+    }
+
+    #[inline]
+    fn earliest(&self) -> u64 {
+        self.targets
+            .iter()
+            .fold(NEVER, |next, target| next.min(target.next))
     }
 
     #[inline]
@@ -246,16 +271,13 @@ impl Scsi {
     fn reselect(&mut self, now: u64, gear: &mut Gear<'_>) {
         for index in 0..self.targets.len() {
             let target = &mut self.targets[index];
-            if target.busy == 0 || target.told > now {
+            if target.next > now {
                 continue;
             }
-            let disk = &mut gear.disks[target.disk as usize];
-            if next_of(disk) > now {
-                continue;
-            }
-            disk.advance(at(now), gear.scratch);
+            gear.disks[target.disk as usize].advance(at(now), gear.scratch);
             target.told = now;
             target.busy -= gear.scratch.len() as u32;
+            target.look(gear.disks);
             for done in gear.scratch.drain(..) {
                 let flight = self.flights.take(done.id);
                 let mut since = done.at.0;
@@ -276,7 +298,7 @@ impl Scsi {
                 });
             }
         }
-        self.look(gear.disks);
+        self.disks_next = self.earliest();
     }
 
     pub(super) fn busy(&self, now: u64) -> Busy {
