@@ -5,6 +5,7 @@
 //! far it can be trusted. What a file leaves out is derived or assumed, and listed with the other
 //! [`Fact`]s, so that nothing a prediction rests on is hidden.
 pub mod controller;
+pub mod cpu;
 mod derive;
 mod error;
 mod hdd;

@@ -3,8 +3,10 @@ use super::cache::PAGE;
 use super::cpu::CpuModel;
 use super::era::Era;
 use super::fs::Traits;
+use crate::catalogue::cpu::find_or_of_its_time;
 use raidlab_core::units::{Bytes, MIB};
 use raidlab_experiment::kernel::Kernel;
+use raidlab_experiment::setup::Host;
 
 /// A computer without its block device.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,6 +26,19 @@ pub struct HostSpec {
 }
 
 impl HostSpec {
+    /// The computer of a cell.
+    #[must_use]
+    pub fn of(host: &Host) -> Self {
+        Self {
+            cpu: find_or_of_its_time(host.cpu.as_deref(), host.kernel).cpu,
+            cores: host.cores,
+            mhz: host.cpu_mhz,
+            memory: host.memory,
+            kernel: host.kernel,
+            read_ahead: host.read_ahead,
+        }
+    }
+
     /// Pages that can cache files: the kernel and the processes keep 24 MiB and a sixteenth of the
     /// memory (assumed: a system of the time after booting without a desktop; the kernel's map of
     /// pages alone takes 1/128 to 1/64). The ARC of ZFS takes half of the memory at most
