@@ -4,7 +4,7 @@ use super::fs::{Place, Synced};
 use super::readahead::Windows;
 use super::{EINVAL, Host, META, PAGE, SECTOR, What};
 use crate::block::Origin;
-use raidlab_core::op::{BlockKind, FileOp, Op};
+use raidlab_core::op::{BlockKind, FileId, FileOp, Op};
 use raidlab_core::target::{Errno, TargetError};
 use raidlab_core::time::{Instant, Span};
 
@@ -73,6 +73,11 @@ pub(super) struct Call {
     /// What making durable comes to.
     pub(super) synced: Synced,
     pub(super) stage: usize,
+    /// The file that is made durable (`None`: names, or all), without metadata where possible, and
+    /// whether the file system was asked how.
+    pub(super) made_durable: Option<FileId>,
+    pub(super) data_only: bool,
+    pub(super) planned: bool,
     pub(super) transaction: u64,
     /// Makes all files durable, the names with them.
     pub(super) all: bool,

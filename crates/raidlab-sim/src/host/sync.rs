@@ -1,7 +1,7 @@
 //! Making durable: `fsync`, `O_SYNC`, `sync`, flushes.
 use super::call::Work;
 use super::device::{Device, Wish};
-use super::fs::Stage;
+use super::fs::{Fsync, Stage, Synced};
 use super::{EIO, Host, META};
 use raidlab_core::op::{BlockKind, FileId};
 use raidlab_core::time::Span;
@@ -29,15 +29,30 @@ impl<D: Device> Host<D> {
     /// Begins to make a data file durable, or everything with `None`.
     pub(super) fn start_sync(&mut self, tag: u32, file: Option<FileId>, data_only: bool) {
         let number = file.map_or(META, |file| self.known(file));
-        let dirty = self.cache.dirty_of(number) * super::PAGE;
-        let synced = self.fs.sync(file, data_only, dirty);
-        let cost = self.costs.call + self.costs.scaled(synced.cpu);
-        self.calls[tag as usize].until = self.cores.process(self.now, cost, Span::ZERO);
+        self.calls[tag as usize].until = self.cores.process(self.now, self.costs.call, Span::ZERO);
         let call = &mut self.calls[tag as usize];
-        call.file = number;
-        (call.synced, call.stage) = (synced, 0);
+        (call.file, call.made_durable, call.data_only) = (number, file, data_only);
+        (call.synced, call.stage, call.planned) = (Synced::default(), 0, false);
+        call.synced.data = file.is_some();
         let first = if call.all { META + 1 } else { number };
+        if self.traits.fsync == Fsync::Log {
+            // The log takes what is dirty: nothing is written in place.
+            self.plan_sync(tag);
+        }
         self.sync_on(tag, Part::Data(first));
+    }
+
+    /// Asks the file system what is to be done, once: after the data, which may join a transaction as
+    /// it is given its place; for all files after the commit.
+    fn plan_sync(&mut self, tag: u32) {
+        let call = &mut self.calls[tag as usize];
+        if std::mem::replace(&mut call.planned, true) {
+            return;
+        }
+        let dirty = self.cache.dirty_of(call.file) * super::PAGE;
+        call.synced = self.fs.sync(call.made_durable, call.data_only, dirty);
+        let cost = self.costs.scaled(call.synced.cpu);
+        call.until = self.cores.process(self.now, cost, Span::ZERO);
     }
 
     /// Goes on at a part.
@@ -50,7 +65,12 @@ impl<D: Device> Host<D> {
                     None => return,
                 },
                 Part::Commit => {
-                    if self.calls[tag as usize].synced.commit && self.wait_for_commit(tag) {
+                    let all = self.calls[tag as usize].all;
+                    if !all {
+                        self.plan_sync(tag);
+                    }
+                    let commit = all || self.calls[tag as usize].synced.commit;
+                    if commit && self.wait_for_commit(tag) {
                         self.calls[tag as usize].work = Work::Sync(Part::Home);
                         return;
                     }
@@ -65,6 +85,7 @@ impl<D: Device> Host<D> {
                     Part::Stages
                 }
                 Part::Stages => {
+                    self.plan_sync(tag);
                     if self.stage_of_call(tag) {
                         self.calls[tag as usize].work = Work::Sync(Part::Stages);
                         return;

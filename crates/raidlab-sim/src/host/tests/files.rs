@@ -1,1 +1,242 @@
-//! Data files, journals, small files.
+//! Data files on file systems: journals, durability, small files.
+use super::*;
+use crate::host::tests::raw::{close, one, rate};
+use raidlab_core::op::{BlockKind, FileOp};
+use raidlab_core::workload::spec::{FilesAction, FilesSpec};
+
+fn pass(action: PassAction, mode: OpenMode, size: u64, durable: Durable) -> WorkloadSpec {
+    WorkloadSpec::Pass(PassSpec {
+        handle: Handle::new(0, mode),
+        action,
+        start: Bytes(0),
+        size: Bytes(size),
+        call: 8192,
+        durable,
+    })
+}
+
+const KINDS: [(FilesystemKind, Kernel); 7] = [
+    (FilesystemKind::Ext2, OLD),
+    (FilesystemKind::Ext3, OLD),
+    (FilesystemKind::Ext3, Kernel::Linux(2, 6, 32)),
+    (FilesystemKind::Ext4, Kernel::DEFAULT),
+    (FilesystemKind::Xfs, Kernel::DEFAULT),
+    (FilesystemKind::Btrfs, Kernel::DEFAULT),
+    (FilesystemKind::Ntfs, Kernel::Windows2000),
+];
+
+#[test]
+fn every_file_system_writes_rewrites_and_reads_a_file() {
+    for (kind, kernel) in KINDS {
+        let mut host = host(kernel, 64, kind, Toy::new());
+        let size = 96 * MIB;
+        let write = pass(PassAction::Write, OpenMode::Create, size, Durable::AtEnd);
+        let wrote = one(&mut host, write);
+        let written = host.counters().written;
+        assert!(
+            (size..size + size / 8).contains(&written),
+            "{kind}: {written}"
+        );
+        let device = 131_072.0 / 2148e-6;
+        let got = rate(&wrote);
+        assert!(
+            (0.85 * device..1.01 * device).contains(&got),
+            "{kind}: {got}"
+        );
+        let update = |action| pass(action, OpenMode::Update, size, Durable::AtEnd);
+        let rewrote = one(&mut host, update(PassAction::Rewrite));
+        assert_eq!(rewrote.bytes, size);
+        // Half of the device's time reads, half writes.
+        assert!(
+            (0.3 * device..0.56 * device).contains(&rate(&rewrote)),
+            "{kind}: {}",
+            rate(&rewrote)
+        );
+        host.sync().unwrap();
+        assert!(host.is_clean(), "{kind}");
+        host.evict(0);
+        let before = host.counters().read;
+        let read = one(&mut host, update(PassAction::Read));
+        let got = host.counters().read - before;
+        assert!((size..size + size / 16).contains(&got), "{kind}: {got}");
+        close(rate(&read), device, 0.1);
+    }
+}
+
+/// What the device was asked, by what it is: data of the file or anything else.
+fn asked(host: &Host<Toy>, from: usize) -> Vec<(BlockKind, u32)> {
+    let asked = host.device().asked[from..].iter();
+    asked.map(|(_, bio)| (bio.kind, bio.sectors)).collect()
+}
+
+#[test]
+fn fsync_waits_for_the_data_and_then_for_the_journal() {
+    let mut host = host(OLD, 64, FilesystemKind::Ext3, Toy::new());
+    let size = MIB;
+    one(
+        &mut host,
+        pass(PassAction::Write, OpenMode::Create, size, Durable::Never),
+    );
+    assert_eq!(host.counters().written, 0, "all of it is in memory");
+    let from = host.device().asked.len();
+    let begin = host.now();
+    sync_file(&mut host);
+    let took = host.now().since(begin);
+    let device = host.device();
+    let writes: Vec<_> = device.asked[from..]
+        .iter()
+        .filter(|(_, b)| b.kind == BlockKind::Write)
+        .collect();
+    let data: u64 = writes
+        .iter()
+        .filter(|(at, _)| *at == writes[0].0)
+        .map(|(_, b)| u64::from(b.sectors) * 512)
+        .sum();
+    assert_eq!(data, size, "the data goes first, all of it at once");
+    // The transaction is submitted when the data is on the device, the commit block after the rest.
+    let times: Vec<Instant> = writes.iter().map(|(at, _)| *at).collect();
+    let mut steps = times.clone();
+    steps.dedup();
+    assert!(steps.len() >= 3, "{steps:?}");
+    let least = Span(host.device().sector.0 * size / 512);
+    assert!(steps[1].since(steps[0]) >= least);
+    assert!(took >= least + Span::from_micros(300), "{took}");
+    // Nothing is left for a second one.
+    let from = host.device().asked.len();
+    sync_file(&mut host);
+    assert_eq!(
+        asked(&host, from)
+            .iter()
+            .filter(|(kind, _)| *kind == BlockKind::Write)
+            .count(),
+        0
+    );
+}
+
+fn sync_file(host: &mut Host<Toy>) {
+    let op = Op::File(FileOp::Sync {
+        file: 0,
+        data_only: false,
+    });
+    host.submit(Tag(0), op).unwrap();
+    let mut done = Vec::new();
+    while done.is_empty() {
+        host.wait(None, &mut done).unwrap();
+    }
+    assert_eq!(done[0].result, Ok(0));
+}
+
+#[test]
+fn ext3_commits_every_five_seconds_with_the_data_and_ext2_does_not() {
+    for (kind, commits) in [(FilesystemKind::Ext3, true), (FilesystemKind::Ext2, false)] {
+        let mut host = host(OLD, 64, kind, Toy::new());
+        one(
+            &mut host,
+            pass(PassAction::Write, OpenMode::Create, MIB, Durable::Never),
+        );
+        let mut done = Vec::new();
+        host.wait(Some(Instant(4_900_000_000)), &mut done).unwrap();
+        assert_eq!(host.counters().written, 0, "{kind}");
+        host.wait(Some(Instant(6_000_000_000)), &mut done).unwrap();
+        assert_eq!(host.counters().written > MIB, commits, "{kind}");
+    }
+}
+
+#[test]
+fn every_durable_write_waits() {
+    for (kind, kernel) in KINDS {
+        let mut host = host(kernel, 64, kind, Toy::new());
+        let job = pass(
+            PassAction::Write,
+            OpenMode::Create,
+            64 * 8192,
+            Durable::EveryWrite,
+        );
+        let tally = one(&mut host, job);
+        let each = tally.elapsed().0 / 64;
+        // Two requests at least, the data and what makes it known.
+        assert!(each >= 2 * 100_000 + 16 * 8000, "{kind}: {each}");
+        assert!(each <= 5_000_000, "{kind}: {each}");
+    }
+}
+
+fn files(action: FilesAction, count: u32, size: u32, sync_each: bool) -> WorkloadSpec {
+    WorkloadSpec::Files(FilesSpec {
+        action,
+        ordered: true,
+        count,
+        directories: 4,
+        size_min: size,
+        size_max: size,
+        size_seed: 1,
+        sync_each,
+        sync_end: true,
+    })
+}
+
+#[test]
+fn small_files_are_made_looked_at_and_removed() {
+    for (kind, kernel) in KINDS {
+        for size in [0, 3000] {
+            let mut host = host(kernel, 64, kind, Toy::new());
+            for action in [FilesAction::Create, FilesAction::Stat, FilesAction::Delete] {
+                let tally = one(&mut host, files(action, 2000, size, false));
+                assert_eq!(tally.ops, 2000, "{kind}");
+                let each = tally.elapsed().0 / 2000;
+                assert!(
+                    (1000..1_000_000).contains(&each),
+                    "{kind} {action:?}: {each} ns"
+                );
+            }
+            host.sync().unwrap();
+            assert!(host.is_clean(), "{kind}");
+        }
+    }
+}
+
+#[test]
+fn stat_without_the_metadata_in_memory_reads_it() {
+    let mut host = host(OLD, 64, FilesystemKind::Ext3, Toy::new());
+    one(&mut host, files(FilesAction::Create, 2000, 4096, false));
+    let before = host.counters().read;
+    one(&mut host, files(FilesAction::Stat, 2000, 4096, false));
+    assert_eq!(host.counters().read, before);
+    host.drop_caches();
+    one(&mut host, files(FilesAction::Stat, 2000, 4096, false));
+    assert!(host.counters().read >= before + 2000 * 4096);
+}
+
+#[test]
+fn a_file_that_is_removed_is_not_written() {
+    let mut host = host(OLD, 64, FilesystemKind::Ext2, Toy::new());
+    one(
+        &mut host,
+        pass(PassAction::Write, OpenMode::Create, MIB, Durable::Never),
+    );
+    host.submit(Tag(0), Op::File(FileOp::Remove { file: 0 }))
+        .unwrap();
+    let mut done = Vec::new();
+    host.wait(None, &mut done).unwrap();
+    host.sync().unwrap();
+    assert!(
+        host.counters().written < MIB / 4,
+        "{}",
+        host.counters().written
+    );
+    assert_eq!(host.file_size(0), 0);
+}
+
+#[test]
+fn a_provided_file_is_there_and_not_in_memory() {
+    for (kind, kernel) in KINDS {
+        let mut host = host(kernel, 64, kind, Toy::new());
+        host.provide(0, 8 * MIB).unwrap();
+        assert_eq!(host.file_size(0), 8 * MIB);
+        let tally = one(
+            &mut host,
+            pass(PassAction::Read, OpenMode::Read, 8 * MIB, Durable::Never),
+        );
+        assert_eq!(tally.bytes, 8 * MIB);
+        assert!(host.counters().read >= 8 * MIB, "{kind}");
+    }
+}

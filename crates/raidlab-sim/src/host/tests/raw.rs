@@ -12,16 +12,16 @@ fn pass(action: PassAction, size: u64, call: u32, durable: Durable) -> WorkloadS
     })
 }
 
-fn one<D: Device>(host: &mut Host<D>, job: WorkloadSpec) -> Tally {
+pub(super) fn one<D: Device>(host: &mut Host<D>, job: WorkloadSpec) -> Tally {
     run(host, &[(job, 1)]).remove(0)
 }
 
 /// Bytes a second.
-fn rate(tally: &Tally) -> f64 {
+pub(super) fn rate(tally: &Tally) -> f64 {
     tally.bytes as f64 / tally.elapsed().as_secs_f64()
 }
 
-fn close(got: f64, wanted: f64, within: f64) {
+pub(super) fn close(got: f64, wanted: f64, within: f64) {
     assert!(
         (got / wanted - 1.0).abs() <= within,
         "{got} is not near {wanted}"
