@@ -20,6 +20,7 @@ use super::rotation::{REVOLUTION, Spindle};
 use super::segments::Segments;
 use super::spec::HddModel;
 use super::{DiskError, Done, Request};
+use queue::Queue;
 use raidlab_core::op::BlockKind;
 use raidlab_core::rng::Stream as Numbers;
 use raidlab_core::time::{Instant, Span};
@@ -67,7 +68,7 @@ pub(super) struct Hdd {
     clock: u64,
     stream: Stream,
     segments: Segments,
-    queue: Vec<Waiting>,
+    queue: Queue,
     ready: Ready,
     /// When the drive's processor is free.
     processor_free: u64,
@@ -106,7 +107,7 @@ impl Hdd {
             free_at: 0,
             clock: 0,
             stream: Stream::default(),
-            queue: Vec::new(),
+            queue: Queue::new(model.spec.queue.window),
             ready: Ready::default(),
             processor_free: 0,
             link_free: 0,
@@ -202,7 +203,7 @@ impl Hdd {
     fn die(&mut self, now: Instant) {
         self.failed = true;
         self.ready.fail(now, DiskError::Failed);
-        let waiting: Vec<u64> = self.queue.drain(..).map(|w| w.id).collect();
+        let waiting = self.queue.drain();
         let blocked: Vec<u64> = self.blocked.drain(..).map(|b| b.id).collect();
         for id in waiting.into_iter().chain(blocked) {
             self.end_now(id, now.0, Err(DiskError::Failed));
@@ -284,7 +285,9 @@ impl Hdd {
             return self.serve(&waiting);
         }
         let start = self.segments.get(self.stream.segment).start;
-        let streaming = self.stream.active && start <= lba && lba < self.stream.limit;
+        // One comparison, false for all that are elsewhere.
+        let ahead = lba.wrapping_sub(start) < self.stream.limit.saturating_sub(start);
+        let streaming = self.stream.active && ahead;
         if (streaming || self.segments.may_hold(lba)) && self.hit(&waiting, now) {
             return self.serve(&waiting);
         }
@@ -420,8 +423,7 @@ impl Hdd {
         if destage {
             self.destage(at);
         } else {
-            let index = self.pick(at);
-            let waiting = self.queue.remove(index);
+            let waiting = self.pick(at);
             if waiting.write {
                 self.start_write(&waiting, at);
             } else {

@@ -11,6 +11,9 @@ pub const REVOLUTION: u64 = 600_000_000_000;
 /// below 2^64, so the reciprocal is exact.
 const RECIPROCAL_LIMIT: u64 = 1 << 46;
 
+/// Nanoseconds (nine hours) that the fastest spindle turns through in fewer than 2^63 units.
+const SMALL: u64 = 1 << 45;
+
 /// Fastest spindle that the arithmetic carries, in tenths of a revolution a minute.
 pub const FASTEST: u32 = 200_000;
 
@@ -42,7 +45,9 @@ impl Spindle {
     #[must_use]
     #[inline]
     pub fn angle(&self, t: u64) -> u64 {
-        ((t % REVOLUTION) * self.speed + self.phase) % REVOLUTION
+        // Whole minutes count nothing; leaving them out is only needed where the product is too large.
+        let t = if t < SMALL { t } else { t % REVOLUTION };
+        (t * self.speed + self.phase) % REVOLUTION
     }
 
     /// Angle passed in `ns` nanoseconds, which may be many turns; saturates.
@@ -50,6 +55,13 @@ impl Spindle {
     #[inline]
     pub fn units(&self, ns: u64) -> u64 {
         ns.saturating_mul(self.speed)
+    }
+
+    /// Angle passed in `ns` nanoseconds, fewer than 2^45 (nine hours).
+    #[must_use]
+    #[inline]
+    pub(super) fn turned(&self, ns: u64) -> u64 {
+        ns * self.speed
     }
 
     /// Nanoseconds until `units` of angle have passed, rounded up: a sector is never met early.

@@ -92,13 +92,14 @@ const COARSE: u32 = 2048;
 /// Longest seek that an entry holds.
 const LONGEST_NS: f64 = 4e9;
 
-/// Seek times by distance, at most 16 KiB whatever the number of cylinders: near distances have an
+/// Seek times by distance, at most 24 KiB whatever the number of cylinders: near distances have an
 /// entry each, far ones lie on lines between entries (a square root bends there by less than
 /// 0.01 %).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SeekCurve {
     dense: Box<[u32]>,
-    coarse: Box<[u32]>,
+    /// Time at an entry, and what is added up to the next.
+    coarse: Box<[(u32, u32)]>,
     shift: u32,
 }
 
@@ -114,15 +115,16 @@ impl SeekCurve {
         while longest.saturating_sub(DENSE) >> shift >= COARSE {
             shift += 1;
         }
-        let dense_end = DENSE.min(longest + 1);
+        // A small disk has an entry for every distance.
+        let dense_end = if shift == 0 { longest + 1 } else { DENSE };
         let mut dense = vec![0; dense_end as usize];
         let mut before = 0;
         for d in 1..dense_end {
             before = rising(&curve, d, before)?;
             dense[d as usize] = before;
         }
-        let mut coarse = Vec::new();
-        if longest >= DENSE {
+        let mut coarse: Vec<u32> = Vec::new();
+        if shift > 0 {
             // One entry past the end, so that the last line has two ends.
             for i in 0..=((longest - DENSE) >> shift) + 1 {
                 let d = DENSE + (i << shift);
@@ -132,7 +134,7 @@ impl SeekCurve {
         }
         Ok(Self {
             dense: dense.into(),
-            coarse: coarse.into(),
+            coarse: coarse.windows(2).map(|w| (w[0], w[1] - w[0])).collect(),
             shift,
         })
     }
@@ -145,11 +147,10 @@ impl SeekCurve {
             return u64::from(time);
         }
         let beyond = distance - DENSE;
-        let index = ((beyond >> self.shift) as usize).min(self.coarse.len() - 2);
-        let from = u64::from(self.coarse[index]);
-        let to = u64::from(self.coarse[index + 1]);
+        let index = ((beyond >> self.shift) as usize).min(self.coarse.len() - 1);
+        let (from, rise) = self.coarse[index];
         let part = u64::from(beyond) - ((index as u64) << self.shift);
-        from + (((to - from) * part) >> self.shift)
+        u64::from(from) + ((u64::from(rise) * part) >> self.shift)
     }
 
     /// The longest time of the curve in nanoseconds, for a disk of `cylinders`.

@@ -132,9 +132,10 @@ impl Hdd {
                 .leftover
                 .is_some_and(|(lba, _)| self.is_leftover(run, lba));
             let place = self.model.geometry.locate(self.widen(run.lba, 1).0);
-            let (begin, _) = self
-                .spindle
-                .meet(t + self.move_nanos(&place, true), place.x);
+            let (begin, _) = self.spindle.meet(
+                t + self.move_nanos((place.cylinder, place.head), true),
+                place.x,
+            );
             if best.is_none_or(|(h, b, _)| (held, begin) < (h, b)) {
                 best = Some((held, begin, *run));
             }

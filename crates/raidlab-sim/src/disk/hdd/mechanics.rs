@@ -5,13 +5,13 @@ use crate::disk::rotation::REVOLUTION;
 use raidlab_core::time::{Instant, Span};
 
 impl Hdd {
-    /// Time to bring the arm and the head over `place`.
+    /// Time to bring the arm and the head over a track, given as cylinder and head.
     #[inline]
-    pub(super) fn move_nanos(&self, place: &Place, write: bool) -> u64 {
-        let distance = place.cylinder.abs_diff(self.cylinder);
+    pub(super) fn move_nanos(&self, (cylinder, head): (u32, u32), write: bool) -> u64 {
+        let distance = cylinder.abs_diff(self.cylinder);
         let moved = if distance > 0 {
             self.model.seek.nanos(distance)
-        } else if place.head != self.head {
+        } else if head != self.head {
             // The skew between tracks covers the switch and the settling.
             return self.model.spec.head_switch.0;
         } else {
@@ -28,7 +28,7 @@ impl Hdd {
     /// exactly under it then.
     #[inline]
     pub(super) fn position(&mut self, t: u64, place: &Place, write: bool) -> (u64, u64) {
-        let seek = self.move_nanos(place, write);
+        let seek = self.move_nanos((place.cylinder, place.head), write);
         let (begin, x) = self.spindle.meet(t + seek, place.x);
         self.counters.seek += Span(seek);
         self.counters.rotation += Span(begin - t - seek);
@@ -128,7 +128,7 @@ impl Hdd {
     /// A read within a track by a drive that takes its sectors as they come: from the middle it needs
     /// one turn, not the wait for the first sector as well.
     fn read_whole_track(&mut self, read: &Waiting, t: u64) -> (u64, u64) {
-        let seek = self.move_nanos(&read.place, false);
+        let seek = self.move_nanos((read.place.cylinder, read.place.head), false);
         let arrived = t + seek;
         let wait = self.spindle.until(arrived, read.place.x % REVOLUTION);
         let length = read.end - read.place.x;
@@ -189,7 +189,7 @@ impl Hdd {
             };
             t = self.read_first(first, last, t);
         }
-        let seek = self.move_nanos(&place, true);
+        let seek = self.move_nanos((place.cylinder, place.head), true);
         // The data must have come when the first sector does.
         let (begin, x) = self.position(t.max(ready.saturating_sub(seek)), &place, true);
         self.position = from + count;

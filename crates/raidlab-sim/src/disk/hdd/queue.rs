@@ -1,63 +1,265 @@
-//! Which request the arm serves next.
-use super::Hdd;
+//! The requests that wait for the arm, and which of them it serves next.
+//!
+//! Those that the drive compares stand in no order, so that taking one out moves a single entry; each
+//! has a number that says how old it is. Comparing them needs no branch that depends on the data: at
+//! five requests, mispredicted branches would cost more than all the arithmetic.
+use super::{Hdd, Waiting};
 use crate::disk::rotation::REVOLUTION;
+use std::collections::VecDeque;
+use std::hint::select_unpredictable;
 
-impl Hdd {
-    /// Index of the request to serve from time `t` on: the oldest when it is too old or the drive
-    /// does not reorder, else the one among the window that is reached soonest (shortest
-    /// positioning time first), the older one of two.
-    pub(super) fn pick(&mut self, t: u64) -> usize {
-        let window = (self.model.spec.queue.window as usize).min(self.queue.len());
-        let oldest = t.saturating_sub(self.queue[0].since);
-        if window <= 1 || oldest > self.model.spec.queue.max_age.0 {
-            return 0;
+/// Bits for an index below the age of a request: a window has at most 256 (`SpecError::Tags`).
+const INDEX_BITS: u32 = 16;
+/// Lateness that is told apart when requests are compared, in nanoseconds: five hours. Keeps every
+/// cost below 2^63.
+const LATEST: u64 = 1 << 44;
+
+/// What is needed of a request to compare it with others.
+#[derive(Clone, Copy, Debug)]
+struct Near {
+    /// Its age in the upper bits: lower is older.
+    age: u64,
+    lba: u64,
+    angle: u64,
+    ready: u64,
+    cylinder: u32,
+    head: u32,
+    write: bool,
+}
+
+/// The requests that wait for the arm.
+#[derive(Clone, Debug)]
+pub(super) struct Queue {
+    near: Vec<Near>,
+    /// The same requests, by the same index.
+    window: Vec<Waiting>,
+    /// Those that came too late to be compared, the oldest first.
+    later: VecDeque<Waiting>,
+    size: usize,
+    count: u64,
+}
+
+impl Queue {
+    /// An empty queue of a drive that compares the `window` oldest.
+    pub(super) fn new(window: u32) -> Self {
+        Self {
+            near: Vec::new(),
+            window: Vec::new(),
+            later: VecDeque::new(),
+            size: window.max(1) as usize,
+            count: 0,
         }
-        let now = Now {
-            t,
-            angle: self.spindle.angle(t),
-            // Those that the stream may reach are few, and looked at apart.
-            stream: self.stream.active.then(|| self.stream_window()),
-        };
-        let mut best = (u64::MAX, 0);
-        for index in 0..window {
-            let cost = self.reach(index, &now);
-            if cost < best.0 {
-                best = (cost, index);
-            }
-        }
-        best.1
     }
 
-    /// Angle that passes from `now` until the first sector of a request is under the head.
     #[inline]
-    fn reach(&mut self, index: usize, now: &Now) -> u64 {
-        let waiting = &self.queue[index];
-        let late = self.spindle.units(waiting.ready.saturating_sub(now.t));
-        if now
-            .stream
-            .is_some_and(|(from, to)| from <= waiting.lba && waiting.lba <= to)
-        {
-            let waiting = *waiting;
-            if let Some(ahead) = self.stream_reach(&waiting, now.t.max(waiting.ready)) {
-                return late.saturating_add(ahead);
-            }
+    pub(super) fn is_empty(&self) -> bool {
+        self.window.is_empty()
+    }
+
+    #[inline]
+    pub(super) fn push(&mut self, waiting: Waiting) {
+        if self.window.len() < self.size {
+            self.admit(waiting);
+        } else {
+            self.later.push_back(waiting);
         }
-        let waiting = &self.queue[index];
-        let seek = self.move_nanos(&waiting.place, waiting.write);
-        // Bounded far above any wait, so that nothing below overflows.
-        let least = late.saturating_add(self.spindle.units(seek)).min(1 << 62);
+    }
+
+    #[inline]
+    fn admit(&mut self, waiting: Waiting) {
+        self.near.push(Near {
+            age: self.count << INDEX_BITS,
+            lba: waiting.lba,
+            angle: waiting.angle,
+            ready: waiting.ready,
+            cylinder: waiting.place.cylinder,
+            head: waiting.place.head,
+            write: waiting.write,
+        });
+        self.count += 1;
+        self.window.push(waiting);
+    }
+
+    #[inline]
+    fn remove(&mut self, index: usize) -> Waiting {
+        self.near.swap_remove(index);
+        let waiting = self.window.swap_remove(index);
+        if let Some(next) = self.later.pop_front() {
+            self.admit(next);
+        }
+        waiting
+    }
+
+    /// Empties it: the numbers of the requests, the oldest first.
+    pub(super) fn drain(&mut self) -> Vec<u64> {
+        let mut ids: Vec<_> = self.near.iter().zip(&self.window).collect();
+        ids.sort_unstable_by_key(|(near, _)| near.age);
+        let window = ids.into_iter().map(|(_, waiting)| waiting.id);
+        let ids = window.chain(self.later.iter().map(|w| w.id)).collect();
+        self.near.clear();
+        self.window.clear();
+        self.later.clear();
+        ids
+    }
+}
+
+/// The lowest cost so far and whose it is; of equal ones the oldest.
+#[derive(Clone, Copy)]
+struct Best {
+    cost: u64,
+    key: u64,
+    oldest: u64,
+}
+
+impl Best {
+    const NONE: Self = Self {
+        cost: u64::MAX,
+        key: u64::MAX,
+        oldest: u64::MAX,
+    };
+
+    #[inline]
+    fn add(&mut self, cost: u64, age: u64, index: usize) {
+        let key = age | index as u64;
+        self.oldest = self.oldest.min(key);
+        let better = (cost < self.cost) | ((cost == self.cost) & (key < self.key));
+        self.cost = select_unpredictable(better, cost, self.cost);
+        self.key = select_unpredictable(better, key, self.key);
+    }
+}
+
+/// The index in a key.
+fn index(key: u64) -> usize {
+    (key & ((1 << INDEX_BITS) - 1)) as usize
+}
+
+impl Hdd {
+    /// Takes out the request to serve from time `t` on: the oldest when it is too old or the drive
+    /// does not reorder, else the one among the window that is reached soonest (shortest
+    /// positioning time first), the older one of two.
+    #[inline]
+    pub(super) fn pick(&mut self, t: u64) -> Waiting {
+        if self.queue.window.len() <= 1 {
+            return self.queue.remove(0);
+        }
+        // Sectors that the stream may reach: those are few, and looked at apart.
+        let reached = if self.stream.active {
+            let (from, to) = self.stream_window();
+            (from, to - from + 1)
+        } else {
+            (0, 0)
+        };
+        let (mut best, streams) = self.compare(t, reached);
+        if streams {
+            best = self.compare_with_stream(t, reached);
+        }
+        let oldest = index(best.oldest);
+        let waited = t.saturating_sub(self.queue.window[oldest].since);
+        if waited > self.model.spec.queue.max_age.0 {
+            self.queue.remove(oldest)
+        } else {
+            self.queue.remove(index(best.key))
+        }
+    }
+
+    /// Compares the requests by seek and rotation alone; whether the stream may reach any.
+    #[inline]
+    fn compare(&self, t: u64, (from, span): (u64, u64)) -> (Best, bool) {
+        let angle = self.spindle.angle(t);
+        let (mut best, mut streams) = (Best::NONE, false);
+        for (index, near) in self.queue.near.iter().enumerate() {
+            streams |= near.lba.wrapping_sub(from) < span;
+            best.add(self.reach(near, t, angle), near.age, index);
+        }
+        (best, streams)
+    }
+
+    /// Compares them when the stream may reach some, which are few.
+    #[cold]
+    fn compare_with_stream(&mut self, t: u64, (from, span): (u64, u64)) -> Best {
+        let angle = self.spindle.angle(t);
+        let mut best = Best::NONE;
+        for index in 0..self.queue.near.len() {
+            let near = self.queue.near[index];
+            let mut cost = None;
+            if near.lba.wrapping_sub(from) < span {
+                let waiting = self.queue.window[index];
+                let ahead = self.stream_reach(&waiting, t.max(near.ready));
+                let late = self.spindle.units(near.ready.saturating_sub(t));
+                cost = ahead.map(|ahead| late.saturating_add(ahead));
+            }
+            let cost = cost.unwrap_or_else(|| self.reach(&near, t, angle));
+            best.add(cost, near.age, index);
+        }
+        best
+    }
+
+    /// Angle that passes from `t`, with `angle` under the heads, until the first sector of a request
+    /// is there.
+    #[inline(always)]
+    fn reach(&self, near: &Near, t: u64, angle: u64) -> u64 {
+        let late = near.ready.saturating_sub(t).min(LATEST);
+        let seek = self.move_nanos((near.cylinder, near.head), near.write);
+        let least = self.spindle.turned(late + seek);
         // The first time from `least` on that the sector's angle comes round.
-        let gap = self.spindle.gap(now.angle, waiting.angle);
+        let gap = self.spindle.gap(angle, near.angle);
         let missing = least.saturating_sub(gap + self.spindle.tolerance());
         gap + missing.div_ceil(REVOLUTION) * REVOLUTION
     }
 }
 
-/// What is the same for all requests that are compared.
-struct Now {
-    t: u64,
-    /// Angle under the heads.
-    angle: u64,
-    /// Sectors among which the stream may reach a request.
-    stream: Option<(u64, u64)>,
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::catalogue;
+    use crate::disk::DiskModel;
+    use raidlab_core::rng::Stream;
+    use std::sync::Arc;
+
+    /// Compared one by one in the order of arrival, as the words have it.
+    #[test]
+    fn the_soonest_of_the_oldest_is_picked() {
+        let DiskModel::Hdd(model) = catalogue::find("ST3000DM001").expect("a model").disk else {
+            panic!("a hard disk");
+        };
+        let (mut hdd, numbers) = (Hdd::new(Arc::clone(&model), 3), Stream::new(5));
+        let window = model.spec.queue.window as usize;
+        assert!(window > 1);
+        let (mut waiting, mut t) = (Vec::new(), 0);
+        for i in 0..3000 {
+            while waiting.len() < 2 * window {
+                let n = 1000 * i + waiting.len() as u64;
+                let lba = numbers.below(n, model.spec.sectors - 8) / 8 * 8;
+                let request = hdd.waiting(n, lba, 8, t, n.is_multiple_of(3));
+                hdd.queue.push(request);
+                waiting.push(request);
+            }
+            let angle = hdd.spindle.angle(t);
+            let cost = |w: &Waiting| {
+                let seek = hdd.move_nanos((w.place.cylinder, w.place.head), w.write);
+                let arrived = hdd.spindle.units(seek + w.ready.saturating_sub(t));
+                let gap = hdd.spindle.gap(angle, w.angle);
+                let mut wait = gap;
+                while wait + hdd.spindle.tolerance() < arrived {
+                    wait += REVOLUTION;
+                }
+                wait
+            };
+            let best = if t - waiting[0].since > model.spec.queue.max_age.0 {
+                0
+            } else {
+                (0..window)
+                    .min_by_key(|&i| cost(&waiting[i]))
+                    .expect("some")
+            };
+            let expected = waiting.remove(best);
+            let picked = hdd.pick(t);
+            assert_eq!(picked.id, expected.id, "pick {i}");
+            (hdd.cylinder, hdd.head) = (picked.place.cylinder, picked.place.head);
+            t += 7_000_000 + numbers.below(i, 9_000_000);
+        }
+        let left: Vec<u64> = waiting.iter().map(|w| w.id).collect();
+        assert_eq!(hdd.queue.drain(), left);
+        assert!(hdd.queue.is_empty());
+    }
 }

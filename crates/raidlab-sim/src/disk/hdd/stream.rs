@@ -143,7 +143,8 @@ impl Hdd {
             return None;
         }
         let (start, last) = self.stream_window();
-        if read.lba < start || read.lba > last || read.lba < self.oldest(t) {
+        // One comparison, false for all that are elsewhere.
+        if read.lba.wrapping_sub(start) > last - start || read.lba < self.oldest(t) {
             return None;
         }
         let there = self.frontier(t);
