@@ -63,6 +63,9 @@ pub(super) struct WriteBack {
     pub(super) exceeded: bool,
     /// Data goes to the device with transactions alone.
     pub(super) by_commit: bool,
+    /// Then: dirty pages above which a transaction is closed at once, now and at the most.
+    pub(super) transaction: u64,
+    pub(super) transaction_most: u64,
     pub(super) rate: super::throttle::Rate,
 }
 
@@ -76,10 +79,14 @@ impl WriteBack {
             cache
         };
         let mut limit = base * era.dirty_percent / 100;
-        if let Some((share, most)) = traits.dirty_limit {
-            // One transaction is filled while the one before is written.
-            limit = 2 * (spec.memory.0 / 1024 * u64::from(share)).min(most) / PAGE;
+        let shared = |share: u32| spec.memory.0 / 1024 * u64::from(share);
+        if let Some(share) = traits.dirty_most {
+            limit = shared(share) / PAGE;
         }
+        let transaction = match traits.dirty_limit {
+            Some((share, most)) => (shared(share).min(most) / PAGE).min(limit / 2).max(32),
+            None => u64::MAX,
+        };
         Self {
             sectors: 0,
             queue,
@@ -99,6 +106,8 @@ impl WriteBack {
             every: (memory / (32 * u64::from(spec.cores.max(1)))).clamp(16, 1024),
             exceeded: false,
             by_commit: traits.dirty_limit.is_some(),
+            transaction,
+            transaction_most: transaction,
             rate: super::throttle::Rate::default(),
         }
     }
@@ -260,6 +269,7 @@ impl<D: Device> Host<D> {
         let Some((page, pages)) = found else {
             return 0;
         };
+        let (page, pages) = self.whole_units(file, page, pages);
         let (task, sync) = match writer {
             Writer::Durable(tag) => (Self::origin(tag, true).task, true),
             Writer::Held(tag) => (Self::origin(tag, false).task, false),
@@ -282,6 +292,20 @@ impl<D: Device> Host<D> {
             known.dirtied = None;
         }
         pages
+    }
+
+    /// The run with the rest of the units at its ends: a unit is written as a whole.
+    fn whole_units(&self, file: u32, page: u64, pages: u64) -> (u64, u64) {
+        let unit = u64::from(self.traits.unit) / PAGE;
+        if file == META || unit <= 1 {
+            return (page, pages);
+        }
+        let first = page / unit * unit;
+        let size = self.size_of(file).div_ceil(PAGE).max(page + pages);
+        (
+            first,
+            (page + pages).next_multiple_of(unit).min(size) - first,
+        )
     }
 
     /// Gives dirty pages their places and submits them; returns the requests and the file system's

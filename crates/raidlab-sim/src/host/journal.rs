@@ -3,6 +3,7 @@ use super::device::Device;
 use super::fs::Stage;
 use super::{Host, META, What};
 use crate::block::Origin;
+use raidlab_core::time::Instant;
 
 /// What a commit does now.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -33,6 +34,9 @@ pub(super) struct Journal {
     data: Vec<(u32, u64)>,
     left: u32,
     mark: u64,
+    /// When the commit began, and with how many dirty pages.
+    begun: Instant,
+    pages: u64,
     stages: Vec<Stage>,
     stage: usize,
     later: Vec<super::fs::Place>,
@@ -111,6 +115,7 @@ impl<D: Device> Host<D> {
 
     fn start_commit(&mut self) {
         self.journal.part = Part::Data;
+        (self.journal.begun, self.journal.pages) = (self.now, self.cache.dirty());
         self.journal.data.clear();
         // With places chosen at write-back a transaction holds only data that is on its way already.
         let traits = &self.traits;
@@ -166,9 +171,11 @@ impl<D: Device> Host<D> {
     }
 
     fn close_transaction(&mut self) {
+        // What was dirtied while the data of this one was written belongs to the next.
+        let more = self.back.by_commit && self.cache.dirty() > 0;
         let journal = &mut self.journal;
         journal.part = Part::Stages;
-        journal.dirty = false;
+        journal.dirty = more;
         journal.closed += 1;
         journal.stage = 0;
         match self.fs.commit() {
@@ -216,7 +223,19 @@ impl<D: Device> Host<D> {
         }
     }
 
+    /// Sizes the next transaction so that it is written in the time aimed at, at the rate of this one.
+    fn size_transaction(&mut self) {
+        let (Some(aim), true) = (self.traits.commit_time, self.journal.pages >= 1024) else {
+            return;
+        };
+        let took = self.now.since(self.journal.begun).0.max(1);
+        let pages = u128::from(self.journal.pages) * u128::from(aim.0) / u128::from(took);
+        let most = self.back.transaction_most;
+        self.back.transaction = (pages.min(u128::from(most)) as u64).max(1024.min(most));
+    }
+
     fn commit_ended(&mut self) {
+        self.size_transaction();
         for place in std::mem::take(&mut self.journal.later) {
             let (page, pages) = Self::pages_at(&place);
             self.dirty_metadata(page, pages);
@@ -224,7 +243,8 @@ impl<D: Device> Host<D> {
         let journal = &mut self.journal;
         (journal.part, journal.committed) = (Part::Idle, journal.closed);
         let committed = journal.committed;
-        let again = journal.wanted > committed && journal.dirty;
+        let full = self.back.by_commit && self.cache.dirty() > self.back.transaction;
+        let again = (full || journal.wanted > committed) && journal.dirty;
         let waiting = std::mem::take(&mut journal.waiting);
         for tag in waiting {
             if self.calls[tag as usize].transaction <= committed {

@@ -5,6 +5,7 @@ use super::call::Work;
 use super::device::Device;
 use super::direct::errno;
 use super::fs::{Charge, FsError, Place};
+use super::readahead::ReadAhead;
 use super::{File, Host, META, SECTOR, pages_of};
 use raidlab_core::op::{FileId, FileOp, OpenMode};
 use raidlab_core::time::Span;
@@ -26,7 +27,6 @@ impl<D: Device> Host<D> {
                 let number = self.known(file);
                 let known = &mut self.files[number as usize];
                 known.opens = known.opens.saturating_sub(1);
-                known.ahead.clear();
                 Ok(Charge::default())
             }
             FileOp::Remove { file } => {
@@ -87,9 +87,12 @@ impl<D: Device> Host<D> {
             self.cut(number);
         }
         let known = &mut self.files[number as usize];
+        if known.opens == 0 {
+            // Calls in flight may still name one of them: they stay, and know nothing.
+            known.ahead.fill(ReadAhead::new());
+        }
         known.opens += 1;
         (known.direct, known.sync) = (direct, sync);
-        known.ahead.clear();
         Ok(charge)
     }
 
@@ -102,6 +105,7 @@ impl<D: Device> Host<D> {
             direct: known.direct,
             sync: known.sync,
             writes: known.writes,
+            ahead: std::mem::take(&mut known.ahead),
             ..File::default()
         };
     }

@@ -119,8 +119,11 @@ impl<D: Device> Host<D> {
         } else {
             file
         };
+        // With a log, what does not go into it goes to its place before the transaction does.
+        let asked = !call.all;
         for number in file..=last {
-            if self.unclean(number) {
+            let some = self.cache.dirty_of(number) > 0 || self.files[number as usize].writes > 0;
+            if self.unclean(number) || (asked && some) {
                 self.calls[tag as usize].file = number;
                 let next = if number < last {
                     Part::Data(number + 1)

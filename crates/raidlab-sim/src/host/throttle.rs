@@ -70,8 +70,7 @@ impl<D: Device> Host<D> {
             self.cache.dirty() + self.cache.writing(),
         );
         if self.back.by_commit {
-            // A transaction is closed when half of the limit is filled.
-            if dirty > self.back.limit / 2 {
+            if dirty > self.back.transaction {
                 self.want_commit();
             }
         } else if dirty > self.back.threshold && !self.back.background {

@@ -62,6 +62,9 @@ impl<D: Device> Host<D> {
                 known.dirtied = Some(self.now);
                 self.arm_flusher();
             }
+            if self.back.by_commit {
+                self.joined_transaction();
+            }
             if new > 0 {
                 self.cache.shrink();
             }
