@@ -1,7 +1,7 @@
 //! CSV: one phase a row, units in the column names.
-use super::ExportError;
+use super::{ExportError, Stored, Trials};
 use crate::record::{PhaseRecord, Status, TrialRecord, Unit};
-use crate::store::{Bundle, Origin, check_bundle, check_trial};
+use crate::store::{Bundle, Origin, Store, TrialFilter, check_bundle, check_trial};
 use raidlab_core::flag::Flag;
 use raidlab_core::outcome::CpuTime;
 use raidlab_core::time::Span;
@@ -98,41 +98,83 @@ pub(super) const COLUMNS: [Column; 51] = [
 /// # Errors
 /// When a record must not be exported (then nothing is written) or the output cannot be written.
 pub fn write_csv(out: impl Write, bundle: &Bundle) -> Result<(), ExportError> {
-    check_bundle(bundle)?;
-    for trial in &bundle.trials {
+    write_rows(out, bundle, bundle.trials.as_slice()).map(drop)
+}
+
+/// Writes the trials of a store that pass `filter` as CSV, with one of them in memory at a time;
+/// returns how many.
+///
+/// # Errors
+/// As [`write_csv`], and when the store cannot be read.
+pub fn export_csv(
+    out: impl Write,
+    store: &mut Store,
+    filter: &TrialFilter,
+) -> Result<u64, ExportError> {
+    store.in_one_view(|store| write_rows(out, &store.references(filter)?, &Stored(store, filter)))
+}
+
+/// Writes `trials`, which refer to what is in `references`.
+fn write_rows(
+    out: impl Write,
+    references: &Bundle,
+    trials: &(impl Trials + ?Sized),
+) -> Result<u64, ExportError> {
+    check_bundle(references)?;
+    let mut more = MoreColumns::default();
+    let mut count = 0;
+    trials.each(&mut |trial| {
         check_trial(trial)?;
-    }
-    let titles: BTreeMap<&str, &str> = bundle
+        more.add(trial);
+        count += 1;
+        Ok(())
+    })?;
+    let titles: BTreeMap<&str, &str> = references
         .sessions
         .iter()
         .map(|s| (s.id.as_str(), s.title.as_str()))
         .collect();
-    let more = MoreColumns::of(&bundle.trials);
     let mut out = csv::Writer::from_writer(out);
     let fixed = COLUMNS.iter().map(|(name, _)| (*name).to_owned());
     write(&mut out, fixed.chain(more.names()))?;
-    for trial in &bundle.trials {
+    trials.each(&mut |trial| {
         let title = titles.get(trial.session.as_str()).copied();
-        let phases: Vec<_> = if trial.phases.is_empty() {
-            // A trial that failed before its first phase is still a trial.
-            vec![None]
-        } else {
-            trial.phases.iter().map(Some).collect()
+        Ok(write_trial(
+            &mut out,
+            trial,
+            title.unwrap_or_default(),
+            &more,
+        )?)
+    })?;
+    out.flush()?;
+    Ok(count)
+}
+
+fn write_trial(
+    out: &mut csv::Writer<impl Write>,
+    trial: &TrialRecord,
+    title: &str,
+    more: &MoreColumns,
+) -> io::Result<()> {
+    let phases: Vec<_> = if trial.phases.is_empty() {
+        // A trial that failed before its first phase is still a trial.
+        vec![None]
+    } else {
+        trial.phases.iter().map(Some).collect()
+    };
+    for (number, phase) in phases.into_iter().enumerate() {
+        let row = Row {
+            title,
+            trial,
+            origin: Origin::of(&trial.provenance),
+            number,
+            phase,
         };
-        for (number, phase) in phases.into_iter().enumerate() {
-            let row = Row {
-                title: title.unwrap_or_default(),
-                trial,
-                origin: Origin::of(&trial.provenance),
-                number,
-                phase,
-            };
-            let fixed = COLUMNS.iter().map(|(_, cell)| cell(&row));
-            let cells = fixed.chain(more.cells(&row));
-            write(&mut out, cells.map(Option::unwrap_or_default))?;
-        }
+        let fixed = COLUMNS.iter().map(|(_, cell)| cell(&row));
+        let cells = fixed.chain(more.cells(&row));
+        write(out, cells.map(Option::unwrap_or_default))?;
     }
-    Ok(out.flush()?)
+    Ok(())
 }
 
 fn write(out: &mut csv::Writer<impl Write>, cells: impl Iterator<Item = String>) -> io::Result<()> {
@@ -141,25 +183,20 @@ fn write(out: &mut csv::Writer<impl Write>, cells: impl Iterator<Item = String>)
 }
 
 /// Columns that depend on the trials: all factors, settings and figures that any of them has.
-struct MoreColumns<'a> {
-    factors: BTreeSet<&'a str>,
-    settings: BTreeSet<&'a str>,
-    figures: BTreeSet<(&'a str, Unit)>,
+#[derive(Default)]
+struct MoreColumns {
+    factors: BTreeSet<String>,
+    settings: BTreeSet<String>,
+    figures: BTreeSet<(String, Unit)>,
 }
 
-impl<'a> MoreColumns<'a> {
-    fn of(trials: &'a [TrialRecord]) -> Self {
-        let phases = trials.iter().flat_map(|t| &t.phases);
-        let factors = trials.iter().flat_map(|t| t.cell.factors.keys());
-        let settings = trials.iter().flat_map(|t| t.settings.keys());
-        Self {
-            factors: factors.map(String::as_str).collect(),
-            settings: settings.map(String::as_str).collect(),
-            figures: phases
-                .flat_map(|p| &p.figures)
-                .map(|f| (f.name.as_str(), f.unit))
-                .collect(),
-        }
+impl MoreColumns {
+    fn add(&mut self, trial: &TrialRecord) {
+        self.factors.extend(trial.cell.factors.keys().cloned());
+        self.settings.extend(trial.settings.keys().cloned());
+        let figures = trial.phases.iter().flat_map(|phase| &phase.figures);
+        self.figures
+            .extend(figures.map(|figure| (figure.name.clone(), figure.unit)));
     }
 
     fn names(&self) -> impl Iterator<Item = String> {
@@ -172,19 +209,19 @@ impl<'a> MoreColumns<'a> {
         factors.chain(settings).chain(figures)
     }
 
-    fn cells(&self, row: &Row<'a>) -> impl Iterator<Item = Cell> {
+    fn cells(&self, row: &Row<'_>) -> impl Iterator<Item = Cell> {
         let (trial, phase) = (row.trial, row.phase);
         let factors = self
             .factors
             .iter()
-            .map(|name| any(trial.cell.factors.get(*name)));
+            .map(|name| any(trial.cell.factors.get(name)));
         let settings = self
             .settings
             .iter()
-            .map(|name| any(trial.settings.get(*name)));
+            .map(|name| any(trial.settings.get(name)));
         let figures = self.figures.iter().map(move |(name, unit)| {
             let mut all = phase?.figures.iter();
-            let figure = all.find(|f| f.name == *name && f.unit == *unit)?;
+            let figure = all.find(|f| &f.name == name && f.unit == *unit)?;
             any(Some(figure.value))
         });
         factors.chain(settings).chain(figures)

@@ -1,8 +1,8 @@
 //! JSON lines: a header, then one trial a line.
-use super::ExportError;
 use super::exact::{Difference, difference};
+use super::{ExportError, Stored, Trials};
 use crate::record::{SCHEMA_VERSION, Session, TrialRecord};
-use crate::store::{Bundle, StoreError, check_bundle, check_trial};
+use crate::store::{Bundle, Store, StoreError, TrialFilter, check_bundle, check_trial};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -29,28 +29,56 @@ struct Header {
 ///
 /// # Errors
 /// When a record must not be exported (then nothing is written) or the output cannot be written.
-pub fn write_jsonl(mut out: impl Write, bundle: &Bundle) -> Result<(), ExportError> {
-    check_bundle(bundle)?;
-    let mut known = References::new(&bundle.sessions, &bundle.environments);
-    let mut lines = Vec::with_capacity(bundle.trials.len());
-    for trial in &bundle.trials {
-        lines.push(check_trial(trial)?.text);
+pub fn write_jsonl(out: impl Write, bundle: &Bundle) -> Result<(), ExportError> {
+    write(out, bundle, bundle.trials.as_slice()).map(drop)
+}
+
+/// Writes the trials of a store that pass `filter` as JSON lines, with one of them in memory at a
+/// time; returns how many.
+///
+/// # Errors
+/// As [`write_jsonl`], and when the store cannot be read.
+pub fn export_jsonl(
+    out: impl Write,
+    store: &mut Store,
+    filter: &TrialFilter,
+) -> Result<u64, ExportError> {
+    store.in_one_view(|store| write(out, &store.references(filter)?, &Stored(store, filter)))
+}
+
+/// Writes `trials`, which refer to what is in `references`.
+fn write(
+    mut out: impl Write,
+    references: &Bundle,
+    trials: &(impl Trials + ?Sized),
+) -> Result<u64, ExportError> {
+    check_bundle(references)?;
+    let mut known = References::new(&references.sessions, &references.environments);
+    let mut count = 0;
+    trials.each(&mut |trial| {
+        check_trial(trial)?;
         known.check(trial)?;
-    }
+        count += 1;
+        Ok(())
+    })?;
     let header = Header {
         format: FORMAT.to_owned(),
         version: SCHEMA_VERSION,
         raidlab: env!("CARGO_PKG_VERSION").to_owned(),
-        trials: lines.len() as u64,
-        sessions: bundle.sessions.clone(),
-        environments: bundle.environments.clone(),
+        trials: count,
+        sessions: references.sessions.clone(),
+        environments: references.environments.clone(),
     };
-    let header = serde_json::to_string(&header).map_err(io::Error::from)?;
-    for line in std::iter::once(&header).chain(&lines) {
-        out.write_all(line.as_bytes())?;
-        out.write_all(b"\n")?;
-    }
-    Ok(out.flush()?)
+    write_line(&mut out, &header)?;
+    trials.each(&mut |trial| Ok(write_line(&mut out, trial)?))?;
+    out.flush()?;
+    Ok(count)
+}
+
+fn write_line(out: &mut impl Write, value: &impl Serialize) -> io::Result<()> {
+    let mut line = serde_json::to_vec(value)?;
+    line.push(b'\n');
+    out.write_all(&line)
 }
 
 /// Why a file of JSON lines cannot be imported, and where.

@@ -11,10 +11,11 @@ mod jsonl;
 #[cfg(test)]
 mod tests;
 
-pub use csv::write_csv;
-pub use jsonl::{FORMAT, JsonlError, JsonlProblem, import_jsonl, write_jsonl};
+pub use csv::{export_csv, write_csv};
+pub use jsonl::{FORMAT, JsonlError, JsonlProblem, export_jsonl, import_jsonl, write_jsonl};
 
-use crate::store::StoreError;
+use crate::record::TrialRecord;
+use crate::store::{Store, StoreError, TrialFilter};
 use std::io;
 
 /// Why an export was not written or not finished.
@@ -27,4 +28,34 @@ pub enum ExportError {
     /// The output cannot be written.
     #[error("the export cannot be written: {0}")]
     Io(#[from] io::Error),
+}
+
+/// Trials that can be gone through more than once: to see what they are, then to write them.
+trait Trials {
+    /// Hands over each of them.
+    fn each(
+        &self,
+        see: &mut dyn FnMut(&TrialRecord) -> Result<(), ExportError>,
+    ) -> Result<(), ExportError>;
+}
+
+impl Trials for [TrialRecord] {
+    fn each(
+        &self,
+        see: &mut dyn FnMut(&TrialRecord) -> Result<(), ExportError>,
+    ) -> Result<(), ExportError> {
+        self.iter().try_for_each(see)
+    }
+}
+
+/// Trials of a store, of which one is in memory at a time.
+struct Stored<'a>(&'a Store, &'a TrialFilter);
+
+impl Trials for Stored<'_> {
+    fn each(
+        &self,
+        see: &mut dyn FnMut(&TrialRecord) -> Result<(), ExportError>,
+    ) -> Result<(), ExportError> {
+        self.0.each_trial(self.1, |trial| see(&trial))
+    }
 }

@@ -2,7 +2,7 @@
 use super::{Store, StoreError, TrialFilter};
 use crate::record::{Session, TrialRecord};
 use serde_json::Value;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// Trials with all that they refer to: what importers make, and what is exported.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -36,22 +36,25 @@ impl Store {
     pub fn bundle(&mut self, filter: &TrialFilter) -> Result<Bundle, StoreError> {
         // One transaction: a session that another process removes meanwhile is there whole or not.
         self.in_one_view(|store| {
-            let trials = store.trials(filter)?;
-            let mut bundle = Bundle::default();
-            let mut seen = BTreeSet::new();
-            for trial in &trials {
-                if seen.insert(&trial.session) {
-                    bundle.sessions.push(store.session(&trial.session)?);
-                }
-                if let Some(digest) = &trial.environment
-                    && !bundle.environments.contains_key(digest)
-                    && let Some(environment) = store.environment(digest)?
-                {
-                    bundle.environments.insert(digest.clone(), environment);
-                }
-            }
-            bundle.trials = trials;
-            Ok(bundle)
+            Ok(Bundle {
+                trials: store.trials(filter)?,
+                ..store.references(filter)?
+            })
         })
+    }
+
+    /// What the trials that pass `filter` refer to, without the trials themselves.
+    pub(crate) fn references(&self, filter: &TrialFilter) -> Result<Bundle, StoreError> {
+        let (sessions, digests) = self.referred_to(filter)?;
+        let mut bundle = Bundle::default();
+        for session in sessions {
+            bundle.sessions.push(self.session(&session)?);
+        }
+        for digest in digests {
+            if let Some(environment) = self.environment(&digest)? {
+                bundle.environments.insert(digest, environment);
+            }
+        }
+        Ok(bundle)
     }
 }

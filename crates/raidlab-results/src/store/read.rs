@@ -7,6 +7,7 @@ use crate::record::{Session, TrialRecord};
 use rusqlite::{OptionalExtension as _, Row, params_from_iter};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use std::collections::BTreeSet;
 
 /// A session as a listing shows it.
 #[derive(Clone, Debug, PartialEq)]
@@ -21,6 +22,15 @@ pub struct SessionInfo {
     pub profiles: Vec<String>,
     /// The process that is at work on it right now (this one included).
     pub running: Option<u32>,
+}
+
+/// Trials with their sessions, in the order in which they are handed out.
+fn in_order(conditions: &Conditions) -> String {
+    format!(
+        "trials AS t JOIN sessions AS s ON s.id = t.session
+         WHERE {} ORDER BY s.created_us, s.number, t.position, t.number",
+        conditions.to_sql()
+    )
 }
 
 /// The columns of a session as [`RawSession::read`] takes them.
@@ -165,32 +175,77 @@ impl Store {
     }
 
     /// The trials that pass `filter`: sessions oldest first, the trials of each in the order of
-    /// execution.
+    /// execution. Each holds up to 40 KiB for every histogram; [`each_trial`](Self::each_trial) has
+    /// one in memory at a time.
     ///
     /// # Errors
     /// When the store cannot be read or a record in it is damaged.
     pub fn trials(&self, filter: &TrialFilter) -> Result<Vec<TrialRecord>, StoreError> {
+        let mut trials = Vec::new();
+        self.each_trial(filter, |trial| {
+            trials.push(trial);
+            Ok::<_, StoreError>(())
+        })?;
+        Ok(trials)
+    }
+
+    /// Hands over the trials that pass `filter` one after another, in the order of
+    /// [`trials`](Self::trials).
+    ///
+    /// # Errors
+    /// When the store cannot be read, a record in it is damaged, or `each` fails, which ends it.
+    pub fn each_trial<E: From<StoreError>>(
+        &self,
+        filter: &TrialFilter,
+        mut each: impl FnMut(TrialRecord) -> Result<(), E>,
+    ) -> Result<(), E> {
         let conditions = filter.conditions();
         let query = format!(
-            "SELECT t.id, t.session, t.record FROM trials AS t JOIN sessions AS s ON s.id = t.session
-             WHERE {} ORDER BY s.created_us, s.number, t.position, t.number",
-            conditions.to_sql()
+            "SELECT t.id, t.session, t.record FROM {}",
+            in_order(&conditions)
         );
-        let rows: Vec<(String, String, String)> = self.sql(|c| {
-            c.prepare(&query)?
-                .query_map(params_from_iter(&conditions.values), |row| row.try_into())?
-                .collect()
-        })?;
-        rows.into_iter()
-            .map(|(id, session, record)| {
-                let trial: TrialRecord = self.parse(|| format!("trial {id}"), &record)?;
-                if trial.id == id && trial.session == session {
-                    Ok(trial)
-                } else {
-                    Err(self.corrupt(format!("the record of trial {id} is that of another")))
+        let failed = |error| E::from(StoreError::of_sqlite(&self.path, self.busy, error));
+        let mut statement = self.connection.prepare(&query).map_err(failed)?;
+        let mut rows = statement
+            .query(params_from_iter(&conditions.values))
+            .map_err(failed)?;
+        while let Some(row) = rows.next().map_err(failed)? {
+            let (id, session, record): (String, String, String) = row.try_into().map_err(failed)?;
+            let trial: TrialRecord = self.parse(|| format!("trial {id}"), &record)?;
+            if trial.id != id || trial.session != session {
+                let detail = format!("the record of trial {id} is that of another");
+                return Err(self.corrupt(detail).into());
+            }
+            each(trial)?;
+        }
+        Ok(())
+    }
+
+    /// The sessions and environments that the trials of `filter` refer to, each once.
+    pub(super) fn referred_to(
+        &self,
+        filter: &TrialFilter,
+    ) -> Result<(Vec<String>, BTreeSet<String>), StoreError> {
+        let conditions = filter.conditions();
+        let query = format!(
+            "SELECT t.session, t.environment FROM {}",
+            in_order(&conditions)
+        );
+        let (mut sessions, mut environments) = (Vec::<String>::new(), BTreeSet::new());
+        self.sql(|c| {
+            let mut statement = c.prepare(&query)?;
+            let mut rows = statement.query(params_from_iter(&conditions.values))?;
+            while let Some(row) = rows.next()? {
+                let session: String = row.get(0)?;
+                // The trials of a session come together.
+                if sessions.last() != Some(&session) {
+                    sessions.push(session);
                 }
-            })
-            .collect()
+                environments.extend(row.get::<_, Option<String>>(1)?);
+            }
+            Ok(())
+        })?;
+        Ok((sessions, environments))
     }
 
     /// The environment of that digest; `None` when there is none.

@@ -233,16 +233,17 @@ impl Store {
     }
 
     /// Runs several reads on one state of the store.
-    pub(super) fn in_one_view<T>(
+    pub(crate) fn in_one_view<T, E: From<StoreError>>(
         &mut self,
-        read: impl FnOnce(&Self) -> Result<T, StoreError>,
-    ) -> Result<T, StoreError> {
+        read: impl FnOnce(&Self) -> Result<T, E>,
+    ) -> Result<T, E> {
         self.sql(|c| c.execute_batch("BEGIN"))?;
         let value = read(self);
         let ended = self.sql(|c| c.execute_batch("ROLLBACK"));
         // The first error counts: a severe one has ended the transaction already.
         let value = value?;
-        ended.map(|()| value)
+        ended?;
+        Ok(value)
     }
 }
 

@@ -5,8 +5,8 @@ use crate::bench::{open_store, store_failure};
 use crate::exit::{Failure, MISSING, Outcome};
 use crate::place;
 use crate::talk;
-use raidlab_results::export::{ExportError, write_csv, write_jsonl};
-use raidlab_results::store::{Bundle, TrialFilter};
+use raidlab_results::export::{ExportError, export_csv, export_jsonl};
+use raidlab_results::store::TrialFilter;
 
 pub(crate) fn run(args: &ExportArgs, store: &place::Store) -> Result<Outcome, Failure> {
     let mut store = open_store(store)?;
@@ -24,26 +24,22 @@ pub(crate) fn run(args: &ExportArgs, store: &place::Store) -> Result<Outcome, Fa
         sessions,
         ..TrialFilter::default()
     };
-    let bundle = store.bundle(&filter).map_err(store_failure)?;
-    let mut text = Vec::new();
-    write(&mut text, &bundle, args.format).map_err(|error| Failure::from_error(MISSING, &error))?;
-    match &args.output {
-        None => super::print(&String::from_utf8_lossy(&text))?,
-        Some(path) => {
-            files::write(path, &text)?;
-            talk::note(&format!(
-                "wrote {} trials to {}",
-                bundle.trials.len(),
-                path.display()
-            ));
-        }
+    let mut out = match &args.output {
+        None => files::Stream::to_stdout(),
+        Some(path) => files::Stream::to_file(path)?,
+    };
+    let written = match args.format {
+        ExportFormat::Jsonl => export_jsonl(&mut out, &mut store, &filter),
+        ExportFormat::Csv => export_csv(&mut out, &mut store, &filter),
+    };
+    let trials = written.map_err(|error| match error {
+        ExportError::Record(error) => store_failure(error),
+        ExportError::Io(error) => out.failed(&error),
+        error => Failure::from_error(MISSING, &error),
+    })?;
+    out.finish()?;
+    if let Some(path) = &args.output {
+        talk::note(&format!("wrote {trials} trials to {}", path.display()));
     }
     Ok(Outcome::Done)
-}
-
-fn write(out: &mut Vec<u8>, bundle: &Bundle, format: ExportFormat) -> Result<(), ExportError> {
-    match format {
-        ExportFormat::Jsonl => write_jsonl(out, bundle),
-        ExportFormat::Csv => write_csv(out, bundle),
-    }
 }

@@ -203,6 +203,38 @@ impl Stream {
     }
 }
 
+impl Stream {
+    /// What it means that it cannot be written to.
+    pub(crate) fn failed(&self, error: &Error) -> Failure {
+        match &self.0 {
+            To::Nobody | To::Stdout(_) => cannot_print(error),
+            To::File(_, path) | To::Opened(_, path) => cannot_write(path, error),
+        }
+    }
+}
+
+impl std::io::Write for Stream {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        match &mut self.0 {
+            To::Nobody => Ok(bytes.len()),
+            To::Stdout(out) => match out.write(bytes) {
+                Err(error) if error.kind() == ErrorKind::BrokenPipe => {
+                    self.0 = To::Nobody;
+                    Ok(bytes.len())
+                }
+                other => other,
+            },
+            To::File(out, _) => out.write(bytes),
+            To::Opened(out, _) => out.write(bytes),
+        }
+    }
+
+    /// Nothing: [`finish`](Self::finish) does it.
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
 fn cannot_print(error: &Error) -> Failure {
     Failure::new(MISSING, format!("cannot write to standard output: {error}"))
 }
