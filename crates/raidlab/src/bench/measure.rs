@@ -8,6 +8,7 @@ use crate::commands::{quoted, timestamp};
 use crate::exit::{BAD_REQUEST, Code, Failure, MISSING, REFUSED, TRIAL_FAILED};
 use crate::signals::Stop;
 use crate::talk;
+use raidlab_core::flag::FlagKind;
 use raidlab_core::phase::Phase;
 use raidlab_core::rng::mix;
 use raidlab_io::engine::EngineError;
@@ -38,6 +39,9 @@ impl Measure for Machine<'_> {
         turn: Turn<'_>,
         view: &mut View,
     ) -> Result<Ended, Failure> {
+        if self.stop.asked() {
+            return Ok(Ended::Interrupted);
+        }
         let began = (Instant::now(), timestamp());
         let name = format!(
             "{} {} round {}",
@@ -52,7 +56,9 @@ impl Measure for Machine<'_> {
         // Removing the files belongs to the trial: the next one must find the space free.
         let closed = place.close();
         let error = error.or(closed.err());
-        if self.stop.asked() || matches!(error, Some(RunError::Cancelled)) {
+        let stopped = self.stop.asked() || matches!(error, Some(RunError::Cancelled));
+        let planned = prepared.plan.phases.len();
+        if stopped && !(error.is_none() && all_ended(&phases, planned)) {
             return Ok(Ended::Interrupted);
         }
         let mut record = self.record(prepared, turn, phases)?;
@@ -201,6 +207,16 @@ impl Machine<'_> {
     }
 }
 
+/// Whether all phases of a trial ran to their ends: a request to stop that came later takes nothing
+/// from it.
+fn all_ended(phases: &[PhaseRecord], planned: usize) -> bool {
+    let cut = |phase: &PhaseRecord| {
+        let mut kinds = phase.flags.iter().map(|flag| flag.kind);
+        kinds.any(|kind| kind == FlagKind::Interrupted)
+    };
+    phases.len() == planned && !phases.iter().any(cut)
+}
+
 /// Empties the page cache of the whole machine, which reaches what the files' own eviction cannot:
 /// other files' pages, names and attributes. Files that are yet to be written are cold anyway.
 fn drop_all(phase: &Phase, place: &Place) -> Result<(), RunError> {
@@ -251,5 +267,26 @@ fn code_of(error: &RunError) -> Code {
         | RunError::Observe(_)
         | RunError::Thread(_) => MISSING,
         _ => TRIAL_FAILED,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use raidlab_core::flag::Flag;
+    use raidlab_results::record::Unit;
+
+    #[test]
+    fn a_trial_is_whole_when_no_phase_is_missing_or_cut_short() {
+        let phase = |name| PhaseRecord::bare(name, Some(1.0), Unit::BytesPerSecond);
+        let mut phases = vec![phase("write"), phase("read")];
+        assert!(all_ended(&phases, 2));
+        assert!(!all_ended(&phases, 3), "stopped before the last one");
+        phases[1].flags = vec![Flag::new(FlagKind::Other, "the disk is slow")];
+        assert!(all_ended(&phases, 2));
+        phases[1]
+            .flags
+            .push(Flag::new(FlagKind::Interrupted, "stopped"));
+        assert!(!all_ended(&phases, 2), "stopped in the last one");
     }
 }
