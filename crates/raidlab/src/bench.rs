@@ -12,6 +12,7 @@ mod settings;
 mod tests;
 
 pub(crate) use progress::summary;
+pub(crate) use record::of_phase;
 pub(crate) use session::store_failure;
 
 use crate::args::BenchArgs;
@@ -46,12 +47,13 @@ pub(crate) fn run(args: &BenchArgs, store: &place::Store) -> Result<Outcome, Fai
     // What the report cannot do is known before hours are spent on it.
     known_baseline(args, &plan)?;
     output::check(&args.output)?;
+    // Whoever sees that it has begun may already want it to stop.
+    let stop = Stop::listen()
+        .map_err(|error| Failure::new(MISSING, format!("cannot listen for signals: {error}")))?;
     announce(&plan, &prepared);
     if args.plan {
         return Ok(Outcome::Done);
     }
-    let stop = Stop::listen()
-        .map_err(|error| Failure::new(MISSING, format!("cannot listen for signals: {error}")))?;
     // A store is made only when something can be measured.
     let path = store.path()?;
     usable(&path)?;

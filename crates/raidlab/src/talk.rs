@@ -49,10 +49,20 @@ pub(crate) fn failure(failure: &Failure) {
     }
     let message = plain(&failure.message);
     line(&format!("{} {message}", paint("error:", "31;1")));
-    if let Some(remedy) = &failure.remedy {
+    let descriptors = too_many_files(&message).then_some(FILES);
+    if let Some(remedy) = failure.remedy.as_deref().or(descriptors) {
         let remedy = plain(remedy);
         line(&format!("{} {remedy}", paint("  help:", "36;1")));
     }
+}
+
+/// What helps when the limit of open files was reached.
+const FILES: &str = "raise the limit of open files (ulimit -n), or give fewer jobs";
+
+/// Whether a message tells of the limit of open files and not yet of the remedy: any call that opens a
+/// file may be the one that meets it. 24 is EMFILE.
+fn too_many_files(message: &str) -> bool {
+    message.contains("(os error 24)") && !message.contains("ulimit -n")
 }
 
 /// Writes data to standard output; a reader that has gone (`| head`) is not an error.
@@ -61,5 +71,18 @@ pub(crate) fn data(text: &str) -> std::io::Result<()> {
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
         other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_limit_of_open_files_has_a_remedy_wherever_it_is_met() {
+        let error = std::io::Error::from_raw_os_error(24);
+        assert!(too_many_files(&format!("cannot read /proc/stat: {error}")));
+        assert!(!too_many_files(&format!("no ring: {error}; {FILES}")));
+        assert!(!too_many_files("cannot read /proc/stat: not there"));
     }
 }

@@ -1,7 +1,7 @@
 //! Predicted figures of a study's rows beside the published ones: how far the model is off, and whether
 //! what the study found holds in it.
 use super::{Checked, Published, Study};
-use crate::record::{TrialRecord, Unit};
+use crate::record::{Status, TrialRecord, Unit};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -126,10 +126,11 @@ impl Study {
         let one = |(phase, unit): (&str, Unit)| {
             let given = known.and_then(|r| r.figures.iter().find(|f| f.phase == phase));
             let records = || {
-                let valid = trials.iter().filter(|t| t.is_valid());
-                valid.flat_map(move |t| t.phases.iter().filter(move |p| p.phase == phase))
+                let complete = trials.iter().filter(|t| t.status == Status::Complete);
+                complete.flat_map(move |t| t.phases.iter().filter(move |p| p.phase == phase))
             };
-            let predicted = mean(records().filter(|p| p.is_valid()).filter_map(|p| p.rate));
+            // The published figures were taken as the tool printed them, caches and all.
+            let predicted = mean(records().filter_map(|p| p.rate));
             let published = given.and_then(|f| match f.value {
                 Published::Value(value) => Some(value),
                 Published::TooFast | Published::Withheld => None,

@@ -86,7 +86,7 @@ fn automatic_repeats_end_when_it_is_enough() {
     let lab = Lab::new();
     // Any trial is within 99 % of the next: the least number of rounds is enough.
     lab.bench(
-        "--repeats auto --width 99% --max-repeats 40 --profile random --size 4MiB --runtime 30ms",
+        "--repeats auto --width 99% --max-repeats 40 --profile random --size 4MiB --runtime 100ms",
     );
     let n = lab.trials().len();
     assert!((3..40).contains(&n), "{n}");

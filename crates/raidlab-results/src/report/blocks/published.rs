@@ -21,6 +21,9 @@ pub(crate) fn beside(study: &Study, prediction: &Prediction) -> Vec<Block> {
 /// How far the model is off, in a sentence.
 pub(crate) fn accuracy(prediction: &Prediction) -> String {
     let errors = prediction.errors();
+    if prediction.figures.is_empty() {
+        return "Nothing was predicted.".to_owned();
+    }
     let (Some(median), Some(worst)) = (prediction.median_error(), errors.first()) else {
         return "No figure of these rows is published: there is nothing to be off from.".to_owned();
     };

@@ -13,11 +13,13 @@ pub(crate) fn rebuilds(groups: &[Group<'_>]) -> Option<Table> {
     let columns = vec![
         Column::text("cell"),
         Column::text("state"),
-        Column::number("MiB/s of each disk"),
-        Column::text("whole array takes"),
-        Column::text("beside the load"),
+        Column::number("MiB/s").under("by itself"),
+        Column::text("takes").under("by itself"),
+        Column::number("MiB/s").under("beside the load"),
+        Column::text("would take").under("beside the load"),
     ];
-    let caption = "Resync and rebuild: rate, and the time for the whole array at that rate";
+    let caption = "Resync and rebuild of the whole array: with nothing else going on, and at the rate that \
+                   the load of the phases leaves";
     let mut table = Table::new("rebuild", caption, columns);
     for group in groups {
         let runs = group.runs(PHASE);
@@ -29,16 +31,18 @@ pub(crate) fn rebuilds(groups: &[Group<'_>]) -> Option<Table> {
             found.map_or_else(Cell::absent, |(seconds, _)| Cell::text(duration(seconds)))
         };
         let state = group.cell.factors.get("state");
-        let rate = rate / MIB as f64;
+        let number = |rate: f64| -> Cell {
+            let value = rate / MIB as f64;
+            let decimals = format::decimals(value);
+            Value::Number { value, decimals }.into()
+        };
+        let loaded = median_figure(&runs, "rebuild-rate-loaded");
         table.rows.push(vec![
             Cell::text(group.label.clone()),
             state.map_or_else(Cell::absent, |state| Cell::text(state.clone())),
-            Value::Number {
-                value: rate,
-                decimals: format::decimals(rate),
-            }
-            .into(),
+            number(rate),
             time("rebuild-time"),
+            loaded.map_or_else(Cell::absent, |(rate, _)| number(rate)),
             time("rebuild-time-loaded"),
         ]);
     }

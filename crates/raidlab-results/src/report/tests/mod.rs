@@ -1,4 +1,5 @@
 mod compared;
+mod experiments;
 mod made;
 mod ratios;
 mod snapshots;
