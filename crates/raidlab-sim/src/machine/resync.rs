@@ -1,0 +1,297 @@
+//! Resync and rebuild by themselves: how long they take, and what limits them.
+//!
+//! A disk of many terabytes is resynced for days, nearly all of it at the pace of the zone that it is
+//! in. So stretches within a zone are leapt over as those of a sequential reader are (see
+//! [`raidlab_core::drive`]): when two stretches of time have gone at the same pace, the resync is
+//! paused, its position is put ahead to a place before the next zone of any member, and what it does
+//! from there until it has its pace again counts as if it had never lost it.
+//!
+//! md's speed control has a memory of half a minute and sleeps for half a second, which hides the pace.
+//! It is lifted while the pace is looked for, and the control itself then says at what rate it would
+//! have let a resync of that pace go on ([`array::controlled`]).
+use super::totals::Totals;
+use super::{Load, Machine, Why, edges};
+use crate::array::{self, Array};
+use raidlab_core::drive::{Pace, Progress, Seen, Steady};
+use raidlab_core::target::Target;
+use raidlab_core::time::{Instant, Span};
+use raidlab_core::units::SECTOR;
+use std::ops::ControlFlow;
+
+/// What two windows are compared over. Assumed: a few hundred turns of a disk.
+const WINDOW: Span = Span::from_secs(2);
+/// Windows that must fit before the next edge for a leap to be worth looking for the pace.
+const WORTH: u64 = 16;
+/// Windows after which a pace that is not found is given up until the next edge.
+const TRIES: u32 = 40;
+/// Time after a leap until the arms are where they belong. Assumed: many requests of any disk.
+const WARM: Span = Span::from_millis(500);
+/// Sectors around an edge that are not leapt to, for what is in flight at a time. Assumed: larger than
+/// that of any array here.
+const MARGIN: u64 = 32 << 11;
+/// How often progress is looked at.
+const STEP: Span = Span::from_millis(50);
+
+/// What came of a resync or rebuild that had the array for itself.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Resynced {
+    /// From the call to its end.
+    pub elapsed: Span,
+    /// Bytes gone through: of each member, and of the array for the resync of a raid10.
+    pub bytes: u64,
+    /// It was stopped before its end.
+    pub interrupted: bool,
+    /// What limited it.
+    pub why: Why,
+}
+
+impl Resynced {
+    /// Bytes a second, counted as [`bytes`](Self::bytes) are; 0 when no time passed.
+    #[must_use]
+    pub fn rate(&self) -> f64 {
+        match self.elapsed {
+            Span::ZERO => 0.0,
+            elapsed => self.bytes as f64 / elapsed.as_secs_f64(),
+        }
+    }
+}
+
+/// Looking for the pace, and leaping.
+struct Attempt {
+    begun: Instant,
+    from: u64,
+    steady: Steady,
+    tries: u32,
+    /// Of the accounts when the first window began.
+    before: Totals,
+    warm: Option<Warm>,
+}
+
+/// A leap that has been made.
+struct Warm {
+    pace: Pace,
+    /// Sectors done when it is over, and those leapt over.
+    until: u64,
+    leapt: u64,
+    /// What the windows that the pace is of added to the accounts.
+    windows: Totals,
+}
+
+impl Machine {
+    /// Lets a resync or rebuild run to its end with nothing else going on; `None` when all agrees.
+    /// `monitor` is asked now and then, told bytes as [`Resynced::bytes`] counts them, and may end it.
+    pub fn run_resync(
+        &mut self,
+        mut monitor: impl FnMut(Progress) -> ControlFlow<()>,
+    ) -> Option<Resynced> {
+        let (first, total) = self.resync_progress().map(|p| (p.done, p.total))?;
+        let (before, start) = (self.account(), self.now());
+        let mut attempt = None;
+        // No attempt before this position.
+        let mut later = 0;
+        let (mut last, mut interrupted) = (first, false);
+        while let Some(done) = self.resync_done() {
+            last = done;
+            let progress = Progress {
+                now: self.now(),
+                elapsed: self.now().since(start),
+                ops: 0,
+                bytes: (done - first) * SECTOR,
+            };
+            if monitor(progress).is_break() {
+                interrupted = true;
+                break;
+            }
+            attempt = match attempt {
+                Some(attempt) => self.look_on(attempt, done, &mut later),
+                None if done >= later => self.begin(done),
+                None => None,
+            };
+            self.resync_step();
+        }
+        let end = if interrupted { last } else { total };
+        if let Some(attempt) = attempt {
+            self.land(attempt, end);
+        }
+        let why = Why::between(&before, &self.account(), Load::default());
+        let mut resynced = Resynced {
+            elapsed: self.now().since(start),
+            bytes: (end - first) * SECTOR,
+            interrupted,
+            why,
+        };
+        self.explain(&mut resynced);
+        Some(resynced)
+    }
+
+    /// No resource is at its limit when the speed control is what limits.
+    fn explain(&self, resynced: &mut Resynced) {
+        let limit = self.sync_most as f64;
+        if resynced.rate() > 0.9 * limit {
+            resynced.why.sentence = format!(
+                "md's speed limit of {:.0} MB/s holds it back: {}",
+                limit / 1e6,
+                resynced.why.sentence
+            );
+        }
+    }
+
+    fn resync_progress(&self) -> Option<array::Progress> {
+        self.host.device().array().and_then(Array::resync)
+    }
+
+    /// Sectors that are done; `None` when nothing is left to do.
+    fn resync_done(&self) -> Option<u64> {
+        self.resync_progress().map(|progress| progress.done)
+    }
+
+    /// Lets a little time pass, but not beyond the end.
+    fn resync_step(&mut self) {
+        let progress = self.resync_progress();
+        let near = progress.is_some_and(|p| p.done + p.rate / SECTOR / 4 >= p.total);
+        let until = match self.host.device().next_event() {
+            Some(next) if near => next,
+            _ => self.host.now() + STEP,
+        };
+        self.resync_wait(until);
+    }
+
+    fn resync_wait(&mut self, until: Instant) {
+        // No call is in flight that could end, or fail.
+        let _ = self.host.wait(Some(until), &mut Vec::new());
+    }
+
+    fn resync_limit(&mut self, most: u64) {
+        let now = self.host.now();
+        let limit = |array: &mut Array| array.resync_limit(now, most);
+        self.host
+            .with_device(|storage| storage.with_array(now, limit));
+    }
+
+    /// Looks for the pace from here on, when there is room for a leap.
+    fn begin(&mut self, done: u64) -> Option<Attempt> {
+        let progress = self.resync_progress()?;
+        let room = edges::room(&self.sync_edges, done, (MARGIN, MARGIN));
+        let window = progress.rate / SECTOR * WINDOW.0 / 1_000_000_000;
+        if !self.leaping.on || window == 0 || room / window < WORTH {
+            return None;
+        }
+        let begun = self.host.now();
+        self.resync_limit(u64::MAX);
+        let mut steady = Steady::new(WINDOW);
+        steady.observe(begun, done);
+        Some(Attempt {
+            begun,
+            from: done,
+            steady,
+            tries: 0,
+            before: Totals::of(&self.host),
+            warm: None,
+        })
+    }
+
+    /// Goes on with an attempt; when it is over, `later` is where the next one may begin.
+    fn look_on(&mut self, mut attempt: Attempt, done: u64, later: &mut u64) -> Option<Attempt> {
+        if let Some(warm) = &attempt.warm {
+            if done < warm.until {
+                return Some(attempt);
+            }
+            *later = self.next_edge(done);
+            self.land(attempt, done);
+            return None;
+        }
+        let now = self.host.now();
+        let seen = attempt.steady.observe(now, done);
+        if seen == Seen::Nothing {
+            return Some(attempt);
+        }
+        attempt.tries += 1;
+        if seen == Seen::First {
+            attempt.before = Totals::of(&self.host);
+        }
+        if let Seen::Steady(pace) = seen {
+            // All windows lie between the edges that are leapt between.
+            let behind = MARGIN + (done - attempt.from);
+            let room = edges::room(&self.sync_edges, done, (behind, MARGIN));
+            let warm = pace.amount_in(WARM);
+            if room > warm + pace.amount {
+                let windows = Totals::of(&self.host).since(&attempt.before, (1, 1));
+                let leapt = self.resync_skip(room - warm);
+                attempt.warm = Some(Warm {
+                    pace,
+                    until: self.resync_done().unwrap_or(done) + warm,
+                    leapt,
+                    windows,
+                });
+                return Some(attempt);
+            }
+        }
+        if attempt.tries < TRIES && edges::room(&self.sync_edges, done, (0, MARGIN)) > 0 {
+            return Some(attempt);
+        }
+        *later = self.next_edge(done);
+        self.resync_limit(self.sync_most);
+        None
+    }
+
+    fn next_edge(&self, done: u64) -> u64 {
+        done + edges::room(&self.sync_edges, done, (0, 0)) + MARGIN
+    }
+
+    /// Pauses the resync, puts its position ahead by so many sectors, and lets it go on; by how many.
+    fn resync_skip(&mut self, sectors: u64) -> u64 {
+        let now = self.host.now();
+        let pause = |array: &mut Array| array.resync_pause(now);
+        self.host
+            .with_device(|storage| storage.with_array(now, pause));
+        while !self
+            .host
+            .device()
+            .array()
+            .is_some_and(Array::resync_drained)
+        {
+            let Some(next) = self.host.device().next_event() else {
+                break;
+            };
+            self.resync_wait(next);
+        }
+        let now = self.host.now();
+        let skip = |array: &mut Array| {
+            let at = array.resync_position().unwrap_or(0);
+            let to = array.resync_skip(at + sectors, Span::ZERO).unwrap_or(at);
+            array.resync_resume(now);
+            to - at
+        };
+        let skipped = self
+            .host
+            .with_device(|storage| storage.with_array(now, skip));
+        skipped.unwrap_or(0)
+    }
+
+    /// The resync has its pace again, or has come to its end: all since the attempt began counts at
+    /// the rate that the speed control lets it have.
+    fn land(&mut self, attempt: Attempt, done: u64) {
+        self.resync_limit(self.sync_most);
+        let Some(warm) = attempt.warm else { return };
+        let pace = Pace {
+            amount: warm.pace.amount * SECTOR,
+            time: warm.pace.time,
+        };
+        let rate =
+            (u128::from(pace.amount) * 1_000_000_000 / u128::from(pace.time.0.max(1))) as u64;
+        let held = array::controlled(rate, self.sync_most);
+        let bytes = (done - attempt.from) * SECTOR;
+        let due = if held < rate {
+            Span((u128::from(bytes) * 1_000_000_000 / u128::from(held.max(1))) as u64)
+        } else {
+            pace.time_for(bytes)
+        };
+        let took = self.host.now().since(attempt.begun);
+        self.leaping.forward += Span(due.0.saturating_sub(took.0));
+        let share = (warm.leapt, warm.pace.amount);
+        self.leaping
+            .extra
+            .add(&warm.windows.since(&Totals::default(), share));
+        self.resync_limit(self.sync_most);
+    }
+}
