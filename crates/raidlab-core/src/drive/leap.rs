@@ -24,14 +24,14 @@ struct Mark {
 
 /// Operations after a leap, until the model has warmed up.
 struct Warm {
-    /// At the beginning of the window that is repeated, and at its end, when the leap began.
-    window: (Tally, Tally),
+    /// At the beginning of the windows that are repeated, and at their end, when the leap began.
+    windows: (Tally, Tally),
     pace: Pace,
-    /// How many windows were leapt over.
+    /// How many times they were leapt over.
     times: u64,
     begun: Instant,
-    /// Counted operations then.
-    counted: u64,
+    /// Counted operations when the model has warmed up.
+    until: u64,
 }
 
 /// Watches one lane and leaps where it can.
@@ -67,58 +67,47 @@ impl Leaper {
         }
         let counted = state.tally.ops;
         if let Some(warm) = &self.warm {
-            if counted - warm.counted < warm.pace.amount {
+            if counted < warm.until {
                 return Span::ZERO;
             }
             return self.warmed(state, target, now);
         }
         match self.steady.observe(now, counted) {
             Seen::Nothing => {}
+            Seen::First => self.begin(lane, state, target, now),
             Seen::Mark => {
-                self.marked(lane, state, target, now, None);
+                self.goes_on(lane, state, target, now);
             }
             Seen::Steady(pace) => {
-                let before = self.mark.take();
-                let on = self.marked(lane, state, target, now, before.as_deref());
-                if let (Some(before), Some(here), true) = (before, &self.mark, on) {
-                    let (stretch, alike) = (here.stretch, here.alike);
-                    self.leap(lane, state, target, (&stretch, alike), *before, pace, now);
+                if let Some(ahead) = self.goes_on(lane, state, target, now) {
+                    self.leap(lane, state, target, ahead, pace, now);
                 }
             }
         }
         Span::ZERO
     }
 
-    /// A window begins here, when there is a stretch at all. What was seen before counts only (true)
-    /// when it was of the same stretch and all has been alike since.
+    /// The first window begins here, when there is a stretch at all.
     #[cold]
-    fn marked<W: Workload, T: Target>(
+    fn begin<W: Workload, T: Target>(
         &mut self,
         lane: &Lane<W>,
-        state: &mut LaneState,
+        state: &LaneState,
         target: &mut T,
         now: Instant,
-        before: Option<&Mark>,
-    ) -> bool {
+    ) {
+        self.mark = None;
         let Some(stretch) = lane.workload.stretch() else {
             self.steady.restart();
-            self.mark = None;
             self.asleep = now + self.steady.window();
-            return false;
-        };
-        let alike = target.alike(&stretch);
-        let goes_on = |earlier: &Mark| {
-            earlier.stretch.file == stretch.file
-                && earlier.stretch.offset < stretch.offset
-                && earlier.stretch.offset + earlier.alike == stretch.offset + alike
+            return;
         };
         let window = if stretch.writes {
             WINDOW_OF_WRITES
         } else {
             WINDOW
         };
-        let on = before.or(self.mark.as_deref()).is_some_and(goes_on);
-        if !on {
+        if self.steady.window() < window {
             self.steady = Steady::new(window);
             self.steady.observe(now, state.tally.ops);
         }
@@ -126,48 +115,67 @@ impl Leaper {
             tally: state.tally.clone(),
             issued: state.issued,
             stretch,
-            alike,
+            alike: target.alike(&stretch),
         }));
-        on
+    }
+
+    /// What comes next, and how much of it is alike, when that has been so since the first window;
+    /// otherwise the first one begins here.
+    #[cold]
+    fn goes_on<W: Workload, T: Target>(
+        &mut self,
+        lane: &Lane<W>,
+        state: &LaneState,
+        target: &mut T,
+        now: Instant,
+    ) -> Option<(Stretch, u64)> {
+        let stretch = lane.workload.stretch();
+        let alike = stretch.as_ref().map_or(0, |stretch| target.alike(stretch));
+        let same =
+            |here: &Stretch, first: &Stretch| first.file == here.file && first.offset < here.offset;
+        if let (Some(here), Some(first)) = (stretch, &self.mark)
+            && same(&here, &first.stretch)
+            && first.stretch.offset + first.alike == here.offset + alike
+        {
+            return Some((here, alike));
+        }
+        self.steady.restart();
+        self.steady.observe(now, state.tally.ops);
+        self.begin(lane, state, target, now);
+        None
     }
 
     #[cold]
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "what the loop owns is borrowed in parts"
-    )]
     fn leap<W: Workload, T: Target>(
         &mut self,
         lane: &mut Lane<W>,
         state: &mut LaneState,
         target: &mut T,
-        (stretch, alike): (&Stretch, u64),
-        before: Mark,
+        (stretch, alike): (Stretch, u64),
         pace: Pace,
         now: Instant,
     ) {
         let piece = u64::from(stretch.piece.max(1));
-        let mut windows = (alike / piece).min(stretch.pieces) / pace.amount.max(1);
+        let mut room = (alike / piece).min(stretch.pieces);
         if let Some(until) = stretch.until {
-            windows = windows.min(until.since(now).0 / pace.time.0.max(1));
+            room = room.min(pace.amount_in(until.since(now)));
         }
-        // One of them is run to warm up.
-        let times = windows.saturating_sub(1);
-        if times == 0 {
+        let warm = pace.amount_in(self.steady.window()).max(1);
+        let times = room.saturating_sub(warm) / pace.amount.max(1);
+        let Some(before) = self.mark.take_if(|_| times > 0) else {
             return;
-        }
+        };
         let pieces = times * pace.amount;
-        target.leap(stretch, pieces * piece);
+        target.leap(&stretch, pieces * piece);
         lane.workload.skip(pieces);
         state.issued += times * (state.issued - before.issued);
         self.warm = Some(Box::new(Warm {
-            window: (before.tally, state.tally.clone()),
+            windows: (before.tally, state.tally.clone()),
             pace,
             times,
             begun: now,
-            counted: state.tally.ops,
+            until: state.tally.ops + warm,
         }));
-        self.mark = None;
     }
 
     /// The model has warmed up (or the drive ends before it has): what was leapt over is booked, and
@@ -183,22 +191,16 @@ impl Leaper {
             return Span::ZERO;
         };
         self.steady.restart();
-        let run = state.tally.ops - warm.counted;
+        let (earlier, later) = &warm.windows;
+        let run = state.tally.ops - later.ops;
         let due = warm.pace.time_for(warm.times * warm.pace.amount + run);
-        let took = now.since(warm.begun);
-        let forward = Span(due.0.saturating_sub(took.0));
+        let forward = Span(due.0.saturating_sub(now.since(warm.begun).0));
         target.pass(forward);
-        let (earlier, later) = &warm.window;
-        let mut times = warm.times;
-        if run == later.ops - earlier.ops {
-            // As many operations as the window has: they count as it did.
-            state.tally = later.clone();
-            times += 1;
-        }
-        state
-            .tally
-            .repeat(earlier, later, times, warm.begun, warm.pace.time);
-        state.tally.to = target.now();
+        // What was run to warm up counts as the windows did.
+        let mut tally = later.clone();
+        tally.repeat(earlier, later, warm.times, warm.begun, warm.pace.time);
+        tally.repeat_part(earlier, later, run, target.now());
+        state.tally = tally;
         forward
     }
 }

@@ -1,15 +1,26 @@
-//! When progress is steady: two stretches of time one after another in which as much was done.
+//! When progress is steady: windows of time one after another in which about as much was done, so many
+//! that what they differ by no longer matters.
 use crate::time::{Instant, Span};
 
 /// The least time that is compared. Assumed: a few hundred turns of a disk, so that where in a turn or
-/// between two batches of read-ahead a window ends makes less difference than two windows may differ.
-pub const WINDOW: Span = Span::from_secs(4);
+/// between two batches of read-ahead a window ends makes little difference.
+pub const WINDOW: Span = Span::from_secs(2);
 /// The same for writes, which file systems commit and flush every few seconds (5 s in Linux).
-pub const WINDOW_OF_WRITES: Span = Span::from_secs(10);
-/// Most that two windows may differ in pace, in thousandths.
-const TOLERANCE: u128 = 2;
-/// Unlike windows after which longer ones are compared: something has a longer period.
-const TRIES: u32 = 3;
+pub const WINDOW_OF_WRITES: Span = Span::from_secs(5);
+/// Most that the windows may spread, in millionths of the pace and for one window; of n windows, the
+/// square root of n times as much. A mean of n values that spread by r has a standard error of about
+/// r / (3.5 sqrt n), so that the pace is known to a thousandth.
+const SPREAD: u128 = 3500;
+/// Windows at least: two may be alike by chance.
+const LEAST: u64 = 4;
+/// Windows after which longer ones are compared: something has a longer period.
+const MOST: u64 = 48;
+/// Beginnings after which longer windows are compared.
+const TRIES: u32 = 4;
+/// A window that differs by more than this share from those before begins anew, in thousandths.
+const ANOTHER: u64 = 100;
+/// Bits behind the point of a time for an amount of 1.
+const BITS: u32 = 20;
 
 /// So much was done in so much time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,6 +38,13 @@ impl Pace {
         let time = u128::from(self.time.0) * u128::from(amount) / u128::from(self.amount.max(1));
         Span(u64::try_from(time).unwrap_or(u64::MAX))
     }
+
+    /// What is done in `time`.
+    #[must_use]
+    pub fn amount_in(&self, time: Span) -> u64 {
+        let amount = u128::from(self.amount) * u128::from(time.0) / u128::from(self.time.0.max(1));
+        u64::try_from(amount).unwrap_or(u64::MAX)
+    }
 }
 
 /// What an observation says.
@@ -34,10 +52,12 @@ impl Pace {
 pub enum Seen {
     /// Nothing yet.
     Nothing,
-    /// A window begins here.
+    /// The first window begins here; what was before counts no more.
+    First,
+    /// Another window begins here.
     Mark,
-    /// Two windows were alike, and the next one begins here. The pace is that of the last one's
-    /// amount, at the mean time of both.
+    /// The windows since the first are alike, and another one begins here. The pace is that of all of
+    /// them.
     Steady(Pace),
 }
 
@@ -52,32 +72,42 @@ struct Point {
 pub struct Steady {
     least: Span,
     window: Span,
-    tries: u32,
     first: Option<Point>,
-    second: Option<Point>,
+    last: Point,
+    /// Windows so far; the fastest and the slowest of them as time for an amount of 1.
+    windows: u64,
+    low: u64,
+    high: u64,
+    tries: u32,
 }
 
 impl Steady {
     /// Compares windows of at least so long.
     #[must_use]
-    pub fn new(window: Span) -> Self {
+    pub const fn new(window: Span) -> Self {
         Self {
             least: window,
             window,
-            tries: 0,
             first: None,
-            second: None,
+            last: Point {
+                at: Instant::ZERO,
+                amount: 0,
+            },
+            windows: 0,
+            low: u64::MAX,
+            high: 0,
+            tries: 0,
         }
     }
 
     /// Forgets what was seen: something has changed.
-    pub fn restart(&mut self) {
+    pub const fn restart(&mut self) {
         *self = Self::new(self.least);
     }
 
     /// The least time to the next thing worth observing after a mark.
     #[must_use]
-    pub fn window(&self) -> Span {
+    pub const fn window(&self) -> Span {
         self.window
     }
 
@@ -85,49 +115,57 @@ impl Steady {
     #[inline]
     pub fn observe(&mut self, now: Instant, amount: u64) -> Seen {
         let here = Point { at: now, amount };
-        match (self.first, self.second) {
-            (None, _) => {
-                self.first = Some(here);
-                Seen::Mark
-            }
-            (Some(first), None) => {
-                if now.since(first.at) < self.window || amount <= first.amount {
-                    return Seen::Nothing;
-                }
-                self.second = Some(here);
-                Seen::Mark
-            }
-            (Some(first), Some(second)) => self.compare(first, second, here),
-        }
-    }
-
-    fn compare(&mut self, first: Point, second: Point, here: Point) -> Seen {
-        let earlier = (second.amount - first.amount, second.at.since(first.at));
-        let later = (here.amount - second.amount, here.at.since(second.at));
-        if later.0 < earlier.0 {
-            // Far slower than before: what was before is no measure.
-            if later.1.0 > earlier.1.0.saturating_mul(4) {
-                (self.first, self.second) = (Some(here), None);
-                return Seen::Mark;
-            }
+        let Some(first) = self.first else {
+            (self.first, self.last) = (Some(here), here);
+            return Seen::First;
+        };
+        if now.since(self.last.at) < self.window || amount <= self.last.amount {
             return Seen::Nothing;
         }
-        (self.first, self.second) = (Some(second), Some(here));
-        let a = u128::from(earlier.1.0) * u128::from(later.0);
-        let b = u128::from(later.1.0) * u128::from(earlier.0);
-        if a.abs_diff(b) * 1000 <= TOLERANCE * a {
-            let mean = (a / u128::from(earlier.0) + u128::from(later.1.0)) / 2;
+        self.compare(first, here)
+    }
+
+    #[cold]
+    fn compare(&mut self, first: Point, here: Point) -> Seen {
+        let each = |from: Point| {
+            let time = u128::from(here.at.since(from.at).0) << BITS;
+            u64::try_from(time / u128::from(here.amount - from.amount)).unwrap_or(u64::MAX)
+        };
+        let (one, all) = (each(self.last), each(first));
+        if self.windows > 0 && one.abs_diff(self.low) / ANOTHER > self.low / 1000 {
+            self.tries += 1;
+            return self.anew(here);
+        }
+        self.last = here;
+        self.windows += 1;
+        (self.low, self.high) = (self.low.min(one), self.high.max(one));
+        let spread = u128::from(self.high - self.low) * 1_000_000 / u128::from(all.max(1));
+        let level = spread * spread <= SPREAD * SPREAD * u128::from(self.windows);
+        if self.windows >= LEAST && level {
             return Seen::Steady(Pace {
-                amount: later.0,
-                time: Span(u64::try_from(mean).unwrap_or(u64::MAX)),
+                amount: here.amount - first.amount,
+                time: here.at.since(first.at),
             });
         }
-        self.tries += 1;
-        if self.tries >= TRIES {
-            (self.tries, self.window) = (0, Span(self.window.0.saturating_mul(2)));
-            (self.first, self.second) = (Some(here), None);
+        if self.windows < MOST {
+            return Seen::Mark;
         }
-        Seen::Mark
+        self.tries = TRIES;
+        self.anew(here)
+    }
+
+    /// Begins again, after some tries with longer windows.
+    fn anew(&mut self, here: Point) -> Seen {
+        let longer = self.tries >= TRIES;
+        *self = Self {
+            least: self.least,
+            window: Span(self.window.0.saturating_mul(1 + u64::from(longer))),
+            first: Some(here),
+            last: here,
+            tries: if longer { 0 } else { self.tries },
+            ..Self::new(self.least)
+        };
+        Seen::First
     }
 }
 
@@ -149,13 +187,13 @@ mod tests {
     }
 
     #[test]
-    fn an_even_pace_is_steady_after_two_windows() {
+    fn an_even_pace_is_steady_after_some_windows() {
         let (at, pace) = until_steady(|_| 7, 1000).expect("steady");
         assert_eq!(
             (at, pace.amount, pace.time),
-            (200, 700, Span::from_millis(100))
+            (400, 2800, Span::from_millis(400))
         );
-        assert_eq!(pace.time_for(1400), Span::from_millis(200));
+        assert_eq!(pace.time_for(700), Span::from_millis(100));
     }
 
     #[test]

@@ -270,6 +270,38 @@ impl Tally {
         self.window = OpenWindow::default();
     }
 
+    /// Adds the share of what was tallied between `earlier` and `later` that has `ops` counted
+    /// operations, all with the mean latency of their class, the last of them ended at `end`.
+    pub(super) fn repeat_part(&mut self, earlier: &Self, later: &Self, ops: u64, end: Instant) {
+        let all = later.ops - earlier.ops;
+        let part = |later: u64, earlier: u64| {
+            (u128::from(later - earlier) * u128::from(ops) / u128::from(all.max(1))) as u64
+        };
+        let bytes = part(later.bytes, earlier.bytes);
+        self.ops += ops;
+        self.bytes += bytes;
+        self.all_ops += part(later.all_ops, earlier.all_ops);
+        self.bytes_read += part(later.bytes_read, earlier.bytes_read);
+        self.bytes_written += part(later.bytes_written, earlier.bytes_written);
+        let wide = |time: u128| time * u128::from(ops) / u128::from(all.max(1));
+        self.in_flight_time += wide(later.in_flight_time - earlier.in_flight_time);
+        self.time += wide(later.time - earlier.time);
+        for (class, later) in later.response.iter().enumerate() {
+            let Some(later) = later else { continue };
+            let earlier = earlier.response[class].as_deref();
+            let (count, sum) = earlier.map_or((0, 0), |e| (e.count(), e.sum()));
+            let more = later.count() - count;
+            if more > 0 {
+                let mean = Span(((later.sum() - sum) / u128::from(more)) as u64);
+                let own = self.response[class].get_or_insert_default();
+                own.record_n(mean, part(later.count(), count));
+            }
+        }
+        self.series.add(end.since(self.from), ops, bytes);
+        self.window = OpenWindow::default();
+        self.to = end;
+    }
+
     #[inline]
     fn add_to_series(&mut self, at: Span, ops: u64, bytes: u64) {
         let open = self.window;
