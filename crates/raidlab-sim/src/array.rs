@@ -20,7 +20,7 @@ mod slab;
 mod spec;
 
 pub use self::core::MemberBio;
-pub use self::resync::Progress;
+pub use self::resync::{Progress, controlled};
 pub use self::spec::{
     ArrayError, ArrayKind, ArraySpec, Era, ParityCost, STRIPE_CACHE, SYNC_SPEED_MAX, SYNC_SPEED_MIN,
 };
@@ -195,6 +195,15 @@ impl Array {
         self.core.now = now;
         for node in &mut self.nodes {
             node.pause(&mut self.core, false);
+        }
+        self.work();
+    }
+
+    /// They go at most so fast from `now` on, bytes a second. The speed before counts no more.
+    pub fn resync_limit(&mut self, now: Instant, most: u64) {
+        self.core.now = now;
+        for node in &mut self.nodes {
+            node.limit(&self.core, most);
         }
         self.work();
     }

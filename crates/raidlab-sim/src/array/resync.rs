@@ -166,9 +166,49 @@ impl Resync {
         self.next = to;
     }
 
+    /// Goes at most so fast from now on, bytes a second; what was before is not looked back at.
+    pub(super) fn limit(&mut self, now: Instant, most: u64) {
+        self.most = most >> 10;
+        self.marks.clear();
+        self.marks.push_back((now, self.issued - self.active));
+    }
+
     pub(super) const fn skipping(&self) -> bool {
         self.paused && self.active == 0
     }
+}
+
+/// What md's speed control makes of a resync that would go at `rate` by itself and may go at `most`,
+/// both in bytes a second: its mean rate over ten minutes, after one in which it has settled. The
+/// control runs as it is, on a resync of one request at a time that takes its time and nothing else.
+#[must_use]
+pub fn controlled(rate: u64, most: u64) -> u64 {
+    if rate <= most {
+        return rate;
+    }
+    let (settled, end) = (Instant(60_000_000_000), Instant(660_000_000_000));
+    let mut spec = ArraySpec::new(super::ArrayKind::Single(raidlab_core::units::Sectors(0)));
+    (spec.sync_speed_min, spec.sync_speed_max) = (0, most);
+    let mut resync = Resync::new(u64::MAX, 1, &spec, &spec.era);
+    let piece = Span((u128::from(UNIT * SECTOR) * 1_000_000_000 / u128::from(rate)) as u64);
+    let (mut now, mut before) = (Instant::ZERO, 0);
+    while now < end {
+        if now < settled {
+            before = resync.issued;
+        }
+        if resync.may(now, &mut []) {
+            let to = resync.next + UNIT;
+            resync.went(to);
+            // It ends at once for the control, and the next one is asked for when it has.
+            resync.window.clear();
+            (resync.first, resync.active) = (resync.first + 1, 0);
+            now += piece;
+        } else {
+            now = resync.sleeps.unwrap_or(now + piece);
+        }
+    }
+    let bytes = (resync.issued - before) * SECTOR;
+    (u128::from(bytes) * 1_000_000_000 / u128::from(end.since(settled).0)) as u64
 }
 
 impl Node {
@@ -260,6 +300,12 @@ impl Node {
             total: resync.end,
             rate: (bytes / u128::from(now.since(since).0.max(1))) as u64,
         })
+    }
+
+    pub(super) fn limit(&mut self, core: &Core, most: u64) {
+        if let Some(resync) = &mut self.resync {
+            resync.limit(core.now, most);
+        }
     }
 
     pub(super) fn pause(&mut self, core: &mut Core, paused: bool) {
