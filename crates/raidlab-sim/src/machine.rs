@@ -10,17 +10,18 @@
 //! on at another place, and the machine's clock is put forward, so that its own time is that of the
 //! models and what was leapt over. [`Machine::set_fast_forward`] turns that off.
 mod build;
-mod cpu;
 mod edges;
 mod error;
 mod leap;
 pub mod overrides;
 mod place;
+mod resync;
 mod run;
 mod totals;
 mod why;
 
 pub use error::{MachineError, RunError};
+pub use resync::Resynced;
 pub use run::PhaseRun;
 pub use why::{Account, Load, Share, Why};
 
@@ -52,6 +53,10 @@ pub struct Machine {
     directory: bool,
     seed: u64,
     leaping: Leaping,
+    /// Where another zone of some member begins, in sectors as a resync counts them.
+    sync_edges: Vec<u64>,
+    /// A resync goes at most so fast, bytes a second.
+    sync_most: u64,
 }
 
 impl Machine {
@@ -63,14 +68,7 @@ impl Machine {
     /// no disk, a layout that cannot be built.
     pub fn build(experiment: &Experiment, cell: &Cell, seed: u64) -> Result<Self, MachineError> {
         let setup = &cell.setup;
-        let host = HostSpec {
-            cpu: cpu::find(setup.host.cpu.as_deref(), setup.host.kernel),
-            cores: setup.host.cores,
-            mhz: setup.host.cpu_mhz,
-            memory: setup.host.memory,
-            kernel: setup.host.kernel,
-            read_ahead: setup.host.read_ahead,
-        };
+        let host = HostSpec::of(&setup.host);
         let plans = build::plans(experiment, cell, &host.cpu)?;
         let storage = Storage::new(&plans.storage, seed)?;
         let spec = FsSpec::of(setup, storage.sectors());
@@ -78,6 +76,8 @@ impl Machine {
         let directory = !fs.is_raw();
         Ok(Self {
             leaping: Leaping::new(plans.edges, plans.solid, storage.stripe()),
+            sync_edges: plans.sync_edges,
+            sync_most: plans.storage.array.sync_speed_max,
             host: Host::new(&host, storage, fs),
             profile: setup.profile.clone(),
             memory: setup.host.memory,

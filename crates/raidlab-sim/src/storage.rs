@@ -121,6 +121,17 @@ impl Storage {
         self.array.as_ref()
     }
 
+    /// Does something to the array at `now`, and sends off what it wants then.
+    pub fn with_array<T>(&mut self, now: Instant, act: impl FnOnce(&mut Array) -> T) -> Option<T> {
+        let result = act(self.array.as_mut()?);
+        if self.take(now) {
+            self.send_off(now);
+        }
+        self.pump(now);
+        self.look();
+        Some(result)
+    }
+
     /// Requests at the ports and in the queues.
     #[must_use]
     pub fn in_flight(&self) -> usize {

@@ -26,6 +26,8 @@ pub(super) struct Plans {
     /// Where another zone of some disk begins, in sectors of the device; empty when that is not told
     /// by the place on the device.
     pub(super) edges: Vec<u64>,
+    /// The same in sectors as a resync counts them.
+    pub(super) sync_edges: Vec<u64>,
     /// Some disk has no arm.
     pub(super) solid: bool,
 }
@@ -185,8 +187,14 @@ impl<'e> Parts<'e> {
     fn md(&self, setup: &Setup, fabric: FabricSpec) -> Result<Plans, MachineError> {
         let areas = self.areas(setup)?;
         let layout = self.layout(&setup.array, &areas)?;
-        let edges = edges::of_layout(&layout, &self.below(&areas));
-        self.plans(setup, fabric, ArrayKind::Md(layout), &areas, edges)
+        let below = self.below(&areas);
+        let edges = edges::of_layout(&layout, &below);
+        let sync_edges = edges::of_resync(&layout, &below, setup.array.state);
+        let plans = self.plans(setup, fabric, ArrayKind::Md(layout), &areas, edges)?;
+        Ok(Plans {
+            sync_edges,
+            ..plans
+        })
     }
 
     /// ZFS puts blocks where it likes, so that a place in a file says nothing about one on a disk.
@@ -293,6 +301,7 @@ impl<'e> Parts<'e> {
                 fabric,
             },
             edges,
+            sync_edges: Vec::new(),
             solid: self.models.iter().any(|model| !model.rotational()),
         })
     }

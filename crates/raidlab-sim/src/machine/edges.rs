@@ -2,6 +2,7 @@
 //! the same geometry all along.
 use crate::disk::DiskModel;
 use raidlab_core::units::Lba;
+use raidlab_experiment::setup::ArrayState;
 use raidlab_layout::{Content, Layout, Member};
 
 /// Places of a member that are asked for data, from an edge on: past parity and copies of others.
@@ -55,14 +56,44 @@ pub(super) fn of_layout(layout: &Layout, below: &[Below<'_>]) -> Vec<u64> {
     edges
 }
 
-/// Sectors from `at` on to the next edge, when no edge is nearer than `margin` on either side.
-pub(super) fn room(edges: &[u64], at: u64, margin: u64) -> u64 {
+/// Edges in sectors as the resync of an array counts them: of each member, or of the array when a
+/// raid10 is resynced. None for arrays of arrays, which count in several ways at once.
+pub(super) fn of_resync(layout: &Layout, below: &[Below<'_>], state: ArrayState) -> Vec<u64> {
+    let whole = state == ArrayState::Resyncing;
+    let sections: Vec<u64> = match layout {
+        Layout::Nested(_) | Layout::Linear(_) | Layout::Raid0(_) => return Vec::new(),
+        Layout::Raid10(_) if whole => return of_layout(layout, below),
+        // A member is filled from copies in other sections of others.
+        Layout::Raid10(l) => l.section_starts().map(|start| start.0).collect(),
+        _ => vec![0],
+    };
+    let used = layout.used(Member::new(0)).0;
+    let mut edges = sections.clone();
+    for below in below {
+        for zone in zones(below.model) {
+            let Some(at) = zone.checked_sub(below.offset).filter(|at| *at < used) else {
+                continue;
+            };
+            // Where the position is when any copy of its content lies there.
+            edges.extend(sections.iter().map(|s| (at + s) % used));
+            edges.extend(sections.iter().map(|s| (at + used - s) % used));
+        }
+    }
+    edges.push(used);
+    edges.sort_unstable();
+    edges.dedup();
+    edges
+}
+
+/// Sectors from `at` on to before the next edge; none when an edge is less than the first margin
+/// behind. The second is left before the next edge.
+pub(super) fn room(edges: &[u64], at: u64, (behind, before): (u64, u64)) -> u64 {
     let next = edges.partition_point(|edge| *edge <= at);
-    let before = next.checked_sub(1).map_or(0, |i| edges[i]);
-    let close = before > 0 && at < before + margin;
+    let last = next.checked_sub(1).map_or(0, |i| edges[i]);
+    let close = last > 0 && at < last + behind;
     let end = edges
         .get(next)
-        .map_or(0, |edge| edge.saturating_sub(margin));
+        .map_or(0, |edge| edge.saturating_sub(before));
     if close { 0 } else { end.saturating_sub(at) }
 }
 
@@ -118,10 +149,10 @@ mod tests {
     #[test]
     fn there_is_no_room_across_an_edge() {
         let edges = [0, 1000, 2000];
-        assert_eq!(room(&edges, 5, 10), 985);
-        assert_eq!(room(&edges, 995, 10), 0);
-        assert_eq!(room(&edges, 1005, 10), 0);
-        assert_eq!(room(&edges, 1010, 10), 980);
-        assert_eq!(room(&edges, 2500, 10), 0);
+        assert_eq!(room(&edges, 5, (10, 10)), 985);
+        assert_eq!(room(&edges, 995, (10, 10)), 0);
+        assert_eq!(room(&edges, 1005, (10, 10)), 0);
+        assert_eq!(room(&edges, 1010, (10, 20)), 970);
+        assert_eq!(room(&edges, 2500, (10, 10)), 0);
     }
 }

@@ -93,7 +93,8 @@ impl Leaping {
         }
         let window = here.totals.since(&last.totals, (1, 1));
         self.window = Some((here.at.since(last.at), window));
-        edges::room(&self.edges, stretch.offset / SECTOR, self.margin) * SECTOR
+        let margins = (self.margin, self.margin);
+        edges::room(&self.edges, stretch.offset / SECTOR, margins) * SECTOR
     }
 
     /// See [`Target::leap`]. The window is that before the place that was last asked for.
@@ -103,10 +104,17 @@ impl Leaping {
 
     /// See [`Target::pass`].
     pub(super) fn pass(&mut self, time: Span) {
-        self.forward += time;
-        if let Some((length, window)) = self.window.take() {
-            let more = window.since(&Totals::default(), (time.0, length.0));
-            self.extra.add(&more);
+        match self.window.take() {
+            Some(window) => self.pass_with(time, &window),
+            None => self.forward += time,
         }
+    }
+
+    /// Puts the clock forward by `time`, in which all went on as in a window of that length with those
+    /// accounts.
+    pub(super) fn pass_with(&mut self, time: Span, (length, window): &(Span, Totals)) {
+        self.forward += time;
+        let more = window.since(&Totals::default(), (time.0, length.0));
+        self.extra.add(&more);
     }
 }

@@ -1,4 +1,5 @@
 //! Machines of whole experiments.
+mod leaps;
 mod states;
 
 use super::*;

@@ -16,7 +16,6 @@ mod experiments;
 mod interrupted;
 mod memory;
 mod models;
-mod predictions;
 mod results;
 mod rounds;
 mod terminal;
