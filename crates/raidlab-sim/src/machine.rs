@@ -91,6 +91,11 @@ impl Machine {
         self.leaping.on = on;
     }
 
+    /// Whether block operations go past the page cache. Phases of a profile say so themselves.
+    pub fn set_direct(&mut self, on: bool) {
+        self.host.set_direct(on);
+    }
+
     /// The cell's profile, resolved for this machine.
     ///
     /// # Errors

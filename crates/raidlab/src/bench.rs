@@ -12,6 +12,7 @@ mod settings;
 mod tests;
 
 pub(crate) use progress::summary;
+pub(crate) use record::of_phase;
 pub(crate) use session::store_failure;
 
 use crate::args::BenchArgs;

@@ -6,7 +6,7 @@ use crate::exit::{BAD_REQUEST, Failure, Outcome};
 use crate::place;
 use crate::talk::plain;
 use raidlab_results::id;
-use raidlab_results::record::{PhaseRecord, Session, Status, TrialRecord, Unit};
+use raidlab_results::record::{Explained, PhaseRecord, Session, Status, TrialRecord, Unit};
 use raidlab_results::store::{SessionFilter, Store, StoreError, TrialFilter};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
@@ -136,9 +136,45 @@ fn one_trial(out: &mut String, trial: &TrialRecord) {
     }
     for phase in &trial.phases {
         let _ = writeln!(out, "  {:<20} {}", phase.phase, rate(phase));
+        if let Some(explained) = &phase.explained {
+            explain(out, explained, phase.elapsed_ns.unwrap_or(0));
+        }
         for flag in &phase.flags {
             let _ = writeln!(out, "    {}", marked(flag));
         }
+    }
+}
+
+/// What limited a simulated phase: the sentence, how busy each resource was, what each disk did.
+fn explain(out: &mut String, explained: &Explained, elapsed_ns: u64) {
+    let _ = writeln!(out, "    limit  {}", explained.why);
+    let share = |part: u64, of: f64| 100.0 * part as f64 / of.max(1.0);
+    for resource in &explained.resources {
+        let all = elapsed_ns as f64 * f64::from(resource.units.max(1));
+        let parts: Vec<String> = resource
+            .parts
+            .iter()
+            .map(|part| format!("{} {:.0} %", part.name, share(part.ns, all)))
+            .collect();
+        let parts = match parts.is_empty() {
+            true => String::new(),
+            false => format!(" ({})", parts.join(", ")),
+        };
+        let busy = share(resource.busy_ns, all);
+        let _ = writeln!(out, "    busy   {} {busy:.0} %{parts}", resource.name);
+    }
+    for member in &explained.members {
+        let mib = |bytes: u64| bytes as f64 / 1_048_576.0;
+        let _ = writeln!(
+            out,
+            "    moved  {} {}: {} reads, {:.1} MiB; {} writes, {:.1} MiB",
+            member.disk,
+            member.model,
+            member.reads,
+            mib(member.read_bytes),
+            member.writes,
+            mib(member.written_bytes)
+        );
     }
 }
 

@@ -5,6 +5,7 @@ use crate::commands::reference;
 use crate::exit::{BAD_REQUEST, Failure, MISSING};
 use crate::talk;
 use raidlab_core::units::{Bytes, SECTOR};
+use raidlab_experiment::experiment::Aggregate;
 use raidlab_experiment::hardware::Link;
 use raidlab_experiment::{Experiment, Known, KnownDisk, KnownStudy, parse};
 use raidlab_results::reference::Study;
@@ -126,15 +127,10 @@ pub(super) fn experiment(path: &Path, design: &DesignArgs) -> Result<Experiment,
     if let Some(repeats) = design.repeats {
         experiment.design.repeats = repeats;
     }
-    let (trim, repeats) = (experiment.design.trim, experiment.design.repeats);
-    if trim > 0 && repeats <= 2 * trim {
-        return Err(Failure::bad_request(format!(
-            "{repeats} trials of each cell leave none when the {trim} best and worst are dropped"
-        ))
-        .remedy(format!(
-            "ask for {} or more, or change 'aggregate' in the file",
-            2 * trim + 1
-        )));
+    let design = &mut experiment.design;
+    if design.aggregate == Aggregate::Trimmed && design.repeats <= 2 * design.trim {
+        // Fewer than the file was made for: nothing would be left.
+        (design.aggregate, design.trim) = (Aggregate::Median, 0);
     }
     Ok(experiment)
 }

@@ -1,7 +1,17 @@
-//! The simulator behind a trial.
+//! The simulator behind a trial: a machine is built, and runs the phases of its cell.
 use super::run::{Simulate, Simulated};
+use crate::bench::of_phase;
+use raidlab_core::drive::{Monitor, Progress as Driving};
+use raidlab_core::rng::mix;
+use raidlab_core::target::Target;
+use raidlab_core::time::{Instant, Span};
+use raidlab_core::units::SECTOR;
 use raidlab_experiment::{Cell, Experiment};
-use std::sync::atomic::AtomicBool;
+use raidlab_results::record::{BusyPart, Explained, Figure, MemberIo, PhaseRecord, Resource, Unit};
+use raidlab_sim::block::ResourceKind;
+use raidlab_sim::machine::{Machine, Resynced, Why};
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Machines of an experiment's cells.
 pub(super) struct Machines<'e> {
@@ -16,17 +26,188 @@ impl<'e> Machines<'e> {
             fast_forward,
         }
     }
+
+    fn run(&self, cell: &Cell, seed: u64, stop: &AtomicBool) -> Result<Simulated, String> {
+        let built = Machine::build(self.experiment, cell, seed);
+        let mut machine = built.map_err(|error| error.to_string())?;
+        machine.set_fast_forward(self.fast_forward);
+        let plan = machine.plan().map_err(|error| error.to_string())?;
+        let mut came = Simulated {
+            flags: plan.flags.clone(),
+            ..Simulated::default()
+        };
+        let begun = resync(&machine);
+        let mut watch = Watch(stop);
+        for phase in &plan.phases {
+            if watch.0.load(Ordering::Relaxed) {
+                break;
+            }
+            let before = disks(&machine, cell);
+            let run = match machine.run_phase(phase, &mut watch) {
+                Ok(run) => run,
+                Err(error) => {
+                    came.failed = Some(error.to_string());
+                    break;
+                }
+            };
+            came.digest = mix(came.digest.rotate_left(7) ^ run.outcome.digest);
+            let members = since(&before, disks(&machine, cell));
+            let explained = explained(&run.why, run.outcome.elapsed, members);
+            let mut record = of_phase(run.outcome, phase.counted);
+            record.explained = Some(explained);
+            came.phases.push(record);
+        }
+        came.elapsed = machine.now().since(Instant::ZERO);
+        if let (Some(begun), Some(now)) = (begun, resync(&machine)) {
+            // By itself it starts anew: how long the array is without its redundancy is a result, too.
+            let built = Machine::build(self.experiment, cell, seed);
+            let mut machine = built.map_err(|error| error.to_string())?;
+            machine.set_fast_forward(self.fast_forward);
+            if let Some(alone) = machine.run_resync(|driving| watch.poll(driving)) {
+                came.phases.push(rebuild(&alone, begun, now));
+            }
+        }
+        Ok(came)
+    }
 }
 
 impl Simulate for Machines<'_> {
     fn trial(&self, cell: &Cell, seed: u64, stop: &AtomicBool) -> Option<Simulated> {
-        let _ = (self.experiment, self.fast_forward, seed, stop);
-        Some(Simulated {
-            failed: Some(format!(
-                "{}: this build has no simulated machine",
-                cell.label
-            )),
+        let came = self.run(cell, seed, stop);
+        if stop.load(Ordering::Relaxed) {
+            return None;
+        }
+        Some(came.unwrap_or_else(|reason| Simulated {
+            failed: Some(reason),
             ..Simulated::default()
+        }))
+    }
+}
+
+/// Ends a phase when the user wants to stop.
+struct Watch<'s>(&'s AtomicBool);
+
+impl Monitor for Watch<'_> {
+    fn poll(&mut self, _: Driving) -> ControlFlow<()> {
+        if self.0.load(Ordering::Relaxed) {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
+    }
+}
+
+/// What the disks have done so far.
+fn disks(machine: &Machine, cell: &Cell) -> Vec<MemberIo> {
+    let names = &cell.setup.array.members;
+    let disks = machine.host().device().disks().enumerate();
+    disks
+        .map(|(index, disk)| {
+            let counters = disk.counters();
+            MemberIo {
+                disk: names
+                    .get(index)
+                    .cloned()
+                    .unwrap_or_else(|| index.to_string()),
+                model: disk.model().name().to_owned(),
+                reads: counters.reads,
+                writes: counters.writes,
+                read_bytes: counters.sectors_read * SECTOR,
+                written_bytes: counters.sectors_written * SECTOR,
+            }
         })
+        .collect()
+}
+
+fn since(before: &[MemberIo], mut now: Vec<MemberIo>) -> Vec<MemberIo> {
+    for (now, then) in now.iter_mut().zip(before) {
+        now.reads -= then.reads;
+        now.writes -= then.writes;
+        now.read_bytes -= then.read_bytes;
+        now.written_bytes -= then.written_bytes;
+    }
+    now
+}
+
+fn explained(why: &Why, elapsed: Span, members: Vec<MemberIo>) -> Explained {
+    let Why { shares, sentence } = why;
+    let elapsed = elapsed.0 as f64;
+    let nanos = |time: f64| time.max(0.0) as u64;
+    let resources = shares.iter().map(|share| {
+        let busy = share.busy * elapsed * f64::from(share.units.max(1));
+        let parts = share.parts.iter().map(|(name, part)| BusyPart {
+            name: (*name).to_owned(),
+            ns: nanos(part * busy),
+        });
+        Resource {
+            name: share.name.clone(),
+            kind: kind(share.kind).to_owned(),
+            units: share.units,
+            busy_ns: nanos(busy),
+            parts: parts.collect(),
+        }
+    });
+    Explained {
+        why: sentence.clone(),
+        resources: resources.collect(),
+        members,
+    }
+}
+
+fn kind(kind: ResourceKind) -> &'static str {
+    match kind {
+        ResourceKind::Disk => "disk",
+        ResourceKind::Channel => "channel",
+        ResourceKind::Bus => "bus",
+        ResourceKind::Controller => "controller",
+        ResourceKind::Cpu => "cpu",
+        ResourceKind::Thread => "thread",
+    }
+}
+
+/// How far a resync or rebuild is, and when.
+#[derive(Clone, Copy)]
+struct Reached {
+    at: Instant,
+    done: u64,
+    total: u64,
+}
+
+fn resync(machine: &Machine) -> Option<Reached> {
+    let progress = machine.host().device().array()?.resync()?;
+    Some(Reached {
+        at: machine.now(),
+        done: progress.done,
+        total: progress.total,
+    })
+}
+
+/// A resync or rebuild as a phase of its own: its rate and time with nothing else going on, and beside
+/// the load of the phases.
+fn rebuild(alone: &Resynced, begun: Reached, now: Reached) -> PhaseRecord {
+    let figure = |name: &str, value: f64, unit: Unit| Figure {
+        name: name.to_owned(),
+        value,
+        unit,
+    };
+    let mut figures = vec![figure(
+        "rebuild-time",
+        alone.elapsed.as_secs_f64(),
+        Unit::Seconds,
+    )];
+    let loaded = now.at.since(begun.at);
+    let bytes = now.done.saturating_sub(begun.done) * SECTOR;
+    if loaded > Span::ZERO && bytes > 0 {
+        let rate = bytes as f64 / loaded.as_secs_f64();
+        let whole = (now.total * SECTOR) as f64 / rate;
+        figures.push(figure("rebuild-rate-loaded", rate, Unit::BytesPerSecond));
+        figures.push(figure("rebuild-time-loaded", whole, Unit::Seconds));
+    }
+    PhaseRecord {
+        bytes: Some(alone.bytes),
+        elapsed_ns: Some(alone.elapsed.0),
+        figures,
+        explained: Some(explained(&alone.why, alone.elapsed, Vec::new())),
+        ..PhaseRecord::bare("rebuild", Some(alone.rate()), Unit::BytesPerSecond)
     }
 }

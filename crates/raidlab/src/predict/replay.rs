@@ -1,14 +1,16 @@
 //! `raidlab replay`: a recorded trace on a modelled disk or array.
 use super::catalogue;
-use crate::args::ReplayArgs;
+use crate::args::{DesignArgs, ReplayArgs};
 use crate::commands::files::Stream;
 use crate::commands::{print, print_json};
-use crate::exit::{BAD_REQUEST, Failure, MISSING, Outcome, TRIAL_FAILED};
+use crate::exit::{BAD_REQUEST, Failure, Outcome, TRIAL_FAILED};
 use crate::talk;
 use raidlab_core::histogram::Latencies;
 use raidlab_core::op::BlockKind;
 use raidlab_core::target::Target;
+use raidlab_experiment::{Cell, Experiment};
 use raidlab_sim::disk::{Disk, DiskTarget};
+use raidlab_sim::machine::Machine;
 use raidlab_sim::trace::{Format, Reader, Replay, ReplayError, ReplayOptions, Replayed, replay};
 use serde_json::json;
 use std::cell::RefCell;
@@ -29,11 +31,42 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<Outcome, Failure> {
     on(args, format, target, model.disk.name())
 }
 
-fn on_array(_args: &ReplayArgs, _format: Option<Format>) -> Result<Outcome, Failure> {
-    Err(Failure::new(
-        MISSING,
-        "replaying on an array is not available yet",
-    ))
+/// On the array of an experiment's cell, past the host's cache.
+fn on_array(args: &ReplayArgs, format: Option<Format>) -> Result<Outcome, Failure> {
+    let Some(file) = &args.experiment else {
+        return Err(Failure::bad_request("--disk or --experiment is needed"));
+    };
+    let design = DesignArgs {
+        seed: None,
+        repeats: None,
+    };
+    let mut experiment = catalogue::experiment(file, &design)?;
+    let mut cell = cell_of(&experiment, args.cell.as_deref())?.clone();
+    // A trace has the addresses of a block device.
+    cell.setup.filesystem = None;
+    experiment.cells.clear();
+    let mut machine = Machine::build(&experiment, &cell, args.seed)
+        .map_err(|error| Failure::from_error(BAD_REQUEST, &error))?;
+    machine.set_direct(true);
+    on(args, format, machine, &cell.label)
+}
+
+/// The cell that is meant; the only one when none is named.
+fn cell_of<'e>(experiment: &'e Experiment, label: Option<&str>) -> Result<&'e Cell, Failure> {
+    let labels = || {
+        let all: Vec<&str> = experiment.cells.iter().map(|c| c.label.as_str()).collect();
+        format!("choose with --cell from: {}", all.join("; "))
+    };
+    match (label, &experiment.cells[..]) {
+        (None, [only]) => Ok(only),
+        (None, cells) => {
+            let message = format!("the experiment has {} cells", cells.len());
+            Err(Failure::bad_request(message).remedy(labels()))
+        }
+        (Some(label), cells) => cells.iter().find(|c| c.label == label).ok_or_else(|| {
+            Failure::bad_request(format!("the experiment has no cell '{label}'")).remedy(labels())
+        }),
+    }
 }
 
 fn format_of(name: &str) -> Result<Format, Failure> {

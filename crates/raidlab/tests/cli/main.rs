@@ -16,6 +16,7 @@ mod experiments;
 mod interrupted;
 mod memory;
 mod models;
+mod predictions;
 mod results;
 mod rounds;
 mod terminal;

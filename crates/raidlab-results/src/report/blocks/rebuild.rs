@@ -37,10 +37,14 @@ pub(crate) fn rebuilds(groups: &[Group<'_>]) -> Option<Table> {
             Value::Number { value, decimals }.into()
         };
         let loaded = median_figure(&runs, "rebuild-rate-loaded");
+        let alone = median_figure(&runs, "rebuild-time").is_some();
         table.rows.push(vec![
             Cell::text(group.label.clone()),
             state.map_or_else(Cell::absent, |state| Cell::text(state.clone())),
-            number(rate),
+            match alone {
+                true => number(rate),
+                false => Cell::absent(),
+            },
             time("rebuild-time"),
             loaded.map_or_else(Cell::absent, |(rate, _)| number(rate)),
             time("rebuild-time-loaded"),

@@ -1,0 +1,275 @@
+//! `raidlab run --on sim`, `raidlab reference run`, and replays on arrays: from the file to the report.
+use crate::lab::{Lab, until};
+use crate::root;
+use rustix::process::Signal;
+use serde_json::Value;
+use std::collections::BTreeSet;
+
+/// Small, but with everything: two layouts, several rounds, a baseline.
+const SMALL: &str = r#"title = "Two layouts"
+question = "Which of the two reads faster?"
+disks = { model = "ST3250624AS", count = 4 }
+
+[array]
+member-size = "1GiB"
+chunk = "64KiB"
+
+[profile]
+name = "dd"
+bs = "256KiB"
+count = 16
+conv = "none"
+
+[factors]
+layout = ["raid0", "raid5"]
+
+[design]
+repeats = 3
+baseline = { layout = "raid0" }
+"#;
+
+fn lab() -> Lab {
+    let lab = Lab::new();
+    lab.write("lab.toml", SMALL);
+    lab
+}
+
+/// All that is kept of the trials, without the ids of the session.
+fn found(lab: &Lab) -> Vec<Value> {
+    let mut trials = lab.trials();
+    for trial in &mut trials {
+        for name in ["id", "session"] {
+            trial[name].take();
+        }
+    }
+    trials
+}
+
+#[test]
+fn an_experiment_is_predicted() {
+    let lab = lab();
+    let ran = lab
+        .run("run lab.toml --on sim --html r.html --out trials.jsonl")
+        .done()
+        .says(&["[6/6]", "wrote r.html", "wrote trials.jsonl"])
+        .prints(&[
+            "Two layouts",
+            "Which of the two reads faster?",
+            "Results: dd",
+            "what limits it",
+            "raid5 of 4 disks",
+            "digest of the results",
+        ]);
+    let trials = lab.trials();
+    assert_eq!(trials.len(), 6);
+    for trial in &trials {
+        assert_eq!(trial["provenance"]["source"], "simulated");
+        assert_eq!(trial["cell_digest"].as_str().map(str::len), Some(64));
+        assert!(trial["digest"].is_u64() && trial["seed"].is_u64());
+        for phase in trial["phases"].as_array().expect("phases") {
+            let explained = &phase["explained"];
+            assert!(explained["why"].as_str().is_some_and(|why| !why.is_empty()));
+            assert_eq!(explained["members"].as_array().map(Vec::len), Some(4));
+            assert!(phase["rate"].as_f64() > Some(0.0), "{phase}");
+        }
+    }
+    assert_eq!(lab.sessions()[0]["session"]["finished"], true);
+    let html = std::fs::read_to_string(lab.path("r.html")).expect("a page");
+    assert!(html.contains("what limits it") && html.contains("</html>"));
+    // The report can be had again, and the exported trials are a whole export.
+    assert_eq!(lab.run("report").done().out, ran.out);
+    lab.run("import trials.jsonl --store other.sqlite").done();
+    lab.run("show").done().prints(&[
+        "Two layouts",
+        "limit  ",
+        "busy   disk0",
+        "moved  disk0 ST3250624AS:",
+    ]);
+    lab.run("compare raid0 raid5").refused(2);
+    let id = lab.sessions()[0]["session"]["id"]
+        .as_str()
+        .expect("an id")
+        .to_owned();
+    lab.run(&format!("compare {id}:raid0 {id}:raid5"))
+        .done()
+        .prints(&["ratio"]);
+}
+
+#[test]
+fn threads_change_nothing() {
+    let labs = [lab(), lab()];
+    let outs = [1, 2].map(|jobs| {
+        let lab = &labs[jobs - 1];
+        lab.run(&format!("run lab.toml --on sim --jobs {jobs}"))
+            .done()
+            .out
+    });
+    assert_eq!(outs[0], outs[1], "the reports are the same, digest and all");
+    let [mut one, mut two] = [found(&labs[0]), found(&labs[1])];
+    for all in [&mut one, &mut two] {
+        all.sort_by_key(|trial| trial["order"].as_u64());
+    }
+    assert_eq!(one, two);
+    // Another seed finds something else.
+    let other = labs[0].run("run lab.toml --on sim --seed 9").done().out;
+    assert_ne!(outs[0], other);
+}
+
+#[test]
+fn one_trial_has_no_interval() {
+    let lab = lab();
+    let ran = lab.run("run lab.toml --on sim -n 1 --markdown").done();
+    ran.prints(&[
+        "a figure of the model without an interval",
+        "n=1, no uncertainty",
+    ]);
+    let json = lab.run("run lab.toml --on sim -n 2 --json").done().json();
+    assert!(json["blocks"].is_array());
+    assert_eq!(lab.sessions().len(), 2);
+}
+
+/// What was killed loses no finished trial, and goes on by itself.
+#[test]
+fn killed_and_gone_on_with() {
+    let lab = Lab::new();
+    lab.write(
+        "lab.toml",
+        SMALL
+            .replace("count = 16", "count = 400")
+            .replace("repeats = 3", "repeats = 15"),
+    );
+    let mut running = lab.start("run lab.toml --on sim --jobs 1");
+    running.wait_for("[3/30]");
+    running.signal(Signal::KILL);
+    assert_eq!(running.end().code(), None);
+    let before = lab.sessions()[0]["trials"].as_u64().expect("a number");
+    assert!((3..30).contains(&before), "{before}");
+    let kept = found(&lab);
+    // The seed belongs to what is gone on with: another one begins anew.
+    let mut other = lab.start("run lab.toml --on sim --seed 5");
+    other.wait_for("[1/30]");
+    other.signal(Signal::INT);
+    assert_eq!(other.end().code(), Some(130), "{}", other.said());
+    assert!(
+        other
+            .said()
+            .contains("interrupted; finished trials are kept")
+    );
+    assert_eq!(lab.sessions().len(), 2);
+    // `bench --resume` has nothing to do with it.
+    lab.run("bench --resume")
+        .refused(2)
+        .says(&["no unfinished session"]);
+    let mut again = lab.start("run lab.toml --on sim");
+    again.wait_for(&format!("{before} of 30 trials are there"));
+    assert_eq!(again.end().code(), Some(0), "{}", again.said());
+    assert_eq!(lab.sessions().len(), 2);
+    let session = lab
+        .sessions()
+        .into_iter()
+        .find(|s| s["session"]["finished"] == true);
+    let session = session.expect("a finished one");
+    assert_eq!(session["trials"], 30);
+    let id = session["session"]["id"].as_str().expect("an id");
+    let shown = lab.run(&format!("show {id} --json")).done().json();
+    let all = shown["trials"].as_array().expect("trials");
+    let orders: BTreeSet<_> = all.iter().map(|t| t["order"].as_u64()).collect();
+    assert_eq!(orders.len(), 30, "each trial once");
+    for trial in &kept {
+        let same = all
+            .iter()
+            .find(|t| t["order"] == trial["order"])
+            .expect("it is there");
+        assert_eq!(
+            same["phases"], trial["phases"],
+            "what was finished stays as it was"
+        );
+    }
+}
+
+#[test]
+fn fresh_begins_anew() {
+    let lab = Lab::new();
+    lab.write("lab.toml", SMALL.replace("repeats = 3", "repeats = 200"));
+    let mut running = lab.start("run lab.toml --on sim --jobs 1");
+    running.wait_for("[");
+    running.signal(Signal::INT);
+    assert_eq!(running.end().code(), Some(130), "{}", running.said());
+    let mut fresh = lab.start("run lab.toml --on sim --jobs 1 --fresh");
+    until("a second session", || lab.sessions().len() == 2);
+    fresh.signal(Signal::INT);
+    fresh.end();
+    assert!(!fresh.said().contains("going on with"), "{}", fresh.said());
+}
+
+#[test]
+fn a_store_that_cannot_be_written() {
+    if !root::may("a_store_that_cannot_be_written") {
+        return;
+    }
+    let lab = lab();
+    let small = root::Mounted::tmpfs(&lab.path("small"), "128k");
+    lab.run("run lab.toml --on sim -n 200 --store small/s.sqlite")
+        .refused(4)
+        .says(&["small/s.sqlite", "no space is left"]);
+    drop(small);
+    lab.run("run lab.toml --on sim --store nowhere/s.sqlite")
+        .refused(4)
+        .says(&["nowhere/s.sqlite", "--store"]);
+}
+
+/// A few rows of a study: figures, errors, findings.
+#[test]
+fn a_study_is_predicted() {
+    let lab = Lab::new();
+    lab.run("reference run sata-md-levels --rows 'raid5 3*count=10'")
+        .done()
+        .says(&["[1/1]"])
+        .prints(&[
+            "raid5 3 disks, dd count=10",
+            "Does what the study found hold",
+        ]);
+    let json = lab
+        .run("reference run sata-md-levels --rows 'raid?*disks, dd count=10' --json")
+        .done()
+        .json();
+    let study = &json["studies"][0];
+    assert_eq!(study["study"], "sata-md-levels");
+    let figures = study["figures"].as_array().expect("figures");
+    assert!(
+        figures.iter().all(|f| f["predicted"].as_f64() > Some(0.0)),
+        "{figures:?}"
+    );
+    assert!(study["findings"].as_array().is_some_and(|f| f.len() > 5));
+    lab.run("reference run sata-md-levels --rows nothing")
+        .refused(2)
+        .says(&["no row matches 'nothing'"]);
+    lab.run("reference run nowhere")
+        .refused(2)
+        .says(&["there is no study 'nowhere'"]);
+    lab.assert_untouched();
+}
+
+#[test]
+fn a_trace_is_replayed_on_an_array() {
+    let lab = lab();
+    lab.write(
+        "trace",
+        "0.0 0 1000 8 1\n5.0 0 300000 128 1\n9.0 0 2000 8 0\n",
+    );
+    let ran = lab
+        .run("replay trace --experiment lab.toml --cell raid5")
+        .done()
+        .says(&["on raid5: 3 requests"]);
+    let rows: Vec<Vec<&str>> = ran.out.lines().map(|l| l.split(',').collect()).collect();
+    assert_eq!(rows.len(), 4);
+    // The array's disks answered, not the memory of the host.
+    let response = |row: &[&str]| row[6].parse::<f64>().expect("a time");
+    assert!(rows[1..].iter().all(|row| response(row) > 0.05), "{rows:?}");
+    lab.run("replay trace --experiment lab.toml")
+        .refused(2)
+        .says(&["--cell", "raid0", "raid5"]);
+    lab.run("replay trace --experiment lab.toml --cell raid7")
+        .refused(2)
+        .says(&["no cell 'raid7'"]);
+}
