@@ -1,6 +1,9 @@
 //! Machines of whole experiments.
+mod golden;
 mod leaps;
+mod refusals;
 mod states;
+mod theory;
 
 use super::*;
 use crate::catalogue::{self, MODELS, controller};
