@@ -30,8 +30,8 @@ pub(super) enum Balance {
     Raid1 { run_per_disk: bool },
     /// `raid10.c:read_balance`.
     Raid10,
-    /// ZFS `vdev_mirror_load`.
-    Zfs,
+    /// ZFS; the flag: `vdev_mirror_load`, else by the place alone.
+    Zfs { load: bool },
 }
 
 /// What is known of a member when a copy is chosen.
@@ -73,7 +73,7 @@ const ZFS_TURN: u64 = 4096;
 impl Mirror {
     pub(super) fn new(map: Map, zfs: bool, solid: &[bool], era: &Era) -> Self {
         let balance = match (&map, zfs) {
-            (_, true) => Balance::Zfs,
+            (_, true) => Balance::Zfs { load: era.zfs_load },
             (Map::Same { .. }, false) => Balance::Raid1 {
                 run_per_disk: era.run_per_disk,
             },
@@ -160,7 +160,7 @@ impl Mirror {
             head.next = op.lba + u64::from(op.sectors);
             (self.run, self.last_used) = (op.at + u64::from(op.sectors), member.index());
         }
-        if self.balance == Balance::Zfs {
+        if matches!(self.balance, Balance::Zfs { .. }) {
             head.position = op.lba + u64::from(op.sectors);
         }
         core.ask_part(common.children[member.index()], parent, op);
@@ -176,7 +176,7 @@ impl Mirror {
             Balance::Raid1 { run_per_disk: true } => self.choose_raid1(common, len),
             Balance::Raid1 { .. } => self.choose_old_raid1(common, at, len),
             Balance::Raid10 => self.choose_raid10(common, len),
-            Balance::Zfs => self.choose_zfs(common, len),
+            Balance::Zfs { load } => self.choose_zfs(common, len, load),
         }
     }
 
@@ -270,9 +270,13 @@ impl Mirror {
         idlest.or(nearest)
     }
 
-    /// The least load: requests in flight and a penalty for not being where the disk is.
-    fn choose_zfs(&self, common: &Common, len: u64) -> Option<usize> {
+    /// The least load: requests in flight and a penalty for not being where the disk is; of equals
+    /// the one whose turn it is by the place.
+    fn choose_zfs(&self, common: &Common, len: u64, by_load: bool) -> Option<usize> {
         let load = |place: &Place| {
+            if !by_load {
+                return 0;
+            }
             let head = &self.heads[place.member.index()];
             let far = head.position.abs_diff(place.sector.0);
             let seek = match (head.solid, far) {
@@ -303,7 +307,7 @@ impl Mirror {
     ) {
         let head = &mut self.heads[usize::from(op.role)];
         head.pending -= 1;
-        if self.balance != Balance::Zfs {
+        if !matches!(self.balance, Balance::Zfs { .. }) {
             head.position = op.lba + u64::from(op.sectors);
         }
         let parent = match op.task {

@@ -31,6 +31,9 @@ pub struct Era {
     pub resync_yields_briefly: bool,
     /// A resync of raid1 keeps requests out of where it is, not out of the whole array (since 3.13).
     pub local_barrier: bool,
+    /// ZFS reads from the least busy child (`vdev_mirror_load`, since 0.6.3 of 2014, the time of
+    /// 3.12); before, by the place alone (`vdev_mirror_shift`).
+    pub zfs_load: bool,
 }
 
 impl Era {
@@ -48,6 +51,7 @@ impl Era {
             },
             resync_yields_briefly: since(4, 1, 0),
             local_barrier: since(3, 13, 0),
+            zfs_load: since(3, 12, 0),
         }
     }
 }

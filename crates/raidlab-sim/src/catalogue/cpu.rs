@@ -31,6 +31,7 @@ models!(
     "Pentium D 2.8 GHz" = "pentium-d-2.8",
     "Xeon 1.6 GHz" = "xeon-1.6",
     "Core 2 Duo 2.4 GHz" = "core-2-2.4",
+    "Turion II Neo N40L" = "turion-ii-neo-n40l",
     "server-2011" = "server-2011",
     "modern" = "modern",
 );

@@ -152,6 +152,7 @@ fn what_a_file_does_not_say_is_listed_as_derived_or_assumed() {
     cache.high_percent = 80 (assumed: destaging takes turns with reads)
     cache.low_percent = 50 (assumed: destaging waits for idle time again)
     cache.quiet_ms = 20 (assumed: idle time after the last read before destaging)
+    overhead.read_part_us = 0 (assumed: as any other read)
     geometry.zones = 16 (assumed: a round number)
     geometry.sectors_per_track = 1259 1217 1175 1133 1091 1049 1007 965 923 881 839 797 755 713 671 629 (D: rates, turns and skews; a straight line inwards)
     geometry.cylinders = 82816 (D: capacity, heads and sectors per track)

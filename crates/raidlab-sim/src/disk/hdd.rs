@@ -291,7 +291,8 @@ impl Hdd {
         if (streaming || self.segments.may_hold(lba)) && self.hit(&waiting, now) {
             return self.serve(&waiting);
         }
-        let miss = self.model.spec.overhead.read_miss;
+        let overhead = &self.model.spec.overhead;
+        let miss = overhead.read_miss + self.part(lba, sectors);
         waiting.ready = self.decode(now, miss);
         if self.idle(now) {
             self.clock = now;
@@ -326,9 +327,20 @@ impl Hdd {
         found.is_some()
     }
 
+    /// What a read costs more because it begins or ends within a physical sector.
+    #[inline]
+    fn part(&self, lba: u64, sectors: u64) -> Span {
+        let mask = u64::from(self.model.spec.physical) - 1;
+        if (lba | sectors) & mask == 0 {
+            Span::ZERO
+        } else {
+            self.model.spec.overhead.read_part
+        }
+    }
+
     /// Serves a read from the buffer.
     fn serve(&mut self, read: &Waiting) {
-        let hit = self.model.spec.overhead.read_hit;
+        let hit = self.model.spec.overhead.read_hit + self.part(read.lba, read.sectors);
         let ready = self.decode(read.since, hit);
         let (begin, end) = self.transfer(ready, read.sectors);
         self.counters.read_hits += 1;

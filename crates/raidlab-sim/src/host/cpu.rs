@@ -41,7 +41,8 @@ struct Reference {
     end: u64,
     /// Going to sleep and another process coming up.
     switch: u64,
-    /// `putc` or `getc` on a buffered stream.
+    /// `putc` or `getc` on a buffered stream. Fitted on both rows of zfs-ashift: 45832 and 43242 KiB/s
+    /// put, 41445 and 43621 got. In picoseconds.
     character: u64,
     /// Looking at a byte of a sector.
     look: u64,
@@ -56,7 +57,7 @@ const REFERENCE: Reference = Reference {
     submit: 2000,
     end: 4000,
     switch: 2000,
-    character: 22,
+    character: 16_400,
     look: 5,
 };
 
@@ -101,7 +102,7 @@ impl Costs {
             submit: Span(of(REFERENCE.submit)),
             end: Span(of(REFERENCE.end)),
             switch: Span(of(REFERENCE.switch)),
-            character: of(REFERENCE.character * 1000),
+            character: of(REFERENCE.character),
             look: of(REFERENCE.look * 1000),
             scale,
             copy: per_byte(model.copy),

@@ -3,7 +3,7 @@ use super::device::Device;
 use super::fs::Stage;
 use super::{Host, META, What};
 use crate::block::Origin;
-use raidlab_core::time::Instant;
+use raidlab_core::time::{Instant, Span};
 
 /// What a commit does now.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -37,6 +37,9 @@ pub(super) struct Journal {
     /// When the commit began, and with how many dirty pages.
     begun: Instant,
     pages: u64,
+    /// How long it was filled before, from the end of the commit before it on.
+    filled: Span,
+    ended: Instant,
     stages: Vec<Stage>,
     stage: usize,
     later: Vec<super::fs::Place>,
@@ -54,6 +57,16 @@ impl Journal {
     /// A file and how many of its pages the journal wants written now.
     pub(super) fn data_wanted(&self) -> Option<(u32, u64)> {
         (self.part == Part::Data).then(|| self.data.last().copied())?
+    }
+
+    /// How long filling the transaction took that is being committed.
+    pub(super) const fn filled_in(&self) -> Span {
+        self.filled
+    }
+
+    /// A transaction is being committed.
+    pub(super) fn is_busy(&self) -> bool {
+        self.part != Part::Idle
     }
 
     /// Nothing in the running transaction, nothing being committed.
@@ -116,6 +129,7 @@ impl<D: Device> Host<D> {
     fn start_commit(&mut self) {
         self.journal.part = Part::Data;
         (self.journal.begun, self.journal.pages) = (self.now, self.cache.dirty());
+        self.journal.filled = self.now.since(self.journal.ended);
         self.journal.data.clear();
         // With places chosen at write-back a transaction holds only data that is on its way already.
         let traits = &self.traits;
@@ -236,6 +250,7 @@ impl<D: Device> Host<D> {
 
     fn commit_ended(&mut self) {
         self.size_transaction();
+        self.journal.ended = self.now;
         for place in std::mem::take(&mut self.journal.later) {
             let (page, pages) = Self::pages_at(&place);
             self.dirty_metadata(page, pages);
@@ -258,5 +273,6 @@ impl<D: Device> Host<D> {
         } else if self.journal.dirty {
             self.arm_commit();
         }
+        self.release_held();
     }
 }

@@ -235,6 +235,11 @@ impl<D: Device> Host<D> {
                 }
                 self.cache.make_clean(META, page, pages);
             }
+            if self.traits.copy_on_write {
+                // What was changed in memory is there still, at its new place.
+                let (page, pages) = Self::pages_at(place);
+                self.cache.fill(META, page, pages);
+            }
             let wish = Wish {
                 kind: BlockKind::Write,
                 lba: place.lba.0,

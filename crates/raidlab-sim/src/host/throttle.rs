@@ -77,6 +77,13 @@ impl<D: Device> Host<D> {
             self.back.background = true;
             self.pump();
         }
+        if self.by_groups() && dirty > self.back.transaction && self.filled_fast() {
+            self.back.held.push(tag);
+            self.calls[tag as usize].budget = 0;
+            self.below.unplug(self.now);
+            self.pump();
+            return true;
+        }
         let sleeps = self.era.throttle == Throttle::Sleeps && !self.back.by_commit;
         if sleeps && total <= self.back.limit {
             return self.pause(tag, dirtied, total);
@@ -117,10 +124,26 @@ impl<D: Device> Host<D> {
         true
     }
 
+    /// A writer that has filled a transaction waits until it is on the device, so that filling and
+    /// writing take turns: the throttle of ZFS before 0.6.3, which stopped writers altogether.
+    fn by_groups(&self) -> bool {
+        self.back.by_commit && self.traits.commit_time.is_some()
+    }
+
+    /// The transaction was filled in less time than it takes to write it: slower writers are not
+    /// stopped.
+    fn filled_fast(&self) -> bool {
+        let aim = self.traits.commit_time.unwrap_or(Span::ZERO);
+        self.journal.filled_in() < aim
+    }
+
     /// Lets writers go on that wait for fewer pages to be on their way.
     pub(super) fn release_held(&mut self) {
         let total = self.cache.dirty() + self.cache.writing();
         if self.back.held.is_empty() || total > self.back.limit {
+            return;
+        }
+        if self.by_groups() && self.journal.is_busy() {
             return;
         }
         for tag in std::mem::take(&mut self.back.held) {
@@ -133,7 +156,9 @@ impl<D: Device> Host<D> {
     pub(super) fn release(&mut self, tag: u32) {
         let total = self.cache.dirty() + self.cache.writing();
         // Without anything left to write it waits for what is on its way.
-        if total > self.back.limit && self.cache.dirty() == 0 {
+        if (total > self.back.limit && self.cache.dirty() == 0)
+            || (self.by_groups() && self.journal.is_busy())
+        {
             return;
         }
         self.back.held.retain(|held| *held != tag);

@@ -20,6 +20,14 @@ use raidlab_layout::{Geometry, Layout, ZfsMirror};
 /// libata knows native queueing from here on (2.6.18, K: its release notes).
 const NCQ: Kernel = Kernel::Linux(2, 6, 18);
 
+/// ZFS on Linux 0.6.3 (2014) is of the time of this kernel.
+const NEW_ZFS: Kernel = Kernel::Linux(3, 12, 0);
+/// Requests that ZFS before that gives a disk at a time (`zfs_vdev_max_pending`), and sectors that it
+/// joins to one (`zfs_vdev_aggregation_limit`, 128 KiB); it sends each off at once, so that the block
+/// layer joins no more of them.
+const ZFS_PENDING: u32 = 10;
+const ZFS_AGGREGATE: u64 = 256;
+
 /// What a machine is made of.
 pub(super) struct Plans {
     pub(super) storage: StorageSpec,
@@ -317,7 +325,11 @@ impl<'e> Parts<'e> {
         if sata && matches!(host.kernel, Kernel::Linux(..)) && host.kernel < NCQ {
             tags = 1;
         }
-        let largest = host.request_size.map_or(u64::MAX, |size| size.0 / SECTOR);
+        let mut largest = host.request_size.map_or(u64::MAX, |size| size.0 / SECTOR);
+        if setup.array.engine == Engine::Zfs && host.kernel < NEW_ZFS {
+            tags = tags.min(ZFS_PENDING);
+            largest = largest.min(ZFS_AGGREGATE);
+        }
         let max_sectors = u64::from(port.max_sectors).min(largest) as u32;
         QueueSpec::of(
             host.kernel,

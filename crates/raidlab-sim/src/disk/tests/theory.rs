@@ -62,7 +62,7 @@ fn a_random_read_takes_the_average_seek_half_a_turn_and_the_overhead() {
         ("ST340015A", 12.5),
         ("ST3250624AS", 11.0),
         ("ST3160812AS", 11.0),
-        ("ST3000DM001", 8.5),
+        ("ST3000DM001", 13.0),
         ("u160-10k-2002", 4.7),
         ("ST336706LW", 5.2),
         ("MAN3367MP", 4.5),

@@ -106,12 +106,12 @@ fn digests_are_fixed_for_ever() {
         .collect();
     insta::assert_snapshot!(lines.join("\n"), @r"
     ata de22ea4305c05308
-    sata 492cd275a8f0ca10
+    sata a896ae5b5f2a96c1
     sata on a bus 3935023e64217cb5
     scsi 97211b8ce7887986
     nvme b8bc0eeda2ee77ea
     firmware 497489b2b0d3b32a
-    cache 45faf8818c23493a
+    cache ee88e3f4718a52a9
     write-through 46b909b04f27ffe3
     ");
 }

@@ -13,7 +13,14 @@ use std::collections::BTreeMap;
 /// A name looked up or changed in a ZAP: hash, leaf, chunk. Assumed.
 const NAME: u64 = 6_000;
 /// A dnode made or freed: bonus buffer, znode, attributes. Assumed.
-const OBJECT: u64 = 25_000;
+/// Fitted on 'ashift 9' of zfs-ashift: 13073 created and 14567 deleted in order a second, at 99 % of
+/// the processor.
+const OBJECT: u64 = 56_000;
+/// Names out of order: a leaf that is not the one before is found, held and copied for the group.
+/// Fitted on 'ashift 9' of zfs-ashift: 7688 created a second.
+const OTHER_LEAF: u64 = 50_000;
+/// The same of a block of dnodes. Fitted on 'ashift 9' of zfs-ashift: 5378 deleted a second.
+const OTHER_DNODES: u64 = 60_000;
 /// Bytes of a call in the intent log: the record with the name.
 const LOGGED: u64 = 320;
 
@@ -120,7 +127,8 @@ impl Zfs {
                 self.remove_directory(directory, &mut charge)?;
             }
             FileOp::SyncDirectory { .. } | FileOp::SyncAll => {
-                charge.commit_needed = self.group.log + self.group.log_names > 0;
+                let waits = self.traits.commit_time.is_none() || !matches!(op, FileOp::SyncAll);
+                charge.commit_needed = waits && self.group.log + self.group.log_names > 0;
                 charge.cpu = Span(CALL);
             }
             _ => {}
@@ -180,6 +188,9 @@ impl Zfs {
         }
         self.group.log_names += LOGGED;
         charge.cpu += Span(OBJECT);
+        if !entry.ordered {
+            charge.cpu += Span(OTHER_LEAF);
+        }
         charge.dirtied += 2;
     }
 
@@ -233,6 +244,9 @@ impl Zfs {
         let leaf = self.look_up(entry, charge);
         self.dnode_read(object, charge);
         self.change(entry, leaf, object, charge);
+        if !entry.ordered {
+            charge.cpu += Span(OTHER_DNODES);
+        }
         if let Some(d) = self.small.directories.get_mut(&entry.directory) {
             d.entries = d.entries.saturating_sub(1);
         }

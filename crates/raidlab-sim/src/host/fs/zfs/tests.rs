@@ -134,7 +134,7 @@ fn a_small_durable_write_is_one_log_block_and_a_large_one_points_to_its_data() {
     let synced = fs.sync(Some(0), false, 4096);
     assert!(!synced.data && !synced.commit);
     assert_eq!(synced.stages.len(), 1);
-    assert!(synced.stages[0].durable);
+    assert!(synced.flush);
     assert_eq!(synced.stages[0].writes[0].sectors, 16);
     let _ = fs.reserve(0, 0, MIB).unwrap();
     let synced = fs.sync(Some(0), false, MIB);

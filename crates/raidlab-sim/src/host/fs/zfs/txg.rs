@@ -218,10 +218,7 @@ impl Zfs {
             self.group.log_blocks.push(run);
             writes.push(Pool::place(run));
         }
-        vec![Stage {
-            durable: true,
-            ..stage(writes)
-        }]
+        vec![stage(writes)]
     }
 }
 
