@@ -11,6 +11,11 @@ pub const WINDOW_OF_WRITES: Span = Span::from_secs(5);
 /// square root of n times as much. A mean of n values that spread by r has a standard error of about
 /// r / (3.5 sqrt n), so that the pace is known to a thousandth.
 const SPREAD: u128 = 3500;
+/// The same for many windows and for each of them, and at the most: what one window lacks at its end
+/// for being cut off between two batches the next one has, so that the mean is better than by chance.
+const SPREAD_OF_MANY: (u128, u128) = (2500, 40_000);
+/// Windows that are many.
+const MANY: u64 = 12;
 /// Windows at least: two may be alike by chance.
 const LEAST: u64 = 4;
 /// Windows after which longer ones are compared: something has a longer period.
@@ -140,7 +145,10 @@ impl Steady {
         self.windows += 1;
         (self.low, self.high) = (self.low.min(one), self.high.max(one));
         let spread = u128::from(self.high - self.low) * 1_000_000 / u128::from(all.max(1));
-        let level = spread * spread <= SPREAD * SPREAD * u128::from(self.windows);
+        let windows = u128::from(self.windows);
+        let (each, most) = SPREAD_OF_MANY;
+        let level = spread * spread <= SPREAD * SPREAD * windows
+            || (self.windows >= MANY && spread <= (each * windows).min(most));
         if self.windows >= LEAST && level {
             return Seen::Steady(Pace {
                 amount: here.amount - first.amount,

@@ -18,10 +18,10 @@ use raidlab_core::time::{Instant, Span};
 use raidlab_core::units::SECTOR;
 use std::ops::ControlFlow;
 
-/// What two windows are compared over. Assumed: a few hundred turns of a disk.
-const WINDOW: Span = Span::from_secs(2);
+/// What windows are compared over. Assumed: more than a hundred requests of any disk.
+const WINDOW: Span = Span::from_secs(1);
 /// Windows that must fit before the next edge for a leap to be worth looking for the pace.
-const WORTH: u64 = 16;
+const WORTH: u64 = 24;
 /// Windows after which a pace that is not found is given up until the next edge.
 const TRIES: u32 = 40;
 /// Time after a leap until the arms are where they belong. Assumed: many requests of any disk.
