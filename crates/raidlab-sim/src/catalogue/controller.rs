@@ -72,10 +72,11 @@ pub struct FirmwareModel {
     pub read: Span,
     /// Time of the firmware for a write.
     pub write: Span,
-    /// More time on the channel for each command to a disk that is part of a read.
-    pub part_read: Span,
+    /// More time on a channel for a part of a read when the part before went to the channel's other
+    /// drive: the firmware's own change of drive, not that of the host's driver.
+    pub switch_read: Span,
     /// The same of a write.
-    pub part_write: Span,
+    pub switch_write: Span,
 }
 
 /// RAID behind a cache.

@@ -141,12 +141,10 @@ fn what_a_file_does_not_say_is_listed_as_derived_or_assumed() {
         })
         .collect();
     insta::assert_snapshot!(later.join("\n"), @r"
-    switch.head_ms = 1.2 (assumed: as long as to the next cylinder: the head has to find its track again)
+    switch.head_ms = 2.4 (assumed: as long as to the next cylinder: the head has to find its track again)
     switch.write_settle_ms = 1 (D: average write minus average read seek)
-    switch.track_skew_ms = 2.200 (D: the switch and the settling of a write, so that no turn is lost)
-    switch.cylinder_skew_ms = 2.200 (D: the switch and the settling of a write, so that no turn is lost)
-    cache.write_share_percent = 50 (assumed: half of the buffer)
-    cache.read_ahead_kib = 128 (assumed: a whole segment)
+    switch.track_skew_ms = 3.400 (D: the switch and the settling of a write, so that no turn is lost)
+    switch.cylinder_skew_ms = 3.400 (D: the switch and the settling of a write, so that no turn is lost)
     cache.restart = eager (assumed: reads on as soon as there is room)
     cache.write_runs = 128 (assumed: separate runs kept track of)
     cache.high_percent = 80 (assumed: destaging takes turns with reads)
@@ -154,8 +152,8 @@ fn what_a_file_does_not_say_is_listed_as_derived_or_assumed() {
     cache.quiet_ms = 20 (assumed: idle time after the last read before destaging)
     overhead.read_part_us = 0 (assumed: as any other read)
     geometry.zones = 16 (assumed: a round number)
-    geometry.sectors_per_track = 1259 1217 1175 1133 1091 1049 1007 965 923 881 839 797 755 713 671 629 (D: rates, turns and skews; a straight line inwards)
-    geometry.cylinders = 82816 (D: capacity, heads and sectors per track)
+    geometry.sectors_per_track = 1318 1274 1230 1186 1143 1099 1055 1011 967 923 880 836 792 748 704 660 (D: rates, turns and skews; a straight line inwards)
+    geometry.cylinders = 79040 (D: capacity, heads and sectors per track)
     ");
 }
 

@@ -178,6 +178,8 @@ pub struct Geometry {
     heads: u32,
     /// Some zone has slipped sectors, so that neighbours may lie apart.
     slips: bool,
+    /// Some zone keeps sectors of a cylinder in reserve, so that its last track ends early.
+    spares: bool,
     narrowest: u64,
     widest: u32,
 }
@@ -248,6 +250,7 @@ impl Geometry {
             .collect();
         Ok(Self {
             slips: built.iter().any(|zone| !zone.slipped.is_empty()),
+            spares: zones.iter().any(|zone| zone.spare_per_cylinder > 0),
             narrowest: built
                 .iter()
                 .map(|zone| zone.width >> WIDTH_BITS)
@@ -322,7 +325,8 @@ impl Geometry {
     #[inline]
     pub fn end_of(&self, from: &Place, lba: u64, sectors: u64) -> u64 {
         let past = u64::from(from.sector) + sectors;
-        if past <= u64::from(from.per_track) && !self.slips {
+        let whole = !self.spares || from.head + 1 < self.heads;
+        if past <= u64::from(from.per_track) && whole && !self.slips {
             return from.at(past);
         }
         self.locate((lba + sectors - 1).min(self.sectors - 1)).end()

@@ -76,6 +76,8 @@ pub(super) struct Hdd {
     dirty: Dirty,
     /// Sectors on their way from the buffer to the media; they end at `free_at`.
     destaging: u64,
+    /// Nanoseconds in which it passes one of them at most.
+    sector_nanos: u64,
     /// A destage is under way (of no dirty sectors any more, perhaps).
     destage_active: bool,
     blocked: VecDeque<Blocked>,
@@ -113,6 +115,7 @@ impl Hdd {
             link_free: 0,
             dirty: Dirty::default(),
             destaging: 0,
+            sector_nanos: 0,
             destage_active: false,
             blocked: VecDeque::new(),
             flushing: false,

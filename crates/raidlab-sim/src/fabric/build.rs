@@ -293,19 +293,13 @@ fn drive(spec: &FabricSpec, controller: &ControllerSpec, disk: u32) -> Drive {
     let (model, times) = (&controller.model, &controller.model.channel);
     let command = model.command.0 + times.command.0;
     let in_volume = spec.volumes.iter().any(|v| v.disks.contains(&disk));
-    match model.firmware.filter(|_| in_volume) {
-        Some(firmware) => Drive {
-            disk,
-            command: [
-                command + firmware.part_read.0,
-                command + firmware.part_write.0,
-            ],
-            switch: [0, 0],
-        },
-        None => Drive {
-            disk,
-            command: [command, command],
-            switch: [times.switch_read.0, times.switch_write.0],
-        },
+    let switch = match model.firmware.filter(|_| in_volume) {
+        Some(firmware) => [firmware.switch_read.0, firmware.switch_write.0],
+        None => [times.switch_read.0, times.switch_write.0],
+    };
+    Drive {
+        disk,
+        command: [command, command],
+        switch,
     }
 }

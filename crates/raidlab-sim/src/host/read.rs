@@ -2,6 +2,7 @@
 use super::call::{Call, Work};
 use super::device::{Device, Owner, Wish};
 use super::era::Ahead;
+use super::fs::Place;
 use super::readahead::{Look, ReadAhead};
 use super::{EIO, Host, META, PAGE, SECTOR, What, pages_of, sectors};
 use raidlab_core::op::BlockKind;
@@ -169,6 +170,13 @@ impl<D: Device> Host<D> {
             }
             let file = call.file;
             if self.calls[tag as usize].met == 0 && self.needs_metadata(tag, file, page, pages) {
+                // What lies before the next piece of metadata goes off before it (`BH_Boundary`).
+                let known = self.known_run(file, page, pages);
+                if known > 0 {
+                    self.fill(tag, page, known, system);
+                    let call = &mut self.calls[tag as usize];
+                    call.windows.shorten(call.window, known);
+                }
                 continue;
             }
             self.fill(tag, page, pages, system);
@@ -186,21 +194,46 @@ impl<D: Device> Host<D> {
 
     /// Whether metadata that says where the pages lie has to be read; if so, it is noted.
     fn needs_metadata(&mut self, tag: u32, file: u32, page: u64, pages: u64) -> bool {
+        let places = self.places_of_metadata(file, page, pages);
+        let there = self.all_there(&places);
+        if !there {
+            let call = &mut self.calls[tag as usize];
+            (call.meta, call.met) = (places, 0);
+        }
+        !there
+    }
+
+    /// Where the metadata lies that says where the pages lie.
+    fn places_of_metadata(&mut self, file: u32, page: u64, pages: u64) -> Vec<Place> {
         let mut pieces = std::mem::take(&mut self.pieces);
         let charge = self
             .fs
             .find(file - 1, page * PAGE, pages * PAGE, &mut pieces);
         pieces.clear();
         self.pieces = pieces;
-        let there = charge.reads.iter().all(|place| {
+        charge.reads
+    }
+
+    fn all_there(&mut self, places: &[Place]) -> bool {
+        places.iter().all(|place| {
             let (page, pages) = pages_of(place.lba.0 * SECTOR, u64::from(place.sectors) * SECTOR);
             self.cache.present_run(META, page, pages) == pages
-        });
-        if !there {
-            let call = &mut self.calls[tag as usize];
-            (call.meta, call.met) = (charge.reads, 0);
+        })
+    }
+
+    /// Of pages for which metadata has to be read, those at the beginning for which none has.
+    fn known_run(&mut self, file: u32, page: u64, pages: u64) -> u64 {
+        let (mut known, mut not) = (0, pages);
+        while not - known > 1 {
+            let middle = u64::midpoint(known, not);
+            let places = self.places_of_metadata(file, page, middle);
+            if self.all_there(&places) {
+                known = middle;
+            } else {
+                not = middle;
+            }
         }
-        !there
+        known
     }
 
     /// Asks the device for the pages of a run that are not in memory. With a unit above a page, for

@@ -23,6 +23,12 @@ impl Windows {
     pub(super) fn as_slice(&self) -> &[(u64, u64)] {
         &self.runs[..self.count]
     }
+
+    /// The first pages of a run have been asked for.
+    pub(super) fn shorten(&mut self, run: usize, pages: u64) {
+        let (page, count) = &mut self.runs[run];
+        (*page, *count) = (*page + pages, count.saturating_sub(pages));
+    }
 }
 
 /// What one open file knows of how it is read.

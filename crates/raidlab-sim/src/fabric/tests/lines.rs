@@ -83,10 +83,11 @@ fn an_ata_channel_goes_at_the_least_of_drive_controller_and_mode() {
         let disk = disk_model("ST340015A");
         streams(&with_disks(card, &disk, &[1]), BlockKind::Write, 1)
     };
-    // The media take 48.4 MB/s, which is more than mode 2 carries.
-    assert!(rate(None) > 44.0, "{}", rate(None));
+    // The media take 46.5 MB/s, which is more than mode 2 carries.
+    assert!(rate(None) > 42.0, "{}", rate(None));
     let slow = rate(Some(33_333_333));
-    assert!((28.0..32.4).contains(&slow), "{slow}");
+    // A drive whose buffer runs dry loses turns as well.
+    assert!((24.0..32.4).contains(&slow), "{slow}");
 }
 
 /// MB/s of drives that have the data at once.
@@ -100,17 +101,20 @@ fn at_once(card: &str, channels: &[u32], kind: BlockKind) -> f64 {
 fn a_change_of_drive_costs_what_the_channel_says() {
     let per_command = |rate: f64| 131_072.0 / rate;
     let read = |card, channels| per_command(at_once(card, channels, BlockKind::Read));
-    let times = controller("ITE8212", 1, None).model.channel;
-    let switch = times.switch_read.0 as f64 / 1e3;
+    let switch = |card| {
+        let times = controller(card, 1, None).model.channel;
+        times.switch_read.0 as f64 / 1e3
+    };
     // In microseconds: 128 KiB at 88 % of 100 MB/s, and a command; every command changes the drive.
-    close(read("pata", &[2]), 1489.5 + 15.0, 0.002);
-    close(read("ITE8212", &[2]), 1638.4 + 15.0 + switch, 0.002);
-    close(read("ITE8212", &[1]), 1638.4 + 15.0, 0.002);
+    for card in ["pata", "ITE8212"] {
+        close(read(card, &[2]), 1489.5 + 15.0 + switch(card), 0.002);
+        close(read(card, &[1]), 1489.5 + 15.0, 0.002);
+    }
 }
 
 #[test]
 fn a_read_cap_limits_the_channels_together() {
-    close(at_once("ITE8212", &[1, 1], BlockKind::Read), 80.0, 0.01);
+    close(at_once("ITE8212", &[1, 1], BlockKind::Read), 92.0, 0.01);
     let writes = at_once("ITE8212", &[1, 1], BlockKind::Write);
     assert!(writes > 120.0, "{writes}");
 }

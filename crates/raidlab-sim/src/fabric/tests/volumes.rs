@@ -73,26 +73,26 @@ fn a_command_of_the_firmware_takes_its_time_and_the_slowest_channels_parts() {
     // 64 KiB at 88 % of 100 MB/s.
     let part = 65_536.0 / 0.088 + model.channel.command.0 as f64;
     let (read, write) = (firmware.read.0 as f64, firmware.write.0 as f64);
-    let write_part = part + firmware.part_write.0 as f64;
-    for (channels, parts) in [([1, 1], 1.0), ([2, 0], 2.0), ([0, 2], 2.0)] {
+    let switch = firmware.switch_write.0 as f64;
+    for (channels, parts, switches) in [([1, 1], 1.0, 0.0), ([2, 0], 2.0, 2.0), ([0, 2], 2.0, 2.0)]
+    {
         let took = time("raid0", &channels, BlockKind::Write);
-        close(took, write + parts * write_part, 0.005);
+        close(took, write + parts * part + switches * switch, 0.005);
     }
-    let capped = 65_536.0 / 0.08 + 15e3;
     close(
         time("raid0", &[2, 0], BlockKind::Read),
-        read + 2.0 * capped,
+        read + 2.0 * (part + firmware.switch_read.0 as f64),
         0.005,
     );
     close(
         time("raid1", &[1, 1], BlockKind::Write),
-        write + write_part + part - 15e3,
+        write + 2.0 * part - 15e3,
         0.005,
     );
-    // One command of the disk, at the card's 80 MB/s.
+    // One command of the disk.
     close(
         time("linear", &[2, 2], BlockKind::Read),
-        read + 15e3 + 131_072.0 / 0.08,
+        read + 2.0 * part - 15e3,
         0.005,
     );
 }

@@ -55,7 +55,7 @@ fn blocks(order: Order, read_percent: u8, block: u32, ops: u64) -> BlockSpec {
 #[test]
 fn a_sequential_read_comes_at_the_rate_of_the_media() {
     let media = media_rate();
-    close(media, 48.4e6, 0.03);
+    close(media, 46.5e6, 0.03);
     for kernel in [OLD, Kernel::Linux(2, 6, 32), Kernel::DEFAULT] {
         let mut host = host(kernel, 128, FilesystemKind::None, disk());
         let read = one(
