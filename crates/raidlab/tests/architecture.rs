@@ -15,6 +15,17 @@ const GRAPH: &[(&str, &[&str])] = &[
     ),
     ("raidlab-io", &["raidlab-core"]),
     ("raidlab-results", &["raidlab-core", "raidlab-stats"]),
+    ("raidlab-nbd", &["raidlab-core", "raidlab-sim"]),
+    (
+        "raidlab-host",
+        &[
+            "raidlab-core",
+            "raidlab-experiment",
+            "raidlab-io",
+            "raidlab-layout",
+        ],
+    ),
+    ("raidlab-vm", &["raidlab-core"]),
     ("raidlab-experiment", &["raidlab-core", "raidlab-layout"]),
     (
         "raidlab",
@@ -26,6 +37,9 @@ const GRAPH: &[(&str, &[&str])] = &[
             "raidlab-results",
             "raidlab-sim",
             "raidlab-experiment",
+            "raidlab-nbd",
+            "raidlab-host",
+            "raidlab-vm",
         ],
     ),
     (
