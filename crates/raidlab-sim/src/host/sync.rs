@@ -165,7 +165,7 @@ impl<D: Device> Host<D> {
         self.pump();
     }
 
-    /// All that the call wanted written is on its way.
+    /// All that the call wanted written and that can be submitted now is on its way.
     pub(super) fn submitted(&mut self, tag: u32) {
         let call = &mut self.calls[tag as usize];
         (call.mark, call.left) = (self.back.number, self.files[call.file as usize].writes);
@@ -189,7 +189,14 @@ impl<D: Device> Host<D> {
                 continue;
             }
             self.back.marked.remove(next);
-            self.at(self.now, super::What::Step(tag));
+            let call = &self.calls[tag as usize];
+            if call.budget > 0 && self.cache.dirty_of(call.file) > 0 {
+                // Pages that were written again on their way: they go now that they have arrived, as
+                // the kernel waits for each before it writes it for good (`WB_SYNC_ALL`).
+                self.back.durable.push_back(tag);
+            } else {
+                self.at(self.now, super::What::Step(tag));
+            }
         }
     }
 
