@@ -3,18 +3,57 @@
 set -euo pipefail
 
 missing=()
-command -v cc >/dev/null 2>&1 || missing+=(gcc libc6-dev)
-# `make test` drives loop devices and file systems.
+# need PROGRAM PACKAGE...: the packages, unless the program is there.
+need() {
+  local program=$1
+  shift
+  PATH=$PATH:/usr/sbin:/sbin command -v "$program" >/dev/null 2>&1 || missing+=("$@")
+}
+
+need cc gcc libc6-dev
 if [ "${1:-}" = test ]; then
-  command -v losetup >/dev/null 2>&1 || [ -x /usr/sbin/losetup ] || missing+=(mount)
-  command -v mkfs.ext4 >/dev/null 2>&1 || [ -x /usr/sbin/mkfs.ext4 ] || missing+=(e2fsprogs)
-  command -v g++ >/dev/null 2>&1 || missing+=(g++)
+  # `make test` drives loop devices and file systems ...
+  need losetup mount
+  need mkfs.ext4 e2fsprogs
+  need g++ g++
+  # ... and real kernels in virtual machines, with the tools that build and measure arrays.
+  need qemu-system-x86_64 qemu-system-x86
+  need mdadm mdadm
+  need mkfs.xfs xfsprogs
+  need mkfs.btrfs btrfs-progs
+  need hdparm hdparm
+  need bonnie++ bonnie++
+  [ -x /usr/bin/busybox ] || [ -x /bin/busybox ] || missing+=(busybox-static)
 fi
+
+as_root() { if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi; }
+
+# A newer qemu-utils (from backports) than the distribution's qemu-system-x86 is in the way of it. In CI it
+# gives way; on a person's machine that is the person's decision.
+qemu() {
+  local version
+  version=$(apt-cache policy qemu-system-x86 | sed -n 's/^ *Candidate: //p')
+  if [ -n "${CI:-}" ]; then
+    as_root apt-get install -y -qq --allow-downgrades "qemu-utils=$version" "qemu-system-x86=$version" >/dev/null
+  else
+    echo "qemu-system-x86 cannot be installed beside the qemu-utils that is here; this would do:" >&2
+    echo "  apt-get install --allow-downgrades qemu-utils=$version qemu-system-x86=$version" >&2
+    exit 4
+  fi
+}
+
 if [ ${#missing[@]} -gt 0 ]; then
   echo "installing ${missing[*]}" >&2
-  if [ "$(id -u)" = 0 ]; then as_root=""; else as_root=sudo; fi
-  $as_root apt-get update -qq
-  DEBIAN_FRONTEND=noninteractive $as_root apt-get install -y -qq "${missing[@]}" >/dev/null
+  export DEBIAN_FRONTEND=noninteractive
+  as_root apt-get update -qq
+  if ! as_root apt-get install -y -qq "${missing[@]}" >/dev/null; then
+    case " ${missing[*]} " in *" qemu-system-x86 "*) qemu ;; *) exit 4 ;; esac
+    as_root apt-get install -y -qq "${missing[@]}" >/dev/null
+  fi
+fi
+# Guests boot the distribution's kernel package, which apt must know.
+if [ "${1:-}" = test ] && ! apt-cache show linux-image-cloud-amd64 >/dev/null 2>&1; then
+  as_root apt-get update -qq
 fi
 if ! command -v cargo >/dev/null 2>&1; then
   echo "cargo is missing: install Rust (https://rustup.rs), 1.88 or newer" >&2

@@ -2,6 +2,7 @@
 mod bench;
 mod predict;
 mod results;
+mod vm;
 
 pub(crate) use bench::{BenchArgs, EngineChoice, Rounds, SettingArgs};
 pub(crate) use predict::{
@@ -11,6 +12,8 @@ pub(crate) use results::{
     CompareArgs, DoctorArgs, ExportArgs, ExportFormat, ImportArgs, LayoutArgs, ListArgs, Output,
     ReferenceAction, ReferenceArgs, RemoveArgs, ReportArgs, ShowArgs,
 };
+
+pub(crate) use vm::{KernelChoice, Misbehave, SetupArgs, VmAction, VmArgs};
 
 use clap::{Parser, Subcommand};
 use std::path::PathBuf;
@@ -70,6 +73,8 @@ pub(crate) enum Command {
     Reference(ReferenceArgs),
     /// Modelled disks: list them, and show their parameters with their sources
     Disk(DiskArgs),
+    /// The virtual machine that '--on vm' boots: set up, tried, looked around in
+    Vm(VmArgs),
     /// Replay a trace on a modelled disk or array
     Replay(ReplayArgs),
     /// Is this machine fit to measure, and what is under a path?

@@ -10,6 +10,7 @@ mod commands;
 mod exit;
 mod place;
 mod predict;
+mod real;
 mod signals;
 mod talk;
 
@@ -19,6 +20,10 @@ use exit::Outcome;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    // In a guest that raidlab booted, this program is the whole system.
+    if let Some(role) = raidlab_vm::guest::role() {
+        return real::agent::run(&role);
+    }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
@@ -56,6 +61,7 @@ fn run(cli: Cli) -> Result<Outcome, exit::Failure> {
         Command::Remove(args) => commands::remove::run(&args, &store),
         Command::Reference(args) => commands::reference::run(&args),
         Command::Disk(args) => predict::disk::run(&args),
+        Command::Vm(args) => real::vm(&args),
         Command::Replay(args) => predict::replay::run(&args),
         Command::Doctor(args) => commands::doctor::run(&args),
         Command::Layout(args) => commands::layout::run(&args),

@@ -187,9 +187,14 @@ fn line_before(line: &str, quotes: usize) -> &str {
 
 /// Runs a command to its end, but not for ever.
 pub(crate) fn ended(command: Command) -> Ran {
+    ended_within(command, PATIENCE)
+}
+
+/// Runs a command to its end, which may take so long.
+pub(crate) fn ended_within(command: Command, patience: Duration) -> Ran {
     let line = format!("{:?}", command.get_args().collect::<Vec<_>>());
     let output = assert_cmd::Command::from_std(command)
-        .timeout(PATIENCE)
+        .timeout(patience)
         .output()
         .expect("raidlab runs");
     Ran {

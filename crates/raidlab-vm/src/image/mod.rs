@@ -1,0 +1,400 @@
+//! The guest's image: raidlab itself as the first process, the tools that build and measure arrays, and
+//! the kernel's modules, in one archive that is the same bytes each time.
+mod cpio;
+mod elf;
+mod kernel_modules;
+mod libraries;
+mod wanted;
+
+pub use cpio::Tree;
+pub use elf::{Elf, ElfError};
+pub use wanted::{EXTRA, MODULES, TOOLS, Tool};
+
+use crate::cache::{Cache, hex};
+use crate::error::VmError;
+use crate::guest;
+use crate::kernel::Kernel;
+use crate::modules::{self, Module, Table, plain};
+use crate::tools;
+pub(crate) use kernel_modules::has_modules;
+use kernel_modules::{builtin, modinfo, module, module_files};
+use libraries::Libraries;
+use sha2::{Digest, Sha256};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+/// What goes into an image.
+#[derive(Clone, Debug)]
+pub struct Recipe<'k> {
+    /// The kernel whose modules are taken.
+    pub kernel: &'k Kernel,
+    /// The program that runs as the first process.
+    pub init: PathBuf,
+    /// Programs besides [`TOOLS`], by name.
+    pub also: Vec<String>,
+}
+
+/// An image in the cache.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Image {
+    /// The archive.
+    pub path: PathBuf,
+    /// SHA-256 of it.
+    pub sha256: String,
+    /// Its size in bytes.
+    pub bytes: u64,
+    /// What is in it.
+    pub content: Content,
+}
+
+/// What is in an image.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Content {
+    /// Programs, by name.
+    pub programs: Vec<String>,
+    /// Programs that this machine does not have: name, and the package that has it.
+    pub missing: Vec<(String, String)>,
+    /// Libraries.
+    pub libraries: usize,
+    /// Kernel modules.
+    pub modules: usize,
+    /// Modules that were wanted and that the kernel does not have.
+    pub no_modules: Vec<String>,
+}
+
+/// Directories that stand for others in a merged tree.
+const MERGED: [(&str, &str); 4] = [
+    ("bin", "usr/bin"),
+    ("sbin", "usr/sbin"),
+    ("lib", "usr/lib"),
+    ("lib64", "usr/lib64"),
+];
+/// Where the guest's loader looks without a configuration.
+const LIBRARIES: &str = "usr/lib/x86_64-linux-gnu";
+/// Images that are kept; others are older than any run that is under way.
+const KEPT: usize = 6;
+const KEPT_FOR: Duration = Duration::from_secs(900);
+
+impl Recipe<'_> {
+    /// Writes the image into the cache, unless it is there.
+    ///
+    /// # Errors
+    /// When raidlab itself or a needed module cannot be put into it.
+    pub fn build(&self, cache: &Cache) -> Result<Image, VmError> {
+        let (tree, content) = self.tree()?;
+        let directory = cache.directory("images")?;
+        let mut file = tempfile::NamedTempFile::new_in(&directory)
+            .map_err(VmError::path("write in", &directory))?;
+        let (sha256, bytes) =
+            hashed(&tree, file.as_file_mut()).map_err(VmError::path("write in", &directory))?;
+        let path = directory.join(format!("{}.cpio", &sha256[..32]));
+        file.persist(&path)
+            .map_err(|error| VmError::path("write", &path)(error.error))?;
+        sweep(&directory, &path);
+        Ok(Image {
+            path,
+            sha256,
+            bytes,
+            content,
+        })
+    }
+
+    /// What the image holds.
+    ///
+    /// # Errors
+    /// As [`Self::build`].
+    pub fn tree(&self) -> Result<(Tree, Content), VmError> {
+        let mut tree = Tree::new();
+        for name in [
+            "dev", "proc", "sys", "run", "tmp", "mnt", "root", "etc", "var/tmp",
+        ] {
+            tree.directory(name);
+        }
+        for (name, target) in MERGED {
+            tree.link(name, target);
+        }
+        tree.character("dev/console", 5, 1);
+        tree.character("dev/null", 1, 3);
+        tree.link("etc/mtab", "/proc/self/mounts");
+        tree.file(
+            "etc/passwd",
+            0o644,
+            b"root:x:0:0:root:/root:/bin/sh\n".to_vec(),
+        );
+        tree.file("etc/group", 0o644, b"root:x:0:\n".to_vec());
+        tree.file(guest::MARK, 0o644, b"A guest of raidlab's.\n".to_vec());
+        let mut content = Content::default();
+        self.programs(&mut tree, &mut content)?;
+        self.modules(&mut tree, &mut content)?;
+        Ok((tree, content))
+    }
+
+    fn programs(&self, tree: &mut Tree, content: &mut Content) -> Result<(), VmError> {
+        let libraries = Libraries::of_this_machine();
+        let mut loaded = BTreeMap::new();
+        let init = fs::read(&self.init).map_err(VmError::path("read", &self.init))?;
+        libraries.collect(&self.init, &init, &mut loaded)?;
+        tree.file("init", 0o755, short(&init));
+        // The kernel asks for modules through this.
+        tree.link("usr/sbin/modprobe", "/init");
+        tree.link("usr/bin/raidlab", "/init");
+        let wanted = TOOLS.iter().chain(
+            EXTRA
+                .iter()
+                .filter(|tool| self.also.iter().any(|a| a == tool.name)),
+        );
+        for tool in wanted {
+            let Some(path) = tools::find(tool.name) else {
+                content
+                    .missing
+                    .push((tool.name.to_owned(), tool.package.to_owned()));
+                continue;
+            };
+            let bytes = fs::read(&path).map_err(VmError::path("read", &path))?;
+            if Elf::parse(&bytes).is_err() {
+                // A script needs an interpreter, which is more than a small guest has.
+                content
+                    .missing
+                    .push((tool.name.to_owned(), tool.package.to_owned()));
+                continue;
+            }
+            libraries.collect(&path, &bytes, &mut loaded)?;
+            tree.file(&inside(&path), 0o755, short(&bytes));
+            content.programs.push(tool.name.to_owned());
+        }
+        if content.programs.iter().any(|name| name == "busybox") {
+            for name in [
+                "sh", "ls", "cat", "less", "vi", "dd", "dmesg", "ps", "grep", "head", "tail",
+                "mount", "umount", "free", "top", "hexdump", "df", "sleep", "echo",
+            ] {
+                let name = format!("usr/bin/{name}");
+                if !tree.contains(&name) {
+                    tree.link(&name, "busybox");
+                }
+            }
+        }
+        for name in ["etc/mke2fs.conf"] {
+            if let Ok(bytes) = fs::read(Path::new("/").join(name)) {
+                tree.file(name, 0o644, bytes);
+            }
+        }
+        content.libraries = loaded.len();
+        for (path, bytes) in loaded {
+            let name = inside(&path);
+            if let Some(file) = path.file_name() {
+                let usual = format!("{LIBRARIES}/{}", file.to_string_lossy());
+                if usual != name && !tree.contains(&usual) {
+                    tree.link(&usual, &format!("/{name}"));
+                }
+            }
+            tree.file(&name, 0o755, short(&bytes));
+        }
+        Ok(())
+    }
+
+    fn modules(&self, tree: &mut Tree, content: &mut Content) -> Result<(), VmError> {
+        let files = module_files(&self.kernel.modules);
+        let builtin = builtin(&self.kernel.modules);
+        let mut table = Table::default();
+        let mut left: Vec<String> = MODULES.iter().map(|name| plain(name)).collect();
+        let mut known = BTreeSet::new();
+        while let Some(name) = left.pop() {
+            if !known.insert(name.clone()) {
+                continue;
+            }
+            let Some(file) = files.get(&name) else {
+                if !builtin.contains(&name) && MODULES.iter().any(|m| plain(m) == name) {
+                    content.no_modules.push(name);
+                }
+                continue;
+            };
+            let bytes = module(file)?;
+            let said = modinfo(file, &bytes)?;
+            left.extend(said.depends.iter().cloned());
+            let path = format!("lib/modules/{}/{name}.ko", self.kernel.release);
+            tree.file(&inside(Path::new(&path)), 0o644, bytes);
+            let mut needs = said.depends;
+            needs.extend(said.before);
+            table.insert(Module {
+                name,
+                path,
+                needs,
+                aliases: said.aliases,
+            });
+        }
+        content.no_modules.sort();
+        content.modules = table.modules().count();
+        tree.file(
+            &inside(Path::new(modules::TABLE)),
+            0o644,
+            table.to_text().into_bytes(),
+        );
+        Ok(())
+    }
+}
+
+/// Where a file of this machine is in the guest.
+fn inside(path: &Path) -> String {
+    // The directory may be a link; the file's own name is what is asked for.
+    let directory = path
+        .parent()
+        .and_then(|d| d.canonicalize().ok().filter(|_| d.is_absolute()));
+    let path = match (directory, path.file_name()) {
+        (Some(directory), Some(name)) => directory.join(name),
+        _ => path.to_owned(),
+    };
+    let name = path.to_string_lossy().trim_start_matches('/').to_owned();
+    for (from, to) in MERGED {
+        if let Some(rest) = name.strip_prefix(&format!("{from}/")) {
+            return format!("{to}/{rest}");
+        }
+    }
+    name
+}
+
+/// A program without what only a debugger reads.
+fn short(bytes: &[u8]) -> Vec<u8> {
+    Elf::parse(bytes).map_or_else(|_| bytes.to_vec(), |elf| elf.loaded())
+}
+
+/// Writes the archive; its SHA-256 and size.
+fn hashed(tree: &Tree, file: &mut fs::File) -> io::Result<(String, u64)> {
+    let mut writer = Hashed {
+        out: io::BufWriter::with_capacity(1 << 20, file),
+        digest: Sha256::new(),
+        bytes: 0,
+    };
+    tree.write(&mut writer)?;
+    writer.flush()?;
+    Ok((hex(&writer.digest.finalize_reset()), writer.bytes))
+}
+
+/// Writes and hashes.
+struct Hashed<W> {
+    out: W,
+    digest: Sha256,
+    bytes: u64,
+}
+
+impl<W: Write> Write for Hashed<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.out.write(bytes)?;
+        self.digest.update(&bytes[..written]);
+        self.bytes += written as u64;
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
+/// Removes images that nobody has made for a while, but for the newest few.
+fn sweep(directory: &Path, keep: &Path) {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    let mut all: Vec<(SystemTime, PathBuf)> = entries
+        .filter_map(|entry| Some((entry.metadata().ok()?.modified().ok()?, entry.path())))
+        .filter(|(_, path)| path != keep)
+        .collect();
+    all.sort();
+    all.reverse();
+    for (made, path) in all.into_iter().skip(KEPT) {
+        if made.elapsed().is_ok_and(|age| age > KEPT_FOR) {
+            let _ = fs::remove_file(path);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_in_the_guest_are_those_of_a_merged_tree() {
+        assert_eq!(
+            inside(Path::new("lib/modules/x.ko")),
+            "usr/lib/modules/x.ko"
+        );
+        assert_eq!(inside(Path::new("/no/such/dir/tool")), "no/such/dir/tool");
+        assert_eq!(
+            inside(Path::new("/lib64/ld-linux-x86-64.so.2")),
+            "usr/lib64/ld-linux-x86-64.so.2"
+        );
+    }
+
+    /// A tree of modules as a package has it, with a library of this machine in the place of a module.
+    fn kernel(directory: &Path) -> Kernel {
+        let modules = directory.join("modules");
+        fs::create_dir_all(modules.join("kernel/drivers")).unwrap();
+        fs::copy("/bin/true", modules.join("kernel/drivers/nbd.ko")).unwrap();
+        fs::write(
+            modules.join("modules.builtin"),
+            "kernel/drivers/md/md-mod.ko\n",
+        )
+        .unwrap();
+        Kernel {
+            release: "6.1.0-1".to_owned(),
+            package: None,
+            sha256: String::new(),
+            vmlinuz: directory.join("vmlinuz"),
+            modules,
+        }
+    }
+
+    #[test]
+    fn the_same_content_is_the_same_image() {
+        let directory = tempfile::tempdir().unwrap();
+        let kernel = kernel(directory.path());
+        let recipe = Recipe {
+            kernel: &kernel,
+            init: PathBuf::from("/bin/true"),
+            also: Vec::new(),
+        };
+        let cache = Cache::new(directory.path().join("cache"));
+        let first = recipe.build(&cache).unwrap();
+        let second = recipe.build(&cache).unwrap();
+        assert_eq!(first, second);
+        assert_eq!(crate::cache::digest_of(&first.path).unwrap(), first.sha256);
+        assert_eq!(fs::metadata(&first.path).unwrap().len(), first.bytes);
+        assert_eq!(
+            fs::read_dir(directory.path().join("cache/images"))
+                .unwrap()
+                .count(),
+            1
+        );
+        assert_eq!(first.content.modules, 1);
+        assert!(first.content.no_modules.contains(&"raid456".to_owned()));
+        assert!(
+            !first.content.no_modules.contains(&"md_mod".to_owned()),
+            "it is built in"
+        );
+    }
+
+    #[test]
+    fn what_the_guest_cannot_do_without_is_in_the_image() {
+        let directory = tempfile::tempdir().unwrap();
+        let kernel = kernel(directory.path());
+        let recipe = Recipe {
+            kernel: &kernel,
+            init: PathBuf::from("/bin/true"),
+            also: Vec::new(),
+        };
+        let (tree, _) = recipe.tree().unwrap();
+        for name in [
+            "init",
+            "dev/console",
+            "proc",
+            guest::MARK,
+            "usr/lib64/ld-linux-x86-64.so.2",
+            "usr/lib/modules/raidlab.modules",
+            "usr/sbin/modprobe",
+        ] {
+            assert!(tree.contains(name), "{name}");
+        }
+        assert!(has_modules(&kernel.modules, &["nbd", "md_mod"]));
+        assert!(!has_modules(&kernel.modules, &["raid456"]));
+    }
+}

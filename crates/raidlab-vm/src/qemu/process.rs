@@ -1,0 +1,89 @@
+//! QEMU as a process that does not outlive raidlab.
+use super::{PACKAGE, PROGRAM};
+use crate::error::VmError;
+use crate::rundir::{Identity, RunDir};
+use crate::tools;
+use rustix::process::{Signal, getpid, getppid, set_parent_process_death_signal};
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, ExitStatus, Stdio};
+
+/// QEMU under way; dropping it kills it.
+#[derive(Debug)]
+pub(crate) struct Process {
+    child: Child,
+}
+
+/// Starts QEMU in a group of its own (a Ctrl-C is raidlab's business), unless a person has its console.
+///
+/// The kernel kills it when the *thread* that called this ends, and with it raidlab: call it from a
+/// thread that lasts.
+///
+/// # Errors
+/// When it is not installed or cannot be started.
+pub(crate) fn spawn(
+    arguments: &[String],
+    directory: &RunDir,
+    person: bool,
+) -> Result<Process, VmError> {
+    let program = tools::find(PROGRAM).ok_or_else(|| VmError::Missing {
+        program: PROGRAM.to_owned(),
+        package: PACKAGE.to_owned(),
+    })?;
+    let mut command = Command::new(program);
+    command.args(arguments);
+    let said = directory.said()?;
+    if person {
+        command.stderr(Stdio::inherit());
+    } else {
+        command.process_group(0).stdin(Stdio::null());
+        command.stdout(said.try_clone().map_err(VmError::system("share a file"))?);
+        command.stderr(said);
+    }
+    let parent = getpid();
+    let bound = move || {
+        set_parent_process_death_signal(Some(Signal::KILL))?;
+        // It may have gone in the meantime.
+        if getppid() == Some(parent) {
+            Ok(())
+        } else {
+            Err(io::Error::from_raw_os_error(libc::ESRCH))
+        }
+    };
+    // SAFETY: the closure runs between fork and exec and makes system calls alone: no allocation, no lock.
+    unsafe {
+        command.pre_exec(bound);
+    }
+    let child = command.spawn().map_err(|error| VmError::Command {
+        command: PROGRAM.to_owned(),
+        said: error.to_string(),
+    })?;
+    let process = Process { child };
+    directory.remember(&Identity::of(process.child.id())?)?;
+    Ok(process)
+}
+
+impl Process {
+    /// How it ended; `None` while it runs.
+    pub(crate) fn ended(&mut self) -> Option<ExitStatus> {
+        self.child.try_wait().ok().flatten()
+    }
+
+    /// Its process id.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Waits for its end.
+    pub(crate) fn wait(&mut self) -> io::Result<ExitStatus> {
+        self.child.wait()
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // A child that has not been waited for keeps its number: nobody else is killed.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

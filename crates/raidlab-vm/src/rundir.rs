@@ -1,0 +1,331 @@
+//! What a run has while it lasts: a directory with its sockets, its console and the identity of its
+//! processes. The directory is locked by its owner, so that whoever comes later can tell a dead one's, end
+//! the very processes that it started, and remove it.
+mod identity;
+
+pub use identity::Identity;
+
+use crate::error::VmError;
+use rustix::fs::{FlockOperation, flock};
+use std::fs::{self, File};
+use std::io::{self, Read, Seek, SeekFrom};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+const LOCK: &str = "lock";
+const PROCESSES: &str = "processes";
+const SAID: &str = "qemu.log";
+/// Names of runs begin with this.
+const PREFIX: &str = "vm-";
+
+/// Where runs have their directories.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Runs {
+    path: PathBuf,
+}
+
+impl Runs {
+    /// In a directory that need not exist yet.
+    #[must_use]
+    pub fn new(path: PathBuf) -> Self {
+        Self { path }
+    }
+
+    /// This user's: in `$XDG_RUNTIME_DIR`, else under `/tmp`. Short, for a socket's name has 107 bytes.
+    #[must_use]
+    pub fn of_user() -> Self {
+        let given = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
+        let given = given.filter(|path| path.is_absolute() && path.as_os_str().len() < 60);
+        Self::new(match given {
+            Some(path) => path.join("raidlab"),
+            None => PathBuf::from(format!(
+                "/tmp/raidlab-{}",
+                rustix::process::getuid().as_raw()
+            )),
+        })
+    }
+
+    /// Where they are.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// A directory for a run.
+    ///
+    /// # Errors
+    /// When it cannot be made, or the directory above belongs to another user.
+    pub fn create(&self) -> Result<RunDir, VmError> {
+        self.own()?;
+        let _turn = self.turn();
+        let path = tempfile::Builder::new()
+            .prefix(PREFIX)
+            .rand_bytes(8)
+            .tempdir_in(&self.path)
+            .map_err(VmError::path("make a directory in", &self.path))?
+            .keep();
+        let file = path.join(LOCK);
+        let lock = File::create(&file).map_err(VmError::path("make", &file))?;
+        flock(&lock, FlockOperation::NonBlockingLockExclusive)
+            .map_err(|error| VmError::path("lock", &file)(error.into()))?;
+        Ok(RunDir { path, _lock: lock })
+    }
+
+    /// Held while a directory is made and locked, or looked through: one that is being made has no lock
+    /// yet and is no dead one's.
+    fn turn(&self) -> Option<File> {
+        let file = File::options()
+            .create(true)
+            .append(true)
+            .open(self.path.join(LOCK))
+            .ok()?;
+        flock(&file, FlockOperation::LockExclusive).ok()?;
+        Some(file)
+    }
+
+    /// Makes the directory above; one that another user has made is not used.
+    fn own(&self) -> Result<(), VmError> {
+        let mut builder = fs::DirBuilder::new();
+        builder.recursive(true).mode(0o700);
+        builder
+            .create(&self.path)
+            .map_err(VmError::path("make the directory", &self.path))?;
+        let data =
+            fs::symlink_metadata(&self.path).map_err(VmError::path("look at", &self.path))?;
+        if data.is_dir() && data.uid() == rustix::process::getuid().as_raw() {
+            return Ok(());
+        }
+        let error = io::Error::new(io::ErrorKind::PermissionDenied, "it is another user's");
+        Err(VmError::path("use", &self.path)(error))
+    }
+
+    /// What dead runs have left.
+    #[must_use]
+    pub fn leftovers(&self) -> Vec<Leftover> {
+        let _turn = self.turn();
+        let entries = fs::read_dir(&self.path).into_iter().flatten().flatten();
+        let mut found: Vec<Leftover> = entries
+            .filter(|entry| entry.file_name().to_string_lossy().starts_with(PREFIX))
+            .filter_map(|entry| Leftover::of(entry.path()))
+            .collect();
+        found.sort_by(|a, b| a.path.cmp(&b.path));
+        found
+    }
+
+    /// Ends and removes what dead runs have left; what was removed, in words.
+    ///
+    /// # Errors
+    /// When something cannot be removed.
+    pub fn clean(&self) -> Result<Vec<String>, VmError> {
+        self.leftovers().into_iter().map(Leftover::remove).collect()
+    }
+}
+
+/// The directory of a run; dropping it removes it.
+#[derive(Debug)]
+pub struct RunDir {
+    path: PathBuf,
+    _lock: File,
+}
+
+impl RunDir {
+    /// Its path.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Keeps the identity of a process that belongs to this run.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn remember(&self, identity: &Identity) -> Result<(), VmError> {
+        use std::io::Write;
+        let path = self.path.join(PROCESSES);
+        let line = serde_json::to_string(identity).unwrap_or_default();
+        let file = File::options().create(true).append(true).open(&path);
+        file.and_then(|mut file| writeln!(file, "{line}"))
+            .map_err(VmError::path("write", &path))
+    }
+
+    /// Where QEMU's own words go.
+    pub(crate) fn said(&self) -> Result<File, VmError> {
+        let path = self.path.join(SAID);
+        let file = File::options().create(true).append(true).open(&path);
+        file.map_err(VmError::path("write", &path))
+    }
+
+    /// The end of a file in it, as text.
+    #[must_use]
+    pub fn tail(&self, name: &str, most: u64) -> String {
+        tail(&self.path.join(name), most).unwrap_or_default()
+    }
+
+    /// The end of what QEMU said.
+    #[must_use]
+    pub fn complaint(&self) -> String {
+        self.tail(SAID, 2048).trim().to_owned()
+    }
+}
+
+fn tail(path: &Path, most: u64) -> io::Result<String> {
+    let mut file = File::open(path)?;
+    let size = file.metadata()?.len();
+    file.seek(SeekFrom::Start(size.saturating_sub(most)))?;
+    let mut bytes = Vec::new();
+    file.take(most).read_to_end(&mut bytes)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+impl Drop for RunDir {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.path);
+    }
+}
+
+/// What a dead run has left. Its lock is held, so that nobody else removes it meanwhile.
+#[derive(Debug)]
+pub struct Leftover {
+    path: PathBuf,
+    processes: Vec<Identity>,
+    _lock: File,
+}
+
+impl Leftover {
+    fn of(path: PathBuf) -> Option<Self> {
+        // Killed before it had a lock: made anew, and held by whoever is first.
+        let lock = File::options()
+            .create(true)
+            .append(true)
+            .open(path.join(LOCK))
+            .ok()?;
+        flock(&lock, FlockOperation::NonBlockingLockExclusive).ok()?;
+        let text = fs::read_to_string(path.join(PROCESSES)).unwrap_or_default();
+        let processes = text
+            .lines()
+            .filter_map(|line| serde_json::from_str(line).ok());
+        Some(Self {
+            processes: processes.collect(),
+            path,
+            _lock: lock,
+        })
+    }
+
+    /// Its directory.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Processes of it that still run.
+    #[must_use]
+    pub fn living(&self) -> Vec<&Identity> {
+        self.processes.iter().filter(|p| p.lives()).collect()
+    }
+
+    /// Kills what still runs and removes the directory; what was done, in words.
+    ///
+    /// # Errors
+    /// When a process does not go, or something cannot be removed.
+    pub fn remove(self) -> Result<String, VmError> {
+        let mut killed = Vec::new();
+        for process in &self.processes {
+            if process.kill()? {
+                killed.push(process.pid.to_string());
+            }
+        }
+        fs::remove_dir_all(&self.path).map_err(VmError::path("remove", &self.path))?;
+        let path = self.path.display();
+        Ok(match killed.len() {
+            0 => format!("removed {path}, left by a run that was killed"),
+            _ => format!(
+                "ended process {} and removed {path}, left by a run that was killed",
+                killed.join(", ")
+            ),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::{Child, Command};
+
+    struct Sleeper(Child);
+
+    impl Sleeper {
+        fn new() -> Self {
+            Self(Command::new("sleep").arg("600").spawn().expect("sleep"))
+        }
+    }
+
+    impl Drop for Sleeper {
+        fn drop(&mut self) {
+            let _ = self.0.kill();
+            let _ = self.0.wait();
+        }
+    }
+
+    fn runs() -> (tempfile::TempDir, Runs) {
+        let directory = tempfile::tempdir().unwrap();
+        let runs = Runs::new(directory.path().join("runs"));
+        (directory, runs)
+    }
+
+    /// A run whose owner is gone without having cleaned up.
+    fn die(run: RunDir) -> PathBuf {
+        let path = run.path().to_owned();
+        let kept = path.with_extension("kept");
+        fs::rename(&path, &kept).unwrap();
+        drop(run);
+        fs::rename(&kept, &path).unwrap();
+        path
+    }
+
+    #[test]
+    fn a_run_that_lasts_is_left_alone_and_leaves_nothing() {
+        let (_directory, runs) = runs();
+        let run = runs.create().unwrap();
+        assert!(runs.leftovers().is_empty());
+        assert_eq!(runs.clean().unwrap(), [""; 0]);
+        let path = run.path().to_owned();
+        drop(run);
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn what_a_dead_run_started_is_ended_and_its_directory_removed() {
+        let (_directory, runs) = runs();
+        let mut sleeper = Sleeper::new();
+        let other = Sleeper::new();
+        let run = runs.create().unwrap();
+        let identity = Identity::of(sleeper.0.id()).unwrap();
+        run.remember(&identity).unwrap();
+        // Another process with a number that was used before is not the one that was started.
+        let mut reused = Identity::of(other.0.id()).unwrap();
+        reused.started += 1;
+        run.remember(&reused).unwrap();
+        let path = die(run);
+        let said = runs.clean().unwrap();
+        assert_eq!(said.len(), 1);
+        assert!(
+            said[0].contains(&format!("ended process {} and", sleeper.0.id())),
+            "{said:?}"
+        );
+        assert!(!path.exists() && !identity.lives());
+        assert!(sleeper.0.wait().unwrap().code().is_none(), "killed");
+        assert!(Identity::of(other.0.id()).unwrap().lives());
+        assert_eq!(runs.clean().unwrap(), [""; 0]);
+    }
+
+    #[test]
+    fn an_unfinished_line_is_no_process() {
+        let (_directory, runs) = runs();
+        let run = runs.create().unwrap();
+        fs::write(run.path().join(PROCESSES), "{\"pid\":1,\"star").unwrap();
+        let path = die(run);
+        assert!(runs.leftovers()[0].living().is_empty());
+        runs.clean().unwrap();
+        assert!(!path.exists());
+    }
+}

@@ -1,0 +1,427 @@
+//! A machine under way: messages to it and from it, or why there are none any more.
+use crate::channel::{Decoder, FrameError, Hello, Message, VERSION};
+use crate::error::VmError;
+use crate::image::Image;
+use crate::kernel::Kernel;
+use crate::qemu::{self, Machine, Process, arguments};
+use crate::rundir::{RunDir, Runs};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use std::io::{self, Read, Write};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// What is looked at of a console for the reason of an end, in bytes.
+const LOOKED_AT: u64 = 64 << 10;
+/// What is kept of it as evidence, in lines.
+const EVIDENCE: usize = 14;
+/// QEMU opens the channel before it starts the guest.
+const OPENING: Duration = Duration::from_secs(20);
+/// A guest that does not take what is sent is stuck.
+const SENDING: Duration = Duration::from_secs(60);
+
+/// Why a guest came to nothing.
+#[derive(Debug, thiserror::Error)]
+pub enum Trouble {
+    /// It ended without having said that it was done.
+    #[error("the guest ended before it was done: {how}{}", evidence(console))]
+    Ended {
+        /// Panic, out of memory, or how QEMU ended.
+        how: String,
+        /// The end of its console.
+        console: String,
+    },
+    /// It gave no sign of life.
+    #[error("the guest gave no sign of life for {} s{}", silent.as_secs(), evidence(console))]
+    Silent {
+        /// For how long.
+        silent: Duration,
+        /// The end of its console.
+        console: String,
+    },
+    /// It took longer than it may.
+    #[error("the guest was not done after {} s{}", after.as_secs(), evidence(console))]
+    Late {
+        /// What it was given.
+        after: Duration,
+        /// The end of its console.
+        console: String,
+    },
+    /// It sent something that is no message.
+    #[error("the guest does not speak raidlab's language: {0}")]
+    Language(#[from] FrameError),
+    /// It is another version.
+    #[error("the guest's raidlab speaks version {0} and this one version {VERSION}")]
+    Version(u32),
+    /// The host's side failed.
+    #[error("the guest's channel failed: {0}")]
+    Channel(io::Error),
+}
+
+fn evidence(console: &str) -> String {
+    let console = console.trim();
+    if console.is_empty() {
+        "; its console is empty".to_owned()
+    } else {
+        format!("; the end of its console:\n{console}")
+    }
+}
+
+/// What is booted.
+#[derive(Clone, Copy, Debug)]
+pub struct Boot<'a> {
+    /// The kernel.
+    pub kernel: &'a Kernel,
+    /// The image.
+    pub image: &'a Image,
+    /// The machine.
+    pub machine: &'a Machine,
+    /// A person has the guest's console on this terminal.
+    pub person: bool,
+}
+
+/// A machine under way. Dropping it ends QEMU and removes its directory.
+#[derive(Debug)]
+pub struct Vm {
+    // In this order: QEMU is gone before its directory is.
+    process: Process,
+    stream: UnixStream,
+    decoder: Decoder,
+    heard: Instant,
+    directory: RunDir,
+}
+
+impl Vm {
+    /// Starts QEMU. Call it from a thread that lasts as long as the guest (see [`qemu`]).
+    ///
+    /// # Errors
+    /// When QEMU is missing, or refuses; with what it said.
+    pub fn start(boot: &Boot<'_>, runs: &Runs) -> Result<Self, VmError> {
+        let directory = runs.create()?;
+        Self::start_in(boot, directory)
+    }
+
+    /// Starts QEMU with a directory that has been made for it already, and may have sockets of disks.
+    ///
+    /// # Errors
+    /// As [`Self::start`].
+    pub fn start_in(boot: &Boot<'_>, directory: RunDir) -> Result<Self, VmError> {
+        let socket = directory.path().join(qemu::SOCKET);
+        let listener = UnixListener::bind(&socket).map_err(VmError::path("listen at", &socket))?;
+        let words = arguments(
+            boot.machine,
+            &boot.kernel.vmlinuz,
+            &boot.image.path,
+            directory.path(),
+            boot.person,
+        );
+        let mut process = qemu::spawn(&words, &directory, boot.person)?;
+        let stream = accept(&listener, &mut process, &directory)?;
+        stream
+            .set_write_timeout(Some(SENDING))
+            .map_err(VmError::path("set up", &socket))?;
+        Ok(Self {
+            process,
+            stream,
+            decoder: Decoder::default(),
+            heard: Instant::now(),
+            directory,
+        })
+    }
+
+    /// QEMU's process id.
+    #[must_use]
+    pub fn id(&self) -> u32 {
+        self.process.id()
+    }
+
+    /// The run's directory.
+    #[must_use]
+    pub fn directory(&self) -> &Path {
+        self.directory.path()
+    }
+
+    /// The end of the guest's console.
+    #[must_use]
+    pub fn console(&self) -> String {
+        excerpt(&self.looked_at())
+    }
+
+    fn looked_at(&self) -> String {
+        let text = self.directory.tail(qemu::CONSOLE, LOOKED_AT);
+        // What would command a terminal has no place in a message.
+        let plain = |c: &char| *c == '\n' || *c == '\t' || !c.is_control();
+        text.chars().filter(plain).collect()
+    }
+
+    /// How long nothing has been heard.
+    #[must_use]
+    pub fn silent(&self) -> Duration {
+        self.heard.elapsed()
+    }
+
+    /// Sends a message.
+    ///
+    /// # Errors
+    /// [`Trouble::Ended`], [`Trouble::Channel`].
+    pub fn send(&mut self, message: &Message) -> Result<(), Trouble> {
+        match self.stream.write_all(&message.encode()) {
+            Ok(()) => Ok(()),
+            Err(error) => Err(self.gone().unwrap_or(Trouble::Channel(error))),
+        }
+    }
+
+    /// Waits for a message, but no longer than `wait`; `None` when none came. Beats are not told.
+    ///
+    /// # Errors
+    /// [`Trouble`]: nothing more will come.
+    pub fn receive(&mut self, wait: Duration) -> Result<Option<Message>, Trouble> {
+        let until = Instant::now() + wait;
+        let mut buffer = vec![0; 64 << 10];
+        loop {
+            while let Some(message) = self.decoder.take()? {
+                if message != Message::Beat {
+                    return Ok(Some(message));
+                }
+            }
+            let left = until.saturating_duration_since(Instant::now());
+            if !readable(&self.stream, left).map_err(Trouble::Channel)? {
+                return self.gone().map_or(Ok(None), Err);
+            }
+            match self.stream.read(&mut buffer) {
+                Ok(0) => return Err(self.end()),
+                Ok(n) => {
+                    self.heard = Instant::now();
+                    self.decoder.feed(&buffer[..n]);
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(_) => return Err(self.end()),
+            }
+        }
+    }
+
+    /// Waits for the guest's first word.
+    ///
+    /// # Errors
+    /// [`Trouble`]; [`Trouble::Late`] after `limit`.
+    pub fn hello(
+        &mut self,
+        limit: Duration,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<Option<Hello>, Trouble> {
+        let begun = Instant::now();
+        while begun.elapsed() < limit {
+            if stop() {
+                return Ok(None);
+            }
+            if let Some(Message::Hello(text)) = self.receive(Duration::from_millis(50))? {
+                let hello: Hello = serde_json::from_str(&text)
+                    .map_err(|error| Trouble::Channel(io::Error::other(error)))?;
+                if hello.version != VERSION {
+                    return Err(Trouble::Version(hello.version));
+                }
+                return Ok(Some(hello));
+            }
+        }
+        Err(Trouble::Late {
+            after: limit,
+            console: self.console(),
+        })
+    }
+
+    /// The trouble of a guest that has given no sign of life for so long.
+    #[must_use]
+    pub fn too_silent(&self) -> Trouble {
+        Trouble::Silent {
+            silent: self.silent(),
+            console: self.console(),
+        }
+    }
+
+    /// Waits for QEMU's end after the guest's last word.
+    ///
+    /// # Errors
+    /// [`Trouble::Late`]; QEMU is killed when the machine is dropped.
+    pub fn finish(mut self, limit: Duration) -> Result<(), Trouble> {
+        let begun = Instant::now();
+        while self.process.ended().is_none() {
+            if begun.elapsed() > limit {
+                let console = self.console();
+                return Err(Trouble::Late {
+                    after: limit,
+                    console,
+                });
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        Ok(())
+    }
+
+    /// Waits for QEMU's end, for as long as a person likes.
+    ///
+    /// # Errors
+    /// [`Trouble::Channel`].
+    pub fn wait(mut self) -> Result<(), Trouble> {
+        self.process.wait().map(|_| ()).map_err(Trouble::Channel)
+    }
+
+    fn gone(&mut self) -> Option<Trouble> {
+        self.process.ended()?;
+        // What it said last may still be on its way.
+        if readable(&self.stream, Duration::ZERO).unwrap_or(false) {
+            return None;
+        }
+        Some(self.end())
+    }
+
+    /// The channel is closed: QEMU has ended, or will in a moment.
+    fn end(&mut self) -> Trouble {
+        let begun = Instant::now();
+        let mut status = self.process.ended();
+        while status.is_none() && begun.elapsed() < Duration::from_secs(2) {
+            std::thread::sleep(Duration::from_millis(5));
+            status = self.process.ended();
+        }
+        let console = self.looked_at();
+        let complaint = self.directory.complaint();
+        let how = match (reason(&console), status) {
+            (Some(reason), _) => reason,
+            (None, _) if !complaint.is_empty() => complaint,
+            // QEMU says success of a guest that panicked or powered off.
+            (None, Some(status)) if status.success() => "it powered off".to_owned(),
+            (None, Some(status)) => format!("QEMU ended with {status}"),
+            (None, None) => "QEMU closed the channel".to_owned(),
+        };
+        Trouble::Ended {
+            how,
+            console: excerpt(&console),
+        }
+    }
+}
+
+/// Words of a console that tell why a guest ended, the last that matter first.
+const REASONS: [&str; 4] = [
+    "Kernel panic - not syncing",
+    "Out of memory",
+    "raidlab: ",
+    "panicked at",
+];
+
+/// The line that tells why a guest ended.
+fn reason(console: &str) -> Option<String> {
+    let mut lines = console.lines();
+    let line = lines.nth(place(console)?)?.trim();
+    // `[    1.864186] Kernel panic …`: the time is told with the console.
+    let said = line
+        .strip_prefix('[')
+        .and_then(|rest| rest.split_once("] "));
+    Some(said.map_or(line, |(_, said)| said).to_owned())
+}
+
+/// Where that line is.
+fn place(console: &str) -> Option<usize> {
+    let lines: Vec<&str> = console.lines().collect();
+    let find = |word: &&str| lines.iter().rposition(|line| line.contains(*word));
+    REASONS.iter().find_map(find)
+}
+
+/// The lines of a console that are evidence: from a little before the reason on, or the last.
+fn excerpt(console: &str) -> String {
+    let lines: Vec<&str> = console
+        .lines()
+        .filter(|line| !line.trim().is_empty())
+        .collect();
+    let console = lines.join("\n");
+    let last = lines.len().saturating_sub(EVIDENCE);
+    let first = place(&console).map_or(last, |at| at.saturating_sub(3).min(last));
+    let kept: Vec<&str> = lines.into_iter().skip(first).take(EVIDENCE).collect();
+    kept.join("\n")
+}
+
+fn readable(stream: &UnixStream, wait: Duration) -> io::Result<bool> {
+    let mut fds = [PollFd::new(stream, PollFlags::IN)];
+    let wait = Timespec::try_from(wait).map_err(io::Error::other)?;
+    match poll(&mut fds, Some(&wait)) {
+        Ok(n) => Ok(n > 0),
+        Err(rustix::io::Errno::INTR) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn accept(
+    listener: &UnixListener,
+    process: &mut Process,
+    directory: &RunDir,
+) -> Result<UnixStream, VmError> {
+    let failed = |said: String| VmError::Command {
+        command: qemu::PROGRAM.to_owned(),
+        said,
+    };
+    listener
+        .set_nonblocking(true)
+        .map_err(VmError::system("set up a socket"))?;
+    let begun = Instant::now();
+    loop {
+        match listener.accept() {
+            Ok((stream, _)) => {
+                stream
+                    .set_nonblocking(false)
+                    .map_err(VmError::system("set up a socket"))?;
+                return Ok(stream);
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            Err(error) => return Err(VmError::system("wait for QEMU")(error)),
+        }
+        if let Some(status) = process.ended() {
+            let complaint = directory.complaint();
+            return Err(failed(if complaint.is_empty() {
+                status.to_string()
+            } else {
+                complaint
+            }));
+        }
+        if begun.elapsed() > OPENING {
+            return Err(failed(format!(
+                "it did not open its channel within {} s",
+                OPENING.as_secs()
+            )));
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_console_tells_why_a_guest_ended() {
+        let panic = "[ 1.0] raidlab: hello\n[ 2.0] Kernel panic - not syncing: Attempted to kill init!\n[ 2.1] ---\n";
+        assert!(reason(panic).unwrap().contains("Attempted to kill init"));
+        let memory = "[ 9.1] Out of memory: Killed process 31 (init) total-vm:1\n";
+        assert!(reason(memory).unwrap().starts_with("Out of memory"));
+        assert_eq!(reason("quiet\n"), None);
+    }
+
+    #[test]
+    fn evidence_is_what_is_around_the_reason() {
+        let many = |n: usize| (0..n).map(|i| format!("line {i}\n\n")).collect::<String>();
+        assert_eq!(excerpt(&many(3)), "line 0\nline 1\nline 2");
+        let last = excerpt(&many(50));
+        assert!(
+            last.starts_with("line 36") && last.ends_with("line 49"),
+            "{last}"
+        );
+        let trace = format!(
+            "{}[ 1.0] Kernel panic - not syncing: x\n{}",
+            many(9),
+            many(99)
+        );
+        let kept = excerpt(&trace);
+        assert_eq!(
+            kept.lines().nth(3),
+            Some("[ 1.0] Kernel panic - not syncing: x")
+        );
+        assert_eq!(kept.lines().count(), EVIDENCE);
+    }
+}

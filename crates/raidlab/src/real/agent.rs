@@ -1,0 +1,61 @@
+//! raidlab inside its own guest: takes the job, does it, sends what came of it.
+use super::job::{Job, Wrong};
+use raidlab_vm::guest::{self, Closed, Role, Session};
+use std::process::ExitCode;
+
+/// Does what this process is for in a guest.
+pub(crate) fn run(role: &Role) -> ExitCode {
+    match role {
+        Role::Init => guest::init(),
+        Role::Modprobe(names) => guest::modprobe(names),
+        Role::Agent => match agent() {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(why) => {
+                crate::talk::note(&format!("raidlab: {why}"));
+                ExitCode::FAILURE
+            }
+        },
+    }
+}
+
+fn agent() -> Result<(), String> {
+    let session = Session::open(env!("CARGO_PKG_VERSION"))
+        .map_err(|error| format!("cannot open the channel: {error}"))?;
+    let text = session.job().map_err(|error| error.to_string())?;
+    let job: Job = match serde_json::from_str(&text) {
+        Ok(job) => job,
+        Err(error) => return ended(session.failed(format!("the job cannot be read: {error}"))),
+    };
+    match job {
+        Job::Greet => ended(session.done("{}".to_owned())),
+        Job::Misbehave { how } => {
+            misbehave(how);
+            ended(session.failed("it would not go wrong".to_owned()))
+        }
+    }
+}
+
+fn ended(said: Result<(), Closed>) -> Result<(), String> {
+    said.map_err(|error| error.to_string())
+}
+
+fn misbehave(how: Wrong) {
+    match how {
+        Wrong::Panic => {
+            let _ = std::fs::write("/proc/sysrq-trigger", "c");
+        }
+        Wrong::Hang => {
+            // Even the beats end: everything but this thread stands still.
+            let _ = std::fs::write("/proc/sys/kernel/hung_task_timeout_secs", "0");
+            guest::hang();
+        }
+        Wrong::Memory => {
+            let mut held: Vec<Vec<u8>> = Vec::new();
+            loop {
+                // Ones, so that each page is really there.
+                held.push(vec![1; 16 << 20]);
+                std::hint::black_box(&held);
+            }
+        }
+    }
+}

@@ -1,0 +1,241 @@
+//! `raidlab vm setup`: what a guest is made of, and whether it boots.
+use super::guests::{self, BOOT, OFF};
+use super::job::{Job, Wrong};
+use super::view::Waiting;
+use crate::args::{Misbehave, SetupArgs};
+use crate::commands::{output, print_json};
+use crate::exit::{Failure, MISSING, Outcome};
+use crate::signals::Stop;
+use crate::talk;
+use raidlab_core::units::Bytes;
+use raidlab_results::report::document::{Block, Cell, Column, Document, Table};
+use raidlab_vm::channel::{Hello, Message};
+use raidlab_vm::image::{EXTRA, TOOLS};
+use raidlab_vm::vm::{Boot, Trouble};
+use raidlab_vm::{Cache, Image, Kernel, Machine, Vm};
+use serde_json::json;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// Memory of the guest that is booted for a test.
+const MEMORY: Bytes = Bytes::mib(512);
+/// A guest that says nothing for so long is given up; for a test that it is noticed, sooner.
+const SILENCE: Duration = Duration::from_secs(60);
+
+/// What a boot took.
+struct Booted {
+    hello: Hello,
+    /// Until the first word, by this machine's clock.
+    after: Duration,
+}
+
+pub(super) fn run(cache: Option<&Path>, args: &SetupArgs) -> Result<Outcome, Failure> {
+    let stop = Stop::listen()
+        .map_err(|error| Failure::new(MISSING, format!("cannot listen for signals: {error}")))?;
+    let cache = guests::cache(cache)?;
+    let kernel = kernel(&cache, args)?;
+    let image = guests::image(&cache, &kernel, &["busybox"])?;
+    let booted = if args.no_boot {
+        None
+    } else {
+        match boot(&kernel, &image, args.misbehave, &stop)? {
+            Some(booted) => Some(booted),
+            None => return Ok(Outcome::Interrupted),
+        }
+    };
+    if args.json {
+        print_json(&as_json(&kernel, &image, booted.as_ref()))?;
+    } else {
+        output::print_document(&document(&kernel, &image, booted.as_ref()))?;
+    }
+    Ok(Outcome::Done)
+}
+
+fn kernel(cache: &Cache, args: &SetupArgs) -> Result<Kernel, Failure> {
+    let flavour = args.kernel.into();
+    let found = match &args.package {
+        Some(deb) => Kernel::from_package(cache, flavour, deb),
+        None if args.refresh => Kernel::fetch(cache, flavour, &mut talk::note),
+        None => Kernel::find(cache, flavour, &mut talk::note),
+    };
+    found.map_err(|error| guests::failure(&error))
+}
+
+/// Boots, waits for the guest's first word, and lets it end; `None` when interrupted.
+fn boot(
+    kernel: &Kernel,
+    image: &Image,
+    misbehave: Option<Misbehave>,
+    stop: &Stop,
+) -> Result<Option<Booted>, Failure> {
+    let runs = guests::runs()?;
+    let _waiting = Waiting::new("booting the guest");
+    let machine = Machine::virtual_time(memory(image), Bytes(0));
+    let begun = Instant::now();
+    let boot = Boot {
+        kernel,
+        image,
+        machine: &machine,
+        person: false,
+    };
+    let mut vm = Vm::start(&boot, &runs).map_err(|error| guests::failure(&error))?;
+    let hello = vm
+        .hello(BOOT, &|| stop.asked())
+        .map_err(|t| guests::trouble(&t))?;
+    let Some(hello) = hello else {
+        return Ok(None);
+    };
+    let after = begun.elapsed();
+    match converse(&mut vm, misbehave, stop) {
+        Ok(true) => {}
+        Ok(false) => return Ok(None),
+        Err(trouble) => return Err(guests::trouble(&trouble)),
+    }
+    vm.finish(OFF)
+        .map_err(|trouble| guests::trouble(&trouble))?;
+    Ok(Some(Booted { hello, after }))
+}
+
+/// Gives the guest its job and waits for its last word; whether it came.
+fn converse(vm: &mut Vm, misbehave: Option<Misbehave>, stop: &Stop) -> Result<bool, Trouble> {
+    let (job, silence) = match misbehave {
+        None => (Job::Greet, SILENCE),
+        Some(how) => (Job::Misbehave { how: how.into() }, SILENCE / 10),
+    };
+    let job = serde_json::to_string(&job).unwrap_or_default();
+    vm.send(&Message::Job(job))?;
+    loop {
+        if stop.asked() {
+            return Ok(false);
+        }
+        match vm.receive(Duration::from_millis(50))? {
+            Some(Message::Done(number, _)) => {
+                vm.send(&Message::Ack(number))?;
+                return Ok(true);
+            }
+            _ if vm.silent() > silence => return Err(vm.too_silent()),
+            _ => {}
+        }
+    }
+}
+
+impl From<Misbehave> for Wrong {
+    fn from(how: Misbehave) -> Self {
+        match how {
+            Misbehave::Panic => Self::Panic,
+            Misbehave::Hang => Self::Hang,
+            Misbehave::Memory => Self::Memory,
+        }
+    }
+}
+
+/// The image stays in the guest's memory: what is left is what was asked for.
+pub(super) fn memory(image: &Image) -> Bytes {
+    Bytes(MEMORY.0 + (image.bytes.next_multiple_of(1 << 20)))
+}
+
+fn as_json(kernel: &Kernel, image: &Image, booted: Option<&Booted>) -> serde_json::Value {
+    let missing = image.content.missing.iter();
+    json!({
+        "kernel": kernel,
+        "image": {
+            "path": image.path,
+            "sha256": image.sha256,
+            "bytes": image.bytes,
+            "programs": image.content.programs,
+            "missing": missing.map(|(name, package)| json!({ "program": name, "package": package })).collect::<Vec<_>>(),
+            "modules": image.content.modules,
+            "libraries": image.content.libraries,
+        },
+        "boot": booted.map(|b| json!({
+            "kernel": b.hello.kernel,
+            "real_seconds": b.after.as_secs_f64(),
+            "guest_seconds": b.hello.uptime_ns as f64 / 1e9,
+            "guest_memory": b.hello.memory,
+        })),
+    })
+}
+
+fn document(kernel: &Kernel, image: &Image, booted: Option<&Booted>) -> Document {
+    let mut document = Document::new("The guest");
+    let content = &image.content;
+    let mut lines = vec![
+        ("kernel", kernel.describe()),
+        (
+            "its file",
+            format!("{}, SHA-256 {}", kernel.vmlinuz.display(), kernel.sha256),
+        ),
+        (
+            "image",
+            format!(
+                "{}, {:.1} MB, SHA-256 {}",
+                image.path.display(),
+                image.bytes as f64 / 1e6,
+                image.sha256
+            ),
+        ),
+        (
+            "in it",
+            format!(
+                "{} programs, {} libraries, {} kernel modules",
+                content.programs.len(),
+                content.libraries,
+                content.modules
+            ),
+        ),
+    ];
+    if let Some(package) = &kernel.package {
+        lines.insert(
+            1,
+            (
+                "package",
+                format!(
+                    "{} {}, SHA-256 {}",
+                    package.name, package.version, package.sha256
+                ),
+            ),
+        );
+    }
+    lines.push((
+        "boot",
+        match booted {
+            Some(booted) => format!(
+                "says hello after {:.1} s, {:.1} s by its own clock",
+                booted.after.as_secs_f64(),
+                booted.hello.uptime_ns as f64 / 1e9
+            ),
+            None => "not tried".to_owned(),
+        },
+    ));
+    let mut table = Table::new(
+        "guest",
+        "What it is made of",
+        vec![Column::text(""), Column::text("")],
+    );
+    for (name, text) in lines {
+        table.rows.push(vec![Cell::text(name), Cell::text(text)]);
+    }
+    document.blocks.push(Block::Table(table));
+    let columns = vec![
+        Column::text("program"),
+        Column::text("what it is for"),
+        Column::text("here"),
+    ];
+    let mut table = Table::new("programs", "Programs", columns);
+    for tool in TOOLS.iter().chain(&EXTRA) {
+        let missing = content.missing.iter().any(|(name, _)| name == tool.name);
+        let there = content.programs.iter().any(|name| name == tool.name);
+        let here = match (there, missing) {
+            (true, _) => "yes".to_owned(),
+            (false, true) => format!("no; it is in the package {}", tool.package),
+            (false, false) => "in images that need it".to_owned(),
+        };
+        table.rows.push(vec![
+            Cell::text(tool.name),
+            Cell::text(tool.what),
+            Cell::text(here),
+        ]);
+    }
+    document.blocks.push(Block::Table(table));
+    document
+}

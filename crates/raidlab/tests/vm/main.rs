@@ -1,0 +1,8 @@
+//! Real kernels in virtual machines, driven through the program. What is missing on a machine is said
+//! and left out there; in CI it must run.
+#[path = "../cli/lab.rs"]
+#[expect(dead_code, reason = "the other tests' helpers")]
+mod lab;
+
+mod guest;
+mod setup;
