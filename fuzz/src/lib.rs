@@ -44,3 +44,53 @@ fn check(result: &Result<Imported, ImportError>) {
         }
     }
 }
+
+/// What a session of the NBD server makes of bytes that come in pieces of this size: requests with the
+/// data of their writes, and all that it answers.
+fn nbd(mut session: raidlab_nbd::session::Session, bytes: &[u8], piece: usize) -> (Vec<String>, Vec<u8>) {
+    use raidlab_nbd::session::Event;
+    let (mut seen, mut due) = (Vec::new(), 0);
+    for mut input in bytes.chunks(piece.max(1)) {
+        while let Some(event) = session.take(&mut input) {
+            if let Event::Data(data) = event {
+                due -= data.len() as u64;
+            } else {
+                assert_eq!(due, 0, "a message among the data of a write");
+                seen.push(format!("{event:?}"));
+                due = session.payload();
+            }
+            assert_eq!(due, session.payload());
+        }
+        assert!(input.is_empty(), "bytes are left");
+    }
+    seen.push(format!("{:?}", session.end()));
+    (seen, std::mem::take(session.output()))
+}
+
+/// Feeds the server's side of NBD: however the bytes are cut, the outcome is the same. The first byte
+/// is the size of the pieces.
+pub fn nbd_session(bytes: &[u8], negotiated: bool) {
+    use raidlab_nbd::session::{Export, Session};
+    use raidlab_nbd::wire::BlockSizes;
+    let Some((piece, bytes)) = bytes.split_first() else {
+        return;
+    };
+    let export = |name: &str, flags| Export {
+        name: name.to_owned(),
+        description: "a disk".to_owned(),
+        size: 1 << 20,
+        flags,
+        blocks: BlockSizes {
+            minimum: 512,
+            preferred: 4096,
+            maximum: 1 << 16,
+        },
+    };
+    let exports: std::sync::Arc<[Export]> = [export("a", 0x16d), export("b", 3)].into();
+    let new = || match negotiated {
+        true => Session::transmitting(exports.clone(), 0),
+        false => Session::new(exports.clone()),
+    };
+    let whole = nbd(new(), bytes, usize::MAX);
+    assert_eq!(whole, nbd(new(), bytes, usize::from(*piece)));
+}

@@ -1,0 +1,4 @@
+//! The handshake of the NBD server.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| raidlab_fuzz::nbd_session(bytes, false));
