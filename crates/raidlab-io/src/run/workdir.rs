@@ -1,7 +1,7 @@
 //! The directory that raidlab works in, inside the one the user named.
 //!
-//! It is called `.raidlab-XXXXXX` and holds a file `owner` that tells which process made it. It is
-//! removed when dropped. After a `kill -9` it stays; the next run in the same place recognises that
+//! It is called `.raidlab-` and six letters and holds a file `owner` that tells which process made it. It
+//! is removed when dropped. After a `kill -9` it stays; the next run in the same place recognises that
 //! its owner is gone (the owner's lock is free, and no process has that id and start time) and
 //! removes it.
 use super::error::RunError;
