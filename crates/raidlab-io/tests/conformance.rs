@@ -246,7 +246,7 @@ fn what_was_read_is_in_the_slots_buffer() {
     content().fill(0, 0, &mut bytes);
     std::fs::write(&path, &bytes).unwrap();
     let mut target = Uring::new(writable(&path), options(4)).unwrap();
-    assert!(target.features().file);
+    assert!(target.features().file && target.features().ring);
     target
         .submit(Tag(2), block(BlockKind::Read, 8192, BLOCK))
         .unwrap();

@@ -3,7 +3,7 @@
 //! Here a nanosecond an operation shows. What is the same for all operations of a turn is decided
 //! once a turn, and the loops over operations hold what they count in registers.
 use super::leap::Leaper;
-use super::slot::Slot;
+use super::slot::{Batch, InFlight, Slot};
 use super::tally::Tally;
 use super::{DriveError, Lane, Progress};
 use crate::op::{BlockOp, Op};
@@ -25,11 +25,9 @@ pub(super) struct Driver<'a, W, T> {
     lanes: &'a mut [Lane<W>],
     pub(super) states: Vec<LaneState>,
     pub(super) target: &'a mut T,
-    slots: Vec<Slot>,
+    flying: InFlight,
     /// Of free slots; the one used last is the next to be used.
     free: Vec<Tag>,
-    /// Number of the last batch, modulo 2^32.
-    batch: u32,
     /// Where operations begin that are submitted at once.
     offsets: [u64; AT_ONCE],
     pub(super) failure: Option<DriveError>,
@@ -57,9 +55,8 @@ impl<'a, W: Workload, T: Target> Driver<'a, W, T> {
             lanes,
             states,
             target,
-            slots: (0..count).map(|_| Slot::FREE).collect(),
+            flying: InFlight::new(count),
             free: (0..count).rev().map(Tag).collect(),
-            batch: 0,
             offsets: [0; AT_ONCE],
             failure: None,
         }
@@ -75,26 +72,18 @@ impl<'a, W: Workload, T: Target> Driver<'a, W, T> {
         if forward == Span::ZERO {
             return false;
         }
-        // What is in flight was submitted so much later.
-        for slot in self
-            .slots
-            .iter_mut()
-            .filter(|slot| slot.lane != Slot::FREE_LANE)
-        {
-            slot.intended += forward;
-            slot.submitted += forward;
-        }
+        self.flying.put_off(forward);
         true
     }
 
     /// Most operations in flight.
     pub(super) fn slots(&self) -> usize {
-        self.slots.len()
+        self.flying.slots.len()
     }
 
     #[inline]
     pub(super) fn in_flight(&self) -> u32 {
-        (self.slots.len() - self.free.len()) as u32
+        (self.flying.slots.len() - self.free.len()) as u32
     }
 
     pub(super) fn all_done(&self) -> bool {
@@ -145,18 +134,14 @@ impl<'a, W: Workload, T: Target> Driver<'a, W, T> {
         let rest = self.free.len() - offsets.len();
         let tags = &self.free[rest..];
         let (kind, len) = (ready.kind, ready.len);
-        self.batch = self.batch.wrapping_add(1);
-        let batch = self.batch;
-        let slots = self.slots.as_mut_slice();
-        for ((&tag, &offset), index) in tags.iter().zip(&*offsets).zip(state.issued..) {
-            let op = Op::Block(BlockOp { kind, len, offset });
-            slots[tag.0 as usize] = Slot {
-                index,
-                lane: number as u32,
-                batch,
-                ..Slot::of(op, now, now, true)
-            };
-        }
+        let op = |offset| Op::Block(BlockOp { kind, len, offset });
+        let batch = self.flying.add(Batch {
+            lane: number as u32,
+            first: state.issued,
+            left: ready.count,
+            ..Batch::of(op(0), now, now, true)
+        });
+        self.flying.begin(tags, offsets, op, batch);
         self.target.submit_alike(kind, len, tags, offsets)?;
         self.free.truncate(rest);
         state.issued += u64::from(ready.count);
@@ -182,12 +167,15 @@ impl<'a, W: Workload, T: Target> Driver<'a, W, T> {
                 counted,
             } => {
                 let intended = intended.unwrap_or(now).min(now);
-                self.batch = self.batch.wrapping_add(1);
-                self.slots[tag.0 as usize] = Slot {
-                    index: state.issued,
+                let batch = self.flying.add(Batch {
                     lane: number as u32,
-                    batch: self.batch,
-                    ..Slot::of(op, intended, now, counted)
+                    first: state.issued,
+                    ..Batch::of(op, intended, now, counted)
+                });
+                self.flying.slots[tag.0 as usize] = Slot {
+                    op,
+                    place: 0,
+                    batch,
                 };
                 self.target.submit(tag, op)?;
                 self.free.pop();
@@ -218,57 +206,52 @@ impl<'a, W: Workload, T: Target> Driver<'a, W, T> {
     pub(super) fn complete(&mut self, done: &mut Vec<Completion>) {
         let mut rest = done.as_slice();
         while let Some(first) = rest.first() {
-            let lane = self.slots[first.tag.0 as usize].lane;
+            let batch = self.flying.slots[first.tag.0 as usize].batch;
             // A tag that is not in flight would be a target's fault; the conformance suite checks it.
-            let ended = if lane == Slot::FREE_LANE {
+            let ended = if batch == Slot::FREE {
                 1
             } else {
-                self.complete_of(lane, rest)
+                self.complete_of(batch, first.at, rest)
             };
             rest = &rest[ended..];
         }
         done.clear();
     }
 
-    /// Records the operations of one lane with which `done` begins; returns how many.
-    #[inline(always)]
-    fn complete_of(&mut self, number: u32, done: &[Completion]) -> usize {
-        let lane = &mut self.lanes[number as usize];
-        let state = &mut self.states[number as usize];
-        let slots = self.slots.as_mut_slice();
-        // Of operations that are tallied together: submitted in a batch and ended at a time. (The
-        // time they were due tells batches apart whose numbers are the same modulo 2^32.)
-        let (mut batch, mut kind, mut at) = (self.batch, Slot::FREE.kind(), Instant::ZERO);
-        let (mut ops, mut bytes) = (0, 0);
-        let mut ended = 0;
+    /// Records the operations with which `done` begins that were submitted in one batch and ended at
+    /// one time; returns how many.
+    // By itself, so that its loop has the registers for itself.
+    #[inline(never)]
+    fn complete_of(&mut self, number: u32, at: Instant, done: &[Completion]) -> usize {
+        let batch = self.flying.batch(number);
+        let lane = &mut self.lanes[batch.lane as usize];
+        let state = &mut self.states[batch.lane as usize];
+        let slots = self.flying.slots.as_mut_slice();
+        let (mut ended, mut unexpected) = (0, 0);
         for completion in done {
             let slot = &mut slots[completion.tag.0 as usize];
-            if slot.lane != number {
+            if slot.batch != number || completion.at != at {
                 break;
             }
-            slot.lane = Slot::FREE_LANE;
+            slot.batch = Slot::FREE;
             ended += 1;
-            if slot.batch != batch || slot.intended != kind.intended || completion.at != at {
-                state.tally.add(kind, at, ops, bytes.into());
-                (batch, kind, at) = (slot.batch, slot.kind(), completion.at);
-                (ops, bytes) = (0, 0);
-            }
-            if completion.result == Ok(slot.bytes) {
-                ops += 1;
-                bytes += u64::from(slot.bytes);
-            } else {
-                let tally = &mut state.tally;
-                tally.add_unexpected(slot.kind(), completion.at, completion.result, slot.bytes);
+            if completion.result != Ok(batch.bytes) {
+                unexpected += 1;
+                let (result, tally) = (completion.result, &mut state.tally);
+                tally.add_unexpected(batch.kind(), at, result, batch.bytes);
                 if self.failure.is_none() {
-                    self.failure = Some(slot.failure(completion.result));
+                    self.failure = Some(batch.failure(slot, completion));
                 }
             }
-            lane.workload.completed(&slot.record(completion));
+            lane.workload.completed(&batch.record(slot, completion));
         }
-        state.tally.add(kind, at, ops, bytes.into());
+        let ops = ended as u64 - unexpected;
+        let bytes = ops * u64::from(batch.bytes);
+        state.tally.add(batch.kind(), at, ops, bytes.into());
         self.free
             .extend(done[..ended].iter().map(|completion| completion.tag));
         state.in_flight -= ended as u32;
+        self.flying.end(number, ended as u32);
         ended
     }
 }

@@ -25,7 +25,6 @@ mod extent;
 mod files;
 mod memory;
 mod names;
-mod ring;
 mod stream;
 mod uring;
 

@@ -1,16 +1,18 @@
 //! io_uring: many block operations in flight by one system call a turn.
 mod entries;
+mod queues;
+mod rings;
 
 use super::error::EngineError;
 use super::extent::Extent;
-use super::ring::build;
 use super::{TargetOptions, failed, unsupported};
 use entries::Entries;
-use io_uring::{EnterFlags, IoUring, types};
 use raidlab_core::op::{BlockKind, BlockOp, Op};
 use raidlab_core::target::{Completion, Errno, Limits, Tag, Target, TargetError};
 use raidlab_core::time::{Instant, Span};
-use std::io;
+use rings::Rings;
+use rustix::io::Errno as SystemError;
+use rustix::io_uring::Timespec;
 use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
 
@@ -28,6 +30,8 @@ pub struct UringFeatures {
     pub file: bool,
     /// The buffers are registered.
     pub buffers: bool,
+    /// The ring is registered with its thread (Linux 5.18).
+    pub ring: bool,
 }
 
 /// A target on io_uring. It belongs to the thread that made it (`SINGLE_ISSUER`), so it is not
@@ -38,12 +42,9 @@ pub struct UringFeatures {
 /// memory is given up for good and never unmapped.
 pub struct Uring {
     // Dropped by hand: the ring before the memory its operations use.
-    ring: ManuallyDrop<IoUring>,
+    rings: ManuallyDrop<Rings>,
     entries: ManuallyDrop<Entries>,
     options: TargetOptions,
-    deferred: bool,
-    /// Entries in the submission queue that the kernel has not taken.
-    queued: u32,
     /// Taken by the kernel and not reported as ended.
     taken: u32,
     /// Everything had ended when the last call returned: the target answers at once (page cache,
@@ -60,19 +61,11 @@ impl Uring {
     /// [`EngineError::NoUring`] when the kernel or a policy refuses io_uring,
     /// [`EngineError::OldUring`] when it cannot wait with a time limit, and when there is no memory.
     pub fn new(extent: Extent, options: TargetOptions) -> Result<Self, EngineError> {
-        let (ring, deferred) = build(options.depth)?;
-        if !ring.params().is_feature_ext_arg() {
-            return Err(EngineError::OldUring {
-                feature: "waiting with a time limit (EXT_ARG)",
-                since: "Linux 5.11",
-            });
-        }
-        let entries = Entries::new(&ring, extent, &options)?;
+        let rings = Rings::build(options.depth)?;
+        let entries = Entries::new(&rings, extent, &options)?;
         Ok(Self {
-            ring: ManuallyDrop::new(ring),
+            rings: ManuallyDrop::new(rings),
             entries: ManuallyDrop::new(entries),
-            deferred,
-            queued: 0,
             taken: 0,
             at_once: false,
             now: options.clock.now(),
@@ -86,16 +79,17 @@ impl Uring {
     /// # Errors
     /// As [`new`](Self::new).
     pub fn probe() -> Result<(), EngineError> {
-        build(1).map(drop)
+        Rings::build(1).map(drop)
     }
 
     /// What of io_uring is in use.
     #[must_use]
     pub fn features(&self) -> UringFeatures {
         UringFeatures {
-            deferred: self.deferred,
+            deferred: self.rings.deferred,
             file: self.entries.file,
             buffers: self.entries.registered,
+            ring: self.rings.registered.is_some(),
         }
     }
 
@@ -110,89 +104,72 @@ impl Uring {
 
     /// Submitted and not reported as ended.
     fn in_flight(&self) -> u32 {
-        self.queued + self.taken
+        self.rings.queued() + self.taken
     }
 
     /// Hands the queued entries to the kernel and waits for one end, until `limit` at most.
-    fn enter_and_wait(&mut self, limit: Option<Span>) -> io::Result<()> {
-        let timespec = limit.map(|limit| {
-            types::Timespec::new()
-                .sec(limit.0 / 1_000_000_000)
-                .nsec((limit.0 % 1_000_000_000) as u32)
+    fn enter_and_wait(&mut self, limit: Option<Span>) -> Result<(), SystemError> {
+        let limit = limit.map(|limit| Timespec {
+            tv_sec: (limit.0 / 1_000_000_000).cast_signed(),
+            tv_nsec: (limit.0 % 1_000_000_000).cast_signed(),
         });
-        let mut arguments = types::SubmitArgs::new();
-        if let Some(timespec) = &timespec {
-            arguments = arguments.timespec(timespec);
-        }
-        self.enter(self.queued, 1, EnterFlags::EXT_ARG, Some(&arguments))
+        self.enter(self.rings.queued(), 1, limit)
     }
 
     /// Hands all but the last portion of the queued entries to the kernel, a portion at a time: the
     /// device works on the first while the next ones are made ready. (On a virtio disk at depth 32
     /// portions of a quarter gave a tenth more I/Os than all at once, and single ones no more.)
-    fn enter_portions(&mut self) -> io::Result<()> {
+    fn enter_portions(&mut self) -> Result<(), SystemError> {
         let portion = (self.options.depth / 4).max(1);
-        while self.queued > portion {
-            let before = self.queued;
-            self.enter::<libc::sigset_t>(portion, 0, EnterFlags::empty(), None)?;
-            if self.queued == before {
-                break;
+        loop {
+            let before = self.rings.queued();
+            if before <= portion {
+                return Ok(());
+            }
+            self.enter(portion, 0, None)?;
+            if self.rings.queued() == before {
+                return Ok(());
             }
         }
-        Ok(())
     }
 
     /// Hands `count` of the queued entries to the kernel and waits for `least` ends.
     #[inline]
-    fn enter<A>(
+    fn enter(
         &mut self,
         count: u32,
         least: u32,
-        flags: EnterFlags,
-        arguments: Option<&A>,
-    ) -> io::Result<()> {
-        // GETEVENTS even when nothing is waited for: deferred completions are worked off by it.
-        let flags = EnterFlags::GETEVENTS | flags;
-        // SAFETY: the arguments live over the call, and their type is what the flags say.
-        let taken = unsafe {
-            self.ring
-                .submitter()
-                .enter(count, least, flags.bits(), arguments)
-        };
-        match taken {
-            Ok(taken) => {
-                let taken = (taken as u32).min(self.queued);
-                self.queued -= taken;
-                self.taken += taken;
+        limit: Option<Timespec>,
+    ) -> Result<(), SystemError> {
+        match self.rings.enter(count, least, limit) {
+            Ok(taken) => self.taken += taken,
+            // Timed out; interrupted by a signal; the completion queue must be emptied or memory come
+            // free first. What is queued stays queued for the next turn.
+            Err(SystemError::TIME | SystemError::INTR | SystemError::AGAIN | SystemError::BUSY) => {
             }
-            Err(error) => match error.raw_os_error() {
-                // Timed out; interrupted by a signal; the completion queue must be emptied or memory
-                // come free first. What is queued stays queued for the next turn.
-                Some(libc::ETIME | libc::EINTR | libc::EAGAIN | libc::EBUSY) => {}
-                _ => return Err(error),
-            },
+            Err(error) => return Err(error),
         }
         Ok(())
     }
 
-    #[inline(always)]
+    #[inline(never)]
     fn harvest(&mut self, done: &mut Vec<Completion>) {
         let at = self.now;
-        let queue = self.ring.completion();
-        let (before, count) = (done.len(), queue.len());
+        let ended = self.rings.ended();
+        let (before, count) = (done.len(), ended.len());
         done.reserve(count);
-        for (place, entry) in done.spare_capacity_mut().iter_mut().zip(queue) {
-            let tag = Tag(entry.user_data() as u32);
+        let places = done.spare_capacity_mut().as_mut_ptr();
+        for (number, entry) in ended.enumerate() {
+            let tag = Tag(entry.user_data as u32);
             self.entries.release(tag);
-            let moved = entry.result();
-            let result = if moved < 0 {
-                Err(Errno(-moved))
-            } else {
-                Ok(moved.unsigned_abs())
+            let result = match u32::try_from(entry.result) {
+                Ok(moved) => Ok(moved),
+                Err(_) => Err(Errno(-entry.result)),
             };
-            place.write(Completion { tag, result, at });
+            // SAFETY: `ended` gives `count` entries, for which room was reserved.
+            unsafe { (*places.add(number)).write(Completion { tag, result, at }) };
         }
-        // SAFETY: room for `count` was reserved, and the queue had as many entries.
+        // SAFETY: as many were written.
         unsafe { done.set_len(before + count) };
         self.taken -= count as u32;
     }
@@ -221,17 +198,17 @@ impl Target for Uring {
             ));
         };
         let entry = self.entries.entry(tag, block)?;
-        let mut queue = self.ring.submission();
         // SAFETY: the file is open and the buffer mapped until the operation has ended: its slot is
         // held until then, and `drop` waits.
-        if unsafe { queue.push(&entry) }.is_err() {
-            return Err(unsupported(op, QUEUE_FULL));
+        if unsafe { self.rings.filling().push(entry) } {
+            Ok(())
+        } else {
+            Err(unsupported(op, QUEUE_FULL))
         }
-        self.queued += 1;
-        Ok(())
     }
 
-    #[inline(always)]
+    // By itself, as `harvest`, so that its loop has the registers for itself.
+    #[inline(never)]
     fn submit_alike(
         &mut self,
         kind: BlockKind,
@@ -239,30 +216,23 @@ impl Target for Uring {
         tags: &[Tag],
         offsets: &[u64],
     ) -> Result<(), TargetError> {
-        let block = |offset| Op::Block(BlockOp { kind, len, offset });
         let operations = tags.iter().zip(offsets);
+        let op = |offset| Op::Block(BlockOp { kind, len, offset });
         let Some(mut reads) = self.entries.plain_reads(kind, len) else {
             for (&tag, &offset) in operations {
-                self.submit(tag, block(offset))?;
+                self.submit(tag, op(offset))?;
             }
             return Ok(());
         };
-        let mut queue = self.ring.submission();
-        let before = queue.len();
-        let mut taken = Ok(());
+        let mut filling = self.rings.filling();
         for (&tag, &offset) in operations {
-            match reads.entry(tag, offset) {
-                // SAFETY: as in `submit`.
-                Ok(entry) if unsafe { queue.push(&entry) }.is_ok() => {}
-                Ok(_) => taken = Err(unsupported(block(offset), QUEUE_FULL)),
-                Err(error) => taken = Err(error),
-            }
-            if taken.is_err() {
-                break;
+            let entry = reads.entry(tag, offset)?;
+            // SAFETY: as in `submit`.
+            if !unsafe { filling.push(entry) } {
+                return Err(unsupported(op(offset), QUEUE_FULL));
             }
         }
-        self.queued += (queue.len() - before) as u32;
-        taken
+        Ok(())
     }
 
     #[inline]
@@ -285,12 +255,13 @@ impl Target for Uring {
             // and never early.
             let limit = until.map(|until| until.since(self.now));
             let entered = if self.at_once || limit == Some(Span::ZERO) {
-                self.enter::<libc::sigset_t>(self.queued, 0, EnterFlags::empty(), None)
+                self.enter(self.rings.queued(), 0, None)
             } else {
                 self.enter_portions()
                     .and_then(|()| self.enter_and_wait(limit))
             };
-            entered.map_err(|error| failed("io_uring_enter failed", error))?;
+            entered
+                .map_err(|error| failed("io_uring_enter failed", std::io::Error::from(error)))?;
             self.now = self.options.clock.now();
             self.harvest(done);
             self.at_once = self.in_flight() == 0;
@@ -316,15 +287,12 @@ impl Drop for Uring {
         }
         let idle = self.in_flight() == 0;
         if idle {
-            // Closing a ring lets go of what is registered some time later; a file system could not
-            // be unmounted until then.
-            let _ = self.ring.submitter().unregister_files();
-            let _ = self.ring.submitter().unregister_buffers();
+            self.rings.unregister();
         }
         // SAFETY: each is taken once, here, and nothing uses them afterwards. The ring goes first: it
         // lets go of the registered memory.
         unsafe {
-            ManuallyDrop::drop(&mut self.ring);
+            ManuallyDrop::drop(&mut self.rings);
             let entries = ManuallyDrop::take(&mut self.entries);
             if !idle {
                 entries.leak();

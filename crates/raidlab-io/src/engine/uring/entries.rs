@@ -4,9 +4,11 @@ use super::super::error::EngineError;
 use super::super::extent::Extent;
 use super::super::memory::{Mapping, PAGE};
 use super::super::{NOT_ALIGNED, NOT_WRITABLE, TargetOptions, failed, unsupported};
-use io_uring::{IoUring, opcode, squeue, types};
+use super::queues::Entry;
+use super::rings::Rings;
 use raidlab_core::op::{BlockKind, BlockOp, FileId, Op};
 use raidlab_core::target::{Tag, TargetError};
+use rustix::io_uring::{IoringOp, IoringSqeFlags};
 use std::os::fd::AsRawFd;
 
 /// The extent is data file 0 for the purpose of content.
@@ -49,9 +51,9 @@ pub(super) struct Entries {
 }
 
 impl Entries {
-    /// Lays out the buffers and registers what can be registered with `ring`.
+    /// Lays out the buffers and registers what can be registered with `rings`.
     pub(super) fn new(
-        ring: &IoUring,
+        rings: &Rings,
         extent: Extent,
         options: &TargetOptions,
     ) -> Result<Self, EngineError> {
@@ -65,10 +67,7 @@ impl Entries {
             (1, 1)
         };
         let source = WriteSource::new(options.content.clone(), writers, largest)?;
-        let file = ring
-            .submitter()
-            .register_files(&[extent.file.as_raw_fd()])
-            .is_ok();
+        let file = rings.register_file(extent.file.as_raw_fd());
         let as_one = buffers.len() <= LARGEST_REGISTERED;
         let (count, len) = if as_one {
             (1, buffers.len())
@@ -84,7 +83,7 @@ impl Entries {
             .collect();
         // Refused when it exceeds the limit of locked memory; unregistered buffers work as well.
         // SAFETY: the regions are mapped until after the ring is closed (see `Uring::drop`).
-        let registered = unsafe { ring.submitter().register_buffers(&regions) }.is_ok();
+        let registered = unsafe { rings.register_buffers(&regions) };
         Ok(Self {
             extent,
             file,
@@ -139,14 +138,17 @@ impl Entries {
     }
 
     /// The entry for an operation, which holds its slot until [`release`](Self::release).
-    pub(super) fn entry(&mut self, tag: Tag, op: BlockOp) -> Result<squeue::Entry, TargetError> {
+    pub(super) fn entry(&mut self, tag: Tag, op: BlockOp) -> Result<Entry, TargetError> {
         let slot = tag.0;
         if self.held.get(slot as usize) != Some(&Held::Nothing) {
             return Err(refused(op, SLOT_IN_USE));
         }
         let (entry, held) = self.any(slot, op)?;
         self.held[slot as usize] = held;
-        Ok(entry.user_data(u64::from(slot)))
+        Ok(Entry {
+            user_data: u64::from(slot),
+            ..entry
+        })
     }
 
     /// Reads of `len` bytes of the registered file into the slots' registered buffers; `None` when
@@ -158,58 +160,55 @@ impl Entries {
             && self.registered
             && self.as_one
             && self.extent.is_aligned(0, len);
+        let alike = Entry {
+            len,
+            ..self.of_file(IoringOp::ReadFixed)
+        };
         plain.then(|| PlainReads {
+            alike,
             start: self.buffers.at(0, self.slot_len as usize * self.held.len()),
             slot_len: self.slot_len as usize,
-            len,
             misaligned: u64::from(self.extent.alignment - 1),
             held: &mut self.held,
         })
     }
 
-    fn read(&self, op: BlockOp, start: *mut u8, registered: Option<u16>) -> squeue::Entry {
-        let (fd, offset) = (types::Fd(self.extent.file.as_raw_fd()), op.offset);
-        let fixed = types::Fixed(0);
-        match (self.file, registered) {
-            (true, Some(index)) => opcode::ReadFixed::new(fixed, start, op.len, index)
-                .offset(offset)
-                .build(),
-            (false, Some(index)) => opcode::ReadFixed::new(fd, start, op.len, index)
-                .offset(offset)
-                .build(),
-            (true, None) => opcode::Read::new(fixed, start, op.len)
-                .offset(offset)
-                .build(),
-            (false, None) => opcode::Read::new(fd, start, op.len).offset(offset).build(),
+    /// An entry that asks `opcode` of the file.
+    fn of_file(&self, opcode: IoringOp) -> Entry {
+        let (fd, flags) = if self.file {
+            (0, IoringSqeFlags::FIXED_FILE.bits())
+        } else {
+            (self.extent.file.as_raw_fd(), 0)
+        };
+        Entry {
+            opcode: opcode as u8,
+            flags,
+            fd,
+            ..Entry::default()
         }
     }
 
-    fn write(&self, op: BlockOp, start: *mut u8, registered: Option<u16>) -> squeue::Entry {
-        let (fd, offset) = (types::Fd(self.extent.file.as_raw_fd()), op.offset);
-        let fixed = types::Fixed(0);
-        match (self.file, registered) {
-            (true, Some(index)) => opcode::WriteFixed::new(fixed, start, op.len, index)
-                .offset(offset)
-                .build(),
-            (false, Some(index)) => opcode::WriteFixed::new(fd, start, op.len, index)
-                .offset(offset)
-                .build(),
-            (true, None) => opcode::Write::new(fixed, start, op.len)
-                .offset(offset)
-                .build(),
-            (false, None) => opcode::Write::new(fd, start, op.len).offset(offset).build(),
+    /// A read or write of the bytes from `start`, which are `registered` with a number or not.
+    fn transfer(&self, op: BlockOp, start: *mut u8, registered: Option<u16>) -> Entry {
+        let opcode = match (op.kind == BlockKind::Write, registered.is_some()) {
+            (false, true) => IoringOp::ReadFixed,
+            (false, false) => IoringOp::Read,
+            (true, true) => IoringOp::WriteFixed,
+            (true, false) => IoringOp::Write,
+        };
+        Entry {
+            offset: op.offset,
+            address: start.expose_provenance() as u64,
+            len: op.len,
+            buffer: registered.unwrap_or(0),
+            ..self.of_file(opcode)
         }
     }
 
     /// The entry for an operation in a free slot, and what the slot then holds.
-    fn any(&mut self, slot: u32, op: BlockOp) -> Result<(squeue::Entry, Held), TargetError> {
+    fn any(&mut self, slot: u32, op: BlockOp) -> Result<(Entry, Held), TargetError> {
         if op.kind == BlockKind::Flush {
-            let entry = if self.file {
-                opcode::Fsync::new(types::Fixed(0)).build()
-            } else {
-                opcode::Fsync::new(types::Fd(self.extent.file.as_raw_fd())).build()
-            };
-            return Ok((entry, Held::Own));
+            return Ok((self.of_file(IoringOp::Fsync), Held::Own));
         }
         if op.kind == BlockKind::Write && !self.extent.mode.write {
             return Err(refused(op, NOT_WRITABLE));
@@ -223,17 +222,17 @@ impl Entries {
         let (start, registered) = self.own_buffer(slot, op.len);
         let index = registered.then_some(self.own_index(slot));
         if op.kind == BlockKind::Read {
-            return Ok((self.read(op, start, index), Held::Own));
+            return Ok((self.transfer(op, start, index), Held::Own));
         }
         if let Some(lent) = self.source.lend(slot, EXTENT_FILE, op.offset, op.len) {
             let index = self.registered.then_some(self.source_index(lent.replica));
             self.lent[slot as usize] = Some(lent);
-            return Ok((self.write(op, lent.start, index), Held::Source));
+            return Ok((self.transfer(op, lent.start, index), Held::Source));
         }
         // SAFETY: `len` bytes of the slot's own buffer, which no operation uses: the slot is free.
         let bytes = unsafe { std::slice::from_raw_parts_mut(start, op.len as usize) };
         self.source.content().fill(EXTENT_FILE, op.offset, bytes);
-        Ok((self.write(op, start, index), Held::Own))
+        Ok((self.transfer(op, start, index), Held::Own))
     }
 
     /// The slot's operation has ended.
@@ -265,10 +264,11 @@ impl Entries {
 
 /// Makes the entries of reads that are alike, with nothing decided again that is the same for all.
 pub(super) struct PlainReads<'a> {
+    /// What is the same for all.
+    alike: Entry,
     /// Of the first slot's buffer; the others follow at distances of `slot_len`.
     start: *mut u8,
     slot_len: usize,
-    len: u32,
     /// Bits that no offset may have.
     misaligned: u64,
     held: &'a mut [Held],
@@ -279,18 +279,22 @@ impl PlainReads<'_> {
     // Inlined, so that the entry is made in place: one that is handed over in memory is stored in
     // pieces and read back whole, which stalls the processor for longer than all the rest takes.
     #[inline(always)]
-    pub(super) fn entry(&mut self, tag: Tag, offset: u64) -> Result<squeue::Entry, TargetError> {
+    pub(super) fn entry(&mut self, tag: Tag, offset: u64) -> Result<Entry, TargetError> {
         let slot = tag.0 as usize;
         match self.held.get_mut(slot) {
             Some(held) if *held == Held::Nothing && offset & self.misaligned == 0 => {
                 *held = Held::Own;
             }
-            held => return Err(refuse_read(self.len, offset, held.copied())),
+            held => return Err(refuse_read(self.alike.len, offset, held.copied())),
         }
         // SAFETY: there are as many buffers as places in `held`, one after another.
         let start = unsafe { self.start.add(slot * self.slot_len) };
-        let entry = opcode::ReadFixed::new(types::Fixed(0), start, self.len, 0).offset(offset);
-        Ok(entry.build().user_data(u64::from(tag.0)))
+        Ok(Entry {
+            offset,
+            address: start.expose_provenance() as u64,
+            user_data: u64::from(tag.0),
+            ..self.alike
+        })
     }
 }
 
