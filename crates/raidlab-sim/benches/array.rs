@@ -2,6 +2,8 @@
 //!
 //! `cargo bench -p raidlab-sim --bench array`; an argument picks the cases whose name contains it.
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
+mod shared;
+
 use raidlab_core::op::BlockKind;
 use raidlab_core::rng::Stream;
 use raidlab_core::time::Instant as Now;
@@ -9,17 +11,9 @@ use raidlab_core::units::{Lba, Sectors};
 use raidlab_layout::{Geometry, Spec};
 use raidlab_sim::array::{Array, ArrayKind, ArraySpec, MemberBio};
 use raidlab_sim::block::{Bio, Ended, Origin};
+use shared::{Arguments, on_processor};
 use std::collections::VecDeque;
 use std::time::Instant;
-
-/// Time this thread has been on a processor in seconds, so that other load on the machine counts
-/// little; wall time where the kernel does not tell.
-fn on_processor(begin: Instant) -> f64 {
-    std::fs::read_to_string("/proc/self/schedstat")
-        .ok()
-        .and_then(|text| text.split(' ').next()?.parse::<f64>().ok())
-        .map_or_else(|| begin.elapsed().as_secs_f64(), |ns| ns / 1e9)
-}
 
 struct Case {
     name: &'static str,
@@ -223,16 +217,13 @@ fn run(case: &Case, target: u64) -> (u64, u64) {
 }
 
 fn main() {
-    let wanted: Vec<String> = std::env::args()
-        .skip(1)
-        .filter(|argument| !argument.starts_with('-'))
-        .collect();
+    let arguments = Arguments::read();
     println!(
         "{:36} {:>12} {:>12} {:>10}",
         "case", "member ops/s", "requests/s", "ns/op"
     );
     for case in CASES {
-        if !wanted.is_empty() && !wanted.iter().any(|w| case.name.contains(w.as_str())) {
+        if !arguments.want(case.name) {
             continue;
         }
         run(case, 100_000);

@@ -3,31 +3,17 @@
 //!
 //! `cargo bench -p raidlab-sim --bench disk`; an argument picks the cases whose name contains it.
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
-use raidlab_core::drive::{DriveOptions, Lane, drive};
-use raidlab_core::rng::Stream;
-use raidlab_core::units::Extent;
-use raidlab_core::workload::spec::{Arrival, BlockSpec, Blocks, Limit, Order};
+mod shared;
+
+use raidlab_core::workload::spec::Order;
 use raidlab_sim::catalogue;
 use raidlab_sim::disk::{Disk, DiskTarget};
-use std::time::Instant;
-
-/// Time this thread has been on a processor in seconds, so that other load on the machine counts
-/// little; wall time where the kernel does not tell.
-fn on_processor(begin: Instant) -> f64 {
-    std::fs::read_to_string("/proc/self/schedstat")
-        .ok()
-        .and_then(|text| text.split(' ').next()?.parse::<f64>().ok())
-        .map_or_else(|| begin.elapsed().as_secs_f64(), |ns| ns / 1e9)
-}
+use shared::{Arguments, Load};
 
 struct Case {
     name: &'static str,
     model: &'static str,
-    order: Order,
-    read_percent: u8,
-    block: u32,
-    depth: u32,
-    ops: u64,
+    load: Load,
 }
 
 const CASES: &[Case] = &[
@@ -153,69 +139,26 @@ const fn case(
     Case {
         name,
         model,
-        order,
-        read_percent,
-        block,
-        depth,
-        ops,
-    }
-}
-
-fn run(case: &Case) {
-    let model = catalogue::find(case.model)
-        .expect("a model of the catalogue")
-        .disk;
-    let block = u64::from(case.block);
-    let spec = BlockSpec {
-        order: case.order,
-        read_percent: case.read_percent,
-        block: case.block,
-        region: Extent::new(0, model.sectors() * 512 / block * block),
-        first: 0,
-        limit: Limit {
-            ops: Some(case.ops),
-            time: None,
+        load: Load {
+            order,
+            read_percent,
+            block,
+            depth,
+            ops,
         },
-        arrival: Arrival::Closed,
-        flush_every: 0,
-        flush_end: false,
-    };
-    let mut best = 0.0_f64;
-    let mut simulated = String::new();
-    for _ in 0..3 {
-        let workload = Blocks::new(spec, Stream::new(1));
-        let mut lanes = [Lane {
-            workload,
-            depth: case.depth,
-        }];
-        let mut target = DiskTarget::new(Disk::new(&model, 1));
-        let begin = Instant::now();
-        let before = on_processor(begin);
-        let driven = drive(&mut lanes, &mut target, &DriveOptions::default(), &mut ())
-            .expect("the disk answers");
-        let seconds = on_processor(begin) - before;
-        best = best.max(case.ops as f64 / seconds / 1e6);
-        let elapsed = driven.tallies[0].elapsed().as_secs_f64();
-        simulated = format!(
-            "{:.2} requests/s, {:.1} MB/s",
-            case.ops as f64 / elapsed,
-            case.ops as f64 * block as f64 / elapsed / 1e6
-        );
     }
-    println!(
-        "{:28} {best:8.2} M requests/s   (simulated {simulated})",
-        case.name
-    );
 }
 
 fn main() {
-    let wanted: Vec<String> = std::env::args()
-        .skip(1)
-        .filter(|a| !a.starts_with('-'))
-        .collect();
-    for case in CASES {
-        if wanted.is_empty() || wanted.iter().any(|w| case.name.contains(w.as_str())) {
-            run(case);
-        }
+    let arguments = Arguments::read();
+    for case in CASES.iter().filter(|case| arguments.want(case.name)) {
+        let model = catalogue::find(case.model).expect("a model").disk;
+        let target = || DiskTarget::new(Disk::new(&model, 1));
+        let figures = case.load.run(&arguments, target, |_| 0);
+        let moved = figures.simulated * f64::from(case.load.block) / 1e6;
+        println!(
+            "{:28} {:8.2} M requests/s   (simulated {:.2} requests/s, {moved:.1} MB/s)",
+            case.name, figures.requests, figures.simulated
+        );
     }
 }

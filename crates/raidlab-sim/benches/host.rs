@@ -3,6 +3,8 @@
 //!
 //! `cargo bench -p raidlab-sim --bench host`; an argument picks the cases whose name contains it.
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
+mod shared;
+
 use raidlab_core::drive::{DriveOptions, Lane, drive};
 use raidlab_core::op::OpenMode;
 use raidlab_core::rng::Stream;
@@ -16,16 +18,8 @@ use raidlab_sim::catalogue;
 use raidlab_sim::disk::Disk;
 use raidlab_sim::host::fs::{FileSystem, FsSpec};
 use raidlab_sim::host::{BareDisk, CpuModel, Device, Host, HostSpec};
+use shared::on_processor;
 use std::time::Instant;
-
-/// Time this thread has been on a processor in seconds, so that other load on the machine counts
-/// little; wall time where the kernel does not tell.
-fn on_processor(begin: Instant) -> f64 {
-    std::fs::read_to_string("/proc/self/schedstat")
-        .ok()
-        .and_then(|text| text.split(' ').next()?.parse::<f64>().ok())
-        .map_or_else(|| begin.elapsed().as_secs_f64(), |ns| ns / 1e9)
-}
 
 fn host(kind: FilesystemKind, kernel: Kernel, memory: u64) -> Host<BareDisk> {
     let model = catalogue::find("ST340015A").expect("a model").disk;

@@ -3,6 +3,8 @@
 //!
 //! `cargo bench -p raidlab-sim --bench queue`; an argument picks the schedulers whose name contains it.
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
+mod shared;
+
 use raidlab_core::op::BlockKind;
 use raidlab_core::rng::Stream;
 use raidlab_core::time::Instant;
@@ -10,15 +12,8 @@ use raidlab_core::units::Lba;
 use raidlab_experiment::kernel::{Kernel, Scheduler};
 use raidlab_sim::block::{Bio, Ended, Origin};
 use raidlab_sim::queue::{Queue, QueueSpec};
+use shared::{Arguments, on_processor};
 use std::collections::VecDeque;
-
-/// Time this thread has been on a processor in seconds; wall time where the kernel does not tell.
-fn on_processor(begin: std::time::Instant) -> f64 {
-    std::fs::read_to_string("/proc/self/schedstat")
-        .ok()
-        .and_then(|text| text.split(' ').next()?.parse::<f64>().ok())
-        .map_or_else(|| begin.elapsed().as_secs_f64(), |ns| ns / 1e9)
-}
 
 const CASES: &[(&str, Kernel, Scheduler)] = &[
     ("noop", Kernel::Linux(2, 6, 16), Scheduler::Noop),
@@ -102,13 +97,10 @@ fn joined(queue: &mut Queue, count: u64) {
 }
 
 fn main() {
-    let wanted: Vec<String> = std::env::args()
-        .skip(1)
-        .filter(|a| !a.starts_with('-'))
-        .collect();
+    let arguments = Arguments::read();
     println!("nanoseconds a bio    alone   8 there  64 there   1000 there   joined");
     for (name, kernel, scheduler) in CASES {
-        if !wanted.is_empty() && !wanted.iter().any(|w| name.contains(w.as_str())) {
+        if !arguments.want(name) {
             continue;
         }
         let spec = QueueSpec::of(*kernel, Some(*scheduler), true, 1024, 1);

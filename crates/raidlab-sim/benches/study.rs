@@ -8,21 +8,15 @@
     clippy::print_stderr,
     reason = "a benchmark prints its figures"
 )]
+mod shared;
+
 use raidlab_core::units::{Bytes, SECTOR};
 use raidlab_experiment::{Experiment, Known, KnownDisk, parse};
 use raidlab_sim::catalogue::{MODELS, controller, find};
 use raidlab_sim::machine::{Machine, PhaseRun};
+use shared::on_processor;
 use std::ops::ControlFlow;
 use std::time::Instant;
-
-/// Time this thread has been on a processor in seconds, so that other load on the machine counts
-/// little; wall time where the kernel does not tell.
-fn on_processor(begin: Instant) -> f64 {
-    std::fs::read_to_string("/proc/self/schedstat")
-        .ok()
-        .and_then(|text| text.split(' ').next()?.parse::<f64>().ok())
-        .map_or_else(|| begin.elapsed().as_secs_f64(), |ns| ns / 1e9)
-}
 
 /// The experiment in a file, without what it says of published figures.
 fn experiment(path: &str) -> Option<Experiment> {
