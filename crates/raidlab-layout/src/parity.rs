@@ -161,7 +161,7 @@ pub struct Parity {
 }
 
 /// The roles of one stripe: who has parity, and so where its data is.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Roles {
     /// The member with P.
     pub p: usize,
@@ -309,6 +309,19 @@ impl Parity {
         }
         let from = |m: usize| (m + self.members - (q + 1) % self.members) % self.members;
         Some((from(member) - usize::from(from(roles.p) < from(member))) as u32)
+    }
+
+    /// The number of stripes after which their roles repeat.
+    #[must_use]
+    pub const fn period(&self) -> usize {
+        use ParityAlgorithm as A;
+        match self.algorithm {
+            A::LeftAsymmetric6 | A::RightAsymmetric6 | A::LeftSymmetric6 | A::RightSymmetric6 => {
+                self.members - 1
+            }
+            A::ParityFirst | A::ParityFirst6 | A::ParityLast => 1,
+            _ => self.members,
+        }
     }
 
     pub(crate) const fn members(&self) -> usize {

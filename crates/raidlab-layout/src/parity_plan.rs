@@ -35,6 +35,35 @@ pub struct Cover {
     pub cached: MemberSet,
 }
 
+impl Cover {
+    /// The cheaper of read-modify-write and reconstruct-write, by what reading blocks that are not
+    /// `cached` costs, and the blocks to read that are not `known`.
+    fn decide(
+        &self,
+        rmw: Rmw,
+        known: MemberSet,
+        cost: impl Fn(MemberSet) -> usize,
+    ) -> (WriteMethod, MemberSet) {
+        // A block that is written in part is read in any case and counts for neither side.
+        let old = self.full.union(self.parity);
+        let cost = |blocks: MemberSet| cost(blocks.without(self.cached));
+        let modify = match rmw {
+            Rmw::Never => false,
+            Rmw::FewerReads => cost(old) < cost(self.rest),
+            Rmw::Prefer => cost(old) <= cost(self.rest),
+        };
+        if modify {
+            let reads = self.part.union(old).without(known);
+            return (WriteMethod::ReadModifyWrite, reads);
+        }
+        let reads = self.part.union(self.rest).without(known);
+        if reads.is_empty() && self.rest.is_empty() {
+            return (WriteMethod::FullStripe, reads);
+        }
+        (WriteMethod::ReconstructWrite, reads)
+    }
+}
+
 impl Span {
     /// Covered sectors of data chunk `index`.
     fn covered(&self, index: usize) -> (u64, u64) {
@@ -222,11 +251,15 @@ impl Parity {
         failed: MemberSet,
         policy: WritePolicy,
     ) -> (WriteMethod, MemberSet) {
+        let no_rmw = self.level().parities() == 2 && !policy.raid6_rmw;
+        if failed.is_empty() {
+            let rmw = if no_rmw { Rmw::Never } else { policy.rmw };
+            return cover.decide(rmw, cover.cached, MemberSet::len);
+        }
         let known = cover.cached.union(failed);
         let all = MemberSet::first(self.members()).without(known);
-        let no_rmw = self.level().parities() == 2 && !policy.raid6_rmw;
         let all_new = cover.part.is_empty() && cover.rest.is_empty();
-        if no_rmw && !failed.is_empty() && !all_new {
+        if no_rmw && !all_new {
             return (WriteMethod::ReconstructWrite, all);
         }
         let rmw_level = if no_rmw { Rmw::Never } else { policy.rmw };
@@ -242,32 +275,9 @@ impl Parity {
         if !cover.part.intersection(lost).is_empty() || (reconstruct_only && old_data_failed) {
             return (WriteMethod::ReconstructWrite, all);
         }
-        let cost = |blocks: MemberSet| {
-            let reads = blocks.without(known).len();
-            if failed.is_empty() {
-                return reads;
-            }
-            let lost = blocks.intersection(failed).without(cover.cached);
-            reads + lost.len() * 2 * self.members()
-        };
-        // A block that is written in part is read in any case and counts for neither side.
-        let old = cover.full.union(cover.parity);
-        let (rmw, rcw) = (cost(old), cost(cover.rest));
-        let modify = match rmw_level {
-            Rmw::Never => false,
-            Rmw::FewerReads => rmw < rcw,
-            Rmw::Prefer => rmw <= rcw,
-        };
-        if modify {
-            return (
-                WriteMethod::ReadModifyWrite,
-                cover.part.union(old).without(known),
-            );
-        }
-        let reads = cover.part.union(cover.rest).without(known);
-        if reads.is_empty() && cover.rest.is_empty() {
-            return (WriteMethod::FullStripe, reads);
-        }
-        (WriteMethod::ReconstructWrite, reads)
+        cover.decide(rmw_level, known, |blocks| {
+            let lost = blocks.intersection(lost);
+            blocks.without(failed).len() + lost.len() * 2 * self.members()
+        })
     }
 }

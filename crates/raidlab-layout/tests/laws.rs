@@ -2,7 +2,7 @@
 mod common;
 use common::{any_layout, run_in};
 use proptest::prelude::*;
-use raidlab_core::units::Lba;
+use raidlab_core::units::{Lba, Sectors};
 use raidlab_layout::survival::{fatal_patterns, second_failures};
 use raidlab_layout::*;
 use std::collections::{BTreeMap, BTreeSet};
@@ -343,4 +343,19 @@ fn a_run_beyond_the_end_is_refused() {
         .map_read(Run::new(100, 0), MemberSet::EMPTY, &mut plan)
         .unwrap();
     assert_eq!(plan.steps().len(), 0);
+}
+
+/// What a table of roles by stripe rests on.
+#[test]
+fn the_roles_of_stripes_repeat() {
+    let sizes = common::sectors(&[80_000; 7]);
+    for algorithm in ParityAlgorithm::ALL {
+        let Layout::Parity(array) = Layout::raid6(&sizes, Sectors(8), algorithm).unwrap() else {
+            panic!("a parity array");
+        };
+        let period = array.period() as u64;
+        assert!((0..200).all(|s| array.roles(s) == array.roles(s % period)));
+        let moves = (1..period).any(|s| array.roles(s) != array.roles(0));
+        assert!(moves || period == 1, "{algorithm:?}");
+    }
 }

@@ -91,7 +91,11 @@ impl Array {
     /// Moves the member requests that are wanted now to the end of `out`, in order.
     #[inline]
     pub fn take(&mut self, out: &mut Vec<MemberBio>) {
-        out.append(&mut self.core.out);
+        if out.is_empty() {
+            std::mem::swap(out, &mut self.core.out);
+        } else {
+            out.append(&mut self.core.out);
+        }
     }
 
     /// A member request has ended. A member that answers [`DiskError::Failed`] is out for good.
@@ -130,7 +134,11 @@ impl Array {
         if !self.core.ended.is_empty() {
             return Some(self.core.now);
         }
-        self.nodes.iter().filter_map(Node::next_event).min()
+        let mut next = Instant(u64::MAX);
+        for node in &self.nodes {
+            next = node.next_event().map_or(next, |at| next.min(at));
+        }
+        (next.0 < u64::MAX).then_some(next)
     }
 
     /// Lets time pass until `now` and appends what has ended.
@@ -141,7 +149,8 @@ impl Array {
             node.advance(&mut self.core);
         }
         self.work();
-        done.append(&mut self.core.ended);
+        done.extend_from_slice(&self.core.ended);
+        self.core.ended.clear();
     }
 
     /// Busy time of the threads of parity arrays. Time that is booked for work not yet done is not
@@ -247,7 +256,16 @@ impl Array {
     /// Requests and ends between the arrays of the tree, and what a resync may do after them.
     #[inline]
     fn work(&mut self) {
-        self.pass();
+        if !self.core.work.is_empty() {
+            self.pass();
+        }
+        if self.resyncs {
+            self.pump();
+        }
+    }
+
+    /// What a resync may do, and what comes of that.
+    fn pump(&mut self) {
         while self.resyncs {
             for node in &mut self.nodes {
                 node.pump(&mut self.core);
@@ -263,7 +281,6 @@ impl Array {
         }
     }
 
-    #[inline]
     fn pass(&mut self) {
         while let Some(work) = self.core.work.pop_front() {
             match work {

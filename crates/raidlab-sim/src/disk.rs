@@ -213,7 +213,18 @@ impl Disk {
     /// Lets time pass until `now` and appends what has ended, in the order of the ends.
     #[inline]
     pub fn advance(&mut self, now: Instant, done: &mut Vec<Done>) {
-        on_kind!(self, disk => disk.advance(now, done));
+        self.advance_each(now, |end| done.push(end));
+    }
+
+    /// The same, handing over one by one.
+    #[inline]
+    pub(crate) fn advance_each(&mut self, now: Instant, mut each: impl FnMut(Done)) {
+        on_kind!(self, disk => {
+            disk.pass_time(now);
+            while let Some(done) = disk.pop(now) {
+                each(done);
+            }
+        });
     }
 
     /// Something breaks at `now`.

@@ -186,7 +186,7 @@ impl Fabric {
             self.ends.clear();
         }
         let new = &mut done[from..];
-        if !new.is_sorted_by_key(|end| (end.end.at, end.port)) {
+        if new.len() > 1 && !new.is_sorted_by_key(|end| (end.end.at, end.port)) {
             new.sort_by_key(|end| (end.end.at, end.port));
         }
     }

@@ -99,6 +99,13 @@ impl Queue {
         self.store.waiting() + bios + self.flushes.len()
     }
 
+    /// Whether nothing waits: then there is nothing to dispatch, and will not be by itself.
+    #[must_use]
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.store.waiting() == 0 && self.behind.is_empty() && self.flushes.is_empty()
+    }
+
     /// Requests in the device.
     #[must_use]
     pub fn in_device(&self) -> u32 {
@@ -210,7 +217,11 @@ impl Queue {
             return Some(self.flush(now));
         }
         if self.store.waiting() == 0 {
-            return self.barrier(now);
+            return if self.behind.is_empty() {
+                None
+            } else {
+                self.barrier(now)
+            };
         }
         if let Some(until) = self.plugged {
             if now < until {
@@ -249,7 +260,7 @@ impl Queue {
         done: &mut Vec<Ended>,
     ) {
         let slot = id as u32;
-        let rq = *self.store.get(slot);
+        let rq = self.store.get(slot);
         self.in_device -= 1;
         self.used[usize::from(rq.group)] -= 1;
         if matches!(self.spec.plugging, Plugging::Queue { .. }) {
@@ -258,7 +269,7 @@ impl Queue {
         }
         // Flushes and barriers go past the scheduler.
         if rq.kind != BlockKind::Flush && !self.barrier {
-            self.order.ended(&self.store, now, &rq);
+            self.order.ended(&self.store, now, rq);
         }
         if rq.kind == BlockKind::Flush || rq.fua {
             self.special_ended(now, slot, result, done);

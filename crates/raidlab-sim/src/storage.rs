@@ -232,20 +232,23 @@ impl Storage {
 
     fn ports_end(&mut self, t: Instant, done: &mut Vec<Ended>) {
         self.fabric.advance(t, &mut self.port_ends);
-        for PortEnd { port, end } in self.port_ends.drain(..) {
+        for &PortEnd { port, end } in &self.port_ends {
             let index = self.at_port[port as usize];
             let member = &mut self.members[usize::from(index)];
+            // Also when nothing waits there: its turn among those that are wanted next depends on it.
             member.touch(index, &mut self.touched);
-            let Some(array) = &mut self.array else {
+            if let Some(array) = &mut self.array {
+                let ends = &mut self.bio_ends;
+                member.queue.ended(t, end.id, end.result, ends);
+                for end in &*ends {
+                    array.member_ended(t, index, end.id, end.result);
+                }
+                ends.clear();
+            } else {
                 member.queue.ended(t, end.id, end.result, done);
-                continue;
-            };
-            let ends = &mut self.bio_ends;
-            member.queue.ended(t, end.id, end.result, ends);
-            for end in ends.drain(..) {
-                array.member_ended(t, index, end.id, end.result);
             }
         }
+        self.port_ends.clear();
     }
 
     /// Brings what the array wants to the queues; whether there was anything.
@@ -254,14 +257,15 @@ impl Storage {
         let Some(array) = &mut self.array else {
             return false;
         };
-        let mut wanted = std::mem::take(&mut self.wanted);
-        array.take(&mut wanted);
-        let any = !wanted.is_empty();
-        for bio in wanted.drain(..) {
-            self.enqueue(now, bio);
+        array.take(&mut self.wanted);
+        if self.wanted.is_empty() {
+            return false;
         }
-        self.wanted = wanted;
-        any
+        for index in 0..self.wanted.len() {
+            self.enqueue(now, self.wanted[index]);
+        }
+        self.wanted.clear();
+        true
     }
 
     #[inline]
@@ -277,21 +281,24 @@ impl Storage {
     /// Nothing is held back any more.
     #[inline]
     fn send_off(&mut self, now: Instant) {
-        for index in self.held.drain(..) {
+        for &index in &self.held {
             let member = &mut self.members[usize::from(index)];
             member.held = false;
             member.queue.unplug(now);
             member.touch(index, &mut self.touched);
         }
+        self.held.clear();
     }
 
     /// Gives the ports what the touched queues have for them.
     #[inline]
     fn pump(&mut self, now: Instant) {
-        for index in self.touched.drain(..) {
+        for &index in &self.touched {
             let member = &mut self.members[usize::from(index)];
             member.touched = false;
-            while let Some(mut bio) = member.queue.dispatch(now) {
+            while !member.queue.is_empty()
+                && let Some(mut bio) = member.queue.dispatch(now)
+            {
                 bio.lba = Lba(bio.lba.0 + member.offset);
                 self.fabric.submit(now, member.port, bio);
             }
@@ -300,6 +307,7 @@ impl Storage {
                 self.timed.push(index);
             }
         }
+        self.touched.clear();
     }
 
     /// Finds out when something happens next.

@@ -18,7 +18,7 @@ use cache::Cache;
 use raidlab_core::op::BlockKind;
 use raidlab_core::time::{Instant, Span};
 use raidlab_layout::MemberSet;
-use raidlab_layout::parity::Parity;
+use raidlab_layout::parity::{Parity, Roles};
 use std::collections::VecDeque;
 use thread::Thread;
 
@@ -67,6 +67,8 @@ struct Piece {
 #[derive(Clone, Debug)]
 pub(super) struct ParityArray {
     layout: Parity,
+    /// The roles of the first stripes, up to where they repeat.
+    roles: Box<[Roles]>,
     chunk: u32,
     cache: Cache,
     waiters: Slab<Waiter>,
@@ -88,7 +90,9 @@ pub(super) struct ParityArray {
 
 impl ParityArray {
     pub(super) fn new(layout: Parity, rows: u32, era: Era, cost: ParityCost) -> Self {
+        let period = layout.period() as u64;
         Self {
+            roles: (0..period).map(|stripe| layout.roles(stripe)).collect(),
             chunk: layout.chunk().0 as u32,
             layout,
             cache: Cache::new(rows),
@@ -103,6 +107,12 @@ impl ParityArray {
             thread: Thread::new(cost),
             era,
         }
+    }
+
+    /// Who has what in a stripe.
+    #[inline]
+    fn roles(&self, stripe: u64) -> Roles {
+        self.roles[(stripe % self.roles.len() as u64) as usize]
     }
 
     /// Sectors of one member that a resync takes at once: 64 KiB, within a chunk.
@@ -130,7 +140,7 @@ impl ParityArray {
         while at < end {
             let (number, from) = (at >> self.chunk.trailing_zeros(), at & (chunk - 1));
             let (stripe, first) = (number / data as u64, (number % data as u64) as usize);
-            let roles = self.layout.roles(stripe);
+            let roles = self.roles(stripe);
             if around {
                 let len = (chunk - from).min(end - at);
                 let member = roles.member(first);
@@ -237,7 +247,7 @@ impl ParityArray {
         if result.is_err() && !common.lost {
             let chunk = u64::from(self.chunk);
             let (stripe, from) = (op.lba / chunk, (op.lba % chunk) as u32);
-            let roles = self.layout.roles(stripe);
+            let roles = self.roles(stripe);
             let index = roles.index(usize::from(op.role)).unwrap_or(0);
             let (kind, origin) = (BlockKind::Read, op.origin);
             let bio = retry_bio(kind, origin);

@@ -173,10 +173,16 @@ impl Hdd {
         Some(Instant(due).min(end))
     }
 
+    /// Lets time pass until `now`.
     #[inline]
-    pub(super) fn advance(&mut self, now: Instant, done: &mut Vec<Done>) {
+    pub(super) fn pass_time(&mut self, now: Instant) {
         self.run(now.0);
-        self.ready.take(now, done);
+    }
+
+    /// The next request that has ended by `now`, a time that it was told of.
+    #[inline]
+    pub(super) fn pop(&mut self, now: Instant) -> Option<Done> {
+        self.ready.pop(now)
     }
 
     pub(super) fn inject(&mut self, now: Instant, fault: Fault) {

@@ -28,12 +28,10 @@ impl Ready {
         self.list.last().map(|done| done.at)
     }
 
+    /// The next one that has come by `now`.
     #[inline]
-    pub(super) fn take(&mut self, now: Instant, out: &mut Vec<Done>) {
-        while let Some(done) = self.list.last().filter(|done| done.at <= now) {
-            out.push(*done);
-            self.list.pop();
-        }
+    pub(super) fn pop(&mut self, now: Instant) -> Option<Done> {
+        self.list.pop_if(|done| done.at <= now)
     }
 
     /// All of them fail at `now`.
@@ -57,9 +55,8 @@ mod tests {
                 let at = Instant(*at);
                 ready.push(Done { id: id as u64, at, first: at, result: Ok(()), hit: false });
             }
-            let mut out = Vec::new();
-            ready.take(Instant(u64::MAX), &mut out);
-            let got: Vec<_> = out.iter().map(|d| (d.at.0, d.id)).collect();
+            let out = std::iter::from_fn(|| ready.pop(Instant(u64::MAX)));
+            let got: Vec<_> = out.map(|d| (d.at.0, d.id)).collect();
             let mut sorted = got.clone();
             sorted.sort_unstable();
             prop_assert_eq!(got.len(), times.len());

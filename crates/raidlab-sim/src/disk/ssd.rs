@@ -94,9 +94,14 @@ impl Ssd {
         self.ready.next()
     }
 
-    pub(super) fn advance(&mut self, now: Instant, done: &mut Vec<Done>) {
+    /// Lets time pass until `now`.
+    pub(super) fn pass_time(&mut self, now: Instant) {
         self.free(now.0);
-        self.ready.take(now, done);
+    }
+
+    /// The next request that has ended by `now`, a time that it was told of.
+    pub(super) fn pop(&mut self, now: Instant) -> Option<Done> {
+        self.ready.pop(now)
     }
 
     pub(super) fn inject(&mut self, now: Instant, fault: Fault) {

@@ -1,5 +1,5 @@
 //! One modelled disk as a target of the drive loop, in virtual time.
-use super::{Disk, DiskError, Done, Request};
+use super::{Disk, DiskError, Request};
 use raidlab_core::op::{BlockKind, Op};
 use raidlab_core::target::{Completion, Errno, Limits, Tag, Target, TargetError};
 use raidlab_core::time::Instant;
@@ -20,7 +20,6 @@ pub struct DiskTarget {
     now: Instant,
     /// Lengths by tag, to report the bytes moved.
     lengths: Vec<u32>,
-    ended: Vec<Done>,
 }
 
 impl DiskTarget {
@@ -31,7 +30,6 @@ impl DiskTarget {
             disk,
             now: Instant::ZERO,
             lengths: Vec::new(),
-            ended: Vec::new(),
         }
     }
 
@@ -50,18 +48,18 @@ impl DiskTarget {
     #[inline]
     fn advance(&mut self, now: Instant, done: &mut Vec<Completion>) {
         self.now = now;
-        self.disk.advance(now, &mut self.ended);
-        for end in self.ended.drain(..) {
+        let lengths = &self.lengths;
+        self.disk.advance_each(now, |end| {
             done.push(Completion {
                 tag: Tag(end.id as u32),
                 result: match end.result {
-                    Ok(()) => Ok(self.lengths[end.id as usize]),
+                    Ok(()) => Ok(lengths[end.id as usize]),
                     Err(DiskError::OutOfRange) => Err(EINVAL),
                     Err(DiskError::Unreadable | DiskError::Failed) => Err(EIO),
                 },
                 at: end.at,
             });
-        }
+        });
     }
 }
 

@@ -4,6 +4,7 @@ use super::pipe::Pipes;
 use super::time::NEVER;
 use crate::disk::{Disk, Done, Request};
 use std::collections::VecDeque;
+use std::hint::select_unpredictable;
 
 /// Who gets the end of a disk's command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -134,13 +135,14 @@ impl Plant {
         if next < self.first.0 || (next == self.first.0 && line < self.first.1) {
             self.first = (next, line);
         } else if line == self.first.1 && next > self.first.0 {
-            let mut first = (NEVER, 0);
-            for (line, at) in self.next.iter().enumerate() {
-                if *at < first.0 {
-                    first = (*at, line);
-                }
+            // Which is the earliest is anyone's guess: no branch on it.
+            let (mut first, mut which) = (NEVER, 0);
+            for (line, &at) in self.next.iter().enumerate() {
+                let earlier = at < first;
+                first = select_unpredictable(earlier, at, first);
+                which = select_unpredictable(earlier, line, which);
             }
-            self.first = first;
+            self.first = (first, which);
         }
     }
 

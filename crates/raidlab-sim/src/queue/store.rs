@@ -96,6 +96,8 @@ pub(super) struct Store {
     chain: Vec<(u64, u32)>,
     free_chain: u32,
     classes: Vec<Class>,
+    /// The only request that waits stands in no list: most are given out before another comes.
+    alone: u32,
     waiting: usize,
 }
 
@@ -107,6 +109,7 @@ impl Store {
             chain: Vec::new(),
             free_chain: NIL,
             classes: Vec::new(),
+            alone: NIL,
             waiting: 0,
         }
     }
@@ -154,11 +157,26 @@ impl Store {
     #[inline]
     pub(super) fn insert(&mut self, now: Instant, bio: &Bio, class: u16, group: u8) -> u32 {
         let slot = self.alloc(now, bio, class, group);
+        self.waiting += 1;
+        if self.waiting == 1 {
+            self.alone = slot;
+            return slot;
+        }
+        let other = std::mem::replace(&mut self.alone, NIL);
+        if other != NIL {
+            self.enlist(other);
+        }
+        self.enlist(slot);
+        slot
+    }
+
+    /// Puts a request into the lists of its class.
+    fn enlist(&mut self, slot: u32) {
+        let Rq { class, lba, .. } = self.slots[slot as usize];
         while self.classes.len() <= usize::from(class) {
             self.classes.push(Class::new());
         }
         let list = &mut self.classes[usize::from(class)];
-        let lba = bio.lba.0;
         if list.sorted.back().is_none_or(|&(key, _)| key <= lba) {
             list.sorted.push_back((lba, slot));
         } else {
@@ -173,13 +191,26 @@ impl Store {
             self.slots[before as usize].younger = slot;
             self.slots[slot as usize].older = before;
         }
-        self.waiting += 1;
-        slot
+    }
+
+    /// The one that waits alone, if it is of `class`.
+    #[inline]
+    fn alone_of(&self, class: u16) -> Option<u32> {
+        (self.alone != NIL && self.get(self.alone).class == class).then_some(self.alone)
     }
 
     /// Takes a request out of the lists it waits in.
     #[inline]
     pub(super) fn remove(&mut self, slot: u32) {
+        self.waiting -= 1;
+        if slot == self.alone {
+            self.alone = NIL;
+        } else {
+            self.delist(slot);
+        }
+    }
+
+    fn delist(&mut self, slot: u32) {
         let rq = self.slots[slot as usize];
         let list = &mut self.classes[usize::from(rq.class)];
         let at = list.position(rq.lba, slot);
@@ -194,12 +225,14 @@ impl Store {
         } else {
             self.slots[rq.younger as usize].older = rq.older;
         }
-        self.waiting -= 1;
     }
 
     /// The one that has waited longest in `class`, or [`NIL`].
     #[inline]
     pub(super) fn oldest(&self, class: u16) -> u32 {
+        if let Some(slot) = self.alone_of(class) {
+            return slot;
+        }
         self.classes
             .get(usize::from(class))
             .map_or(NIL, |list| list.oldest)
@@ -208,6 +241,9 @@ impl Store {
     /// The one with the lowest sector in `class`, or [`NIL`].
     #[inline]
     pub(super) fn lowest(&self, class: u16) -> u32 {
+        if let Some(slot) = self.alone_of(class) {
+            return slot;
+        }
         self.classes
             .get(usize::from(class))
             .and_then(|list| list.sorted.front())
@@ -217,6 +253,13 @@ impl Store {
     /// The last before `lba` and the first from `lba` on in the order by sector; [`NIL`] for none.
     #[inline]
     pub(super) fn around(&self, class: u16, lba: u64) -> (u32, u32) {
+        if let Some(slot) = self.alone_of(class) {
+            return if self.get(slot).lba < lba {
+                (slot, NIL)
+            } else {
+                (NIL, slot)
+            };
+        }
         let Some(list) = self.classes.get(usize::from(class)) else {
             return (NIL, NIL);
         };
@@ -229,6 +272,9 @@ impl Store {
     /// The request that follows a waiting one in the order by sector, or [`NIL`].
     #[inline]
     pub(super) fn after(&self, slot: u32) -> u32 {
+        if slot == self.alone {
+            return NIL;
+        }
         let rq = self.get(slot);
         let list = &self.classes[usize::from(rq.class)];
         let at = list.position(rq.lba, slot) + 1;
@@ -260,10 +306,10 @@ impl Store {
 
     /// The waiting ones of `class` from the youngest to the oldest.
     pub(super) fn youngest_first(&self, class: u16) -> impl Iterator<Item = u32> + '_ {
+        let youngest = self.classes.get(usize::from(class));
         let mut at = self
-            .classes
-            .get(usize::from(class))
-            .map_or(NIL, |list| list.youngest);
+            .alone_of(class)
+            .unwrap_or_else(|| youngest.map_or(NIL, |list| list.youngest));
         std::iter::from_fn(move || {
             let slot = at;
             (slot != NIL).then(|| {
@@ -305,13 +351,15 @@ impl Store {
     pub(super) fn merge_front(&mut self, slot: u32, bio: &Bio) {
         let rq = self.slots[slot as usize];
         let node = self.link(rq.first, rq.rest);
-        let list = &mut self.classes[usize::from(rq.class)];
-        let at = list.position(rq.lba, slot);
-        // Others may begin inside the bio: they overlap, and stay in their order.
-        list.sorted.remove(at);
         let lba = bio.lba.0;
-        let at = list.sorted.partition_point(|&(key, _)| key <= lba);
-        list.sorted.insert(at, (lba, slot));
+        if slot != self.alone {
+            let list = &mut self.classes[usize::from(rq.class)];
+            let at = list.position(rq.lba, slot);
+            // Others may begin inside the bio: they overlap, and stay in their order.
+            list.sorted.remove(at);
+            let at = list.sorted.partition_point(|&(key, _)| key <= lba);
+            list.sorted.insert(at, (lba, slot));
+        }
         let rq = &mut self.slots[slot as usize];
         (rq.first, rq.rest) = (bio.id, node);
         if rq.last == NIL {

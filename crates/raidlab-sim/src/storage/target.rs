@@ -52,15 +52,18 @@ impl StorageTarget {
     fn advance(&mut self, now: Instant, done: &mut Vec<Completion>) {
         self.now = now;
         self.storage.advance(now, &mut self.ended);
-        done.extend(self.ended.drain(..).map(|end| Completion {
-            tag: Tag(end.id as u32),
-            result: match end.result {
-                Ok(()) => Ok(self.lengths[end.id as usize]),
-                Err(DiskError::OutOfRange) => Err(EINVAL),
-                Err(DiskError::Unreadable | DiskError::Failed) => Err(EIO),
-            },
-            at: end.at,
-        }));
+        for end in &self.ended {
+            done.push(Completion {
+                tag: Tag(end.id as u32),
+                result: match end.result {
+                    Ok(()) => Ok(self.lengths[end.id as usize]),
+                    Err(DiskError::OutOfRange) => Err(EINVAL),
+                    Err(DiskError::Unreadable | DiskError::Failed) => Err(EIO),
+                },
+                at: end.at,
+            });
+        }
+        self.ended.clear();
     }
 }
 

@@ -119,7 +119,7 @@ impl ParityArray {
             stripe,
             from,
             to: from + (end - *at) as u32,
-            parity: self.layout.roles(stripe).parity(),
+            parity: self.roles(stripe).parity(),
             full: MemberSet::EMPTY,
             part: MemberSet::EMPTY,
             want: MemberSet::EMPTY,

@@ -21,12 +21,13 @@ impl Direct {
     #[inline]
     pub(super) fn advance(&self, now: u64, gear: &mut Gear<'_>, ends: &mut Vec<LineEnd>) {
         let disk = self.disk;
-        gear.disks[disk as usize].advance(at(now), gear.scratch);
-        ends.extend(gear.scratch.drain(..).map(|done| LineEnd {
-            disk,
-            id: done.id,
-            at: done.at.0,
-            result: done.result,
-        }));
+        gear.disks[disk as usize].advance_each(at(now), |done| {
+            ends.push(LineEnd {
+                disk,
+                id: done.id,
+                at: done.at.0,
+                result: done.result,
+            });
+        });
     }
 }
