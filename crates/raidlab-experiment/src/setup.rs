@@ -20,6 +20,44 @@ words! {
         Controller = "controller",
         /// ZFS.
         Zfs = "zfs",
+        /// btrfs.
+        Btrfs = "btrfs",
+    }
+}
+
+words! {
+    /// In which form an array's description lies on the members of md.
+    Metadata: "metadata format" {
+        /// At the end, of md's first years.
+        V0_90 = "0.90",
+        /// At the end.
+        V1_0 = "1.0",
+        /// At the start.
+        V1_1 = "1.1",
+        /// 4 KiB from the start; mdadm's own choice since 3.2.
+        V1_2 = "1.2",
+        /// Intel's, which boards with its BIOS RAID read.
+        Imsm = "imsm",
+        /// SNIA's Disk Data Format, which controllers and other BIOS RAIDs read.
+        Ddf = "ddf",
+    }
+}
+
+impl Metadata {
+    /// Whether it describes a container of disks with volumes in it.
+    #[must_use]
+    pub const fn is_container(self) -> bool {
+        matches!(self, Self::Imsm | Self::Ddf)
+    }
+}
+
+words! {
+    /// Where md notes what is being written, so that a resync after a crash is short.
+    Bitmap: "bitmap" {
+        /// Nowhere.
+        None = "none",
+        /// On the members.
+        Internal = "internal",
     }
 }
 
@@ -198,6 +236,12 @@ pub struct Array {
     /// ZFS: largest record.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub record_size: Option<Bytes>,
+    /// md: form of its description on the members; `None`: 1.2.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metadata: Option<Metadata>,
+    /// md: write-intent bitmap; `None`: none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bitmap: Option<Bitmap>,
     /// md raid4, 5, 6: stripes of the stripe cache, 4 KiB of each member.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stripe_cache: Option<u32>,

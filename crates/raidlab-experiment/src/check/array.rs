@@ -8,7 +8,7 @@ use crate::hardware::{ControllerKind, Disk};
 use crate::kernel::Kernel;
 use crate::read::key::Key;
 use crate::read::tree::At;
-use crate::setup::{Array, ArrayLayout, ArrayState, Engine};
+use crate::setup::{Array, ArrayLayout, ArrayState, Bitmap, Engine, Metadata};
 use raidlab_core::units::{Bytes, Sectors};
 use raidlab_layout::{Geometry, LayoutError, SpecError, ZfsMirror};
 
@@ -27,14 +27,7 @@ pub(super) fn array(
     let engine = engine(problems, hardware, view, &layout.value, &chosen)?;
     has_engine(problems, view, kernel, engine)?;
     let sizes = sizes(problems, hardware, view, &chosen)?;
-    let chunk = layout.value.uses_chunk().then(|| {
-        let own = match engine {
-            Engine::Controller => Bytes::kib(64),
-            _ => kernel.default_chunk(),
-        };
-        view.size(Key::Chunk)
-            .unwrap_or_else(|| At::new(own, layout.at.clone()))
-    });
+    let chunk = chunk(view, &layout, kernel, engine);
     let outer_chunk = layout.value.is_nested().then(|| view.size(Key::OuterChunk));
     let outer_chunk = outer_chunk.flatten();
     let zfs = engine == Engine::Zfs;
@@ -46,9 +39,11 @@ pub(super) fn array(
         chunk: chunk.as_ref(),
         outer_chunk: outer_chunk.as_ref(),
         ashift: ashift.as_ref(),
+        engine,
     };
     let (redundancy, capacity) = build(problems, view, &parts)?;
     let (state, failed) = state(problems, view, &layout, &redundancy)?;
+    let form = form(problems, view, &layout.value, engine, state)?;
     let parity = layout.value.level().contains(['4', '5', '6']) && engine == Engine::Md;
     let stripe_cache = parity.then(|| view.count(Key::StripeCache)).flatten();
     let (slow, fast) = sync_speeds(problems, view, engine, state);
@@ -74,6 +69,8 @@ pub(super) fn array(
             view.size(Key::RecordSize)
                 .map_or(Bytes::kib(128), |r| r.value)
         }),
+        metadata: form.0,
+        bitmap: form.1,
         stripe_cache: stripe_cache.map(|s| s.value),
         sync_speed_min: slow,
         sync_speed_max: fast,
@@ -81,9 +78,101 @@ pub(super) fn array(
     })
 }
 
+/// Chunk of a striped layout: what is given, or what would be taken. That of btrfs is its own.
+fn chunk(
+    view: &View<'_>,
+    layout: &At<ArrayLayout>,
+    kernel: Kernel,
+    engine: Engine,
+) -> Option<At<Bytes>> {
+    if !layout.value.uses_chunk() {
+        return None;
+    }
+    let own = match engine {
+        Engine::Controller | Engine::Btrfs => Bytes::kib(64),
+        _ => kernel.default_chunk(),
+    };
+    let given = (engine != Engine::Btrfs).then(|| view.size(Key::Chunk));
+    Some(
+        given
+            .flatten()
+            .unwrap_or_else(|| At::new(own, layout.at.clone())),
+    )
+}
+
+/// Layouts that btrfs has a profile for.
+const BTRFS: [&str; 7] = [
+    "linear",
+    "raid0",
+    "raid1",
+    "raid10",
+    "raid10-n2",
+    "raid5",
+    "raid6",
+];
+
+/// Metadata and bitmap of md; what the engine cannot do is told.
+fn form(
+    problems: &Problems,
+    view: &View<'_>,
+    layout: &ArrayLayout,
+    engine: Engine,
+    state: ArrayState,
+) -> Option<(Option<Metadata>, Option<Bitmap>)> {
+    if engine == Engine::Btrfs && state != ArrayState::Clean {
+        let at = view.place(&[Key::State, Key::Failed, Key::Engine]);
+        let message = format!("an array of btrfs that is {state}");
+        problems.wrong(&at, message, "use state clean, or engine = \"md\"");
+        return None;
+    }
+    if engine != Engine::Md {
+        return Some((None, None));
+    }
+    let metadata = view.metadata(Key::Metadata);
+    let redundant = !matches!(layout.level().as_str(), "linear" | "jbod" | "raid0");
+    let bitmap = redundant.then(|| view.bitmap(Key::Bitmap)).flatten();
+    if let Some(given) = metadata.as_ref().filter(|given| given.value.is_container()) {
+        let wrong = |message: String, help: &str| {
+            let problem = Diagnostic::new(given.at.clone(), message).help(help);
+            problems.push(problem.also(view.place(&[Key::Layout]), "this layout"));
+            None
+        };
+        let text = layout.to_string();
+        let has: &[&str] = match given.value {
+            Metadata::Imsm => &["raid0", "raid1", "raid10", "raid10-n2", "raid5-la"],
+            _ => &[
+                "raid0",
+                "raid1",
+                "raid10",
+                "raid10-n2",
+                "raid5",
+                "raid5-ls",
+                "raid5-la",
+                "raid5-ra",
+                "raid6-ddf-N-continue",
+                "raid6-ddf-n-continue",
+            ],
+        };
+        if !has.contains(&text.as_str()) {
+            let help = match (given.value, layout.level().as_str()) {
+                (Metadata::Imsm, "raid5") => "its raid5 is left-asymmetric: write raid5-la",
+                (Metadata::Ddf, "raid6") => "its raid6 is written raid6-ddf-N-continue",
+                _ => "use metadata 1.2, or a layout that it has",
+            };
+            return wrong(format!("{} has no '{text}'", given.value), help);
+        }
+        if bitmap.as_ref().is_some_and(|b| b.value != Bitmap::None) {
+            let message = format!("no bitmap of raidlab's fits into {}", given.value);
+            return wrong(message, "leave 'bitmap' out");
+        }
+    }
+    Some((metadata.map(|m| m.value), bitmap.map(|b| b.value)))
+}
+
 /// Whether the system has the engine; told when not.
 fn has_engine(problems: &Problems, view: &View<'_>, kernel: Kernel, engine: Engine) -> Option<()> {
-    if kernel != Kernel::Windows2000 || !matches!(engine, Engine::Md | Engine::Zfs) {
+    if kernel != Kernel::Windows2000 || !matches!(engine, Engine::Md | Engine::Zfs | Engine::Btrfs)
+    {
         return Some(());
     }
     let at = view.place(&[Key::Engine, Key::Layout]);
@@ -211,12 +300,19 @@ fn engine(
     };
     match (layout, given.value) {
         (ArrayLayout::Single, Engine::Md) => Some(Engine::None),
-        (ArrayLayout::Single, Engine::Zfs | Engine::None)
+        (ArrayLayout::Single, Engine::Zfs | Engine::Btrfs | Engine::None)
         | (ArrayLayout::ZfsMirror, Engine::Zfs)
         | (ArrayLayout::Fixed(..), Engine::Md) => Some(given.value),
         (ArrayLayout::Single | ArrayLayout::Fixed(..), Engine::Controller) if own_raid => {
             Some(Engine::Controller)
         }
+        (ArrayLayout::Fixed(_, text), Engine::Btrfs) if BTRFS.contains(&text.as_str()) => {
+            Some(Engine::Btrfs)
+        }
+        (ArrayLayout::Fixed(_, text), Engine::Btrfs) => wrong(
+            format!("btrfs has no profile like '{text}'"),
+            "it has linear, raid0, raid1, raid10, raid5 and raid6",
+        ),
         (ArrayLayout::ZfsMirror, other) => wrong(
             format!("zfs-mirror is an array of ZFS, not of engine '{other}'"),
             "write engine = \"zfs\", or drop it",
@@ -246,6 +342,7 @@ struct Parts<'p> {
     chunk: Option<&'p At<Bytes>>,
     outer_chunk: Option<&'p At<Bytes>>,
     ashift: Option<&'p At<u32>>,
+    engine: Engine,
 }
 
 fn build(problems: &Problems, view: &View<'_>, parts: &Parts<'_>) -> Option<(Redundancy, Bytes)> {
@@ -260,6 +357,13 @@ fn build(problems: &Problems, view: &View<'_>, parts: &Parts<'_>) -> Option<(Red
             let smallest = parts.sizes.iter().min().copied().unwrap_or(NOMINAL);
             made.map(|made| (Redundancy::Mirror(made.children()), smallest))
                 .map_err(SpecError::from)
+        }
+        // Two copies of everything, on however many members.
+        ArrayLayout::Fixed(_, text) if parts.engine == Engine::Btrfs && text == "raid1" => {
+            let all: u64 = parts.sizes.iter().map(|size| size.0).sum();
+            let largest = parts.sizes.iter().map(|size| size.0).max().unwrap_or(0);
+            let copies = (all / 2).min(all - largest);
+            Ok((Redundancy::Mirror(2), Bytes(copies)))
         }
         ArrayLayout::Fixed(spec, _) => {
             let sectors = parts.sizes.iter().map(|size| size.to_sectors()).collect();

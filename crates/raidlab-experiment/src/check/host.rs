@@ -105,6 +105,12 @@ fn suits(
         problems.wrong(&given.at, message, help);
         return None;
     }
+    if array.is_some_and(|a| a.engine == Engine::Btrfs) && kind != FilesystemKind::Btrfs {
+        let message = format!("file system '{kind}' on an array of btrfs");
+        let help = "btrfs is both: leave 'filesystem' out, or use engine = \"md\"";
+        problems.wrong(&given.at, message, help);
+        return None;
+    }
     let windows = [FilesystemKind::Ntfs, FilesystemKind::None];
     if kernel == Kernel::Windows2000 && !windows.contains(&kind) {
         let message = format!("{kernel} has no {kind}");
@@ -127,6 +133,7 @@ pub(super) fn filesystem(
     let kind = match &given {
         Some(given) => given.value,
         None if zfs => FilesystemKind::Zfs,
+        None if array.is_some_and(|a| a.engine == Engine::Btrfs) => FilesystemKind::Btrfs,
         None if makes_files => kernel.default_filesystem(),
         None => FilesystemKind::None,
     };

@@ -200,6 +200,8 @@ fn takes(name: &str) -> &'static str {
         "chunk" => "a striped layout",
         "outer-chunk" => "a nested layout such as 'raid50 2x3'",
         "ashift" | "record-size" => "the layout zfs-mirror",
+        "metadata" => "engine md",
+        "bitmap" => "a redundant layout of engine md",
         "stripe-cache" => "raid4, raid5 or raid6 of engine md",
         "sync-speed-min" | "sync-speed-max" => "a resyncing or rebuilding array of engine md",
         "filesystem-journal" | "filesystem-mode" => "a file system with a journal",

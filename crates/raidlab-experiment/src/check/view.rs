@@ -4,7 +4,7 @@ use crate::read::key::{Key, Value};
 use crate::read::members::MemberChoice;
 use crate::read::setting::{Bound, What};
 use crate::read::tree::At;
-use crate::setup::{ArrayLayout, ArrayState, Engine};
+use crate::setup::{ArrayLayout, ArrayState, Bitmap, Engine, Metadata};
 use raidlab_core::units::Bytes;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -57,6 +57,8 @@ getters! {
     scheduler: Scheduler -> Scheduler;
     filesystem: Filesystem -> FilesystemKind;
     journal: Journal -> JournalMode;
+    metadata: Metadata -> Metadata;
+    bitmap: Bitmap -> Bitmap;
 }
 
 impl<'b> View<'b> {

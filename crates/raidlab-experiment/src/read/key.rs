@@ -1,7 +1,7 @@
 //! The settings that are not a profile's own: what they are called and where they stand.
 use super::members::MemberChoice;
 use crate::kernel::{FilesystemKind, JournalMode, Kernel, Scheduler};
-use crate::setup::{ArrayLayout, ArrayState, Engine};
+use crate::setup::{ArrayLayout, ArrayState, Bitmap, Engine, Metadata};
 use raidlab_core::units::Bytes;
 
 /// What a setting is read as.
@@ -22,6 +22,8 @@ pub(super) enum Form {
     Scheduler,
     Filesystem,
     Journal,
+    Metadata,
+    Bitmap,
     Profile,
 }
 
@@ -43,6 +45,8 @@ pub(crate) enum Value {
     Scheduler(Scheduler),
     Filesystem(FilesystemKind),
     Journal(JournalMode),
+    Metadata(Metadata),
+    Bitmap(Bitmap),
     /// Of a profile, as the profile reads it.
     Setting(String),
 }
@@ -92,6 +96,8 @@ keys! {
     Failed: "failed", "array", "failed", Form::Roles;
     Ashift: "ashift", "array", "ashift", Form::Count(0, 64);
     RecordSize: "record-size", "array", "record-size", Form::Size;
+    Metadata: "metadata", "array", "metadata", Form::Metadata;
+    Bitmap: "bitmap", "array", "bitmap", Form::Bitmap;
     StripeCache: "stripe-cache", "array", "stripe-cache", Form::Count(17, 32_768);
     SyncSpeedMin: "sync-speed-min", "array", "sync-speed-min", Form::Rate;
     SyncSpeedMax: "sync-speed-max", "array", "sync-speed-max", Form::Rate;

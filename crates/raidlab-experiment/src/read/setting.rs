@@ -113,6 +113,8 @@ fn read(problems: &Problems, key: Key, entry: Entry<'_, '_>) -> Option<Value> {
         Form::Kernel => Value::Kernel(problems.parsed(name, entry)?),
         Form::Scheduler => Value::Scheduler(problems.word(name, entry)?),
         Form::Filesystem => Value::Filesystem(problems.word(name, entry)?),
+        Form::Metadata => Value::Metadata(problems.word(name, entry)?),
+        Form::Bitmap => Value::Bitmap(problems.word(name, entry)?),
         Form::Journal => Value::Journal(problems.word(name, entry)?),
         Form::Profile => {
             let text = problems.text(name, entry)?;

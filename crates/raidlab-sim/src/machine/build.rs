@@ -13,7 +13,7 @@ use crate::storage::{MemberSpec, StorageError, StorageSpec};
 use raidlab_core::units::{Bytes, SECTOR, Sectors};
 use raidlab_experiment::hardware::{Controller, Disk, Link};
 use raidlab_experiment::kernel::Kernel;
-use raidlab_experiment::setup::{Array, ArrayLayout, ArrayState, Engine, Host, Setup};
+use raidlab_experiment::setup::{Array, ArrayLayout, ArrayState, Bitmap, Engine, Host, Setup};
 use raidlab_experiment::{Cell, Experiment};
 use raidlab_layout::{Geometry, Layout, ZfsMirror};
 
@@ -46,6 +46,7 @@ pub(super) fn plans(
     cpu: &CpuModel,
 ) -> Result<Plans, MachineError> {
     let setup = &cell.setup;
+    modelled(&setup.array)?;
     let parts = Parts::of(experiment, &setup.array)?;
     let fabric = parts.fabric(experiment, &setup.host)?;
     let mut plans = match setup.array.engine {
@@ -53,9 +54,32 @@ pub(super) fn plans(
         Engine::None => parts.single(setup, fabric)?,
         Engine::Md => parts.md(setup, fabric)?,
         Engine::Zfs => parts.zfs(setup, fabric)?,
+        Engine::Btrfs => return Err(not_modelled(&setup.array)),
     };
     plans.storage.array.cost = parity_cost(cpu, setup.host.cpu_mhz);
     Ok(plans)
+}
+
+fn not_modelled(array: &Array) -> MachineError {
+    MachineError::NotModelled(format!(
+        "engine '{}' with layout {}",
+        array.engine, array.layout
+    ))
+}
+
+/// Metadata of md that moves the data by some sectors makes no difference; what moves it elsewhere, or is written
+/// beside it, would.
+fn modelled(array: &Array) -> Result<(), MachineError> {
+    if array.engine == Engine::Btrfs {
+        return Err(not_modelled(array));
+    }
+    if let Some(metadata) = array.metadata.filter(|metadata| metadata.is_container()) {
+        return Err(MachineError::NotModelled(format!("metadata '{metadata}'")));
+    }
+    match array.bitmap {
+        Some(Bitmap::Internal) => Err(MachineError::NotModelled("bitmap 'internal'".to_owned())),
+        _ => Ok(()),
+    }
 }
 
 /// What parity costs on this processor. Assumed: XOR and syndrome run from its caches, at the rate of

@@ -89,6 +89,9 @@ pub enum MachineError {
     /// A disk that the host does not see, because its controller shows it volumes alone.
     #[error("the host does not see disk '{0}' behind its controller: use engine = \"controller\"")]
     NoPort(String),
+    /// Something of the array that is only built on real devices.
+    #[error("{0} is not modelled: leave it out, or run the experiment with --on vm or --on host")]
+    NotModelled(String),
     /// A state that only arrays of the kernel have here.
     #[error(
         "an array of controller '{controller}' that is {state} is not modelled: use clean or degraded, or engine = \"md\""
