@@ -159,7 +159,10 @@ fn length_of(file: &File) -> io::Result<u64> {
 }
 
 /// Size of an open block device in bytes: where its end is.
-pub(crate) fn block_size_of(file: &File) -> io::Result<u64> {
+///
+/// # Errors
+/// When it cannot be sought in.
+pub fn block_size_of(file: &File) -> io::Result<u64> {
     Ok(rustix::fs::seek(file, rustix::fs::SeekFrom::End(0))?)
 }
 

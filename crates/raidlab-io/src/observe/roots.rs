@@ -91,17 +91,17 @@ impl Roots {
     }
 
     /// Directory of a block device in sysfs.
-    pub(crate) fn block(&self, name: &str) -> PathBuf {
+    pub fn block(&self, name: &str) -> PathBuf {
         self.sys.join("class/block").join(name)
     }
 
     /// Names of all block devices, partitions included, in order.
-    pub(crate) fn block_names(&self) -> Vec<String> {
+    pub fn block_names(&self) -> Vec<String> {
         names_in(&self.sys.join("class/block"))
     }
 
     /// Kernel name of a block device by number.
-    pub(crate) fn block_by_number(&self, number: DeviceNumber) -> Option<String> {
+    pub fn block_by_number(&self, number: DeviceNumber) -> Option<String> {
         let wanted = number.to_string();
         self.block_names()
             .into_iter()

@@ -2,10 +2,11 @@
 use super::error::RunError;
 use super::workdir::WorkDir;
 use crate::engine::{data_name, size_of};
-use crate::observe::{PathKind, Resolved, Roots, resolve};
+use crate::observe::{ObserveError, PathKind, Resolved, Roots, resolve};
 use raidlab_core::op::FileId;
 use raidlab_core::units::Bytes;
 use std::fs::File;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 /// Size of a file or block device; [`NULL_SIZE`] for a character device.
@@ -43,7 +44,8 @@ pub struct Place {
 /// What may be done at a place.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PlaceOptions {
-    /// An existing file may be overwritten. A block device is never written to, whatever this says.
+    /// An existing file may be overwritten. A block device is never written to, whatever this says: for that it must
+    /// be held ([`Place::on_held_device`]).
     pub overwrite: bool,
 }
 
@@ -69,6 +71,37 @@ impl Place {
             kind,
             resolved,
             removed,
+        })
+    }
+
+    /// Opens a block device to be written to. `held` is an open descriptor of that very device by which whoever calls
+    /// holds it against others for as long as the place is used: this is where the right to write to a device comes
+    /// from, and nothing here can give it.
+    ///
+    /// # Errors
+    /// When the path is no block device, or another one than the descriptor's.
+    pub fn on_held_device(path: &Path, held: &File) -> Result<Self, RunError> {
+        let resolved = resolve(&Roots::system(), path)?;
+        let number = |file: std::io::Result<std::fs::Metadata>| file.map(|found| found.rdev());
+        let same =
+            number(held.metadata()).and_then(|held| Ok(held == number(std::fs::metadata(path))?));
+        if resolved.kind != PathKind::BlockDevice
+            || !same.map_err(RunError::path("inspect", path))?
+        {
+            return Err(ObserveError::WrongKind {
+                path: path.to_owned(),
+                expected: "the block device that is held",
+            }
+            .into());
+        }
+        let size = size_of_place(path)?.0;
+        Ok(Self {
+            kind: Kind::Given {
+                size,
+                writable: true,
+            },
+            resolved,
+            removed: Vec::new(),
         })
     }
 

@@ -75,6 +75,16 @@ impl Environment {
     }
 }
 
+/// What sysfs, udev and their own identify data tell of block devices by kernel name, in that order.
+///
+/// # Errors
+/// When the mount table cannot be read (it is needed for loop devices).
+pub fn device_records(roots: &Roots, names: &[String]) -> Result<Vec<DeviceRecord>> {
+    let stack = super::resolve::device_stack(roots, names.to_vec())?;
+    let records = names.iter().filter_map(|name| stack.device(name));
+    Ok(records.map(|found| device::record(roots, found)).collect())
+}
+
 impl TargetRecord {
     fn capture(roots: &Roots, resolved: &Resolved) -> Self {
         let (devices, top, no_device) = match &resolved.backing {

@@ -190,8 +190,8 @@ pub fn inspect_name(roots: &Roots, name: &str) -> Result<Vec<InUse>> {
     Ok(found)
 }
 
-/// The device, its partitions, and all that is built on any of these, each once.
-fn family_above(roots: &Roots, name: &str) -> Vec<String> {
+/// The device, its partitions, and all that is built on any of these, each once, by kernel name.
+pub fn family_above(roots: &Roots, name: &str) -> Vec<String> {
     let mut family = vec![name.to_owned()];
     let mut at = 0;
     while at < family.len() {
