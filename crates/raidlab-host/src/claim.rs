@@ -1,0 +1,332 @@
+//! The right to write to a device: only by holding it, only after everything was asked again of what is held.
+//!
+//! # How exclusivity is kept when a tool needs the device
+//! mdadm, mkfs and the kernel's own mount want the device to themselves, so that the claim must let go of it for that
+//! step ([`Claim::lend`]) and take it back ([`Claim::retake`]) or see who has it then ([`Claim::held_by`]). Over the
+//! gap a second descriptor, which excludes no one, stays open: as long as it is, the device number cannot come to mean
+//! another device. Directly before the gap the device is asked for its identity, through the descriptor that held it;
+//! after the gap through the one that stayed. Who took the device meanwhile is in the kernel's list of holders or in
+//! the mount table, and must be the array or the mount that the step was to make: anything else ends the run, and
+//! nothing more is written.
+use crate::allow::Allowed;
+use crate::error::{HostError, Result};
+use crate::identity::{FileId, Identity};
+use crate::inventory::Device;
+use crate::label;
+use crate::ownership::{Ownership, Witnesses};
+use crate::sysfs;
+use raidlab_io::observe::Roots;
+use std::fs::{File, OpenOptions};
+use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+
+/// Bytes cleared at both ends of a device: labels of ZFS lie 512 KiB from its ends, all others nearer, but for those
+/// in [`COPIES`].
+const CLEARED: u64 = 2 << 20;
+/// The second superblock of btrfs; its third, at 256 GiB, is only looked at by repair tools.
+const COPIES: [u64; 2] = [64 << 20, 256 << 30];
+
+/// Proof that raidlab made a device itself. It comes from what made the device.
+#[derive(Clone, Debug)]
+pub struct Own(OwnKind);
+
+#[derive(Clone, Debug)]
+enum OwnKind {
+    LoopFile(FileId),
+    Guest,
+}
+
+impl Own {
+    pub(crate) fn of_loop_file(file: FileId) -> Self {
+        Self(OwnKind::LoopFile(file))
+    }
+
+    /// In a virtual machine that raidlab started every disk is one of its own. Two things must say that this is one: the
+    /// kernel's command line, on which raidlab puts `raidlab.guest`, and that the first process is this very program (a
+    /// container has that, too, but the command line of the machine around it).
+    #[must_use]
+    pub fn in_guest(roots: &Roots) -> Option<Self> {
+        let line = std::fs::read_to_string(roots.proc.join("cmdline")).ok()?;
+        let marked = line
+            .split_ascii_whitespace()
+            .any(|word| word == "raidlab.guest" || word.starts_with("raidlab.guest="));
+        let program = |process: &str| {
+            use std::os::unix::fs::MetadataExt as _;
+            let found = std::fs::metadata(roots.proc.join(process).join("exe")).ok()?;
+            Some((found.dev(), found.ino()))
+        };
+        let first = program("1");
+        let same = first.is_some() && first == program("self");
+        (marked && same).then_some(Self(OwnKind::Guest))
+    }
+
+    fn check(&self, found: &Identity) -> Result<(), String> {
+        match &self.0 {
+            OwnKind::Guest => Ok(()),
+            OwnKind::LoopFile(file) => {
+                let shown = found.backing.as_ref();
+                let same =
+                    |shown: &FileId| (shown.device, shown.inode) == (file.device, file.inode);
+                if shown.is_some_and(same) {
+                    Ok(())
+                } else {
+                    Err(format!(
+                        "it does not show raidlab's own file {}",
+                        file.path.display()
+                    ))
+                }
+            }
+        }
+    }
+}
+
+/// By what right a device is claimed.
+#[derive(Clone, Copy, Debug)]
+pub enum Right<'a> {
+    /// An entry of the allow-list.
+    Allowed(&'a Allowed),
+    /// raidlab made it.
+    Own(&'a Own),
+}
+
+#[derive(Debug)]
+enum Hold {
+    /// Nobody else can take it.
+    Exclusive(File),
+    /// Lent to a step; the descriptor only makes sure that it stays the same device.
+    Lent(File),
+}
+
+/// A device that may be overwritten, and is held so that nobody else takes it. There is no other way to come by one
+/// than [`Claim::take`].
+#[derive(Debug)]
+pub struct Claim {
+    roots: Roots,
+    path: PathBuf,
+    identity: Identity,
+    own: bool,
+    hold: Hold,
+}
+
+impl Claim {
+    /// Claims a device. It is opened exclusively, and identity and emptiness are asked again through that descriptor:
+    /// what the inventory said may have changed since.
+    ///
+    /// # Errors
+    /// [`HostError::Refused`] when it is someone's, busy, or not the device that was meant.
+    pub fn take(roots: &Roots, device: &Device, right: Right<'_>) -> Result<Self> {
+        let path = &device.path;
+        if device.witnesses.ownership() == Ownership::Theirs {
+            return Err(HostError::refused(path, device.witnesses.told()));
+        }
+        let file = open_exclusively(path)?;
+        let found = Identity::of_open(roots, &file, path)?;
+        if found != device.identity {
+            let why = "it is no longer the device that was looked at";
+            return Err(HostError::refused(path, why));
+        }
+        let allowed = match right {
+            Right::Own(own) => own.check(&found),
+            Right::Allowed(entry) => entry.check(&found),
+        };
+        allowed.map_err(|why| HostError::refused(path, why))?;
+        is_empty(roots, &file, &found, path)?;
+        Ok(Self {
+            roots: roots.clone(),
+            path: path.clone(),
+            identity: found,
+            own: matches!(right, Right::Own(_)),
+            hold: Hold::Exclusive(file),
+        })
+    }
+
+    /// Claims an array that was just built, by the claims on its members: it lies on these alone.
+    ///
+    /// # Errors
+    /// [`HostError::Refused`] when it lies on anything else, or is in use.
+    pub(crate) fn of_built(roots: &Roots, path: &Path, members: &[Identity]) -> Result<Self> {
+        let file = open_exclusively(path)?;
+        let identity = Identity::of_open(roots, &file, path)?;
+        for below in sysfs::names(&roots.block(&identity.name).join("slaves")) {
+            if !members.iter().any(|member| member.name == below) {
+                return Err(HostError::refused(path, format!("it lies on {below}, too")));
+            }
+        }
+        Ok(Self {
+            roots: roots.clone(),
+            path: path.to_owned(),
+            identity,
+            own: true,
+            hold: Hold::Exclusive(file),
+        })
+    }
+
+    /// The node.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// By what it is known.
+    #[must_use]
+    pub fn identity(&self) -> &Identity {
+        &self.identity
+    }
+
+    /// Whether raidlab made the device itself.
+    #[must_use]
+    pub fn is_own(&self) -> bool {
+        self.own
+    }
+
+    /// The descriptor that holds it; `None` while it is lent.
+    #[must_use]
+    pub fn held(&self) -> Option<&File> {
+        match &self.hold {
+            Hold::Exclusive(file) => Some(file),
+            Hold::Lent(_) => None,
+        }
+    }
+
+    /// Lets go of the device for a step that needs it. Nothing happens when it is lent already.
+    ///
+    /// # Errors
+    /// When it is no longer the device that was claimed.
+    pub(crate) fn lend(&mut self) -> Result<()> {
+        let Hold::Exclusive(file) = &self.hold else {
+            return Ok(());
+        };
+        self.verify(file)?;
+        let stays = raidlab_io::observe::safety::open_for_reading(&self.path)?;
+        self.verify(&stays)?;
+        self.hold = Hold::Lent(stays);
+        Ok(())
+    }
+
+    /// Takes the device back after a step, for itself alone.
+    ///
+    /// # Errors
+    /// When someone else has it, or it has become another device.
+    pub(crate) fn retake(&mut self) -> Result<()> {
+        let Hold::Lent(stayed) = &self.hold else {
+            return Ok(());
+        };
+        self.verify(stayed)?;
+        let begun = std::time::Instant::now();
+        // Tools that look at every new device (udev) hold it for a moment.
+        let file = loop {
+            match open_exclusively(&self.path) {
+                Err(_) if begun.elapsed().as_secs() < 5 => {
+                    std::thread::sleep(std::time::Duration::from_millis(20));
+                }
+                other => break other?,
+            }
+        };
+        self.verify(&file)?;
+        self.hold = Hold::Exclusive(file);
+        Ok(())
+    }
+
+    /// Takes the device back and makes sure that nothing of raidlab's, or of anyone's, is left on it.
+    ///
+    /// # Errors
+    /// As [`Self::retake`], and when something is on it.
+    pub(crate) fn retake_empty(&mut self) -> Result<()> {
+        self.retake()?;
+        let Hold::Exclusive(file) = &self.hold else {
+            return Ok(());
+        };
+        is_empty(&self.roots, file, &self.identity, &self.path)
+    }
+
+    /// Makes sure that a lent device is part of what the step was to make, and of nothing else.
+    ///
+    /// # Errors
+    /// [`HostError::Refused`] when something else has it.
+    pub(crate) fn held_by(&self, wanted: &[String]) -> Result<()> {
+        let Hold::Lent(stayed) = &self.hold else {
+            return Ok(());
+        };
+        self.verify(stayed)?;
+        let holders = sysfs::names(&self.roots.block(&self.identity.name).join("holders"));
+        match holders.iter().find(|holder| !wanted.contains(holder)) {
+            None => Ok(()),
+            Some(other) => Err(HostError::refused(
+                &self.path,
+                format!("{other} took it while raidlab worked on it; nothing more is written"),
+            )),
+        }
+    }
+
+    fn verify(&self, file: &File) -> Result<()> {
+        let found = Identity::of_open(&self.roots, file, &self.path)?;
+        if found == self.identity {
+            return Ok(());
+        }
+        let why = "it has become another device since it was claimed";
+        Err(HostError::refused(&self.path, why))
+    }
+}
+
+/// Opens a device so that nobody else can take it: not the kernel for a mount, swap or array, nor another program that
+/// asks in the same way.
+///
+/// # Errors
+/// [`HostError::Refused`] when someone has it.
+pub(crate) fn open_exclusively(path: &Path) -> Result<File> {
+    OpenOptions::new()
+        .read(true)
+        .write(true)
+        .custom_flags(libc::O_EXCL | libc::O_NONBLOCK | libc::O_CLOEXEC)
+        .open(path)
+        .map_err(|error| match error.raw_os_error() {
+            Some(libc::EBUSY) => {
+                HostError::refused(path, "it is busy: the kernel or another program holds it")
+            }
+            Some(libc::EROFS) => HostError::refused(path, "it is write-protected"),
+            Some(libc::EACCES | libc::EPERM) => HostError::missing(
+                format!("{} may not be written to by this user", path.display()),
+                "run as root",
+            ),
+            _ => HostError::call("open", path)(error),
+        })
+}
+
+/// Asks both witnesses again, the bytes through the very descriptor.
+fn is_empty(roots: &Roots, file: &File, found: &Identity, path: &Path) -> Result<()> {
+    let said = Witnesses::ask(roots, &found.name)?;
+    if said.ownership() == Ownership::Theirs {
+        return Err(HostError::refused(path, said.told()));
+    }
+    match label::signatures(file, found.size, path)?.first() {
+        None => Ok(()),
+        Some(signature) => Err(HostError::refused(path, format!("it carries {signature}"))),
+    }
+}
+
+/// Overwrites what tells a device's content: both ends, and the copies of superblocks in between; makes sure that
+/// nothing known is left.
+pub(crate) fn clear(file: &File, size: u64, path: &Path) -> Result<()> {
+    const PIECE: u64 = 1 << 20;
+    let zeros = vec![0_u8; PIECE as usize];
+    let ends = [(0, CLEARED), (size.saturating_sub(CLEARED), CLEARED)];
+    for (start, length) in ends.into_iter().chain(COPIES.map(|copy| (copy, 4096))) {
+        let end = (start + length).min(size);
+        let mut at = start;
+        while at < end {
+            let piece = PIECE.min(end - at) as usize;
+            file.write_all_at(&zeros[..piece], at)
+                .map_err(HostError::call("clear", path))?;
+            at += piece as u64;
+        }
+    }
+    file.sync_all().map_err(HostError::call("clear", path))?;
+    // What the page cache has of other places may be older than what tools wrote past it.
+    match label::signatures(file, size, path)?.first() {
+        None => Ok(()),
+        Some(signature) => Err(HostError::Unexpected(format!(
+            "{} still carries {signature} after clearing",
+            path.display()
+        ))),
+    }
+}

@@ -1,0 +1,64 @@
+//! What was built, in the words of the tools that know: kept with a trial.
+use crate::provision::{Node, ProvisionPlan, Step};
+use crate::tool::Tool;
+use raidlab_experiment::kernel::FilesystemKind;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// What the tools say, by their command line. What cannot be asked is left out.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Facts {
+    /// `mdadm --detail`, `dumpe2fs -h` ...
+    pub said: BTreeMap<String, String>,
+    /// The command lines that built it, as they were planned.
+    pub built_by: Vec<String>,
+}
+
+/// Asks about all that a plan made.
+#[must_use]
+pub fn facts(plan: &ProvisionPlan) -> Facts {
+    let mut facts = Facts {
+        built_by: plan.lines(),
+        ..Facts::default()
+    };
+    for step in &plan.steps {
+        match step {
+            Step::Array { number, .. } => {
+                facts.ask(&["mdadm", "--detail", &format!("/dev/md{number}")]);
+            }
+            Step::Filesystem { kind, on, .. } => {
+                let path = match &on[0] {
+                    Node::Member(member) => plan.members[*member].path.display().to_string(),
+                    Node::Array(number) => format!("/dev/md{number}"),
+                };
+                match kind {
+                    FilesystemKind::Ext2 | FilesystemKind::Ext3 | FilesystemKind::Ext4 => {
+                        facts.ask(&["dumpe2fs", "-h", &path]);
+                    }
+                    FilesystemKind::Xfs => facts.ask(&["xfs_info", &path]),
+                    FilesystemKind::Btrfs => facts.ask(&["btrfs", "filesystem", "show", &path]),
+                    _ => {}
+                }
+            }
+            Step::Pool { name, .. } => {
+                facts.ask(&["zpool", "status", name]);
+                facts.ask(&["zpool", "get", "all", name]);
+            }
+            Step::Mount {
+                fs_type: "btrfs",
+                point,
+                ..
+            } => facts.ask(&["btrfs", "filesystem", "df", &point.display().to_string()]),
+            _ => {}
+        }
+    }
+    facts
+}
+
+impl Facts {
+    fn ask(&mut self, words: &[&str]) {
+        if let Ok(output) = Tool::new(words.iter().copied()).run() {
+            self.said.insert(words.join(" "), output.out);
+        }
+    }
+}

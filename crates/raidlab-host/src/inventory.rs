@@ -1,0 +1,145 @@
+//! Every block device of the machine: what it is, by what it is known again, and whose it is.
+use crate::error::{HostError, Result};
+use crate::identity::{FileId, Identity, serial_of};
+use crate::ownership::Witnesses;
+use raidlab_io::observe::environment::device_records;
+use raidlab_io::observe::safety::family_above;
+use raidlab_io::observe::stack::DeviceKind;
+use raidlab_io::observe::{DeviceNumber, Roots};
+use serde::Serialize;
+use std::fs;
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
+use std::path::{Path, PathBuf};
+
+/// One device of the machine.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Device {
+    /// Its node.
+    pub path: PathBuf,
+    /// By what it is known again.
+    pub identity: Identity,
+    /// Disk, partition, loop, md ...
+    pub kind: DeviceKind,
+    /// Its maker's name for it.
+    pub model: Option<String>,
+    /// World-wide name.
+    pub wwn: Option<String>,
+    /// Names that stay: the links in `/dev/disk/by-id` and `by-partuuid`, the world-wide name, a loop device's file.
+    /// The first is the best.
+    pub ids: Vec<String>,
+    /// Kernel names of the devices directly below.
+    pub below: Vec<String>,
+    /// Kernel names of what is on it: partitions and arrays.
+    pub above: Vec<String>,
+    /// What the two witnesses say.
+    pub witnesses: Witnesses,
+}
+
+/// All block devices that have a medium, by kernel name. Loop devices without a file are left out.
+///
+/// # Errors
+/// When the mount table cannot be read.
+pub fn inventory(roots: &Roots) -> Result<Vec<Device>> {
+    let names: Vec<String> = roots
+        .block_names()
+        .into_iter()
+        .filter(|name| has_medium(roots, name))
+        .collect();
+    names.iter().map(|name| look_at(roots, name)).collect()
+}
+
+fn has_medium(roots: &Roots, name: &str) -> bool {
+    let size = fs::read_to_string(roots.block(name).join("size"));
+    size.is_ok_and(|text| text.trim() != "0")
+}
+
+/// The device of a node, however it is called.
+///
+/// # Errors
+/// When the path is no block device that the kernel knows.
+pub fn device_at(roots: &Roots, path: &Path) -> Result<Device> {
+    let found = fs::metadata(path).map_err(HostError::call("inspect", path))?;
+    if !found.file_type().is_block_device() {
+        let text = format!("{} is no block device", path.display());
+        return Err(HostError::BadRequest(text));
+    }
+    let number = DeviceNumber::from_raw(found.rdev());
+    let unknown = || {
+        let text = format!(
+            "{}: the kernel knows no device {number}: a stale node",
+            path.display()
+        );
+        HostError::BadRequest(text)
+    };
+    let name = roots.block_by_number(number).ok_or_else(unknown)?;
+    look_at(roots, &name)
+}
+
+/// A device by kernel name.
+///
+/// # Errors
+/// When the kernel knows none, or the mount table cannot be read.
+pub fn look_at(roots: &Roots, name: &str) -> Result<Device> {
+    let mut records = device_records(roots, &[name.to_owned()])?;
+    let record = records.pop().ok_or_else(|| {
+        HostError::Unexpected(format!("the kernel no longer knows a device {name}"))
+    })?;
+    let path = roots.dev.join(name.replace('!', "/"));
+    let number = record
+        .number
+        .ok_or_else(|| HostError::Unexpected(format!("{name} has no device number")))?;
+    let backing = match &record.kind {
+        DeviceKind::Loop { .. } => backing_of(&path),
+        _ => None,
+    };
+    let mut above = family_above(roots, name);
+    above.retain(|other| other != name);
+    let mut ids = links_to(roots, number);
+    ids.extend(record.wwid.clone());
+    if let Some(file) = &backing {
+        ids.push(format!("loop:{}", file.path.display()));
+    }
+    Ok(Device {
+        identity: Identity {
+            name: name.to_owned(),
+            number,
+            size: record.size.unwrap_or(0),
+            serial: serial_of(roots, &record, backing.as_ref()),
+            backing,
+        },
+        path,
+        model: record.model.clone(),
+        wwn: record.wwid.clone(),
+        ids,
+        below: record.below.clone(),
+        above,
+        kind: record.kind,
+        witnesses: Witnesses::ask(roots, name)?,
+    })
+}
+
+fn backing_of(path: &Path) -> Option<FileId> {
+    let file = raidlab_io::observe::safety::open_for_reading(path).ok()?;
+    crate::loops::backing_of(&file).ok()
+}
+
+/// Names of the links below `/dev/disk` that mean this device, the best first: what tells make, model and serial
+/// number, then world-wide names, then partition ids.
+fn links_to(roots: &Roots, number: DeviceNumber) -> Vec<String> {
+    let mut found: Vec<(usize, String)> = Vec::new();
+    for (rank, folder) in ["by-id", "by-partuuid"].into_iter().enumerate() {
+        let Ok(entries) = fs::read_dir(roots.dev.join("disk").join(folder)) else {
+            continue;
+        };
+        for entry in entries.flatten() {
+            let node = fs::metadata(entry.path());
+            let same = node.is_ok_and(|node| DeviceNumber::from_raw(node.rdev()) == number);
+            if let (true, Ok(name)) = (same, entry.file_name().into_string()) {
+                let plain_number = name.starts_with("wwn-") || name.starts_with("nvme-eui.");
+                found.push((2 * rank + usize::from(plain_number), name));
+            }
+        }
+    }
+    found.sort();
+    found.into_iter().map(|(_, name)| name).collect()
+}

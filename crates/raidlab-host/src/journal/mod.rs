@@ -1,0 +1,352 @@
+//! What was done to the machine and how to undo it, on disk before it is done.
+//!
+//! One file a run, in raidlab's state directory, a line a record, each synced before the step that it announces. The
+//! file is locked as long as its run lives; a file that can be locked belongs to a run that is gone, and whoever finds
+//! it undoes what it says, last step first. What is undone is found by recorded identity (serial number, size, inode,
+//! uuid), never by a name that something else may bear by now. Undoing is the same code whether a run ends well, is
+//! interrupted or was killed, and may itself be cut short and done again.
+mod perform;
+mod process;
+mod undo;
+
+pub use process::Process;
+pub use undo::{Undo, Undone};
+
+use crate::error::{HostError, Result};
+use raidlab_io::observe::Roots;
+use rustix::fs::{FlockOperation, flock};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
+use std::io::{Read as _, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+
+const ENDING: &str = "journal";
+
+/// Number of a step within its journal.
+pub type StepNumber = u64;
+
+/// One line of a journal.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "entry", rename_all = "kebab-case")]
+enum Entry {
+    /// The first: whose journal it is.
+    Begin {
+        version: u32,
+        process: Process,
+        command: String,
+    },
+    /// A step is about to be taken.
+    Intend {
+        step: StepNumber,
+        what: String,
+        undo: Vec<Undo>,
+    },
+    /// It was taken; with what undoes it, where that is known better now.
+    Done {
+        step: StepNumber,
+        undo: Option<Vec<Undo>>,
+    },
+    /// It is undone.
+    Undone { step: StepNumber },
+}
+
+const VERSION: u32 = 1;
+
+/// A step that is not undone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Step {
+    what: String,
+    undo: Vec<Undo>,
+}
+
+/// The journal of a run. Dropping it does not undo anything: its file stays for the next run or `raidlab clean`.
+#[derive(Debug)]
+pub struct Journal {
+    id: String,
+    path: PathBuf,
+    file: File,
+    process: Process,
+    next: StepNumber,
+    open: BTreeMap<StepNumber, Step>,
+}
+
+/// What came of undoing.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Report {
+    /// What was undone, in words.
+    pub undone: Vec<String>,
+    /// What could not be, and why.
+    pub left: Vec<String>,
+}
+
+impl Journal {
+    /// A new journal in a directory, which is made when it is not there.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn begin(directory: &Path, command: &str) -> Result<Self> {
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(directory)
+            .map_err(HostError::call("make", directory))?;
+        let (id, path, file) = new_file(directory)?;
+        flock(&file, FlockOperation::NonBlockingLockExclusive)
+            .map_err(HostError::call("lock", &path))?;
+        let process = Process::own();
+        let mut journal = Self {
+            id,
+            path,
+            file,
+            process: process.clone(),
+            next: 0,
+            open: BTreeMap::new(),
+        };
+        journal.append(&Entry::Begin {
+            version: VERSION,
+            process,
+            command: command.to_owned(),
+        })?;
+        sync_directory(directory)?;
+        Ok(journal)
+    }
+
+    /// Its name: random, so that what is named after it is met by no other.
+    #[must_use]
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// Its file.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The number that the next step will have: what is done from here on can be undone by itself.
+    #[must_use]
+    pub fn mark(&self) -> StepNumber {
+        self.next
+    }
+
+    /// Announces a step with what undoes it. It is on disk when this returns.
+    ///
+    /// # Errors
+    /// When it cannot be written; the step must not be taken then.
+    pub fn intend(&mut self, what: &str, undo: &[Undo]) -> Result<StepNumber> {
+        let step = self.next;
+        self.append(&Entry::Intend {
+            step,
+            what: what.to_owned(),
+            undo: undo.to_vec(),
+        })?;
+        Ok(step)
+    }
+
+    /// A step was taken as announced.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn done(&mut self, step: StepNumber) -> Result<()> {
+        self.append(&Entry::Done { step, undo: None })
+    }
+
+    /// A step was taken, and what undoes it is known better now.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn done_with(&mut self, step: StepNumber, undo: &[Undo]) -> Result<()> {
+        let undo = Some(undo.to_vec());
+        self.append(&Entry::Done { step, undo })
+    }
+
+    /// Undoes all steps from a mark on, the last first. What cannot be undone is told and stays in the journal.
+    ///
+    /// # Errors
+    /// When the journal cannot be written.
+    pub fn undo_since(&mut self, roots: &Roots, mark: StepNumber) -> Result<Report> {
+        let mut report = Report::default();
+        let steps: Vec<StepNumber> = self
+            .open
+            .range(mark..)
+            .map(|(step, _)| *step)
+            .rev()
+            .collect();
+        for number in steps {
+            let Some(step) = self.open.get(&number).cloned() else {
+                continue;
+            };
+            let left = report.left.len();
+            for undo in &step.undo {
+                match perform::perform(undo, roots, &self.process) {
+                    Ok(Undone::Nothing) => {}
+                    Ok(Undone::Done(what)) => report.undone.push(what),
+                    Ok(Undone::Left(why)) => report.left.push(why),
+                    Err(error) => report.left.push(format!("{}: {error}", step.what)),
+                }
+            }
+            if report.left.len() == left {
+                self.append(&Entry::Undone { step: number })?;
+            }
+        }
+        Ok(report)
+    }
+
+    /// Undoes all that is left and removes the journal when nothing is.
+    ///
+    /// # Errors
+    /// When the journal can neither be written nor removed.
+    pub fn finish(mut self, roots: &Roots) -> Result<Report> {
+        let report = self.undo_since(roots, 0)?;
+        if self.open.is_empty() {
+            std::fs::remove_file(&self.path).map_err(HostError::call("remove", &self.path))?;
+        }
+        Ok(report)
+    }
+
+    fn append(&mut self, entry: &Entry) -> Result<()> {
+        let mut line = serde_json::to_vec(entry)
+            .map_err(|error| HostError::Unexpected(format!("a journal entry: {error}")))?;
+        line.push(b'\n');
+        let written = (&self.file)
+            .write_all(&line)
+            .and_then(|()| self.file.sync_data());
+        written.map_err(HostError::call("write", &self.path))?;
+        self.apply(entry);
+        Ok(())
+    }
+
+    fn apply(&mut self, entry: &Entry) {
+        match entry {
+            Entry::Begin { process, .. } => self.process = process.clone(),
+            Entry::Intend { step, what, undo } => {
+                self.next = step + 1;
+                let (what, undo) = (what.clone(), undo.clone());
+                self.open.insert(*step, Step { what, undo });
+            }
+            Entry::Done { step, undo } => {
+                if let (Some(open), Some(undo)) = (self.open.get_mut(step), undo) {
+                    open.undo.clone_from(undo);
+                }
+            }
+            Entry::Undone { step } => {
+                self.open.remove(step);
+            }
+        }
+    }
+}
+
+/// The journals of runs that are gone, each taken over: no other raidlab will undo it meanwhile.
+///
+/// # Errors
+/// When the directory cannot be listed. A journal that cannot be read is told in the second list.
+pub fn leftovers(directory: &Path) -> Result<(Vec<Journal>, Vec<String>)> {
+    let entries = match std::fs::read_dir(directory) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            return Ok((Vec::new(), Vec::new()));
+        }
+        Err(error) => return Err(HostError::call("list", directory)(error)),
+    };
+    let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+    paths.retain(|path| path.extension().is_some_and(|ending| ending == ENDING));
+    paths.sort();
+    let (mut found, mut wrong) = (Vec::new(), Vec::new());
+    for path in paths {
+        match take_over(&path) {
+            Ok(Some(journal)) => found.push(journal),
+            Ok(None) => {}
+            Err(error) => wrong.push(error.to_string()),
+        }
+    }
+    Ok((found, wrong))
+}
+
+/// `None` when its run lives, or it has gone meanwhile.
+fn take_over(path: &Path) -> Result<Option<Journal>> {
+    let opened = OpenOptions::new()
+        .read(true)
+        .append(true)
+        .custom_flags(libc::O_NOFOLLOW | libc::O_CLOEXEC)
+        .open(path);
+    let file = match opened {
+        Ok(file) => file,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(HostError::call("open", path)(error)),
+    };
+    if flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
+        return Ok(None);
+    }
+    let mut text = Vec::new();
+    (&file)
+        .read_to_end(&mut text)
+        .map_err(HostError::call("read", path))?;
+    // The run may have ended, and removed it, between opening and locking.
+    if !path.exists() {
+        return Ok(None);
+    }
+    let id = path.file_stem().and_then(|stem| stem.to_str());
+    let mut journal = Journal {
+        id: id.unwrap_or_default().to_owned(),
+        path: path.to_owned(),
+        file,
+        process: Process::own(),
+        next: 0,
+        open: BTreeMap::new(),
+    };
+    // A last line without its end was never whole, so its step was never taken.
+    let whole = text
+        .iter()
+        .rposition(|byte| *byte == b'\n')
+        .map_or(0, |at| at + 1);
+    if whole < text.len() {
+        rustix::fs::ftruncate(&journal.file, whole as u64)
+            .map_err(HostError::call("repair", path))?;
+    }
+    for (number, line) in text[..whole].split(|byte| *byte == b'\n').enumerate() {
+        if line.is_empty() {
+            continue;
+        }
+        let entry: Entry = serde_json::from_slice(line).map_err(|error| {
+            HostError::Unexpected(format!(
+                "{}: line {}: {error}; this journal was not written by this version: what it \
+                 says must be undone by the one that wrote it",
+                path.display(),
+                number + 1
+            ))
+        })?;
+        journal.apply(&entry);
+    }
+    Ok(Some(journal))
+}
+
+fn new_file(directory: &Path) -> Result<(String, PathBuf, File)> {
+    loop {
+        let id = random_name();
+        let path = directory.join(format!("{id}.{ENDING}"));
+        let opened = OpenOptions::new()
+            .create_new(true)
+            .append(true)
+            .read(true)
+            .mode(0o600)
+            .open(&path);
+        match opened {
+            Ok(file) => return Ok((id, path, file)),
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(HostError::call("make", &path)(error)),
+        }
+    }
+}
+
+/// Eight hexadecimal digits from the standard library's random keys.
+fn random_name() -> String {
+    format!("{:08x}", RandomState::new().build_hasher().finish() >> 32)
+}
+
+fn sync_directory(path: &Path) -> Result<()> {
+    let synced = File::open(path).and_then(|directory| directory.sync_all());
+    synced.map_err(HostError::call("sync", path))
+}

@@ -1,0 +1,348 @@
+//! Undoing, one thing at a time, each found by what was recorded of it.
+use super::process::Process;
+use super::undo::{Undo, Undone};
+use crate::claim;
+use crate::error::{HostError, Result};
+use crate::identity::{FileId, Identity};
+use crate::label;
+use crate::loops;
+use crate::sysfs;
+use crate::tool::Tool;
+use raidlab_io::observe::mountinfo::{self, Mount};
+use raidlab_io::observe::safety::open_for_reading;
+use raidlab_io::observe::stack::DeviceKind;
+use raidlab_io::observe::{DeviceNumber, Roots};
+use rustix::mount::{UnmountFlags, unmount};
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// How long something that is still in use is waited for: a child that was killed needs a moment to let go.
+const PATIENCE: Duration = Duration::from_secs(10);
+const STEP: Duration = Duration::from_millis(50);
+
+pub(super) fn perform(undo: &Undo, roots: &Roots, of: &Process) -> Result<Undone> {
+    match undo {
+        Undo::NewDirectory(path) => remove_directory(path),
+        Undo::Directory(id) if id.is_there() => remove_directory(&id.path),
+        Undo::NewFile(path) => match fs::symlink_metadata(path) {
+            Ok(found) if found.is_file() && found.len() == 0 => remove_file(path),
+            _ => Ok(Undone::Nothing),
+        },
+        Undo::File(id) if id.is_there() => remove_file(&id.path),
+        Undo::Directory(_) | Undo::File(_) => Ok(Undone::Nothing),
+        Undo::LoopDevice(id) => detach(roots, id),
+        Undo::Mount { point, members } => unmount_all(roots, point, members),
+        Undo::Array { members, name } => stop_arrays(roots, members, name),
+        Undo::Pool { name } => destroy_pool(name),
+        Undo::Contents { member, uuids } => clear(roots, &recorded(member, of), uuids),
+        // Settings do not outlive the boot.
+        Undo::Attribute { .. } if of.is_of_another_boot() => Ok(Undone::Nothing),
+        Undo::Attribute {
+            device,
+            attribute,
+            value,
+        } => restore(roots, device, attribute, value),
+        Undo::WriteCache { device, on } => write_cache(roots, &recorded(device, of), *on),
+    }
+}
+
+/// A device without a serial number is known by its number, which means another device after a boot.
+fn recorded(device: &Identity, of: &Process) -> Option<Identity> {
+    (device.serial.is_some() || !of.is_of_another_boot()).then(|| device.clone())
+}
+
+fn remove_directory(path: &Path) -> Result<Undone> {
+    match fs::remove_dir(path) {
+        Ok(()) => Ok(Undone::Done(format!("removed {}", path.display()))),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Undone::Nothing),
+        Err(error) => Ok(Undone::Left(format!(
+            "{} stays: {error}; look into it and remove it",
+            path.display()
+        ))),
+    }
+}
+
+fn remove_file(path: &Path) -> Result<Undone> {
+    fs::remove_file(path).map_err(HostError::call("remove", path))?;
+    Ok(Undone::Done(format!("removed {}", path.display())))
+}
+
+/// Tries until it answers something, or patience ends with the last reason.
+fn patiently(mut attempt: impl FnMut() -> std::io::Result<()>) -> std::io::Result<()> {
+    let begun = Instant::now();
+    loop {
+        match attempt() {
+            Err(error)
+                if error.raw_os_error() == Some(libc::EBUSY) && begun.elapsed() < PATIENCE =>
+            {
+                std::thread::sleep(STEP);
+            }
+            other => return other,
+        }
+    }
+}
+
+fn detach(roots: &Roots, id: &FileId) -> Result<Undone> {
+    let mut told = Vec::new();
+    for name in roots
+        .block_names()
+        .iter()
+        .filter(|name| name.starts_with("loop"))
+    {
+        if fs::metadata(roots.block(name).join("loop")).is_err() {
+            continue;
+        }
+        let path = roots.dev.join(name);
+        let Ok(device) = open_for_reading(&path) else {
+            continue;
+        };
+        let shows = loops::backing_of(&device);
+        let same = |found: &FileId| found.device == id.device && found.inode == id.inode;
+        if !shows.is_ok_and(|found| same(&found)) {
+            continue;
+        }
+        patiently(|| loops::detach(&device)).map_err(HostError::call("detach", &path))?;
+        drop(device);
+        told.push(format!(
+            "detached {} from {}",
+            path.display(),
+            id.path.display()
+        ));
+    }
+    Ok(if told.is_empty() {
+        Undone::Nothing
+    } else {
+        Undone::Done(told.join(", "))
+    })
+}
+
+/// The lowest devices below one, by kernel name.
+fn leaves(roots: &Roots, name: &str) -> Vec<String> {
+    let (mut leaves, mut todo, mut seen) = (Vec::new(), vec![name.to_owned()], Vec::new());
+    while let Some(device) = todo.pop() {
+        if seen.contains(&device) {
+            continue;
+        }
+        seen.push(device.clone());
+        let below = sysfs::names(&roots.block(&device).join("slaves"));
+        if below.is_empty() {
+            leaves.push(device);
+        } else {
+            todo.extend(below);
+        }
+    }
+    leaves
+}
+
+/// Whether a device lies on these members, or on their partitions, alone.
+fn lies_on(roots: &Roots, name: &str, members: &[Identity]) -> bool {
+    let leaves = leaves(roots, name);
+    !leaves.is_empty() && leaves.iter().all(|leaf| is_one_of(roots, leaf, members))
+}
+
+fn is_one_of(roots: &Roots, name: &str, members: &[Identity]) -> bool {
+    let Some(found) = identity_of(roots, name) else {
+        return false;
+    };
+    if members.iter().any(|member| found.is_same_device(member)) {
+        return true;
+    }
+    let record = crate::identity::record_of(roots, name);
+    record.is_ok_and(|record| {
+        record.kind == DeviceKind::Partition
+            && record
+                .below
+                .first()
+                .is_some_and(|disk| is_one_of(roots, disk, members))
+    })
+}
+
+fn identity_of(roots: &Roots, name: &str) -> Option<Identity> {
+    let path = roots.dev.join(name.replace('!', "/"));
+    let file = open_for_reading(&path).ok()?;
+    let found = Identity::of_open(roots, &file, &path).ok()?;
+    (found.name == name).then_some(found)
+}
+
+fn unmount_all(roots: &Roots, point: &Path, members: &[Identity]) -> Result<Undone> {
+    let mut told = Vec::new();
+    // A file system may have been mounted over another at the same place.
+    for _ in 0..8 {
+        let path = roots.proc.join("self/mountinfo");
+        let text = fs::read_to_string(&path).map_err(HostError::call("read", &path))?;
+        let mounts = mountinfo::parse(&text)?;
+        let Some(mount) = mounts.iter().rfind(|mount| mount.point == point) else {
+            break;
+        };
+        if !is_ours(roots, mount, members) {
+            return Ok(Undone::Left(format!(
+                "{} is mounted at {}, and not by raidlab",
+                mount.source,
+                point.display()
+            )));
+        }
+        patiently(|| Ok(unmount(point, UnmountFlags::empty())?))
+            .map_err(HostError::call("unmount", point))?;
+        told.push(format!("unmounted {}", point.display()));
+    }
+    Ok(if told.is_empty() {
+        Undone::Nothing
+    } else {
+        Undone::Done(told.join(", "))
+    })
+}
+
+fn is_ours(roots: &Roots, mount: &Mount, members: &[Identity]) -> bool {
+    let number = if mount.number.major == 0 {
+        let found = fs::metadata(&mount.source);
+        found.ok().map(|found| DeviceNumber::from_raw(found.rdev()))
+    } else {
+        Some(mount.number)
+    };
+    let name = number.and_then(|number| roots.block_by_number(number));
+    name.is_some_and(|name| lies_on(roots, &name, members))
+}
+
+/// Stops all md arrays that lie on these members alone, the uppermost first.
+fn stop_arrays(roots: &Roots, members: &[Identity], wanted: &str) -> Result<Undone> {
+    let mut told = Vec::new();
+    loop {
+        let arrays = sysfs::names(&roots.sys.join("block"));
+        let mut arrays: Vec<String> = arrays
+            .into_iter()
+            .filter(|name| roots.block(name).join("md").is_dir())
+            .filter(|name| !sysfs::names(&roots.block(name).join("slaves")).is_empty())
+            .filter(|name| lies_on(roots, name, members))
+            .filter(|name| sysfs::names(&roots.block(name).join("holders")).is_empty())
+            .collect();
+        // Volumes go before the container that has their metadata.
+        arrays.sort_by_key(|name| is_container(roots, name));
+        let Some(name) = arrays.first() else { break };
+        let node = format!("/dev/{name}");
+        let begun = Instant::now();
+        while let Err(error) = Tool::new(["mdadm", "--stop", &node]).run() {
+            if begun.elapsed() > PATIENCE || matches!(error, HostError::Missing { .. }) {
+                return Ok(Undone::Left(format!(
+                    "{node} could not be stopped: {error}"
+                )));
+            }
+            std::thread::sleep(STEP);
+        }
+        told.push(format!("stopped {node}"));
+        if told.len() > 64 {
+            return Ok(Undone::Left(format!(
+                "{wanted} comes back when it is stopped"
+            )));
+        }
+    }
+    Ok(if told.is_empty() {
+        Undone::Nothing
+    } else {
+        Undone::Done(told.join(", "))
+    })
+}
+
+fn is_container(roots: &Roots, name: &str) -> bool {
+    let level = sysfs::text(&roots.block(name).join("md/level"));
+    level.is_none_or(|level| level == "container")
+}
+
+fn destroy_pool(name: &str) -> Result<Undone> {
+    if Tool::new(["zpool", "list", "-H", "-o", "name", name])
+        .run()
+        .is_err()
+    {
+        // Perhaps exported, or half made: what is on the members is cleared anyway.
+        return Ok(Undone::Nothing);
+    }
+    Tool::new(["zpool", "destroy", "-f", name]).run()?;
+    Ok(Undone::Done(format!("destroyed pool {name}")))
+}
+
+/// The node of a recorded device, wherever it is now.
+fn find(roots: &Roots, wanted: &Identity) -> Option<PathBuf> {
+    let mut names = roots.block_names();
+    // Mostly it is still called the same.
+    names.sort_by_key(|name| *name != wanted.name);
+    let found = names
+        .into_iter()
+        .find(|name| identity_of(roots, name).is_some_and(|found| found.is_same_device(wanted)))?;
+    Some(roots.dev.join(found.replace('!', "/")))
+}
+
+fn clear(roots: &Roots, member: &Option<Identity>, uuids: &[String]) -> Result<Undone> {
+    let Some((member, path)) = member.as_ref().and_then(|m| Some((m, find(roots, m)?))) else {
+        return Ok(Undone::Nothing);
+    };
+    let begun = Instant::now();
+    let file = loop {
+        match claim::open_exclusively(&path) {
+            Err(error) if begun.elapsed() > PATIENCE => {
+                return Ok(Undone::Left(format!(
+                    "{} is not cleared: {error}",
+                    path.display()
+                )));
+            }
+            Err(_) => std::thread::sleep(STEP),
+            Ok(file) => break file,
+        }
+    };
+    let found = Identity::of_open(roots, &file, &path)?;
+    if !found.is_same_device(member) {
+        return Ok(Undone::Left(format!(
+            "{} has become another device",
+            path.display()
+        )));
+    }
+    let labels = label::read(&file, found.size, &path)?;
+    if labels.is_empty() {
+        return Ok(Undone::Nothing);
+    }
+    if let Some(foreign) = labels.iter().find(|label| !label.is_one_of(uuids)) {
+        return Ok(Undone::Left(format!(
+            "{} carries {}, which raidlab did not write; it is left alone",
+            path.display(),
+            foreign.what
+        )));
+    }
+    claim::clear(&file, found.size, &path)?;
+    Ok(Undone::Done(format!("cleared {}", path.display())))
+}
+
+fn restore(roots: &Roots, device: &Identity, attribute: &str, value: &str) -> Result<Undone> {
+    let Some(path) = find(roots, device) else {
+        return Ok(Undone::Nothing);
+    };
+    let Some(now) = identity_of(roots, &file_name(&path)) else {
+        return Ok(Undone::Nothing);
+    };
+    let file = roots.block(&now.name).join(attribute);
+    if sysfs::chosen(&file).as_deref() == Some(value) {
+        return Ok(Undone::Nothing);
+    }
+    sysfs::set(&file, value)?;
+    Ok(Undone::Done(format!(
+        "set {attribute} of {} back to {value}",
+        now.name
+    )))
+}
+
+fn file_name(path: &Path) -> String {
+    let name = path.file_name().and_then(|name| name.to_str());
+    name.unwrap_or_default().to_owned()
+}
+
+fn write_cache(roots: &Roots, device: &Option<Identity>, on: bool) -> Result<Undone> {
+    let Some(path) = device.as_ref().and_then(|device| find(roots, device)) else {
+        return Ok(Undone::Nothing);
+    };
+    let path = path.display().to_string();
+    let switch = if on { "-W1" } else { "-W0" };
+    Tool::new(["hdparm", switch, &path]).run()?;
+    Ok(Undone::Done(format!(
+        "switched the write cache of {path} {} again",
+        if on { "on" } else { "off" }
+    )))
+}

@@ -1,0 +1,233 @@
+//! Loop devices of raidlab's own: files that it made, shown as disks.
+use crate::claim::Own;
+use crate::error::{HostError, Result};
+use crate::identity::FileId;
+use crate::journal::{Journal, Undo};
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::os::fd::AsRawFd as _;
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+
+/// linux/loop.h
+const LOOP_SET_STATUS64_INFO: usize = 232;
+const LOOP_CONFIGURE: libc::Ioctl = 0x4c0a;
+const LOOP_CLR_FD: libc::Ioctl = 0x4c01;
+const LOOP_GET_STATUS64: libc::Ioctl = 0x4c05;
+const LOOP_CTL_GET_FREE: libc::Ioctl = 0x4c82;
+const LO_FLAGS_DIRECT_IO: u32 = 16;
+
+/// `struct loop_info64`, of which only these fields are of use here.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct LoopInfo {
+    device: u64,
+    inode: u64,
+    rdevice: u64,
+    offset: u64,
+    size_limit: u64,
+    number: u32,
+    encrypt_type: u32,
+    encrypt_key_size: u32,
+    flags: u32,
+    file_name: [u8; 64],
+    crypt_name: [u8; 64],
+    encrypt_key: [u8; 32],
+    init: [u64; 2],
+}
+
+const _: () = assert!(size_of::<LoopInfo>() == LOOP_SET_STATUS64_INFO);
+
+impl LoopInfo {
+    const fn empty() -> Self {
+        Self {
+            device: 0,
+            inode: 0,
+            rdevice: 0,
+            offset: 0,
+            size_limit: 0,
+            number: 0,
+            encrypt_type: 0,
+            encrypt_key_size: 0,
+            flags: 0,
+            file_name: [0; 64],
+            crypt_name: [0; 64],
+            encrypt_key: [0; 32],
+            init: [0; 2],
+        }
+    }
+}
+
+/// `struct loop_config`.
+#[repr(C)]
+struct LoopConfig {
+    fd: u32,
+    block_size: u32,
+    info: LoopInfo,
+    reserved: [u64; 8],
+}
+
+/// The file that a loop device shows, by the driver's own word: a name could be another file's by now.
+///
+/// # Errors
+/// When it is no loop device, or shows no file.
+pub(crate) fn backing_of(device: &File) -> std::io::Result<FileId> {
+    let mut info = LoopInfo::empty();
+    // SAFETY: LOOP_GET_STATUS64 writes one struct loop_info64 to the pointer, which is that large (asserted above) and
+    // lives over the call; the descriptor is open.
+    let answer = unsafe { libc::ioctl(device.as_raw_fd(), LOOP_GET_STATUS64, &raw mut info) };
+    if answer != 0 {
+        return Err(std::io::Error::last_os_error());
+    }
+    // The driver keeps but 63 bytes of a name; sysfs has all of it.
+    let path = std::fs::read_to_string(format!("/sys/block/loop{}/loop/backing_file", info.number));
+    let path = path.unwrap_or_default();
+    let path = path.trim_end_matches('\n');
+    Ok(FileId {
+        path: PathBuf::from(path.strip_suffix(" (deleted)").unwrap_or(path)),
+        device: info.device,
+        inode: info.inode,
+    })
+}
+
+/// Takes the file from a loop device. It is gone when its last user is.
+pub(crate) fn detach(device: &File) -> std::io::Result<()> {
+    // SAFETY: LOOP_CLR_FD takes no argument; the descriptor is open.
+    match unsafe { libc::ioctl(device.as_raw_fd(), LOOP_CLR_FD) } {
+        0 => Ok(()),
+        _ => Err(std::io::Error::last_os_error()),
+    }
+}
+
+/// Shows a file as a block device; past the page cache of the file where its file system can do that.
+fn attach(file: &File) -> std::io::Result<PathBuf> {
+    let control = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .open("/dev/loop-control")?;
+    let mut flags = LO_FLAGS_DIRECT_IO;
+    // Another process may take the free number first; a hundred times it will not.
+    for _ in 0..100 {
+        // SAFETY: LOOP_CTL_GET_FREE takes no argument; the descriptor is open.
+        let number = unsafe { libc::ioctl(control.as_raw_fd(), LOOP_CTL_GET_FREE) };
+        if number < 0 {
+            return Err(std::io::Error::last_os_error());
+        }
+        let path = PathBuf::from(format!("/dev/loop{number}"));
+        let device = OpenOptions::new().read(true).write(true).open(&path)?;
+        let mut config = LoopConfig {
+            fd: file.as_raw_fd().cast_unsigned(),
+            block_size: 0,
+            info: LoopInfo::empty(),
+            reserved: [0; 8],
+        };
+        config.info.flags = flags;
+        // SAFETY: LOOP_CONFIGURE reads one struct loop_config, laid out as in linux/loop.h, which lives over the call;
+        // both descriptors are open.
+        let answer = unsafe { libc::ioctl(device.as_raw_fd(), LOOP_CONFIGURE, &raw const config) };
+        if answer == 0 {
+            return Ok(path);
+        }
+        let error = std::io::Error::last_os_error();
+        match error.raw_os_error() {
+            Some(libc::EBUSY) => {}
+            Some(libc::EINVAL) if flags != 0 => flags = 0,
+            _ => return Err(error),
+        }
+    }
+    Err(std::io::Error::from_raw_os_error(libc::EBUSY))
+}
+
+/// A disk that raidlab made: a file of its own, shown as a block device. What undoes it is in the journal.
+#[derive(Debug)]
+pub struct LoopDisk {
+    path: PathBuf,
+    file: FileId,
+}
+
+impl LoopDisk {
+    /// The block device.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The proof, for a claim, that the device is raidlab's own.
+    #[must_use]
+    pub fn own(&self) -> Own {
+        Own::of_loop_file(self.file.clone())
+    }
+}
+
+/// Makes `count` disks of `size` bytes in a new directory inside `parent`.
+///
+/// # Errors
+/// When there is no room, or the kernel gives no loop device.
+pub fn make_disks(
+    parent: &Path,
+    count: usize,
+    size: u64,
+    journal: &mut Journal,
+) -> Result<Vec<LoopDisk>> {
+    let free = raidlab_io::observe::environment::space_at(parent)?.available;
+    let wanted = size.saturating_mul(count as u64);
+    if wanted > free {
+        let units = raidlab_core::units::Bytes;
+        return Err(HostError::missing(
+            format!(
+                "{count} loop files of {} need {}, and {} has {} free",
+                units(size),
+                units(wanted),
+                parent.display(),
+                units(free)
+            ),
+            "give a smaller --loop-size, or another --loop-dir",
+        ));
+    }
+    let directory = parent.join(format!("raidlab-loop-{}", journal.id()));
+    let step = journal.intend(
+        "make a directory for loop files",
+        &[Undo::NewDirectory(directory.clone())],
+    )?;
+    DirBuilder::new()
+        .mode(0o700)
+        .create(&directory)
+        .map_err(HostError::call("make", &directory))?;
+    journal.done_with(step, &[Undo::Directory(FileId::of(&directory)?)])?;
+    (0..count)
+        .map(|number| make_disk(&directory.join(format!("disk{number}")), size, journal))
+        .collect()
+}
+
+fn make_disk(path: &Path, size: u64, journal: &mut Journal) -> Result<LoopDisk> {
+    let step = journal.intend("make a loop file", &[Undo::NewFile(path.to_owned())])?;
+    let file = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path)
+        .map_err(HostError::call("make", path))?;
+    let id = FileId::of(path)?;
+    journal.done_with(step, &[Undo::File(id.clone())])?;
+    // All of its space now: a sparse file would make writes slower, and fail in the middle of a trial.
+    rustix::fs::fallocate(&file, rustix::fs::FallocateFlags::empty(), 0, size)
+        .or_else(|_| file.set_len(size).map_err(|_| rustix::io::Errno::NOSPC))
+        .map_err(HostError::call("give its size to", path))?;
+    let step = journal.intend("show it as a block device", &[Undo::LoopDevice(id.clone())])?;
+    let device = attach(&file).map_err(|error| match error.kind() {
+        std::io::ErrorKind::PermissionDenied => HostError::missing(
+            format!("loop devices may not be made: {error}"),
+            "run as root",
+        ),
+        std::io::ErrorKind::NotFound => HostError::missing(
+            "this kernel has no loop devices (/dev/loop-control is missing)",
+            "load the module: modprobe loop",
+        ),
+        _ => HostError::call("make a loop device for", path)(error),
+    })?;
+    journal.done(step)?;
+    Ok(LoopDisk {
+        path: device,
+        file: id,
+    })
+}

@@ -1,0 +1,272 @@
+//! File systems: the makers' command lines, with stripes as the layout has them.
+use super::plan::{Draft, PlanError, Target};
+use super::step::{Node, Step};
+use raidlab_core::units::Bytes;
+use raidlab_experiment::kernel::{FilesystemKind, JournalMode};
+use raidlab_experiment::setup::{ArrayLayout, ArrayState, Filesystem};
+use raidlab_layout::{Layout, Member};
+use std::path::PathBuf;
+
+/// Chunk and data members of a stripe.
+#[derive(Clone, Copy)]
+struct Stripe {
+    chunk: Bytes,
+    data: u64,
+}
+
+impl Stripe {
+    fn of(layout: &Layout) -> Option<Self> {
+        let chunk = layout.chunk()?.to_bytes();
+        let used = layout.used(Member::new(0)).0.max(1);
+        let data = layout.capacity().0 / used;
+        (data > 0).then_some(Self { chunk, data })
+    }
+}
+
+/// The file system of a setup on a device, or the device itself.
+pub(super) fn on(
+    draft: &mut Draft<'_>,
+    node: &Node,
+    layout: Option<&Layout>,
+) -> Result<Target, PlanError> {
+    let Some(filesystem) = &draft.setup.filesystem else {
+        return Ok(Target::Device(node.clone()));
+    };
+    let stripe = layout.and_then(Stripe::of);
+    let path = draft.path(node);
+    let words = match filesystem.kind {
+        FilesystemKind::None => return Ok(Target::Device(node.clone())),
+        FilesystemKind::Ext2 | FilesystemKind::Ext3 | FilesystemKind::Ext4 => {
+            ext(draft, filesystem, stripe, &path)?
+        }
+        FilesystemKind::Xfs => xfs(draft, filesystem, stripe, &path)?,
+        FilesystemKind::Btrfs => {
+            no_journal(filesystem)?;
+            let mut words = btrfs_words(draft, filesystem);
+            words.push(path);
+            words
+        }
+        FilesystemKind::Zfs => {
+            let message = "zfs makes its own arrays: write engine = \"zfs\"";
+            return Err(PlanError(message.to_owned()));
+        }
+        FilesystemKind::Ntfs => {
+            let message = "ntfs is of Windows, and this is Linux";
+            return Err(PlanError(message.to_owned()));
+        }
+    };
+    let kind = filesystem.kind;
+    draft.steps.push(Step::Filesystem {
+        words,
+        on: vec![node.clone()],
+        kind,
+    });
+    Ok(mounted(draft, kind, vec![node.clone()], Vec::new()))
+}
+
+fn mounted(
+    draft: &mut Draft<'_>,
+    kind: FilesystemKind,
+    on: Vec<Node>,
+    mut options: Vec<String>,
+) -> Target {
+    let filesystem = draft.setup.filesystem.as_ref();
+    let journalled = matches!(kind, FilesystemKind::Ext3 | FilesystemKind::Ext4);
+    match filesystem.and_then(|filesystem| filesystem.mode) {
+        Some(mode) if journalled && mode != JournalMode::None => {
+            options.push(format!("data={mode}"));
+        }
+        _ => {}
+    }
+    options.extend(filesystem.and_then(|filesystem| filesystem.mount_options.clone()));
+    let fs_type = match kind {
+        FilesystemKind::Ext2 => "ext2",
+        FilesystemKind::Ext3 => "ext3",
+        FilesystemKind::Xfs => "xfs",
+        FilesystemKind::Btrfs => "btrfs",
+        _ => "ext4",
+    };
+    let point = draft.options.mount.clone();
+    draft.steps.push(Step::Mount {
+        fs_type,
+        options: options.join(","),
+        source: PathBuf::from(draft.path(&on[0])),
+        on,
+        point: point.clone(),
+    });
+    Target::Directory(point)
+}
+
+fn words(start: &[&str]) -> Vec<String> {
+    start.iter().map(|word| (*word).to_owned()).collect()
+}
+
+fn ext(
+    draft: &mut Draft<'_>,
+    filesystem: &Filesystem,
+    stripe: Option<Stripe>,
+    path: &str,
+) -> Result<Vec<String>, PlanError> {
+    let block = filesystem.block.unwrap_or(Bytes::kib(4)).0;
+    let maker = format!("mkfs.{}", filesystem.kind);
+    let mut words = words(&[&maker, "-F", "-q", "-b", &block.to_string(), "-U"]);
+    words.push(draft.uuid());
+    if let (FilesystemKind::Ext3 | FilesystemKind::Ext4, Some(size)) =
+        (filesystem.kind, filesystem.journal)
+    {
+        words.extend(["-J".to_owned(), format!("size={}", size.0 >> 20)]);
+    }
+    match (filesystem.kind, filesystem.mode) {
+        (FilesystemKind::Ext4, Some(JournalMode::None)) => {
+            words.extend(["-O".to_owned(), "^has_journal".to_owned()]);
+        }
+        (FilesystemKind::Ext3, Some(JournalMode::None)) => {
+            let message = "ext3 without a journal is ext2: write kind = \"ext2\"";
+            return Err(PlanError(message.to_owned()));
+        }
+        _ => {}
+    }
+    // Discarding would change what members hold; initialising later would be written beside the first phases.
+    let mut extended = vec!["nodiscard".to_owned()];
+    if filesystem.kind == FilesystemKind::Ext4 {
+        extended.push("lazy_itable_init=0".to_owned());
+        extended.push("lazy_journal_init=0".to_owned());
+    }
+    if let Some(Stripe { chunk, data }) = stripe.filter(|stripe| stripe.chunk.0 >= block) {
+        let stride = chunk.0 / block;
+        extended.push(format!("stride={stride}"));
+        extended.push(format!("stripe-width={}", stride * data));
+    }
+    words.extend(["-E".to_owned(), extended.join(","), path.to_owned()]);
+    Ok(words)
+}
+
+fn xfs(
+    draft: &mut Draft<'_>,
+    filesystem: &Filesystem,
+    stripe: Option<Stripe>,
+    path: &str,
+) -> Result<Vec<String>, PlanError> {
+    if filesystem.mode.is_some() {
+        let message = "xfs has no journal modes";
+        return Err(PlanError(message.to_owned()));
+    }
+    let mut words = words(&["mkfs.xfs", "-f", "-q", "-K", "-m"]);
+    words.push(format!("uuid={}", draft.uuid()));
+    if let Some(block) = filesystem.block {
+        words.extend(["-b".to_owned(), format!("size={}", block.0)]);
+    }
+    if let Some(Stripe { chunk, data }) = stripe {
+        words.extend(["-d".to_owned(), format!("su={},sw={data}", chunk.0)]);
+    }
+    if let Some(size) = filesystem.journal {
+        words.extend(["-l".to_owned(), format!("size={}", size.0)]);
+    }
+    words.push(path.to_owned());
+    Ok(words)
+}
+
+fn btrfs_words(draft: &mut Draft<'_>, filesystem: &Filesystem) -> Vec<String> {
+    let mut words = words(&["mkfs.btrfs", "-f", "-q", "-K", "-U"]);
+    words.push(draft.uuid());
+    if let Some(block) = filesystem.block {
+        words.extend(["-s".to_owned(), block.0.to_string()]);
+    }
+    words
+}
+
+fn no_journal(filesystem: &Filesystem) -> Result<(), PlanError> {
+    if filesystem.journal.is_some() || filesystem.mode.is_some() {
+        let message = format!("{} has no journal", filesystem.kind);
+        return Err(PlanError(message));
+    }
+    Ok(())
+}
+
+/// btrfs over all members, which keeps copies and parity itself.
+pub(super) fn btrfs(draft: &mut Draft<'_>) -> Result<Target, PlanError> {
+    let array = &draft.setup.array;
+    if array.state != ArrayState::Clean {
+        let message = "arrays of btrfs are only built clean";
+        return Err(PlanError(message.to_owned()));
+    }
+    let profile = match array.layout.to_string().as_str() {
+        "single" => "single",
+        "linear" => "single",
+        "raid0" => "raid0",
+        "raid1" => "raid1",
+        "raid5" => "raid5",
+        "raid6" => "raid6",
+        "raid10" | "raid10-n2" => "raid10",
+        other => return Err(PlanError(format!("btrfs has no profile like {other}"))),
+    };
+    let bare = Filesystem {
+        kind: FilesystemKind::Btrfs,
+        block: None,
+        journal: None,
+        mode: None,
+        mount_options: None,
+    };
+    let filesystem = draft.setup.filesystem.as_ref().unwrap_or(&bare);
+    if filesystem.kind != FilesystemKind::Btrfs {
+        let message = format!("{} cannot lie on an array of btrfs", filesystem.kind);
+        return Err(PlanError(message));
+    }
+    no_journal(filesystem)?;
+    // Metadata of plain data is kept twice on one disk by default: told, so that the default of a version does not
+    // decide.
+    let metadata = match (profile, draft.members.len()) {
+        ("single", 1) => "dup",
+        ("single", _) => "raid1",
+        (profile, _) => profile,
+    };
+    let mut words = btrfs_words(draft, filesystem);
+    words.extend(["-d", profile, "-m", metadata].map(str::to_owned));
+    let on: Vec<Node> = (0..draft.members.len()).map(Node::Member).collect();
+    let paths: Vec<String> = on.iter().map(|node| draft.path(node)).collect();
+    words.extend(paths.iter().cloned());
+    draft.steps.push(Step::Filesystem {
+        words,
+        on: on.clone(),
+        kind: FilesystemKind::Btrfs,
+    });
+    // Without udev no one has told the kernel which devices belong together.
+    let devices = paths.iter().skip(1).map(|path| format!("device={path}"));
+    let devices = devices.collect();
+    Ok(mounted(draft, FilesystemKind::Btrfs, on, devices))
+}
+
+/// A ZFS pool over all members.
+pub(super) fn zfs(draft: &mut Draft<'_>) -> Result<Target, PlanError> {
+    let array = &draft.setup.array;
+    if array.state != ArrayState::Clean {
+        let message = "arrays of ZFS are only built clean";
+        return Err(PlanError(message.to_owned()));
+    }
+    let kind = match &array.layout {
+        ArrayLayout::ZfsMirror => Some("mirror"),
+        ArrayLayout::Single => None,
+        other => return Err(PlanError(format!("raidlab makes no ZFS pool like {other}"))),
+    };
+    let point = draft.options.mount.clone();
+    let name = "raidlab".to_owned();
+    let mut words = words(&["zpool", "create", "-f", "-o", "cachefile=none"]);
+    if let Some(ashift) = array.ashift {
+        words.extend(["-o".to_owned(), format!("ashift={ashift}")]);
+    }
+    if let Some(size) = array.record_size {
+        words.extend(["-O".to_owned(), format!("recordsize={}", size.0)]);
+    }
+    words.extend(["-O".to_owned(), format!("mountpoint={}", point.display())]);
+    words.push(name.clone());
+    words.extend(kind.map(str::to_owned));
+    let on: Vec<Node> = (0..draft.members.len()).map(Node::Member).collect();
+    words.extend(on.iter().map(|node| draft.path(node)));
+    draft.steps.push(Step::Pool {
+        words,
+        name,
+        on,
+        point: point.clone(),
+    });
+    Ok(Target::Directory(point))
+}

@@ -1,0 +1,351 @@
+//! Arrays of the kernel's md: mdadm's command lines.
+use super::plan::{Draft, InitialSync, PlanError};
+use super::step::{Node, Step};
+use raidlab_core::units::Sectors;
+use raidlab_experiment::setup::{Array, ArrayLayout, ArrayState, Bitmap, Metadata};
+use raidlab_layout::parity::ParityLevel;
+use raidlab_layout::{Geometry, Layout, Raid0Order};
+
+/// What a level is called by mdadm, with the options that only it has.
+struct Level {
+    options: Vec<String>,
+    /// It can lose members and be made whole again.
+    redundant: bool,
+    /// Members can be limited to a size.
+    sized: bool,
+}
+
+/// Plans the arrays of a cell; returns the uppermost one's number and the layout.
+pub(super) fn arrays(draft: &mut Draft<'_>) -> Result<(u32, Layout), PlanError> {
+    let array = &draft.setup.array;
+    let layout = layout(draft, array)?;
+    let nodes: Vec<Node> = (0..draft.members.len()).map(Node::Member).collect();
+    let mut numbers = draft.options.arrays.iter().copied();
+    let mut next = || {
+        let none = || PlanError("no number for an md array is free".to_owned());
+        numbers.next().ok_or_else(none)
+    };
+    let mut made: Vec<Made> = Vec::new();
+    let top = match &layout {
+        Layout::Nested(nested) => {
+            if array.metadata.is_some_and(Metadata::is_container) {
+                let message = "nested arrays cannot be made in BIOS RAID metadata";
+                return Err(PlanError(message.to_owned()));
+            }
+            let mut inner = Vec::new();
+            let mut from = 0;
+            for part in nested.inner() {
+                let on = nodes[from..from + part.members()].to_vec();
+                from += part.members();
+                let number = next()?;
+                made.push(create(draft, part, number, &on)?);
+                inner.push(Node::Array(number));
+            }
+            let number = next()?;
+            made.push(create(draft, nested.outer(), number, &inner)?);
+            number
+        }
+        _ if array.metadata.is_some_and(Metadata::is_container) => {
+            let (container, volume) = (next()?, next()?);
+            made.push(contained(draft, &layout, container, volume, &nodes)?);
+            volume
+        }
+        _ => {
+            let number = next()?;
+            made.push(create(draft, &layout, number, &nodes)?);
+            number
+        }
+    };
+    state(draft, array, &made)?;
+    super::tune::array(draft, top);
+    Ok((top, layout))
+}
+
+/// An array of the plan.
+struct Made {
+    number: u32,
+    on: Vec<Node>,
+    redundant: bool,
+}
+
+fn layout(draft: &Draft<'_>, array: &Array) -> Result<Layout, PlanError> {
+    let ArrayLayout::Fixed(spec, text) = &array.layout else {
+        return Err(PlanError(format!("md makes no {}", array.layout)));
+    };
+    let sizes = draft.members.iter().map(|member| {
+        let size = array
+            .member_size
+            .map_or(member.identity.size, |size| size.0);
+        // What the superblock takes makes no difference to what is asked of the layout here.
+        Sectors(size / 512)
+    });
+    let chunk = array
+        .chunk
+        .map_or(Sectors(1024), |chunk| chunk.to_sectors());
+    let geometry = Geometry {
+        sizes: sizes.collect(),
+        chunk,
+        outer_chunk: array.outer_chunk.map(|chunk| chunk.to_sectors()),
+    };
+    spec.build(&geometry)
+        .map_err(|error| PlanError(format!("{text}: {error}")))
+}
+
+fn level(draft: &Draft<'_>, layout: &Layout) -> Result<Level, PlanError> {
+    let chunk = |sectors: Sectors| -> Result<String, PlanError> {
+        if !sectors.0.is_multiple_of(2) {
+            let message = "mdadm takes chunks in KiB, and this one is no whole number of them";
+            return Err(PlanError(message.to_owned()));
+        }
+        Ok(format!("--chunk={}", sectors.0 / 2))
+    };
+    let mut sized = true;
+    let (options, redundant) = match layout {
+        Layout::Linear(_) => {
+            sized = false;
+            (vec!["--level=linear".to_owned()], false)
+        }
+        Layout::Raid0(raid0) => {
+            sized = false;
+            let mut options = vec!["--level=0".to_owned(), chunk(raid0.chunk())?];
+            if raid0.order() == Raid0Order::Original {
+                options.push("--layout=original".to_owned());
+            }
+            (options, false)
+        }
+        Layout::Raid1(_) => (vec!["--level=1".to_owned()], true),
+        Layout::Parity(parity) => {
+            let digit = match parity.level() {
+                ParityLevel::Raid4 => 4,
+                ParityLevel::Raid5 => 5,
+                ParityLevel::Raid6 => 6,
+            };
+            let mut options = vec![format!("--level={digit}"), chunk(parity.chunk())?];
+            if digit != 4 {
+                options.push(format!("--layout={}", parity.algorithm().name()));
+            }
+            if digit == 5 && draft.setup.array.state == ArrayState::Resyncing {
+                // Without it mdadm makes the last member a spare that is filled, which is a rebuild.
+                options.push("--force".to_owned());
+            }
+            (options, true)
+        }
+        Layout::Raid10(raid10) => {
+            let copies = raid10.copies();
+            let variant = match (copies.near, copies.far, copies.offset) {
+                (near, 1, _) => format!("n{near}"),
+                (1, far, false) => format!("f{far}"),
+                (1, far, true) => format!("o{far}"),
+                _ => {
+                    let message = "mdadm makes near, far or offset copies, not two kinds at once";
+                    return Err(PlanError(message.to_owned()));
+                }
+            };
+            let layout = format!("--layout={variant}");
+            (
+                vec!["--level=10".to_owned(), layout, chunk(raid10.chunk())?],
+                true,
+            )
+        }
+        _ => return Err(PlanError("mdadm cannot make this layout".to_owned())),
+    };
+    Ok(Level {
+        options,
+        redundant,
+        sized,
+    })
+}
+
+fn create(
+    draft: &mut Draft<'_>,
+    layout: &Layout,
+    number: u32,
+    on: &[Node],
+) -> Result<Made, PlanError> {
+    let array = &draft.setup.array;
+    let level = level(draft, layout)?;
+    let metadata = array.metadata.unwrap_or(Metadata::V1_2);
+    let mut words = vec![
+        "mdadm".to_owned(),
+        "--create".to_owned(),
+        format!("/dev/md{number}"),
+    ];
+    words.push("--run".to_owned());
+    words.push(format!("--metadata={metadata}"));
+    words.push(format!("--uuid={}", draft.uuid()));
+    words.extend(level.options.iter().cloned());
+    words.push(format!("--raid-devices={}", on.len()));
+    let on_members = on.iter().all(|node| matches!(node, Node::Member(_)));
+    size(draft, &level, on_members, &mut words)?;
+    if level.redundant {
+        let bitmap = array.bitmap.unwrap_or(Bitmap::None);
+        words.push(format!("--bitmap={bitmap}"));
+    }
+    clean(draft, &level, &mut words);
+    if let [_] = on {
+        // mdadm asks back whether an array of one member is meant.
+        words.push("--force".to_owned());
+    }
+    words.extend(on.iter().map(|node| draft.path(node)));
+    draft.steps.push(Step::Array {
+        words,
+        number,
+        on: on.to_vec(),
+        contained: false,
+    });
+    Ok(Made {
+        number,
+        on: on.to_vec(),
+        redundant: level.redundant,
+    })
+}
+
+/// A container with one volume over all of its members.
+fn contained(
+    draft: &mut Draft<'_>,
+    layout: &Layout,
+    container: u32,
+    volume: u32,
+    on: &[Node],
+) -> Result<Made, PlanError> {
+    let level = level(draft, layout)?;
+    let metadata = draft.setup.array.metadata.unwrap_or(Metadata::Imsm);
+    let words = |number: u32| {
+        let words = ["mdadm", "--create", &format!("/dev/md{number}"), "--run"];
+        words.map(str::to_owned).to_vec()
+    };
+    let mut first = words(container);
+    first.push(format!("--metadata={metadata}"));
+    first.push(format!("--raid-devices={}", on.len()));
+    first.extend(on.iter().map(|node| draft.path(node)));
+    draft.steps.push(Step::Array {
+        words: first,
+        number: container,
+        on: on.to_vec(),
+        contained: true,
+    });
+    let mut second = words(volume);
+    second.extend(level.options.iter().cloned());
+    second.push(format!("--raid-devices={}", on.len()));
+    size(draft, &level, true, &mut second)?;
+    clean(draft, &level, &mut second);
+    second.push(format!("/dev/md{container}"));
+    draft.steps.push(Step::Array {
+        words: second,
+        number: volume,
+        on: vec![Node::Array(container)],
+        contained: true,
+    });
+    Ok(Made {
+        number: volume,
+        on: on.to_vec(),
+        redundant: level.redundant,
+    })
+}
+
+fn size(
+    draft: &Draft<'_>,
+    level: &Level,
+    on_members: bool,
+    words: &mut Vec<String>,
+) -> Result<(), PlanError> {
+    let Some(size) = draft.setup.array.member_size.filter(|_| on_members) else {
+        return Ok(());
+    };
+    if level.sized {
+        words.push(format!("--size={}", size.0 / 1024));
+        return Ok(());
+    }
+    if draft
+        .members
+        .iter()
+        .all(|member| member.identity.size == size.0)
+    {
+        return Ok(());
+    }
+    Err(PlanError(format!(
+        "md takes all of each member of {}: give members of {size}, or leave 'member-size' out",
+        draft.setup.array.layout
+    )))
+}
+
+/// Whether the members are taken to agree. Failed members are computed from the others: parity must be right then,
+/// unless all is zero, where it is.
+fn clean(draft: &Draft<'_>, level: &Level, words: &mut Vec<String>) {
+    let resyncing = draft.setup.array.state == ArrayState::Resyncing;
+    let assumed = draft.options.initial_sync == InitialSync::AssumeClean;
+    if level.redundant && assumed && !resyncing {
+        words.push("--assume-clean".to_owned());
+    }
+}
+
+/// Brings the arrays into the state that the cell asks for.
+fn state(draft: &mut Draft<'_>, array: &Array, made: &[Made]) -> Result<(), PlanError> {
+    let redundant = || made.iter().filter(|made| made.redundant);
+    if array.state == ArrayState::Resyncing {
+        if redundant().next().is_none() {
+            return Err(PlanError(format!("{} has nothing to resync", array.layout)));
+        }
+        for made in redundant() {
+            draft.steps.push(Step::Hold {
+                number: made.number,
+            });
+            super::tune::sync_speeds(draft, made.number);
+            draft.start.push(Step::Release {
+                number: made.number,
+            });
+        }
+        return Ok(());
+    }
+    if draft.options.initial_sync == InitialSync::Real {
+        for made in redundant() {
+            draft.steps.push(Step::Sync {
+                number: made.number,
+            });
+        }
+    }
+    let mut failed: Vec<(u32, Node)> = Vec::new();
+    for role in &array.failed {
+        let out = fails(made, &Node::Member(usize::from(*role))).ok_or_else(|| {
+            PlanError(format!(
+                "{} does not survive the loss of member {role}",
+                array.layout
+            ))
+        })?;
+        if !failed.contains(&out) {
+            failed.push(out);
+        }
+    }
+    for (number, node) in failed {
+        let device = draft.path(&node);
+        let of = format!("/dev/md{number}");
+        let words = ["mdadm", &of, "--fail", &device, "--remove", &device];
+        draft.steps.push(Step::Fail {
+            words: words.map(str::to_owned).to_vec(),
+            number,
+            node: node.clone(),
+        });
+        if matches!(array.state, ArrayState::Rebuilding(_)) {
+            super::tune::sync_speeds(draft, number);
+            let clear = ["mdadm", "--zero-superblock", &device];
+            let words = ["mdadm", &of, "--add", &device];
+            draft.start.push(Step::Replace {
+                clear: clear.map(str::to_owned).to_vec(),
+                words: words.map(str::to_owned).to_vec(),
+                number,
+                node,
+            });
+        }
+    }
+    Ok(())
+}
+
+/// What falls out of which array when a device fails: an inner array without redundancy falls out of the outer one as
+/// a whole.
+fn fails(made: &[Made], node: &Node) -> Option<(u32, Node)> {
+    let owner = made.iter().find(|made| made.on.contains(node))?;
+    if owner.redundant {
+        return Some((owner.number, node.clone()));
+    }
+    fails(made, &Node::Array(owner.number))
+}

@@ -1,0 +1,26 @@
+//! Arrays and file systems: planned as data, then built, verified, and undone by the journal.
+//!
+//! A [`ProvisionPlan`] is made from a cell's setup and the members alone: it can be printed, compared and digested
+//! before anything is touched. [`build`] carries it out on claimed members, each step announced in the journal first.
+mod build;
+mod filesystem;
+mod md;
+mod plan;
+mod ready;
+mod step;
+mod sync;
+mod take;
+mod tune;
+
+pub use build::{Built, Context, Stage, build};
+pub use plan::{
+    InitialSync, MemberDevice, Options, PlanError, ProvisionPlan, Target, digest, plan,
+};
+pub use ready::{claimed_member, free_arrays, member, requirements};
+pub use step::{Node, Step};
+pub use sync::SyncState;
+
+/// Metadata of BIOS RAIDs is refused where the board's firmware does not offer it, unless mdadm is told not to ask;
+/// and disks without serial numbers get their names in their place.
+pub(crate) const CONTAINER_ENVIRONMENT: [(&str, &str); 2] =
+    [("IMSM_NO_PLATFORM", "1"), ("IMSM_DEVNAME_AS_SERIAL", "1")];

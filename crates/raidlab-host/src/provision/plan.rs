@@ -1,0 +1,241 @@
+//! From a cell's setup and its members to the steps that build it. Pure: nothing is looked at or touched.
+use super::step::{Node, Step};
+use super::{filesystem, md, tune};
+use crate::identity::Identity;
+use raidlab_experiment::kernel::FilesystemKind;
+use raidlab_experiment::setup::{Engine, Setup};
+use sha2::{Digest as _, Sha256};
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+/// A device that is to be a member, with what of it decides how it is set.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MemberDevice {
+    /// Its node.
+    pub path: PathBuf,
+    /// By what it is known.
+    pub identity: Identity,
+    /// I/O schedulers that its queue can have.
+    pub schedulers: Vec<String>,
+    /// Whether its write cache is on; `None` when the kernel does not know.
+    pub write_cache: Option<bool>,
+    /// Whether hdparm can switch its cache.
+    pub ata: bool,
+    /// Whether the commands given to it at once can be set.
+    pub has_queue_depth: bool,
+}
+
+/// Whether a new array's members are made to agree.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum InitialSync {
+    /// By md, as for a real array, and waited for.
+    #[default]
+    Real,
+    /// They are taken to agree: right for members that are all zero, where copies and parity agree already.
+    AssumeClean,
+}
+
+/// What of the machine a plan depends on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Where a file system is mounted; made for it.
+    pub mount: PathBuf,
+    /// Numbers of md arrays that are free.
+    pub arrays: Vec<u32>,
+    /// Whether new arrays are synced.
+    pub initial_sync: InitialSync,
+}
+
+/// What is measured.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// The array or disk itself, past all file systems.
+    Device(Node),
+    /// A directory on the file system that is mounted here.
+    Directory(PathBuf),
+}
+
+/// Why a setup cannot be built here.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct PlanError(pub String);
+
+/// The steps that build a setup.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProvisionPlan {
+    /// The members, in role order.
+    pub members: Vec<MemberDevice>,
+    /// Steps before the trial.
+    pub steps: Vec<Step>,
+    /// Steps directly before the first phase: what the array is to be doing meanwhile begins.
+    pub start: Vec<Step>,
+    /// What is measured.
+    pub target: Target,
+    /// What of the setup is not as asked for, and why.
+    pub notes: Vec<String>,
+}
+
+/// Plans how a setup is built on members.
+///
+/// # Errors
+/// What of the setup cannot be built on a real machine.
+pub fn plan(
+    setup: &Setup,
+    members: &[MemberDevice],
+    options: &Options,
+) -> Result<ProvisionPlan, PlanError> {
+    let wanted = setup.array.members.len();
+    if members.len() != wanted {
+        let message = format!(
+            "{wanted} members are needed, and {} are given",
+            members.len()
+        );
+        return Err(PlanError(message));
+    }
+    let mut draft = Draft {
+        setup,
+        members,
+        options,
+        steps: Vec::new(),
+        start: Vec::new(),
+        notes: Vec::new(),
+        uuids: 0,
+    };
+    tune::members(&mut draft)?;
+    let kind = setup.filesystem.as_ref().map(|filesystem| filesystem.kind);
+    let target = match setup.array.engine {
+        Engine::None | Engine::Controller => {
+            if members.len() != 1 {
+                return Err(PlanError(format!(
+                    "{} is an array of the controller's own, which shows it as one device: raidlab cannot make it; make \
+                     it in the controller, and name that one device",
+                    setup.array.layout
+                )));
+            }
+            filesystem::on(&mut draft, &Node::Member(0), None)?
+        }
+        Engine::Md => {
+            let (top, layout) = md::arrays(&mut draft)?;
+            filesystem::on(&mut draft, &Node::Array(top), Some(&layout))?
+        }
+        Engine::Btrfs => filesystem::btrfs(&mut draft)?,
+        Engine::Zfs => filesystem::zfs(&mut draft)?,
+    };
+    if kind == Some(FilesystemKind::Ntfs) {
+        return Err(PlanError(
+            "ntfs is of Windows, and this is Linux".to_owned(),
+        ));
+    }
+    Ok(ProvisionPlan {
+        members: members.to_vec(),
+        steps: draft.steps,
+        start: draft.start,
+        target,
+        notes: draft.notes,
+    })
+}
+
+/// A plan while it is made.
+pub(super) struct Draft<'a> {
+    pub(super) setup: &'a Setup,
+    pub(super) members: &'a [MemberDevice],
+    pub(super) options: &'a Options,
+    pub(super) steps: Vec<Step>,
+    pub(super) start: Vec<Step>,
+    pub(super) notes: Vec<String>,
+    pub(super) uuids: usize,
+}
+
+impl Draft<'_> {
+    /// The place of a new uuid in a command line.
+    pub(super) fn uuid(&mut self) -> String {
+        self.uuids += 1;
+        format!("{}{}", super::step::UUID, self.uuids)
+    }
+
+    /// The node's path.
+    pub(super) fn path(&self, node: &Node) -> String {
+        match node {
+            Node::Member(member) => self.members[*member].path.display().to_string(),
+            Node::Array(number) => format!("/dev/md{number}"),
+        }
+    }
+}
+
+impl ProvisionPlan {
+    /// The command lines in order: building, and what undoes it at the end.
+    #[must_use]
+    pub fn lines(&self) -> Vec<String> {
+        self.steps
+            .iter()
+            .chain(&self.start)
+            .map(ToString::to_string)
+            .collect()
+    }
+
+    /// What undoes it, as command lines, in order.
+    #[must_use]
+    pub fn undo_lines(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        let mut cleared: Vec<usize> = Vec::new();
+        for step in self.steps.iter().rev() {
+            match step {
+                Step::Mount { point, .. } => {
+                    lines.push(format!("umount {0} && rmdir {0}", point.display()));
+                }
+                Step::Pool { name, .. } => lines.push(format!("zpool destroy -f {name}")),
+                Step::Array { number, .. } => lines.push(format!("mdadm --stop /dev/md{number}")),
+                _ => {}
+            }
+            let on = match step {
+                Step::Array { on, .. } | Step::Filesystem { on, .. } | Step::Pool { on, .. } => on,
+                _ => continue,
+            };
+            cleared.extend(on.iter().filter_map(|node| match node {
+                Node::Member(member) => Some(*member),
+                Node::Array(_) => None,
+            }));
+        }
+        cleared.sort_unstable();
+        cleared.dedup();
+        for member in cleared {
+            let path = self.members[member].path.display();
+            lines.push(format!("wipe the first and last 2 MiB of {path}"));
+        }
+        lines
+    }
+
+    /// Numbers of the arrays that it makes, in order.
+    #[must_use]
+    pub fn arrays(&self) -> Vec<u32> {
+        let numbers = self.steps.iter().filter_map(|step| match step {
+            Step::Array { number, .. } => Some(*number),
+            _ => None,
+        });
+        numbers.collect()
+    }
+
+    /// SHA-256 of the members and all command lines, as 64 hexadecimal digits: another device, another option or
+    /// another order is another digest.
+    #[must_use]
+    pub fn digest(&self) -> String {
+        digest([self])
+    }
+}
+
+/// One digest over several plans, in order.
+pub fn digest<'p>(plans: impl IntoIterator<Item = &'p ProvisionPlan>) -> String {
+    let mut text = String::new();
+    for plan in plans {
+        for member in &plan.members {
+            let Identity { size, serial, .. } = &member.identity;
+            let _ = writeln!(text, "{} {size} {serial:?}", member.path.display());
+        }
+        for line in plan.lines().into_iter().chain(plan.undo_lines()) {
+            text.push_str(&line);
+            text.push('\n');
+        }
+    }
+    let digest = Sha256::digest(text.as_bytes());
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+}

@@ -1,0 +1,223 @@
+//! One step of building, as data: what it does can be printed as a command line before it is done.
+use raidlab_experiment::kernel::FilesystemKind;
+use std::fmt;
+use std::path::PathBuf;
+
+/// In command lines, the place of a uuid that is drawn when the step is taken; its number from 1 follows.
+pub(crate) const UUID: &str = "UUID-";
+
+/// A device of a plan.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Node {
+    /// A member, by its place among the members.
+    Member(usize),
+    /// The md array of that number.
+    Array(u32),
+}
+
+/// One step.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Makes an md array, a container or a volume in one.
+    Array {
+        /// The command line.
+        words: Vec<String>,
+        /// Its number.
+        number: u32,
+        /// What it is made of.
+        on: Vec<Node>,
+        /// It only holds volumes, or is one.
+        contained: bool,
+    },
+    /// Waits until the array's copies or parity agree.
+    Sync {
+        /// Number of the array.
+        number: u32,
+    },
+    /// Puts off the initial resync.
+    Hold {
+        /// Number of the array.
+        number: u32,
+    },
+    /// Lets it go on.
+    Release {
+        /// Number of the array.
+        number: u32,
+    },
+    /// Takes a member out as failed.
+    Fail {
+        /// The command line.
+        words: Vec<String>,
+        /// Number of the array.
+        number: u32,
+        /// What fails.
+        node: Node,
+    },
+    /// Puts an emptied member in, which is filled from then on.
+    Replace {
+        /// The command line that empties it.
+        clear: Vec<String>,
+        /// The command line that adds it.
+        words: Vec<String>,
+        /// Number of the array.
+        number: u32,
+        /// What is put in.
+        node: Node,
+    },
+    /// Sets and verifies a setting.
+    Set {
+        /// Of which device.
+        node: Node,
+        /// Kernel name of the device, for printing.
+        name: String,
+        /// In the device's sysfs directory.
+        attribute: &'static str,
+        /// The value.
+        value: String,
+    },
+    /// Switches a drive's write cache.
+    WriteCache {
+        /// Of which member.
+        member: usize,
+        /// The command line.
+        words: Vec<String>,
+        /// On or off.
+        on: bool,
+    },
+    /// Makes a file system.
+    Filesystem {
+        /// The command line.
+        words: Vec<String>,
+        /// On what.
+        on: Vec<Node>,
+        /// Which one.
+        kind: FilesystemKind,
+    },
+    /// Mounts it.
+    Mount {
+        /// Of the kernel.
+        fs_type: &'static str,
+        /// Its options, joined by commas.
+        options: String,
+        /// From what.
+        source: PathBuf,
+        /// All that it is on.
+        on: Vec<Node>,
+        /// Where.
+        point: PathBuf,
+    },
+    /// Makes a ZFS pool, which mounts itself.
+    Pool {
+        /// The command line.
+        words: Vec<String>,
+        /// Its name.
+        name: String,
+        /// On what.
+        on: Vec<Node>,
+        /// Where it is mounted.
+        point: PathBuf,
+    },
+}
+
+impl Step {
+    /// What it does, in a few words.
+    #[must_use]
+    pub fn what(&self) -> String {
+        match self {
+            Self::Array { number, .. } => format!("making /dev/md{number}"),
+            Self::Sync { number } => format!("initial sync of /dev/md{number}"),
+            Self::Hold { number } => format!("putting off the resync of /dev/md{number}"),
+            Self::Release { number } => format!("resync of /dev/md{number}"),
+            Self::Fail { number, .. } => format!("failing a member of /dev/md{number}"),
+            Self::Replace { number, .. } => format!("replacing a member of /dev/md{number}"),
+            Self::Set {
+                name, attribute, ..
+            } => format!("setting {attribute} of {name}"),
+            Self::WriteCache { .. } => "switching a write cache".to_owned(),
+            Self::Filesystem { kind, .. } => format!("making {kind}"),
+            Self::Mount { fs_type, .. } => format!("mounting {fs_type}"),
+            Self::Pool { .. } => "making the pool".to_owned(),
+        }
+    }
+
+    /// The tools that it needs.
+    pub(crate) fn tools(&self) -> Vec<&str> {
+        let words = match self {
+            Self::Array { words, .. }
+            | Self::Fail { words, .. }
+            | Self::Replace { words, .. }
+            | Self::WriteCache { words, .. }
+            | Self::Filesystem { words, .. }
+            | Self::Pool { words, .. } => words,
+            _ => return Vec::new(),
+        };
+        words.first().map(String::as_str).into_iter().collect()
+    }
+}
+
+/// The command lines, as a shell would take them.
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Array {
+                words, contained, ..
+            } => {
+                if *contained {
+                    for (name, value) in super::CONTAINER_ENVIRONMENT {
+                        write!(f, "{name}={value} ")?;
+                    }
+                }
+                f.write_str(&shell(words))
+            }
+            Self::Fail { words, .. }
+            | Self::WriteCache { words, .. }
+            | Self::Filesystem { words, .. }
+            | Self::Pool { words, .. } => f.write_str(&shell(words)),
+            Self::Replace { clear, words, .. } => {
+                write!(f, "{} && {}", shell(clear), shell(words))
+            }
+            Self::Sync { number } => write!(
+                f,
+                "until [ $(cat /sys/block/md{number}/md/sync_action) = idle ] && [ $(cat \
+                 /sys/block/md{number}/md/degraded) = 0 ]; do sleep 1; done"
+            ),
+            Self::Hold { number } => {
+                write!(f, "echo frozen > /sys/block/md{number}/md/sync_action")
+            }
+            Self::Release { number } => {
+                write!(f, "echo idle > /sys/block/md{number}/md/sync_action")
+            }
+            Self::Set {
+                name,
+                attribute,
+                value,
+                ..
+            } => write!(f, "echo {value} > /sys/block/{name}/{attribute}"),
+            Self::Mount {
+                fs_type,
+                options,
+                source,
+                point,
+                ..
+            } => {
+                write!(f, "mkdir {} && mount -t {fs_type} ", point.display())?;
+                if !options.is_empty() {
+                    write!(f, "-o {options} ")?;
+                }
+                write!(f, "{} {}", source.display(), point.display())
+            }
+        }
+    }
+}
+
+fn shell(words: &[String]) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,%+@^".contains(c);
+    let quoted = |word: &String| {
+        if !word.is_empty() && word.chars().all(plain) {
+            word.clone()
+        } else {
+            format!("'{}'", word.replace('\'', r"'\''"))
+        }
+    };
+    words.iter().map(quoted).collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,131 @@
+//! How far a resync or rebuild is, by md's own word.
+use super::build::{Context, Stage};
+use crate::error::{HostError, Result};
+use crate::sysfs;
+use raidlab_core::units::SECTOR;
+use raidlab_io::observe::Roots;
+use std::time::{Duration, Instant};
+
+const POLL: Duration = Duration::from_millis(50);
+/// How long an array may be idle with members missing before it counts as one that does not become whole: between the
+/// creation of a RAID5 and the start of its recovery there is such a moment.
+const IDLE: Duration = Duration::from_secs(20);
+
+/// What an md array is doing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SyncState {
+    /// `idle`, `resync`, `recover`, `frozen` ...; `None` for levels without redundancy.
+    pub action: Option<String>,
+    /// Missing members.
+    pub degraded: u64,
+    /// Bytes done of each member; `None` when nothing is under way.
+    pub done: Option<u64>,
+    /// Bytes to be done of each member.
+    pub total: Option<u64>,
+}
+
+impl SyncState {
+    /// Of an array by its number.
+    #[must_use]
+    pub fn of(roots: &Roots, number: u32) -> Self {
+        let md = roots.block(&format!("md{number}")).join("md");
+        let completed = sysfs::text(&md.join("sync_completed"));
+        let (done, total) = completed.as_deref().map_or((None, None), parse_completed);
+        Self {
+            action: sysfs::text(&md.join("sync_action")),
+            degraded: sysfs::number(&md.join("degraded")).unwrap_or(0),
+            done,
+            total,
+        }
+    }
+
+    /// Whether nothing is left to do. Neither word alone says so: a RAID4 that was just made is idle and degraded, one
+    /// being filled is busy.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        match self.action.as_deref() {
+            None => true,
+            Some(action) => action == "idle" && self.degraded == 0,
+        }
+    }
+}
+
+/// `123 / 456` in sectors, `none`, or `delayed`.
+fn parse_completed(text: &str) -> (Option<u64>, Option<u64>) {
+    let bytes = |text: &str| text.trim().parse::<u64>().ok()?.checked_mul(SECTOR);
+    match text.split_once('/') {
+        Some((done, total)) => (bytes(done), bytes(total)),
+        None => (None, None),
+    }
+}
+
+/// Waits until an array is whole; returns how long that took.
+pub(super) fn wait(context: &mut Context<'_>, number: u32) -> Result<Duration> {
+    let begun = Instant::now();
+    let mut last_busy = Instant::now();
+    loop {
+        let state = SyncState::of(context.roots, number);
+        if state.is_whole() {
+            return Ok(begun.elapsed());
+        }
+        if state.action.as_deref() != Some("idle") {
+            last_busy = Instant::now();
+        }
+        if last_busy.elapsed() > IDLE {
+            return Err(HostError::Unexpected(format!(
+                "md{number} does not become whole: {} of its members are missing and nothing is under way; see the \
+                 kernel's log (dmesg)",
+                state.degraded
+            )));
+        }
+        context.tell(&Stage {
+            what: format!("sync of md{number}"),
+            done: state.done.unwrap_or(0),
+            of: state.total.unwrap_or(0),
+        })?;
+        std::thread::sleep(POLL);
+    }
+}
+
+/// Lets an array sync as fast as it can.
+pub(super) fn full_speed(roots: &Roots, number: u32) {
+    let md = roots.block(&format!("md{number}")).join("md");
+    // Levels without redundancy have no such files. 2 GiB/s is more than disks do.
+    for limit in ["sync_speed_max", "sync_speed_min"] {
+        let _ = sysfs::set(&md.join(limit), "2000000");
+    }
+}
+
+/// Back to what the system has.
+pub(super) fn usual_speed(roots: &Roots, number: u32) {
+    let md = roots.block(&format!("md{number}")).join("md");
+    for limit in ["sync_speed_min", "sync_speed_max"] {
+        let _ = sysfs::set(&md.join(limit), "system");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn progress_is_in_sectors() {
+        assert_eq!(parse_completed("8 / 100"), (Some(4096), Some(51200)));
+        assert_eq!(parse_completed("none"), (None, None));
+        assert_eq!(parse_completed("delayed"), (None, None));
+    }
+
+    #[test]
+    fn whole_is_idle_and_not_degraded() {
+        let state = |action: Option<&str>, degraded| SyncState {
+            action: action.map(str::to_owned),
+            degraded,
+            ..SyncState::default()
+        };
+        assert!(state(None, 0).is_whole(), "raid0 has nothing to sync");
+        assert!(state(Some("idle"), 0).is_whole());
+        assert!(!state(Some("idle"), 1).is_whole(), "a RAID4 just made");
+        assert!(!state(Some("recover"), 1).is_whole());
+        assert!(!state(Some("resync"), 0).is_whole());
+    }
+}

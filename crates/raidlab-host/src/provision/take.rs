@@ -1,0 +1,386 @@
+//! Each kind of step: announced, taken, looked at.
+use super::build::{Built, Context, Stage};
+use super::step::{Node, Step, UUID};
+use super::sync;
+use crate::claim::Claim;
+use crate::error::{HostError, Result};
+use crate::identity::{FileId, Identity};
+use crate::journal::{Journal, Undo};
+use crate::label;
+use crate::sysfs;
+use crate::tool::Tool;
+use raidlab_io::observe::Roots;
+use raidlab_io::observe::mountinfo;
+use rustix::mount::{MountFlags, mount};
+use std::ffi::CString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+impl Built {
+    pub(super) fn take(
+        &mut self,
+        step: &Step,
+        claims: &mut [Claim],
+        journal: &mut Journal,
+        context: &mut Context<'_>,
+    ) -> Result<()> {
+        let what = step.what();
+        context.tell(&Stage {
+            what: what.clone(),
+            done: 0,
+            of: 0,
+        })?;
+        let roots = context.roots;
+        match step {
+            Step::Array { .. } => self.make_array(step, claims, journal, context),
+            Step::Sync { number } => {
+                sync::full_speed(roots, *number);
+                let took = sync::wait(context, *number)?;
+                sync::usual_speed(roots, *number);
+                self.synced.push((*number, took));
+                Ok(())
+            }
+            Step::Hold { number } | Step::Release { number } => {
+                let frozen = matches!(step, Step::Hold { .. });
+                let file = roots.block(&format!("md{number}")).join("md/sync_action");
+                sysfs::set(&file, if frozen { "frozen" } else { "idle" })
+            }
+            Step::Fail { words, number, .. } => {
+                // The kernel lets go of a failed member a moment after it is told.
+                let (fail, remove) = words.split_at(4);
+                Tool::new(fail.to_vec())
+                    .cancelled_by(context.cancel)
+                    .run()?;
+                let mut remove = remove.to_vec();
+                remove.splice(0..0, ["mdadm".to_owned(), format!("/dev/md{number}")]);
+                retried(|| Tool::new(remove.clone()).run())
+            }
+            Step::Replace { clear, words, .. } => {
+                Tool::new(clear.clone()).run()?;
+                Tool::new(words.clone()).run().map(drop)
+            }
+            Step::Set {
+                node,
+                attribute,
+                value,
+                ..
+            } => self.set(node, attribute, value, journal, roots),
+            Step::WriteCache { member, words, on } => {
+                let device = self.members[*member].clone();
+                let step = journal.intend(&what, &[Undo::WriteCache { device, on: !on }])?;
+                Tool::new(words.clone()).run()?;
+                let now = sysfs::text(
+                    &roots
+                        .block(&self.members[*member].name)
+                        .join("queue/write_cache"),
+                );
+                if now
+                    .as_deref()
+                    .is_some_and(|now| (now == "write back") != *on)
+                {
+                    let path = self.plan.members[*member].path.display();
+                    return Err(HostError::Unexpected(format!(
+                        "{path} did not take the setting of its write cache"
+                    )));
+                }
+                journal.done(step)
+            }
+            Step::Filesystem { words, on, .. } => {
+                self.lend(on, claims)?;
+                Tool::new(self.filled(words))
+                    .cancelled_by(context.cancel)
+                    .run()?;
+                self.check_label(words, on, claims)
+            }
+            Step::Mount { .. } => self.mount(step, claims, journal, roots),
+            Step::Pool {
+                words,
+                name,
+                on,
+                point,
+            } => {
+                self.lend(on, claims)?;
+                let directory = Undo::NewDirectory(point.clone());
+                let pool = Undo::Pool { name: name.clone() };
+                let step = journal.intend(&what, &[pool, directory])?;
+                Tool::new(words.clone())
+                    .cancelled_by(context.cancel)
+                    .run()?;
+                journal.done(step)
+            }
+        }
+    }
+
+    fn filled(&self, words: &[String]) -> Vec<String> {
+        let fill = |word: &String| match word.split_once(UUID) {
+            Some((before, number)) => {
+                let uuid = number
+                    .parse::<usize>()
+                    .ok()
+                    .and_then(|n| self.uuids.get(n - 1));
+                format!("{before}{}", uuid.map_or("", String::as_str))
+            }
+            None => word.clone(),
+        };
+        words.iter().map(fill).collect()
+    }
+
+    fn claim<'c>(&'c mut self, node: &Node, claims: &'c mut [Claim]) -> Option<&'c mut Claim> {
+        match node {
+            Node::Member(member) => claims.get_mut(*member),
+            Node::Array(number) => self.arrays.get_mut(number),
+        }
+    }
+
+    fn lend(&mut self, on: &[Node], claims: &mut [Claim]) -> Result<()> {
+        for node in on {
+            if let Some(claim) = self.claim(node, claims) {
+                claim.lend()?;
+            }
+        }
+        Ok(())
+    }
+
+    fn make_array(
+        &mut self,
+        step: &Step,
+        claims: &mut [Claim],
+        journal: &mut Journal,
+        context: &mut Context<'_>,
+    ) -> Result<()> {
+        let Step::Array {
+            words,
+            number,
+            on,
+            contained,
+        } = step
+        else {
+            return Ok(());
+        };
+        let roots = context.roots;
+        let name = format!("md{number}");
+        if roots.block(&name).exists() {
+            return Err(HostError::BadRequest(format!(
+                "/dev/{name} is there already; plan again"
+            )));
+        }
+        self.lend(on, claims)?;
+        let undo = Undo::Array {
+            members: self.members.clone(),
+            name: name.clone(),
+        };
+        let taken = journal.intend(&step.what(), &[undo])?;
+        let mut tool = Tool::new(self.filled(words)).cancelled_by(context.cancel);
+        if *contained {
+            tool = tool.with(&super::CONTAINER_ENVIRONMENT);
+        }
+        tool.run()?;
+        journal.done(taken)?;
+        let container = sysfs::text(&roots.block(&name).join("md/level"));
+        if container.is_none_or(|level| level == "container") {
+            return self.remember_container(journal);
+        }
+        let below = self.below(on, claims, *contained);
+        let claim =
+            patiently(|| Claim::of_built(roots, &PathBuf::from(format!("/dev/{name}")), &below))?;
+        self.arrays.insert(*number, claim);
+        let arrays: Vec<String> = self
+            .arrays()
+            .iter()
+            .map(|number| format!("md{number}"))
+            .collect();
+        for claim in claims.iter() {
+            claim.held_by(&arrays)?;
+        }
+        Ok(())
+    }
+
+    fn below(&mut self, on: &[Node], claims: &mut [Claim], contained: bool) -> Vec<Identity> {
+        if contained {
+            return self.members.clone();
+        }
+        let of = |node: &Node| Some(self.claim(node, claims)?.identity().clone());
+        on.iter().filter_map(of).collect()
+    }
+
+    /// The uuid of a container is mdadm's own: it is read back, so that its members are known as raidlab's.
+    fn remember_container(&mut self, journal: &mut Journal) -> Result<()> {
+        let mut uuids: Vec<String> = self.uuids.iter().map(|uuid| label::plain(uuid)).collect();
+        for member in &self.plan.members {
+            let file = raidlab_io::observe::safety::open_for_reading(&member.path)?;
+            let labels = label::read(&file, member.identity.size, &member.path)?;
+            uuids.extend(labels.into_iter().filter_map(|label| label.uuid));
+        }
+        uuids.sort();
+        uuids.dedup();
+        journal.done_with(self.mark, &self.contents(&uuids))
+    }
+
+    fn set(
+        &self,
+        node: &Node,
+        attribute: &str,
+        value: &str,
+        journal: &mut Journal,
+        roots: &Roots,
+    ) -> Result<()> {
+        match node {
+            // An array's settings go with it.
+            Node::Array(number) => sysfs::set_verified_loosely(
+                &roots.block(&format!("md{number}")).join(attribute),
+                value,
+            ),
+            Node::Member(member) => {
+                let device = self.members[*member].clone();
+                let file = roots.block(&device.name).join(attribute);
+                let Some(now) = sysfs::chosen(&file) else {
+                    return Err(HostError::BadRequest(format!(
+                        "{} has no {attribute}",
+                        self.plan.members[*member].path.display()
+                    )));
+                };
+                if now == value {
+                    return Ok(());
+                }
+                let undo = Undo::Attribute {
+                    device,
+                    attribute: attribute.to_owned(),
+                    value: now,
+                };
+                let step = journal.intend(&format!("set {attribute}"), &[undo])?;
+                sysfs::set_verified(&file, value)?;
+                journal.done(step)
+            }
+        }
+    }
+
+    /// The devices are taken back, and carry what was to be made and nothing else; then they are lent for the mount.
+    fn check_label(&mut self, words: &[String], on: &[Node], claims: &mut [Claim]) -> Result<()> {
+        let filled = self.filled(words);
+        let uuids: Vec<String> = self.uuids.iter().map(|uuid| label::plain(uuid)).collect();
+        for node in on {
+            let Some(claim) = self.claim(node, claims) else {
+                continue;
+            };
+            claim.retake()?;
+            if let Some(file) = claim.held() {
+                let labels = label::read(file, claim.identity().size, claim.path())?;
+                let good = |label: &label::Label| label.is_one_of(&uuids);
+                if labels.is_empty() || !labels.iter().all(good) {
+                    let found: Vec<&str> = labels.iter().map(|label| label.what.as_str()).collect();
+                    return Err(HostError::Unexpected(format!(
+                        "after '{}' {} carries: {}",
+                        filled.join(" "),
+                        claim.path().display(),
+                        if found.is_empty() {
+                            "nothing known".to_owned()
+                        } else {
+                            found.join(", ")
+                        },
+                    )));
+                }
+            }
+            claim.lend()?;
+        }
+        Ok(())
+    }
+
+    fn mount(
+        &mut self,
+        step: &Step,
+        claims: &mut [Claim],
+        journal: &mut Journal,
+        roots: &Roots,
+    ) -> Result<()> {
+        let Step::Mount {
+            fs_type,
+            options,
+            source,
+            point,
+            on,
+        } = step
+        else {
+            return Ok(());
+        };
+        self.lend(on, claims)?;
+        let made = journal.intend("make the mount point", &[Undo::NewDirectory(point.clone())])?;
+        std::fs::create_dir(point).map_err(HostError::call("make", point))?;
+        journal.done_with(made, &[Undo::Directory(FileId::of(point)?)])?;
+        let undo = Undo::Mount {
+            point: point.clone(),
+            members: self.members.clone(),
+        };
+        let taken = journal.intend(&step.what(), &[undo])?;
+        let (flags, data) = flags_of(options);
+        let data = CString::new(data).unwrap_or_default();
+        mount(source, point, *fs_type, flags, Some(data.as_c_str())).map_err(|error| {
+            HostError::Unexpected(format!(
+                "'{step}' failed: {error}; see the kernel's log (dmesg)"
+            ))
+        })?;
+        journal.done(taken)?;
+        let table = roots.proc.join("self/mountinfo");
+        let text = std::fs::read_to_string(&table).map_err(HostError::call("read", &table))?;
+        let mounts = mountinfo::parse(&text)?;
+        if mounts.iter().rfind(|mount| mount.point == *point).is_none() {
+            return Err(HostError::Unexpected(format!(
+                "{} is not mounted",
+                point.display()
+            )));
+        }
+        for node in on {
+            if let Some(claim) = self.claim(node, claims) {
+                claim.held_by(&[])?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Splits mount options into those that are flags of the call and those that the file system reads.
+fn flags_of(options: &str) -> (MountFlags, String) {
+    let mut flags = MountFlags::empty();
+    let mut rest = Vec::new();
+    for option in options.split(',').filter(|option| !option.is_empty()) {
+        match option {
+            "noatime" => flags |= MountFlags::NOATIME,
+            "nodiratime" => flags |= MountFlags::NODIRATIME,
+            "relatime" => flags |= MountFlags::RELATIME,
+            "strictatime" => flags |= MountFlags::STRICTATIME,
+            "lazytime" => flags |= MountFlags::LAZYTIME,
+            "sync" => flags |= MountFlags::SYNCHRONOUS,
+            "dirsync" => flags |= MountFlags::DIRSYNC,
+            "nodev" => flags |= MountFlags::NODEV,
+            "nosuid" => flags |= MountFlags::NOSUID,
+            "noexec" => flags |= MountFlags::NOEXEC,
+            "defaults" | "rw" | "async" | "atime" => {}
+            other => rest.push(other),
+        }
+    }
+    (flags, rest.join(","))
+}
+
+/// Tries for some seconds: the kernel lets go of things a moment after it said that it would.
+pub(super) fn retried(mut attempt: impl FnMut() -> Result<crate::tool::Output>) -> Result<()> {
+    let begun = std::time::Instant::now();
+    loop {
+        match attempt() {
+            Err(_) if begun.elapsed() < Duration::from_secs(10) => {
+                std::thread::sleep(Duration::from_millis(100));
+            }
+            other => return other.map(drop),
+        }
+    }
+}
+
+fn patiently<T>(mut attempt: impl FnMut() -> Result<T>) -> Result<T> {
+    let begun = std::time::Instant::now();
+    loop {
+        match attempt() {
+            Err(_) if begun.elapsed() < Duration::from_secs(5) => {
+                std::thread::sleep(Duration::from_millis(20));
+            }
+            other => return other,
+        }
+    }
+}

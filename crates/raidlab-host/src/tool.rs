@@ -1,0 +1,220 @@
+//! Other programs: found, run without a question, and ended with this one.
+use crate::error::{HostError, Result};
+use std::fs::File;
+use std::io::{Read as _, Seek as _};
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// Where tools are besides `PATH`: that of a user mostly lacks the administrator's.
+const PLACES: [&str; 4] = ["/usr/sbin", "/sbin", "/usr/bin", "/bin"];
+
+/// What package has a tool.
+const PACKAGES: [(&str, &str); 13] = [
+    ("mdadm", "mdadm"),
+    ("mkfs.ext2", "e2fsprogs"),
+    ("mkfs.ext3", "e2fsprogs"),
+    ("mkfs.ext4", "e2fsprogs"),
+    ("dumpe2fs", "e2fsprogs"),
+    ("mkfs.xfs", "xfsprogs"),
+    ("mkfs.btrfs", "btrfs-progs"),
+    ("btrfs", "btrfs-progs"),
+    ("zpool", "zfsutils-linux"),
+    ("zfs", "zfsutils-linux"),
+    ("hdparm", "hdparm"),
+    ("bonnie++", "bonnie++"),
+    ("fio", "fio"),
+];
+
+/// A program with its arguments.
+#[derive(Debug)]
+pub struct Tool<'a> {
+    words: Vec<String>,
+    environment: Vec<(&'static str, &'static str)>,
+    cancel: Option<&'a AtomicBool>,
+    directory: Option<PathBuf>,
+}
+
+/// What a program wrote.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Output {
+    /// To standard output.
+    pub out: String,
+    /// To standard error.
+    pub error: String,
+}
+
+/// Where a tool is; `None` when it is not installed.
+#[must_use]
+pub fn find(name: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let places = std::env::split_paths(&path).chain(PLACES.iter().map(PathBuf::from));
+    places
+        .map(|place| place.join(name))
+        .find(|path| path.is_file())
+}
+
+/// Fails with the package's name when a tool is not installed.
+///
+/// # Errors
+/// [`HostError::Missing`].
+pub fn need(name: &str) -> Result<PathBuf> {
+    let package = PACKAGES.iter().find(|(tool, _)| *tool == name);
+    let package = package.map_or(name, |(_, package)| package);
+    find(name).ok_or_else(|| {
+        HostError::missing(
+            format!("{name} is not installed"),
+            format!("install the package {package}"),
+        )
+    })
+}
+
+impl<'a> Tool<'a> {
+    /// A command line.
+    pub fn new<S: Into<String>>(words: impl IntoIterator<Item = S>) -> Self {
+        Self {
+            words: words.into_iter().map(Into::into).collect(),
+            environment: Vec::new(),
+            cancel: None,
+            directory: None,
+        }
+    }
+
+    /// With variables of the environment.
+    #[must_use]
+    pub fn with(mut self, environment: &[(&'static str, &'static str)]) -> Self {
+        self.environment.extend_from_slice(environment);
+        self
+    }
+
+    /// In a directory.
+    #[must_use]
+    pub fn inside(mut self, directory: PathBuf) -> Self {
+        self.directory = Some(directory);
+        self
+    }
+
+    /// Killed when this is set.
+    #[must_use]
+    pub fn cancelled_by(mut self, cancel: &'a AtomicBool) -> Self {
+        self.cancel = Some(cancel);
+        self
+    }
+
+    /// Runs it to its end.
+    ///
+    /// # Errors
+    /// When it is not installed, ends with another code than 0, or was cancelled.
+    pub fn run(&self) -> Result<Output> {
+        let (status, output) = self.run_any()?;
+        if status.success() {
+            return Ok(output);
+        }
+        let said = if output.error.trim().is_empty() {
+            &output.out
+        } else {
+            &output.error
+        };
+        let lines: Vec<&str> = said
+            .lines()
+            .filter(|line| !line.trim().is_empty())
+            .collect();
+        let last = &lines[lines.len().saturating_sub(4)..];
+        Err(HostError::Tool {
+            command: self.words.join(" "),
+            status: status.to_string(),
+            output: last.join("; "),
+        })
+    }
+
+    /// Runs it to its end, whatever code it ends with.
+    ///
+    /// # Errors
+    /// When it is not installed, cannot be started, or was cancelled.
+    pub fn run_any(&self) -> Result<(ExitStatus, Output)> {
+        let name = self.words.first().map_or("", String::as_str);
+        let program = need(name)?;
+        // Not pipes: a daemon that it leaves running (mdmon) would keep them open.
+        let (out, error) = (memory(&program)?, memory(&program)?);
+        let mut command = Command::new(&program);
+        command
+            .args(&self.words[1..])
+            .env("LC_ALL", "C")
+            .envs(self.environment.iter().copied())
+            .stdin(Stdio::null())
+            .stdout(handed_down(&out, &program)?)
+            .stderr(handed_down(&error, &program)?)
+            // Ctrl-C on the terminal is for raidlab, which decides what to do with its children.
+            .process_group(0);
+        if let Some(directory) = &self.directory {
+            command.current_dir(directory);
+        }
+        let parent = rustix::process::getpid();
+        // SAFETY: between fork and exec only two system calls are made, both of which may be made there (they take no
+        // lock and allocate nothing).
+        unsafe {
+            command.pre_exec(move || {
+                // A raidlab that is killed takes its children with it; one that was already gone when this was set is
+                // no longer the parent.
+                libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+                if rustix::process::getppid() == Some(parent) {
+                    Ok(())
+                } else {
+                    Err(std::io::Error::from_raw_os_error(libc::ESRCH))
+                }
+            });
+        }
+        let mut child = command
+            .spawn()
+            .map_err(HostError::call("start", &program))?;
+        let status = self.wait(&mut child, &program)?;
+        let output = Output {
+            out: written(&out),
+            error: written(&error),
+        };
+        Ok((status, output))
+    }
+
+    fn wait(&self, child: &mut Child, program: &Path) -> Result<ExitStatus> {
+        let cancelled = || {
+            self.cancel
+                .is_some_and(|cancel| cancel.load(Ordering::Relaxed))
+        };
+        loop {
+            if let Some(status) = child
+                .try_wait()
+                .map_err(HostError::call("wait for", program))?
+            {
+                return Ok(status);
+            }
+            if cancelled() {
+                let _ = child.kill();
+                let _ = child.wait();
+                return Err(HostError::Interrupted);
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+}
+
+/// A file in memory that a program writes to.
+fn memory(program: &Path) -> Result<File> {
+    let made = rustix::fs::memfd_create("output", rustix::fs::MemfdFlags::CLOEXEC);
+    Ok(File::from(made.map_err(HostError::call("start", program))?))
+}
+
+fn handed_down(file: &File, program: &Path) -> Result<Stdio> {
+    let file = file
+        .try_clone()
+        .map_err(HostError::call("start", program))?;
+    Ok(Stdio::from(file))
+}
+
+/// What a program has written. It has ended, so that the place in the file, which it shared, is free.
+fn written(mut file: &File) -> String {
+    let mut bytes = Vec::new();
+    let _ = file.rewind().and_then(|()| file.read_to_end(&mut bytes));
+    String::from_utf8_lossy(&bytes).into_owned()
+}
