@@ -1,6 +1,7 @@
 //! What was typed. What it means is decided by the commands.
 mod bench;
 mod predict;
+mod real;
 mod results;
 mod vm;
 
@@ -13,6 +14,7 @@ pub(crate) use results::{
     ReferenceAction, ReferenceArgs, RemoveArgs, ReportArgs, ShowArgs,
 };
 
+pub(crate) use real::{CleanArgs, DevicesArgs, RealArgs};
 pub(crate) use vm::{KernelChoice, Misbehave, SetupArgs, VmAction, VmArgs};
 
 use clap::{Parser, Subcommand};
@@ -53,7 +55,7 @@ pub(crate) enum Command {
     Bench(Box<BenchArgs>),
     /// What an experiment comes to: cells, trials, order, time; or all that is wrong with its file
     Plan(PlanArgs),
-    /// Carry out an experiment on modelled disks, and print its report
+    /// Carry out an experiment on modelled or real disks, and print its report
     Run(RunArgs),
     /// Print results as tables and charts: terminal, Markdown, HTML, images
     Report(ReportArgs),
@@ -77,6 +79,10 @@ pub(crate) enum Command {
     Vm(VmArgs),
     /// Replay a trace on a modelled disk or array
     Replay(ReplayArgs),
+    /// List the block devices: may raidlab overwrite them, and if not why not?
+    Devices(DevicesArgs),
+    /// Undo what a raidlab that was killed left on the machine
+    Clean(CleanArgs),
     /// Is this machine fit to measure, and what is under a path?
     Doctor(DoctorArgs),
     /// Draw an array layout, find a sector, count the failures it survives

@@ -11,7 +11,7 @@ mod settings;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use progress::summary;
+pub(crate) use progress::{View, summary};
 pub(crate) use record::of_phase;
 pub(crate) use session::store_failure;
 

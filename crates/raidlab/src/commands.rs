@@ -1,5 +1,7 @@
 //! The commands that work on results, studies, layouts and the machine.
+pub(crate) mod clean;
 pub(crate) mod compare;
+pub(crate) mod devices;
 pub(crate) mod doctor;
 pub(crate) mod export;
 pub(crate) mod files;

@@ -63,6 +63,8 @@ fn run(cli: Cli) -> Result<Outcome, exit::Failure> {
         Command::Disk(args) => predict::disk::run(&args),
         Command::Vm(args) => real::vm(&args),
         Command::Replay(args) => predict::replay::run(&args),
+        Command::Devices(args) => commands::devices::run(&args),
+        Command::Clean(args) => commands::clean::run(&args),
         Command::Doctor(args) => commands::doctor::run(&args),
         Command::Layout(args) => commands::layout::run(&args),
     }

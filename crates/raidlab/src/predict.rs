@@ -1,6 +1,6 @@
 //! Predicting: experiments on modelled disks in virtual time, and what belongs to them.
 mod arrays;
-mod catalogue;
+pub(crate) mod catalogue;
 pub(crate) mod disk;
 mod estimate;
 mod figures;

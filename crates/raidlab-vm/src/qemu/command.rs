@@ -13,9 +13,8 @@ pub(crate) const PORT: &str = "raidlab.0";
 /// are fast; its random numbers come from the seed.
 const PROCESSOR: &str = "max,-erms,-fsrm,-rdrand,-rdseed";
 /// What both clocks have in common: panics and oopses end the guest, costly defences that do not belong to
-/// the model are off, and addresses are the same each time.
-const KERNEL: &str =
-    "console=ttyS0 quiet panic=-1 oops=panic mitigations=off nokaslr norandmaps idle=halt";
+/// the model are off, addresses are the same each time, and it is marked as a guest whose disks are all raidlab's own.
+const KERNEL: &str = "console=ttyS0 quiet panic=-1 oops=panic mitigations=off nokaslr norandmaps idle=halt raidlab.guest";
 /// Low memory ends here at the latest: the space for devices begins above it.
 const LOW: u64 = 3 << 30;
 

@@ -1,4 +1,5 @@
 //! Arguments of the commands that model: disks, traces, experiments.
+use super::real::RealArgs;
 use super::results::Output;
 use clap::{Args, Subcommand, ValueEnum};
 use std::path::PathBuf;
@@ -111,7 +112,8 @@ docs/experiments.md describes the language; experiments/ has worked examples.
 
 Examples:
   raidlab plan experiments/home-lab.toml          cells, trials, order, time
-  raidlab plan lab.toml --resolved                the experiment with every default filled in")]
+  raidlab plan lab.toml --resolved                the experiment with every default filled in
+  raidlab plan lab.toml --on host                 the exact commands, what they overwrite, and the plan's digest")]
 pub(crate) struct PlanArgs {
     /// The experiment
     #[arg(value_name = "FILE")]
@@ -119,6 +121,13 @@ pub(crate) struct PlanArgs {
 
     #[command(flatten)]
     pub(crate) design: DesignArgs,
+
+    /// Also print the exact commands by which it would be carried out there
+    #[arg(long, value_enum)]
+    pub(crate) on: Option<On>,
+
+    #[command(flatten)]
+    pub(crate) real: RealArgs,
 
     /// Print the experiment as resolved, as TOML
     #[arg(long, conflicts_with = "json")]
@@ -147,13 +156,21 @@ pub(crate) enum On {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Every finished trial is in the store at once. After an interruption, even kill -9, the same command goes
-on where it stopped; --fresh begins anew. The results depend on the file and the seed alone: not on the
-number of threads, the machine or the day.
+on where it stopped; --fresh begins anew. With --on sim the results depend on the file and the seed alone:
+not on the number of threads, the machine or the day.
+
+--on host builds each cell's array with mdadm, mkfs and their like, measures it, and takes it apart again. It
+needs root. Members are devices that the file expendable.toml names ('raidlab devices' prints what to write
+there), and all that is on them is lost; or, with --loop-dir, files of raidlab's own. What it does is
+written down before it is done: after kill -9 the next run, or 'raidlab clean', undoes it.
 
 Examples:
   raidlab plan experiments/home-lab.toml                     what would happen, and how long
   raidlab run experiments/home-lab.toml --on sim             predict, and print the report
   raidlab run lab.toml --on sim --html report.html -n 10     ten trials of each cell, and a page
+  raidlab run lab.toml --on host --loop-dir /var/tmp         on loop files of 1 GiB, as root
+  raidlab plan lab.toml --on host                            the commands, and the digest that --yes wants
+  raidlab run lab.toml --on host --yes 3f2a91c07be4          on the devices of the allow-list, as root
   raidlab report                                             the report of the last session again")]
 pub(crate) struct RunArgs {
     /// The experiment
@@ -178,6 +195,9 @@ pub(crate) struct RunArgs {
     /// Simulate every request: steady stretches are not passed over in one step
     #[arg(long)]
     pub(crate) no_fast_forward: bool,
+
+    #[command(flatten)]
+    pub(crate) real: RealArgs,
 
     /// Also write the trials as JSON lines
     #[arg(long, short, value_name = "FILE")]

@@ -56,7 +56,8 @@ pub(crate) fn asked(args: &BenchArgs, place: &place::Store) -> Result<Option<Res
         ))
         .remedy(format!(
             "'raidlab run {} --on {}' goes on with it",
-            run.file, run.on
+            run.file,
+            run.on.split(',').next().unwrap_or(&run.on)
         )));
     }
     let plan = plan_of(&session)?.ok_or_else(|| {

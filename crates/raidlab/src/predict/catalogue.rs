@@ -118,7 +118,7 @@ fn text_of(path: &Path) -> Result<String, Failure> {
 }
 
 /// The experiment of a file, with what the command line decides.
-pub(super) fn experiment(path: &Path, design: &DesignArgs) -> Result<Experiment, Failure> {
+pub(crate) fn experiment(path: &Path, design: &DesignArgs) -> Result<Experiment, Failure> {
     let text = text_of(path)?;
     let mut experiment = read(&text, &path.display().to_string())?;
     if let Some(seed) = design.seed {

@@ -1,9 +1,10 @@
 //! `raidlab plan`: what an experiment comes to.
 use super::catalogue;
 use super::estimate::{self, Work};
-use crate::args::PlanArgs;
+use crate::args::{On, PlanArgs};
 use crate::commands::{print, print_json};
 use crate::exit::{Failure, MISSING, Outcome};
+use crate::real::host;
 use raidlab_core::units::Bytes;
 use raidlab_experiment::{Cell, Plan, expand};
 use serde_json::{Value, json};
@@ -25,7 +26,11 @@ pub(crate) fn run(args: &PlanArgs) -> Result<Outcome, Failure> {
     if args.json {
         print_json(&as_json(&plan)?)?;
     } else {
-        print(&text(&plan, args.all))?;
+        let mut told = text(&plan, args.all);
+        if args.on == Some(On::Host) {
+            told.push_str(&host::told(&experiment, args)?);
+        }
+        print(&told)?;
     }
     Ok(Outcome::Done)
 }

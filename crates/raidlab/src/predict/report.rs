@@ -43,11 +43,15 @@ pub(crate) fn request(run: &StoredRun, bundle: Bundle) -> Result<ExperimentReque
         }),
         None => None,
     };
-    let identity = format!(
-        "Seed {}; digest of the results {}: the same on any machine and any number of threads.",
-        run.seed,
-        results_digest(&trials)
-    );
+    let identity = if run.on == "sim" {
+        format!(
+            "Seed {}; digest of the results {}: the same on any machine and any number of threads.",
+            run.seed,
+            results_digest(&trials)
+        )
+    } else {
+        format!("Seed {}; measured on {}.", run.seed, run.on)
+    };
     Ok(ExperimentRequest {
         base: ReportRequest {
             environments: bundle.environments,

@@ -4,7 +4,7 @@ mod progress;
 mod resume;
 mod trial;
 
-pub(crate) use resume::StoredRun;
+pub(crate) use resume::{Open, StoredRun, open};
 pub(super) use trial::{Recorder, Simulate, Simulated, results_digest};
 
 use super::catalogue;
@@ -15,6 +15,7 @@ use crate::bench::store_failure;
 use crate::commands::{files, output, quoted};
 use crate::exit::{Failure, MISSING, Outcome, TRIAL_FAILED};
 use crate::place;
+use crate::real;
 use crate::signals::Stop;
 use crate::talk;
 use progress::View;
@@ -25,7 +26,11 @@ use raidlab_results::record::{Status, TrialRecord};
 use raidlab_results::store::{Store, TrialFilter};
 
 pub(crate) fn run(args: &RunArgs, place: &place::Store) -> Result<Outcome, Failure> {
-    available(args.on)?;
+    match args.on {
+        On::Sim => {}
+        On::Host => return real::host::run(args, place),
+        On::Vm => return Err(no_vm()),
+    }
     let experiment = catalogue::experiment(&args.file, &args.design)?;
     // What the report cannot do is known before the work is done.
     output::check(&args.output)?;
@@ -36,7 +41,7 @@ pub(crate) fn run(args: &RunArgs, place: &place::Store) -> Result<Outcome, Failu
     let stop = Stop::listen()
         .map_err(|error| Failure::new(MISSING, format!("cannot listen for signals: {error}")))?;
     let mut store = Store::open(&place.path()?).map_err(store_failure)?;
-    let open = resume::open(&mut store, &plan, args)?;
+    let open = open(&mut store, &plan, args, "sim")?;
     let machines = Machines::new(&experiment, !args.no_fast_forward);
     let session = Running {
         plan: &plan,
@@ -63,14 +68,10 @@ pub(crate) fn run(args: &RunArgs, place: &place::Store) -> Result<Outcome, Failu
     }
 }
 
-fn available(on: On) -> Result<(), Failure> {
-    let what = match on {
-        On::Sim => return Ok(()),
-        On::Vm => "running experiments in a virtual machine",
-        On::Host => "running experiments on the disks of this machine",
-    };
-    let failure = Failure::new(MISSING, format!("{what} is not available in this version"));
-    Err(failure.remedy("--on sim predicts; 'raidlab bench PATH' measures an array that is there"))
+fn no_vm() -> Failure {
+    let what = "running experiments in a virtual machine is not available in this version";
+    Failure::new(MISSING, what)
+        .remedy("--on sim predicts; --on host builds real arrays on this machine")
 }
 
 /// The command that repeats the run: all that the results depend on, and nothing else.
@@ -89,7 +90,7 @@ fn command(args: &RunArgs, plan: &Plan<'_>) -> String {
 }
 
 /// Removes a session of which nothing was stored.
-fn forget_if_empty(store: &mut Store, open: &resume::Open) -> Result<(), Failure> {
+pub(crate) fn forget_if_empty(store: &mut Store, open: &Open) -> Result<(), Failure> {
     let filter = TrialFilter::of_session(&open.session);
     if open.is_new && store.trials(&filter).map_err(store_failure)?.is_empty() {
         store.remove_session(&open.session).map_err(store_failure)?;
@@ -124,12 +125,7 @@ fn finish(args: &RunArgs, store: &mut Store, session: &str) -> Result<Outcome, F
     if failure.is_none() {
         store.finish_session(session).map_err(store_failure)?;
     }
-    if let Some(path) = &args.out {
-        let mut text = Vec::new();
-        write_jsonl(&mut text, &bundle).map_err(|error| Failure::from_error(MISSING, &error))?;
-        files::write(path, &text)?;
-        talk::note(&format!("wrote {}", path.display()));
-    }
+    write_out(args, store, session)?;
     super::report::of_session(store, session, &args.output)?;
     match failure {
         Some(failure) => Err(failure),
@@ -137,10 +133,25 @@ fn finish(args: &RunArgs, store: &mut Store, session: &str) -> Result<Outcome, F
     }
 }
 
+/// Writes the trials as JSON lines where that was asked for.
+pub(crate) fn write_out(args: &RunArgs, store: &mut Store, session: &str) -> Result<(), Failure> {
+    let Some(path) = &args.out else {
+        return Ok(());
+    };
+    let bundle = store
+        .bundle(&TrialFilter::of_session(session))
+        .map_err(store_failure)?;
+    let mut text = Vec::new();
+    write_jsonl(&mut text, &bundle).map_err(|error| Failure::from_error(MISSING, &error))?;
+    files::write(path, &text)?;
+    talk::note(&format!("wrote {}", path.display()));
+    Ok(())
+}
+
 /// A session under way.
 struct Running<'a, M> {
     plan: &'a Plan<'a>,
-    open: &'a resume::Open,
+    open: &'a Open,
     machines: &'a M,
     jobs: usize,
     command: &'a str,

@@ -68,6 +68,8 @@ impl Lab {
             .current_dir(self.root.path())
             .env("RAIDLAB_STORE", self.store())
             .env("XDG_DATA_HOME", self.path("data"))
+            .env("XDG_CONFIG_HOME", self.path("config"))
+            .env("XDG_STATE_HOME", self.path("state"))
             .env("LC_ALL", "C.UTF-8")
             .env("NO_COLOR", "1")
             .env_remove("COLUMNS")

@@ -18,7 +18,7 @@ use std::collections::BTreeSet;
 pub(crate) struct StoredRun {
     /// The experiment with all defaults filled.
     pub(crate) experiment: Experiment,
-    /// Where it is carried out.
+    /// Where it is carried out: `sim`, or `host` with its members.
     pub(crate) on: String,
     /// The seed of order, operations and models.
     pub(crate) seed: u64,
@@ -51,15 +51,15 @@ impl StoredRun {
 }
 
 /// A session to work on, and its trials that are complete already.
-pub(super) struct Open {
-    pub(super) session: String,
+pub(crate) struct Open {
+    pub(crate) session: String,
     pub(super) done: Vec<TrialRecord>,
     pub(super) is_new: bool,
 }
 
 impl Open {
     /// Cells (by digest) and rounds that need not be run.
-    pub(super) fn known(&self) -> BTreeSet<(&str, u32)> {
+    pub(crate) fn known(&self) -> BTreeSet<(&str, u32)> {
         let complete = self.done.iter().filter(|t| t.status == Status::Complete);
         complete
             .filter_map(|t| Some((t.cell_digest.as_deref()?, t.round)))
@@ -69,10 +69,15 @@ impl Open {
 
 /// The session of this run: the newest interrupted one that has the same trials, unless `--fresh`; else
 /// a new one.
-pub(super) fn open(store: &mut Store, plan: &Plan<'_>, args: &RunArgs) -> Result<Open, Failure> {
+pub(crate) fn open(
+    store: &mut Store,
+    plan: &Plan<'_>,
+    args: &RunArgs,
+    on: &str,
+) -> Result<Open, Failure> {
     let run = StoredRun {
         experiment: plan.experiment.clone(),
-        on: "sim".to_owned(),
+        on: on.to_owned(),
         seed: plan.seed,
         fast_forward: !args.no_fast_forward,
         file: args.file.display().to_string(),

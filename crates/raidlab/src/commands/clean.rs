@@ -1,0 +1,46 @@
+//! `raidlab clean`: undoes what runs that were killed left on the machine.
+use super::{print, print_json};
+use crate::args::CleanArgs;
+use crate::exit::{Failure, Outcome, REFUSED};
+use crate::real::{host_failure, places};
+use crate::talk;
+use raidlab_host::journal::{Report, leftovers};
+use raidlab_io::observe::Roots;
+
+pub(crate) fn run(args: &CleanArgs) -> Result<Outcome, Failure> {
+    let roots = Roots::system();
+    let directory = places::journals()?;
+    let (journals, wrong) = leftovers(&directory).map_err(|error| host_failure(&error))?;
+    let mut all = Report::default();
+    all.left.extend(wrong);
+    for journal in journals {
+        let path = journal.path().to_owned();
+        let report = journal
+            .finish(&roots)
+            .map_err(|error| host_failure(&error))?;
+        if !report.left.is_empty() {
+            talk::warn(&format!(
+                "{} stays until all in it is undone",
+                path.display()
+            ));
+        }
+        all.undone.extend(report.undone);
+        all.left.extend(report.left);
+    }
+    if args.json {
+        print_json(&all)?;
+    } else if all == Report::default() {
+        talk::note("nothing was left behind");
+    } else {
+        let undone = all.undone.iter().map(|line| format!("{line}\n"));
+        let left = all.left.iter().map(|line| format!("left: {line}\n"));
+        print(&talk::plain(&undone.chain(left).collect::<String>()))?;
+    }
+    if all.left.is_empty() {
+        Ok(Outcome::Done)
+    } else {
+        let message = "not everything could be undone, or may be";
+        Err(Failure::new(REFUSED, message)
+            .remedy("see to what is told above, and run 'raidlab clean' again"))
+    }
+}

@@ -1,0 +1,488 @@
+//! `raidlab run FILE --on host`: an experiment on the disks of this machine, or on loop files.
+use super::members::{self, Chosen, Source};
+use super::trial::{self, Ended, Lab, Turn, Watch};
+use super::{host_failure, places};
+use crate::args::{PlanArgs, RealArgs, RunArgs};
+use crate::bench::{View, store_failure};
+use crate::commands::{command_line, output, quoted};
+use crate::exit::{Failure, MISSING, Outcome, REFUSED, TRIAL_FAILED};
+use crate::place;
+use crate::predict::run::{self as sessions, Open};
+use crate::predict::{catalogue, report};
+use crate::signals::Stop;
+use crate::talk;
+use raidlab_core::time::Span;
+use raidlab_core::units::Bytes;
+use raidlab_experiment::{Cell, Experiment, Plan, Trial, expand};
+use raidlab_host::claim::Claim;
+use raidlab_host::inventory::Device;
+use raidlab_host::journal::{Journal, leftovers};
+use raidlab_host::provision::{
+    InitialSync, MemberDevice, ProvisionPlan, Stage, digest, member, requirements,
+};
+use raidlab_io::observe::Roots;
+use raidlab_io::run::{RunProgress, RunStage};
+use raidlab_results::id;
+use raidlab_results::record::{Place as Where, TrialRecord};
+use raidlab_results::store::Store;
+use std::fmt::Write as _;
+use std::io::{BufRead as _, IsTerminal as _};
+
+/// Digits of a plan's digest that are shown and asked for.
+const DIGITS: usize = 12;
+/// So long nothing may end before a phase is called stalled: an array that rebuilds answers slowly.
+const STALL: Span = Span::from_secs(300);
+
+pub(crate) fn run(args: &RunArgs, place: &place::Store) -> Result<Outcome, Failure> {
+    let experiment = catalogue::experiment(&args.file, &args.design)?;
+    output::check(&args.output)?;
+    let roots = Roots::system();
+    let disks = members::disks(&experiment);
+    let source = source(&args.real);
+    // Before anything is made: what this user and this machine cannot do at all.
+    let before = planned_members(&roots, &source, disks.len())?;
+    let plans = plans(&experiment, &disks, &before, &args.real)?;
+    for plan in &plans {
+        requirements(&roots, plan).map_err(|error| host_failure(&error))?;
+    }
+    let stop = Stop::listen()
+        .map_err(|error| Failure::new(MISSING, format!("cannot listen for signals: {error}")))?;
+    undo_leftovers(&roots)?;
+    let mut journal = Journal::begin(&places::journals()?, &command_line())
+        .map_err(|error| host_failure(&error))?;
+    let came = with_journal(
+        args,
+        place,
+        &experiment,
+        &source,
+        &disks,
+        &mut journal,
+        &stop,
+    );
+    let report = journal
+        .finish(&roots)
+        .map_err(|error| host_failure(&error))?;
+    for left in &report.left {
+        talk::warn(&format!("not undone: {left}"));
+    }
+    let came = came?;
+    if report.left.is_empty() {
+        return Ok(came);
+    }
+    let message = "something was left on the machine";
+    Err(Failure::new(TRIAL_FAILED, message).remedy("'raidlab clean' tries again"))
+}
+
+fn source(args: &RealArgs) -> Source {
+    match &args.loop_dir {
+        Some(directory) => Source::Loops {
+            directory: directory.clone(),
+            size: args.loop_size.0,
+        },
+        None => Source::Allowed,
+    }
+}
+
+/// The devices, as far as they are known before loop files are made.
+fn planned_members(
+    roots: &Roots,
+    source: &Source,
+    count: usize,
+) -> Result<Vec<MemberDevice>, Failure> {
+    match source {
+        Source::Loops { size, .. } => Ok(members::loops_to_come(roots, count, *size)),
+        Source::Allowed => {
+            let chosen = members::allowed(roots, count)?;
+            Ok(chosen
+                .iter()
+                .map(|chosen| member(roots, &chosen.device))
+                .collect())
+        }
+    }
+}
+
+/// How each cell is built on these devices.
+fn plans(
+    experiment: &Experiment,
+    disks: &[String],
+    devices: &[MemberDevice],
+    args: &RealArgs,
+) -> Result<Vec<ProvisionPlan>, Failure> {
+    let one = |cell: &Cell| {
+        let chosen = members::roles(cell, disks).into_iter();
+        let chosen: Vec<MemberDevice> = chosen.map(|role| devices[role].clone()).collect();
+        trial::plan_of(cell, &chosen, initial_sync(args))
+    };
+    experiment.cells.iter().map(one).collect()
+}
+
+fn initial_sync(args: &RealArgs) -> InitialSync {
+    if args.assume_clean {
+        InitialSync::AssumeClean
+    } else {
+        InitialSync::Real
+    }
+}
+
+/// Undoes what runs that were killed left behind.
+fn undo_leftovers(roots: &Roots) -> Result<(), Failure> {
+    let (journals, wrong) =
+        leftovers(&places::journals()?).map_err(|error| host_failure(&error))?;
+    for text in wrong {
+        talk::warn(&text);
+    }
+    for journal in journals {
+        let report = journal
+            .finish(roots)
+            .map_err(|error| host_failure(&error))?;
+        for undone in &report.undone {
+            talk::note(&format!("left by a raidlab that was killed: {undone}"));
+        }
+        for left in &report.left {
+            talk::warn(&format!(
+                "left by a raidlab that was killed, and not undone: {left}"
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// The run itself; what it made is undone by whoever has the journal.
+fn with_journal(
+    args: &RunArgs,
+    place: &place::Store,
+    experiment: &Experiment,
+    source: &Source,
+    disks: &[String],
+    journal: &mut Journal,
+    stop: &Stop,
+) -> Result<Outcome, Failure> {
+    let roots = Roots::system();
+    let chosen = match source {
+        Source::Loops { directory, size } => {
+            members::loops(&roots, directory, disks.len(), *size, journal)?
+        }
+        Source::Allowed => members::allowed(&roots, disks.len())?,
+    };
+    let devices: Vec<Device> = chosen.iter().map(|chosen| chosen.device.clone()).collect();
+    let planned: Vec<MemberDevice> = devices
+        .iter()
+        .map(|device| member(&roots, device))
+        .collect();
+    let plans = plans(experiment, disks, &planned, &args.real)?;
+    if *source == Source::Allowed {
+        confirm(args, &devices, &plans)?;
+    }
+    let mut notes: Vec<&String> = plans.iter().flat_map(|plan| &plan.notes).collect();
+    notes.sort();
+    notes.dedup();
+    for note in notes {
+        talk::warn(note);
+    }
+    let mut claims = claim_all(&roots, &chosen)?;
+    let plan = expand(experiment, experiment.design.seed);
+    let mut store = Store::open(&place.path()?).map_err(store_failure)?;
+    let where_on = format!("host, {}", source.told(&devices));
+    let open = sessions::open(&mut store, &plan, args, &where_on)?;
+    let mut session = Session {
+        plan: &plan,
+        plans: &plans,
+        open: &open,
+        disks,
+        command: command(args, &plan),
+        stop,
+    };
+    let came = session.run(&mut store, &mut claims, journal);
+    match came {
+        Ok(()) if stop.asked() => {
+            talk::note(&format!(
+                "interrupted; finished trials are kept, and the same command goes on with session {}",
+                id::short(&open.session)
+            ));
+            Ok(Outcome::Interrupted)
+        }
+        Ok(()) => {
+            store.finish_session(&open.session).map_err(store_failure)?;
+            sessions::write_out(args, &mut store, &open.session)?;
+            report::of_session(&mut store, &open.session, &args.output)?;
+            Ok(Outcome::Done)
+        }
+        Err(failure) => {
+            sessions::forget_if_empty(&mut store, &open)?;
+            Err(failure)
+        }
+    }
+}
+
+fn claim_all(roots: &Roots, chosen: &[Chosen]) -> Result<Vec<Option<Claim>>, Failure> {
+    chosen
+        .iter()
+        .map(|chosen| chosen.claim(roots).map(Some))
+        .collect()
+}
+
+/// The command that repeats the run.
+fn command(args: &RunArgs, plan: &Plan<'_>) -> String {
+    let mut words = format!(
+        "raidlab run {} --on host --seed {} --repeats {}",
+        quoted(&args.file.to_string_lossy()),
+        plan.seed,
+        plan.experiment.design.repeats
+    );
+    if let Some(directory) = &args.real.loop_dir {
+        let _ = write!(
+            words,
+            " --loop-dir {} --loop-size {}B",
+            quoted(&directory.to_string_lossy()),
+            args.real.loop_size.0
+        );
+    }
+    if args.real.assume_clean {
+        words.push_str(" --assume-clean");
+    }
+    words
+}
+
+/// The user's own devices are overwritten by a plan that the user has seen, and by no other.
+fn confirm(args: &RunArgs, devices: &[Device], plans: &[ProvisionPlan]) -> Result<(), Failure> {
+    let wanted = &digest(plans)[..DIGITS];
+    if let Some(given) = &args.real.yes {
+        if given.len() >= 8 && digest(plans).starts_with(given.as_str()) {
+            return Ok(());
+        }
+        let message = format!(
+            "the plan has changed since: its digest is {wanted}, and --yes was given {given}"
+        );
+        return Err(
+            Failure::new(REFUSED, message).remedy("look at 'raidlab plan FILE --on host' again")
+        );
+    }
+    let mut text = String::from("This overwrites ALL of:\n");
+    for device in devices {
+        let _ = writeln!(text, "  {}", about(device));
+    }
+    let _ = write!(
+        text,
+        "by the plan {wanted} ('raidlab plan FILE --on host' prints it)."
+    );
+    talk::note(&text);
+    if !std::io::stdin().is_terminal() {
+        let message = "devices would be overwritten, and nobody is there to agree";
+        return Err(Failure::new(REFUSED, message)
+            .remedy(format!("look at the plan and add --yes {wanted}")));
+    }
+    talk::note("Type 'yes' to go on:");
+    let mut line = String::new();
+    let read = std::io::stdin().lock().read_line(&mut line);
+    if read.is_ok() && line.trim() == "yes" {
+        return Ok(());
+    }
+    Err(Failure::new(REFUSED, "not agreed to; nothing was written"))
+}
+
+fn about(device: &Device) -> String {
+    format!(
+        "{}  {}  serial {}  {}",
+        device.path.display(),
+        device.model.as_deref().unwrap_or("unknown model"),
+        device.identity.serial.as_deref().unwrap_or("none"),
+        Bytes(device.identity.size)
+    )
+}
+
+/// A session under way.
+struct Session<'a> {
+    plan: &'a Plan<'a>,
+    plans: &'a [ProvisionPlan],
+    open: &'a Open,
+    disks: &'a [String],
+    command: String,
+    stop: &'a Stop,
+}
+
+impl Session<'_> {
+    /// Runs what is left to run, each trial in the store before the next begins.
+    fn run(
+        &mut self,
+        store: &mut Store,
+        claims: &mut [Option<Claim>],
+        journal: &mut Journal,
+    ) -> Result<(), Failure> {
+        let experiment = self.plan.experiment;
+        let digests: Vec<String> = experiment
+            .cells
+            .iter()
+            .map(|cell| experiment.cell_digest(cell))
+            .collect();
+        let known = self.open.known();
+        let all = self.plan.trials.len() as u32;
+        let left: Vec<Trial> = self
+            .plan
+            .trials
+            .iter()
+            .copied()
+            .filter(|trial| !known.contains(&(digests[trial.cell].as_str(), trial.round)))
+            .collect();
+        let mut view = View::new(all, all - left.len() as u32);
+        let mut ended = Ok(());
+        for trial in left {
+            if self.stop.asked() {
+                break;
+            }
+            match self.trial(trial, claims, journal, &mut view) {
+                Ok(Ended::Interrupted) => break,
+                Ok(Ended::Complete(record, environment)) => {
+                    keep(store, &record, &environment)?;
+                    view.trial_ends(&record);
+                }
+                Ok(Ended::Failed(record, environment, failure)) => {
+                    keep(store, &record, &environment)?;
+                    ended = Err(failure);
+                    break;
+                }
+                Err(failure) => {
+                    ended = Err(failure);
+                    break;
+                }
+            }
+        }
+        view.finish();
+        ended
+    }
+
+    fn trial(
+        &self,
+        trial: Trial,
+        claims: &mut [Option<Claim>],
+        journal: &mut Journal,
+        view: &mut View,
+    ) -> Result<Ended, Failure> {
+        let experiment = self.plan.experiment;
+        let cell = &experiment.cells[trial.cell];
+        view.trial_begins(
+            format!("{} round {}", cell.label, trial.round + 1),
+            cell.setup.phases.len(),
+        );
+        let roles = members::roles(cell, self.disks);
+        let mut members: Vec<Claim> = Vec::new();
+        for role in &roles {
+            let claim = claims[*role].take();
+            members.push(
+                claim.ok_or_else(|| {
+                    Failure::new(TRIAL_FAILED, "a member is used twice in one cell")
+                })?,
+            );
+        }
+        let mut lab = Lab {
+            claims: &mut members,
+            journal,
+            stop: self.stop.flag(),
+            stall: STALL,
+        };
+        let turn = Turn {
+            experiment,
+            cell,
+            session: &self.open.session,
+            order: trial.order,
+            round: trial.round,
+            seed: trial.seed,
+            command: &self.command,
+            place: Where::Host,
+        };
+        let came = trial::run(turn, &self.plans[trial.cell], &mut lab, &mut Shown(view));
+        for (role, claim) in roles.into_iter().zip(members) {
+            claims[role] = Some(claim);
+        }
+        came
+    }
+}
+
+fn keep(
+    store: &mut Store,
+    record: &TrialRecord,
+    environment: &serde_json::Value,
+) -> Result<(), Failure> {
+    store
+        .append_trial(record, Some(environment))
+        .map_err(store_failure)?;
+    Ok(())
+}
+
+/// The moving line of a measuring session tells how far a trial is.
+struct Shown<'v>(&'v mut View);
+
+impl Watch for Shown<'_> {
+    fn stage(&mut self, stage: &Stage) {
+        self.0.preparing(&stage.what, stage.done, stage.of);
+    }
+
+    fn phase(&mut self, number: usize, _: usize, title: &str) {
+        self.0.phase_begins(number, title);
+    }
+
+    fn tick(&mut self, progress: &RunProgress) {
+        match progress.stage {
+            RunStage::Preparing { .. } => {
+                let of = progress.expected.bytes.unwrap_or(0);
+                self.0.preparing("writing the data", progress.bytes, of);
+            }
+            RunStage::Evicting => self.0.preparing("emptying the cache", 0, 0),
+            RunStage::Running => {
+                self.0.tick(
+                    progress.expected,
+                    progress.elapsed,
+                    progress.ops,
+                    progress.bytes,
+                );
+            }
+        }
+    }
+}
+
+/// What `raidlab plan FILE --on host` prints after the cells.
+pub(crate) fn told(experiment: &Experiment, args: &PlanArgs) -> Result<String, Failure> {
+    let roots = Roots::system();
+    let disks = members::disks(experiment);
+    let source = source(&args.real);
+    let devices = planned_members(&roots, &source, disks.len())?;
+    let plans = plans(experiment, &disks, &devices, &args.real)?;
+    let mut out = String::from("\nOn --on host:\n");
+    match &source {
+        Source::Loops { directory, size } => {
+            let _ = writeln!(
+                out,
+                "  {} loop files of {} in {}, made and removed by raidlab; no device of yours is written to",
+                disks.len(),
+                Bytes(*size),
+                directory.display()
+            );
+        }
+        Source::Allowed => {
+            out.push_str("  ALL of these is overwritten:\n");
+            for device in members::allowed(&roots, disks.len())? {
+                let _ = writeln!(out, "    {}", about(&device.device));
+            }
+        }
+    }
+    for (cell, plan) in experiment.cells.iter().zip(&plans) {
+        let _ = writeln!(out, "\n  {}:", cell.label);
+        for line in plan.lines() {
+            let _ = writeln!(out, "    {line}");
+        }
+        for line in plan.undo_lines() {
+            let _ = writeln!(out, "    afterwards: {line}");
+        }
+        for note in &plan.notes {
+            let _ = writeln!(out, "    but: {note}");
+        }
+    }
+    let _ = writeln!(out, "\n  Each UUID-N is drawn anew for each trial.");
+    if source == Source::Allowed {
+        let wanted = &digest(&plans)[..DIGITS];
+        let _ = writeln!(
+            out,
+            "  Digest of this plan: {wanted}; 'raidlab run FILE --on host --yes {wanted}' carries it out."
+        );
+    }
+    Ok(out)
+}

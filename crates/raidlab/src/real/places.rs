@@ -1,0 +1,35 @@
+//! Where the machine-local files of real runs are.
+use crate::exit::{Failure, MISSING};
+use std::path::PathBuf;
+
+fn directories() -> Result<directories::ProjectDirs, Failure> {
+    directories::ProjectDirs::from("", "", "raidlab").ok_or_else(|| {
+        Failure::new(MISSING, "no home directory to look for raidlab's files in")
+            .remedy("set HOME, or XDG_CONFIG_HOME and XDG_STATE_HOME")
+    })
+}
+
+/// The list of devices that may be overwritten.
+pub(crate) fn allow_list() -> Result<PathBuf, Failure> {
+    Ok(directories()?.config_dir().join("expendable.toml"))
+}
+
+/// What was done to the machine and is not undone yet.
+pub(crate) fn journals() -> Result<PathBuf, Failure> {
+    let directories = directories()?;
+    let state = directories
+        .state_dir()
+        .unwrap_or_else(|| directories.data_local_dir());
+    Ok(state.join("journal"))
+}
+
+/// Where file systems under test are mounted: one at a time, so that two runs cannot disturb each other's figures.
+pub(crate) fn mount() -> PathBuf {
+    let run = PathBuf::from("/run");
+    let base = if run.is_dir() {
+        run
+    } else {
+        std::env::temp_dir()
+    };
+    base.join("raidlab-mnt")
+}

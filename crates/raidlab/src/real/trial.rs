@@ -1,0 +1,468 @@
+//! One trial on a real kernel: built on claimed members, measured, undone. Host and guest both run this.
+use super::{host_failure, places};
+use crate::bench::of_phase;
+use crate::commands::timestamp;
+use crate::exit::{BAD_REQUEST, Failure, MISSING, TRIAL_FAILED};
+use raidlab_core::flag::{Flag, FlagKind};
+use raidlab_core::phase::Phase;
+use raidlab_core::profile::{Place as ProfilePlace, Plan as ProfilePlan, ProfileContext};
+use raidlab_core::rng::mix;
+use raidlab_core::time::Span;
+use raidlab_core::units::Bytes;
+use raidlab_experiment::setup::ArrayState;
+use raidlab_experiment::{Cell, Experiment};
+use raidlab_host::claim::Claim;
+use raidlab_host::facts::{Facts, facts};
+use raidlab_host::journal::Journal;
+use raidlab_host::kmsg::{KernelLog, KernelWords};
+use raidlab_host::provision::{
+    Built, Context, InitialSync, MemberDevice, Options, ProvisionPlan, Stage, SyncState, Target,
+    build, free_arrays, plan,
+};
+use raidlab_io::observe::Roots;
+use raidlab_io::observe::environment::{Environment, memory, space_at};
+use raidlab_io::run::{Place, PlaceOptions, RunError, RunOptions, RunProgress, run_phase};
+use raidlab_results::id;
+use raidlab_results::record::{
+    self, Figure, PhaseRecord, Place as Where, Provenance, Status, TrialRecord, Unit,
+};
+use serde_json::{Value, json};
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+/// Which trial.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Turn<'a> {
+    /// The experiment.
+    pub(crate) experiment: &'a Experiment,
+    /// The cell.
+    pub(crate) cell: &'a Cell,
+    /// The session it belongs to.
+    pub(crate) session: &'a str,
+    /// Its place in the order of execution.
+    pub(crate) order: u32,
+    /// Its round.
+    pub(crate) round: u32,
+    /// Seed of its operations and data.
+    pub(crate) seed: u64,
+    /// The command that repeats the run.
+    pub(crate) command: &'a str,
+    /// Where it is measured.
+    pub(crate) place: Where,
+}
+
+/// What a trial is carried out with.
+pub(crate) struct Lab<'a> {
+    /// The members, claimed, in role order.
+    pub(crate) claims: &'a mut [Claim],
+    /// What is done is announced here.
+    pub(crate) journal: &'a mut Journal,
+    /// Set to end it.
+    pub(crate) stop: Arc<AtomicBool>,
+    /// How long nothing may end before a phase is called stalled.
+    pub(crate) stall: Span,
+}
+
+/// Told how far a trial is.
+pub(crate) trait Watch {
+    /// Something is being built or undone.
+    fn stage(&mut self, stage: &Stage);
+    /// A phase begins: its number, how many there are, and its title.
+    fn phase(&mut self, number: usize, of: usize, title: &str);
+    /// It goes on.
+    fn tick(&mut self, progress: &RunProgress);
+}
+
+/// What came of a trial.
+pub(crate) enum Ended {
+    /// All phases ran; with its environment.
+    Complete(Box<TrialRecord>, Value),
+    /// It failed; what there is of it is kept.
+    Failed(Box<TrialRecord>, Value, Failure),
+    /// It was stopped; nothing is kept.
+    Interrupted,
+}
+
+/// How a cell is built on these members, now.
+pub(crate) fn plan_of(
+    cell: &Cell,
+    members: &[MemberDevice],
+    initial_sync: InitialSync,
+) -> Result<ProvisionPlan, Failure> {
+    let options = Options {
+        mount: places::mount(),
+        arrays: free_arrays(&Roots::system()),
+        initial_sync,
+    };
+    plan(&cell.setup, members, &options)
+        .map_err(|error| Failure::new(BAD_REQUEST, format!("cell '{}': {error}", cell.label)))
+}
+
+/// Runs one trial by a plan, of [`plan_of`] mostly. Whatever comes of it, what was built is undone, and the members are held and empty again.
+///
+/// # Errors
+/// When nothing can be built, or something could not be undone: no further trial can be run then.
+pub(crate) fn run(
+    turn: Turn<'_>,
+    provision: &ProvisionPlan,
+    lab: &mut Lab<'_>,
+    watch: &mut dyn Watch,
+) -> Result<Ended, Failure> {
+    let began = (Instant::now(), timestamp());
+    let roots = Roots::system();
+    let mut log = KernelLog::from_now().ok();
+    let stop = Arc::clone(&lab.stop);
+    let mut monitor = |stage: &Stage| {
+        watch.stage(stage);
+        ControlFlow::Continue(())
+    };
+    let mut context = Context {
+        roots: &roots,
+        cancel: &stop,
+        monitor: &mut monitor,
+    };
+    let mut built = match build(provision, lab.claims, lab.journal, &mut context) {
+        Ok(built) => built,
+        Err(_) if stop.load(Ordering::Relaxed) => return Ok(Ended::Interrupted),
+        Err(error) => return Err(host_failure(&error)),
+    };
+    let mut came = Came::default();
+    let measured = measure(turn, lab, &mut built, watch, &mut came, log.as_mut());
+    let report = built
+        .undo(lab.claims, lab.journal, &roots)
+        .map_err(|error| host_failure(&error))?;
+    came.hear(log.as_mut());
+    if !report.left.is_empty() {
+        let message = format!("not all could be undone: {}", report.left.join("; "));
+        return Err(Failure::new(TRIAL_FAILED, message)
+            .remedy("'raidlab clean' tries again and tells what it finds"));
+    }
+    let cut = |phase: &PhaseRecord| phase.flags.iter().any(|f| f.kind == FlagKind::Interrupted);
+    let whole = came.planned > 0 && came.phases.len() == came.planned;
+    let whole = whole && !came.phases.iter().any(cut);
+    let interrupted = stop.load(Ordering::Relaxed) && !(measured.is_ok() && whole);
+    if interrupted {
+        return Ok(Ended::Interrupted);
+    }
+    let failed = measured.err().or_else(|| {
+        let trouble = came.said.trouble.clone()?;
+        Some(Failure::new(TRIAL_FAILED, trouble))
+    });
+    let environment = came.environment(provision);
+    let mut record = record_of(turn, came)?;
+    record.started = Some(began.1);
+    record.elapsed_ns = Some(u64::try_from(began.0.elapsed().as_nanos()).unwrap_or(u64::MAX));
+    Ok(match failed {
+        None => Ended::Complete(Box::new(record), environment),
+        Some(failure) => {
+            record.status = Status::Failed {
+                reason: failure.message.clone(),
+            };
+            Ended::Failed(Box::new(record), environment, failure)
+        }
+    })
+}
+
+/// What was found while a trial ran.
+#[derive(Default)]
+struct Came {
+    phases: Vec<PhaseRecord>,
+    planned: usize,
+    profile: Option<ProfilePlan>,
+    digest: u64,
+    flags: Vec<Flag>,
+    facts: Facts,
+    machine: Value,
+    synced_ns: Vec<(String, u64)>,
+    said: KernelWords,
+}
+
+impl Came {
+    fn hear(&mut self, log: Option<&mut KernelLog>) {
+        let Some(log) = log else { return };
+        let more = log.so_far();
+        self.said.lines.extend(more.lines);
+        if self.said.trouble.is_none() {
+            self.said.trouble = more.trouble;
+        }
+    }
+
+    fn environment(&self, provision: &ProvisionPlan) -> Value {
+        let mut machine = self.machine.clone();
+        let members = provision.members.iter().map(|member| {
+            json!({
+                "path": member.path, "size": member.identity.size, "serial": member.identity.serial,
+            })
+        });
+        if let Some(fields) = machine.as_object_mut() {
+            fields.insert(
+                "array".to_owned(),
+                json!({
+                    "members": members.collect::<Vec<_>>(), "facts": self.facts, "notes": provision.notes,
+                    "initial_sync_ns": self.synced_ns, "kernel_log": self.said.lines,
+                }),
+            );
+        }
+        machine
+    }
+}
+
+/// Runs the phases, and what goes on beside them.
+fn measure(
+    turn: Turn<'_>,
+    lab: &mut Lab<'_>,
+    built: &mut Built,
+    watch: &mut dyn Watch,
+    came: &mut Came,
+    mut log: Option<&mut KernelLog>,
+) -> Result<(), Failure> {
+    let roots = Roots::system();
+    came.synced_ns = built
+        .synced()
+        .iter()
+        .map(|(number, took)| (format!("md{number}"), took.as_nanos() as u64))
+        .collect();
+    let place = open(built, lab.claims)?;
+    let profile = turn
+        .cell
+        .setup
+        .profile
+        .plan(&profile_context(built, &place, &roots)?)
+        .map_err(|error| Failure::from_error(BAD_REQUEST, &error))?;
+    came.planned = profile.phases.len();
+    came.flags.extend(profile.flags.iter().cloned());
+    came.facts = facts(built.plan());
+    let captured = Environment::capture(&roots, Some(place.resolved()))
+        .map_err(|error| Failure::from_error(MISSING, &error))?;
+    came.machine = serde_json::to_value(captured).unwrap_or_default();
+    let stop = Arc::clone(&lab.stop);
+    begin_background(lab, built, watch)?;
+    let before = syncs(&roots, built);
+    let begun = Instant::now();
+    let options = RunOptions {
+        stall: lab.stall,
+        cancel: Arc::clone(&stop),
+        ..RunOptions::new(turn.seed)
+    };
+    let total = profile.phases.len();
+    for (number, phase) in profile.phases.iter().enumerate() {
+        watch.phase(number, total, &phase.title);
+        let outcome = one_phase(phase, &place, &options, watch)?;
+        came.digest = mix(came.digest.rotate_left(7) ^ outcome.digest);
+        let mut record = of_phase(outcome, phase.counted);
+        expected_state(turn.cell.setup.array.state, &mut record);
+        came.phases.push(record);
+        came.hear(log.as_deref_mut());
+        if came.said.trouble.is_some() {
+            break;
+        }
+    }
+    came.profile = Some(profile);
+    let elapsed = begun.elapsed().as_secs_f64();
+    let after = syncs(&roots, built);
+    place.close().map_err(|error| run_failure(&error))?;
+    if came.said.trouble.is_none() && !stop.load(Ordering::Relaxed) {
+        background(turn, lab, built, watch, came, (&before, &after, elapsed))?;
+    }
+    Ok(())
+}
+
+fn one_phase(
+    phase: &Phase,
+    place: &Place,
+    options: &RunOptions,
+    watch: &mut dyn Watch,
+) -> Result<raidlab_core::outcome::PhaseOutcome, Failure> {
+    let mut monitor = |progress: RunProgress| {
+        watch.tick(&progress);
+        if options.cancel.load(Ordering::Relaxed) {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
+    };
+    run_phase(phase, place, options, &mut monitor).map_err(|error| run_failure(&error))
+}
+
+fn run_failure(error: &RunError) -> Failure {
+    Failure::from_error(TRIAL_FAILED, error)
+}
+
+/// The place that was built: the mounted directory, or the device that is held.
+fn open(built: &Built, claims: &[Claim]) -> Result<Place, Failure> {
+    let opened = match built.target() {
+        Target::Directory(path) => Place::open(path, PlaceOptions::default()),
+        Target::Device(_) => {
+            let claim = built.device(claims);
+            let held = claim.and_then(|claim| Some((claim.path(), claim.held()?)));
+            let (path, file) = held.ok_or_else(|| {
+                Failure::new(TRIAL_FAILED, "the device that was built is no longer held")
+            })?;
+            Place::on_held_device(path, file)
+        }
+    };
+    opened.map_err(|error| run_failure(&error))
+}
+
+fn profile_context(built: &Built, place: &Place, roots: &Roots) -> Result<ProfileContext, Failure> {
+    let missing = |error: &dyn std::error::Error| Failure::from_error(MISSING, error);
+    let memory = memory(roots).map_err(|error| missing(&error))?;
+    let where_to = match built.target() {
+        Target::Directory(path) => ProfilePlace::Directory {
+            free: Bytes(space_at(path).map_err(|error| missing(&error))?.available),
+        },
+        Target::Device(_) => ProfilePlace::Device {
+            size: Bytes(place.size().unwrap_or(0)),
+        },
+    };
+    Ok(ProfileContext {
+        memory: Bytes(memory.usable()),
+        place: where_to,
+        writable: true,
+        alignment: 512,
+    })
+}
+
+/// The resync or rebuild that the cell's state asks for begins.
+fn begin_background(
+    lab: &mut Lab<'_>,
+    built: &mut Built,
+    watch: &mut dyn Watch,
+) -> Result<(), Failure> {
+    let stop = Arc::clone(&lab.stop);
+    let mut monitor = |stage: &Stage| {
+        watch.stage(stage);
+        ControlFlow::Continue(())
+    };
+    let mut context = Context {
+        roots: &Roots::system(),
+        cancel: &stop,
+        monitor: &mut monitor,
+    };
+    built
+        .start(lab.claims, lab.journal, &mut context)
+        .map_err(|error| host_failure(&error))
+}
+
+fn syncs(roots: &Roots, built: &Built) -> Vec<SyncState> {
+    let numbers = built.busy_arrays();
+    numbers
+        .into_iter()
+        .map(|number| SyncState::of(roots, number))
+        .collect()
+}
+
+/// What the resync or rebuild did beside the phases, and how long a rebuild takes by itself.
+fn background(
+    turn: Turn<'_>,
+    lab: &mut Lab<'_>,
+    built: &mut Built,
+    watch: &mut dyn Watch,
+    came: &mut Came,
+    (before, after, elapsed): (&[SyncState], &[SyncState], f64),
+) -> Result<(), Failure> {
+    if before.is_empty() {
+        return Ok(());
+    }
+    let still = after.iter().any(|state| !state.is_whole());
+    let state = turn.cell.setup.array.state;
+    if !still {
+        let what = format!(
+            "the array was whole again before the phases ended: not all of them ran on one that is {state}"
+        );
+        came.flags.push(Flag::new(FlagKind::Other, what));
+    }
+    let stop = Arc::clone(&lab.stop);
+    let mut monitor = |stage: &Stage| {
+        watch.stage(stage);
+        ControlFlow::Continue(())
+    };
+    let mut context = Context {
+        roots: &Roots::system(),
+        cancel: &stop,
+        monitor: &mut monitor,
+    };
+    let alone = built
+        .rebuild_alone(lab.claims, lab.journal, &mut context)
+        .map_err(|error| host_failure(&error))?;
+    let figure = |name: &str, value: f64, unit: Unit| Figure {
+        name: name.to_owned(),
+        value,
+        unit,
+    };
+    let mut record = PhaseRecord::bare("rebuild", None, Unit::BytesPerSecond);
+    if let (Some(then), Some(now)) = (before.first(), after.first())
+        && let (Some(from), Some(to), Some(total)) = (then.done.or(Some(0)), now.done, now.total)
+        && still
+        && elapsed > 0.0
+        && to > from
+    {
+        let rate = (to - from) as f64 / elapsed;
+        record
+            .figures
+            .push(figure("rebuild-rate-loaded", rate, Unit::BytesPerSecond));
+        let whole = total as f64 / rate;
+        record
+            .figures
+            .push(figure("rebuild-time-loaded", whole, Unit::Seconds));
+    }
+    if let Some((took, bytes)) = alone {
+        let seconds = took.as_secs_f64();
+        record.bytes = Some(bytes);
+        record.elapsed_ns = Some(took.as_nanos() as u64);
+        record.rate = (bytes > 0 && seconds > 0.0).then(|| bytes as f64 / seconds);
+        record
+            .figures
+            .push(figure("rebuild-time", seconds, Unit::Seconds));
+    }
+    if record.rate.is_some() || !record.figures.is_empty() {
+        came.phases.push(record);
+        came.planned += 1;
+    }
+    Ok(())
+}
+
+/// An array that is busy or degraded because the cell asks for it is no doubt about the figure.
+fn expected_state(state: ArrayState, record: &mut PhaseRecord) {
+    if state == ArrayState::Clean {
+        return;
+    }
+    for flag in &mut record.flags {
+        if flag.kind == FlagKind::ArrayBusy {
+            flag.voids = false;
+            flag.reason = format!("as the cell asks for ({state}): {}", flag.reason);
+        }
+    }
+}
+
+fn record_of(turn: Turn<'_>, came: Came) -> Result<TrialRecord, Failure> {
+    let cell = turn.cell;
+    let settings = came
+        .profile
+        .map_or_else(|| cell.setup.settings.clone(), |profile| profile.settings);
+    Ok(TrialRecord {
+        id: id::random().map_err(|error| Failure::from_error(MISSING, &error))?,
+        session: turn.session.to_owned(),
+        order: turn.order,
+        round: turn.round,
+        cell: record::Cell {
+            label: cell.label.clone(),
+            factors: cell.factors(),
+        },
+        cell_digest: Some(turn.experiment.cell_digest(cell)),
+        profile: cell.setup.profile.name().to_owned(),
+        settings,
+        provenance: Provenance::Measured { place: turn.place },
+        started: None,
+        elapsed_ns: None,
+        seed: Some(turn.seed),
+        digest: Some(came.digest),
+        environment: None,
+        command: Some(turn.command.to_owned()),
+        phases: came.phases,
+        status: Status::Complete,
+        flags: came.flags,
+    })
+}
