@@ -17,8 +17,8 @@ use crate::disk::DiskError;
 use cache::Cache;
 use raidlab_core::op::BlockKind;
 use raidlab_core::time::{Instant, Span};
-use raidlab_layout::MemberSet;
 use raidlab_layout::parity::{Parity, Roles};
+use raidlab_layout::{Member, MemberSet};
 use std::collections::VecDeque;
 use thread::Thread;
 
@@ -50,6 +50,8 @@ struct Group {
     resync: bool,
     fua: bool,
     sync: bool,
+    /// Whose request it is of.
+    task: u16,
 }
 
 /// The part of one stripe that a request covers: from `from` in data chunk `first` up to (excluding)
@@ -76,14 +78,18 @@ pub(super) struct ParityArray {
     queue: VecDeque<Group>,
     /// There was no room; the next is given when a quarter is free.
     short: bool,
-    /// Those that wait are being let in; more room has come up meanwhile.
-    retrying: bool,
-    rested: bool,
+    /// Since when those that wait are to be looked at again: room has come up.
+    rested: Option<Instant>,
     delayed: VecDeque<u32>,
     /// Since when writes are held back.
     plugged: Option<Instant>,
+    /// Whoever submits has said that he waits, but some of his groups wait here, so that he has not
+    /// come to that yet.
+    unplug_after: bool,
     /// Bands that read before they write. More start when there are none (`IO_THRESHOLD`).
     prereads: u32,
+    /// Who asks the members now: 0 is the array's thread.
+    asks: u16,
     thread: Thread,
     era: Era,
 }
@@ -99,11 +105,12 @@ impl ParityArray {
             waiters: Slab::new(),
             queue: VecDeque::new(),
             short: false,
-            retrying: false,
-            rested: false,
+            rested: None,
             delayed: VecDeque::new(),
             plugged: None,
+            unplug_after: false,
             prereads: 0,
+            asks: 0,
             thread: Thread::new(cost),
             era,
         }
@@ -133,9 +140,10 @@ impl ParityArray {
         }
         let data = self.layout.data_members();
         let chunk = u64::from(self.chunk);
+        let absent = common.gone.union(common.filling);
         let around = bio.kind == BlockKind::Read
             && self.era.aligned_reads
-            && common.gone.union(common.filling).is_empty();
+            && (self.era.aligned_degraded || absent.is_empty());
         let (mut at, end) = (bio.lba.0, bio.end());
         while at < end {
             let (number, from) = (at >> self.chunk.trailing_zeros(), at & (chunk - 1));
@@ -144,7 +152,19 @@ impl ParityArray {
             if around {
                 let len = (chunk - from).min(end - at);
                 let member = roles.member(first);
-                self.read_around(common, core, parent, bio, (at, member, stripe, from, len));
+                if absent.contains(Member::new(member)) {
+                    let (from, to) = (from as u32, (from + len) as u32);
+                    let piece = Piece {
+                        stripe,
+                        first,
+                        last: first,
+                        from,
+                        to,
+                    };
+                    self.groups(common, core, parent, bio, &roles, &piece);
+                } else {
+                    self.read_around(common, core, parent, bio, (at, member, stripe, from, len));
+                }
                 at += len;
                 continue;
             }
@@ -187,9 +207,20 @@ impl ParityArray {
         core.ask_part(common.children[member], parent, op);
     }
 
-    /// What is held back for more to come starts.
+    /// Whoever submitted waits now: what is held back for more to come starts. As long as some of what
+    /// he submitted waits here for room, he is still about it.
     #[inline]
     pub(super) fn unplug(&mut self, common: &Common, core: &mut Core) {
+        if self.queue.is_empty() {
+            self.release(common, core);
+        } else {
+            self.unplug_after = true;
+        }
+    }
+
+    /// What is held back starts.
+    #[inline]
+    fn release(&mut self, common: &Common, core: &mut Core) {
         self.plugged = None;
         if !self.delayed.is_empty() {
             self.activate(common, core);
@@ -200,10 +231,8 @@ impl ParityArray {
     pub(super) fn next_event(&self) -> Option<Instant> {
         let plug = self.plugged.filter(|_| !self.delayed.is_empty());
         let plug = plug.map(|since| since + PLUG);
-        match (self.thread.next_event(), plug) {
-            (Some(a), Some(b)) => Some(a.min(b)),
-            (a, b) => a.or(b),
-        }
+        let all = [self.thread.next_event(), plug, self.rested];
+        all.into_iter().flatten().min()
     }
 
     #[inline]
@@ -211,8 +240,12 @@ impl ParityArray {
         while let Some(key) = self.thread.done(core.now) {
             self.computed(common, core, key);
         }
+        // All that has ended at this time has made its room.
+        if self.rested.is_some() {
+            self.retry(common, core);
+        }
         if self.plugged.is_some_and(|since| since + PLUG <= core.now) {
-            self.unplug(common, core);
+            self.release(common, core);
         }
     }
 

@@ -23,8 +23,6 @@ const MARK_STEP: Span = Span::from_secs(3);
 const MARKS: usize = 10;
 /// Sleep of one that is too fast or in others' way.
 const SLEEP: Span = Span::from_millis(500);
-/// Sectors on one member since the last look that are taken for nothing (`is_mddev_idle`).
-const UNHEARD: u64 = 64;
 
 /// How far a resync or rebuild is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,6 +52,7 @@ pub(super) struct Resync {
     least: u64,
     most: u64,
     brief: bool,
+    unheard: u64,
     marks: VecDeque<(Instant, u64)>,
     looked: u64,
     sleeps: Option<Instant>,
@@ -75,6 +74,7 @@ impl Resync {
             least: spec.sync_speed_min >> 10,
             most: spec.sync_speed_max >> 10,
             brief: era.resync_yields_briefly,
+            unheard: era.unheard,
             marks: VecDeque::from([(Instant::ZERO, 0)]),
             looked: 0,
             sleeps: None,
@@ -137,7 +137,7 @@ impl Resync {
         }
         let mut idle = true;
         for sectors in heard {
-            if *sectors > UNHEARD {
+            if *sectors > self.unheard {
                 (*sectors, idle) = (0, false);
             }
         }

@@ -24,6 +24,20 @@ pub struct Era {
     /// Reads of a complete parity array go around the stripe cache (since 2.6.20,
     /// `raid5.c:chunk_aligned_read`).
     pub aligned_reads: bool,
+    /// So do those of a degraded or rebuilding one where the member is there (before 4.2).
+    pub aligned_degraded: bool,
+    /// A write that has to read first plugs the array's queue anew, so that it waits for its timer or
+    /// whoever waits (before 2.6.39, `raid5.c:__release_stripe`); since, the submitter's plug alone.
+    pub delay_plugs: bool,
+    /// Whoever submits to a parity array handles the stripes and asks the members himself (before 2.6.32,
+    /// `raid5.c:make_request`); since, the array's thread does it for all.
+    pub submitter_handles: bool,
+    /// The stripe cache gets a stripe more each time that it is found too small (since 4.1,
+    /// `raid5.c:grow_one_stripe`), memory allowing.
+    pub cache_grows: bool,
+    /// Sectors of others on one member that a resync takes for nothing (`md.c:is_mddev_idle`): 4096
+    /// before 2.6.30, 64 since.
+    pub unheard: u64,
     /// How parity is brought up to date.
     pub write_policy: WritePolicy,
     /// A resync above its least speed that sees other I/O waits for its own requests to end (since
@@ -44,6 +58,11 @@ impl Era {
         Self {
             run_per_disk: since(3, 6, 0),
             aligned_reads: since(2, 6, 20),
+            aligned_degraded: !since(4, 2, 0),
+            delay_plugs: !since(2, 6, 39),
+            cache_grows: since(4, 1, 0),
+            submitter_handles: !since(2, 6, 32),
+            unheard: if since(2, 6, 30) { 64 } else { 4096 },
             write_policy: if since(4, 1, 0) {
                 WritePolicy::LINUX
             } else {

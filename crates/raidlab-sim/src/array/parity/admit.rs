@@ -8,9 +8,48 @@ use raidlab_core::op::BlockKind;
 use raidlab_layout::parity::Roles;
 use raidlab_layout::{Member, MemberSet};
 
+/// Rows that are written alike at most. md handles each by itself; so many together keep the places
+/// apart at which requests to members are cut, and where the cache has no room for more, at a fourth
+/// of the work.
+const GRAIN: u32 = 4;
+
 impl ParityArray {
-    /// Admits a piece, group by group.
+    /// Admits a piece. Blocks to be written come chunk by chunk, in the order of the request
+    /// (`raid5.c:make_request`): when the cache has no room for more rows of the first chunk, those that
+    /// are in it lack the others yet.
     pub(super) fn groups(
+        &mut self,
+        common: &Common,
+        core: &mut Core,
+        parent: u32,
+        bio: &Bio,
+        roles: &Roles,
+        piece: &Piece,
+    ) {
+        if bio.kind != BlockKind::Write || piece.first == piece.last {
+            return self.rows(common, core, parent, bio, roles, piece);
+        }
+        for index in piece.first..=piece.last {
+            let (mut from, mut to) = (0, self.chunk);
+            if index == piece.first {
+                from = piece.from;
+            }
+            if index == piece.last {
+                to = piece.to;
+            }
+            let chunk = Piece {
+                first: index,
+                last: index,
+                from,
+                to,
+                ..*piece
+            };
+            self.rows(common, core, parent, bio, roles, &chunk);
+        }
+    }
+
+    /// Admits a piece, group by group of rows that it covers alike.
+    fn rows(
         &mut self,
         common: &Common,
         core: &mut Core,
@@ -36,6 +75,7 @@ impl ParityArray {
             resync: false,
             fua: write && bio.fua,
             sync: bio.origin.sync,
+            task: bio.origin.task,
         };
         if piece.first == piece.last && down(from) == from && down(to) == to {
             // Whole rows of one chunk: by far most requests.
@@ -48,7 +88,7 @@ impl ParityArray {
                     ..group
                 }
             };
-            return self.enter(common, core, group);
+            return self.enter_grains(common, core, group);
         }
         let mut cuts = [0, down(from), up(from), down(to), up(to), self.chunk];
         cuts.sort_unstable();
@@ -88,6 +128,21 @@ impl ParityArray {
         }
     }
 
+    /// Admits a group, [`GRAIN`] after [`GRAIN`] when it is to be written.
+    #[inline]
+    fn enter_grains(&mut self, common: &Common, core: &mut Core, group: Group) {
+        let grain = GRAIN * ROW;
+        if group.full.is_empty() || group.to - group.from <= grain {
+            return self.enter(common, core, group);
+        }
+        let mut from = group.from;
+        while from < group.to {
+            let to = ((from / grain + 1) * grain).min(group.to);
+            self.enter(common, core, Group { from, to, ..group });
+            from = to;
+        }
+    }
+
     /// Admits a group, or lets it wait behind those that wait already.
     fn enter(&mut self, common: &Common, core: &mut Core, mut group: Group) {
         if self.queue.is_empty() && self.admit(common, core, &mut group) {
@@ -97,7 +152,7 @@ impl ParityArray {
         self.queue.push_back(group);
         if self.short {
             // Whoever waits for room releases the plug (`raid5.c:get_active_stripe`).
-            self.unplug(common, core);
+            self.release(common, core);
         }
     }
 
@@ -126,6 +181,7 @@ impl ParityArray {
             resync: true,
             fua: false,
             sync: false,
+            task: 0,
         };
         let all = self.queue.is_empty() && self.admit(common, core, &mut group);
         *at = stripe * chunk + u64::from(group.from);
@@ -135,6 +191,16 @@ impl ParityArray {
     /// Puts the rows of a group into bands as far as can be; true when all are.
     #[inline]
     fn admit(&mut self, common: &Common, core: &mut Core, group: &mut Group) -> bool {
+        if self.era.submitter_handles {
+            self.asks = group.task;
+        }
+        let all = self.put(common, core, group);
+        self.asks = 0;
+        all
+    }
+
+    #[inline]
+    fn put(&mut self, common: &Common, core: &mut Core, group: &mut Group) -> bool {
         while group.from < group.to {
             let key = match self.cache.find(group.stripe, group.from, group.to) {
                 Found::Band(key) => {
@@ -150,7 +216,7 @@ impl ParityArray {
                 Found::Gap(end) => {
                     let room = self.cache.available().min(self.cache.most_rows());
                     if room == 0 {
-                        self.short |= !group.resync;
+                        self.runs_short(group.resync);
                         return false;
                     }
                     let to = end.min(group.from + room * ROW);
@@ -165,6 +231,13 @@ impl ParityArray {
             }
         }
         true
+    }
+
+    /// There is no room. A resync does without; kernels that let the cache grow add a stripe each time.
+    fn runs_short(&mut self, resync: bool) {
+        if !resync && !std::mem::replace(&mut self.short, true) && self.era.cache_grows {
+            self.cache.grow();
+        }
     }
 
     /// The rows of the band `key` that the group covers, from its first row on; divided from the
@@ -236,16 +309,15 @@ impl ParityArray {
 
     /// Lets those in that wait, as far as there is room.
     pub(super) fn retry(&mut self, common: &Common, core: &mut Core) {
-        self.rested = true;
-        if self.retrying {
-            return;
-        }
-        self.retrying = true;
-        while std::mem::take(&mut self.rested) {
-            if self.short && self.cache.available() < self.cache.most_rows() {
+        while self.rested.take().is_some() {
+            if self.short && self.cache.available() <= self.cache.most_rows() {
                 break;
             }
             self.short = false;
+            if !self.queue.is_empty() {
+                // Whoever waited goes on submitting, and what he submits is held back again.
+                self.plugged.get_or_insert(core.now);
+            }
             while let Some(mut group) = self.queue.pop_front() {
                 if !self.admit(common, core, &mut group) {
                     self.queue.push_front(group);
@@ -254,9 +326,9 @@ impl ParityArray {
                 core.close(group.parent, Ok(()));
             }
         }
-        self.retrying = false;
-        if self.short {
-            self.unplug(common, core);
+        let through = self.queue.is_empty() && std::mem::take(&mut self.unplug_after);
+        if self.short || through {
+            self.release(common, core);
         }
     }
 }

@@ -139,6 +139,11 @@ impl Cache {
         self.rows - (self.used_rows - self.idle_rows)
     }
 
+    /// Holds a row more from now on.
+    pub(super) const fn grow(&mut self) {
+        self.rows += 1;
+    }
+
     /// Most rows of one band: a quarter of the cache, so that several fit.
     pub(super) const fn most_rows(&self) -> u32 {
         let quarter = self.rows / 4;

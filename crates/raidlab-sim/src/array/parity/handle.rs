@@ -85,7 +85,12 @@ impl ParityArray {
             self.read(common, core, key, reads);
         } else {
             self.cache.get_mut(key).phase = Phase::Delayed;
-            self.delayed.push_back(key);
+            if self.delayed.back() != Some(&key) {
+                self.delayed.push_back(key);
+            }
+            if self.era.delay_plugs {
+                self.plugged.get_or_insert(core.now);
+            }
             if self.plugged.is_none() {
                 self.activate(common, core);
             }
@@ -120,6 +125,7 @@ impl ParityArray {
         members: MemberSet,
     ) {
         let chunk = u64::from(self.chunk);
+        let asks = self.asks;
         let band = self.cache.get_mut(key);
         let background = band.readers == NONE && band.writers == NONE && band.current == NONE;
         let read = kind == BlockKind::Read;
@@ -132,9 +138,8 @@ impl ParityArray {
             lba: band.stripe * chunk + u64::from(band.from),
             sectors: band.to - band.from,
             fua: band.fua && !read,
-            // The array's thread asks, whoever asked it.
             origin: Origin {
-                task: 0,
+                task: asks,
                 sync: read || band.sync,
                 background,
                 ahead: false,
@@ -348,7 +353,7 @@ impl ParityArray {
         (band.fua, band.sync, band.bad) = (false, false, MemberSet::EMPTY);
         self.cache.rest(key);
         if !self.queue.is_empty() {
-            self.retry(common, core);
+            self.rested.get_or_insert(core.now);
         }
     }
 }

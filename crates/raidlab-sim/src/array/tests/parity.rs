@@ -2,6 +2,7 @@
 use super::content::{parity, requests, run_all};
 use super::toy::Toy;
 use super::*;
+use crate::array::Era;
 use BlockKind::{Read, Write};
 use proptest::prelude::*;
 use raidlab_core::time::Span;
@@ -23,13 +24,17 @@ fn raid6(members: usize, chunk: u64) -> ArraySpec {
     ))
 }
 
-/// Member reads and writes for one write.
-fn cost(spec: &ArraySpec, lba: u64, sectors: u32) -> (usize, usize) {
+/// Pages of members that are read and written for one write.
+fn cost(spec: &ArraySpec, lba: u64, sectors: u32) -> (u32, u32) {
     let mut toy = Toy::new(spec, 0);
     toy.submit(bio(0, Write, lba, sectors));
     toy.settle();
     assert!(toy.ended[0].result.is_ok());
-    (toy.count(Read), toy.count(Write))
+    let pages = |kind| {
+        let of = toy.log.iter().filter(|asked| asked.bio.kind == kind);
+        of.map(|asked| asked.bio.sectors).sum::<u32>() / 8
+    };
+    (pages(Read), pages(Write))
 }
 
 #[test]
@@ -50,8 +55,8 @@ fn a_small_write_is_two_reads_and_two_writes() {
 
 #[test]
 fn a_whole_stripe_is_written_without_a_read() {
-    assert_eq!(cost(&raid5(5, 128), 512, 512), (0, 5));
-    assert_eq!(cost(&raid6(6, 128), 1024, 512), (0, 6));
+    assert_eq!(cost(&raid5(5, 128), 512, 512), (0, 5 * 16));
+    assert_eq!(cost(&raid6(6, 128), 1024, 512), (0, 6 * 16));
 }
 
 #[test]
@@ -76,6 +81,81 @@ fn without_a_release_the_plug_holds_for_three_milliseconds() {
     assert_eq!(toy.array.next_event(), Some(Instant(3_000_000)));
     toy.step();
     assert_eq!(toy.count(Read), 2);
+}
+
+/// Member reads of a long sequential write of whole stripes, submitted at once and waited for.
+fn reads_of_a_stream(spec: &ArraySpec, sectors: u32) -> usize {
+    let mut toy = Toy::new(spec, 0);
+    let each = sectors / 16;
+    for i in 0..16 {
+        toy.submit(bio(i, Write, i * u64::from(each), each));
+    }
+    toy.settle();
+    assert_eq!(toy.check(&[]), Ok(()));
+    toy.count(Read)
+}
+
+#[test]
+fn whoever_has_waited_for_room_is_held_back_again() {
+    // 43 stripes of 3 data chunks, a cache of 16, in bios that do not end where stripes do. What a bio
+    // leaves of a stripe is completed by the next one; where the cache fills up within a chunk, a few
+    // rows are read.
+    let mut spec = raid5(4, 128);
+    spec.era.cache_grows = false;
+    assert!(reads_of_a_stream(&spec, 43 * 384) <= 4);
+    spec.era = Era::of("2.6.21".parse().unwrap());
+    assert!(reads_of_a_stream(&spec, 43 * 384) <= 4);
+}
+
+#[test]
+fn a_cache_of_two_stripes_reads_what_it_has_no_room_to_complete() {
+    // Chunks of 128 rows: of a third stripe only some rows of the first chunk have room.
+    let mut spec = raid5(4, 1024);
+    spec.era.cache_grows = false;
+    assert!(reads_of_a_stream(&spec, 12 * 3 * 1024) > 0);
+    spec.stripe_cache = 4096;
+    assert_eq!(reads_of_a_stream(&spec, 12 * 3 * 1024), 0);
+}
+
+#[test]
+fn the_cache_of_later_kernels_grows_when_it_is_too_small() {
+    let rows = |grows| {
+        let mut spec = raid5(4, 128);
+        (spec.stripe_cache, spec.era.cache_grows) = (32, grows);
+        let mut toy = Toy::new(&spec, 0);
+        for i in 0..400 {
+            toy.submit(bio(i, Write, i * 384 * 5, 8));
+        }
+        let at_once = toy.log.len();
+        toy.settle();
+        for i in 0..400 {
+            toy.submit(bio(i, Write, (i + 600) * 384 * 5, 8));
+        }
+        toy.unplug();
+        (at_once, toy.log.len() - 800 - 800)
+    };
+    let (first, later) = rows(false);
+    assert_eq!(first, later);
+    let (first, later) = rows(true);
+    assert!(later > first, "{first} {later}");
+}
+
+#[test]
+fn degraded_arrays_of_old_kernels_read_around_the_cache_where_the_member_is_there() {
+    let reads = |kernel: &str| {
+        let mut spec = raid5(4, 128);
+        spec.era = Era::of(kernel.parse().unwrap());
+        (spec.state, spec.failed) = ("degraded 1".parse().unwrap(), vec![1]);
+        let mut toy = Toy::new(&spec, 0);
+        // A stripe: one of its three chunks is on the member that is gone.
+        toy.submit(bio(0, Read, 0, 384));
+        toy.settle();
+        let sectors: u32 = toy.log.iter().map(|asked| asked.bio.sectors).sum();
+        sectors / 128
+    };
+    // Both chunks that are there, and once more, with the parity, for the one that is not.
+    assert_eq!(reads("2.6.21"), 5);
+    assert_eq!(reads("6.1"), 3);
 }
 
 #[test]
