@@ -181,6 +181,20 @@ const ZFS: &[Claim] = &[
 ];
 
 const READ: &str = "buffered-read";
+/// Not a phase: the share of second failures that an array survives.
+pub(super) const SECOND_FAILURES: &str = "second-failures";
+
+const fn survives(finding: u32, claim: &'static str, row: &'static str, must: Must) -> Claim {
+    Claim {
+        finding,
+        claim,
+        row,
+        base: None,
+        phase: SECOND_FAILURES,
+        must,
+    }
+}
+
 /// The cells of `hdparm -t` and of the larger of the two dd runs, which no cache holds.
 macro_rules! md {
     ($array:literal) => {
@@ -205,6 +219,8 @@ const SATA: &[Claim] = &[
     ratio(3, "… and writes like RAID0 (within 20 %)", (md!(dd "raid5 4 disks"), md!(dd "raid0 sda sdb")), "write", Must::Within(0.8, 1.2)),
     ratio(4, "RAID6 writes a little slower than RAID10", (md!(dd "raid6 4 disks"), md!(dd "raid10 n2 4 disks")), "write", Must::Within(0.7, 1.0)),
     ratio(4, "… and reads the same (within 10 %)", (md!("raid6 4 disks"), md!("raid10 n2 4 disks")), READ, Must::Within(0.9, 1.1)),
+    survives(5, "RAID6 survives any two failed disks", md!("raid6 4 disks"), Must::Above(0.999)),
+    survives(5, "RAID10 on four disks survives two of three second failures", md!("raid10 n2 4 disks"), Must::Round2(2.0 / 3.0)),
     ratio(6, "a degraded RAID5 is usable: it reads at least half as fast", (md!("raid5 4 disks, degraded"), md!("raid5 4 disks")), READ, Must::Above(0.5)),
     ratio(6, "a degraded RAID10 is, too", (md!("raid10 n2 4 disks, degraded"), md!("raid10 n2 4 disks")), READ, Must::Above(0.5)),
     ratio(6, "a rebuilding RAID5 is far slower than a degraded one", (md!("raid5 4 disks, rebuilding"), md!("raid5 4 disks, degraded")), READ, Must::Below(0.5)),
@@ -272,6 +288,10 @@ impl Study {
 fn check(claim: &Claim, figures: Figures<'_>) -> Checked {
     let of = |row: &str| figures(row, claim.phase);
     let (told, evidence) = match (of(claim.row), claim.base.map(of)) {
+        (Some(Published::Value(share)), None) if claim.phase == SECOND_FAILURES => {
+            let evidence = format!("{:.0} % of second failures", 100.0 * share);
+            (judge(claim.must, share), evidence)
+        }
         (Some(Published::Value(a)), None) => {
             let k = a / 1024.0;
             (judge(claim.must, k), format!("{k:.0} K/s"))

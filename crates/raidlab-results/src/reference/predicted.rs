@@ -1,5 +1,6 @@
 //! Predicted figures of a study's rows beside the published ones: how far the model is off, and whether
 //! what the study found holds in it.
+use super::checks::SECOND_FAILURES;
 use super::{Checked, Published, Study};
 use crate::record::{Status, TrialRecord, Unit};
 use serde::{Deserialize, Serialize};
@@ -79,9 +80,15 @@ pub fn median_error(all: &[Prediction]) -> Option<f64> {
 
 impl Study {
     /// Sets what a model made of the study's experiment beside what was published. `rows` has the label
-    /// of the cell by the name of the row; cells that are no row go by their label.
+    /// of the cell by the name of the row; cells that are no row go by their label. `second` has the
+    /// share of second failures that the array of a cell survives, by the cell's label.
     #[must_use]
-    pub fn predicted(&self, rows: &BTreeMap<String, String>, trials: &[TrialRecord]) -> Prediction {
+    pub fn predicted(
+        &self,
+        rows: &BTreeMap<String, String>,
+        second: &BTreeMap<String, f64>,
+        trials: &[TrialRecord],
+    ) -> Prediction {
         let mut labels: Vec<&str> = Vec::new();
         for trial in trials {
             if !labels.contains(&trial.cell.label.as_str()) {
@@ -104,6 +111,10 @@ impl Study {
             .flat_map(|(row, trials)| self.figures_of(row, trials))
             .collect();
         let value = |row: &str, phase: &str| {
+            if phase == SECOND_FAILURES {
+                let label = rows.get(row).map_or(row, String::as_str);
+                return second.get(label).copied().map(Published::Value);
+            }
             let found = figures.iter().find(|f| f.row == row && f.phase == phase);
             found.and_then(|f| f.predicted).map(Published::Value)
         };
@@ -175,7 +186,7 @@ mod tests {
             phase.rate = Some(phase.rate.unwrap_or(1e6) * factor);
         }
         let rows = study.rows.iter().map(|r| (r.name.clone(), r.name.clone()));
-        study.predicted(&rows.collect(), &trials)
+        study.predicted(&rows.collect(), &BTreeMap::new(), &trials)
     }
 
     #[test]
@@ -206,8 +217,25 @@ mod tests {
         assert_eq!(of(Told::Withheld), 0, "a model withholds nothing");
         assert!(of(Told::Holds) > 10);
         let blocksize = study("pata-blocksize").unwrap().unwrap();
-        let none = blocksize.predicted(&BTreeMap::new(), &[]);
+        let none = blocksize.predicted(&BTreeMap::new(), &BTreeMap::new(), &[]);
         assert!(none.findings.iter().all(|c| c.told == Told::NoFigures));
         assert_eq!(none.median_error(), None);
+    }
+
+    #[test]
+    fn what_is_survived_is_checked_on_the_share_that_is_given() {
+        let study = study("sata-md-levels").unwrap().unwrap();
+        let told = |raid6: f64, raid10: f64| {
+            let second = [("raid6 4 disks", raid6), ("raid10 n2 4 disks", raid10)];
+            let label = |(row, share)| (format!("{row}, hdparm -t"), share);
+            let second = second.into_iter().map(label).collect();
+            let prediction = study.predicted(&BTreeMap::new(), &second, &[]);
+            let fifth = prediction.findings.into_iter().filter(|c| c.finding == 5);
+            fifth.map(|c| c.told).collect::<Vec<_>>()
+        };
+        assert_eq!(told(1.0, 2.0 / 3.0), [Told::Holds, Told::Holds]);
+        assert_eq!(told(0.5, 1.0), [Told::DoesNot, Told::DoesNot]);
+        let none = study.predicted(&BTreeMap::new(), &BTreeMap::new(), &[]);
+        assert!(none.findings.iter().all(|c| c.told == Told::NoFigures));
     }
 }

@@ -85,7 +85,7 @@ pub struct Beside {
 }
 
 /// What an array costs and holds, and what it survives.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct ArrayFacts {
     /// Labels of the cells that have it.
     pub cells: Vec<String>,
@@ -99,6 +99,9 @@ pub struct ArrayFacts {
     pub capacity: Option<u64>,
     /// Failures that it survives whichever they are.
     pub survives: usize,
+    /// Share of second failures that it survives; `None` when it survives no first one or that is not
+    /// known.
+    pub second: Option<f64>,
     /// What it survives, in lines.
     pub tolerance: Vec<String>,
 }
@@ -262,7 +265,16 @@ fn of_all(
         }
         WantedTable::Published => {
             if let Some(beside) = &request.beside {
-                let prediction = beside.study.predicted(&beside.rows, &request.base.trials);
+                let of = |facts: &ArrayFacts| {
+                    let cells = facts.cells.clone();
+                    let share = facts.second;
+                    cells
+                        .into_iter()
+                        .filter_map(move |cell| Some((cell, share?)))
+                };
+                let second = request.arrays.iter().flat_map(of).collect();
+                let trials = &request.base.trials;
+                let prediction = beside.study.predicted(&beside.rows, &second, trials);
                 out.extend(published::beside(&beside.study, &prediction));
             }
         }

@@ -5,6 +5,7 @@ use raidlab_experiment::setup::{Array, ArrayLayout};
 use raidlab_layout::spec::Geometry;
 use raidlab_layout::{Layout, describe};
 use raidlab_results::report::experiment::ArrayFacts;
+use std::collections::BTreeMap;
 
 /// Size of members of unknown capacity: what is survived does not depend on it.
 const ANY: Bytes = Bytes::gib(1);
@@ -40,12 +41,13 @@ fn name(array: &Array) -> String {
 
 fn of(experiment: &Experiment, array: &Array, name: String, label: &str) -> ArrayFacts {
     let n = array.members.len();
-    let (survives, tolerance) = match &array.layout {
-        ArrayLayout::Single => (0, vec!["survives no failure".to_owned()]),
+    let (survives, second, tolerance) = match &array.layout {
+        ArrayLayout::Single => (0, None, vec!["survives no failure".to_owned()]),
         ArrayLayout::ZfsMirror => {
             let sure = n.saturating_sub(1);
             (
                 sure,
+                (sure > 0).then(|| f64::from(u8::from(sure > 1))),
                 vec![format!(
                     "survives any {sure} of {n} failures: every disk has a copy"
                 )],
@@ -54,9 +56,10 @@ fn of(experiment: &Experiment, array: &Array, name: String, label: &str) -> Arra
         ArrayLayout::Fixed(..) => match layout(experiment, array) {
             Some(layout) => (
                 layout.tolerance().guaranteed(),
+                second(&layout),
                 describe::tolerance(&layout),
             ),
-            None => (0, vec!["what it survives cannot be told".to_owned()]),
+            None => (0, None, vec!["what it survives cannot be told".to_owned()]),
         },
     };
     ArrayFacts {
@@ -66,8 +69,28 @@ fn of(experiment: &Experiment, array: &Array, name: String, label: &str) -> Arra
         capacity_disks: array.capacity_disks.clone(),
         capacity: array.capacity.map(|capacity| capacity.0),
         survives,
+        second,
         tolerance,
     }
+}
+
+/// Share of second failures that is survived, over all first ones; `None` when some first one is not.
+fn second(layout: &Layout) -> Option<f64> {
+    let tolerance = layout.tolerance();
+    let all = tolerance.patterns(2);
+    (tolerance.guaranteed() > 0 && all > 0).then(|| tolerance.survived(2) as f64 / all as f64)
+}
+
+/// The share of second failures that each cell's array survives, by the cell's label.
+pub(super) fn second_failures(experiment: &Experiment) -> BTreeMap<String, f64> {
+    let of = |facts: ArrayFacts| {
+        let share = facts.second;
+        facts
+            .cells
+            .into_iter()
+            .filter_map(move |cell| Some((cell, share?)))
+    };
+    facts(experiment).into_iter().flat_map(of).collect()
 }
 
 /// The layout of an array; `None` when it cannot be built, which checking the experiment has refused.

@@ -1,4 +1,5 @@
 //! `raidlab reference run`: published studies on the simulator, beside their figures.
+use super::arrays;
 use super::catalogue;
 use super::estimate;
 use super::machine::Machines;
@@ -119,7 +120,11 @@ fn predict(
         talk::warn(&format!("{}: {}: {}", study.id, one.cell, one.reason));
     }
     Ok(Some(Predicted {
-        prediction: study.predicted(&rows, &in_order(&experiment, &records)),
+        prediction: study.predicted(
+            &rows,
+            &arrays::second_failures(&experiment),
+            &in_order(&experiment, &records),
+        ),
         digest: results_digest(&records),
         study,
         failed,

@@ -102,6 +102,7 @@ fn request(trials: Vec<TrialRecord>) -> ExperimentRequest {
         capacity_disks: capacity.to_owned(),
         capacity: Some(3 << 40),
         survives: 1,
+        second: Some(0.0),
         tolerance: vec!["survives any 1 failure".to_owned()],
     };
     ExperimentRequest {
@@ -236,7 +237,7 @@ fn predictions_stand_beside_published_figures() {
         }
     }
     let rows = study.rows.iter().map(|r| (r.name.clone(), r.name.clone()));
-    let prediction = study.predicted(&rows.collect(), &trials);
+    let prediction = study.predicted(&rows.collect(), &BTreeMap::new(), &trials);
     let options = TerminalOptions::new(150, false);
     let one = prediction_report(&study, &prediction, "digest 0123.");
     insta::assert_snapshot!("a-study-predicted", render_terminal(&one, options));
