@@ -135,6 +135,14 @@ impl<D: Device> Host<D> {
     fn absent(&mut self, tag: u32, page: u64) {
         let file = self.calls[tag as usize].file;
         if !self.cache.is_reading(file, page) {
+            let call = &mut self.calls[tag as usize];
+            let ways = &mut self.files[file as usize].ahead;
+            if ways
+                .get_mut(call.ahead as usize)
+                .is_some_and(|way| way.missed(page))
+            {
+                call.look = page + 1;
+            }
             let mut unused = Span::ZERO;
             self.fill(tag, page, 1, &mut unused);
             if self.cache.present_run(file, page, 1) == 1 {

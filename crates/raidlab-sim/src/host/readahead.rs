@@ -41,10 +41,16 @@ pub(super) struct ReadAhead {
     /// Of the ahead window; of the marker's distance from the end when on demand.
     ahead_start: u64,
     ahead_size: u64,
+    /// Pages asked for in a row that were all in memory (`cache_hit`), and whether there were so many
+    /// that read-ahead is off until one is missing (`RA_FLAG_INCACHE`).
+    hits: u64,
+    in_memory: bool,
     /// When it was used last, to find the one to give up.
     pub(super) used: u64,
 }
 
+/// Pages in a row that are in memory after which read-ahead is off (`VM_MAX_CACHE_HIT`).
+const MOST_HITS: u64 = 256;
 /// One before page 0, as the kernel's -1.
 const NEVER: u64 = u64::MAX;
 
@@ -69,6 +75,8 @@ impl ReadAhead {
             size: 0,
             ahead_start: 0,
             ahead_size: 0,
+            hits: 0,
+            in_memory: false,
             used: 0,
         }
     }
@@ -123,48 +131,77 @@ impl ReadAhead {
         }
         let sequential = page == self.previous.wrapping_add(1);
         let size = pages.min(most);
+        if self.in_memory && size > 0 {
+            self.previous = page + pages - 1;
+            return (out, page + pages);
+        }
         self.previous = page.wrapping_sub(1).wrapping_add(size);
         if size == 0 {
             return (out, page);
         }
         let next = page + size;
-        let mut issue = |out: &mut Windows, page: u64, pages: u64| {
-            let pages = pages.min(end.saturating_sub(page));
-            let wanted = if pages == 0 { 0 } else { missing(page, pages) };
-            if wanted > 0 {
+        let mut issue = |way: &mut Self, page: u64, wanted: u64| {
+            let pages = wanted.min(end.saturating_sub(page));
+            let absent = if pages == 0 { 0 } else { missing(page, pages) };
+            if absent > 0 {
                 out.push(page, pages);
             }
-            wanted > 0
+            way.succeeded(absent, wanted)
         };
         if sequential && self.size == 0 {
             self.size = first_window(size, most);
             self.start = page;
-            if issue(&mut out, page, self.size) && pages >= most {
+            if issue(self, page, self.size) && pages >= most {
                 self.make_ahead(most);
-                issue(&mut out, self.ahead_start, self.ahead_size);
+                issue(self, self.ahead_start, self.ahead_size);
             }
             return (out, next);
         }
         if !sequential {
-            (self.start, self.size, self.ahead_start, self.ahead_size) = (0, 0, 0, 0);
-            issue(&mut out, page, size);
+            self.off();
+            issue(self, page, size);
             return (out, next);
         }
         if self.ahead_start == 0 {
             self.make_ahead(most);
-            if !issue(&mut out, self.ahead_start, self.ahead_size) {
-                (self.ahead_start, self.ahead_size) = (0, 0);
+            if !issue(self, self.ahead_start, self.ahead_size) {
                 return (out, next);
             }
         }
         if self.previous >= self.ahead_start {
             (self.start, self.size) = (self.ahead_start, self.ahead_size);
             self.make_ahead(most);
-            if !issue(&mut out, self.ahead_start, self.ahead_size) {
-                (self.ahead_start, self.ahead_size) = (0, 0);
-            }
+            issue(self, self.ahead_start, self.ahead_size);
         }
         (out, next)
+    }
+
+    /// What was asked for has been issued, `absent` pages of it; false when so much was in memory
+    /// already that read-ahead is off from now on (`check_ra_success`).
+    fn succeeded(&mut self, absent: u64, wanted: u64) -> bool {
+        self.hits = if absent > 0 { 0 } else { self.hits + wanted };
+        if self.hits < MOST_HITS {
+            return true;
+        }
+        self.off();
+        self.in_memory = true;
+        false
+    }
+
+    /// There are no windows (`ra_off`).
+    fn off(&mut self) {
+        (self.start, self.size, self.ahead_start, self.ahead_size) = (0, 0, 0, 0);
+    }
+
+    /// A page was not in memory (`handle_ra_miss`): read-ahead is on again. Whether it was off, so that
+    /// the page after this one is to be looked at.
+    pub(super) fn missed(&mut self, page: u64) -> bool {
+        self.hits = 0;
+        let off = std::mem::take(&mut self.in_memory);
+        if off {
+            self.previous = page;
+        }
+        off
     }
 
     fn make_ahead(&mut self, most: u64) {
@@ -307,6 +344,34 @@ mod tests {
         let issued = sequence(Ahead::Marked, 64, 2);
         assert_eq!(&issued[..4], &[(0, 4), (4, 8), (12, 16), (28, 32)]);
         assert!(issued[3..].windows(2).all(|w| w[1] == (w[0].0 + 32, 32)));
+    }
+
+    #[test]
+    fn windows_go_on_over_what_is_in_memory_and_behind_it() {
+        // Pages 100 to 300 are in memory, and 1000 to 2000.
+        let held = |page: u64| (100..300).contains(&page) || (1000..2000).contains(&page);
+        let (mut ahead, mut read, mut alone) = (ReadAhead::new(), 0_u64, Vec::new());
+        for page in 0..3000_u64 {
+            let look = Look {
+                page,
+                pages: 1,
+                most: 32,
+                end: 1 << 20,
+            };
+            let missing = |from: u64, n: u64| (from..from + n).filter(|p| !held(*p)).count() as u64;
+            let (windows, _) = ahead.look(Ahead::Windows, look, missing);
+            for (from, n) in windows.as_slice() {
+                read = read.max(from + n);
+            }
+            if page >= read && !held(page) {
+                // Nobody has asked for it.
+                ahead.missed(page);
+                alone.push(page);
+                read = page + 1;
+            }
+        }
+        // After 256 pages in a row that are in memory it is off, until the first one that is not.
+        assert_eq!(alone, [2000]);
     }
 
     #[test]
