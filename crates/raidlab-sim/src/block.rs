@@ -70,6 +70,8 @@ pub enum ResourceKind {
     Bus,
     /// A controller's processor, memory or cache.
     Controller,
+    /// A card's own RAID that takes one command at a time: whether one is in service.
+    Volume,
     /// Processor time of the host.
     Cpu,
     /// Something the kernel does one at a time, such as the thread of a parity array.

@@ -256,6 +256,8 @@ impl Fabric {
             });
         }
         out.extend(self.plant.lines.iter().filter_map(|line| line.busy(now.0)));
+        let volumes = self.volumes.iter().filter_map(|volume| volume.busy(now.0));
+        out.extend(volumes.filter(|busy| busy.busy > Span::ZERO));
         for pipe in &self.plant.pipes.list {
             let (busy, other) = pipe.used(now.0);
             if busy == 0 {

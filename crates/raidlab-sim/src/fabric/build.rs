@@ -125,8 +125,9 @@ fn volume(spec: &FabricSpec, volume: &VolumeSpec, cards: &[Card]) -> Volume {
     // Checked: a volume is on a controller that has the one or the other.
     let firmware = model.firmware.unwrap_or_default();
     let processor = card.processor;
+    let name = format!("{} of {}", volume.name, controller.name);
     Volume::Firmware(Box::new(Firmware::new(
-        disks, layout, failed, firmware, processor,
+        name, disks, layout, failed, firmware, processor,
     )))
 }
 

@@ -8,7 +8,7 @@ pub(super) use firmware::Firmware;
 
 use super::line::LineEnd;
 use super::plant::Plant;
-use crate::block::{Bio, Ended};
+use crate::block::{Bio, Busy, Ended};
 
 /// A volume.
 #[derive(Clone, Debug)]
@@ -40,6 +40,14 @@ impl Volume {
         match self {
             Self::Firmware(volume) => volume.advance(now, plant, done),
             Self::Cached(volume) => volume.advance(now, plant, done),
+        }
+    }
+
+    /// Whether it was in use until `now`, where it takes one command at a time.
+    pub(super) fn busy(&self, now: u64) -> Option<Busy> {
+        match self {
+            Self::Firmware(volume) => Some(volume.busy(now)),
+            Self::Cached(_) => None,
         }
     }
 

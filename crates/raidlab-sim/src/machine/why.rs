@@ -136,7 +136,8 @@ fn depth(kind: ResourceKind) -> u8 {
         ResourceKind::Controller => 4,
         ResourceKind::Channel => 3,
         ResourceKind::Bus => 2,
-        ResourceKind::Thread => 1,
+        // It is in service as long as anything below is at work.
+        ResourceKind::Thread | ResourceKind::Volume => 1,
         ResourceKind::Cpu => 0,
     }
 }
@@ -162,6 +163,7 @@ fn sentence(shares: &[Share], load: Load, rate: f64) -> String {
         ResourceKind::Thread,
         ResourceKind::Bus,
         ResourceKind::Controller,
+        ResourceKind::Volume,
     ];
     let also = host
         .into_iter()
@@ -217,6 +219,10 @@ fn told(shares: &[Share], kind: ResourceKind, load: Load, rate: f64) -> String {
                 first.units
             )
         }
+        [] if kind == ResourceKind::Volume => format!(
+            "{} takes one command at a time, and one is in service {busy} of the time",
+            named(first)
+        ),
         [] => format!("{} is {busy} busy", named(first)),
         _ => format!("{} are {busy} busy", names(&group, of.len(), kind)),
     };
@@ -241,6 +247,7 @@ fn names(group: &[&Share], of: usize, kind: ResourceKind) -> String {
         ResourceKind::Controller => "controllers",
         ResourceKind::Cpu => "processors",
         ResourceKind::Thread => "threads",
+        ResourceKind::Volume => "volumes",
     };
     const WORDS: [&str; 10] = [
         "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",

@@ -160,6 +160,7 @@ fn kind(kind: ResourceKind) -> &'static str {
         ResourceKind::Channel => "channel",
         ResourceKind::Bus => "bus",
         ResourceKind::Controller => "controller",
+        ResourceKind::Volume => "volume",
         ResourceKind::Cpu => "cpu",
         ResourceKind::Thread => "thread",
     }

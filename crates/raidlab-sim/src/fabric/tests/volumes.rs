@@ -98,6 +98,34 @@ fn a_command_of_the_firmware_takes_its_time_and_the_slowest_channels_parts() {
 }
 
 #[test]
+fn a_volume_of_the_firmware_tells_whether_a_command_is_in_service() {
+    let drive = instant_disk(1, 100_000_000);
+    let card = controller("ITE8212", 2, None);
+    let spec = volume(with_disks(card, &drive, &[1, 1]), "raid0", 2);
+    let mut fabric = Fabric::new(&spec, 1).unwrap();
+    let busy = |fabric: &Fabric, now| {
+        let mut all = Vec::new();
+        fabric.busy(now, &mut all);
+        all.into_iter().find(|b| b.kind == ResourceKind::Volume)
+    };
+    assert_eq!(busy(&fabric, Instant::ZERO), None);
+    fabric.submit(Instant(5_000), 0, bio(0, BlockKind::Read, 0, 256));
+    let during = busy(&fabric, Instant(105_000)).unwrap();
+    assert_eq!((during.busy.0, &*during.name), (100_000, "volume of card"));
+    let mut done = Vec::new();
+    while done.is_empty() {
+        let next = fabric.next_event().unwrap();
+        fabric.advance(next, &mut done);
+    }
+    let end = done[0].end.at;
+    // It is at rest afterwards.
+    let after = busy(&fabric, Instant(end.0 + 1_000_000)).unwrap();
+    assert_eq!(after.busy.0, end.0 - 5_000);
+    let firmware = spec.controllers[0].model.firmware.unwrap();
+    assert!(after.parts.contains(&("in the firmware", firmware.read)));
+}
+
+#[test]
 fn the_memory_of_a_caching_controller_is_the_limit_it_was_found_to_be() {
     let size = 150_000_000;
     let (raid0_write, raid0_read) = write_and_read(&perc("raid0", 2), size);

@@ -2,14 +2,14 @@
 //! a time. A command takes a fixed time of the firmware, and then as long as the slowest channel needs
 //! for its parts (MODELS 5.2, equation 10).
 use super::members::{Members, Part};
-use crate::block::{Bio, Ended};
+use crate::block::{Bio, Busy, Ended, ResourceKind};
 use crate::catalogue::controller::FirmwareModel;
 use crate::disk::{DiskError, Request};
 use crate::fabric::line::LineEnd;
 use crate::fabric::plant::Plant;
 use crate::fabric::time::NEVER;
 use raidlab_core::op::BlockKind;
-use raidlab_core::time::Instant;
+use raidlab_core::time::{Instant, Span};
 use raidlab_core::units::Lba;
 use raidlab_layout::{Layout, MemberSet};
 use std::collections::VecDeque;
@@ -30,6 +30,8 @@ struct Current {
 
 #[derive(Clone, Debug)]
 pub(in crate::fabric) struct Firmware {
+    /// What a report calls it.
+    name: String,
     members: Members,
     model: FirmwareModel,
     processor: u16,
@@ -38,10 +40,16 @@ pub(in crate::fabric) struct Firmware {
     /// When the firmware has done its part of the command.
     ready: u64,
     parts: Vec<Part>,
+    /// Time with a command in service up to the end of the last one, when the current one began, and
+    /// time that the firmware has worked itself.
+    served: u64,
+    since: u64,
+    worked: u64,
 }
 
 impl Firmware {
     pub(in crate::fabric) fn new(
+        name: String,
         disks: Vec<u32>,
         layout: Layout,
         failed: MemberSet,
@@ -49,6 +57,7 @@ impl Firmware {
         processor: u16,
     ) -> Self {
         Self {
+            name,
             members: Members::new(disks, layout, failed),
             model,
             processor,
@@ -56,6 +65,9 @@ impl Firmware {
             current: None,
             ready: NEVER,
             parts: Vec::new(),
+            served: 0,
+            since: 0,
+            worked: 0,
         }
     }
 
@@ -66,7 +78,27 @@ impl Firmware {
         self.begin(now, bio, plant);
     }
 
+    /// How long a command was in service until `now`.
+    pub(super) fn busy(&self, now: u64) -> Busy {
+        let current = self.current.map_or(0, |_| now.saturating_sub(self.since));
+        let busy = self.served + current;
+        let firmware = self.worked.min(busy);
+        let mut parts = vec![
+            ("in the firmware", Span(firmware)),
+            ("on the disks", Span(busy - firmware)),
+        ];
+        parts.sort_by_key(|(_, time)| std::cmp::Reverse(*time));
+        Busy {
+            name: self.name.clone(),
+            kind: ResourceKind::Volume,
+            units: 1,
+            busy: Span(busy),
+            parts,
+        }
+    }
+
     fn begin(&mut self, now: u64, bio: &Bio, plant: &mut Plant) {
+        self.since = now;
         self.current = Some(Current {
             bio: *bio,
             done: 0,
@@ -84,6 +116,7 @@ impl Firmware {
             _ => self.model.write,
         };
         self.ready = plant.pipes.list[usize::from(self.processor)].work(now, time.0);
+        self.worked += self.ready - now;
     }
 
     pub(super) const fn next(&self) -> u64 {
@@ -202,6 +235,7 @@ impl Firmware {
         done: &mut Vec<Ended>,
     ) {
         if let Some(current) = self.current.take() {
+            self.served += now.saturating_sub(self.since);
             done.push(Ended {
                 id: current.bio.id,
                 at: Instant(now),

@@ -35,6 +35,24 @@ fn second(busy: Vec<Busy>, in_flight: f64, moved: u64) -> String {
 }
 
 #[test]
+fn a_volume_that_takes_one_command_at_a_time_is_named_when_nothing_below_is_busy() {
+    let volume = Busy {
+        parts: vec![
+            ("in the firmware", Span::from_millis(600)),
+            ("on the disks", Span::from_millis(390)),
+        ],
+        ..busy("volume of card", ResourceKind::Volume, 1, 990)
+    };
+    let told = second(vec![disk("disk0", 500, 0), volume.clone()], 1.0, 0);
+    assert_eq!(
+        told,
+        "volume of card takes one command at a time, and one is in service 99 % of the time, of that 61 % in the firmware"
+    );
+    let told = second(vec![disk("disk0", 980, 0), volume], 1.0, 0);
+    assert!(told.starts_with("disk0 is 98 % busy"), "{told}");
+}
+
+#[test]
 fn the_busiest_thing_is_named_with_what_it_does() {
     let channel = |ms| busy("channel 0 of card", ResourceKind::Channel, 1, ms);
     let cpu = busy("CPU", ResourceKind::Cpu, 1, 300);
