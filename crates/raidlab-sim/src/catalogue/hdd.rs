@@ -284,7 +284,6 @@ fn overhead(table: &Table<'_, '_>) -> Overhead {
             150.0,
             "command decoding, look-up and status",
         ),
-        read_part: time("read_part_us", 0.0, "as any other read"),
         write: time("write_us", 80.0, "command decoding and status"),
     };
     table.deny_unknown();

@@ -150,7 +150,6 @@ fn what_a_file_does_not_say_is_listed_as_derived_or_assumed() {
     cache.high_percent = 80 (assumed: destaging takes turns with reads)
     cache.low_percent = 50 (assumed: destaging waits for idle time again)
     cache.quiet_ms = 20 (assumed: idle time after the last read before destaging)
-    overhead.read_part_us = 0 (assumed: as any other read)
     geometry.zones = 16 (assumed: a round number)
     geometry.sectors_per_track = 1318 1274 1230 1186 1143 1099 1055 1011 967 923 880 836 792 748 704 660 (D: rates, turns and skews; a straight line inwards)
     geometry.cylinders = 79040 (D: capacity, heads and sectors per track)

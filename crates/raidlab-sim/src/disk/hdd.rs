@@ -92,6 +92,8 @@ pub(super) struct Hdd {
     /// A part of a physical sector left over at the end of a written stream, and until when it is
     /// kept back for the write that will complete it.
     leftover: Option<(u64, u64)>,
+    /// Physical sectors that were written in part lately, the latest first: the buffer has them whole.
+    parts: VecDeque<u64>,
     bad: BadSectors,
     failed: bool,
     counters: Counters,
@@ -124,6 +126,7 @@ impl Hdd {
             position: 0,
             last_read: 0,
             leftover: None,
+            parts: VecDeque::new(),
             bad: BadSectors::default(),
             failed: false,
             counters: Counters::default(),
@@ -301,8 +304,7 @@ impl Hdd {
             return self.serve(&waiting);
         }
         let overhead = &self.model.spec.overhead;
-        let miss = overhead.read_miss + self.part(lba, sectors);
-        waiting.ready = self.decode(now, miss);
+        waiting.ready = self.decode(now, overhead.read_miss);
         if self.idle(now) {
             self.clock = now;
             self.start_read(&waiting, now);
@@ -336,21 +338,9 @@ impl Hdd {
         found.is_some()
     }
 
-    /// What a read costs more because it begins or ends within a physical sector.
-    #[inline]
-    fn part(&self, lba: u64, sectors: u64) -> Span {
-        let mask = u64::from(self.model.spec.physical) - 1;
-        if (lba | sectors) & mask == 0 {
-            Span::ZERO
-        } else {
-            self.model.spec.overhead.read_part
-        }
-    }
-
     /// Serves a read from the buffer.
     fn serve(&mut self, read: &Waiting) {
-        let hit = self.model.spec.overhead.read_hit + self.part(read.lba, read.sectors);
-        let ready = self.decode(read.since, hit);
+        let ready = self.decode(read.since, self.model.spec.overhead.read_hit);
         let (begin, end) = self.transfer(ready, read.sectors);
         self.counters.read_hits += 1;
         self.ready.push(Done {

@@ -48,8 +48,6 @@ pub struct Overhead {
     pub read_hit: Span,
     /// A read that needs the media.
     pub read_miss: Span,
-    /// More for a read that begins or ends within a physical sector.
-    pub read_part: Span,
     /// A write.
     pub write: Span,
 }
@@ -332,7 +330,6 @@ impl HddSpec {
             ("a write settling", self.write_settle, second),
             ("a read-hit overhead", self.overhead.read_hit, second),
             ("a read overhead", self.overhead.read_miss, second),
-            ("a read overhead", self.overhead.read_part, second),
             ("a write overhead", self.overhead.write, second),
             ("a quiet time", self.cache.quiet, day),
             ("a highest age", self.queue.max_age, day),

@@ -88,8 +88,10 @@ pub(super) struct Call {
 pub(super) enum User {
     #[default]
     Nothing,
-    /// `putc` or `getc`.
-    Characters,
+    /// `getc`, byte by byte.
+    Gets,
+    /// `putc`, byte by byte.
+    Puts,
     /// Looks at a byte of each sector.
     Looks,
 }
@@ -156,10 +158,10 @@ impl<D: Device> Host<D> {
                 self.opened(file, offset, len, false, User::Looks)
             }
             Op::File(FileOp::GetChars { file, len, offset }) => {
-                self.opened(file, offset, len, false, User::Characters)
+                self.opened(file, offset, len, false, User::Gets)
             }
             Op::File(FileOp::PutChars { file, len, offset }) => {
-                self.opened(file, offset, len, true, User::Characters)
+                self.opened(file, offset, len, true, User::Puts)
             }
             Op::File(other) => {
                 self.calls[tag as usize].renew(META, 0, 0, bytes);
@@ -264,7 +266,8 @@ impl<D: Device> Host<D> {
     pub(super) fn user_time(&self, user: User, bytes: u64) -> Span {
         match user {
             User::Nothing => Span::ZERO,
-            User::Characters => Span(self.costs.characters(bytes)),
+            User::Gets => Span(self.costs.gets(bytes)),
+            User::Puts => Span(self.costs.puts(bytes)),
             User::Looks => Span(self.costs.looks(bytes / SECTOR)),
         }
     }

@@ -41,9 +41,12 @@ struct Reference {
     end: u64,
     /// Going to sleep and another process coming up.
     switch: u64,
-    /// `putc` or `getc` on a buffered stream. Fitted on both rows of zfs-ashift: 45832 and 43242 KiB/s
-    /// put, 41445 and 43621 got. In picoseconds.
-    character: u64,
+    /// `putc` on a buffered stream. Fitted on both rows of zfs-ashift: 45832 and 43242 KiB/s put. In
+    /// picoseconds.
+    put: u64,
+    /// `getc` on one. Fitted on both rows of zfs-ashift: 41445 and 43621 KiB/s got, which includes the
+    /// wait for each record.
+    get: u64,
     /// Looking at a byte of a sector.
     look: u64,
 }
@@ -57,7 +60,8 @@ const REFERENCE: Reference = Reference {
     submit: 2000,
     end: 4000,
     switch: 2000,
-    character: 16_400,
+    put: 18_300,
+    get: 14_500,
     look: 5,
 };
 
@@ -73,7 +77,8 @@ pub(super) struct Costs {
     pub(super) end: Span,
     pub(super) switch: Span,
     /// Picoseconds.
-    character: u64,
+    put: u64,
+    get: u64,
     look: u64,
     /// Time of this core for what takes the reference 1, in 2^-16.
     scale: u64,
@@ -102,7 +107,8 @@ impl Costs {
             submit: Span(of(REFERENCE.submit)),
             end: Span(of(REFERENCE.end)),
             switch: Span(of(REFERENCE.switch)),
-            character: of(REFERENCE.character),
+            put: of(REFERENCE.put),
+            get: of(REFERENCE.get),
             look: of(REFERENCE.look * 1000),
             scale,
             copy: per_byte(model.copy),
@@ -129,8 +135,12 @@ impl Costs {
             >> 20
     }
 
-    pub(super) const fn characters(&self, count: u64) -> u64 {
-        count * self.character / 1000
+    pub(super) const fn puts(&self, count: u64) -> u64 {
+        count * self.put / 1000
+    }
+
+    pub(super) const fn gets(&self, count: u64) -> u64 {
+        count * self.get / 1000
     }
 
     pub(super) const fn looks(&self, sectors: u64) -> u64 {

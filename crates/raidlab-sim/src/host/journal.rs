@@ -3,7 +3,7 @@ use super::device::Device;
 use super::fs::Stage;
 use super::{Host, META, What};
 use crate::block::Origin;
-use raidlab_core::time::{Instant, Span};
+use raidlab_core::time::Instant;
 
 /// What a commit does now.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -37,9 +37,6 @@ pub(super) struct Journal {
     /// When the commit began, and with how many dirty pages.
     begun: Instant,
     pages: u64,
-    /// How long it was filled before, from the end of the commit before it on.
-    filled: Span,
-    ended: Instant,
     stages: Vec<Stage>,
     stage: usize,
     later: Vec<super::fs::Place>,
@@ -59,9 +56,12 @@ impl Journal {
         (self.part == Part::Data).then(|| self.data.last().copied())?
     }
 
-    /// How long filling the transaction took that is being committed.
-    pub(super) const fn filled_in(&self) -> Span {
-        self.filled
+    /// Pages of the transaction that is being committed that have not been submitted.
+    pub(super) fn data_left(&self) -> u64 {
+        match self.part {
+            Part::Data => self.data.iter().map(|(_, pages)| pages).sum(),
+            _ => 0,
+        }
     }
 
     /// A transaction is being committed.
@@ -129,7 +129,6 @@ impl<D: Device> Host<D> {
     fn start_commit(&mut self) {
         self.journal.part = Part::Data;
         (self.journal.begun, self.journal.pages) = (self.now, self.cache.dirty());
-        self.journal.filled = self.now.since(self.journal.ended);
         self.journal.data.clear();
         // With places chosen at write-back a transaction holds only data that is on its way already.
         let traits = &self.traits;
@@ -250,7 +249,6 @@ impl<D: Device> Host<D> {
 
     fn commit_ended(&mut self) {
         self.size_transaction();
-        self.journal.ended = self.now;
         for place in std::mem::take(&mut self.journal.later) {
             let (page, pages) = Self::pages_at(&place);
             self.dirty_metadata(page, pages);

@@ -77,7 +77,7 @@ impl<D: Device> Host<D> {
             self.back.background = true;
             self.pump();
         }
-        if self.by_groups() && dirty > self.back.transaction && self.filled_fast() {
+        if self.by_groups() && self.group_full() {
             self.back.held.push(tag);
             self.calls[tag as usize].budget = 0;
             self.below.unplug(self.now);
@@ -124,17 +124,17 @@ impl<D: Device> Host<D> {
         true
     }
 
-    /// A writer that has filled a transaction waits until it is on the device, so that filling and
-    /// writing take turns: the throttle of ZFS before 0.6.3, which stopped writers altogether.
+    /// ZFS before 0.6.3: data belongs to a transaction group that has a size.
     fn by_groups(&self) -> bool {
         self.back.by_commit && self.traits.commit_time.is_some()
     }
 
-    /// The transaction was filled in less time than it takes to write it: slower writers are not
-    /// stopped.
-    fn filled_fast(&self) -> bool {
-        let aim = self.traits.commit_time.unwrap_or(Span::ZERO);
-        self.journal.filled_in() < aim
+    /// The open group is full and cannot be closed, because the one before is being written: writers
+    /// wait (`dsl_pool_tempreserve_space`, `txg_wait_open`). Pages of the group that is being written
+    /// count as dirty until they are submitted.
+    fn group_full(&self) -> bool {
+        let open = self.cache.dirty().saturating_sub(self.journal.data_left());
+        self.journal.is_busy() && open > self.back.transaction
     }
 
     /// Lets writers go on that wait for fewer pages to be on their way.

@@ -55,7 +55,7 @@ line_kib = { value = 48, source = "no mark" }
 
 #[test]
 fn buses_give_less_than_their_peak() {
-    assert_eq!(bus_efficiency("pci-32-33"), 80);
+    assert_eq!(bus_efficiency("pci-32-33"), 70);
     assert_eq!(bus_efficiency("pci-x-64-133"), 85);
     assert_eq!(bus_efficiency("pcie-3-x8"), 84);
     assert_eq!(bus_efficiency("of my own"), 100);

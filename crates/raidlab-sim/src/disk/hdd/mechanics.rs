@@ -4,6 +4,10 @@ use crate::disk::geometry::Place;
 use crate::disk::rotation::REVOLUTION;
 use raidlab_core::time::{Instant, Span};
 
+/// Physical sectors that were written in part and are still in the buffer. Assumed: a few, as buffers
+/// hold for writes what they hold for reads.
+const PARTS: usize = 32;
+
 impl Hdd {
     /// Time to bring the arm and the head over a track, given as cylinder and head.
     #[inline]
@@ -189,6 +193,12 @@ impl Hdd {
             };
             t = self.read_first(first, last, t);
         }
+        if from != lba {
+            self.remember(from);
+        }
+        if from + count != lba + sectors {
+            self.remember(from + count - physical);
+        }
         let seek = self.move_nanos((place.cylinder, place.head), true);
         // The data must have come when the first sector does.
         let (begin, x) = self.position(t.max(ready.saturating_sub(seek)), &place, true);
@@ -205,8 +215,18 @@ impl Hdd {
         self.pass(begin, x, end, &place)
     }
 
-    /// Whether a read segment holds the sectors.
+    /// The physical sector at `lba` is in the buffer, since a part of it was written.
+    fn remember(&mut self, lba: u64) {
+        self.parts.retain(|part| *part != lba);
+        self.parts.push_front(lba);
+        self.parts.truncate(PARTS);
+    }
+
+    /// Whether the buffer holds the sectors.
     fn buffered(&self, lba: u64, sectors: u64) -> bool {
+        if self.parts.contains(&lba) {
+            return true;
+        }
         if !self.segments.may_hold(lba) {
             return false;
         }

@@ -64,16 +64,16 @@ fn digests_are_fixed_for_ever() {
         .map(|name| format!("{name} {:016x}", digest(name, 42, None)))
         .collect();
     insta::assert_snapshot!(lines.join("\n"), @r"
-    ST340015A 2ee579c12f2c0ce0
+    ST340015A 6c30497116ddebd0
     ST3250624AS 305fa3a31f24585e
     ST3160812AS aae38e78600d2202
-    ST3000DM001 533ac49eebf899a1
+    ST3000DM001 d57d5625a0efe1e2
     u160-10k-2002 4845a91b44097f7b
-    ST336706LW a36d5972728ef84c
+    ST336706LW 57f0929b0c56832d
     MAN3367MP 76614c62e1c5c6df
     KW036 ff0d7f5a5dae2e24
     HP-C3323A 0c4a1107a5516df8
-    nearline-24tb 4253316b57711bb8
+    nearline-24tb 35ff58582281556c
     sata-ssd 69fe40855cbe2bf3
     nvme-ssd 77a074556605dae4
     ");

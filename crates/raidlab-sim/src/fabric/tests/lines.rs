@@ -114,8 +114,16 @@ fn a_change_of_drive_costs_what_the_channel_says() {
 
 #[test]
 fn a_read_cap_limits_the_channels_together() {
-    close(at_once("ITE8212", &[1, 1], BlockKind::Read), 92.0, 0.01);
-    let writes = at_once("ITE8212", &[1, 1], BlockKind::Write);
+    let drive = instant_disk(1, 100_000_000);
+    let rate = |kind| {
+        let mut card = controller("ITE8212", 2, None);
+        let mut model = (*card.model).clone();
+        model.read_rate = 92_000_000;
+        card.model = model.into();
+        streams(&with_disks(card, &drive, &[1, 1]), kind, 1)
+    };
+    close(rate(BlockKind::Read), 92.0, 0.01);
+    let writes = rate(BlockKind::Write);
     assert!(writes > 120.0, "{writes}");
 }
 

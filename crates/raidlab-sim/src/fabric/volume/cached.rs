@@ -224,8 +224,9 @@ impl Cached {
     }
 }
 
-/// Sectors of the cache that are left for data: parity is kept beside the data that it belongs to
-/// (fitted: a file of 0.1 GB does not fit 128 MiB on 'raid5 3 external' of scsi-hdbench).
+/// Sectors of the cache that are left for data: parity takes part in the same lines, because a stripe
+/// that is written in part next time needs it again. Assumed of controllers that write back; a file of
+/// 0.1 GB does not fit 128 MiB on 'raid5 3 external' of scsi-hdbench.
 fn for_data(layout: &Layout, sectors: u64) -> u64 {
     match layout {
         Layout::Parity(parity) => {
