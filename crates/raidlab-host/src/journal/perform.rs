@@ -250,9 +250,10 @@ fn is_container(roots: &Roots, name: &str) -> bool {
 }
 
 fn destroy_pool(name: &str) -> Result<Undone> {
-    if Tool::new(["zpool", "list", "-H", "-o", "name", name])
-        .run()
-        .is_err()
+    if crate::tool::find("zpool").is_none()
+        || Tool::new(["zpool", "list", "-H", "-o", "name", name])
+            .run()
+            .is_err()
     {
         // Perhaps exported, or half made: what is on the members is cleared anyway.
         return Ok(Undone::Nothing);

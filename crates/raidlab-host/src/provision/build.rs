@@ -116,7 +116,11 @@ pub fn build(
 
 fn count_uuids(plan: &ProvisionPlan) -> usize {
     let lines = plan.lines().join("\n");
-    lines.matches(UUID).count()
+    let numbers = lines.split(UUID).skip(1).filter_map(|rest| {
+        let digits = rest.split(|c: char| !c.is_ascii_digit()).next()?;
+        digits.parse().ok()
+    });
+    numbers.max().unwrap_or(0)
 }
 
 /// Version 4, from the kernel.

@@ -196,6 +196,19 @@ impl ProvisionPlan {
                 Node::Array(_) => None,
             }));
         }
+        let settings = |step: &&Step| {
+            let of_member = matches!(
+                step,
+                Step::Set {
+                    node: Node::Member(_),
+                    ..
+                }
+            );
+            of_member || matches!(step, Step::WriteCache { .. })
+        };
+        for step in self.steps.iter().filter(settings).rev() {
+            lines.push(format!("{} back as it was", step.what()));
+        }
         cleared.sort_unstable();
         cleared.dedup();
         for member in cleared {

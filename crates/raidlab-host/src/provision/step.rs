@@ -133,7 +133,12 @@ impl Step {
             Self::Set {
                 name, attribute, ..
             } => format!("setting {attribute} of {name}"),
-            Self::WriteCache { .. } => "switching a write cache".to_owned(),
+            Self::WriteCache { words, .. } => {
+                format!(
+                    "setting the write cache of {}",
+                    words.last().map_or("", String::as_str)
+                )
+            }
             Self::Filesystem { kind, .. } => format!("making {kind}"),
             Self::Mount { fs_type, .. } => format!("mounting {fs_type}"),
             Self::Pool { .. } => "making the pool".to_owned(),

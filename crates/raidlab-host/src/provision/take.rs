@@ -93,22 +93,36 @@ impl Built {
                 self.check_label(words, on, claims)
             }
             Step::Mount { .. } => self.mount(step, claims, journal, roots),
-            Step::Pool {
-                words,
-                name,
-                on,
-                point,
-            } => {
-                self.lend(on, claims)?;
-                let directory = Undo::NewDirectory(point.clone());
-                let pool = Undo::Pool { name: name.clone() };
-                let step = journal.intend(&what, &[pool, directory])?;
-                Tool::new(words.clone())
-                    .cancelled_by(context.cancel)
-                    .run()?;
-                journal.done(step)
-            }
+            Step::Pool { .. } => self.make_pool(step, claims, journal, context),
         }
+    }
+
+    fn make_pool(
+        &mut self,
+        step: &Step,
+        claims: &mut [Claim],
+        journal: &mut Journal,
+        context: &mut Context<'_>,
+    ) -> Result<()> {
+        let Step::Pool {
+            words,
+            name,
+            on,
+            point,
+        } = step
+        else {
+            return Ok(());
+        };
+        self.lend(on, claims)?;
+        // Its name has a uuid drawn for this run in it, so that it means no other pool.
+        let name = self.filled(std::slice::from_ref(name)).concat();
+        let undo = [Undo::Pool { name }, Undo::NewDirectory(point.clone())];
+        let taken = journal.intend(&step.what(), &undo)?;
+        Tool::new(self.filled(words))
+            .cancelled_by(context.cancel)
+            .run()?;
+        self.remember(journal)?;
+        journal.done(taken)
     }
 
     fn filled(&self, words: &[String]) -> Vec<String> {
@@ -178,7 +192,7 @@ impl Built {
         journal.done(taken)?;
         let container = sysfs::text(&roots.block(&name).join("md/level"));
         if container.is_none_or(|level| level == "container") {
-            return self.remember_container(journal);
+            return self.remember(journal);
         }
         let below = self.below(on, claims, *contained);
         let claim =
@@ -203,8 +217,8 @@ impl Built {
         on.iter().filter_map(of).collect()
     }
 
-    /// The uuid of a container is mdadm's own: it is read back, so that its members are known as raidlab's.
-    fn remember_container(&mut self, journal: &mut Journal) -> Result<()> {
+    /// Uuids of containers and pools are their tools' own: they are read back, so that the members are known as raidlab's.
+    fn remember(&mut self, journal: &mut Journal) -> Result<()> {
         let mut uuids: Vec<String> = self.uuids.iter().map(|uuid| label::plain(uuid)).collect();
         for member in &self.plan.members {
             let file = raidlab_io::observe::safety::open_for_reading(&member.path)?;
@@ -304,7 +318,19 @@ impl Built {
         };
         self.lend(on, claims)?;
         let made = journal.intend("make the mount point", &[Undo::NewDirectory(point.clone())])?;
-        std::fs::create_dir(point).map_err(HostError::call("make", point))?;
+        if let Some(parent) = point.parent() {
+            std::fs::create_dir_all(parent).map_err(HostError::call("make", parent))?;
+        }
+        std::fs::create_dir(point).map_err(|error| match error.kind() {
+            std::io::ErrorKind::AlreadyExists => HostError::missing(
+                format!(
+                    "{} is there: another run of raidlab is under way",
+                    point.display()
+                ),
+                "wait for its end; if there is none, 'raidlab clean' removes what it left",
+            ),
+            _ => HostError::call("make", point)(error),
+        })?;
         journal.done_with(made, &[Undo::Directory(FileId::of(point)?)])?;
         let undo = Undo::Mount {
             point: point.clone(),

@@ -1,7 +1,7 @@
 //! What the arrays of an experiment cost, hold and survive.
 use raidlab_core::units::{Bytes, Sectors};
 use raidlab_experiment::Experiment;
-use raidlab_experiment::setup::{Array, ArrayLayout};
+use raidlab_experiment::setup::{Array, ArrayLayout, Engine};
 use raidlab_layout::spec::Geometry;
 use raidlab_layout::{Layout, describe};
 use raidlab_results::report::experiment::ArrayFacts;
@@ -53,6 +53,11 @@ fn of(experiment: &Experiment, array: &Array, name: String, label: &str) -> Arra
                 )],
             )
         }
+        // Two copies of everything, on however many disks.
+        ArrayLayout::Fixed(_, text) if array.engine == Engine::Btrfs && text == "raid1" => (
+            1,
+            vec!["survives any 1 failure: btrfs keeps two copies".to_owned()],
+        ),
         ArrayLayout::Fixed(..) => match layout(experiment, array) {
             Some(layout) => (
                 layout.tolerance().guaranteed(),

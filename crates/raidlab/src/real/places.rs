@@ -14,22 +14,21 @@ pub(crate) fn allow_list() -> Result<PathBuf, Failure> {
     Ok(directories()?.config_dir().join("expendable.toml"))
 }
 
-/// What was done to the machine and is not undone yet.
-pub(crate) fn journals() -> Result<PathBuf, Failure> {
+fn state() -> Result<PathBuf, Failure> {
     let directories = directories()?;
-    let state = directories
-        .state_dir()
-        .unwrap_or_else(|| directories.data_local_dir());
-    Ok(state.join("journal"))
+    let state = directories.state_dir();
+    Ok(state
+        .unwrap_or_else(|| directories.data_local_dir())
+        .to_owned())
 }
 
-/// Where file systems under test are mounted: one at a time, so that two runs cannot disturb each other's figures.
-pub(crate) fn mount() -> PathBuf {
-    let run = PathBuf::from("/run");
-    let base = if run.is_dir() {
-        run
-    } else {
-        std::env::temp_dir()
-    };
-    base.join("raidlab-mnt")
+/// What was done to the machine and is not undone yet.
+pub(crate) fn journals() -> Result<PathBuf, Failure> {
+    Ok(state()?.join("journal"))
+}
+
+/// Where file systems under test are mounted: one at a time, so that two runs of a user do not disturb each other's
+/// figures.
+pub(crate) fn mount() -> Result<PathBuf, Failure> {
+    Ok(state()?.join("mnt"))
 }

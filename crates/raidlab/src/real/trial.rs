@@ -92,7 +92,7 @@ pub(crate) fn plan_of(
     initial_sync: InitialSync,
 ) -> Result<ProvisionPlan, Failure> {
     let options = Options {
-        mount: places::mount(),
+        mount: places::mount()?,
         arrays: free_arrays(&Roots::system()),
         initial_sync,
     };

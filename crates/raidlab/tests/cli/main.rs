@@ -17,6 +17,7 @@ mod interrupted;
 mod memory;
 mod models;
 mod predictions;
+mod real;
 mod results;
 mod rounds;
 mod terminal;

@@ -1,0 +1,279 @@
+//! The command lines for every level, variant, state and file system, as a user reads them in `raidlab plan`.
+use raidlab_core::units::Bytes;
+use raidlab_experiment::hardware::Link;
+use raidlab_experiment::{Cell, Known, KnownDisk, parse};
+use raidlab_host::identity::Identity;
+use raidlab_host::provision::{
+    InitialSync, MemberDevice, Options, PlanError, ProvisionPlan, digest, plan,
+};
+use raidlab_io::observe::DeviceNumber;
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+const SIZE: u64 = 8 << 30;
+
+type Planned = Vec<(String, Result<ProvisionPlan, PlanError>)>;
+
+fn member(number: usize) -> MemberDevice {
+    let letter = char::from(b'b' + number as u8);
+    let name = format!("sd{letter}");
+    MemberDevice {
+        path: PathBuf::from(format!("/dev/{name}")),
+        identity: Identity {
+            name,
+            number: DeviceNumber {
+                major: 8,
+                minor: 16 * (number as u32 + 1),
+            },
+            size: SIZE,
+            serial: Some(format!("SERIAL{number}")),
+            backing: None,
+        },
+        schedulers: ["none", "mq-deadline", "kyber", "bfq"]
+            .map(str::to_owned)
+            .to_vec(),
+        write_cache: Some(true),
+        ata: true,
+        has_queue_depth: true,
+    }
+}
+
+fn options() -> Options {
+    Options {
+        mount: PathBuf::from("/run/raidlab-mnt"),
+        arrays: vec![119, 118, 117, 116],
+        initial_sync: InitialSync::Real,
+    }
+}
+
+/// Plans of all cells of an experiment on so many disks.
+fn plans(disks: usize, rest: &str, options: &Options) -> Planned {
+    let text = format!("title = \"t\"\ndisks = {{ model = \"disk\", count = {disks} }}\n{rest}");
+    let known = Known {
+        disks: vec![KnownDisk {
+            name: "disk",
+            capacity: Some(Bytes(SIZE)),
+            link: Some(Link::Sata),
+        }],
+        controllers: Vec::new(),
+        studies: Vec::new(),
+    };
+    let experiment =
+        parse(&text, "t.toml", &known).unwrap_or_else(|e| panic!("{}", e.render(false)));
+    let one = |cell: &Cell| {
+        let members: Vec<MemberDevice> = (0..cell.setup.array.members.len()).map(member).collect();
+        (cell.label.clone(), plan(&cell.setup, &members, options))
+    };
+    experiment.cells.iter().map(one).collect()
+}
+
+fn told(plans: &Planned) -> String {
+    let mut out = String::new();
+    for (label, plan) in plans {
+        let _ = writeln!(out, "{label}:");
+        match plan {
+            Err(error) => {
+                let _ = writeln!(out, "  cannot: {error}");
+            }
+            Ok(plan) => {
+                // The members' own settings are in a test of their own.
+                let lines = plan.lines().into_iter();
+                for line in lines.filter(|line| !line.contains("queue/scheduler")) {
+                    let _ = writeln!(out, "  {line}");
+                }
+                for note in &plan.notes {
+                    let _ = writeln!(out, "  but: {note}");
+                }
+            }
+        }
+    }
+    out
+}
+
+const RAW: &str = "filesystem = \"none\"\nprofile = \"random\"\n";
+
+#[test]
+fn every_level_of_md() {
+    let plain = r#"
+[factors]
+layout = ["linear", "raid1"]
+"#;
+    let striped = r#"
+[array]
+chunk = "64KiB"
+[factors]
+layout = ["raid0", "raid0-original", "raid4", "raid5", "raid5-la", "raid5-ra", "raid5-rs", "raid6",
+  "raid6-ddf-N-continue", "raid10", "raid10-n3", "raid10-f2", "raid10-o2", "raid10-f3"]
+"#;
+    let both = [plain, striped].map(|rest| told(&plans(4, &format!("{RAW}{rest}"), &options())));
+    insta::assert_snapshot!(both.concat());
+}
+
+#[test]
+fn arrays_of_arrays() {
+    let rest = r#"
+[array]
+chunk = "64KiB"
+[factors]
+layout = ["raid10 2x2", "raid01 2x2", "raid50 2x3", "raid60 2x4"]
+"#;
+    insta::assert_snapshot!(told(&plans(8, &format!("{RAW}{rest}"), &options())));
+}
+
+#[test]
+fn metadata_bitmap_and_size() {
+    let rest = r#"
+[array]
+layout = "raid5-la"
+member-size = "2GiB"
+[factors]
+form = [
+  { name = "old", metadata = "0.90" },
+  { name = "end", metadata = "1.0", bitmap = "internal" },
+  { name = "intel", metadata = "imsm" },
+  { name = "ddf", metadata = "ddf" },
+]
+"#;
+    insta::assert_snapshot!(told(&plans(4, &format!("{RAW}{rest}"), &options())));
+}
+
+#[test]
+fn states() {
+    let rest = r#"
+[array]
+layout = "raid6"
+stripe-cache = 4096
+[factors]
+state = ["clean", "degraded 2", "resyncing", "rebuilding 1"]
+"#;
+    insta::assert_snapshot!(told(&plans(5, &format!("{RAW}{rest}"), &options())));
+    let rest = r#"
+[array]
+layout = "raid01 2x2"
+state = "rebuilding 1"
+sync-speed-max = "10MiB/s"
+"#;
+    let half = told(&plans(4, &format!("{RAW}{rest}"), &options()));
+    insta::assert_snapshot!("a_failed_half_of_a_mirror", half);
+}
+
+#[test]
+fn members_that_are_all_zero_agree_already() {
+    let options = Options {
+        initial_sync: InitialSync::AssumeClean,
+        ..options()
+    };
+    let rest = "[factors]\nlayout = [\"raid0\", \"raid1\", \"raid5\"]\n";
+    insta::assert_snapshot!(told(&plans(3, &format!("{RAW}{rest}"), &options)));
+}
+
+#[test]
+fn file_systems_know_the_stripes() {
+    let rest = r#"
+profile = "bonnie"
+[factors]
+layout = ["raid5", "raid1", "raid10-f2"]
+filesystem = ["ext2", "ext3", "ext4", "xfs", "btrfs"]
+"#;
+    insta::assert_snapshot!(told(&plans(4, rest, &options())));
+    let rest = r#"
+profile = "bonnie"
+[array]
+layout = "single"
+[filesystem]
+kind = "ext3"
+block = "1KiB"
+journal = "64MiB"
+mode = "writeback"
+mount-options = "noatime,barrier=0"
+"#;
+    insta::assert_snapshot!(
+        "options_of_a_file_system",
+        told(&plans(1, rest, &options()))
+    );
+}
+
+#[test]
+fn btrfs_and_zfs() {
+    let rest = r#"
+profile = "bonnie"
+[array]
+engine = "btrfs"
+[factors]
+layout = ["linear", "raid0", "raid1", "raid10", "raid5", "raid6"]
+"#;
+    insta::assert_snapshot!(told(&plans(4, rest, &options())));
+    let rest = r#"
+profile = "bonnie"
+[array]
+layout = "zfs-mirror"
+[factors]
+ashift = [9, 12]
+"#;
+    insta::assert_snapshot!("zfs", told(&plans(2, rest, &options())));
+}
+
+#[test]
+fn queues_and_caches() {
+    let rest = r#"
+profile = "random"
+[array]
+layout = "raid0"
+[host]
+scheduler = "bfq"
+read-ahead = "1MiB"
+request-size = "128KiB"
+write-cache = false
+drive-queue = 1
+"#;
+    let planned = plans(2, rest, &options());
+    let plan = planned[0].1.as_ref().expect("a plan");
+    insta::assert_snapshot!(plan.lines().join("\n"));
+    insta::assert_snapshot!("what_undoes_it", plan.undo_lines().join("\n"));
+}
+
+#[test]
+fn schedulers_of_old_kernels_have_heirs_or_are_refused() {
+    let rest = r#"
+profile = "random"
+[array]
+layout = "raid0"
+[host]
+kernel = "2.6.16"
+[factors]
+scheduler = ["noop", "deadline", "cfq", "anticipatory"]
+"#;
+    let planned = plans(2, rest, &options());
+    let told: Vec<String> = planned
+        .iter()
+        .map(|(label, plan)| match plan {
+            Ok(plan) => format!("{label}: {} ({})", plan.lines()[0], plan.notes.join("; ")),
+            Err(error) => format!("{label}: {error}"),
+        })
+        .collect();
+    insta::assert_snapshot!(told.join("\n"));
+}
+
+#[test]
+fn the_digest_is_of_devices_and_commands() {
+    let rest = format!("{RAW}[factors]\nlayout = [\"raid0\", \"raid1\"]\n");
+    let all = |options: &Options| -> Vec<ProvisionPlan> {
+        let planned = plans(2, &rest, options).into_iter();
+        planned.map(|(_, plan)| plan.expect("a plan")).collect()
+    };
+    let (one, same) = (all(&options()), all(&options()));
+    assert_eq!(digest(&one), digest(&same));
+    assert_ne!(one[0].digest(), one[1].digest());
+    let numbers = Options {
+        arrays: vec![90, 91],
+        ..options()
+    };
+    assert_ne!(digest(&one), digest(&all(&numbers)), "other commands");
+    let mut other = one.clone();
+    other[0].members[0].identity.serial = Some("ANOTHER".to_owned());
+    assert_ne!(
+        digest(&one),
+        digest(&other),
+        "another disk of the same name"
+    );
+}
