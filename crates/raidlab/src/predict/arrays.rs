@@ -56,6 +56,8 @@ fn of(experiment: &Experiment, array: &Array, name: String, label: &str) -> Arra
         // Two copies of everything, on however many disks.
         ArrayLayout::Fixed(_, text) if array.engine == Engine::Btrfs && text == "raid1" => (
             1,
+            // Pieces are dealt to all pairs of disks, so that any two have some piece between them.
+            Some(0.0),
             vec!["survives any 1 failure: btrfs keeps two copies".to_owned()],
         ),
         ArrayLayout::Fixed(..) => match layout(experiment, array) {
