@@ -89,6 +89,9 @@ impl Layout {
         if run.end() > capacity {
             return Err(PlanError::OutOfRange { run, capacity });
         }
+        if failed.is_empty() {
+            return Ok(failed);
+        }
         let failed = failed.intersection(MemberSet::first(self.members()));
         match self.survives(failed) {
             Survival::Lost => Err(PlanError::Lost { failed }),

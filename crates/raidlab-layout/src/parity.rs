@@ -366,8 +366,10 @@ impl Parity {
         });
         let ring = self.algorithm.ring(n);
         // Data starts after the parities that rotate together: P, or P and Q with Q after P.
-        let both = q == Some((p + 1) % n) && ring == Some(n);
-        let first = (p + if both { 2 } else { 1 }) % ring.unwrap_or(n);
+        let both = ring == Some(n) && q.is_some_and(|q| q == (p + 1) % n);
+        let (first, round) = (p + if both { 2 } else { 1 }, ring.unwrap_or(n));
+        // Less than two rounds: no division.
+        let first = if first < round { first } else { first - round };
         Roles { p, q, ring, first }
     }
 

@@ -6,7 +6,9 @@ use raidlab_core::time::Instant;
 use raidlab_core::units::SECTOR;
 use raidlab_layout::{IoKind, Layout, MemberIo, MemberSet, Plan, Run, WritePolicy};
 use raidlab_sim::disk::{Disk, DiskModel, Done, Request};
+use std::hint::select_unpredictable;
 
+/// Later than anything.
 const NEVER: Instant = Instant(u64::MAX);
 
 /// A request in flight.
@@ -72,8 +74,13 @@ impl Bare {
 
     /// The disk that has something to do first.
     fn first(&self) -> Option<(Instant, usize)> {
-        let next = self.next.iter().copied().zip(0..);
-        next.min().filter(|(at, _)| *at < NEVER)
+        let (mut first, mut which) = (NEVER, 0);
+        for (member, &at) in self.next.iter().enumerate() {
+            let earlier = at < first;
+            first = select_unpredictable(earlier, at, first);
+            which = select_unpredictable(earlier, member, which);
+        }
+        (first < NEVER).then_some((first, which))
     }
 
     /// The first disk does it.

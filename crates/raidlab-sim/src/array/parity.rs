@@ -231,8 +231,7 @@ impl ParityArray {
     pub(super) fn next_event(&self) -> Option<Instant> {
         let plug = self.plugged.filter(|_| !self.delayed.is_empty());
         let plug = plug.map(|since| since + PLUG);
-        let all = [self.thread.next_event(), plug, self.rested];
-        all.into_iter().flatten().min()
+        earlier(earlier(self.thread.next_event(), plug), self.rested)
     }
 
     #[inline]
@@ -295,6 +294,15 @@ impl ParityArray {
             return core.close(parent, Ok(()));
         }
         core.close(parent, result);
+    }
+}
+
+/// The earlier of two times, if there is any.
+#[inline]
+fn earlier(a: Option<Instant>, b: Option<Instant>) -> Option<Instant> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        (a, b) => a.or(b),
     }
 }
 

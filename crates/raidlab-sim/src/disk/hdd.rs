@@ -309,7 +309,7 @@ impl Hdd {
             self.clock = now;
             self.start_read(&waiting, now);
         } else {
-            self.queue.push(waiting);
+            self.queue.push(&waiting);
             self.run(now);
         }
     }
@@ -377,7 +377,7 @@ impl Hdd {
             self.dirty.remove(lba, sectors);
             let mut waiting = self.waiting(id, lba, sectors, now, true);
             waiting.ready = ready;
-            self.queue.push(waiting);
+            self.queue.push(&waiting);
             self.run(now);
         }
     }

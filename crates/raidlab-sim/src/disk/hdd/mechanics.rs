@@ -154,7 +154,7 @@ impl Hdd {
         let (data, _) = self.transfer(at.max(write.ready), write.sectors);
         let ready = data + self.model.link_nanos(1);
         self.stop_stream(at.max(write.ready));
-        let end = self.write_media(write.lba, write.sectors, at.max(write.ready), ready);
+        let end = self.write_at(write, at.max(write.ready), ready);
         self.free_at = end;
         self.ready.push(Done {
             id: write.id,
@@ -170,10 +170,29 @@ impl Hdd {
     /// A physical sector that is written in part and is not in the buffer is read first, and written
     /// when it comes round again.
     pub(super) fn write_media(&mut self, lba: u64, sectors: u64, t: u64, ready: u64) -> u64 {
+        let write = self.waiting(0, lba, sectors, t, true);
+        self.write_at(&write, t, ready)
+    }
+
+    /// The same for a write whose place is known.
+    fn write_at(&mut self, write: &Waiting, t: u64, ready: u64) -> u64 {
+        let (lba, sectors, place) = (write.lba, write.sectors, &write.place);
         let (from, count) = self.widen(lba, sectors);
-        let geometry = &self.model.geometry;
-        let place = geometry.locate(from);
-        let end = geometry.end_of(&place, from, count);
+        let mut t = t;
+        if (from, count) != (lba, sectors) {
+            t = self.read_ends(lba, sectors, t);
+        }
+        let seek = self.move_nanos((place.cylinder, place.head), true);
+        // The data must have come when the first sector does.
+        let (begin, x) = self.position(t.max(ready.saturating_sub(seek)), place, true);
+        self.position = from + count;
+        self.pass(begin, x, write.end, place)
+    }
+
+    /// Reads the physical sectors that a write covers in part and that are not in the buffer; when
+    /// that is done.
+    fn read_ends(&mut self, lba: u64, sectors: u64, t: u64) -> u64 {
+        let (from, count) = self.widen(lba, sectors);
         let physical = u64::from(self.model.spec.physical);
         let part_head = from != lba && !self.buffered(from, physical);
         let part_tail =
@@ -199,11 +218,7 @@ impl Hdd {
         if from + count != lba + sectors {
             self.remember(from + count - physical);
         }
-        let seek = self.move_nanos((place.cylinder, place.head), true);
-        // The data must have come when the first sector does.
-        let (begin, x) = self.position(t.max(ready.saturating_sub(seek)), &place, true);
-        self.position = from + count;
-        self.pass(begin, x, end, &place)
+        t
     }
 
     /// Reads the sectors from `first` to before `last` for the sake of a partial write.

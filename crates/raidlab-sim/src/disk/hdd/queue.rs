@@ -1,15 +1,13 @@
 //! The requests that wait for the arm, and which of them it serves next.
 //!
 //! Those that the drive compares stand in no order, so that taking one out moves a single entry; each
-//! has a number that says how old it is. Comparing them needs no branch that depends on the data: at
+//! has a number that says how old it is, and the rest of it stays where it is. Comparing them needs no branch that depends on the data: at
 //! five requests, mispredicted branches would cost more than all the arithmetic.
 use super::{Hdd, Waiting};
 use crate::disk::rotation::REVOLUTION;
 use std::collections::VecDeque;
 use std::hint::select_unpredictable;
 
-/// Bits for an index below the age of a request: a window has at most 256 (`SpecError::Tags`).
-const INDEX_BITS: u32 = 16;
 /// Lateness that is told apart when requests are compared, in nanoseconds: five hours. Keeps every
 /// cost below 2^63.
 const LATEST: u64 = 1 << 44;
@@ -17,13 +15,15 @@ const LATEST: u64 = 1 << 44;
 /// What is needed of a request to compare it with others.
 #[derive(Clone, Copy, Debug)]
 struct Near {
-    /// Its age in the upper bits: lower is older.
+    /// Lower is older.
     age: u64,
     lba: u64,
     angle: u64,
     ready: u64,
     cylinder: u32,
     head: u32,
+    /// Where the rest of it is.
+    place: u32,
     write: bool,
 }
 
@@ -31,12 +31,15 @@ struct Near {
 #[derive(Clone, Debug)]
 pub(super) struct Queue {
     near: Vec<Near>,
-    /// The same requests, by the same index.
-    window: Vec<Waiting>,
+    /// The rest of these requests, and places that are free.
+    places: Vec<Waiting>,
+    free: Vec<u32>,
     /// Those that came too late to be compared, the oldest first.
     later: VecDeque<Waiting>,
     size: usize,
     count: u64,
+    /// No request that is compared came before this time.
+    since: u64,
 }
 
 impl Queue {
@@ -44,93 +47,119 @@ impl Queue {
     pub(super) fn new(window: u32) -> Self {
         Self {
             near: Vec::new(),
-            window: Vec::new(),
+            places: Vec::new(),
+            free: Vec::new(),
             later: VecDeque::new(),
             size: window.max(1) as usize,
             count: 0,
+            since: 0,
         }
     }
 
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
-        self.window.is_empty()
+        self.near.is_empty()
     }
 
     #[inline]
-    pub(super) fn push(&mut self, waiting: Waiting) {
-        if self.window.len() < self.size {
+    pub(super) fn push(&mut self, waiting: &Waiting) {
+        if self.near.len() < self.size {
             self.admit(waiting);
         } else {
-            self.later.push_back(waiting);
+            self.later.push_back(*waiting);
         }
     }
 
     #[inline]
-    fn admit(&mut self, waiting: Waiting) {
+    fn admit(&mut self, waiting: &Waiting) {
+        let place = if let Some(place) = self.free.pop() {
+            self.places[place as usize] = *waiting;
+            place
+        } else {
+            self.places.push(*waiting);
+            (self.places.len() - 1) as u32
+        };
         self.near.push(Near {
-            age: self.count << INDEX_BITS,
+            age: self.count,
             lba: waiting.lba,
             angle: waiting.angle,
             ready: waiting.ready,
             cylinder: waiting.place.cylinder,
             head: waiting.place.head,
+            place,
             write: waiting.write,
         });
         self.count += 1;
-        self.window.push(waiting);
     }
 
     #[inline]
     fn remove(&mut self, index: usize) -> Waiting {
-        self.near.swap_remove(index);
-        let waiting = self.window.swap_remove(index);
-        if let Some(next) = self.later.pop_front() {
-            self.admit(next);
+        let place = self.near.swap_remove(index).place;
+        let waiting = self.places[place as usize];
+        self.free.push(place);
+        if !self.later.is_empty() {
+            self.admit_later();
         }
         waiting
     }
 
+    fn admit_later(&mut self) {
+        if let Some(next) = self.later.pop_front() {
+            self.admit(&next);
+        }
+    }
+
+    /// The oldest of those that are compared.
+    #[cold]
+    fn oldest(&mut self) -> usize {
+        let ages = self.near.iter().map(|near| near.age);
+        let oldest = ages.zip(0..).min().map_or(0, |(_, index)| index);
+        self.since = self.waiting(oldest).since;
+        oldest
+    }
+
+    #[inline]
+    fn waiting(&self, index: usize) -> &Waiting {
+        &self.places[self.near[index].place as usize]
+    }
+
     /// Empties it: the numbers of the requests, the oldest first.
     pub(super) fn drain(&mut self) -> Vec<u64> {
-        let mut ids: Vec<_> = self.near.iter().zip(&self.window).collect();
-        ids.sort_unstable_by_key(|(near, _)| near.age);
-        let window = ids.into_iter().map(|(_, waiting)| waiting.id);
-        let ids = window.chain(self.later.iter().map(|w| w.id)).collect();
+        self.near.sort_unstable_by_key(|near| near.age);
+        let near = self.near.iter().map(|near| near.place as usize);
+        let near = near.map(|place| self.places[place].id);
+        let ids = near.chain(self.later.iter().map(|w| w.id)).collect();
         self.near.clear();
-        self.window.clear();
+        self.places.clear();
+        self.free.clear();
         self.later.clear();
         ids
     }
 }
 
-/// The lowest cost so far and whose it is; of equal ones the oldest.
+/// The lowest cost so far and whose it is.
 #[derive(Clone, Copy)]
 struct Best {
     cost: u64,
-    key: u64,
-    oldest: u64,
+    index: usize,
+    /// Perhaps another one's as well.
+    shared: bool,
 }
 
 impl Best {
     const NONE: Self = Self {
         cost: u64::MAX,
-        key: u64::MAX,
-        oldest: u64::MAX,
+        index: 0,
+        shared: false,
     };
 
     #[inline]
-    fn add(&mut self, cost: u64, age: u64, index: usize) {
-        let key = age | index as u64;
-        self.oldest = self.oldest.min(key);
-        let better = (cost < self.cost) | ((cost == self.cost) & (key < self.key));
+    fn add(&mut self, cost: u64, index: usize) {
+        let better = cost < self.cost;
+        self.shared |= cost == self.cost;
         self.cost = select_unpredictable(better, cost, self.cost);
-        self.key = select_unpredictable(better, key, self.key);
+        self.index = select_unpredictable(better, index, self.index);
     }
-}
-
-/// The index in a key.
-fn index(key: u64) -> usize {
-    (key & ((1 << INDEX_BITS) - 1)) as usize
 }
 
 impl Hdd {
@@ -139,7 +168,7 @@ impl Hdd {
     /// positioning time first), the older one of two.
     #[inline]
     pub(super) fn pick(&mut self, t: u64) -> Waiting {
-        if self.queue.window.len() <= 1 {
+        if self.queue.near.len() <= 1 {
             return self.queue.remove(0);
         }
         // Sectors that the stream may reach: those are few, and looked at apart.
@@ -149,17 +178,19 @@ impl Hdd {
         } else {
             (0, 0)
         };
-        let (mut best, streams) = self.compare(t, reached);
-        if streams {
-            best = self.compare_with_stream(t, reached);
+        let max_age = self.model.spec.queue.max_age.0;
+        if t.saturating_sub(self.queue.since) > max_age {
+            let oldest = self.queue.oldest();
+            if t.saturating_sub(self.queue.since) > max_age {
+                return self.queue.remove(oldest);
+            }
         }
-        let oldest = index(best.oldest);
-        let waited = t.saturating_sub(self.queue.window[oldest].since);
-        if waited > self.model.spec.queue.max_age.0 {
-            self.queue.remove(oldest)
-        } else {
-            self.queue.remove(index(best.key))
+        let (best, streams) = self.compare(t, reached);
+        if streams || best.shared {
+            let index = self.compare_all(t, reached);
+            return self.queue.remove(index);
         }
+        self.queue.remove(best.index)
     }
 
     /// Compares the requests by seek and rotation alone; whether the stream may reach any.
@@ -169,29 +200,30 @@ impl Hdd {
         let (mut best, mut streams) = (Best::NONE, false);
         for (index, near) in self.queue.near.iter().enumerate() {
             streams |= near.lba.wrapping_sub(from) < span;
-            best.add(self.reach(near, t, angle), near.age, index);
+            best.add(self.reach(near, t, angle), index);
         }
         (best, streams)
     }
 
-    /// Compares them when the stream may reach some, which are few.
+    /// Compares them when the stream may reach some, or when some are reached at the same time, both
+    /// of which are few. Of equal ones the oldest.
     #[cold]
-    fn compare_with_stream(&mut self, t: u64, (from, span): (u64, u64)) -> Best {
+    fn compare_all(&mut self, t: u64, (from, span): (u64, u64)) -> usize {
         let angle = self.spindle.angle(t);
-        let mut best = Best::NONE;
+        let mut best = (u64::MAX, u64::MAX, 0);
         for index in 0..self.queue.near.len() {
             let near = self.queue.near[index];
             let mut cost = None;
             if near.lba.wrapping_sub(from) < span {
-                let waiting = self.queue.window[index];
+                let waiting = *self.queue.waiting(index);
                 let ahead = self.stream_reach(&waiting, t.max(near.ready));
                 let late = self.spindle.units(near.ready.saturating_sub(t));
                 cost = ahead.map(|ahead| late.saturating_add(ahead));
             }
             let cost = cost.unwrap_or_else(|| self.reach(&near, t, angle));
-            best.add(cost, near.age, index);
+            best = best.min((cost, near.age, index));
         }
-        best
+        best.2
     }
 
     /// Angle that passes from `t`, with `angle` under the heads, until the first sector of a request
@@ -204,7 +236,8 @@ impl Hdd {
         // The first time from `least` on that the sector's angle comes round.
         let gap = self.spindle.gap(angle, near.angle);
         let missing = least.saturating_sub(gap + self.spindle.tolerance());
-        gap + missing.div_ceil(REVOLUTION) * REVOLUTION
+        let turns = missing + (REVOLUTION - 1);
+        gap + (turns - turns % REVOLUTION)
     }
 }
 
@@ -231,7 +264,7 @@ mod tests {
                 let n = 1000 * i + waiting.len() as u64;
                 let lba = numbers.below(n, model.spec.sectors - 8) / 8 * 8;
                 let request = hdd.waiting(n, lba, 8, t, n.is_multiple_of(3));
-                hdd.queue.push(request);
+                hdd.queue.push(&request);
                 waiting.push(request);
             }
             let angle = hdd.spindle.angle(t);

@@ -104,6 +104,7 @@ impl Hdd {
 
     /// First sector that the segment being filled still holds at time `t`: once it is full, new
     /// sectors take the place of the oldest.
+    #[inline]
     fn oldest(&mut self, t: u64) -> u64 {
         let start = self.segments.get(self.stream.segment).start;
         let size = self.segments.size();
