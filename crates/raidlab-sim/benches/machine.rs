@@ -152,7 +152,7 @@ fn main() {
         } else {
             let target = || StorageTarget::new(storage(case));
             case.load.run(&arguments, target, |target| {
-                let counters = target.storage().disks().map(|disk| disk.counters());
+                let counters = target.device().disks().map(|disk| disk.counters());
                 counters.map(|c| c.reads + c.writes).sum()
             })
         };

@@ -15,12 +15,11 @@ pub mod seek;
 mod segments;
 pub mod spec;
 pub mod ssd;
-mod target;
 
 pub use counters::Counters;
 pub use fault::Fault;
-pub use target::DiskTarget;
 
+use crate::block::{Alone, Bio, BlockTarget, Ended};
 use hdd::Hdd;
 use raidlab_core::op::BlockKind;
 use raidlab_core::time::Instant;
@@ -42,6 +41,20 @@ pub struct Request {
     pub sectors: u32,
     /// A write that must be on the media before it ends.
     pub fua: bool,
+}
+
+impl From<Bio> for Request {
+    /// Of a bio what a disk looks at.
+    #[inline]
+    fn from(bio: Bio) -> Self {
+        Self {
+            id: bio.id,
+            kind: bio.kind,
+            lba: bio.lba,
+            sectors: bio.sectors,
+            fua: bio.fua,
+        }
+    }
 }
 
 /// A request that has ended.
@@ -163,6 +176,9 @@ pub struct Disk {
     kind: Kind,
 }
 
+/// A disk that block operations go to directly: no host, no channel but the drive's own link.
+pub type DiskTarget = BlockTarget<Disk>;
+
 macro_rules! on_kind {
     ($self:ident, $disk:ident => $call:expr) => {
         match &mut $self.kind {
@@ -213,12 +229,12 @@ impl Disk {
     /// Lets time pass until `now` and appends what has ended, in the order of the ends.
     #[inline]
     pub fn advance(&mut self, now: Instant, done: &mut Vec<Done>) {
-        self.advance_each(now, |end| done.push(end));
+        self.each_end(now, |end| done.push(end));
     }
 
     /// The same, handing over one by one.
     #[inline]
-    pub(crate) fn advance_each(&mut self, now: Instant, mut each: impl FnMut(Done)) {
+    pub(crate) fn each_end(&mut self, now: Instant, mut each: impl FnMut(Done)) {
         on_kind!(self, disk => {
             disk.pass_time(now);
             while let Some(done) = disk.pop(now) {
@@ -248,6 +264,33 @@ impl Disk {
             Kind::Hdd(disk) => disk.unwritten(),
             Kind::Ssd(disk) => disk.unwritten(),
         }
+    }
+}
+
+impl Alone for Disk {
+    fn sectors(&self) -> u64 {
+        self.model.sectors()
+    }
+
+    #[inline]
+    fn submit_alone(&mut self, now: Instant, bio: Bio) {
+        self.submit(now, bio.into());
+    }
+
+    #[inline]
+    fn next_event(&self) -> Option<Instant> {
+        self.next_event()
+    }
+
+    #[inline]
+    fn advance_each(&mut self, now: Instant, mut each: impl FnMut(Ended)) {
+        self.each_end(now, |end| {
+            each(Ended {
+                id: end.id,
+                at: end.at,
+                result: end.result,
+            });
+        });
     }
 }
 

@@ -27,7 +27,7 @@ mod volume;
 pub use spec::{BusSpec, ControllerSpec, DiskSlot, FabricError, FabricSpec, VolumeSpec};
 
 use crate::block::{Bio, Busy, Ended, ResourceKind};
-use crate::disk::{Disk, Fault, Request};
+use crate::disk::{Disk, Fault};
 use line::LineEnd;
 use plant::{Owner, Plant};
 use raidlab_core::time::{Instant, Span};
@@ -129,14 +129,7 @@ impl Fabric {
     pub fn submit(&mut self, now: Instant, port: u32, bio: Bio) {
         match self.behind[port as usize] {
             Behind::Disk(disk) => {
-                let request = Request {
-                    id: bio.id,
-                    kind: bio.kind,
-                    lba: bio.lba,
-                    sectors: bio.sectors,
-                    fua: bio.fua,
-                };
-                self.plant.submit(now.0, disk, request);
+                self.plant.submit(now.0, disk, bio.into());
             }
             Behind::Volume(volume) => {
                 let volume = &mut self.volumes[volume as usize];

@@ -6,16 +6,14 @@
 //! that were touched are looked at again, and the next time of each queue is kept.
 mod device;
 mod spec;
-mod target;
 
 #[cfg(test)]
 mod tests;
 
 pub use spec::{MemberSpec, StorageError, StorageSpec};
-pub use target::StorageTarget;
 
 use crate::array::{Array, MemberBio};
-use crate::block::{Bio, Busy, Ended};
+use crate::block::{Alone, Bio, BlockTarget, Busy, Ended};
 use crate::disk::{Disk, Fault};
 use crate::fabric::{Fabric, PortEnd};
 use crate::queue::Queue;
@@ -63,7 +61,11 @@ pub struct Storage {
     wanted: Vec<MemberBio>,
     port_ends: Vec<PortEnd>,
     bio_ends: Vec<Ended>,
+    ended: Vec<Ended>,
 }
+
+/// A block device that block operations go to directly.
+pub type StorageTarget = BlockTarget<Storage>;
 
 impl Storage {
     /// Builds all of it; `seed` decides the angle of each disk at time zero.
@@ -333,6 +335,31 @@ impl Storage {
             member.timed
         });
         next
+    }
+}
+
+impl Alone for Storage {
+    fn sectors(&self) -> u64 {
+        self.sectors
+    }
+
+    #[inline]
+    fn submit_alone(&mut self, now: Instant, bio: Bio) {
+        self.submit_alone(now, bio);
+    }
+
+    #[inline]
+    fn next_event(&self) -> Option<Instant> {
+        self.next_event()
+    }
+
+    #[inline]
+    fn advance_each(&mut self, now: Instant, each: impl FnMut(Ended)) {
+        let mut ended = std::mem::take(&mut self.ended);
+        self.advance(now, &mut ended);
+        ended.iter().copied().for_each(each);
+        ended.clear();
+        self.ended = ended;
     }
 }
 

@@ -1,6 +1,6 @@
 //! The one block device below a host, and the requests that the host has there.
-use crate::block::{Bio, Ended, Origin};
-use crate::disk::{Disk, Request};
+use crate::block::{Alone, Bio, Ended, Origin};
+use crate::disk::Disk;
 use raidlab_core::op::BlockKind;
 use raidlab_core::time::Instant;
 use raidlab_core::units::{Lba, SECTOR};
@@ -42,17 +42,13 @@ pub trait Device {
 #[derive(Clone, Debug)]
 pub struct BareDisk {
     disk: Disk,
-    done: Vec<crate::disk::Done>,
 }
 
 impl BareDisk {
     /// `disk` as the device of a host.
     #[must_use]
     pub const fn new(disk: Disk) -> Self {
-        Self {
-            disk,
-            done: Vec::new(),
-        }
+        Self { disk }
     }
 
     /// The disk.
@@ -82,14 +78,7 @@ impl Device for BareDisk {
     }
 
     fn submit(&mut self, now: Instant, bio: Bio) {
-        let request = Request {
-            id: bio.id,
-            kind: bio.kind,
-            lba: bio.lba,
-            sectors: bio.sectors,
-            fua: bio.fua,
-        };
-        self.disk.submit(now, request);
+        self.disk.submit(now, bio.into());
     }
 
     fn unplug(&mut self, _: Instant) {}
@@ -99,12 +88,7 @@ impl Device for BareDisk {
     }
 
     fn advance(&mut self, now: Instant, done: &mut Vec<Ended>) {
-        self.disk.advance(now, &mut self.done);
-        done.extend(self.done.drain(..).map(|end| Ended {
-            id: end.id,
-            at: end.at,
-            result: end.result,
-        }));
+        self.disk.advance_each(now, |end| done.push(end));
     }
 }
 

@@ -163,6 +163,7 @@ pub(super) fn build(spec: &StorageSpec, seed: u64) -> Result<Storage, StorageErr
         wanted: Vec::new(),
         port_ends: Vec::new(),
         bio_ends: Vec::new(),
+        ended: Vec::new(),
     };
     // A resync begins by itself.
     storage.look();

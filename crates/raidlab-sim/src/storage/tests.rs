@@ -160,7 +160,7 @@ fn every_layout_does_all_it_is_asked() {
             };
             let (tally, target) = run(array(text, members), &load);
             assert_eq!((tally.ops, tally.bytes), (400, 400 * 4096), "{text}");
-            assert_eq!(target.storage().in_flight(), 0, "{text}");
+            assert_eq!(target.device().in_flight(), 0, "{text}");
             let latencies = [OpClass::Read, OpClass::Write].map(|c| {
                 let of = tally.latencies(c);
                 of.map_or(0, |l| l.sum())
@@ -255,7 +255,7 @@ fn a_failed_disk_of_a_mirror_is_not_missed() {
     storage.inject(Instant::ZERO, 0, Fault::Dead);
     let (tally, target) = run(storage, &RANDOM);
     assert_eq!(tally.ops, 400);
-    assert_eq!(target.storage().fabric().disk(1).counters().reads, 400);
+    assert_eq!(target.device().fabric().disk(1).counters().reads, 400);
 }
 
 #[test]

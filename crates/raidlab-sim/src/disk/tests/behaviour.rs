@@ -179,7 +179,10 @@ fn a_lazy_drive_waits_until_half_of_its_segment_is_free() {
         });
         let spec = blocks(&model, Order::Sequential, 64 << 10, 3000);
         let (tally, target) = run(&model, spec, 1);
-        (bytes_per_second(&tally), target.disk().counters().read_hits)
+        (
+            bytes_per_second(&tally),
+            target.device().counters().read_hits,
+        )
     };
     let (eager, hits) = rate(spec::Restart::Eager);
     let (lazy, _) = rate(spec::Restart::Lazy);

@@ -24,7 +24,7 @@ fn the_mean_rotational_delay_is_half_a_turn() {
     for name in ROTATING {
         let model = model(name);
         let (tally, target) = run(&model, random(&model, 100_000), 1);
-        let mean = target.disk().counters().rotation.0 as f64 / tally.ops as f64;
+        let mean = target.device().counters().rotation.0 as f64 / tally.ops as f64;
         let turn = hdd(&model).spindle(0).revolution() as f64;
         close(mean, turn / 2.0, 0.01);
     }
@@ -50,7 +50,7 @@ fn the_mean_seek_between_uniform_cylinders_is_the_integral() {
     close(integral, 12.5e6, 0.001);
     let (tally, target) = run(&model, random(&model, 200_000), 1);
     close(
-        target.disk().counters().seek.0 as f64 / tally.ops as f64,
+        target.device().counters().seek.0 as f64 / tally.ops as f64,
         integral,
         0.005,
     );
@@ -199,7 +199,7 @@ fn littles_law_holds() {
 fn busy_and_idle_time_add_up() {
     let model = model("ST3250624AS");
     let (tally, target) = run(&model, random(&model, 10_000), 1);
-    let counters = target.disk().counters();
+    let counters = target.device().counters();
     let end = raidlab_core::target::Target::now(&target);
     assert_eq!(
         counters.busy() + counters.idle(end),

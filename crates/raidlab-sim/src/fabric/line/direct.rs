@@ -21,7 +21,7 @@ impl Direct {
     #[inline]
     pub(super) fn advance(&self, now: u64, gear: &mut Gear<'_>, ends: &mut Vec<LineEnd>) {
         let disk = self.disk;
-        gear.disks[disk as usize].advance_each(at(now), |done| {
+        gear.disks[disk as usize].each_end(at(now), |done| {
             ends.push(LineEnd {
                 disk,
                 id: done.id,

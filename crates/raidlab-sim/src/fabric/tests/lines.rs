@@ -1,5 +1,6 @@
 //! What each kind of line does to the disks on it.
 use super::*;
+use crate::disk::Request;
 
 /// MB/s of sequential reads or writes of 128 KiB, `depth` in flight on each port.
 fn streams(spec: &FabricSpec, kind: BlockKind, depth: u32) -> f64 {

@@ -1,55 +1,73 @@
-//! One modelled disk as a target of the drive loop, in virtual time.
-use super::{Disk, DiskError, Request};
+//! A block device as a target of the drive loop: no host, no cache, no processor above it.
+use super::{Bio, Ended, Origin};
+use crate::disk::DiskError;
 use raidlab_core::op::{BlockKind, Op};
 use raidlab_core::target::{Completion, Errno, Limits, Tag, Target, TargetError};
 use raidlab_core::time::Instant;
 use raidlab_core::units::{Lba, SECTOR};
 
-/// Operations in flight at most; what the drive's queue does not hold waits in front of it in order.
+/// Operations in flight at most; what the device does not take waits in front of it in order.
 const IN_FLIGHT: u32 = 4096;
 
 /// EIO and EINVAL of Linux.
 const EIO: Errno = Errno(5);
 const EINVAL: Errno = Errno(22);
 
-/// A disk that block operations go to directly: no host, no channel but the drive's own link.
-/// Time jumps from end to end.
+/// A device that takes requests of submitters who each wait for theirs.
+pub trait Alone {
+    /// Its size.
+    fn sectors(&self) -> u64;
+
+    /// Takes a request whose submitter waits for it.
+    fn submit_alone(&mut self, now: Instant, bio: Bio);
+
+    /// When to call [`advance_each`](Self::advance_each) next.
+    fn next_event(&self) -> Option<Instant>;
+
+    /// Lets time pass until `now` and hands over what has ended, in the order of the ends.
+    fn advance_each(&mut self, now: Instant, each: impl FnMut(Ended));
+}
+
+/// A block device that block operations go to directly, each from a process that waits for it. Time
+/// jumps from event to event.
 #[derive(Clone, Debug)]
-pub struct DiskTarget {
-    disk: Disk,
+pub struct BlockTarget<D> {
+    device: D,
     now: Instant,
     /// Lengths by tag, to report the bytes moved.
     lengths: Vec<u32>,
 }
 
-impl DiskTarget {
-    /// A target that owns `disk`.
+impl<D> BlockTarget<D> {
+    /// A target that owns `device`.
     #[must_use]
-    pub fn new(disk: Disk) -> Self {
+    pub const fn new(device: D) -> Self {
         Self {
-            disk,
+            device,
             now: Instant::ZERO,
             lengths: Vec::new(),
         }
     }
 
-    /// The disk.
+    /// The device.
     #[must_use]
-    pub fn disk(&self) -> &Disk {
-        &self.disk
+    pub const fn device(&self) -> &D {
+        &self.device
     }
 
-    /// The disk, to break it.
-    pub fn disk_mut(&mut self) -> &mut Disk {
-        &mut self.disk
+    /// The device, to break it.
+    pub const fn device_mut(&mut self) -> &mut D {
+        &mut self.device
     }
+}
 
-    /// Lets the time up to `now` pass in the disk, which must not be in the past.
+impl<D: Alone> BlockTarget<D> {
+    /// Lets the time up to `now` pass, which must not be in the past.
     #[inline]
     fn advance(&mut self, now: Instant, done: &mut Vec<Completion>) {
         self.now = now;
         let lengths = &self.lengths;
-        self.disk.advance_each(now, |end| {
+        self.device.advance_each(now, |end| {
             done.push(Completion {
                 tag: Tag(end.id as u32),
                 result: match end.result {
@@ -63,12 +81,12 @@ impl DiskTarget {
     }
 }
 
-impl Target for DiskTarget {
+impl<D: Alone> Target for BlockTarget<D> {
     fn limits(&self) -> Limits {
         Limits {
             max_in_flight: IN_FLIGHT,
             alignment: SECTOR as u32,
-            size: self.disk.model().sectors() * SECTOR,
+            size: self.device.sectors() * SECTOR,
         }
     }
 
@@ -81,15 +99,14 @@ impl Target for DiskTarget {
         let Op::Block(block) = op else {
             return Err(TargetError::Unsupported {
                 op,
-                why: "a bare disk has no files; model a host with a file system for those",
+                why: "a bare block device has no files; model a host with a file system for those",
             });
         };
-        let flush = block.kind == BlockKind::Flush;
-        let sector = SECTOR as u32;
-        if !flush && (!block.offset.is_multiple_of(SECTOR) || !block.len.is_multiple_of(sector)) {
+        let whole = block.offset.is_multiple_of(SECTOR) && block.len.is_multiple_of(SECTOR as u32);
+        if !whole && block.kind != BlockKind::Flush {
             return Err(TargetError::Unsupported {
                 op,
-                why: "a disk moves whole sectors of 512 bytes",
+                why: "a block device moves whole sectors of 512 bytes",
             });
         }
         let slot = tag.0 as usize;
@@ -97,14 +114,19 @@ impl Target for DiskTarget {
             self.lengths.resize(slot + 1, 0);
         }
         self.lengths[slot] = op.bytes();
-        let request = Request {
+        let bio = Bio {
             id: u64::from(tag.0),
             kind: block.kind,
             lba: Lba(block.offset / SECTOR),
-            sectors: block.len / sector,
+            sectors: block.len / SECTOR as u32,
             fua: false,
+            origin: Origin {
+                task: 1,
+                sync: true,
+                ..Origin::default()
+            },
         };
-        self.disk.submit(self.now, request);
+        self.device.submit_alone(self.now, bio);
         Ok(())
     }
 
@@ -116,7 +138,7 @@ impl Target for DiskTarget {
     ) -> Result<(), TargetError> {
         let before = done.len();
         loop {
-            let next = self.disk.next_event();
+            let next = self.device.next_event();
             match (next, until) {
                 (Some(next), Some(until)) if next > until => {
                     self.advance(until.max(self.now), done);
