@@ -18,6 +18,9 @@ if [ "${1:-}" = test ]; then
   need g++ g++
   # ... and real kernels in virtual machines, with the tools that build and measure arrays.
   need qemu-system-x86_64 qemu-system-x86
+  # ... and modelled disks over NBD, with other people's clients.
+  need qemu-img qemu-utils
+  need nbdinfo libnbd-bin
   need mdadm mdadm
   need mkfs.xfs xfsprogs
   need mkfs.btrfs btrfs-progs

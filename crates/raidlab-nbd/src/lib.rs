@@ -9,6 +9,7 @@
 //! | [`store`] | what is on the disks: in memory, in a file, in memory hidden from a kernel |
 //! | [`engine`] | requests on the ports of a fabric, in whatever time the caller keeps |
 //! | [`server`] | the same in the time that passes outside, over UNIX sockets and loopback TCP |
+//! | [`guest`] | the same as block devices of the kernel that raidlab runs on, in its (virtual) time |
 //!
 //! `wire` and `session` know no sockets, clocks or threads, so that they can be tested and fuzzed with
 //! nothing but bytes.
@@ -16,6 +17,7 @@
 
 pub mod client;
 pub mod engine;
+pub mod guest;
 pub mod server;
 pub mod session;
 pub mod store;

@@ -29,6 +29,7 @@ pub use why::{Account, Load, Share, Why};
 mod tests;
 
 use crate::disk::Fault;
+use crate::fabric::FabricSpec;
 use crate::host::fs::{FileSystem, FsSpec};
 use crate::host::{Host, HostSpec};
 use crate::storage::Storage;
@@ -41,6 +42,19 @@ use raidlab_core::units::{Bytes, SECTOR};
 use raidlab_core::workload::Stretch;
 use raidlab_experiment::{Cell, Experiment};
 use totals::Totals;
+
+/// The disks of an experiment that have these names, in this order, behind their controllers and buses:
+/// for whoever serves them to a real kernel. Volumes of controllers are left out.
+///
+/// # Errors
+/// A model, controller or bus that is not known; an override that makes no disk.
+pub fn fabric(
+    experiment: &Experiment,
+    members: &[String],
+    write_cache: bool,
+) -> Result<FabricSpec, MachineError> {
+    build::fabric(experiment, members, write_cache)
+}
 
 /// A computer with an array, in virtual time.
 #[derive(Debug)]

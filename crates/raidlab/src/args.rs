@@ -8,6 +8,7 @@ mod vm;
 pub(crate) use bench::{BenchArgs, EngineChoice, Rounds, SettingArgs};
 pub(crate) use predict::{
     DesignArgs, DiskAction, DiskArgs, On, PlanArgs, ReferenceRunArgs, ReplayArgs, RunArgs,
+    ServeArgs,
 };
 pub(crate) use results::{
     CompareArgs, DoctorArgs, ExportArgs, ExportFormat, ImportArgs, LayoutArgs, ListArgs, Output,
@@ -15,7 +16,7 @@ pub(crate) use results::{
 };
 
 pub(crate) use real::{CleanArgs, DevicesArgs, RealArgs};
-pub(crate) use vm::{KernelChoice, Misbehave, SetupArgs, VmAction, VmArgs};
+pub(crate) use vm::{KernelChoice, Misbehave, SetupArgs, VmAction, VmArgs, VmDisksArgs};
 
 use clap::{Parser, Subcommand};
 use std::path::PathBuf;
@@ -73,7 +74,7 @@ pub(crate) enum Command {
     Remove(RemoveArgs),
     /// Published studies: list them, print them as reports, and run them on the simulator
     Reference(ReferenceArgs),
-    /// Modelled disks: list them, and show their parameters with their sources
+    /// Modelled disks: list them, show their parameters with their sources, serve them over NBD
     Disk(DiskArgs),
     /// The virtual machine that '--on vm' boots: set up, tried, looked around in
     Vm(VmArgs),

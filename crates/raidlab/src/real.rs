@@ -1,6 +1,7 @@
 //! Real arrays on a real kernel: on the disks of this machine, and, by the same code, in a virtual machine on modelled
 //! disks.
 pub(crate) mod agent;
+mod disks;
 mod guests;
 pub(crate) mod host;
 mod job;
@@ -21,6 +22,7 @@ use raidlab_host::{ErrorKind, HostError};
 pub(crate) fn vm(args: &VmArgs) -> Result<Outcome, Failure> {
     match &args.action {
         VmAction::Setup(setup) => setup::run(args.cache.as_deref(), setup),
+        VmAction::Disks(disks) => disks::run(args.cache.as_deref(), disks),
         VmAction::Probe { json } => probe::run(*json),
     }
 }

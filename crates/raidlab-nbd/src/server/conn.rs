@@ -16,6 +16,9 @@ const MOST_REQUESTS: usize = 512;
 const MOST_PARTS: usize = 16;
 /// Bytes that are read behind the data of a write: the headers that follow it.
 const BEHIND: usize = 512;
+/// Nanoseconds of the shortest nap and of the longest, see [`Options`](super::Options::nap_per_kib).
+const SHORTEST_NAP: u64 = 10_000;
+const LONGEST_NAP: u64 = 2_000_000;
 /// Reads from one socket before the others have their turn.
 const ROUNDS: u32 = 8;
 
@@ -63,6 +66,8 @@ pub(super) struct Conn {
     blocked: bool,
     /// Not to be looked at until then.
     pub(super) nap: Option<Instant>,
+    /// How long the last nap was that nothing has come in, in nanoseconds.
+    dozed: u64,
 }
 
 impl Conn {
@@ -78,6 +83,7 @@ impl Conn {
             closing: false,
             blocked: false,
             nap: None,
+            dozed: 0,
         }
     }
 
@@ -116,8 +122,7 @@ impl Conn {
         }
         let due = self.session.payload();
         if due > 0 && shared.nap_per_kib > 0 && !self.closing {
-            let nap = 5_000 + due * shared.nap_per_kib / 1024;
-            self.nap = Some(Instant(shared.now.0 + nap));
+            self.doze(due, shared);
         }
         self.send(shared)
     }
@@ -128,6 +133,17 @@ impl Conn {
         if !words.is_empty() {
             self.out.push_back(Out::Words(std::mem::take(words), 0));
         }
+    }
+
+    /// Sleeps until what is due has probably come; longer each time that nothing has, so that whoever
+    /// sends it on the same processor gets on.
+    fn doze(&mut self, due: u64, shared: &Shared) {
+        let due = SHORTEST_NAP + due * shared.nap_per_kib / 1024;
+        self.dozed = match self.dozed {
+            0 => due,
+            before => due.max(2 * before).min(LONGEST_NAP),
+        };
+        self.nap = Some(Instant(shared.now.0 + self.dozed));
     }
 
     /// Reads once; whether there may be more.
@@ -166,6 +182,7 @@ impl Conn {
             Err(Errno::AGAIN | Errno::INTR) => return Ok(false),
             Err(_) => return Err(Gone),
         };
+        self.dozed = 0;
         let straight = straight.min(got);
         if straight > 0 {
             self.session.payload_taken(straight as u64);

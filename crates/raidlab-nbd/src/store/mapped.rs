@@ -107,6 +107,21 @@ impl Memory {
         Self::new(mapped, bytes, what)
     }
 
+    /// The memory that was hidden from this kernel at its boot (`memmap=SIZE$START`), or else so many
+    /// bytes of anonymous memory.
+    ///
+    /// # Errors
+    /// When there is neither.
+    pub fn of_guest(otherwise: u64) -> Result<Self, MemoryError> {
+        let line = std::fs::read_to_string("/proc/cmdline").unwrap_or_default();
+        match hidden(&line) {
+            // SAFETY: the kernel was told at its boot that this memory is not its own, and no driver
+            // of a guest that raidlab booted has claimed it. One mapping a process is made of it.
+            Some((start, bytes)) => unsafe { Self::physical(start, bytes) },
+            None => Self::anonymous(otherwise),
+        }
+    }
+
     fn new(
         mapped: Result<*mut std::ffi::c_void, rustix::io::Errno>,
         bytes: u64,
@@ -183,6 +198,31 @@ impl Memory {
             }
         }
     }
+}
+
+/// Start and bytes of the memory that a kernel's command line hides from it.
+fn hidden(line: &str) -> Option<(u64, u64)> {
+    let number = |text: &str| {
+        let (digits, shift) = match text.as_bytes().last()? {
+            b'K' | b'k' => (&text[..text.len() - 1], 10),
+            b'M' | b'm' => (&text[..text.len() - 1], 20),
+            b'G' | b'g' => (&text[..text.len() - 1], 30),
+            _ => (text, 0),
+        };
+        digits.parse::<u64>().ok()?.checked_mul(1 << shift)
+    };
+    let words = line.split_whitespace();
+    let mut found = words.filter_map(|word| word.strip_prefix("memmap=")?.split_once('$'));
+    found.find_map(|(size, start)| Some((number(start)?, number(size)?)))
+}
+
+#[cfg(test)]
+#[test]
+fn hidden_memory_is_found_on_the_command_line() {
+    let line = "console=ttyS0 memmap=8192M$4096M quiet\n";
+    assert_eq!(hidden(line), Some((4 << 30, 8 << 30)));
+    assert_eq!(hidden("memmap=1G$0x100"), None);
+    assert_eq!(hidden("memmap=1G@4G quiet"), None);
 }
 
 /// The content of one disk in such memory.

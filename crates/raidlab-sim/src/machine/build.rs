@@ -13,7 +13,7 @@ use crate::storage::{MemberSpec, StorageError, StorageSpec};
 use raidlab_core::units::{Bytes, SECTOR, Sectors};
 use raidlab_experiment::hardware::{Controller, Disk, Link};
 use raidlab_experiment::kernel::Kernel;
-use raidlab_experiment::setup::{Array, ArrayLayout, ArrayState, Bitmap, Engine, Host, Setup};
+use raidlab_experiment::setup::{Array, ArrayLayout, ArrayState, Bitmap, Engine, Setup};
 use raidlab_experiment::{Cell, Experiment};
 use raidlab_layout::{Geometry, Layout, ZfsMirror};
 
@@ -47,8 +47,9 @@ pub(super) fn plans(
 ) -> Result<Plans, MachineError> {
     let setup = &cell.setup;
     modelled(&setup.array)?;
-    let parts = Parts::of(experiment, &setup.array)?;
-    let fabric = parts.fabric(experiment, &setup.host)?;
+    let parts = Parts::of(experiment, &setup.array.members)?;
+    let mut fabric = parts.fabric(experiment)?;
+    fabric.write_cache_off = !setup.host.write_cache;
     let mut plans = match setup.array.engine {
         Engine::Controller => parts.volume(setup, fabric)?,
         Engine::None => parts.single(setup, fabric)?,
@@ -82,6 +83,19 @@ fn modelled(array: &Array) -> Result<(), MachineError> {
     }
 }
 
+/// The fabric of these disks of an experiment, in this order, with their controllers and buses.
+pub(super) fn fabric(
+    experiment: &Experiment,
+    members: &[String],
+    write_cache: bool,
+) -> Result<FabricSpec, MachineError> {
+    let fabric = Parts::of(experiment, members)?.fabric(experiment)?;
+    Ok(FabricSpec {
+        write_cache_off: !write_cache,
+        ..fabric
+    })
+}
+
 /// What parity costs on this processor. Assumed: XOR and syndrome run from its caches, at the rate of
 /// copying there (the kernel picks the fastest of its routines at boot, and prefetches) and at two
 /// thirds of that; a stripe costs what five system calls do.
@@ -106,12 +120,12 @@ struct Parts<'e> {
 }
 
 impl<'e> Parts<'e> {
-    fn of(experiment: &'e Experiment, array: &Array) -> Result<Self, MachineError> {
+    fn of(experiment: &'e Experiment, members: &[String]) -> Result<Self, MachineError> {
         let disk = |name: &String| {
             let unknown = || MachineError::UnknownDisk(name.clone());
             experiment.disk(name).ok_or_else(unknown)
         };
-        let disks: Vec<&Disk> = array.members.iter().map(disk).collect::<Result<_, _>>()?;
+        let disks: Vec<&Disk> = members.iter().map(disk).collect::<Result<_, _>>()?;
         let models = disks.iter().map(|disk| model(disk));
         let models = models.collect::<Result<_, _>>()?;
         let used = |c: &&Controller| disks.iter().any(|disk| disk.controller == c.name);
@@ -122,7 +136,7 @@ impl<'e> Parts<'e> {
         })
     }
 
-    fn fabric(&self, experiment: &Experiment, host: &Host) -> Result<FabricSpec, MachineError> {
+    fn fabric(&self, experiment: &Experiment) -> Result<FabricSpec, MachineError> {
         let mut buses: Vec<BusSpec> = Vec::new();
         let mut controllers = Vec::new();
         for controller in &self.controllers {
@@ -171,7 +185,7 @@ impl<'e> Parts<'e> {
             buses,
             controllers,
             volumes: Vec::new(),
-            write_cache_off: !host.write_cache,
+            write_cache_off: false,
         })
     }
 

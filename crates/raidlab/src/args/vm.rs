@@ -1,5 +1,6 @@
 //! Arguments of `raidlab vm`.
 use clap::{Args, Subcommand, ValueEnum};
+use raidlab_core::units::Bytes;
 use std::path::PathBuf;
 
 #[derive(Debug, Args)]
@@ -13,6 +14,7 @@ virtualisation; 'raidlab run FILE --on vm' boots one by itself. What it is made 
 Examples:
   raidlab vm setup                                find a kernel, write the image, boot it once
   raidlab vm setup --kernel generic               with drivers of real hardware (AHCI, SCSI)
+  raidlab vm disks ST3250624AS -n 4               does the guest see disks as fast as the models are?
   raidlab vm probe                                is hardware virtualisation of any use here?")]
 pub(crate) struct VmArgs {
     /// Where kernels and images are kept [default: raidlab in the XDG cache directory]
@@ -27,6 +29,8 @@ pub(crate) struct VmArgs {
 pub(crate) enum VmAction {
     /// Find a kernel, write the guest's image, and boot it once
     Setup(SetupArgs),
+    /// How modelled disks look to the guest's kernel, beside the models alone
+    Disks(VmDisksArgs),
     /// Whether hardware virtualisation really runs here (for functional work; never for figures)
     Probe {
         /// Print as JSON
@@ -89,4 +93,52 @@ pub(crate) struct SetupArgs {
     /// Let the guest do this, to see that it is noticed
     #[arg(long, value_enum, hide = true)]
     pub(crate) misbehave: Option<Misbehave>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+The guest's clock counts instructions, a nanosecond each, and leaps while nothing is to be done; raidlab
+itself serves the disks in there, so that its server, the kernel's block layer and the program that asks
+share one processor. What they cost is what the guest's figures are below the models'. Reads and writes go
+past the page cache, one at a time on each disk, on all disks at the same time.
+
+Examples:
+  raidlab vm disks ST3250624AS                    one disk
+  raidlab vm disks ST340015A -n 4 --topology pata:2+2
+  raidlab vm disks nvme-ssd                       what the server and the guest's processor can do at the most")]
+pub(crate) struct VmDisksArgs {
+    /// A disk of the catalogue
+    #[arg(value_name = "MODEL")]
+    pub(crate) model: String,
+
+    /// So many of them
+    #[arg(long, short = 'n', value_name = "N", default_value_t = 1,
+          value_parser = clap::value_parser!(u32).range(1..=16))]
+    pub(crate) count: u32,
+
+    /// What they are connected by: KIND or KIND:DISKS+DISKS, as of 'raidlab disk serve'
+    #[arg(long, value_name = "TOPOLOGY")]
+    pub(crate) topology: Option<String>,
+
+    /// Bytes of each disk that are shown, from its beginning on
+    #[arg(long, value_name = "SIZE", default_value = "512MiB")]
+    pub(crate) size: Bytes,
+
+    /// MiB that are read, and written, in sequence on each disk
+    #[arg(long, value_name = "N", default_value_t = 128,
+          value_parser = clap::value_parser!(u64).range(1..=8192))]
+    pub(crate) sequential: u64,
+
+    /// Random reads, and writes, on each disk
+    #[arg(long, value_name = "N", default_value_t = 2000,
+          value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    pub(crate) random: u64,
+
+    /// Seed of models and requests
+    #[arg(long, default_value_t = 1)]
+    pub(crate) seed: u64,
+
+    /// Print as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
 }

@@ -78,7 +78,7 @@ pub(super) fn controllers() -> Result<Vec<controller::Model>, Failure> {
 }
 
 /// The disk that a user names: one of the catalogue, or a file by its path.
-pub(super) fn disk(name: &str) -> Result<Model, Failure> {
+pub(crate) fn disk(name: &str) -> Result<Model, Failure> {
     match model(name)? {
         Named::Disk(model) => Ok(model),
         Named::Controller(_) => Err(Failure::bad_request(format!(

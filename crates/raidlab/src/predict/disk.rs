@@ -17,6 +17,7 @@ pub(crate) fn run(args: &DiskArgs) -> Result<Outcome, Failure> {
             Named::Disk(model) => show(&model, *json),
             Named::Controller(model) => show_controller(&model, *json),
         },
+        DiskAction::Serve(args) => super::serve::run(args),
     }
 }
 

@@ -28,6 +28,10 @@ fn agent() -> Result<(), String> {
     };
     match job {
         Job::Greet => ended(session.done("{}".to_owned())),
+        Job::Disks(order) => ended(match super::disks::measure(&order) {
+            Ok(seen) => session.done(serde_json::to_string(&seen).unwrap_or_default()),
+            Err(why) => session.failed(why),
+        }),
         Job::Misbehave { how } => {
             misbehave(how);
             ended(session.failed("it would not go wrong".to_owned()))

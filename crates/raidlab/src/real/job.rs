@@ -7,6 +7,8 @@ use serde::{Deserialize, Serialize};
 pub(super) enum Job {
     /// Say hello, and end.
     Greet,
+    /// Measure modelled disks.
+    Disks(super::disks::Order),
     /// Go wrong, so that it can be seen that this is noticed.
     Misbehave {
         /// In which way.

@@ -20,6 +20,7 @@ mod predictions;
 mod real;
 mod results;
 mod rounds;
+mod serve;
 mod terminal;
 mod together;
 mod traces;

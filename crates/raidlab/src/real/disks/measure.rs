@@ -1,0 +1,80 @@
+//! What is done in the guest.
+use super::{Order, Phase, Seen};
+use raidlab_nbd::guest;
+use raidlab_nbd::server::Report;
+use raidlab_nbd::store::Memory;
+use std::fs::{File, OpenOptions};
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::Path;
+use std::time::Instant;
+
+/// What buffers of direct I/O begin at a multiple of.
+const ALIGNED: usize = 4096;
+
+/// Serves the disks to this kernel and measures them, phase by phase.
+pub(in crate::real) fn measure(order: &Order) -> Result<Vec<Seen>, String> {
+    if let Some(said) = raidlab_vm::guest::load(&["nbd"]).into_iter().next() {
+        return Err(said);
+    }
+    let spec = order.fabric().map_err(|failure| failure.message)?;
+    let sizes = vec![order.size; order.models.len()];
+    let mut memory = Memory::of_guest(sizes.iter().sum()).map_err(|error| error.to_string())?;
+    let served = guest::serve(&spec, order.seed, &sizes, &mut memory, guest::options())
+        .map_err(|error| error.to_string())?;
+    let gone = || "the server of the disks has died".to_owned();
+    let mut seen = Vec::new();
+    for phase in &order.phases {
+        let before = served.report().ok_or_else(gone)?;
+        let rates = std::thread::scope(|scope| {
+            let disks = (0..).zip(served.devices());
+            let threads =
+                disks.map(|(disk, path)| scope.spawn(move || one(order, phase, disk, path)));
+            let threads: Vec<_> = threads.collect();
+            let ended = threads.into_iter().map(|thread| thread.join());
+            ended
+                .map(|rate| rate.unwrap_or_else(|_| Err("a thread has died".to_owned())))
+                .collect::<Result<Vec<f64>, String>>()
+        })?;
+        let after = served.report().ok_or_else(gone)?;
+        seen.push(summary(rates.iter().sum(), &before, &after));
+    }
+    Ok(seen)
+}
+
+fn summary(rate: f64, before: &Report, after: &Report) -> Seen {
+    let mut late = raidlab_core::histogram::Latencies::new();
+    late.add_between(Some(&before.lateness.all), &after.lateness.all, 1);
+    let nanos = |percent| late.percentile(percent).map_or(0, |span| span.0);
+    let elapsed = after.elapsed.0.saturating_sub(before.elapsed.0);
+    Seen {
+        rate,
+        server: after.cpu.0.saturating_sub(before.cpu.0) as f64 / elapsed.max(1) as f64,
+        load: guest::load(before, after),
+        late: [nanos(50.0), nanos(99.0), nanos(100.0)],
+    }
+}
+
+/// Requests a second on one disk.
+fn one(order: &Order, phase: &Phase, disk: u64, path: &Path) -> Result<f64, String> {
+    let failed = |what: &str, error: std::io::Error| format!("{what} {}: {error}", path.display());
+    let direct = rustix::fs::OFlags::DIRECT.bits() as i32;
+    let mut options = OpenOptions::new();
+    let options = options.read(true).write(phase.write).custom_flags(direct);
+    let file: File = options.open(path).map_err(|error| failed("open", error))?;
+    let len = phase.block as usize;
+    let mut memory = vec![0xa5_u8; len + ALIGNED];
+    let start = memory.as_ptr().align_offset(ALIGNED);
+    let buffer = &mut memory[start..start + len];
+    let begun = Instant::now();
+    for index in 0..phase.count {
+        let offset = phase.offset(order, disk, index);
+        if phase.write {
+            let done = file.write_all_at(buffer, offset);
+            done.map_err(|error| failed("write to", error))?;
+        } else {
+            let done = file.read_exact_at(buffer, offset);
+            done.map_err(|error| failed("read", error))?;
+        }
+    }
+    Ok(phase.count as f64 / begun.elapsed().as_secs_f64())
+}
