@@ -24,6 +24,7 @@ if [ "${1:-}" = test ]; then
   need mdadm mdadm
   need mkfs.xfs xfsprogs
   need mkfs.btrfs btrfs-progs
+  need sgdisk gdisk
   need hdparm hdparm
   need bonnie++ bonnie++
   [ -x /usr/bin/busybox ] || [ -x /bin/busybox ] || missing+=(busybox-static)

@@ -491,3 +491,64 @@ fn the_disk_that_this_system_runs_from_is_theirs() {
         assert_eq!(device.witnesses.ownership(), Ownership::Theirs, "{name}");
     }
 }
+
+/// Devices that hold others: where the kernel has them. Kernels without are shown the same in the virtual machine.
+fn kernel_has(what: &str) -> bool {
+    match what {
+        "md" => Path::new("/proc/mdstat").exists() && crate::tool::find("mdadm").is_some(),
+        _ => Path::new("/dev/mapper/control").exists() && crate::tool::find("dmsetup").is_some(),
+    }
+}
+
+#[test]
+fn a_member_of_an_array_is_refused() {
+    if !may("a_member_of_an_array_is_refused") || !kernel_has("md") {
+        return;
+    }
+    let (first, second) = (Theirs::new(), Theirs::new());
+    let create = [
+        "mdadm",
+        "--create",
+        "/dev/md59",
+        "--run",
+        "--assume-clean",
+        "--level=1",
+        "--raid-devices=2",
+    ];
+    let mut create = create.to_vec();
+    create.extend(["--bitmap=none", first.path(), second.path()]);
+    system(&create);
+    for theirs in [&first, &second] {
+        theirs.refused_by(
+            &[Gate::Kernel, Gate::Bytes, Gate::Exclusive],
+            &["is part of md59", "md array member (metadata 1.2)"],
+        );
+    }
+    system(&["mdadm", "--stop", "/dev/md59"]);
+    first.refused_by(
+        &[Gate::Bytes],
+        &["md array member (metadata 1.2)", "no one uses it now"],
+    );
+    system(&["mdadm", "--zero-superblock", first.path(), second.path()]);
+    first.given();
+}
+
+#[test]
+fn a_device_below_device_mapper_is_refused() {
+    if !may("a_device_below_device_mapper_is_refused") || !kernel_has("dm") {
+        return;
+    }
+    let theirs = Theirs::new();
+    let table = format!("0 {} linear {} 0", SIZE / 512, theirs.path());
+    system(&[
+        "dmsetup",
+        "create",
+        "raidlab-test",
+        "--noudevsync",
+        "--table",
+        &table,
+    ]);
+    theirs.refused_by(&[Gate::Kernel, Gate::Exclusive], &["is part of dm-"]);
+    system(&["dmsetup", "remove", "--noudevsync", "raidlab-test"]);
+    theirs.given();
+}

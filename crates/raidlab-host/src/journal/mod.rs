@@ -350,3 +350,6 @@ fn sync_directory(path: &Path) -> Result<()> {
     let synced = File::open(path).and_then(|directory| directory.sync_all());
     synced.map_err(HostError::call("sync", path))
 }
+
+#[cfg(test)]
+mod tests;

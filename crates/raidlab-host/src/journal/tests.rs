@@ -1,0 +1,173 @@
+//! What is written can be read by another process, undone once, and cut off anywhere.
+use super::*;
+use crate::identity::FileId;
+use proptest::prelude::*;
+use std::fs;
+
+fn roots() -> Roots {
+    Roots::system()
+}
+
+/// A journal of two steps: a directory and a file in it, both made.
+fn made(directory: &Path) -> (Journal, PathBuf, PathBuf) {
+    let mut journal = Journal::begin(&directory.join("journal"), "raidlab run x").expect("begun");
+    let folder = directory.join(format!("made-{}", journal.id()));
+    let file = folder.join("file");
+    let step = journal
+        .intend("make a directory", &[Undo::NewDirectory(folder.clone())])
+        .expect("announced");
+    fs::create_dir(&folder).expect("made");
+    let id = FileId::of(&folder).expect("there");
+    journal
+        .done_with(step, &[Undo::Directory(id)])
+        .expect("told");
+    let step = journal
+        .intend("make a file", &[Undo::NewFile(file.clone())])
+        .expect("announced");
+    fs::write(&file, "content").expect("made");
+    let id = FileId::of(&file).expect("there");
+    journal.done_with(step, &[Undo::File(id)]).expect("told");
+    (journal, folder, file)
+}
+
+#[test]
+fn what_was_done_is_undone_last_first() {
+    let place = tempfile::tempdir().expect("a directory");
+    let (journal, folder, file) = made(place.path());
+    let path = journal.path().to_owned();
+    let report = journal.finish(&roots()).expect("undone");
+    let told = [&file, &folder].map(|path| format!("removed {}", path.display()));
+    assert_eq!(report.undone, told);
+    assert!(report.left.is_empty() && !folder.exists() && !path.exists());
+}
+
+#[test]
+fn a_part_can_be_undone_by_itself() {
+    let place = tempfile::tempdir().expect("a directory");
+    let (mut journal, folder, file) = made(place.path());
+    assert_eq!(journal.mark(), 2);
+    let report = journal.undo_since(&roots(), 1).expect("undone");
+    assert_eq!(report.undone.len(), 1);
+    assert!(folder.exists() && !file.exists());
+    // Nothing is undone twice.
+    assert_eq!(
+        journal.undo_since(&roots(), 1).expect("undone"),
+        Report::default()
+    );
+    journal.finish(&roots()).expect("undone");
+    assert!(!folder.exists());
+}
+
+#[test]
+fn the_journal_of_a_run_that_lives_is_left_alone() {
+    let place = tempfile::tempdir().expect("a directory");
+    let (journal, folder, _) = made(place.path());
+    let (found, wrong) = leftovers(&place.path().join("journal")).expect("listed");
+    assert!(found.is_empty() && wrong.is_empty());
+    drop(journal);
+    let (found, _) = leftovers(&place.path().join("journal")).expect("listed");
+    assert_eq!(found.len(), 1, "its lock is free");
+    for journal in found {
+        journal.finish(&roots()).expect("undone");
+    }
+    assert!(!folder.exists());
+}
+
+#[test]
+fn a_file_that_took_the_place_of_ours_is_left() {
+    let place = tempfile::tempdir().expect("a directory");
+    let (journal, folder, file) = made(place.path());
+    fs::rename(
+        &file,
+        place
+            .path()
+            .join("kept so that its inode is not given out again"),
+    )
+    .expect("moved");
+    fs::write(&file, "of someone else").expect("written");
+    let path = journal.path().to_owned();
+    let report = journal.finish(&roots()).expect("tried");
+    assert!(file.exists(), "another file of that name");
+    assert_eq!(
+        report.left.len(),
+        1,
+        "its directory is not empty: {report:?}"
+    );
+    assert!(report.left[0].contains(&folder.display().to_string()));
+    assert!(path.exists(), "the journal stays until all in it is undone");
+}
+
+#[test]
+fn a_file_that_was_only_announced_is_removed_when_it_is_empty() {
+    let place = tempfile::tempdir().expect("a directory");
+    let mut journal = Journal::begin(place.path(), "x").expect("begun");
+    let (empty, full) = (place.path().join("empty"), place.path().join("full"));
+    for path in [&empty, &full] {
+        journal
+            .intend("make", &[Undo::NewFile(path.clone())])
+            .expect("announced");
+    }
+    fs::write(&empty, "").expect("made");
+    fs::write(&full, "someone's").expect("made");
+    journal.finish(&roots()).expect("undone");
+    assert!(!empty.exists() && full.exists());
+}
+
+#[test]
+fn what_another_version_wrote_is_told_and_left() {
+    let place = tempfile::tempdir().expect("a directory");
+    fs::write(
+        place.path().join("00000000.journal"),
+        "{\"entry\":\"begin\",\"of\":9}\n",
+    )
+    .expect("written");
+    fs::write(place.path().join("notes.txt"), "mine").expect("written");
+    let (found, wrong) = leftovers(place.path()).expect("listed");
+    assert!(found.is_empty());
+    assert_eq!(wrong.len(), 1);
+    assert!(wrong[0].contains("line 1"), "{}", wrong[0]);
+    let (found, wrong) = leftovers(&place.path().join("nowhere")).expect("listed");
+    assert!(found.is_empty() && wrong.is_empty());
+}
+
+#[test]
+fn a_process_is_known_by_its_boot_and_its_start() {
+    let own = Process::own();
+    assert!(own.lives() && !own.is_of_another_boot());
+    let later = Process {
+        start: own.start + 1,
+        ..own.clone()
+    };
+    assert!(!later.lives(), "its number was given out again");
+    let other = Process {
+        boot: "another".to_owned(),
+        ..own
+    };
+    assert!(!other.lives() && other.is_of_another_boot());
+}
+
+proptest! {
+    // Each line is synced.
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    /// Killed while it wrote: whatever is whole of the file is believed, and undoing ends well.
+    #[test]
+    fn a_journal_may_be_cut_off_anywhere(cut in 0.0..1.0_f64) {
+        let place = tempfile::tempdir().expect("a directory");
+        let (journal, folder, file) = made(place.path());
+        let path = journal.path().to_owned();
+        drop(journal);
+        let text = fs::read(&path).expect("written");
+        let whole = (text.len() as f64 * cut) as usize;
+        fs::write(&path, &text[..whole]).expect("cut");
+        let lines = text[..whole].iter().filter(|byte| **byte == b'\n').count();
+        let (found, wrong) = leftovers(&place.path().join("journal")).expect("listed");
+        prop_assert!(wrong.is_empty(), "{wrong:?}");
+        for journal in found {
+            let _ = journal.finish(&roots()).expect("undone");
+        }
+        // Begin, then two lines a step; what was announced but not said to be done is a file with content: kept.
+        prop_assert_eq!(file.exists(), lines < 5);
+        prop_assert_eq!(folder.exists(), lines < 5);
+    }
+}
