@@ -6,6 +6,7 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
 const KMSG: &str = "/dev/kmsg";
+const MEMBER: &str = "a member failed";
 /// Most lines kept of a trial; the first ones tell the cause.
 const MOST: usize = 500;
 
@@ -13,6 +14,15 @@ const MOST: usize = 500;
 #[derive(Debug)]
 pub struct KernelLog {
     file: File,
+}
+
+/// Who may have failed a member of an array.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Failing {
+    /// Nobody: that one failed is trouble.
+    Nobody,
+    /// raidlab, for the state that a cell asks for.
+    Raidlab,
 }
 
 /// What the kernel said.
@@ -42,7 +52,7 @@ impl KernelLog {
     }
 
     /// What it said since.
-    pub fn so_far(&mut self) -> KernelWords {
+    pub fn so_far(&mut self, failing: Failing) -> KernelWords {
         let mut words = KernelWords::default();
         let mut record = [0_u8; 8192];
         loop {
@@ -51,7 +61,7 @@ impl KernelLog {
                 Ok(length) => {
                     let text = String::from_utf8_lossy(&record[..length]);
                     if let Some(line) = message(&text) {
-                        words.hear(line);
+                        words.hear(line, failing);
                     }
                 }
                 // The log went on faster than it was read, and old records are gone.
@@ -64,12 +74,13 @@ impl KernelLog {
 }
 
 impl KernelWords {
-    fn hear(&mut self, line: &str) {
+    fn hear(&mut self, line: &str, failing: Failing) {
         if self.lines.len() < MOST {
             self.lines.push(line.to_owned());
         }
         if self.trouble.is_none()
             && let Some(what) = trouble(line)
+            && !(failing == Failing::Raidlab && what == MEMBER)
         {
             self.trouble = Some(format!("{what}: the kernel said '{line}'"));
         }
@@ -95,7 +106,7 @@ fn trouble(line: &str) -> Option<&'static str> {
         "read error not correctable",
         "raid array is not clean",
     ]) {
-        return Some("a member failed");
+        return Some(MEMBER);
     }
     if has(&[
         "i/o error",
@@ -168,10 +179,19 @@ mod tests {
     }
 
     #[test]
+    fn a_member_that_raidlab_fails_is_no_trouble() {
+        let mut words = KernelWords::default();
+        words.hear("md/raid:md0: Disk failure on sda", Failing::Raidlab);
+        assert_eq!(words.trouble, None);
+        words.hear("I/O error, dev sdb, sector 1", Failing::Raidlab);
+        assert!(words.trouble.is_some(), "that has nothing to do with it");
+    }
+
+    #[test]
     fn only_the_first_trouble_is_the_reason() {
         let mut words = KernelWords::default();
-        words.hear("I/O error, dev sda, sector 1");
-        words.hear("md/raid:md0: Disk failure on sda");
+        words.hear("I/O error, dev sda, sector 1", Failing::Nobody);
+        words.hear("md/raid:md0: Disk failure on sda", Failing::Nobody);
         assert_eq!(words.lines.len(), 2);
         assert!(words.trouble.expect("trouble").starts_with("an I/O error"));
     }

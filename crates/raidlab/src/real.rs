@@ -2,6 +2,7 @@
 //! disks.
 pub(crate) mod agent;
 mod disks;
+pub(crate) mod driver;
 mod guests;
 pub(crate) mod host;
 mod job;

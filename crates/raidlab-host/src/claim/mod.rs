@@ -19,6 +19,7 @@ use raidlab_io::observe::Roots;
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 /// Bytes cleared at both ends of a device: labels of ZFS lie 512 KiB from its ends, all others nearer, but for those
 /// in [`COPIES`].
@@ -267,13 +268,11 @@ impl Claim {
             return Ok(());
         };
         self.verify(stayed)?;
-        let begun = std::time::Instant::now();
+        let begun = Instant::now();
         // Tools that look at every new device (udev) hold it for a moment.
         let file = loop {
             match open_exclusively(&self.path) {
-                Err(_) if begun.elapsed().as_secs() < 5 => {
-                    std::thread::sleep(std::time::Duration::from_millis(20));
-                }
+                Err(_) if begun.elapsed() < Duration::from_secs(5) => {}
                 other => break other?,
             }
         };
@@ -332,24 +331,39 @@ pub(crate) fn open_exclusively(path: &Path) -> Result<File> {
     open_with(path, true)
 }
 
+/// How long a device may be busy: whoever looks for a free loop device, or at a device that is new, holds it for a moment.
+const MOMENT: Duration = Duration::from_millis(500);
+
 fn open_with(path: &Path, exclusively: bool) -> Result<File> {
     let exclusive = if exclusively { libc::O_EXCL } else { 0 };
-    OpenOptions::new()
-        .read(true)
-        .write(true)
-        .custom_flags(exclusive | libc::O_NONBLOCK | libc::O_CLOEXEC)
-        .open(path)
-        .map_err(|error| match error.raw_os_error() {
-            Some(libc::EBUSY) => {
-                HostError::refused(path, "it is busy: the kernel or another program holds it")
+    let begun = Instant::now();
+    loop {
+        let opened = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .custom_flags(exclusive | libc::O_NONBLOCK | libc::O_CLOEXEC)
+            .open(path);
+        match opened {
+            Err(error) if error.raw_os_error() == Some(libc::EBUSY) && begun.elapsed() < MOMENT => {
+                std::thread::sleep(Duration::from_millis(20));
             }
-            Some(libc::EROFS) => HostError::refused(path, "it is write-protected"),
-            Some(libc::EACCES | libc::EPERM) => HostError::missing(
-                format!("{} may not be written to by this user", path.display()),
-                "run as root",
-            ),
-            _ => HostError::call("open", path)(error),
-        })
+            other => return other.map_err(|error| not_opened(path, error)),
+        }
+    }
+}
+
+fn not_opened(path: &Path, error: std::io::Error) -> HostError {
+    match error.raw_os_error() {
+        Some(libc::EBUSY) => {
+            HostError::refused(path, "it is busy: the kernel or another program holds it")
+        }
+        Some(libc::EROFS) => HostError::refused(path, "it is write-protected"),
+        Some(libc::EACCES | libc::EPERM) => HostError::missing(
+            format!("{} may not be written to by this user", path.display()),
+            "run as root",
+        ),
+        _ => HostError::call("open", path)(error),
+    }
 }
 
 /// Asks both witnesses again, the bytes through the very descriptor.

@@ -33,18 +33,20 @@ struct Theirs {
 
 impl Theirs {
     fn new() -> Self {
+        Self::with(&[])
+    }
+
+    /// With further options of losetup.
+    fn with(options: &[&str]) -> Self {
         let directory = tempfile::tempdir().expect("a directory");
         let file = directory.path().join("disk");
         File::create(&file)
             .and_then(|f| f.set_len(SIZE))
             .expect("a file");
-        let path = system(&[
-            "losetup",
-            "--find",
-            "--show",
-            file.to_str().expect("a name"),
-        ]);
-        let path = PathBuf::from(path);
+        let mut words = vec!["losetup", "--find", "--show"];
+        words.extend(options);
+        words.push(file.to_str().expect("a name"));
+        let path = PathBuf::from(system(&words));
         Self { directory, path }
     }
 
@@ -302,28 +304,9 @@ fn a_partition_of_a_disk_in_use_is_refused_and_so_is_the_disk() {
         assert!(std::env::var_os("CI").is_none());
         return;
     }
-    let theirs = Theirs::new();
-    system(&[
-        "sgdisk",
-        "-n",
-        "1:2048:+16M",
-        "-n",
-        "2:0:+16M",
-        theirs.path(),
-    ]);
-    let _ = Tool::new(["losetup", "--detach", theirs.path()]).run();
-    let file = theirs.directory.path().join("disk");
-    let path = system(&[
-        "losetup",
-        "--find",
-        "--show",
-        "--partscan",
-        file.to_str().expect("a name"),
-    ]);
-    let whole = Theirs {
-        directory: tempfile::tempdir().expect("a directory"),
-        path: PathBuf::from(&path),
-    };
+    let whole = Theirs::with(&["--partscan"]);
+    let path = whole.path().to_owned();
+    system(&["sgdisk", "-n", "1:2048:+16M", "-n", "2:0:+16M", &path]);
     let (first, second) = (format!("{path}p1"), format!("{path}p2"));
     // Some kernels look for partitions only when they are asked to.
     let _ = Tool::new(["partx", "-u", &path]).run();

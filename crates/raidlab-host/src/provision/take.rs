@@ -190,9 +190,12 @@ impl Built {
         }
         tool.run()?;
         journal.done(taken)?;
+        if *contained {
+            self.remember(journal)?;
+        }
         let container = sysfs::text(&roots.block(&name).join("md/level"));
         if container.is_none_or(|level| level == "container") {
-            return self.remember(journal);
+            return Ok(());
         }
         let below = self.below(on, claims, *contained);
         let claim =

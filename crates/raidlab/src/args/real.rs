@@ -1,4 +1,5 @@
 //! Arguments of what happens on real devices.
+use crate::real::driver::Driver;
 use clap::Args;
 use raidlab_core::units::Bytes;
 use std::path::PathBuf;
@@ -18,6 +19,10 @@ pub(crate) struct RealArgs {
     /// Agree to the plan with this digest, which overwrites devices
     #[arg(long, value_name = "DIGEST")]
     pub(crate) yes: Option<String>,
+
+    /// What carries out the profiles: raidlab, or the tools that they are named after
+    #[arg(long, value_enum, default_value = "raidlab", value_name = "WHAT")]
+    pub(crate) driver: Driver,
 
     /// Do not wait for new md arrays to sync: copies and parity are taken to agree
     #[arg(long)]

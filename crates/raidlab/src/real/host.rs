@@ -1,4 +1,5 @@
 //! `raidlab run FILE --on host`: an experiment on the disks of this machine, or on loop files.
+use super::driver::{self, Driver};
 use super::members::{self, Chosen, Source};
 use super::trial::{self, Ended, Lab, Turn, Watch};
 use super::{host_failure, places};
@@ -44,6 +45,11 @@ pub(crate) fn run(args: &RunArgs, place: &place::Store) -> Result<Outcome, Failu
     let plans = plans(&experiment, &disks, &before, &args.real)?;
     for plan in &plans {
         requirements(&roots, plan).map_err(|error| host_failure(&error))?;
+    }
+    if args.real.driver == Driver::Tool {
+        for cell in &experiment.cells {
+            driver::check(&cell.setup.profile)?;
+        }
     }
     let stop = Stop::listen()
         .map_err(|error| Failure::new(MISSING, format!("cannot listen for signals: {error}")))?;
@@ -182,7 +188,11 @@ fn with_journal(
     let mut claims = claim_all(&roots, &chosen)?;
     let plan = expand(experiment, experiment.design.seed);
     let mut store = Store::open(&place.path()?).map_err(store_failure)?;
-    let where_on = format!("host, {}", source.told(&devices));
+    let by = match args.real.driver {
+        Driver::Raidlab => "",
+        Driver::Tool => ", by the tools themselves",
+    };
+    let where_on = format!("host, {}{by}", source.told(&devices));
     let open = sessions::open(&mut store, &plan, args, &where_on)?;
     let mut session = Session {
         plan: &plan,
@@ -190,6 +200,7 @@ fn with_journal(
         open: &open,
         disks,
         command: command(args, &plan),
+        driver: args.real.driver,
         stop,
     };
     let came = session.run(&mut store, &mut claims, journal);
@@ -236,6 +247,9 @@ fn command(args: &RunArgs, plan: &Plan<'_>) -> String {
             quoted(&directory.to_string_lossy()),
             args.real.loop_size.0
         );
+    }
+    if args.real.driver == Driver::Tool {
+        words.push_str(" --driver tool");
     }
     if args.real.assume_clean {
         words.push_str(" --assume-clean");
@@ -297,6 +311,7 @@ struct Session<'a> {
     open: &'a Open,
     disks: &'a [String],
     command: String,
+    driver: Driver,
     stop: &'a Stop,
 }
 
@@ -388,6 +403,7 @@ impl Session<'_> {
             seed: trial.seed,
             command: &self.command,
             place: Where::Host,
+            driver: self.driver,
         };
         let came = trial::run(turn, &self.plans[trial.cell], &mut lab, &mut Shown(view));
         for (role, claim) in roles.into_iter().zip(members) {

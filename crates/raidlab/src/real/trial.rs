@@ -1,4 +1,5 @@
 //! One trial on a real kernel: built on claimed members, measured, undone. Host and guest both run this.
+use super::driver::{self, Driver};
 use super::{host_failure, places};
 use crate::bench::of_phase;
 use crate::commands::timestamp;
@@ -14,7 +15,7 @@ use raidlab_experiment::{Cell, Experiment};
 use raidlab_host::claim::Claim;
 use raidlab_host::facts::{Facts, facts};
 use raidlab_host::journal::Journal;
-use raidlab_host::kmsg::{KernelLog, KernelWords};
+use raidlab_host::kmsg::{Failing, KernelLog, KernelWords};
 use raidlab_host::provision::{
     Built, Context, InitialSync, MemberDevice, Options, ProvisionPlan, Stage, SyncState, Target,
     build, free_arrays, plan,
@@ -51,6 +52,8 @@ pub(crate) struct Turn<'a> {
     pub(crate) command: &'a str,
     /// Where it is measured.
     pub(crate) place: Where,
+    /// What carries out the profile.
+    pub(crate) driver: Driver,
 }
 
 /// What a trial is carried out with.
@@ -128,12 +131,20 @@ pub(crate) fn run(
         Err(_) if stop.load(Ordering::Relaxed) => return Ok(Ended::Interrupted),
         Err(error) => return Err(host_failure(&error)),
     };
-    let mut came = Came::default();
+    let mut came = Came {
+        driver: turn.driver,
+        ..Came::default()
+    };
     let measured = measure(turn, lab, &mut built, watch, &mut came, log.as_mut());
     let report = built
         .undo(lab.claims, lab.journal, &roots)
         .map_err(|error| host_failure(&error))?;
-    came.hear(log.as_mut());
+    // A rebuild by itself begins with failing the members anew.
+    let own = match turn.cell.setup.array.state {
+        ArrayState::Rebuilding(_) => Failing::Raidlab,
+        _ => Failing::Nobody,
+    };
+    came.hear(log.as_mut(), own);
     if !report.left.is_empty() {
         let message = format!("not all could be undone: {}", report.left.join("; "));
         return Err(Failure::new(TRIAL_FAILED, message)
@@ -177,12 +188,16 @@ struct Came {
     machine: Value,
     synced_ns: Vec<(String, u64)>,
     said: KernelWords,
+    driver: Driver,
+    /// Where the phases came from, when a tool carried them out, and what it wrote.
+    tool: Option<(Provenance, String)>,
 }
 
 impl Came {
-    fn hear(&mut self, log: Option<&mut KernelLog>) {
+    /// Listens to what the kernel said since. While raidlab itself fails members, that they failed is no trouble.
+    fn hear(&mut self, log: Option<&mut KernelLog>, failing: Failing) {
         let Some(log) = log else { return };
-        let more = log.so_far();
+        let more = log.so_far(failing);
         self.said.lines.extend(more.lines);
         if self.said.trouble.is_none() {
             self.said.trouble = more.trouble;
@@ -201,6 +216,7 @@ impl Came {
                 "array".to_owned(),
                 json!({
                     "members": members.collect::<Vec<_>>(), "facts": self.facts, "notes": provision.notes,
+                    "tool_output": self.tool.as_ref().map(|(_, text)| text),
                     "initial_sync_ns": self.synced_ns, "kernel_log": self.said.lines,
                 }),
             );
@@ -238,6 +254,11 @@ fn measure(
         .map_err(|error| Failure::from_error(MISSING, &error))?;
     came.machine = serde_json::to_value(captured).unwrap_or_default();
     let stop = Arc::clone(&lab.stop);
+    let own = match turn.cell.setup.array.failed.is_empty() {
+        true => Failing::Nobody,
+        false => Failing::Raidlab,
+    };
+    came.hear(log.as_deref_mut(), own);
     begin_background(lab, built, watch)?;
     let before = syncs(&roots, built);
     let begun = Instant::now();
@@ -247,14 +268,23 @@ fn measure(
         ..RunOptions::new(turn.seed)
     };
     let total = profile.phases.len();
-    for (number, phase) in profile.phases.iter().enumerate() {
+    if came.driver == Driver::Tool {
+        watch.phase(0, 1, "the tool itself");
+        let said = driver::run(&turn.cell.setup.profile, &profile, &place, &stop)?;
+        came.planned = said.phases.len();
+        came.phases = said.phases;
+        came.tool = Some((said.provenance, said.text));
+        came.hear(log.as_deref_mut(), Failing::Nobody);
+    }
+    let own = came.driver == Driver::Raidlab;
+    for (number, phase) in profile.phases.iter().enumerate().filter(|_| own) {
         watch.phase(number, total, &phase.title);
         let outcome = one_phase(phase, &place, &options, watch)?;
         came.digest = mix(came.digest.rotate_left(7) ^ outcome.digest);
         let mut record = of_phase(outcome, phase.counted);
         expected_state(turn.cell.setup.array.state, &mut record);
         came.phases.push(record);
-        came.hear(log.as_deref_mut());
+        came.hear(log.as_deref_mut(), Failing::Nobody);
         if came.said.trouble.is_some() {
             break;
         }
@@ -454,11 +484,14 @@ fn record_of(turn: Turn<'_>, came: Came) -> Result<TrialRecord, Failure> {
         cell_digest: Some(turn.experiment.cell_digest(cell)),
         profile: cell.setup.profile.name().to_owned(),
         settings,
-        provenance: Provenance::Measured { place: turn.place },
+        provenance: came
+            .tool
+            .map_or(Provenance::Measured { place: turn.place }, |(tool, _)| tool),
         started: None,
         elapsed_ns: None,
         seed: Some(turn.seed),
-        digest: Some(came.digest),
+        // A tool draws its own operations.
+        digest: (came.driver == Driver::Raidlab).then_some(came.digest),
         environment: None,
         command: Some(turn.command.to_owned()),
         phases: came.phases,

@@ -145,6 +145,37 @@ fn a_disk_is_measured_past_file_systems_only_while_it_is_held() {
 }
 
 #[test]
+fn the_tool_itself_runs_where_its_profile_would() {
+    if !may("the_tool_itself_runs_where_its_profile_would") {
+        return;
+    }
+    let lab = Lab::new();
+    lab.write("lab.toml", BTRFS.replace("repeats = 2", "repeats = 1"));
+    slowly(&lab, &format!("run lab.toml {ON_FILES} --driver tool")).done();
+    for trial in lab.trials() {
+        assert_eq!(trial["provenance"]["tool"], "dd", "{trial}");
+        let phases = trial["phases"].as_array().expect("phases");
+        let names: Vec<_> = phases
+            .iter()
+            .filter_map(|phase| phase["phase"].as_str())
+            .collect();
+        assert_eq!(names, ["write-first", "read-first", "write", "read"]);
+    }
+    assert!(
+        lab.run("show --json")
+            .done()
+            .out
+            .contains("+ dd if=/dev/zero"),
+        "its output is kept"
+    );
+    assert_taken_apart(&lab);
+    lab.write("random.toml", RAW);
+    lab.run("run random.toml --on host --loop-dir place --driver tool")
+        .refused(2)
+        .says(&["profile sequential has no tool of its name"]);
+}
+
+#[test]
 fn a_plan_tells_the_exact_commands() {
     let lab = Lab::new();
     lab.write("lab.toml", BTRFS);
