@@ -32,6 +32,30 @@ fn a_misaligned_write_on_emulated_sectors_costs_about_a_turn() {
 }
 
 #[test]
+fn a_part_of_a_sector_that_was_written_lately_is_not_read_again() {
+    let model = changed("ST3000DM001", |spec| spec.cache.write_back = false);
+    let mut disk = Disk::new(&model, 3);
+    let mut now = Instant::ZERO;
+    let mut read_first = |lba: u64, sectors: u32| {
+        let before = disk.counters().read_modify_writes;
+        now = one(&mut disk, now, request(0, BlockKind::Write, lba, sectors)).at;
+        disk.counters().read_modify_writes - before
+    };
+    assert_eq!(read_first(801, 2), 1);
+    // The rest of the sector, and the same part again.
+    assert_eq!(read_first(803, 5), 0);
+    assert_eq!(read_first(801, 2), 0);
+    // Another sector in part, whose end goes on in a third.
+    assert_eq!(read_first(812, 8), 1);
+    assert_eq!(read_first(820, 4), 0);
+    // The buffer keeps few of them.
+    for i in 0..100 {
+        assert_eq!(read_first(1_000_001 + i * 80, 2), 1);
+    }
+    assert_eq!(read_first(801, 2), 1);
+}
+
+#[test]
 fn a_misaligned_sequential_stream_loses_little() {
     let model = model("ST3000DM001");
     let rate = |first: u64| {

@@ -110,7 +110,7 @@ fn digests_are_fixed_for_ever() {
     sata on a bus 3dbeecb8b94f0b29
     scsi 97211b8ce7887986
     nvme b8bc0eeda2ee77ea
-    firmware 387bd42a3740268e
+    firmware ab77a6c3f8bc0a40
     cache ee88e3f4718a52a9
     write-through 46b909b04f27ffe3
     ");
