@@ -304,3 +304,37 @@ fn digests_of_the_raw_device_are_fixed_for_ever() {
     6.1 b1fd8977248fc181
     ");
 }
+
+/// ZFS of its time on a machine whose processor fills a group about as fast as the device writes one.
+fn old_zfs(sector: Span) -> f64 {
+    let kernel = Kernel::Linux(2, 6, 32);
+    let mut device = Toy::new();
+    device.sector = sector;
+    let mut spec = machine(kernel, 256);
+    (spec.mhz, spec.cores) = (Some(250), 2);
+    let fs = FsSpec::new(FilesystemKind::Zfs, kernel, device.sectors);
+    let mut host = Host::new(&spec, device, FileSystem::new(&fs).unwrap());
+    let job = pass(
+        PassAction::Write,
+        OpenMode::Create,
+        512 * MIB,
+        Durable::AtEnd,
+    );
+    let tally = run(&mut host, &[(job, 1)]).remove(0);
+    tally.bytes as f64 / tally.elapsed().as_secs_f64()
+}
+
+#[test]
+fn writers_of_old_zfs_fill_a_group_while_the_one_before_is_written() {
+    // Sectors of a device that takes no time, of 61 MB/s and of 13 MB/s, requests of 128 KiB included.
+    let [alone, like, slow] = [0, 8_000, 38_000].map(|ns| old_zfs(Span(ns)));
+    let device = |ns: f64| 131_072.0 / (100e-6 + 256.0 * ns * 1e-9);
+    // Taking turns leaves less than 0.7 where both are alike.
+    let both = alone.min(device(8_000.0));
+    assert!(like > 0.72 * both, "{like} of {both}, {alone} alone");
+    // A writer that is faster goes at the device's pace, all of its memory notwithstanding.
+    assert!(
+        slow > 0.8 * device(38_000.0) && slow < 1.05 * device(38_000.0),
+        "{slow}, {alone} alone"
+    );
+}
