@@ -51,7 +51,21 @@ impl BadSectors {
         self.list.is_empty()
     }
 
-    pub(super) fn add(&mut self, lba: u64, sectors: u64, retries: u32, fails: bool) {
+    /// Notes the sectors that a fault names, if it does.
+    pub(super) fn note(&mut self, fault: &Fault) {
+        let (lba, sectors, retries, fails) = match *fault {
+            Fault::Unreadable {
+                lba,
+                sectors,
+                retries,
+            } => (lba, sectors, retries, true),
+            Fault::Slow {
+                lba,
+                sectors,
+                retries,
+            } => (lba, sectors, retries, false),
+            Fault::Stall(_) | Fault::Dead => return,
+        };
         self.list.push(Bad {
             from: lba,
             to: lba.saturating_add(sectors),

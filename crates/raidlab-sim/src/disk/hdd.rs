@@ -191,16 +191,7 @@ impl Hdd {
     pub(super) fn inject(&mut self, now: Instant, fault: Fault) {
         self.run(now.0);
         match fault {
-            Fault::Unreadable {
-                lba,
-                sectors,
-                retries,
-            } => self.bad.add(lba, sectors, retries, true),
-            Fault::Slow {
-                lba,
-                sectors,
-                retries,
-            } => self.bad.add(lba, sectors, retries, false),
+            Fault::Unreadable { .. } | Fault::Slow { .. } => self.bad.note(&fault),
             Fault::Stall(span) => {
                 let until = now.0.saturating_add(span.0);
                 self.processor_free = self.processor_free.max(until);

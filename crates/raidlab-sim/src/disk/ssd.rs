@@ -106,16 +106,7 @@ impl Ssd {
 
     pub(super) fn inject(&mut self, now: Instant, fault: Fault) {
         match fault {
-            Fault::Unreadable {
-                lba,
-                sectors,
-                retries,
-            } => self.bad.add(lba, sectors, retries, true),
-            Fault::Slow {
-                lba,
-                sectors,
-                retries,
-            } => self.bad.add(lba, sectors, retries, false),
+            Fault::Unreadable { .. } | Fault::Slow { .. } => self.bad.note(&fault),
             Fault::Stall(span) => {
                 self.controller_free = self.controller_free.max(now.0.saturating_add(span.0));
             }

@@ -4,12 +4,9 @@
 //!
 //! Left out: groups and priorities, merging of processes' queues, injection, the bursts of processes
 //! that are not raised, and the adapting of the largest budget to the device's rate.
-use super::history::{History, entry, nearest, process};
+use super::history::{ASYNC, History, Tasks, nearest};
 use super::store::{NIL, Rq, Store};
-use raidlab_core::op::BlockKind;
 use raidlab_core::time::{Instant, Span};
-
-const ASYNC: u16 = 0;
 
 /// `bfq_slice_idle` 8 ms; `BFQ_MIN_TT` 2 ms for a process that seeks.
 const SLICE_IDLE: Span = Span::from_millis(8);
@@ -89,46 +86,9 @@ struct TaskQueue {
     idle_since: Option<u64>,
 }
 
-#[derive(Clone, Debug)]
-pub(super) struct Bfq {
-    with: Tunables,
-    rotational: bool,
-    tagged: bool,
-    queues: Vec<TaskQueue>,
-    classes: Vec<u16>,
-    /// System virtual time.
-    time: u64,
-    active: Option<u16>,
-    turn_began: u64,
-    turn_ends: u64,
-    checked: bool,
-    idle_until: Option<u64>,
-    position: u64,
-}
-
-impl Bfq {
-    pub(super) fn new(with: Tunables, rotational: bool, depth: u32) -> Self {
-        let mut bfq = Self {
-            with,
-            rotational,
-            tagged: depth >= DEVICE_QUEUES,
-            queues: Vec::new(),
-            classes: Vec::new(),
-            time: 0,
-            active: None,
-            turn_began: 0,
-            turn_ends: 0,
-            checked: false,
-            idle_until: None,
-            position: 0,
-        };
-        bfq.push_queue(false);
-        bfq
-    }
-
-    fn push_queue(&mut self, sync: bool) -> u16 {
-        let max = self.with.max_budget;
-        self.queues.push(TaskQueue {
+impl TaskQueue {
+    fn new(sync: bool, max: u64) -> Self {
+        Self {
             history: History::default(),
             in_device: 0,
             idles: sync,
@@ -141,38 +101,54 @@ impl Bfq {
             raised_until: 0,
             raised_served: 0,
             idle_since: None,
-        });
-        (self.queues.len() - 1) as u16
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Bfq {
+    with: Tunables,
+    rotational: bool,
+    tagged: bool,
+    queues: Tasks<TaskQueue>,
+    /// System virtual time.
+    time: u64,
+    active: Option<u16>,
+    turn_began: u64,
+    turn_ends: u64,
+    checked: bool,
+    idle_until: Option<u64>,
+    position: u64,
+}
+
+impl Bfq {
+    pub(super) fn new(with: Tunables, rotational: bool, depth: u32) -> Self {
+        Self {
+            with,
+            rotational,
+            tagged: depth >= DEVICE_QUEUES,
+            queues: Tasks::new(TaskQueue::new(false, with.max_budget)),
+            time: 0,
+            active: None,
+            turn_began: 0,
+            turn_ends: 0,
+            checked: false,
+            idle_until: None,
+            position: 0,
+        }
     }
 
     pub(super) fn class(&mut self, bio: &crate::block::Bio) -> u16 {
-        if bio.kind != BlockKind::Read && !bio.origin.sync {
-            return ASYNC;
-        }
-        let number = process(&bio.origin);
-        let known = *entry(&mut self.classes, number);
-        if known != 0 {
-            return known;
-        }
-        let class = self.push_queue(true);
-        self.classes[number] = class;
-        class
-    }
-
-    fn get(&self, class: u16) -> &TaskQueue {
-        &self.queues[usize::from(class)]
-    }
-
-    fn queue(&mut self, class: u16) -> &mut TaskQueue {
-        &mut self.queues[usize::from(class)]
+        let max = self.with.max_budget;
+        self.queues.class(bio, || TaskQueue::new(true, max))
     }
 
     fn seeky(&self, class: u16) -> bool {
-        self.get(class).history.far.count_ones() > SEEKY_OF_32
+        self.queues[class].history.far.count_ones() > SEEKY_OF_32
     }
 
     fn weight(&self, class: u16, now: Instant) -> u64 {
-        let queue = self.get(class);
+        let queue = &self.queues[class];
         if now.0 < queue.raised_until && queue.raised_served < RAISED_SECTORS {
             RAISED
         } else {
@@ -186,18 +162,18 @@ impl Bfq {
         if class != ASYNC {
             let longest = 2 * self.with.slice_idle.0;
             let idle = self.with.slice_idle.0;
-            let history = &mut self.queue(class).history;
+            let history = &mut self.queues[class].history;
             let thought = history.last_end.map_or(0, |end| now.0 - end).min(longest);
             history.request(rq.lba, rq.end(), Some(thought));
             let think = history.think;
             if think.valid() {
-                self.queue(class).idles = think.mean <= idle;
+                self.queues[class].idles = think.mean <= idle;
             }
         }
         if self.active == Some(class) {
             self.idle_until = None;
         }
-        if !self.get(class).busy {
+        if !self.queues[class].busy {
             self.activate(now, class);
         }
     }
@@ -205,14 +181,14 @@ impl Bfq {
     /// A queue without requests has some again.
     fn activate(&mut self, now: Instant, class: u16) {
         let long = |since: u64| now.0 - since > RAISED_AFTER.0;
-        let fresh = self.get(class).idle_since.is_none_or(long);
+        let fresh = self.queues[class].idle_since.is_none_or(long);
         if class != ASYNC && self.with.low_latency && fresh {
             let span = RAISED_FOR[usize::from(self.rotational)];
-            let queue = self.queue(class);
+            let queue = &mut self.queues[class];
             (queue.raised_until, queue.raised_served) = (now.0 + span.0, 0);
         }
         let time = self.time;
-        let queue = self.queue(class);
+        let queue = &mut self.queues[class];
         queue.busy = true;
         queue.start = time.max(queue.finish);
         self.stamp(now, class);
@@ -221,7 +197,7 @@ impl Bfq {
     /// Works out when a queue's budget would be used up, in virtual time.
     fn stamp(&mut self, now: Instant, class: u16) {
         let share = SCALE / self.weight(class, now);
-        let queue = self.queue(class);
+        let queue = &mut self.queues[class];
         queue.served = 0;
         queue.finish = queue.start + queue.budget * share;
     }
@@ -229,14 +205,14 @@ impl Bfq {
     /// The busy queue whose budget ends first, among those whose turn has begun.
     fn choose(&mut self, store: &Store, now: Instant) -> bool {
         let waiting = |class: u16| store.oldest(class) != NIL;
-        let classes = 0..self.queues.len() as u16;
+        let classes = self.queues.classes();
         let busy = classes.filter(|&class| waiting(class));
-        let Some(first) = busy.clone().map(|class| self.get(class).start).min() else {
+        let Some(first) = busy.clone().map(|class| self.queues[class].start).min() else {
             return false;
         };
         self.time = self.time.max(first);
-        let eligible = busy.filter(|&class| self.get(class).start <= self.time);
-        let Some(class) = eligible.min_by_key(|&class| (self.get(class).finish, class)) else {
+        let eligible = busy.filter(|&class| self.queues[class].start <= self.time);
+        let Some(class) = eligible.min_by_key(|&class| (self.queues[class].finish, class)) else {
             return false;
         };
         self.active = Some(class);
@@ -245,7 +221,7 @@ impl Bfq {
         self.checked = false;
         // A budget is at least one request.
         let least = charge(store.get(store.oldest(class)));
-        let queue = self.queue(class);
+        let queue = &mut self.queues[class];
         queue.budget = queue.budget.max(least);
         true
     }
@@ -259,7 +235,7 @@ impl Bfq {
         let (max, timeout) = (self.with.max_budget, self.with.timeout.0);
         let share = SCALE / self.weight(class, now);
         let took = now.0 - self.turn_began;
-        let queue = self.queue(class);
+        let queue = &mut self.queues[class];
         let mut charged = queue.served;
         if reason == Reason::Timeout && queue.budget.saturating_sub(charged) >= queue.budget / 3 {
             // It was slow: it pays for the time.
@@ -277,12 +253,14 @@ impl Bfq {
         }
         .clamp(MIN_BUDGET.min(max), max);
         let goes_on = store.oldest(class) != NIL;
-        let weights: u64 = (0..self.queues.len() as u16)
-            .filter(|&other| other == class || self.get(other).busy)
+        let weights: u64 = self
+            .queues
+            .classes()
+            .filter(|&other| other == class || self.queues[other].busy)
             .map(|other| self.weight(other, now))
             .sum();
         self.time += charged * SCALE / weights;
-        let queue = self.queue(class);
+        let queue = &mut self.queues[class];
         if goes_on {
             queue.start = queue.finish;
             self.stamp(now, class);
@@ -305,7 +283,7 @@ impl Bfq {
                 continue;
             }
             if store.oldest(class) == NIL {
-                let idle = self.get(class).in_device == 0;
+                let idle = self.queues[class].in_device == 0;
                 if self.waits(now, class) {
                     return NIL;
                 }
@@ -316,7 +294,7 @@ impl Bfq {
             }
             let slot = self.next(store, now, class);
             let rq = store.get(slot);
-            let queue = self.get(class);
+            let queue = &self.queues[class];
             if queue.served > 0 && queue.served + charge(rq) > queue.budget {
                 self.expire(store, now, Reason::Exhausted);
                 continue;
@@ -339,7 +317,7 @@ impl Bfq {
     fn give(&mut self, rq: &Rq) {
         self.position = rq.end();
         self.idle_until = None;
-        let queue = self.queue(rq.class);
+        let queue = &mut self.queues[rq.class];
         queue.in_device += 1;
         queue.served += charge(rq);
         queue.raised_served += charge(rq);
@@ -350,7 +328,7 @@ impl Bfq {
         if !self.should_idle(class, now) {
             return false;
         }
-        if self.get(class).in_device > 0 {
+        if self.queues[class].in_device > 0 {
             return true;
         }
         let until = match self.idle_until {
@@ -363,7 +341,7 @@ impl Bfq {
     /// Idling makes the disk faster when it has an arm (or does not queue) and the process reads in
     /// order; it keeps the shares when weights differ.
     fn should_idle(&self, class: u16, now: Instant) -> bool {
-        if class == ASYNC || !self.get(class).idles {
+        if class == ASYNC || !self.queues[class].idles {
             return false;
         }
         let plain = self.rotational && !self.tagged;
@@ -373,8 +351,9 @@ impl Bfq {
 
     fn uneven(&self, class: u16, now: Instant) -> bool {
         let weight = self.weight(class, now);
-        (0..self.queues.len() as u16)
-            .any(|other| self.get(other).busy && self.weight(other, now) != weight)
+        self.queues
+            .classes()
+            .any(|other| self.queues[other].busy && self.weight(other, now) != weight)
     }
 
     fn start_idling(&mut self, now: Instant, class: u16) -> u64 {
@@ -390,11 +369,11 @@ impl Bfq {
     /// The device has ended a request.
     pub(super) fn ended(&mut self, store: &Store, now: Instant, rq: &Rq) {
         let class = rq.class;
-        self.queue(class).in_device -= 1;
+        self.queues[class].in_device -= 1;
         if class != ASYNC {
-            self.queue(class).history.last_end = Some(now.0);
+            self.queues[class].history.last_end = Some(now.0);
         }
-        let idle = store.oldest(class) == NIL && self.get(class).in_device == 0;
+        let idle = store.oldest(class) == NIL && self.queues[class].in_device == 0;
         if self.active == Some(class) && idle && self.should_idle(class, now) {
             self.start_idling(now, class);
         }

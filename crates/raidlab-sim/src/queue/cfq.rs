@@ -4,15 +4,11 @@
 //!
 //! Left out: priorities and groups, cooperating processes, and the flag for seeking processes with
 //! many requests ("deep").
-use super::history::{History, entry, nearest, process};
+use super::history::{ASYNC, History, Tasks, nearest};
 use super::store::{NIL, Rq, Store};
-use raidlab_core::op::BlockKind;
 use raidlab_core::time::{Instant, Span};
 use raidlab_experiment::kernel::Kernel;
 use std::collections::VecDeque;
-
-/// The queue of all asynchronous requests.
-const ASYNC: u16 = 0;
 
 /// `cfq_slice_idle` HZ/125; `cfq_slice_sync` HZ/10; `cfq_slice_async` HZ/25.
 const SLICE_IDLE: Span = Span::from_millis(8);
@@ -101,6 +97,17 @@ struct TaskQueue {
     queued: bool,
 }
 
+impl TaskQueue {
+    fn new(idles: bool) -> Self {
+        Self {
+            history: History::default(),
+            in_device: 0,
+            idles,
+            queued: false,
+        }
+    }
+}
+
 #[derive(Clone, Debug)]
 pub(super) struct Cfq {
     with: Tunables,
@@ -108,9 +115,7 @@ pub(super) struct Cfq {
     /// The device queues by itself.
     tagged: bool,
     /// By class.
-    queues: Vec<TaskQueue>,
-    /// Class by process; 0 where it has none yet.
-    classes: Vec<u16>,
+    queues: Tasks<TaskQueue>,
     line: VecDeque<u16>,
     active: Option<u16>,
     /// End of the slice, once it runs.
@@ -129,12 +134,11 @@ pub(super) struct Cfq {
 
 impl Cfq {
     pub(super) fn new(with: Tunables, rotational: bool, depth: u32) -> Self {
-        let mut cfq = Self {
+        Self {
             with,
             rotational,
             tagged: depth >= DEVICE_QUEUES,
-            queues: Vec::new(),
-            classes: Vec::new(),
+            queues: Tasks::new(TaskQueue::new(false)),
             line: VecDeque::new(),
             active: None,
             slice_end: None,
@@ -144,42 +148,16 @@ impl Cfq {
             position: 0,
             in_device: [0; 2],
             last_delayed: 0,
-        };
-        cfq.push_queue(false);
-        cfq
-    }
-
-    fn push_queue(&mut self, idles: bool) -> u16 {
-        self.queues.push(TaskQueue {
-            history: History::default(),
-            in_device: 0,
-            idles,
-            queued: false,
-        });
-        (self.queues.len() - 1) as u16
+        }
     }
 
     pub(super) fn class(&mut self, bio: &crate::block::Bio) -> u16 {
-        if bio.kind != BlockKind::Read && !bio.origin.sync {
-            return ASYNC;
-        }
-        let number = process(&bio.origin);
-        let known = *entry(&mut self.classes, number);
-        if known != 0 {
-            return known;
-        }
-        let class = self.push_queue(true);
-        self.classes[number] = class;
-        class
-    }
-
-    fn queue(&mut self, class: u16) -> &mut TaskQueue {
-        &mut self.queues[usize::from(class)]
+        self.queues.class(bio, || TaskQueue::new(true))
     }
 
     /// Whether a process's requests are far apart.
     fn seeky(&self, class: u16) -> bool {
-        let history = &self.queues[usize::from(class)].history;
+        let history = &self.queues[class].history;
         let version = self.with.version;
         if version == Version::Trees {
             return history.far.count_ones() > SEEKY_OF_32;
@@ -198,8 +176,8 @@ impl Cfq {
             self.idle_until = None;
             return;
         }
-        if !self.queue(class).queued {
-            self.queue(class).queued = true;
+        if !self.queues[class].queued {
+            self.queues[class].queued = true;
             self.line.push_back(class);
         }
         if class != ASYNC && self.active == Some(ASYNC) {
@@ -212,23 +190,23 @@ impl Cfq {
 
     fn remember(&mut self, now: Instant, rq: &Rq) {
         let longest = 2 * self.with.slice_idle.0;
-        let history = &mut self.queue(rq.class).history;
+        let history = &mut self.queues[rq.class].history;
         let thought = history.last_end.map_or(0, |end| now.0 - end).min(longest);
         history.request(rq.lba, rq.end(), Some(thought));
         let think = history.think;
         let stops = self.tagged || self.with.version == Version::Trees;
         if stops && self.seeky(rq.class) {
-            self.queue(rq.class).idles = false;
+            self.queues[rq.class].idles = false;
         } else if think.valid() {
-            self.queue(rq.class).idles = think.mean <= self.with.slice_idle.0;
+            self.queues[rq.class].idles = think.mean <= self.with.slice_idle.0;
         }
     }
 
     /// The slice is over. A queue that has requests lines up again when the next one is chosen.
     fn expire(&mut self) {
         let ended = self.active.take();
-        if let Some(class) = ended.filter(|&class| !self.queue(class).queued) {
-            self.queue(class).queued = true;
+        if let Some(class) = ended.filter(|&class| !self.queues[class].queued) {
+            self.queues[class].queued = true;
             self.line.push_back(class);
         }
         self.slice_end = None;
@@ -238,7 +216,7 @@ impl Cfq {
     /// The next queue with requests.
     fn choose(&mut self, store: &Store) -> bool {
         while let Some(class) = self.line.pop_front() {
-            self.queue(class).queued = false;
+            self.queues[class].queued = false;
             if store.oldest(class) != NIL {
                 self.active = Some(class);
                 (self.given, self.checked) = (0, false);
@@ -279,7 +257,7 @@ impl Cfq {
         if class == ASYNC || !self.should_idle(store, class) {
             return false;
         }
-        if self.queue(class).in_device > 0 {
+        if self.queues[class].in_device > 0 {
             return true;
         }
         let until = match self.idle_until {
@@ -304,12 +282,12 @@ impl Cfq {
         if version >= Version::Selective && !self.rotational && self.tagged {
             return false;
         }
-        if self.queues[usize::from(class)].idles {
+        if self.queues[class].idles {
             return true;
         }
         // Processes that are not waited for one by one share the wait of the last of them.
         let shares = |&other: &u16| {
-            other != ASYNC && !self.queues[usize::from(other)].idles && store.oldest(other) != NIL
+            other != ASYNC && !self.queues[other].idles && store.oldest(other) != NIL
         };
         version == Version::Trees && !self.line.iter().any(shares)
     }
@@ -325,7 +303,7 @@ impl Cfq {
         if version == Version::First {
             return true;
         }
-        let queue = &self.queues[usize::from(class)];
+        let queue = &self.queues[class];
         if version >= Version::Latency {
             let [behind, sync] = self.in_device;
             if class == ASYNC {
@@ -354,14 +332,14 @@ impl Cfq {
         };
         self.position = store.get(slot).end();
         self.idle_until = None;
-        self.queue(class).in_device += 1;
+        self.queues[class].in_device += 1;
         self.in_device[sync] += 1;
         self.given += 1;
         if self.slice_end.is_none() && self.with.version == Version::First {
             self.start_slice(store, now, class);
         }
         let passes = self.with.version == Version::First
-            && !self.queue(class).idles
+            && !self.queues[class].idles
             && self.given >= self.with.quantum;
         if passes || (class == ASYNC && self.given >= ASYNC_REQUESTS) {
             self.expire();
@@ -385,9 +363,9 @@ impl Cfq {
         let class = rq.class;
         let sync = usize::from(class != ASYNC);
         self.in_device[sync] -= 1;
-        self.queue(class).in_device -= 1;
+        self.queues[class].in_device -= 1;
         if class != ASYNC {
-            self.queue(class).history.last_end = Some(now.0);
+            self.queues[class].history.last_end = Some(now.0);
             if now.0 > rq.since + self.with.fifo_expire[1].0 {
                 self.last_delayed = now.0;
             }
@@ -398,7 +376,7 @@ impl Cfq {
         if self.slice_end.is_none() {
             self.start_slice(store, now, class);
         }
-        let idle = store.oldest(class) == NIL && self.queue(class).in_device == 0;
+        let idle = store.oldest(class) == NIL && self.queues[class].in_device == 0;
         if class != ASYNC && idle && self.should_idle(store, class) {
             self.start_idling(now, class);
         }

@@ -2,7 +2,8 @@
 //! and how far apart its requests lie. Decaying means with 7/8 of the old at each step, in the fixed
 //! point of the kernel (256 is one): `as-iosched.c`, `cfq-iosched.c`, `bfq-iosched.c`.
 use super::store::{NIL, Store};
-use crate::block::Origin;
+use crate::block::{Bio, Origin};
+use raidlab_core::op::BlockKind;
 
 /// A decaying mean.
 #[derive(Clone, Copy, Debug, Default)]
@@ -92,6 +93,61 @@ pub(super) fn entry<T: Default + Clone>(table: &mut Vec<T>, number: usize) -> &m
         table.resize(number + 1, T::default());
     }
     &mut table[number]
+}
+
+/// The class of what nobody waits for.
+pub(super) const ASYNC: u16 = 0;
+
+/// What is kept of each class: first of all that nobody waits for, then of each process, in the order
+/// in which they appeared.
+#[derive(Clone, Debug)]
+pub(super) struct Tasks<T> {
+    queues: Vec<T>,
+    /// Class by process; 0 where it has none yet.
+    classes: Vec<u16>,
+}
+
+impl<T> Tasks<T> {
+    pub(super) fn new(asynchronous: T) -> Self {
+        Self {
+            queues: vec![asynchronous],
+            classes: Vec::new(),
+        }
+    }
+
+    /// The class of a bio; that of a process which was not seen before begins with `new`.
+    pub(super) fn class(&mut self, bio: &Bio, new: impl FnOnce() -> T) -> u16 {
+        if bio.kind != BlockKind::Read && !bio.origin.sync {
+            return ASYNC;
+        }
+        let number = process(&bio.origin);
+        let known = *entry(&mut self.classes, number);
+        if known != 0 {
+            return known;
+        }
+        let class = self.queues.len() as u16;
+        self.queues.push(new());
+        self.classes[number] = class;
+        class
+    }
+
+    pub(super) fn classes(&self) -> std::ops::Range<u16> {
+        0..self.queues.len() as u16
+    }
+}
+
+impl<T> std::ops::Index<u16> for Tasks<T> {
+    type Output = T;
+
+    fn index(&self, class: u16) -> &T {
+        &self.queues[usize::from(class)]
+    }
+}
+
+impl<T> std::ops::IndexMut<u16> for Tasks<T> {
+    fn index_mut(&mut self, class: u16) -> &mut T {
+        &mut self.queues[usize::from(class)]
+    }
 }
 
 /// A way back counts as this many times as long (`back_penalty`).
