@@ -38,7 +38,15 @@ pub(crate) fn read(file: &File, size: u64, path: &Path) -> Result<Vec<Label>> {
         uuid: uuid_of(file, path, &signature),
         what: signature.what,
     };
-    Ok(signatures.into_iter().map(label).collect())
+    // A GPT comes with an old table that says so; its uuid is the GPT's.
+    let gpt = signatures
+        .iter()
+        .any(|signature| signature.what.starts_with("GPT"));
+    let protective = |signature: &Signature| gpt && signature.what == "MBR partition table";
+    let signatures = signatures
+        .into_iter()
+        .filter(|signature| !protective(signature));
+    Ok(signatures.map(label).collect())
 }
 
 /// All known signatures, read through the descriptor.

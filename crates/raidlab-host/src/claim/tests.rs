@@ -535,3 +535,44 @@ fn a_device_below_device_mapper_is_refused() {
     system(&["dmsetup", "remove", "--noudevsync", "raidlab-test"]);
     theirs.given();
 }
+
+#[test]
+fn a_partition_of_raidlabs_own_is_taken_back_by_its_id_alone() {
+    use crate::journal::{Journal, Undo};
+    if !may("a_partition_of_raidlabs_own_is_taken_back_by_its_id_alone") {
+        return;
+    }
+    let roots = Roots::system();
+    let theirs = Theirs::with(&["--partscan"]);
+    let mut claim = theirs.take(Gate::ALL).expect("a claim");
+    let held = claim.held().expect("held");
+    crate::provision::partition::write(held, &theirs.path, SIZE, [7; 16]).expect("partitioned");
+    let first = PathBuf::from(format!("{}p1", theirs.path()));
+    let begun = Instant::now();
+    while !first.exists() {
+        assert!(
+            begun.elapsed().as_secs() < 5,
+            "the kernel shows {}",
+            first.display()
+        );
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    claim.lend().expect("lent");
+    let undo = |id: &str| {
+        let mut journal = Journal::begin(theirs.directory.path(), "x").expect("begun");
+        let member = claim.identity().clone();
+        let uuids = vec![id.to_owned()];
+        journal
+            .intend("write", &[Undo::Contents { member, uuids }])
+            .expect("announced");
+        journal.undo_since(&roots, 0).expect("tried")
+    };
+    let report = undo(&"08".repeat(16));
+    assert!(
+        report.left[0].contains("which raidlab did not write"),
+        "{report:?}"
+    );
+    let report = undo(&"07".repeat(16));
+    assert_eq!(report.undone, [format!("cleared {}", theirs.path())]);
+    claim.retake_empty().expect("as it was");
+}

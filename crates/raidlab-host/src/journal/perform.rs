@@ -6,6 +6,7 @@ use crate::error::{HostError, Result};
 use crate::identity::{FileId, Identity};
 use crate::label;
 use crate::loops;
+use crate::provision::partition::forget;
 use crate::sysfs;
 use crate::tool::Tool;
 use raidlab_io::observe::mountinfo::{self, Mount};
@@ -308,7 +309,14 @@ fn clear(roots: &Roots, member: &Option<Identity>, uuids: &[String]) -> Result<U
             foreign.what
         )));
     }
+    let partitioned = labels.iter().any(|label| label.what.starts_with("GPT"));
     claim::clear(&file, found.size, &path)?;
+    if partitioned {
+        forget(&file).map_err(HostError::call(
+            "have the kernel forget the partition of",
+            &path,
+        ))?;
+    }
     Ok(Undone::Done(format!("cleared {}", path.display())))
 }
 

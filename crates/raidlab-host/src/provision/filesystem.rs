@@ -261,7 +261,12 @@ pub(super) fn zfs(draft: &mut Draft<'_>) -> Result<Target, PlanError> {
     words.push(name.clone());
     words.extend(kind.map(str::to_owned));
     let on: Vec<Node> = (0..draft.members.len()).map(Node::Member).collect();
-    words.extend(on.iter().map(|node| draft.path(node)));
+    for member in 0..draft.members.len() {
+        let path = draft.members[member].path.clone();
+        let id = draft.uuid();
+        words.push(super::partition::node(&path.display().to_string()));
+        draft.steps.push(Step::Partition { member, path, id });
+    }
     draft.steps.push(Step::Pool {
         words,
         name,

@@ -5,6 +5,7 @@
 mod build;
 mod filesystem;
 mod md;
+pub(crate) mod partition;
 mod plan;
 mod ready;
 mod step;

@@ -106,6 +106,15 @@ pub enum Step {
         /// Where.
         point: PathBuf,
     },
+    /// Writes a partition table with one partition over all of a member.
+    Partition {
+        /// The member.
+        member: usize,
+        /// Its path, for printing.
+        path: PathBuf,
+        /// The place of the disk's id.
+        id: String,
+    },
     /// Makes a ZFS pool, which mounts itself.
     Pool {
         /// The command line.
@@ -141,6 +150,7 @@ impl Step {
             }
             Self::Filesystem { kind, .. } => format!("making {kind}"),
             Self::Mount { fs_type, .. } => format!("mounting {fs_type}"),
+            Self::Partition { path, .. } => format!("partitioning {}", path.display()),
             Self::Pool { .. } => "making the pool".to_owned(),
         }
     }
@@ -178,6 +188,12 @@ impl fmt::Display for Step {
             | Self::WriteCache { words, .. }
             | Self::Filesystem { words, .. }
             | Self::Pool { words, .. } => f.write_str(&shell(words)),
+            // raidlab writes it itself; this makes the same.
+            Self::Partition { path, id, .. } => write!(
+                f,
+                "sgdisk --disk-guid={id} --new=1:2048:-1M --typecode=1:BF01 {}",
+                path.display()
+            ),
             Self::Replace { clear, words, .. } => {
                 write!(f, "{} && {}", shell(clear), shell(words))
             }

@@ -1,5 +1,6 @@
 //! Each kind of step: announced, taken, looked at.
 use super::build::{Built, Context, Stage};
+use super::partition;
 use super::step::{Node, Step, UUID};
 use super::sync;
 use crate::claim::Claim;
@@ -93,8 +94,30 @@ impl Built {
                 self.check_label(words, on, claims)
             }
             Step::Mount { .. } => self.mount(step, claims, journal, roots),
+            Step::Partition { member, id, .. } => self.partition(*member, id, claims),
             Step::Pool { .. } => self.make_pool(step, claims, journal, context),
         }
+    }
+
+    /// Written by the claim itself: nobody else needs the device for it.
+    fn partition(&mut self, member: usize, id: &str, claims: &mut [Claim]) -> Result<()> {
+        let id = label::plain(&self.filled(&[id.to_owned()]).concat());
+        let mut bytes = [0_u8; 16];
+        for (byte, digits) in bytes.iter_mut().zip(id.as_bytes().chunks(2)) {
+            let digits = std::str::from_utf8(digits).unwrap_or_default();
+            *byte = u8::from_str_radix(digits, 16).unwrap_or(0);
+        }
+        let claim = &claims[member];
+        let lent = || HostError::Unexpected(format!("{} is lent", claim.path().display()));
+        let file = claim.held().ok_or_else(lent)?;
+        partition::write(file, claim.path(), claim.identity().size, bytes)?;
+        let node = PathBuf::from(partition::node(&claim.path().display().to_string()));
+        // devtmpfs has it at once, udev in a moment.
+        patiently(|| {
+            std::fs::metadata(&node)
+                .map(drop)
+                .map_err(HostError::call("find", &node))
+        })
     }
 
     fn make_pool(

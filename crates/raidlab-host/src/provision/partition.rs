@@ -1,0 +1,214 @@
+//! One partition over a disk: ZFS wants partitions where no udev makes links for the ones that it would make itself.
+use crate::error::{HostError, Result};
+use raidlab_core::units::SECTOR;
+use std::fs::File;
+use std::os::fd::AsRawFd as _;
+use std::os::unix::fs::FileExt as _;
+use std::path::Path;
+
+/// First sector of the partition, and sectors left free at the end: 1 MiB each, as partitioning tools do.
+const MARGIN: u64 = 2048;
+/// Entries of the table, 128 bytes each, as UEFI 2.10 has at the least.
+const ENTRIES: usize = 128;
+const ENTRY: usize = 128;
+/// Sectors of the entries.
+const TABLE: u64 = (ENTRIES * ENTRY) as u64 / SECTOR;
+/// Type "Solaris /usr & Apple ZFS", 6A898CC3-1DD2-11B2-99A6-080020736631, in the order of the disk.
+const ZFS: [u8; 16] = [
+    0xc3, 0x8c, 0x89, 0x6a, 0xd2, 0x1d, 0xb2, 0x11, 0x99, 0xa6, 0x08, 0x00, 0x20, 0x73, 0x66, 0x31,
+];
+/// linux/blkpg.h
+const BLKPG: libc::Ioctl = 0x1269;
+const ADD: libc::c_int = 1;
+const DELETE: libc::c_int = 2;
+
+/// `struct blkpg_partition`.
+#[repr(C)]
+struct Partition {
+    start: libc::c_longlong,
+    length: libc::c_longlong,
+    number: libc::c_int,
+    names: [u8; 128],
+}
+
+/// `struct blkpg_ioctl_arg`.
+#[repr(C)]
+struct Request {
+    operation: libc::c_int,
+    flags: libc::c_int,
+    length: libc::c_int,
+    data: *const Partition,
+}
+
+/// The node of the first partition of a disk.
+pub(super) fn node(disk: &str) -> String {
+    let digit = disk.ends_with(|c: char| c.is_ascii_digit());
+    format!("{disk}{}1", if digit { "p" } else { "" })
+}
+
+/// Writes the table with the disk's own id, and shows the kernel the partition.
+pub(crate) fn write(file: &File, path: &Path, size: u64, id: [u8; 16]) -> Result<()> {
+    let sectors = size / SECTOR;
+    if sectors < 4 * MARGIN {
+        let text = format!("{} is too small for a partition", path.display());
+        return Err(HostError::BadRequest(text));
+    }
+    let entries = entries(sectors, id);
+    let last = sectors - 1;
+    let pieces = [
+        (0, protective(sectors)),
+        (SECTOR, header(1, last, 2, sectors, id, &entries)),
+        (2 * SECTOR, entries.clone()),
+        ((last - TABLE) * SECTOR, entries.clone()),
+        (
+            last * SECTOR,
+            header(last, 1, last - TABLE, sectors, id, &entries),
+        ),
+    ];
+    for (at, bytes) in pieces {
+        file.write_all_at(&bytes, at)
+            .map_err(HostError::call("partition", path))?;
+    }
+    file.sync_all()
+        .map_err(HostError::call("partition", path))?;
+    let (from, to) = (MARGIN, last_of(sectors));
+    match tell(file, ADD, from * SECTOR, (to + 1 - from) * SECTOR) {
+        // It has read the table by itself.
+        Err(error) if error.raw_os_error() == Some(libc::EBUSY) => Ok(()),
+        other => other.map_err(HostError::call("show the kernel the partition of", path)),
+    }
+}
+
+/// Has the kernel forget the partition.
+pub(crate) fn forget(file: &File) -> std::io::Result<()> {
+    match tell(file, DELETE, 0, 0) {
+        Err(error) if error.raw_os_error() == Some(libc::ENXIO) => Ok(()),
+        other => other,
+    }
+}
+
+/// Tells the kernel of partition 1, instead of having it read the table: not every kernel knows this kind of table.
+fn tell(file: &File, operation: libc::c_int, start: u64, length: u64) -> std::io::Result<()> {
+    let bytes = |n: u64| libc::c_longlong::try_from(n).unwrap_or(libc::c_longlong::MAX);
+    let partition = Partition {
+        start: bytes(start),
+        length: bytes(length),
+        number: 1,
+        names: [0; 128],
+    };
+    let request = Request {
+        operation,
+        flags: 0,
+        length: size_of::<Partition>() as libc::c_int,
+        data: &raw const partition,
+    };
+    // SAFETY: BLKPG reads one struct blkpg_ioctl_arg and the struct blkpg_partition that it points to, both laid out as in
+    // linux/blkpg.h and alive over the call; the descriptor is open.
+    match unsafe { libc::ioctl(file.as_raw_fd(), BLKPG, &raw const request) } {
+        0 => Ok(()),
+        _ => Err(std::io::Error::last_os_error()),
+    }
+}
+
+/// Last sector of the partition.
+fn last_of(sectors: u64) -> u64 {
+    (sectors - MARGIN) / MARGIN * MARGIN - 1
+}
+
+/// The old table says that all of the disk is taken, so that old tools leave it alone.
+fn protective(sectors: u64) -> Vec<u8> {
+    let mut sector = vec![0_u8; SECTOR as usize];
+    let length = u32::try_from(sectors - 1).unwrap_or(u32::MAX);
+    sector[446..462].copy_from_slice(&[0, 0, 2, 0, 0xee, 0xff, 0xff, 0xff, 1, 0, 0, 0, 0, 0, 0, 0]);
+    sector[458..462].copy_from_slice(&length.to_le_bytes());
+    sector[510..].copy_from_slice(&[0x55, 0xaa]);
+    sector
+}
+
+fn entries(sectors: u64, id: [u8; 16]) -> Vec<u8> {
+    let mut entries = vec![0_u8; ENTRIES * ENTRY];
+    let mut own = id;
+    own[15] ^= 1;
+    let last = last_of(sectors);
+    entries[..16].copy_from_slice(&ZFS);
+    entries[16..32].copy_from_slice(&own);
+    entries[32..40].copy_from_slice(&MARGIN.to_le_bytes());
+    entries[40..48].copy_from_slice(&last.to_le_bytes());
+    entries
+}
+
+/// UEFI 2.10, section 5.3.2.
+fn header(at: u64, other: u64, table: u64, sectors: u64, id: [u8; 16], entries: &[u8]) -> Vec<u8> {
+    let mut header = vec![0_u8; SECTOR as usize];
+    let mut put = |at: usize, bytes: &[u8]| header[at..at + bytes.len()].copy_from_slice(bytes);
+    put(0, b"EFI PART");
+    put(8, &0x0001_0000_u32.to_le_bytes());
+    put(12, &92_u32.to_le_bytes());
+    put(24, &at.to_le_bytes());
+    put(32, &other.to_le_bytes());
+    put(40, &(2 + TABLE).to_le_bytes());
+    put(48, &(sectors - 2 - TABLE).to_le_bytes());
+    put(56, &id);
+    put(72, &table.to_le_bytes());
+    put(80, &(ENTRIES as u32).to_le_bytes());
+    put(84, &(ENTRY as u32).to_le_bytes());
+    put(88, &crc32(entries).to_le_bytes());
+    let sum = crc32(&header[..92]);
+    header[16..20].copy_from_slice(&sum.to_le_bytes());
+    header
+}
+
+/// CRC-32 of IEEE 802.3, as GPT has it.
+fn crc32(bytes: &[u8]) -> u32 {
+    !bytes.iter().fold(!0_u32, |sum, byte| {
+        (0..8).fold(sum ^ u32::from(*byte), |sum, _| {
+            (sum >> 1) ^ (0xedb8_8320 & (sum & 1).wrapping_neg())
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tool::{Tool, find};
+
+    #[test]
+    fn the_sum_is_that_of_ieee_802_3() {
+        assert_eq!(crc32(b"123456789"), 0xcbf4_3926);
+    }
+
+    #[test]
+    fn partitions_of_disks_with_a_number_have_a_p() {
+        assert_eq!(node("/dev/sdb"), "/dev/sdb1");
+        assert_eq!(node("/dev/nbd0"), "/dev/nbd0p1");
+    }
+
+    #[test]
+    fn other_tools_find_nothing_wrong_with_the_table() {
+        use std::io::Write as _;
+        if find("sgdisk").is_none() {
+            let _ = writeln!(
+                std::io::stderr(),
+                "SKIPPED partition table: needs sgdisk (package gdisk)"
+            );
+            assert!(std::env::var_os("CI").is_none());
+            return;
+        }
+        let size = 64_u64 << 20;
+        let file = tempfile::NamedTempFile::new().expect("a file");
+        file.as_file().set_len(size).expect("its size");
+        // A file has no kernel that would read its table.
+        let told = write(file.as_file(), file.path(), size, [7; 16]);
+        assert!(told.is_err_and(|error| error.to_string().contains("show the kernel")));
+        let path = file.path().to_str().expect("a name");
+        let said = Tool::new(["sgdisk", "--verify", "--print", path])
+            .run()
+            .expect("it reads it")
+            .out;
+        assert!(said.contains("No problems found"), "{said}");
+        assert!(
+            said.contains("1            2048          129023") && said.contains("BF01"),
+            "{said}"
+        );
+    }
+}
