@@ -10,7 +10,7 @@ pub(crate) mod reference;
 pub(crate) mod replay;
 pub(crate) mod report;
 pub(crate) mod run;
-mod serve;
+pub(crate) mod serve;
 pub(crate) mod topology;
 
 pub(crate) use run::StoredRun;

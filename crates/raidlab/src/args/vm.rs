@@ -1,5 +1,6 @@
 //! Arguments of `raidlab vm`.
 use clap::{Args, Subcommand, ValueEnum};
+use raidlab_core::time::Span;
 use raidlab_core::units::Bytes;
 use std::path::PathBuf;
 
@@ -95,6 +96,15 @@ pub(crate) struct SetupArgs {
     pub(crate) misbehave: Option<Misbehave>,
 }
 
+/// What disks are connected by in real time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Hardware {
+    /// A virtio device for each
+    Virtio,
+    /// The two channels of an IDE controller, two drives on each
+    Ide,
+}
+
 #[derive(Debug, Args)]
 #[command(after_help = "\
 The guest's clock counts instructions, a nanosecond each, and leaps while nothing is to be done; raidlab
@@ -105,7 +115,11 @@ past the page cache, one at a time on each disk, on all disks at the same time.
 Examples:
   raidlab vm disks ST3250624AS                    one disk
   raidlab vm disks ST340015A -n 4 --topology pata:2+2
-  raidlab vm disks nvme-ssd                       what the server and the guest's processor can do at the most")]
+  raidlab vm disks nvme-ssd                       what the server and the guest's processor can do at the most
+  raidlab vm disks ST3250624AS --real virtio      in real time: needs a machine with nothing else to do
+
+With --real the disks are served by this machine's raidlab, in real time, behind hardware that QEMU
+emulates. How late replies were is told below the table; on a busy machine they are.")]
 pub(crate) struct VmDisksArgs {
     /// A disk of the catalogue
     #[arg(value_name = "MODEL")]
@@ -133,6 +147,14 @@ pub(crate) struct VmDisksArgs {
     #[arg(long, value_name = "N", default_value_t = 2000,
           value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     pub(crate) random: u64,
+
+    /// In real time, behind this hardware
+    #[arg(long, value_enum, value_name = "HARDWARE")]
+    pub(crate) real: Option<Hardware>,
+
+    /// In real time: reply so much before the model's time, to make up for the way to the guest and back
+    #[arg(long, value_name = "TIME", default_value = "0s", requires = "real")]
+    pub(crate) early: Span,
 
     /// Seed of models and requests
     #[arg(long, default_value_t = 1)]

@@ -1,5 +1,5 @@
 //! `raidlab disk serve`: modelled disks as block devices, for anybody who speaks NBD.
-mod told;
+pub(crate) mod told;
 
 use super::{catalogue, topology};
 use crate::args::ServeArgs;

@@ -5,6 +5,7 @@
 //! these cost, in the time that the guest lives by.
 mod alone;
 mod measure;
+mod real;
 mod view;
 
 pub(super) use measure::measure;
@@ -14,17 +15,20 @@ use super::job::Job;
 use super::setup::memory;
 use super::view::Waiting;
 use crate::args::VmDisksArgs;
-use crate::commands::{output, print_json};
+use crate::commands::{output, print, print_json};
 use crate::exit::{BAD_REQUEST, Failure, MISSING, Outcome, REFUSED, TRIAL_FAILED};
+use crate::predict::serve::told;
 use crate::predict::{catalogue, topology};
 use crate::signals::Stop;
 use crate::talk;
 use raidlab_core::units::Bytes;
+use raidlab_nbd::server::Report;
 use raidlab_nbd::session::Action;
 use raidlab_sim::fabric::FabricSpec;
 use raidlab_vm::channel::Message;
+use raidlab_vm::rundir::{RunDir, Runs};
 use raidlab_vm::vm::Boot;
-use raidlab_vm::{Flavour, Kernel, Machine, Vm};
+use raidlab_vm::{Flavour, Image, Kernel, Machine, Vm};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 use std::time::Duration;
@@ -45,6 +49,18 @@ pub(super) struct Order {
     size: u64,
     seed: u64,
     phases: Vec<Phase>,
+    /// The disks come from outside, in real time.
+    outside: Option<Outside>,
+}
+
+/// Disks that the guest finds when it boots.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) struct Outside {
+    /// Their drivers.
+    modules: Vec<String>,
+    /// Their devices.
+    devices: Vec<String>,
 }
 
 /// Requests on all disks at the same time, one after the other on each.
@@ -71,6 +87,18 @@ pub(super) struct Seen {
     load: f64,
     /// Replies later than the model's time, in nanoseconds: half of them, 99 in 100, all.
     late: [u64; 3],
+}
+
+impl Seen {
+    /// A rate of disks that are served elsewhere.
+    const fn of(rate: f64) -> Self {
+        Self {
+            rate,
+            server: 0.0,
+            load: 0.0,
+            late: [0; 3],
+        }
+    }
 }
 
 impl Phase {
@@ -120,6 +148,7 @@ impl Order {
             topology: args.topology.clone(),
             size: args.size.0 / large.0 * large.0,
             seed: args.seed,
+            outside: None,
             phases: vec![
                 phase(false, false, large, long),
                 phase(true, false, large, long),
@@ -146,7 +175,7 @@ pub(super) fn run(cache: Option<&Path>, args: &VmDisksArgs) -> Result<Outcome, F
                 .remedy("'raidlab disk list' tells which there are"),
         );
     }
-    let order = Order::new(args);
+    let mut order = Order::new(args);
     let store = order.size * u64::from(args.count);
     if order.size == 0 || store > MOST {
         return Err(Failure::new(
@@ -163,39 +192,95 @@ pub(super) fn run(cache: Option<&Path>, args: &VmDisksArgs) -> Result<Outcome, F
         .remedy("all disks together may show 1 MiB to 8 GiB: give a --size"));
     }
     let models = alone::alone(&order)?;
-    let Some(seen) = in_guest(cache, &order, &stop)? else {
+    let guest = Guest::find(cache)?;
+    let served = match args.real {
+        Some(hardware) => Some(real::Served::new(&mut order, hardware, args.early, &guest)?),
+        None => None,
+    };
+    let (seen, report) = guest.measure(&order, served, &stop)?;
+    let Some(seen) = seen else {
         return Ok(Outcome::Interrupted);
     };
     if args.json {
         print_json(&view::as_json(&order, &seen, &models))?;
     } else {
         output::print_document(&view::document(&order, &seen, &models))?;
+        if let Some(report) = report {
+            print(&told::report(&report))?;
+        }
     }
     Ok(Outcome::Done)
 }
 
-/// Boots a guest and has it measure; `None` when interrupted.
-fn in_guest(
-    cache: Option<&Path>,
-    order: &Order,
-    stop: &Stop,
-) -> Result<Option<Vec<Seen>>, Failure> {
-    let cache = guests::cache(cache)?;
-    let kernel = Kernel::find(&cache, Flavour::Cloud, &mut talk::note)
-        .map_err(|error| guests::failure(&error))?;
-    let image = guests::image(&cache, &kernel, &[])?;
-    let runs = guests::runs()?;
-    let _waiting = Waiting::new("measuring in the guest");
-    // Pieces of the store are whole MiB.
-    let store = order.size * order.models.len() as u64;
-    let machine = Machine::virtual_time(memory(&image), Bytes(store));
-    let boot = Boot {
-        kernel: &kernel,
-        image: &image,
-        machine: &machine,
-        person: false,
-    };
-    let mut vm = Vm::start(&boot, &runs).map_err(|error| guests::failure(&error))?;
+/// What a guest is booted from.
+struct Guest {
+    kernel: Kernel,
+    image: Image,
+    runs: Runs,
+}
+
+impl Guest {
+    fn find(cache: Option<&Path>) -> Result<Self, Failure> {
+        let cache = guests::cache(cache)?;
+        let kernel = Kernel::find(&cache, Flavour::Cloud, &mut talk::note)
+            .map_err(|error| guests::failure(&error))?;
+        let image = guests::image(&cache, &kernel, &[])?;
+        let runs = guests::runs()?;
+        Ok(Self {
+            kernel,
+            image,
+            runs,
+        })
+    }
+
+    /// Boots and has it measure, and what the server outside did, if there is one; no figures when
+    /// interrupted.
+    fn measure(
+        &self,
+        order: &Order,
+        served: Option<real::Served>,
+        stop: &Stop,
+    ) -> Result<(Option<Vec<Seen>>, Option<Report>), Failure> {
+        let _waiting = Waiting::new("measuring in the guest");
+        let Some(served) = served else {
+            // Pieces of the store are whole MiB.
+            let store = order.size * order.models.len() as u64;
+            let machine = Machine::virtual_time(memory(&self.image), Bytes(store));
+            let directory = self
+                .runs
+                .create()
+                .map_err(|error| guests::failure(&error))?;
+            return Ok((self.boot(&machine, directory, order, stop)?, None));
+        };
+        let real::Served {
+            machine,
+            directory,
+            running,
+        } = served;
+        let seen = self.boot(&machine, directory, order, stop)?;
+        Ok((seen, running.stop()))
+    }
+
+    fn boot(
+        &self,
+        machine: &Machine,
+        directory: RunDir,
+        order: &Order,
+        stop: &Stop,
+    ) -> Result<Option<Vec<Seen>>, Failure> {
+        let boot = Boot {
+            kernel: &self.kernel,
+            image: &self.image,
+            machine,
+            person: false,
+        };
+        let vm = Vm::start_in(&boot, directory).map_err(|error| guests::failure(&error))?;
+        converse(vm, order, stop)
+    }
+}
+
+/// Gives the guest its job and waits for what it measures; `None` when interrupted.
+fn converse(mut vm: Vm, order: &Order, stop: &Stop) -> Result<Option<Vec<Seen>>, Failure> {
     let trouble = |trouble| guests::trouble(&trouble);
     if vm.hello(BOOT, &|| stop.asked()).map_err(trouble)?.is_none() {
         return Ok(None);

@@ -4,5 +4,6 @@
 #[expect(dead_code, reason = "the other tests' helpers")]
 mod lab;
 
+mod disks;
 mod guest;
 mod setup;

@@ -190,7 +190,7 @@ pub(super) fn report_json(report: &Report) -> Value {
 }
 
 /// One line on how late replies were, and one on each disk that was used.
-pub(super) fn report(report: &Report) -> String {
+pub(crate) fn report(report: &Report) -> String {
     let late = &report.lateness;
     let count = late.all.count();
     let mut text = if count == 0 {

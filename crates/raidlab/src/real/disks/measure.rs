@@ -5,40 +5,76 @@ use raidlab_nbd::server::Report;
 use raidlab_nbd::store::Memory;
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
-use std::path::Path;
-use std::time::Instant;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 /// What buffers of direct I/O begin at a multiple of.
 const ALIGNED: usize = 4096;
+/// A disk that is not there by then will not come.
+const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Serves the disks to this kernel and measures them, phase by phase.
+/// Measures the disks, phase by phase: those that are outside, or those that are served in here.
 pub(in crate::real) fn measure(order: &Order) -> Result<Vec<Seen>, String> {
-    if let Some(said) = raidlab_vm::guest::load(&["nbd"]).into_iter().next() {
-        return Err(said);
+    if let Some(outside) = &order.outside {
+        let modules: Vec<&str> = outside.modules.iter().map(String::as_str).collect();
+        load(&modules)?;
+        let devices: Vec<PathBuf> = outside.devices.iter().map(PathBuf::from).collect();
+        wait_for(&devices)?;
+        let phases = order.phases.iter();
+        return phases
+            .map(|phase| Ok(Seen::of(all(order, phase, &devices)?)))
+            .collect();
     }
+    load(&["nbd"])?;
     let spec = order.fabric().map_err(|failure| failure.message)?;
     let sizes = vec![order.size; order.models.len()];
     let mut memory = Memory::of_guest(sizes.iter().sum()).map_err(|error| error.to_string())?;
     let served = guest::serve(&spec, order.seed, &sizes, &mut memory, guest::options())
         .map_err(|error| error.to_string())?;
-    let gone = || "the server of the disks has died".to_owned();
+    let report = || {
+        let gone = || "the server of the disks has died".to_owned();
+        served.report().ok_or_else(gone)
+    };
     let mut seen = Vec::new();
     for phase in &order.phases {
-        let before = served.report().ok_or_else(gone)?;
-        let rates = std::thread::scope(|scope| {
-            let disks = (0..).zip(served.devices());
-            let threads =
-                disks.map(|(disk, path)| scope.spawn(move || one(order, phase, disk, path)));
-            let threads: Vec<_> = threads.collect();
-            let ended = threads.into_iter().map(|thread| thread.join());
-            ended
-                .map(|rate| rate.unwrap_or_else(|_| Err("a thread has died".to_owned())))
-                .collect::<Result<Vec<f64>, String>>()
-        })?;
-        let after = served.report().ok_or_else(gone)?;
-        seen.push(summary(rates.iter().sum(), &before, &after));
+        let before = report()?;
+        let rate = all(order, phase, served.devices())?;
+        seen.push(summary(rate, &before, &report()?));
     }
     Ok(seen)
+}
+
+fn load(modules: &[&str]) -> Result<(), String> {
+    match raidlab_vm::guest::load(modules).into_iter().next() {
+        Some(said) => Err(said),
+        None => Ok(()),
+    }
+}
+
+/// Drivers find their disks in their own time.
+fn wait_for(devices: &[PathBuf]) -> Result<(), String> {
+    let begun = Instant::now();
+    while let Some(missing) = devices.iter().find(|device| !device.exists()) {
+        if begun.elapsed() > PATIENCE {
+            return Err(format!("{} did not appear", missing.display()));
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    Ok(())
+}
+
+/// Requests a second on all disks at the same time.
+fn all(order: &Order, phase: &Phase, devices: &[PathBuf]) -> Result<f64, String> {
+    let rates = std::thread::scope(|scope| {
+        let disks = (0..).zip(devices);
+        let threads = disks.map(|(disk, path)| scope.spawn(move || one(order, phase, disk, path)));
+        let threads: Vec<_> = threads.collect();
+        let ended = threads.into_iter().map(|thread| thread.join());
+        ended
+            .map(|rate| rate.unwrap_or_else(|_| Err("a thread has died".to_owned())))
+            .collect::<Result<Vec<f64>, String>>()
+    })?;
+    Ok(rates.iter().sum())
 }
 
 fn summary(rate: f64, before: &Report, after: &Report) -> Seen {

@@ -10,9 +10,14 @@ fn per_cent(seen: f64, alone: f64) -> f64 {
 
 pub(super) fn document(order: &Order, seen: &[Seen], models: &[f64]) -> Document {
     let mut document = Document::new(format!(
-        "{} of {} in the guest, in virtual time",
+        "{} of {} in the guest, in {} time",
         order.models.len(),
-        order.models[0]
+        order.models[0],
+        if order.outside.is_some() {
+            "real"
+        } else {
+            "virtual"
+        }
     ));
     let columns = vec![
         Column::text("one request at a time on each disk"),
@@ -26,6 +31,11 @@ pub(super) fn document(order: &Order, seen: &[Seen], models: &[f64]) -> Document
         Column::number("late max").under("us"),
     ];
     let mut table = Table::new("disks", "All disks together", columns);
+    // The guest cannot tell of a server outside.
+    let inside = |value| match order.outside {
+        Some(_) => Cell::absent(),
+        None => Cell::number(value, 1),
+    };
     for ((phase, seen), alone) in order.phases.iter().zip(seen).zip(models) {
         let (unit, scale) = if phase.random {
             ("IOPS", 1.0)
@@ -38,12 +48,13 @@ pub(super) fn document(order: &Order, seen: &[Seen], models: &[f64]) -> Document
             Cell::number(seen.rate * scale, 1),
             Cell::number(alone * scale, 1),
             Cell::number(per_cent(seen.rate, *alone), 2),
-            Cell::number(100.0 * seen.server, 1),
-            Cell::number(100.0 * seen.load, 1),
-            Cell::number(seen.late[1] as f64 / 1e3, 1),
-            Cell::number(seen.late[2] as f64 / 1e3, 1),
+            inside(100.0 * seen.server),
+            inside(100.0 * seen.load),
+            inside(seen.late[1] as f64 / 1e3),
+            inside(seen.late[2] as f64 / 1e3),
         ]);
     }
+    table.drop_empty_columns();
     document.blocks.push(Block::Table(table));
     if seen.iter().any(|seen| seen.load > BUSY) {
         document.blocks.push(Block::warning(
@@ -77,6 +88,7 @@ pub(super) fn as_json(order: &Order, seen: &[Seen], models: &[f64]) -> Value {
     json!({
         "models": order.models,
         "topology": order.topology,
+        "time": if order.outside.is_some() { "real" } else { "virtual" },
         "disk_bytes": order.size,
         "seed": order.seed,
         "phases": phases.collect::<Vec<_>>(),
