@@ -1,6 +1,8 @@
 //! Real arrays on a real kernel: on the disks of this machine, and, by the same code, in a virtual machine on modelled
 //! disks.
 pub(crate) mod agent;
+pub(crate) mod agree;
+mod busy;
 mod disks;
 pub(crate) mod driver;
 mod guests;

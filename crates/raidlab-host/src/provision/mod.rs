@@ -7,6 +7,7 @@ mod filesystem;
 mod md;
 pub(crate) mod partition;
 mod plan;
+mod pool;
 mod ready;
 mod step;
 mod sync;

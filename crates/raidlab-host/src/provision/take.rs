@@ -1,6 +1,5 @@
 //! Each kind of step: announced, taken, looked at.
 use super::build::{Built, Context, Stage};
-use super::partition;
 use super::step::{Node, Step, UUID};
 use super::sync;
 use crate::claim::Claim;
@@ -99,56 +98,7 @@ impl Built {
         }
     }
 
-    /// Written by the claim itself: nobody else needs the device for it.
-    fn partition(&mut self, member: usize, id: &str, claims: &mut [Claim]) -> Result<()> {
-        let id = label::plain(&self.filled(&[id.to_owned()]).concat());
-        let mut bytes = [0_u8; 16];
-        for (byte, digits) in bytes.iter_mut().zip(id.as_bytes().chunks(2)) {
-            let digits = std::str::from_utf8(digits).unwrap_or_default();
-            *byte = u8::from_str_radix(digits, 16).unwrap_or(0);
-        }
-        let claim = &claims[member];
-        let lent = || HostError::Unexpected(format!("{} is lent", claim.path().display()));
-        let file = claim.held().ok_or_else(lent)?;
-        partition::write(file, claim.path(), claim.identity().size, bytes)?;
-        let node = PathBuf::from(partition::node(&claim.path().display().to_string()));
-        // devtmpfs has it at once, udev in a moment.
-        patiently(|| {
-            std::fs::metadata(&node)
-                .map(drop)
-                .map_err(HostError::call("find", &node))
-        })
-    }
-
-    fn make_pool(
-        &mut self,
-        step: &Step,
-        claims: &mut [Claim],
-        journal: &mut Journal,
-        context: &mut Context<'_>,
-    ) -> Result<()> {
-        let Step::Pool {
-            words,
-            name,
-            on,
-            point,
-        } = step
-        else {
-            return Ok(());
-        };
-        self.lend(on, claims)?;
-        // Its name has a uuid drawn for this run in it, so that it means no other pool.
-        let name = self.filled(std::slice::from_ref(name)).concat();
-        let undo = [Undo::Pool { name }, Undo::NewDirectory(point.clone())];
-        let taken = journal.intend(&step.what(), &undo)?;
-        Tool::new(self.filled(words))
-            .cancelled_by(context.cancel)
-            .run()?;
-        self.remember(journal)?;
-        journal.done(taken)
-    }
-
-    fn filled(&self, words: &[String]) -> Vec<String> {
+    pub(super) fn filled(&self, words: &[String]) -> Vec<String> {
         let fill = |word: &String| match word.split_once(UUID) {
             Some((before, number)) => {
                 let uuid = number
@@ -169,7 +119,7 @@ impl Built {
         }
     }
 
-    fn lend(&mut self, on: &[Node], claims: &mut [Claim]) -> Result<()> {
+    pub(super) fn lend(&mut self, on: &[Node], claims: &mut [Claim]) -> Result<()> {
         for node in on {
             if let Some(claim) = self.claim(node, claims) {
                 claim.lend()?;
@@ -244,7 +194,7 @@ impl Built {
     }
 
     /// Uuids of containers and pools are their tools' own: they are read back, so that the members are known as raidlab's.
-    fn remember(&mut self, journal: &mut Journal) -> Result<()> {
+    pub(super) fn remember(&mut self, journal: &mut Journal) -> Result<()> {
         let mut uuids: Vec<String> = self.uuids.iter().map(|uuid| label::plain(uuid)).collect();
         for member in &self.plan.members {
             let file = raidlab_io::observe::safety::open_for_reading(&member.path)?;
@@ -425,7 +375,7 @@ pub(super) fn retried(mut attempt: impl FnMut() -> Result<crate::tool::Output>) 
     }
 }
 
-fn patiently<T>(mut attempt: impl FnMut() -> Result<T>) -> Result<T> {
+pub(super) fn patiently<T>(mut attempt: impl FnMut() -> Result<T>) -> Result<T> {
     let begun = std::time::Instant::now();
     loop {
         match attempt() {

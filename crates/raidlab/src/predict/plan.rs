@@ -4,7 +4,7 @@ use super::estimate::{self, Work};
 use crate::args::{On, PlanArgs};
 use crate::commands::{print, print_json};
 use crate::exit::{Failure, MISSING, Outcome};
-use crate::real::host;
+use crate::real::agree;
 use raidlab_core::units::Bytes;
 use raidlab_experiment::{Cell, Plan, expand};
 use serde_json::{Value, json};
@@ -28,7 +28,7 @@ pub(crate) fn run(args: &PlanArgs) -> Result<Outcome, Failure> {
     } else {
         let mut told = text(&plan, args.all);
         if args.on == Some(On::Host) {
-            told.push_str(&host::told(&experiment, args)?);
+            told.push_str(&agree::told(&experiment, args)?);
         }
         print(&told)?;
     }

@@ -1,25 +1,25 @@
 //! `raidlab run FILE --on host`: an experiment on the disks of this machine, or on loop files.
+use super::agree;
 use super::driver::{self, Driver};
 use super::members::{self, Chosen, Source};
 use super::trial::{self, Ended, Lab, Turn, Watch};
 use super::{host_failure, places};
-use crate::args::{PlanArgs, RealArgs, RunArgs};
+use crate::args::{RealArgs, RunArgs};
 use crate::bench::{View, store_failure};
 use crate::commands::{command_line, output, quoted};
-use crate::exit::{Failure, MISSING, Outcome, REFUSED, TRIAL_FAILED};
+use crate::exit::{Failure, MISSING, Outcome, TRIAL_FAILED};
 use crate::place;
 use crate::predict::run::{self as sessions, Open};
 use crate::predict::{catalogue, report};
 use crate::signals::Stop;
 use crate::talk;
 use raidlab_core::time::Span;
-use raidlab_core::units::Bytes;
 use raidlab_experiment::{Cell, Experiment, Plan, Trial, expand};
 use raidlab_host::claim::Claim;
 use raidlab_host::inventory::Device;
 use raidlab_host::journal::{Journal, leftovers};
 use raidlab_host::provision::{
-    InitialSync, MemberDevice, ProvisionPlan, Stage, digest, member, requirements,
+    InitialSync, MemberDevice, ProvisionPlan, Stage, member, requirements,
 };
 use raidlab_io::observe::Roots;
 use raidlab_io::run::{RunProgress, RunStage};
@@ -27,10 +27,7 @@ use raidlab_results::id;
 use raidlab_results::record::{Place as Where, TrialRecord};
 use raidlab_results::store::Store;
 use std::fmt::Write as _;
-use std::io::{BufRead as _, IsTerminal as _};
 
-/// Digits of a plan's digest that are shown and asked for.
-const DIGITS: usize = 12;
 /// So long nothing may end before a phase is called stalled: an array that rebuilds answers slowly.
 const STALL: Span = Span::from_secs(300);
 
@@ -79,7 +76,7 @@ pub(crate) fn run(args: &RunArgs, place: &place::Store) -> Result<Outcome, Failu
     Err(Failure::new(TRIAL_FAILED, message).remedy("'raidlab clean' tries again"))
 }
 
-fn source(args: &RealArgs) -> Source {
+pub(super) fn source(args: &RealArgs) -> Source {
     match &args.loop_dir {
         Some(directory) => Source::Loops {
             directory: directory.clone(),
@@ -90,7 +87,7 @@ fn source(args: &RealArgs) -> Source {
 }
 
 /// The devices, as far as they are known before loop files are made.
-fn planned_members(
+pub(super) fn planned_members(
     roots: &Roots,
     source: &Source,
     count: usize,
@@ -108,7 +105,7 @@ fn planned_members(
 }
 
 /// How each cell is built on these devices.
-fn plans(
+pub(super) fn plans(
     experiment: &Experiment,
     disks: &[String],
     devices: &[MemberDevice],
@@ -177,7 +174,7 @@ fn with_journal(
         .collect();
     let plans = plans(experiment, disks, &planned, &args.real)?;
     if *source == Source::Allowed {
-        confirm(args, &devices, &plans)?;
+        agree::confirm(args, &devices, &plans)?;
     }
     let mut notes: Vec<&String> = plans.iter().flat_map(|plan| &plan.notes).collect();
     notes.sort();
@@ -255,53 +252,6 @@ fn command(args: &RunArgs, plan: &Plan<'_>) -> String {
         words.push_str(" --assume-clean");
     }
     words
-}
-
-/// The user's own devices are overwritten by a plan that the user has seen, and by no other.
-fn confirm(args: &RunArgs, devices: &[Device], plans: &[ProvisionPlan]) -> Result<(), Failure> {
-    let wanted = &digest(plans)[..DIGITS];
-    if let Some(given) = &args.real.yes {
-        if given.len() >= 8 && digest(plans).starts_with(given.as_str()) {
-            return Ok(());
-        }
-        let message = format!(
-            "the plan has changed since: its digest is {wanted}, and --yes was given {given}"
-        );
-        return Err(
-            Failure::new(REFUSED, message).remedy("look at 'raidlab plan FILE --on host' again")
-        );
-    }
-    let mut text = String::from("This overwrites ALL of:\n");
-    for device in devices {
-        let _ = writeln!(text, "  {}", about(device));
-    }
-    let _ = write!(
-        text,
-        "by the plan {wanted} ('raidlab plan FILE --on host' prints it)."
-    );
-    talk::note(&text);
-    if !std::io::stdin().is_terminal() {
-        let message = "devices would be overwritten, and nobody is there to agree";
-        return Err(Failure::new(REFUSED, message)
-            .remedy(format!("look at the plan and add --yes {wanted}")));
-    }
-    talk::note("Type 'yes' to go on:");
-    let mut line = String::new();
-    let read = std::io::stdin().lock().read_line(&mut line);
-    if read.is_ok() && line.trim() == "yes" {
-        return Ok(());
-    }
-    Err(Failure::new(REFUSED, "not agreed to; nothing was written"))
-}
-
-fn about(device: &Device) -> String {
-    format!(
-        "{}  {}  serial {}  {}",
-        device.path.display(),
-        device.model.as_deref().unwrap_or("unknown model"),
-        device.identity.serial.as_deref().unwrap_or("none"),
-        Bytes(device.identity.size)
-    )
 }
 
 /// A session under way.
@@ -453,52 +403,4 @@ impl Watch for Shown<'_> {
             }
         }
     }
-}
-
-/// What `raidlab plan FILE --on host` prints after the cells.
-pub(crate) fn told(experiment: &Experiment, args: &PlanArgs) -> Result<String, Failure> {
-    let roots = Roots::system();
-    let disks = members::disks(experiment);
-    let source = source(&args.real);
-    let devices = planned_members(&roots, &source, disks.len())?;
-    let plans = plans(experiment, &disks, &devices, &args.real)?;
-    let mut out = String::from("\nOn --on host:\n");
-    match &source {
-        Source::Loops { directory, size } => {
-            let _ = writeln!(
-                out,
-                "  {} loop files of {} in {}, made and removed by raidlab; no device of yours is written to",
-                disks.len(),
-                Bytes(*size),
-                directory.display()
-            );
-        }
-        Source::Allowed => {
-            out.push_str("  ALL of these is overwritten:\n");
-            for device in members::allowed(&roots, disks.len())? {
-                let _ = writeln!(out, "    {}", about(&device.device));
-            }
-        }
-    }
-    for (cell, plan) in experiment.cells.iter().zip(&plans) {
-        let _ = writeln!(out, "\n  {}:", cell.label);
-        for line in plan.lines() {
-            let _ = writeln!(out, "    {line}");
-        }
-        for line in plan.undo_lines() {
-            let _ = writeln!(out, "    afterwards: {line}");
-        }
-        for note in &plan.notes {
-            let _ = writeln!(out, "    but: {note}");
-        }
-    }
-    let _ = writeln!(out, "\n  Each UUID-N is drawn anew for each trial.");
-    if source == Source::Allowed {
-        let wanted = &digest(&plans)[..DIGITS];
-        let _ = writeln!(
-            out,
-            "  Digest of this plan: {wanted}; 'raidlab run FILE --on host --yes {wanted}' carries it out."
-        );
-    }
-    Ok(out)
 }

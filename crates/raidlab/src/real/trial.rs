@@ -1,4 +1,5 @@
 //! One trial on a real kernel: built on claimed members, measured, undone. Host and guest both run this.
+use super::busy::{background, begin_background, expected_state, syncs};
 use super::driver::{self, Driver};
 use super::{host_failure, places};
 use crate::bench::of_phase;
@@ -17,16 +18,14 @@ use raidlab_host::facts::{Facts, facts};
 use raidlab_host::journal::Journal;
 use raidlab_host::kmsg::{Failing, KernelLog, KernelWords};
 use raidlab_host::provision::{
-    Built, Context, InitialSync, MemberDevice, Options, ProvisionPlan, Stage, SyncState, Target,
-    build, free_arrays, plan,
+    Built, Context, InitialSync, MemberDevice, Options, ProvisionPlan, Stage, Target, build,
+    free_arrays, plan,
 };
 use raidlab_io::observe::Roots;
 use raidlab_io::observe::environment::{Environment, memory, space_at};
 use raidlab_io::run::{Place, PlaceOptions, RunError, RunOptions, RunProgress, run_phase};
 use raidlab_results::id;
-use raidlab_results::record::{
-    self, Figure, PhaseRecord, Place as Where, Provenance, Status, TrialRecord, Unit,
-};
+use raidlab_results::record::{self, PhaseRecord, Place as Where, Provenance, Status, TrialRecord};
 use serde_json::{Value, json};
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -178,12 +177,12 @@ pub(crate) fn run(
 
 /// What was found while a trial ran.
 #[derive(Default)]
-struct Came {
-    phases: Vec<PhaseRecord>,
-    planned: usize,
+pub(super) struct Came {
+    pub(super) phases: Vec<PhaseRecord>,
+    pub(super) planned: usize,
     profile: Option<ProfilePlan>,
     digest: u64,
-    flags: Vec<Flag>,
+    pub(super) flags: Vec<Flag>,
     facts: Facts,
     machine: Value,
     synced_ns: Vec<(String, u64)>,
@@ -353,118 +352,6 @@ fn profile_context(built: &Built, place: &Place, roots: &Roots) -> Result<Profil
         writable: true,
         alignment: 512,
     })
-}
-
-/// The resync or rebuild that the cell's state asks for begins.
-fn begin_background(
-    lab: &mut Lab<'_>,
-    built: &mut Built,
-    watch: &mut dyn Watch,
-) -> Result<(), Failure> {
-    let stop = Arc::clone(&lab.stop);
-    let mut monitor = |stage: &Stage| {
-        watch.stage(stage);
-        ControlFlow::Continue(())
-    };
-    let mut context = Context {
-        roots: &Roots::system(),
-        cancel: &stop,
-        monitor: &mut monitor,
-    };
-    built
-        .start(lab.claims, lab.journal, &mut context)
-        .map_err(|error| host_failure(&error))
-}
-
-fn syncs(roots: &Roots, built: &Built) -> Vec<SyncState> {
-    let numbers = built.busy_arrays();
-    numbers
-        .into_iter()
-        .map(|number| SyncState::of(roots, number))
-        .collect()
-}
-
-/// What the resync or rebuild did beside the phases, and how long a rebuild takes by itself.
-fn background(
-    turn: Turn<'_>,
-    lab: &mut Lab<'_>,
-    built: &mut Built,
-    watch: &mut dyn Watch,
-    came: &mut Came,
-    (before, after, elapsed): (&[SyncState], &[SyncState], f64),
-) -> Result<(), Failure> {
-    if before.is_empty() {
-        return Ok(());
-    }
-    let still = after.iter().any(|state| !state.is_whole());
-    let state = turn.cell.setup.array.state;
-    if !still {
-        let what = format!(
-            "the array was whole again before the phases ended: not all of them ran on one that is {state}"
-        );
-        came.flags.push(Flag::new(FlagKind::Other, what));
-    }
-    let stop = Arc::clone(&lab.stop);
-    let mut monitor = |stage: &Stage| {
-        watch.stage(stage);
-        ControlFlow::Continue(())
-    };
-    let mut context = Context {
-        roots: &Roots::system(),
-        cancel: &stop,
-        monitor: &mut monitor,
-    };
-    let alone = built
-        .rebuild_alone(lab.claims, lab.journal, &mut context)
-        .map_err(|error| host_failure(&error))?;
-    let figure = |name: &str, value: f64, unit: Unit| Figure {
-        name: name.to_owned(),
-        value,
-        unit,
-    };
-    let mut record = PhaseRecord::bare("rebuild", None, Unit::BytesPerSecond);
-    if let (Some(then), Some(now)) = (before.first(), after.first())
-        && let (Some(from), Some(to), Some(total)) = (then.done.or(Some(0)), now.done, now.total)
-        && still
-        && elapsed > 0.0
-        && to > from
-    {
-        let rate = (to - from) as f64 / elapsed;
-        record
-            .figures
-            .push(figure("rebuild-rate-loaded", rate, Unit::BytesPerSecond));
-        let whole = total as f64 / rate;
-        record
-            .figures
-            .push(figure("rebuild-time-loaded", whole, Unit::Seconds));
-    }
-    if let Some((took, bytes)) = alone {
-        let seconds = took.as_secs_f64();
-        record.bytes = Some(bytes);
-        record.elapsed_ns = Some(took.as_nanos() as u64);
-        record.rate = (bytes > 0 && seconds > 0.0).then(|| bytes as f64 / seconds);
-        record
-            .figures
-            .push(figure("rebuild-time", seconds, Unit::Seconds));
-    }
-    if record.rate.is_some() || !record.figures.is_empty() {
-        came.phases.push(record);
-        came.planned += 1;
-    }
-    Ok(())
-}
-
-/// An array that is busy or degraded because the cell asks for it is no doubt about the figure.
-fn expected_state(state: ArrayState, record: &mut PhaseRecord) {
-    if state == ArrayState::Clean {
-        return;
-    }
-    for flag in &mut record.flags {
-        if flag.kind == FlagKind::ArrayBusy {
-            flag.voids = false;
-            flag.reason = format!("as the cell asks for ({state}): {}", flag.reason);
-        }
-    }
 }
 
 fn record_of(turn: Turn<'_>, came: Came) -> Result<TrialRecord, Failure> {

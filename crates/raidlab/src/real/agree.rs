@@ -1,0 +1,115 @@
+//! What is told before devices are overwritten, and that the user agrees to it.
+use super::host::{planned_members, plans, source};
+use super::members::{self, Source};
+use crate::args::{PlanArgs, RunArgs};
+use crate::exit::{Failure, REFUSED};
+use crate::talk;
+use raidlab_core::units::Bytes;
+use raidlab_experiment::Experiment;
+use raidlab_host::inventory::Device;
+use raidlab_host::provision::{ProvisionPlan, digest};
+use raidlab_io::observe::Roots;
+use std::fmt::Write as _;
+use std::io::{BufRead as _, IsTerminal as _};
+
+/// Digits of a plan's digest that are shown and asked for.
+const DIGITS: usize = 12;
+
+/// The user's own devices are overwritten by a plan that the user has seen, and by no other.
+pub(super) fn confirm(
+    args: &RunArgs,
+    devices: &[Device],
+    plans: &[ProvisionPlan],
+) -> Result<(), Failure> {
+    let wanted = &digest(plans)[..DIGITS];
+    if let Some(given) = &args.real.yes {
+        if given.len() >= 8 && digest(plans).starts_with(given.as_str()) {
+            return Ok(());
+        }
+        let message = format!(
+            "the plan has changed since: its digest is {wanted}, and --yes was given {given}"
+        );
+        return Err(
+            Failure::new(REFUSED, message).remedy("look at 'raidlab plan FILE --on host' again")
+        );
+    }
+    let mut text = String::from("This overwrites ALL of:\n");
+    for device in devices {
+        let _ = writeln!(text, "  {}", about(device));
+    }
+    let _ = write!(
+        text,
+        "by the plan {wanted} ('raidlab plan FILE --on host' prints it)."
+    );
+    talk::note(&text);
+    if !std::io::stdin().is_terminal() {
+        let message = "devices would be overwritten, and nobody is there to agree";
+        return Err(Failure::new(REFUSED, message)
+            .remedy(format!("look at the plan and add --yes {wanted}")));
+    }
+    talk::note("Type 'yes' to go on:");
+    let mut line = String::new();
+    let read = std::io::stdin().lock().read_line(&mut line);
+    if read.is_ok() && line.trim() == "yes" {
+        return Ok(());
+    }
+    Err(Failure::new(REFUSED, "not agreed to; nothing was written"))
+}
+
+fn about(device: &Device) -> String {
+    format!(
+        "{}  {}  serial {}  {}",
+        device.path.display(),
+        device.model.as_deref().unwrap_or("unknown model"),
+        device.identity.serial.as_deref().unwrap_or("none"),
+        Bytes(device.identity.size)
+    )
+}
+
+/// What `raidlab plan FILE --on host` prints after the cells.
+pub(crate) fn told(experiment: &Experiment, args: &PlanArgs) -> Result<String, Failure> {
+    let roots = Roots::system();
+    let disks = members::disks(experiment);
+    let source = source(&args.real);
+    let devices = planned_members(&roots, &source, disks.len())?;
+    let plans = plans(experiment, &disks, &devices, &args.real)?;
+    let mut out = String::from("\nOn --on host:\n");
+    match &source {
+        Source::Loops { directory, size } => {
+            let _ = writeln!(
+                out,
+                "  {} loop files of {} in {}, made and removed by raidlab; no device of yours is written to",
+                disks.len(),
+                Bytes(*size),
+                directory.display()
+            );
+        }
+        Source::Allowed => {
+            out.push_str("  ALL of these is overwritten:\n");
+            for device in members::allowed(&roots, disks.len())? {
+                let _ = writeln!(out, "    {}", about(&device.device));
+            }
+        }
+    }
+    for (cell, plan) in experiment.cells.iter().zip(&plans) {
+        let _ = writeln!(out, "\n  {}:", cell.label);
+        for line in plan.lines() {
+            let _ = writeln!(out, "    {line}");
+        }
+        for line in plan.undo_lines() {
+            let _ = writeln!(out, "    afterwards: {line}");
+        }
+        for note in &plan.notes {
+            let _ = writeln!(out, "    but: {note}");
+        }
+    }
+    let _ = writeln!(out, "\n  Each UUID-N is drawn anew for each trial.");
+    if source == Source::Allowed {
+        let wanted = &digest(&plans)[..DIGITS];
+        let _ = writeln!(
+            out,
+            "  Digest of this plan: {wanted}; 'raidlab run FILE --on host --yes {wanted}' carries it out."
+        );
+    }
+    Ok(out)
+}

@@ -1,0 +1,123 @@
+//! What goes on in an array beside the phases: a resync or a rebuild, as the cell's state asks for it.
+use super::host_failure;
+use super::trial::{Came, Lab, Turn, Watch};
+use crate::exit::Failure;
+use raidlab_core::flag::{Flag, FlagKind};
+use raidlab_experiment::setup::ArrayState;
+use raidlab_host::provision::{Built, Context, Stage, SyncState};
+use raidlab_io::observe::Roots;
+use raidlab_results::record::{Figure, PhaseRecord, Unit};
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+/// The resync or rebuild that the cell's state asks for begins.
+pub(super) fn begin_background(
+    lab: &mut Lab<'_>,
+    built: &mut Built,
+    watch: &mut dyn Watch,
+) -> Result<(), Failure> {
+    let stop = Arc::clone(&lab.stop);
+    let mut monitor = |stage: &Stage| {
+        watch.stage(stage);
+        ControlFlow::Continue(())
+    };
+    let mut context = Context {
+        roots: &Roots::system(),
+        cancel: &stop,
+        monitor: &mut monitor,
+    };
+    built
+        .start(lab.claims, lab.journal, &mut context)
+        .map_err(|error| host_failure(&error))
+}
+
+pub(super) fn syncs(roots: &Roots, built: &Built) -> Vec<SyncState> {
+    let numbers = built.busy_arrays();
+    numbers
+        .into_iter()
+        .map(|number| SyncState::of(roots, number))
+        .collect()
+}
+
+/// What the resync or rebuild did beside the phases, and how long a rebuild takes by itself.
+pub(super) fn background(
+    turn: Turn<'_>,
+    lab: &mut Lab<'_>,
+    built: &mut Built,
+    watch: &mut dyn Watch,
+    came: &mut Came,
+    (before, after, elapsed): (&[SyncState], &[SyncState], f64),
+) -> Result<(), Failure> {
+    if before.is_empty() {
+        return Ok(());
+    }
+    let still = after.iter().any(|state| !state.is_whole());
+    let state = turn.cell.setup.array.state;
+    if !still {
+        let what = format!(
+            "the array was whole again before the phases ended: not all of them ran on one that is {state}"
+        );
+        came.flags.push(Flag::new(FlagKind::Other, what));
+    }
+    let stop = Arc::clone(&lab.stop);
+    let mut monitor = |stage: &Stage| {
+        watch.stage(stage);
+        ControlFlow::Continue(())
+    };
+    let mut context = Context {
+        roots: &Roots::system(),
+        cancel: &stop,
+        monitor: &mut monitor,
+    };
+    let alone = built
+        .rebuild_alone(lab.claims, lab.journal, &mut context)
+        .map_err(|error| host_failure(&error))?;
+    let figure = |name: &str, value: f64, unit: Unit| Figure {
+        name: name.to_owned(),
+        value,
+        unit,
+    };
+    let mut record = PhaseRecord::bare("rebuild", None, Unit::BytesPerSecond);
+    if let (Some(then), Some(now)) = (before.first(), after.first())
+        && let (Some(from), Some(to), Some(total)) = (then.done.or(Some(0)), now.done, now.total)
+        && still
+        && elapsed > 0.0
+        && to > from
+    {
+        let rate = (to - from) as f64 / elapsed;
+        record
+            .figures
+            .push(figure("rebuild-rate-loaded", rate, Unit::BytesPerSecond));
+        let whole = total as f64 / rate;
+        record
+            .figures
+            .push(figure("rebuild-time-loaded", whole, Unit::Seconds));
+    }
+    if let Some((took, bytes)) = alone {
+        let seconds = took.as_secs_f64();
+        record.bytes = Some(bytes);
+        record.elapsed_ns = Some(took.as_nanos() as u64);
+        record.rate = (bytes > 0 && seconds > 0.0).then(|| bytes as f64 / seconds);
+        record
+            .figures
+            .push(figure("rebuild-time", seconds, Unit::Seconds));
+    }
+    if record.rate.is_some() || !record.figures.is_empty() {
+        came.phases.push(record);
+        came.planned += 1;
+    }
+    Ok(())
+}
+
+/// An array that is busy or degraded because the cell asks for it is no doubt about the figure.
+pub(super) fn expected_state(state: ArrayState, record: &mut PhaseRecord) {
+    if state == ArrayState::Clean {
+        return;
+    }
+    for flag in &mut record.flags {
+        if flag.kind == FlagKind::ArrayBusy {
+            flag.voids = false;
+            flag.reason = format!("as the cell asks for ({state}): {}", flag.reason);
+        }
+    }
+}
