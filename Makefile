@@ -1,12 +1,16 @@
-# Two commands matter: `make demo` and `make test`.
+# Two commands matter: `make demo` and `make test`. `make demo-vm` needs QEMU.
 CARGO ?= cargo
 DEMO_OUT ?= demo-out
 
-.PHONY: demo test build tools lint unit fuzz-smoke fidelity engine clean
+.PHONY: demo demo-vm test build tools tools-vm lint unit fuzz-smoke fidelity engine clean
 
 ## Measure this machine's disk with two profiles, print the table, write demo-out/report.html.
 demo: tools
 	@scripts/demo.sh $(DEMO_OUT)
+
+## Five layouts of four modelled disks, on a real kernel in a virtual machine beside the simulator.
+demo-vm: tools-vm
+	@scripts/demo-vm.sh $(DEMO_OUT)
 
 ## Everything CI checks; the last line says how many tests ran.
 test: tools
@@ -18,6 +22,10 @@ build: tools
 ## Installs what is missing (a C compiler for SQLite; nothing when it is there).
 tools:
 	@scripts/tools.sh
+
+## And what virtual machines need.
+tools-vm:
+	@scripts/tools.sh vm
 
 lint: tools
 	$(CARGO) fmt --all --check

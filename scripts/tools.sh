@@ -12,11 +12,13 @@ need() {
 
 need cc gcc libc6-dev
 if [ "${1:-}" = test ]; then
-  # `make test` drives loop devices and file systems ...
+  # `make test` drives loop devices and file systems.
   need losetup mount
-  need mkfs.ext4 e2fsprogs
   need g++ g++
-  # ... and real kernels in virtual machines, with the tools that build and measure arrays.
+fi
+if [ "${1:-}" = test ] || [ "${1:-}" = vm ]; then
+  # Real kernels in virtual machines, with the tools that build and measure arrays.
+  need mkfs.ext4 e2fsprogs
   need qemu-system-x86_64 qemu-system-x86
   # ... and modelled disks over NBD, with other people's clients.
   need qemu-img qemu-utils
@@ -56,7 +58,7 @@ if [ ${#missing[@]} -gt 0 ]; then
   fi
 fi
 # Guests boot the distribution's kernel package, which apt must know.
-if [ "${1:-}" = test ] && ! apt-cache show linux-image-cloud-amd64 >/dev/null 2>&1; then
+if [ -n "${1:-}" ] && ! apt-cache show linux-image-cloud-amd64 >/dev/null 2>&1; then
   as_root apt-get update -qq
 fi
 if ! command -v cargo >/dev/null 2>&1; then

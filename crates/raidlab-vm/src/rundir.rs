@@ -161,10 +161,12 @@ impl RunDir {
         tail(&self.path.join(name), most).unwrap_or_default()
     }
 
-    /// The end of what QEMU said.
+    /// The end of what QEMU said, without what it only warned of.
     #[must_use]
     pub fn complaint(&self) -> String {
-        self.tail(SAID, 2048).trim().to_owned()
+        let said = self.tail(SAID, 2048);
+        let lines = said.lines().filter(|line| !line.contains("warning:"));
+        lines.collect::<Vec<_>>().join("\n").trim().to_owned()
     }
 }
 
@@ -316,6 +318,18 @@ mod tests {
         assert!(sleeper.0.wait().unwrap().code().is_none(), "killed");
         assert!(Identity::of(other.0.id()).unwrap().lives());
         assert_eq!(runs.clean().unwrap(), [""; 0]);
+    }
+
+    #[test]
+    fn a_warning_is_no_complaint() {
+        let (_directory, runs) = runs();
+        let run = runs.create().unwrap();
+        fs::write(
+            run.path().join(SAID),
+            "qemu: warning: Large machine\nno room\n",
+        )
+        .unwrap();
+        assert_eq!(run.complaint(), "no room");
     }
 
     #[test]

@@ -238,6 +238,15 @@ impl Vm {
         }
     }
 
+    /// The trouble of a guest that has taken longer than it may.
+    #[must_use]
+    pub fn too_late(&self, after: Duration) -> Trouble {
+        Trouble::Late {
+            after,
+            console: self.console(),
+        }
+    }
+
     /// Waits for QEMU's end after the guest's last word.
     ///
     /// # Errors

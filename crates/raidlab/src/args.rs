@@ -16,7 +16,10 @@ pub(crate) use results::{
 };
 
 pub(crate) use real::{CleanArgs, DevicesArgs, RealArgs};
-pub(crate) use vm::{Hardware, KernelChoice, Misbehave, SetupArgs, VmAction, VmArgs, VmDisksArgs};
+pub(crate) use vm::{
+    GuestTime, Hardware, KernelChoice, Misbehave, SetupArgs, ShellArgs, VmAction, VmArgs,
+    VmDisksArgs,
+};
 
 use clap::{Parser, Subcommand};
 use std::path::PathBuf;

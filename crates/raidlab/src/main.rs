@@ -61,7 +61,7 @@ fn run(cli: Cli) -> Result<Outcome, exit::Failure> {
         Command::Remove(args) => commands::remove::run(&args, &store),
         Command::Reference(args) => commands::reference::run(&args),
         Command::Disk(args) => predict::disk::run(&args),
-        Command::Vm(args) => real::vm(&args),
+        Command::Vm(args) => real::machine(&args),
         Command::Replay(args) => predict::replay::run(&args),
         Command::Devices(args) => commands::devices::run(&args),
         Command::Clean(args) => commands::clean::run(&args),

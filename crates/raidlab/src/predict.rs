@@ -13,4 +13,5 @@ pub(crate) mod run;
 pub(crate) mod serve;
 pub(crate) mod topology;
 
+pub(crate) use estimate::told;
 pub(crate) use run::StoredRun;

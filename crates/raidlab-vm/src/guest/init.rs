@@ -79,15 +79,20 @@ fn agent() -> Result<(), String> {
     }
 }
 
-/// Stands still with the only processor: nothing else of the guest runs. For showing that it is noticed.
-pub fn hang() -> ! {
-    // The highest of all priorities, for ever, without a share for others.
-    let _ = fs::write("/proc/sys/kernel/sched_rt_runtime_us", "-1");
+/// Lets this thread run before all others, as soon as it has something to do.
+pub(super) fn first() {
     let parameter = libc::sched_param { sched_priority: 99 };
     // SAFETY: changes how this thread is scheduled; the parameter lives until the call has returned.
     unsafe {
         libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const parameter);
     }
+}
+
+/// Stands still with the only processor: nothing else of the guest runs. For showing that it is noticed.
+pub fn hang() -> ! {
+    // Threads of the highest priority leave no share for others.
+    let _ = fs::write("/proc/sys/kernel/sched_rt_runtime_us", "-1");
+    first();
     loop {
         std::hint::spin_loop();
     }

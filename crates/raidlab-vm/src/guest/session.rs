@@ -64,6 +64,8 @@ impl Session {
         session.say(&Message::Hello(serde_json::to_string(&hello)?))?;
         let port = Arc::clone(&session.port);
         thread::Builder::new().name("beat".into()).spawn(move || {
+            // However busy the guest is, it lives.
+            super::init::first();
             while send(&port, &Message::Beat).is_ok() {
                 thread::sleep(BEAT);
             }

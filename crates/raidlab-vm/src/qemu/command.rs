@@ -1,6 +1,6 @@
 //! The command line. What each setting is for stands beside it; what was measured with and without it is in
 //! the documentation of the virtual machine.
-use super::{Accelerator, Disk, Machine, PORTS, STORE_AT, Slot, Time};
+use super::{Accelerator, Disk, Machine, PORTS, Slot, Time};
 use std::path::Path;
 
 /// Names of files in the directory of a run.
@@ -15,8 +15,6 @@ const PROCESSOR: &str = "max,-erms,-fsrm,-rdrand,-rdseed";
 /// What both clocks have in common: panics and oopses end the guest, costly defences that do not belong to
 /// the model are off, addresses are the same each time, and it is marked as a guest whose disks are all raidlab's own.
 const KERNEL: &str = "console=ttyS0 quiet panic=-1 oops=panic mitigations=off nokaslr norandmaps idle=halt raidlab.guest";
-/// Low memory ends here at the latest: the space for devices begins above it.
-const LOW: u64 = 3 << 30;
 
 /// The arguments that make the machine with a kernel and an image, its files in `directory`.
 /// `person`: the guest's console is this terminal instead of a file.
@@ -68,8 +66,8 @@ pub fn arguments(
 }
 
 fn virtual_time(machine: &Machine, add: &mut dyn FnMut(&str)) {
-    let low = machine.memory.0.min(LOW) >> 20;
-    let all = low + (machine.store.0 >> 20);
+    let low = machine.low() >> 20;
+    let all = (machine.memory.0 + machine.store.0) >> 20;
     add(&format!(
         "-machine pc,max-ram-below-4g={low}M -m {all}M -smp 1"
     ));
@@ -100,7 +98,7 @@ fn append(machine: &Machine) -> String {
         line.push_str(" tsc=reliable iomem=relaxed");
         if machine.store.0 > 0 {
             let size = machine.store.0 >> 20;
-            line.push_str(&format!(" memmap={size}M${}M", STORE_AT >> 20));
+            line.push_str(&format!(" memmap={size}M${}M", machine.store_at() >> 20));
         }
     }
     line
@@ -191,6 +189,14 @@ mod tests {
     fn virtual_time_counts_instructions_and_hides_the_store() {
         let machine = Machine::virtual_time(Bytes::mib(512), Bytes::gib(8));
         insta::assert_snapshot!(told(&machine, false));
+    }
+
+    #[test]
+    fn memory_above_four_gigabytes_comes_before_the_store() {
+        let machine = Machine::virtual_time(Bytes::gib(5), Bytes::gib(8));
+        let told = told(&machine, false);
+        assert!(told.contains("max-ram-below-4g=3072M\n-m 13312M"), "{told}");
+        assert!(told.contains("memmap=8192M$6144M"), "{told}");
     }
 
     #[test]

@@ -6,7 +6,9 @@ pub use command::arguments;
 pub(crate) use command::{CONSOLE, PORT, SOCKET};
 pub(crate) use process::{Process, spawn};
 
+use crate::error::VmError;
 use crate::kernel::Flavour;
+use crate::tools;
 use raidlab_core::units::Bytes;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -15,6 +17,21 @@ use std::path::PathBuf;
 pub const PROGRAM: &str = "qemu-system-x86_64";
 /// The package that has it.
 pub const PACKAGE: &str = "qemu-system-x86";
+
+/// The version of QEMU that is here.
+///
+/// # Errors
+/// When it is not installed.
+pub fn version() -> Result<String, VmError> {
+    let missing = || VmError::Missing {
+        program: PROGRAM.to_owned(),
+        package: PACKAGE.to_owned(),
+    };
+    tools::find(PROGRAM).ok_or_else(missing)?;
+    let said = tools::run(PROGRAM, &["--version"], None)?;
+    let said = String::from_utf8_lossy(&said);
+    Ok(said.lines().next().unwrap_or_default().trim().to_owned())
+}
 
 /// Which clock the guest lives by.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -123,8 +140,10 @@ pub struct Machine {
     pub disks: Vec<Disk>,
 }
 
-/// Where the memory begins that the guest's kernel leaves alone.
-pub const STORE_AT: u64 = 4 << 30;
+/// Where memory goes on above the space for devices.
+const HIGH: u64 = 4 << 30;
+/// Memory below that space at the most.
+const LOW: u64 = 3 << 30;
 
 impl Machine {
     /// A machine in virtual time.
@@ -151,6 +170,18 @@ impl Machine {
             store: Bytes(0),
             disks,
         }
+    }
+
+    /// Memory of the guest's kernel below the space for devices.
+    #[must_use]
+    pub fn low(&self) -> u64 {
+        self.memory.0.min(LOW)
+    }
+
+    /// Where the memory begins that the guest's kernel leaves alone.
+    #[must_use]
+    pub fn store_at(&self) -> u64 {
+        HIGH + self.memory.0 - self.low()
     }
 
     /// The kernel that has drivers for all of it.

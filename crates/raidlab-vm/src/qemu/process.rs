@@ -3,15 +3,23 @@ use super::{PACKAGE, PROGRAM};
 use crate::error::VmError;
 use crate::rundir::{Identity, RunDir};
 use crate::tools;
-use rustix::process::{Signal, getpid, getppid, set_parent_process_death_signal};
+use rustix::process::{
+    Pid, Signal, getpid, getppid, kill_process, set_parent_process_death_signal,
+};
 use std::io;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+/// How long it is given to end when it is asked to.
+const ASKED: Duration = Duration::from_secs(2);
 
 /// QEMU under way; dropping it kills it.
 #[derive(Debug)]
 pub(crate) struct Process {
     child: Child,
+    /// It has a person's terminal, and gives it back as it was when it is asked to end.
+    person: bool,
 }
 
 /// Starts QEMU in a group of its own (a Ctrl-C is raidlab's business), unless a person has its console.
@@ -58,7 +66,7 @@ pub(crate) fn spawn(
         command: PROGRAM.to_owned(),
         said: error.to_string(),
     })?;
-    let process = Process { child };
+    let process = Process { child, person };
     directory.remember(&Identity::of(process.child.id())?)?;
     Ok(process)
 }
@@ -83,6 +91,14 @@ impl Process {
 impl Drop for Process {
     fn drop(&mut self) {
         // A child that has not been waited for keeps its number: nobody else is killed.
+        let number = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
+        if let Some(number) = number.filter(|_| self.person && self.ended().is_none()) {
+            let _ = kill_process(number, Signal::TERM);
+            let begun = Instant::now();
+            while self.ended().is_none() && begun.elapsed() < ASKED {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+        }
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

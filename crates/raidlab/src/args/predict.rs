@@ -1,6 +1,7 @@
 //! Arguments of the commands that model: disks, traces, experiments.
 use super::real::RealArgs;
 use super::results::Output;
+use super::vm::VmRunArgs;
 use clap::{Args, Subcommand, ValueEnum};
 use raidlab_core::time::Span;
 use raidlab_core::units::Bytes;
@@ -250,6 +251,10 @@ needs root. Members are devices that the file expendable.toml names ('raidlab de
 there), and all that is on them is lost; or, with --loop-dir, files of raidlab's own. What it does is
 written down before it is done: after kill -9 the next run, or 'raidlab clean', undoes it.
 
+--on vm boots a real Linux kernel in QEMU, without root, and gives it the modelled disks; it builds each cell's
+array with mdadm and mkfs, runs the phases, and takes it apart again. By the guest's own clock, which counts
+instructions, idle disk time costs nothing and the load of this machine hardly matters ('raidlab vm --help').
+
 Examples:
   raidlab plan experiments/home-lab.toml                     what would happen, and how long
   raidlab run experiments/home-lab.toml --on sim             predict, and print the report
@@ -257,6 +262,7 @@ Examples:
   raidlab run lab.toml --on host --loop-dir /var/tmp         on loop files of 1 GiB, as root
   raidlab plan lab.toml --on host                            the commands, and the digest that --yes wants
   raidlab run lab.toml --on host --yes 3f2a91c07be4          on the devices of the allow-list, as root
+  raidlab run experiments/vm-levels.toml --on vm --with-sim  measured by a real kernel, beside predicted
   raidlab report                                             the report of the last session again")]
 pub(crate) struct RunArgs {
     /// The experiment
@@ -284,6 +290,9 @@ pub(crate) struct RunArgs {
 
     #[command(flatten)]
     pub(crate) real: RealArgs,
+
+    #[command(flatten)]
+    pub(crate) vm: VmRunArgs,
 
     /// Also write the trials as JSON lines
     #[arg(long, short, value_name = "FILE")]

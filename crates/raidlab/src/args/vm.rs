@@ -16,6 +16,7 @@ Examples:
   raidlab vm setup                                find a kernel, write the image, boot it once
   raidlab vm setup --kernel generic               with drivers of real hardware (AHCI, SCSI)
   raidlab vm disks ST3250624AS -n 4               does the guest see disks as fast as the models are?
+  raidlab vm shell experiments/vm-levels.toml     look around in there, with the experiment's disks
   raidlab vm probe                                is hardware virtualisation of any use here?")]
 pub(crate) struct VmArgs {
     /// Where kernels and images are kept [default: raidlab in the XDG cache directory]
@@ -38,6 +39,8 @@ pub(crate) enum VmAction {
         #[arg(long)]
         json: bool,
     },
+    /// Boot a guest with an experiment's disks and a shell on this terminal
+    Shell(ShellArgs),
 }
 
 /// Which of the distribution's kernels.
@@ -163,4 +166,58 @@ pub(crate) struct VmDisksArgs {
     /// Print as JSON
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+The shell is busybox's, with mdadm, mkfs.* and raidlab beside it; the disks are the models of the experiment,
+by the guest's own clock, which leaps while nothing is typed (--time real has this machine's). 'exit' or
+Ctrl-D ends the guest; nothing of it is kept.
+
+Examples:
+  raidlab vm shell experiments/vm-levels.toml
+  raidlab vm shell lab.toml --cell raid5          the disks of that cell, if cells differ in them")]
+pub(crate) struct ShellArgs {
+    /// The experiment
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+
+    /// The cell whose disks are there, by its label [default: the first]
+    #[arg(long, value_name = "LABEL")]
+    pub(crate) cell: Option<String>,
+
+    /// The guest's clock
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) time: GuestTime,
+}
+
+/// The guest's clock.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum GuestTime {
+    /// It counts instructions, and leaps while the guest is idle; disks are modelled inside the guest
+    #[default]
+    Virtual,
+    /// This machine's; disks are served by the host behind controllers of the experiment's kinds
+    Real,
+}
+
+/// What `raidlab run` is told of the virtual machine.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "In a virtual machine")]
+pub(crate) struct VmRunArgs {
+    /// The guest's clock
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) time: GuestTime,
+
+    /// Also predict the same trials, and print measured beside predicted
+    #[arg(long)]
+    pub(crate) with_sim: bool,
+
+    /// Wait for new md arrays to sync, instead of taking the blank disks to agree already
+    #[arg(long)]
+    pub(crate) sync: bool,
+
+    /// Where kernels and images are kept [default: raidlab in the XDG cache directory]
+    #[arg(long, value_name = "DIR", env = "RAIDLAB_CACHE")]
+    pub(crate) cache: Option<PathBuf>,
 }

@@ -2,7 +2,7 @@
 use super::{print, print_json};
 use crate::args::CleanArgs;
 use crate::exit::{Failure, Outcome, REFUSED};
-use crate::real::{host_failure, places};
+use crate::real::{clean_guests, host_failure, places};
 use crate::talk;
 use raidlab_host::journal::{Report, leftovers};
 use raidlab_io::observe::Roots;
@@ -13,6 +13,8 @@ pub(crate) fn run(args: &CleanArgs) -> Result<Outcome, Failure> {
     let (journals, wrong) = leftovers(&directory).map_err(|error| host_failure(&error))?;
     let mut all = Report::default();
     all.left.extend(wrong);
+    // Guests of runs that were killed: the kernel has ended them, and their directories are there.
+    all.undone.extend(clean_guests()?);
     for journal in journals {
         let path = journal.path().to_owned();
         let report = journal

@@ -143,7 +143,8 @@ pub(super) fn of_study(id: &str) -> Result<Option<Experiment>, Failure> {
     read(text, &format!("experiments/{id}.toml")).map(Some)
 }
 
-fn read(text: &str, file: &str) -> Result<Experiment, Failure> {
+/// The experiment of a text; `file` is what messages call it.
+pub(crate) fn read(text: &str, file: &str) -> Result<Experiment, Failure> {
     let models = models()?;
     let studies = reference::all()?;
     parse(text, file, &known(&models, &studies))

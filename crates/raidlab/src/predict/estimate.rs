@@ -78,7 +78,7 @@ pub(super) fn seconds(plan: &Plan<'_>, processors: u32) -> f64 {
 }
 
 /// A guess in words that do not promise more than it can hold.
-pub(super) fn told(seconds: f64) -> String {
+pub(crate) fn told(seconds: f64) -> String {
     match seconds {
         s if s < 1.0 => "a second".to_owned(),
         s if s < 10.0 => format!("{s:.0} s"),

@@ -8,6 +8,7 @@ use crate::exit::{BAD_REQUEST, Failure, MISSING};
 use raidlab_experiment::Experiment;
 use raidlab_experiment::experiment::{Aggregate, Baseline, Chart, ChartKind, Design, TableKind};
 use raidlab_results::record::TrialRecord;
+use raidlab_results::report::document::Block;
 use raidlab_results::report::experiment::{
     Beside, ChartForm, ExperimentRequest, Joined, WantedChart, WantedTable,
 };
@@ -16,6 +17,16 @@ use raidlab_results::store::{Bundle, Store, TrialFilter};
 
 /// Prints the report of a session that is a run of an experiment, and writes the files asked for.
 pub(crate) fn of_session(store: &mut Store, id: &str, to: &Output) -> Result<(), Failure> {
+    of_session_beside(store, id, Vec::new(), to)
+}
+
+/// The same with blocks at its end.
+pub(crate) fn of_session_beside(
+    store: &mut Store,
+    id: &str,
+    beside: Vec<Block>,
+    to: &Output,
+) -> Result<(), Failure> {
     let session = store.session(id).map_err(store_failure)?;
     let run = StoredRun::of(&session).ok_or_else(|| {
         Failure::new(
@@ -27,8 +38,9 @@ pub(crate) fn of_session(store: &mut Store, id: &str, to: &Output) -> Result<(),
         .bundle(&TrialFilter::of_session(id))
         .map_err(store_failure)?;
     let request = request(&run, bundle)?;
-    let document =
+    let mut document =
         experiment_report(&request).map_err(|error| Failure::from_error(BAD_REQUEST, &error))?;
+    document.blocks.extend(beside);
     output::emit(&document, to)
 }
 

@@ -23,13 +23,14 @@ use raidlab_experiment::{Plan, Trial, expand};
 use raidlab_results::export::write_jsonl;
 use raidlab_results::id;
 use raidlab_results::record::{Status, TrialRecord};
+use raidlab_results::report::document::Block;
 use raidlab_results::store::{Store, TrialFilter};
 
 pub(crate) fn run(args: &RunArgs, place: &place::Store) -> Result<Outcome, Failure> {
     match args.on {
         On::Sim => {}
         On::Host => return real::host::run(args, place),
-        On::Vm => return Err(no_vm()),
+        On::Vm => return real::vm::run(args, place),
     }
     let experiment = catalogue::experiment(&args.file, &args.design)?;
     // What the report cannot do is known before the work is done.
@@ -60,18 +61,12 @@ pub(crate) fn run(args: &RunArgs, place: &place::Store) -> Result<Outcome, Failu
             ));
             Ok(Outcome::Interrupted)
         }
-        Ok(()) => finish(args, &mut store, &open.session),
+        Ok(()) => finish(args, &mut store, &open.session, Vec::new()),
         Err(failure) => {
             forget_if_empty(&mut store, &open)?;
             Err(failure)
         }
     }
-}
-
-fn no_vm() -> Failure {
-    let what = "running experiments in a virtual machine is not available in this version";
-    Failure::new(MISSING, what)
-        .remedy("--on sim predicts; --on host builds real arrays on this machine")
 }
 
 /// The command that repeats the run: all that the results depend on, and nothing else.
@@ -98,8 +93,14 @@ pub(crate) fn forget_if_empty(store: &mut Store, open: &Open) -> Result<(), Fail
     Ok(())
 }
 
-/// The report and the files that were asked for. Trials that failed are told at the end.
-fn finish(args: &RunArgs, store: &mut Store, session: &str) -> Result<Outcome, Failure> {
+/// The report and the files that were asked for, with blocks `beside` at its end. Trials that failed are
+/// told last.
+pub(crate) fn finish(
+    args: &RunArgs,
+    store: &mut Store,
+    session: &str,
+    beside: Vec<Block>,
+) -> Result<Outcome, Failure> {
     let bundle = store
         .bundle(&TrialFilter::of_session(session))
         .map_err(store_failure)?;
@@ -126,7 +127,7 @@ fn finish(args: &RunArgs, store: &mut Store, session: &str) -> Result<Outcome, F
         store.finish_session(session).map_err(store_failure)?;
     }
     write_out(args, store, session)?;
-    super::report::of_session(store, session, &args.output)?;
+    super::report::of_session_beside(store, session, beside, &args.output)?;
     match failure {
         Some(failure) => Err(failure),
         None => Ok(Outcome::Done),
@@ -236,6 +237,25 @@ impl<M: Simulate> Simulation<'_, M> {
         view.finish();
         ended
     }
+}
+
+/// Predicts trials for a report, without a store; those that fail are left out, and told.
+pub(crate) fn predicted(
+    plan: &Plan<'_>,
+    session: &str,
+    stop: &Stop,
+) -> Result<Vec<TrialRecord>, Failure> {
+    let machines = Machines::new(plan.experiment, true);
+    let recorder = Recorder::new(plan, session, "");
+    let jobs = estimate::processors() as usize;
+    let (complete, failed) = simulate(plan, &plan.trials, &machines, &recorder, jobs, stop)?;
+    for failed in failed {
+        talk::warn(&format!(
+            "not predicted: {}: {}",
+            failed.cell, failed.reason
+        ));
+    }
+    Ok(complete)
 }
 
 /// A trial that came to nothing.

@@ -1,4 +1,9 @@
 //! raidlab inside its own guest: takes the job, does it, sends what came of it.
+mod disks;
+mod share;
+mod shell;
+mod trials;
+
 use super::job::{Job, Wrong};
 use raidlab_vm::guest::{self, Closed, Role, Session};
 use std::process::ExitCode;
@@ -19,7 +24,7 @@ pub(crate) fn run(role: &Role) -> ExitCode {
 }
 
 fn agent() -> Result<(), String> {
-    let session = Session::open(env!("CARGO_PKG_VERSION"))
+    let mut session = Session::open(env!("CARGO_PKG_VERSION"))
         .map_err(|error| format!("cannot open the channel: {error}"))?;
     let text = session.job().map_err(|error| error.to_string())?;
     let job: Job = match serde_json::from_str(&text) {
@@ -35,6 +40,17 @@ fn agent() -> Result<(), String> {
         Job::Misbehave { how } => {
             misbehave(how);
             ended(session.failed("it would not go wrong".to_owned()))
+        }
+        Job::Trials(job) => {
+            ended(trials::run(&mut session, &job))?;
+            ended(session.done("{}".to_owned()))
+        }
+        Job::Shell(job) => {
+            let came = shell::run(&job);
+            match came {
+                Ok(()) => ended(session.done("{}".to_owned())),
+                Err(failure) => ended(session.failed(failure.message)),
+            }
         }
     }
 }

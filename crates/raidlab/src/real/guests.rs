@@ -2,6 +2,7 @@
 use crate::args::KernelChoice;
 use crate::exit::{Failure, MISSING, TRIAL_FAILED};
 use crate::talk;
+use raidlab_core::units::Bytes;
 use raidlab_vm::rundir::Runs;
 use raidlab_vm::vm::Trouble;
 use raidlab_vm::{Cache, Flavour, Image, Kernel, Recipe, VmError};
@@ -77,4 +78,21 @@ pub(super) fn failure(error: &VmError) -> Failure {
 /// A guest that came to nothing.
 pub(super) fn trouble(trouble: &Trouble) -> Failure {
     Failure::from_error(TRIAL_FAILED, trouble)
+}
+
+/// Memory of a guest that is to have so much for itself: the image stays in memory, too.
+pub(super) fn memory(wanted: Bytes, image: &Image) -> Bytes {
+    let image = image.bytes.next_multiple_of(1 << 20);
+    // Below, the kernel has no room to unpack it.
+    Bytes(wanted.0.max(256 << 20).next_multiple_of(1 << 20) + image)
+}
+
+/// The kernel of the cache or of this machine, or else fetched.
+pub(super) fn kernel(cache: &Cache, flavour: Flavour) -> Result<Kernel, Failure> {
+    Kernel::find(cache, flavour, &mut talk::note).map_err(|error| failure(&error))
+}
+
+/// QEMU's version, as it tells it.
+pub(super) fn qemu() -> Result<String, Failure> {
+    raidlab_vm::qemu::version().map_err(|error| failure(&error))
 }

@@ -129,9 +129,9 @@ impl From<Misbehave> for Wrong {
     }
 }
 
-/// The image stays in the guest's memory: what is left is what was asked for.
+/// Memory of a guest with this image: what is left of it is the same for all.
 pub(super) fn memory(image: &Image) -> Bytes {
-    Bytes(MEMORY.0 + (image.bytes.next_multiple_of(1 << 20)))
+    guests::memory(MEMORY, image)
 }
 
 fn as_json(kernel: &Kernel, image: &Image, booted: Option<&Booted>) -> serde_json::Value {

@@ -1,8 +1,24 @@
-//! What the user sees while a guest boots: one line that moves on a terminal; else a line at the beginning.
+//! What the user sees of guests: one line that moves on a terminal; elsewhere a line a trial.
+use super::job::At;
+use crate::bench::summary;
+use crate::predict::told;
 use crate::talk;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use raidlab_results::record::{Status, TrialRecord};
 use std::io::IsTerminal;
-use std::time::Duration;
+use std::time::{Duration, Instant};
+
+fn moving(what: &str) -> Option<ProgressBar> {
+    std::io::stderr().is_terminal().then(|| {
+        let style = ProgressStyle::with_template("{spinner} {wide_msg} {elapsed}")
+            .unwrap_or_else(|_| ProgressStyle::default_spinner());
+        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(10))
+            .with_style(style)
+            .with_message(what.to_owned());
+        bar.enable_steady_tick(Duration::from_millis(100));
+        bar
+    })
+}
 
 /// One line that moves.
 pub(super) struct Waiting {
@@ -11,15 +27,7 @@ pub(super) struct Waiting {
 
 impl Waiting {
     pub(super) fn new(what: &str) -> Self {
-        let bar = std::io::stderr().is_terminal().then(|| {
-            let style = ProgressStyle::with_template("{spinner} {msg} ({elapsed})")
-                .unwrap_or_else(|_| ProgressStyle::default_spinner());
-            let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(10))
-                .with_style(style)
-                .with_message(what.to_owned());
-            bar.enable_steady_tick(Duration::from_millis(100));
-            bar
-        });
+        let bar = moving(what);
         if bar.is_none() {
             talk::note(what);
         }
@@ -32,5 +40,108 @@ impl Drop for Waiting {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
         }
+    }
+}
+
+/// Trials under way.
+pub(super) struct View {
+    bar: Option<ProgressBar>,
+    begun: Instant,
+    all: usize,
+    before: usize,
+    done: usize,
+    label: String,
+}
+
+impl View {
+    /// A view of `all` trials, `done` of which were stored before.
+    pub(super) fn new(all: usize, done: usize) -> Self {
+        Self {
+            bar: moving("booting the guest"),
+            begun: Instant::now(),
+            all,
+            before: done,
+            done,
+            label: String::new(),
+        }
+    }
+
+    /// A guest boots.
+    pub(super) fn boots(&mut self) {
+        self.label.clear();
+        self.show("booting the guest");
+    }
+
+    /// A trial begins.
+    pub(super) fn begins(&mut self, label: &str, round: u32) {
+        self.label = format!("{label} round {}: ", round + 1);
+        self.show("");
+    }
+
+    /// How far it is.
+    pub(super) fn at(&mut self, at: &At) {
+        match at {
+            At::Trial { .. } => {}
+            At::Stage { what } => self.show(what),
+            At::Phase { number, of, title } => {
+                self.show(&format!("{title} ({} of {of})", number + 1));
+            }
+        }
+    }
+
+    fn show(&self, what: &str) {
+        if let Some(bar) = &self.bar {
+            let left = left(
+                self.begun.elapsed(),
+                self.done - self.before,
+                self.all - self.done,
+            );
+            bar.set_message(format!(
+                "[{}/{}] {left}{}{what}",
+                self.done, self.all, self.label
+            ));
+        }
+    }
+
+    /// A trial is stored.
+    pub(super) fn ended(&mut self, trial: &TrialRecord) {
+        self.done += 1;
+        let came = match &trial.status {
+            Status::Complete => summary(trial),
+            Status::Failed { reason } => format!("failed: {reason}"),
+        };
+        let (done, all, label) = (self.done, self.all, &trial.cell.label);
+        let line = format!("[{done}/{all}] {label} round {}: {came}", trial.round + 1);
+        match &self.bar {
+            Some(bar) => bar.suspend(|| talk::note(&line)),
+            None => talk::note(&line),
+        }
+    }
+
+    /// Nothing more comes.
+    pub(super) fn finish(&self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+/// Time left, when the others take as long as those that are done.
+fn left(elapsed: Duration, done: usize, left: usize) -> String {
+    if done == 0 {
+        return String::new();
+    }
+    let seconds = elapsed.as_secs_f64() / done as f64 * left as f64;
+    format!("about {} left · ", told(seconds))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_left_is_in_proportion_to_the_trials() {
+        assert_eq!(left(Duration::from_secs(10), 2, 6), "about 30 s left · ");
+        assert_eq!(left(Duration::from_secs(10), 0, 6), "");
     }
 }

@@ -52,3 +52,16 @@ pub(crate) fn left(lab: &Lab) -> Vec<String> {
     names.retain(|name| name != "lock");
     names
 }
+
+/// Processes that have to do with the lab's runs: number and command line.
+pub(crate) fn processes(lab: &Lab) -> Vec<(i32, String)> {
+    let runs = lab.path("run/raidlab").display().to_string();
+    let entries = std::fs::read_dir("/proc").expect("/proc").flatten();
+    let process = |entry: std::fs::DirEntry| {
+        let pid: i32 = entry.file_name().to_str()?.parse().ok()?;
+        let line = std::fs::read(entry.path().join("cmdline")).ok()?;
+        let line = String::from_utf8_lossy(&line).replace('\0', " ");
+        line.contains(&runs).then_some((pid, line))
+    };
+    entries.filter_map(process).collect()
+}

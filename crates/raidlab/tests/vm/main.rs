@@ -6,4 +6,5 @@ mod lab;
 
 mod disks;
 mod guest;
+mod run;
 mod setup;

@@ -2,18 +2,25 @@
 //! disks.
 pub(crate) mod agent;
 pub(crate) mod agree;
+mod beside;
 mod busy;
 mod disks;
 pub(crate) mod driver;
+mod fit;
 mod guests;
 pub(crate) mod host;
 mod job;
+mod lab;
 pub(crate) mod members;
 pub(crate) mod places;
 mod probe;
+mod records;
+mod served;
 mod setup;
+mod shell;
 pub(crate) mod trial;
 mod view;
+pub(crate) mod vm;
 
 use crate::args::{VmAction, VmArgs};
 use crate::exit::{
@@ -22,12 +29,19 @@ use crate::exit::{
 use raidlab_host::{ErrorKind, HostError};
 
 /// `raidlab vm`.
-pub(crate) fn vm(args: &VmArgs) -> Result<Outcome, Failure> {
+pub(crate) fn machine(args: &VmArgs) -> Result<Outcome, Failure> {
     match &args.action {
         VmAction::Setup(setup) => setup::run(args.cache.as_deref(), setup),
         VmAction::Disks(disks) => disks::run(args.cache.as_deref(), disks),
+        VmAction::Shell(shell) => shell::run(args.cache.as_deref(), shell),
         VmAction::Probe { json } => probe::run(*json),
     }
+}
+
+/// Ends and removes what guests of runs that were killed have left; what was done, in words.
+pub(crate) fn clean_guests() -> Result<Vec<String>, Failure> {
+    let cleaned = raidlab_vm::rundir::Runs::of_user().clean();
+    cleaned.map_err(|error| guests::failure(&error))
 }
 
 /// What an error of devices means for the exit code.

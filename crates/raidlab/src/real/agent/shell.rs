@@ -1,0 +1,55 @@
+//! A shell for a person, with the disks of a cell.
+use super::super::job::Shell;
+use super::disks::Source;
+use crate::exit::{Failure, MISSING};
+use raidlab_vm::guest::load;
+use std::io::Write as _;
+use std::process::Command;
+
+/// Modules that a person would miss: the kernel asks for most others by itself.
+const ALSO: [&str; 1] = ["md_mod"];
+
+/// Serves the disks, and waits for the end of the shell.
+pub(super) fn run(job: &Shell) -> Result<(), Failure> {
+    let cell = &job.experiment.cells[job.cell];
+    let _ = load(&ALSO);
+    let mut source = Source::open(&job.disks)?;
+    let members = source.members(&job.experiment, cell, job.experiment.design.seed)?;
+    let failed = |error: std::io::Error| Failure::new(MISSING, format!("no shell: {error}"));
+    let mut console = std::fs::File::options()
+        .write(true)
+        .open("/dev/console")
+        .map_err(failed)?;
+    let mut welcome = format!(
+        "\r\nA guest of raidlab's, with the disks of '{}':\r\n",
+        cell.label
+    );
+    for (path, name) in members.paths().iter().zip(&cell.setup.array.members) {
+        welcome.push_str(&format!("  {}  {name}\r\n", path.display()));
+    }
+    welcome
+        .push_str("mdadm, mkfs.*, lsblk, hdparm and raidlab are here; 'exit' ends the guest.\r\n");
+    console.write_all(welcome.as_bytes()).map_err(failed)?;
+    // A terminal of its own, so that Ctrl-C reaches what runs in it.
+    let shell = Command::new("busybox")
+        .args(["setsid", "-c", "busybox", "sh", "-l"])
+        .env("PS1", "guest# ")
+        .env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin")
+        .current_dir("/root")
+        .stdin(console_in().map_err(failed)?)
+        .stdout(console.try_clone().map_err(failed)?)
+        .stderr(console)
+        .status()
+        .map_err(failed)?;
+    let _ = shell;
+    drop(members);
+    Ok(())
+}
+
+/// The console itself: `/dev/console` cannot be the terminal of a session.
+fn console_in() -> std::io::Result<std::fs::File> {
+    std::fs::File::options()
+        .read(true)
+        .write(true)
+        .open("/dev/ttyS0")
+}

@@ -1,0 +1,156 @@
+//! What of an experiment a guest can be given: sizes of disks and memory, or why it cannot.
+use crate::args::GuestTime;
+use crate::exit::{BAD_REQUEST, Failure, MISSING};
+use raidlab_core::units::Bytes;
+use raidlab_experiment::kernel::FilesystemKind;
+use raidlab_experiment::setup::Engine;
+use raidlab_experiment::{Cell, Experiment};
+use raidlab_vm::Image;
+
+/// What md and partitions keep of a member beside the data that is asked for.
+const BESIDE: u64 = 160 << 20;
+/// The share of this machine's free memory that the content of disks may come to.
+const SHARE: f64 = 0.7;
+
+/// Sizes of a cell's disks in bytes, in the order of its members: what is used of each, or all of it. Arrays that
+/// are told how much of each member to use keep their own description beside it; the others take a disk whole.
+pub(super) fn sizes(experiment: &Experiment, cell: &Cell) -> Vec<u64> {
+    let array = &cell.setup.array;
+    let level = array.layout.level();
+    let whole =
+        ["single", "linear", "jbod"].contains(&level.as_str()) || level.starts_with("raid0");
+    let beside = if array.engine == Engine::Md && !whole {
+        BESIDE
+    } else {
+        0
+    };
+    let size = |name: &String| {
+        let has = experiment.disk(name).and_then(|disk| disk.capacity);
+        let has = has.map_or(u64::MAX, |capacity| capacity.0);
+        let used = array.member_size.map_or(has, |used| used.0 + beside);
+        used.min(has).next_multiple_of(1 << 20).min(has)
+    };
+    array.members.iter().map(size).collect()
+}
+
+/// Bytes of memory that the disks of any cell need.
+pub(super) fn store(experiment: &Experiment) -> Bytes {
+    let of = |cell: &Cell| {
+        sizes(experiment, cell)
+            .iter()
+            .fold(0_u64, |a, b| a.saturating_add(*b))
+    };
+    let most = experiment.cells.iter().map(of).max().unwrap_or(0);
+    Bytes(most.saturating_add((1 << 20) - 1) >> 20 << 20)
+}
+
+/// Bytes of this machine's memory that the content of disks may take.
+pub(super) fn room() -> u64 {
+    (available() as f64 * SHARE) as u64
+}
+
+/// Whether guests can carry it out.
+///
+/// # Errors
+/// What is in the way, with the cell.
+pub(super) fn check(experiment: &Experiment, time: GuestTime) -> Result<(), Failure> {
+    for cell in &experiment.cells {
+        if cell.setup.array.engine == Engine::Controller {
+            let message = format!(
+                "{}: a controller's own RAID has no kernel to run it",
+                cell.label
+            );
+            return Err(Failure::new(BAD_REQUEST, message)
+                .remedy("leave the cell out ([[exclude]]), or predict it with --on sim"));
+        }
+    }
+    if time == GuestTime::Real {
+        return Ok(());
+    }
+    let (store, room) = (store(experiment), room());
+    if store.0 <= room {
+        return Ok(());
+    }
+    let message = format!(
+        "the disks of a cell hold {store} together, and their content is kept in memory, of which {} can be spared",
+        Bytes(room >> 20 << 20)
+    );
+    Err(Failure::new(MISSING, message)
+        .remedy("say in [array] how much of each disk is used: member-size = \"1GiB\""))
+}
+
+/// Whether the image has the programs that the experiment needs.
+///
+/// # Errors
+/// [`MISSING`] with the packages that have them.
+pub(super) fn tools(experiment: &Experiment, image: &Image) -> Result<(), Failure> {
+    let mut wanted: Vec<&str> = Vec::new();
+    for cell in &experiment.cells {
+        wanted.extend(match cell.setup.array.engine {
+            Engine::Md => Some("mdadm"),
+            Engine::Zfs => Some("zpool"),
+            _ => None,
+        });
+        wanted.extend(match cell.setup.filesystem.as_ref().map(|f| f.kind) {
+            Some(FilesystemKind::Ext2 | FilesystemKind::Ext3 | FilesystemKind::Ext4) => {
+                Some("mke2fs")
+            }
+            Some(FilesystemKind::Xfs) => Some("mkfs.xfs"),
+            Some(FilesystemKind::Btrfs) => Some("mkfs.btrfs"),
+            _ => None,
+        });
+    }
+    wanted.sort_unstable();
+    wanted.dedup();
+    let missing = image.content.missing.iter();
+    let missing: Vec<_> = missing
+        .filter(|(name, _)| wanted.contains(&name.as_str()))
+        .collect();
+    let Some((_, package)) = missing.first() else {
+        return Ok(());
+    };
+    let names: Vec<&str> = missing.iter().map(|(name, _)| name.as_str()).collect();
+    let message = format!(
+        "the guest needs {}, which this machine does not have",
+        names.join(", ")
+    );
+    Err(Failure::new(MISSING, message).remedy(format!("apt-get install {package}")))
+}
+
+/// Memory of this machine that is free, in bytes.
+fn available() -> u64 {
+    let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let line = text
+        .lines()
+        .find_map(|line| line.strip_prefix("MemAvailable:"));
+    let number = line.and_then(|rest| rest.split_whitespace().next()?.parse::<u64>().ok());
+    number.unwrap_or(0) << 10
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::predict::catalogue;
+
+    fn experiment(array: &str) -> Experiment {
+        let text = format!(
+            "title = \"t\"\ndisks = {{ model = \"ST3250624AS\", count = 4 }}\nprofile = \"hdparm\"\n{array}\n\
+             [factors]\nlayout = [\"single\", \"raid5\"]\n"
+        );
+        catalogue::read(&text, "t.toml").unwrap_or_else(|error| panic!("{}", error.message))
+    }
+
+    #[test]
+    fn disks_are_as_large_as_what_is_used_of_them() {
+        let small = experiment("[array]\nmember-size = \"1GiB\"");
+        assert_eq!(sizes(&small, &small.cells[0]), [1 << 30]);
+        assert_eq!(sizes(&small, &small.cells[1]), [1184 << 20; 4]);
+        assert_eq!(store(&small), Bytes(4 * (1184 << 20)));
+        let large = experiment("");
+        assert_eq!(sizes(&large, &large.cells[1]).len(), 4);
+        assert!(store(&large).0 > 900_000_000_000);
+        let refused = check(&large, GuestTime::Virtual).expect_err("a terabyte in memory");
+        assert!(refused.remedy.expect("a remedy").contains("member-size"));
+        assert!(check(&large, GuestTime::Real).is_ok());
+    }
+}

@@ -1,0 +1,90 @@
+//! `raidlab vm shell`: the guest of an experiment, for a person to look around in.
+use super::fit;
+use super::guests::{self, BOOT, OFF};
+use super::job::{Job, Shell};
+use super::lab::{self, Lab};
+use super::served::Served;
+use super::view::Waiting;
+use crate::args::{DesignArgs, GuestTime, ShellArgs};
+use crate::exit::{BAD_REQUEST, Failure, MISSING, Outcome};
+use crate::predict::catalogue;
+use crate::signals::Stop;
+use raidlab_vm::channel::Message;
+use std::path::Path;
+use std::time::Duration;
+
+pub(super) fn run(cache: Option<&Path>, args: &ShellArgs) -> Result<Outcome, Failure> {
+    let design = DesignArgs {
+        seed: None,
+        repeats: None,
+    };
+    let experiment = catalogue::experiment(&args.file, &design)?;
+    fit::check(&experiment, args.time)?;
+    let number = match &args.cell {
+        None => 0,
+        Some(label) => {
+            let mut cells = experiment.cells.iter();
+            let found = cells.position(|cell| cell.label == *label);
+            found.ok_or_else(|| {
+                Failure::bad_request(format!("there is no cell '{label}'"))
+                    .remedy(format!("'raidlab plan {}' lists them", args.file.display()))
+            })?
+        }
+    };
+    let cell = experiment
+        .cells
+        .get(number)
+        .ok_or_else(|| Failure::new(BAD_REQUEST, "the experiment has no cells"))?;
+    let stop = Stop::listen()
+        .map_err(|error| Failure::new(MISSING, format!("cannot listen for signals: {error}")))?;
+    let lab = Lab::prepare(cache, &experiment, args.time, &["busybox"])?;
+    lab.needs("busybox")?;
+    let directory = lab.runs.create().map_err(|error| guests::failure(&error))?;
+    let served = match args.time {
+        GuestTime::Virtual => None,
+        GuestTime::Real => {
+            let seed = experiment.design.seed;
+            Some(Served::start(&experiment, cell, seed, directory.path())?)
+        }
+    };
+    let machine = lab.machine(&experiment, cell.setup.host.memory, served.as_ref());
+    let waiting = Waiting::new("booting the guest");
+    let mut vm = lab.boot(&machine, directory, true)?;
+    let hello = vm.hello(BOOT, &|| stop.asked());
+    if hello
+        .map_err(|trouble| guests::trouble(&trouble))?
+        .is_none()
+    {
+        return Ok(Outcome::Interrupted);
+    }
+    drop(waiting);
+    let job = Job::Shell(Box::new(Shell {
+        disks: lab::disks(&machine),
+        cell: number,
+        experiment,
+    }));
+    let job =
+        serde_json::to_string(&job).map_err(|error| Failure::new(MISSING, error.to_string()))?;
+    vm.send(&Message::Job(job))
+        .map_err(|trouble| guests::trouble(&trouble))?;
+    loop {
+        if stop.asked() {
+            return Ok(Outcome::Interrupted);
+        }
+        let message = vm.receive(Duration::from_millis(50));
+        match message.map_err(|trouble| guests::trouble(&trouble))? {
+            Some(Message::Done(number, _)) => {
+                let acknowledged = vm.send(&Message::Ack(number));
+                acknowledged.map_err(|trouble| guests::trouble(&trouble))?;
+                vm.finish(OFF)
+                    .map_err(|trouble| guests::trouble(&trouble))?;
+                return Ok(Outcome::Done);
+            }
+            Some(Message::Failed(number, why)) => {
+                let _ = vm.send(&Message::Ack(number));
+                return Err(Failure::new(MISSING, why));
+            }
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,398 @@
+//! `raidlab run FILE --on vm`: from the file to the report, by way of guests.
+use super::beside;
+use super::driver::{self, Driver};
+use super::fit;
+use super::guests::{self, BOOT, OFF};
+use super::job::{Asked, At, Came, Job, Trials};
+use super::lab::{self, Lab};
+use super::records::Recorder;
+use super::served::{self, Served};
+use super::view::View;
+use crate::args::{GuestTime, RunArgs};
+use crate::bench::store_failure;
+use crate::commands::{files, output, quoted, timestamp};
+use crate::exit::{Failure, MISSING, Outcome, TRIAL_FAILED};
+use crate::place;
+use crate::predict::catalogue;
+use crate::predict::run as sessions;
+use crate::signals::Stop;
+use crate::talk;
+use raidlab_core::units::Bytes;
+use raidlab_experiment::{Plan, Trial, expand};
+use raidlab_results::id;
+use raidlab_results::record::{Status, TrialRecord};
+use raidlab_results::report::document::Block;
+use raidlab_results::store::{Store, TrialFilter};
+use raidlab_vm::channel::Message;
+use raidlab_vm::vm::Trouble;
+use raidlab_vm::{Machine, Vm};
+use serde_json::{Value, json};
+use std::time::{Duration, Instant};
+
+/// A guest that gives no sign of life for so long is given up.
+const SILENCE: Duration = Duration::from_secs(300);
+/// No trial takes so long by this machine's clock.
+const LIMIT: Duration = Duration::from_secs(3600);
+/// So many guests may die one after the other before it is no use to try another.
+const DEATHS: u32 = 3;
+
+pub(crate) fn run(args: &RunArgs, place: &place::Store) -> Result<Outcome, Failure> {
+    let experiment = catalogue::experiment(&args.file, &args.design)?;
+    // What the report cannot do is known before the work is done.
+    output::check(&args.output)?;
+    if let Some(path) = &args.out {
+        files::check(path)?;
+    }
+    fit::check(&experiment, args.vm.time)?;
+    let mut also = Vec::new();
+    if args.real.driver == Driver::Tool {
+        for cell in &experiment.cells {
+            driver::check(&cell.setup.profile)?;
+            // Its libraries are larger than all else together.
+            if cell.setup.profile.name() == "fio" {
+                also = vec!["fio"];
+            }
+        }
+    }
+    let plan = expand(&experiment, experiment.design.seed);
+    let stop = Stop::listen()
+        .map_err(|error| Failure::new(MISSING, format!("cannot listen for signals: {error}")))?;
+    let lab = Lab::prepare(args.vm.cache.as_deref(), &experiment, args.vm.time, &also)?;
+    let mut store = Store::open(&place.path()?).map_err(store_failure)?;
+    let open = sessions::open(&mut store, &plan, args, &on(args))?;
+    let command = command(args, &plan);
+    let mut session = Session {
+        plan: &plan,
+        open: &open,
+        lab: &lab,
+        args,
+        recorder: Recorder::new(&plan, &open.session, &command),
+        stop: &stop,
+        store: &mut store,
+    };
+    let came = session.run();
+    match came {
+        Ok(()) if stop.asked() => {
+            talk::note(&format!(
+                "interrupted; finished trials are kept, and the same command goes on with session {}",
+                id::short(&open.session)
+            ));
+            Ok(Outcome::Interrupted)
+        }
+        Ok(()) => {
+            let beside = beside(args, &plan, &mut store, &open.session, &stop)?;
+            sessions::finish(args, &mut store, &open.session, beside)
+        }
+        Err(failure) => {
+            sessions::forget_if_empty(&mut store, &open)?;
+            Err(failure)
+        }
+    }
+}
+
+/// Where it is carried out, as the session keeps it: trials of other kinds are other trials.
+fn on(args: &RunArgs) -> String {
+    let time = match args.vm.time {
+        GuestTime::Virtual => "vm",
+        GuestTime::Real => "vm, real time",
+    };
+    let sync = if args.vm.sync { ", arrays synced" } else { "" };
+    let by = match args.real.driver {
+        Driver::Raidlab => "",
+        Driver::Tool => ", by the tools themselves",
+    };
+    format!("{time}{sync}{by}")
+}
+
+/// The command that repeats the run.
+fn command(args: &RunArgs, plan: &Plan<'_>) -> String {
+    let sync = if args.vm.sync { " --sync" } else { "" };
+    let tools = match args.real.driver {
+        Driver::Raidlab => "",
+        Driver::Tool => " --driver tool",
+    };
+    let time = match args.vm.time {
+        GuestTime::Virtual => "",
+        GuestTime::Real => " --time real",
+    };
+    format!(
+        "raidlab run {} --on vm{time}{sync}{tools} --seed {} --repeats {}",
+        quoted(&args.file.to_string_lossy()),
+        plan.seed,
+        plan.experiment.design.repeats
+    )
+}
+
+/// Predicts the same trials, if that was asked for.
+fn beside(
+    args: &RunArgs,
+    plan: &Plan<'_>,
+    store: &mut Store,
+    session: &str,
+    stop: &Stop,
+) -> Result<Vec<Block>, Failure> {
+    if !args.vm.with_sim {
+        return Ok(Vec::new());
+    }
+    talk::note("predicting the same trials");
+    let predicted = sessions::predicted(plan, session, stop)?;
+    let measured = store
+        .trials(&TrialFilter::of_session(session))
+        .map_err(store_failure)?;
+    let place = |trial: &TrialRecord| {
+        let mut cells = plan.experiment.cells.iter();
+        cells.position(|cell| cell.label == trial.cell.label)
+    };
+    let mut measured: Vec<TrialRecord> = measured
+        .into_iter()
+        .filter(|trial| trial.status == Status::Complete)
+        .collect();
+    measured.sort_by_cached_key(|trial| (place(trial), trial.round));
+    Ok(beside::blocks(&measured, &predicted))
+}
+
+/// A session under way.
+struct Session<'a> {
+    plan: &'a Plan<'a>,
+    open: &'a sessions::Open,
+    lab: &'a Lab,
+    args: &'a RunArgs,
+    recorder: Recorder<'a>,
+    stop: &'a Stop,
+    store: &'a mut Store,
+}
+
+/// A guest as the host knows it.
+struct Guest<'g> {
+    machine: &'g Machine,
+    served: Option<&'g Served>,
+}
+
+/// How a guest's turn ended.
+enum Turn {
+    /// All its trials were run.
+    Done,
+    /// It died in the trial after so many that had come to an end.
+    Died(usize, Trouble),
+    /// The user wants to stop.
+    Stopped,
+}
+
+impl Session<'_> {
+    /// Runs what is left to run, in as few guests as may be.
+    fn run(&mut self) -> Result<(), Failure> {
+        let known = self.open.known();
+        let unknown = |trial: &&Trial| {
+            let digest = self.recorder.digest(trial.cell);
+            !known.contains(&(digest, trial.round))
+        };
+        let left: Vec<Trial> = self.plan.trials.iter().filter(unknown).copied().collect();
+        let all = self.plan.trials.len();
+        let mut view = View::new(all, all - left.len());
+        let came = self.guests(&left, &mut view);
+        view.finish();
+        came
+    }
+
+    fn guests(&mut self, mut left: &[Trial], view: &mut View) -> Result<(), Failure> {
+        let mut deaths = 0;
+        while let Some(first) = left.first() {
+            if self.stop.asked() {
+                return Ok(());
+            }
+            let memory = self.memory(*first);
+            let same = left
+                .iter()
+                .take_while(|trial| self.memory(**trial) == memory);
+            let (turn, rest) = left.split_at(same.count());
+            match self.guest(turn, memory, view)? {
+                Turn::Stopped => return Ok(()),
+                Turn::Done => {
+                    deaths = 0;
+                    left = rest;
+                }
+                Turn::Died(done, trouble) => {
+                    deaths = if done == 0 { deaths + 1 } else { 1 };
+                    let trial = turn[done];
+                    let reason = trouble.to_string();
+                    let record = self.recorder.failed(trial, reason.clone());
+                    self.keep(&record, &json!({ "vm": self.lab.facts() }))?;
+                    view.ended(&record);
+                    if deaths >= DEATHS {
+                        let message =
+                            format!("{DEATHS} guests died one after the other; the last: {reason}");
+                        return Err(Failure::new(TRIAL_FAILED, message));
+                    }
+                    left = &left[done + 1..];
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn memory(&self, trial: Trial) -> Bytes {
+        self.plan.experiment.cells[trial.cell].setup.host.memory
+    }
+
+    /// Boots a guest for these trials and takes what comes of them.
+    fn guest(&mut self, trials: &[Trial], memory: Bytes, view: &mut View) -> Result<Turn, Failure> {
+        let experiment = self.plan.experiment;
+        let directory = self
+            .lab
+            .runs
+            .create()
+            .map_err(|error| guests::failure(&error))?;
+        let served = match self.args.vm.time {
+            GuestTime::Virtual => None,
+            GuestTime::Real => {
+                let cell = &experiment.cells[trials[0].cell];
+                let path = directory.path();
+                Some(Served::start(experiment, cell, trials[0].seed, path)?)
+            }
+        };
+        let machine = self.lab.machine(experiment, memory, served.as_ref());
+        view.boots();
+        let mut vm = self.lab.boot(&machine, directory, false)?;
+        let hello = vm.hello(BOOT, &|| self.stop.asked());
+        if hello
+            .map_err(|trouble| guests::trouble(&trouble))?
+            .is_none()
+        {
+            return Ok(Turn::Stopped);
+        }
+        let job = Job::Trials(Box::new(Trials {
+            experiment: experiment.clone(),
+            disks: lab::disks(&machine),
+            trials: trials.iter().copied().map(Asked::from).collect(),
+            session: self.open.session.clone(),
+            command: self.recorder.command().to_owned(),
+            sync: self.args.vm.sync,
+            tools: self.args.real.driver == Driver::Tool,
+        }));
+        let job = serde_json::to_string(&job)
+            .map_err(|error| Failure::new(MISSING, error.to_string()))?;
+        let mut done = 0;
+        let guest = Guest {
+            machine: &machine,
+            served: served.as_ref(),
+        };
+        let heard = match vm.send(&Message::Job(job)) {
+            Ok(()) => self.listen(&mut vm, trials, &mut done, &guest, view)?,
+            Err(trouble) => Err(trouble),
+        };
+        match heard {
+            Ok(true) => {
+                // What comes after its last word is no trial's matter.
+                if let Err(trouble) = vm.finish(OFF) {
+                    talk::warn(&trouble.to_string());
+                }
+                Ok(Turn::Done)
+            }
+            Ok(false) => Ok(Turn::Stopped),
+            Err(trouble) if done < trials.len() => Ok(Turn::Died(done, trouble)),
+            Err(_) => Ok(Turn::Done),
+        }
+    }
+
+    /// Takes messages until the guest's last word; `false` when the user wants to stop.
+    fn listen(
+        &mut self,
+        vm: &mut Vm,
+        trials: &[Trial],
+        done: &mut usize,
+        guest: &Guest<'_>,
+        view: &mut View,
+    ) -> Result<Result<bool, Trouble>, Failure> {
+        let mut began = (Instant::now(), timestamp());
+        loop {
+            if self.stop.asked() {
+                return Ok(Ok(false));
+            }
+            let message = match vm.receive(Duration::from_millis(50)) {
+                Ok(message) => message,
+                Err(trouble) => return Ok(Err(trouble)),
+            };
+            if vm.silent() > SILENCE {
+                return Ok(Err(vm.too_silent()));
+            }
+            if began.0.elapsed() > LIMIT {
+                return Ok(Err(vm.too_late(LIMIT)));
+            }
+            let Some(message) = message else { continue };
+            let number = message.number();
+            let last = match message {
+                Message::Progress(text) => {
+                    self.progress(&text, trials, view);
+                    continue;
+                }
+                Message::Record(_, text) if *done < trials.len() => {
+                    let (record, environment) =
+                        self.record(trials[*done], &text, &began.1, guest)?;
+                    self.keep(&record, &environment)?;
+                    view.ended(&record);
+                    *done += 1;
+                    began = (Instant::now(), timestamp());
+                    false
+                }
+                Message::Done(..) => true,
+                Message::Failed(_, why) => {
+                    return Ok(Err(Trouble::Ended {
+                        how: why,
+                        console: vm.console(),
+                    }));
+                }
+                _ => continue,
+            };
+            if let Some(number) = number
+                && let Err(trouble) = vm.send(&Message::Ack(number))
+            {
+                return Ok(Err(trouble));
+            }
+            if last {
+                return Ok(Ok(true));
+            }
+        }
+    }
+
+    /// The record of a trial as the guest sent it, with what the host knows.
+    fn record(
+        &self,
+        trial: Trial,
+        text: &str,
+        began: &str,
+        guest: &Guest<'_>,
+    ) -> Result<(TrialRecord, Value), Failure> {
+        let came: Came = serde_json::from_str(text).map_err(|error| {
+            Failure::new(TRIAL_FAILED, format!("a record cannot be read: {error}"))
+        })?;
+        let mut facts = self.lab.facts();
+        facts["machine"] = serde_json::to_value(guest.machine).unwrap_or_default();
+        let report = guest.served.and_then(Served::report);
+        if let Some(report) = &report {
+            facts["disks"] = served::facts(report);
+        }
+        let (mut record, environment) = self.recorder.came(trial, came, began, &facts);
+        record.flags.extend(report.as_ref().and_then(served::doubt));
+        Ok((record, environment))
+    }
+
+    fn progress(&self, text: &str, trials: &[Trial], view: &mut View) {
+        let Ok(at) = serde_json::from_str::<At>(text) else {
+            return;
+        };
+        if let At::Trial { order } = at
+            && let Some(trial) = trials.iter().find(|trial| trial.order == order)
+        {
+            view.begins(&self.plan.experiment.cells[trial.cell].label, trial.round);
+        }
+        view.at(&at);
+    }
+
+    /// Stores a trial; when this returns, it is on the medium.
+    fn keep(&mut self, record: &TrialRecord, environment: &Value) -> Result<(), Failure> {
+        self.store
+            .append_trial(record, Some(environment))
+            .map_err(store_failure)?;
+        Ok(())
+    }
+}

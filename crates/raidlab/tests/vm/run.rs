@@ -1,0 +1,211 @@
+//! `raidlab run --on vm`: real arrays on a real kernel, and what is left when something is killed.
+use crate::guest::{PATIENCE, command, left, may, processes, run};
+use crate::lab::{Lab, Running};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use std::time::{Duration, Instant};
+
+/// Small enough for a guest whose raidlab has been built for tests.
+const SMALL: &str = r#"title = "Small"
+disks = { model = "ST3250624AS", count = 2 }
+
+[profile]
+name = "sequential"
+block = "256KiB"
+depth = 2
+total = "8MiB"
+
+[array]
+member-size = "64MiB"
+chunk = "64KiB"
+
+[host]
+memory = "384MiB"
+
+[factors]
+layout = ["single", "raid0", "raid1"]
+
+[design]
+repeats = 2
+"#;
+
+fn small() -> Lab {
+    let lab = Lab::new();
+    lab.write("small.toml", SMALL);
+    lab
+}
+
+/// Waits until a command that boots guests has said this.
+#[track_caller]
+fn wait_for(running: &mut Running, part: &str) {
+    let begun = Instant::now();
+    while !running.said().contains(part) {
+        assert!(running.is_running(), "it ended: {}", running.said());
+        assert!(
+            begun.elapsed() < PATIENCE,
+            "'{part}' in vain: {}",
+            running.said()
+        );
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Nothing of a run is there any more: no process, no directory.
+#[track_caller]
+fn assert_gone(lab: &Lab) {
+    let begun = Instant::now();
+    while !processes(lab).is_empty() {
+        assert!(
+            begun.elapsed() < Duration::from_secs(20),
+            "{:?} run on",
+            processes(lab)
+        );
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+fn complete(trials: &[Value]) -> usize {
+    trials
+        .iter()
+        .filter(|trial| trial["status"] == "complete")
+        .count()
+}
+
+#[test]
+fn trials_run_on_a_real_kernel_and_are_kept_with_where_they_ran() {
+    if !may("trials_run_on_a_real_kernel_and_are_kept_with_where_they_ran") {
+        return;
+    }
+    let lab = small();
+    let ran = run(&lab, "run small.toml --on vm --with-sim -n 1").done();
+    ran.prints(&["Measured by a real kernel", "predicted", "raid1"]);
+    let trials = lab.trials();
+    assert_eq!((trials.len(), complete(&trials)), (3, 3), "{trials:#?}");
+    for trial in &trials {
+        assert_eq!(trial["provenance"]["place"], "vm");
+        let phases = trial["phases"].as_array().expect("phases");
+        let names: Vec<_> = phases.iter().map(|phase| phase["phase"].clone()).collect();
+        assert_eq!(names, ["read", "write"]);
+        for phase in phases {
+            let rate = phase["rate"].as_f64().expect("a figure");
+            // The outer tracks of this disk give 67 MB/s, and two of them twice that; what is written here goes into
+            // the disks' caches, by links of 300 MB/s.
+            let most = if phase["phase"] == "read" {
+                150e6
+            } else {
+                600e6
+            };
+            assert!((1e6..most).contains(&rate), "{phase:#?}");
+        }
+    }
+    let shown = lab.run("show --json").done().json();
+    let environments = shown["environments"].to_string();
+    for part in ["\"virtual\"", "cloud-amd64", "QEMU emulator", "mdadm"] {
+        assert!(environments.contains(part), "{part}");
+    }
+    assert!(left(&lab).is_empty());
+    assert_gone(&lab);
+}
+
+#[test]
+fn a_killed_run_leaves_nothing_and_loses_no_trial() {
+    if !may("a_killed_run_leaves_nothing_and_loses_no_trial") {
+        return;
+    }
+    let lab = small();
+    let mut running = lab.start_command(command(&lab, "run small.toml --on vm"));
+    wait_for(&mut running, "[1/6]");
+    running.signal(Signal::KILL);
+    running.end();
+    // The kernel ends QEMU with raidlab; the directory is for the next run to remove.
+    assert_gone(&lab);
+    assert_eq!(left(&lab).len(), 1);
+    let kept = complete(&lab.trials());
+    assert!(kept >= 1);
+    let again = run(&lab, "run small.toml --on vm").done();
+    let again = again.says(&["left by a run that was killed", "going on with session"]);
+    assert!(
+        again
+            .err
+            .contains(&format!(": {kept} of 6 trials are there")),
+        "{}",
+        again.err
+    );
+    let trials = lab.trials();
+    assert_eq!((trials.len(), complete(&trials)), (6, 6));
+    assert!(left(&lab).is_empty());
+}
+
+#[test]
+fn raidlab_killed_at_any_time_leaves_no_process() {
+    if !may("raidlab_killed_at_any_time_leaves_no_process") {
+        return;
+    }
+    let lab = small();
+    for wait in [50, 400, 1500, 4000] {
+        let mut running = lab.start_command(command(&lab, "run small.toml --on vm --fresh"));
+        std::thread::sleep(Duration::from_millis(wait));
+        running.signal(Signal::KILL);
+        running.end();
+        assert_gone(&lab);
+    }
+    run(&lab, "vm setup --no-boot").done();
+    assert!(left(&lab).len() <= 4);
+    // The next command that boots anything removes what is there.
+    run(&lab, "run small.toml --on vm -n 1 --fresh").done();
+    assert!(left(&lab).is_empty());
+}
+
+#[test]
+fn a_guest_that_is_killed_ends_its_trial_alone() {
+    if !may("a_guest_that_is_killed_ends_its_trial_alone") {
+        return;
+    }
+    let lab = small();
+    let mut running = lab.start_command(command(&lab, "run small.toml --on vm -n 1"));
+    wait_for(&mut running, "[1/3]");
+    let qemu = processes(&lab);
+    let qemu = qemu.iter().find(|(_, line)| line.contains("qemu-system"));
+    let (pid, _) = qemu.expect("QEMU runs");
+    kill_process(Pid::from_raw(*pid).expect("a process id"), Signal::KILL).expect("it is there");
+    let begun = Instant::now();
+    while running.is_running() {
+        assert!(begun.elapsed() < PATIENCE, "{}", running.said());
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    assert_eq!(running.end().code(), Some(5), "{}", running.said());
+    let said = running.said();
+    assert!(said.contains("QEMU ended with signal: 9"), "{said}");
+    let trials = lab.trials();
+    assert_eq!((trials.len(), complete(&trials)), (3, 2), "{said}");
+    assert_gone(&lab);
+    assert!(left(&lab).is_empty());
+}
+
+#[test]
+fn ctrl_c_leaves_nothing() {
+    if !may("ctrl_c_leaves_nothing") {
+        return;
+    }
+    let lab = small();
+    let mut running = lab.start_command(command(&lab, "run small.toml --on vm"));
+    wait_for(&mut running, "[1/6]");
+    running.signal(Signal::INT);
+    assert_eq!(running.end().code(), Some(130), "{}", running.said());
+    assert_gone(&lab);
+    assert!(left(&lab).is_empty());
+    assert!(complete(&lab.trials()) >= 1);
+}
+
+#[test]
+fn what_a_guest_cannot_have_is_refused_before_it_boots() {
+    if !may("what_a_guest_cannot_have_is_refused_before_it_boots") {
+        return;
+    }
+    let lab = Lab::new();
+    lab.write("large.toml", SMALL.replace("member-size = \"64MiB\"\n", ""));
+    run(&lab, "run large.toml --on vm")
+        .refused(4)
+        .says(&["in memory", "member-size"]);
+    assert!(!lab.store().exists());
+}
