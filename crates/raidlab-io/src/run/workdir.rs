@@ -1,6 +1,6 @@
 //! The directory that raidlab works in, inside the one the user named.
 //!
-//! It is called `.raidlab-` and six letters and holds a file `owner` that tells which process made it. It
+//! It is called `.raidlab-` and six hexadecimal digits and holds a file `owner` that tells which process made it. It
 //! is removed when dropped. After a `kill -9` it stays; the next run in the same place recognises that
 //! its owner is gone (the owner's lock is free, and no process has that id and start time) and
 //! removes it.
@@ -11,9 +11,12 @@ use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::io::{Read as _, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 const PREFIX: &str = ".raidlab-";
 const OWNER: &str = "owner";
+/// How old a directory without an owner is before its maker is taken for gone.
+const UNBORN: Duration = Duration::from_secs(60);
 const FIRST_LINE: &str = "raidlab working directory; safe to remove when no raidlab runs";
 
 /// A working directory that is removed with everything in it when dropped.
@@ -116,15 +119,21 @@ fn write_owner(path: &Path) -> std::io::Result<File> {
 
 /// Whether a directory was made by a raidlab that is gone. When in doubt it is not.
 fn is_stale(directory: &Path) -> bool {
-    let own = std::fs::symlink_metadata(directory)
-        .is_ok_and(|found| found.uid() == rustix::process::geteuid().as_raw());
+    let found = std::fs::symlink_metadata(directory);
+    let own = found.is_ok_and(|found| found.uid() == rustix::process::geteuid().as_raw());
+    if !own {
+        return false;
+    }
+    if is_unborn(directory) {
+        return true;
+    }
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
     let Ok(owner) = rustix::fs::open(directory.join(OWNER), flags, Mode::empty()) else {
         return false;
     };
     let owner = File::from(owner);
     let mut text = String::new();
-    if !own || (&owner).take(4096).read_to_string(&mut text).is_err() {
+    if (&owner).take(4096).read_to_string(&mut text).is_err() {
         return false;
     }
     let Some((pid, start, boot)) = parse_owner(&text) else {
@@ -136,6 +145,29 @@ fn is_stale(directory: &Path) -> bool {
         == Err(rustix::io::Errno::WOULDBLOCK);
     let lives = boot == boot_id() && start_time(pid) == Some(start);
     !locked && !lives
+}
+
+/// Whether a directory was left by a raidlab that was killed before it could say whose it is: nothing
+/// is in it but an owner without a word, and it is too old for one that is about to.
+fn is_unborn(directory: &Path) -> bool {
+    let old = |path: &Path| {
+        let changed = std::fs::symlink_metadata(path).and_then(|found| found.modified());
+        changed.is_ok_and(|at| at.elapsed().is_ok_and(|age| age >= UNBORN))
+    };
+    let digits = |name: &str| name.len() == 6 && name.bytes().all(|b| b.is_ascii_hexdigit());
+    let name = directory.file_name().and_then(|name| name.to_str());
+    let named_so = name.and_then(|name| name.strip_prefix(PREFIX));
+    let Ok(entries) = std::fs::read_dir(directory) else {
+        return false;
+    };
+    named_so.is_some_and(digits)
+        && old(directory)
+        && entries.into_iter().all(|entry| {
+            entry.is_ok_and(|entry| {
+                let empty = entry.metadata().is_ok_and(|e| e.is_file() && e.len() == 0);
+                entry.file_name() == OWNER && empty && old(&entry.path())
+            })
+        })
 }
 
 fn parse_owner(text: &str) -> Option<(u32, u64, &str)> {
@@ -220,6 +252,40 @@ mod tests {
         assert!(stale.iter().all(|path| !path.exists()));
         assert!(kept.iter().all(|path| path.exists()));
         assert!(live.path().exists());
+    }
+
+    #[test]
+    fn what_was_left_before_it_had_an_owner_is_removed_when_it_is_old() {
+        let parent = tempfile::tempdir().unwrap();
+        let make = |name: &str, files: &[(&str, &str)], old: bool| {
+            let path = parent.path().join(name);
+            std::fs::create_dir(&path).unwrap();
+            for (file, text) in files {
+                std::fs::write(path.join(file), text).unwrap();
+            }
+            let then = std::time::SystemTime::now() - 2 * UNBORN;
+            let all = files.iter().map(|(file, _)| path.join(file));
+            for path in all.chain([path.clone()]).filter(|_| old) {
+                File::open(path).unwrap().set_modified(then).unwrap();
+            }
+            path
+        };
+        let mut stale = vec![
+            make(".raidlab-00000a", &[], true),
+            make(".raidlab-00000b", &[(OWNER, "")], true),
+        ];
+        let kept = [
+            make(".raidlab-00000c", &[], false),
+            make(".raidlab-00000d", &[(OWNER, "")], false),
+            make(".raidlab-00000e", &[("notes", "")], true),
+            make(".raidlab-00000f", &[(OWNER, ""), ("data-0", "x")], true),
+            make(".raidlab-notes", &[], true),
+        ];
+        let mut removed = WorkDir::remove_stale(parent.path());
+        removed.sort();
+        stale.sort();
+        assert_eq!(removed, stale);
+        assert!(kept.iter().all(|path| path.exists()));
     }
 
     #[test]
