@@ -154,3 +154,14 @@ fn a_dead_disk_fails_what_it_has_and_what_comes() {
     let dead = Err(DiskError::Failed);
     assert_eq!(results, [dead, Ok(()), dead]);
 }
+
+#[test]
+fn looking_ahead_makes_nothing_later() {
+    let ended = |ahead: u64| {
+        let mut engine = engine("ahci", "ST3250624AS", &[1]);
+        engine.advance(Instant(ahead), &mut Vec::new());
+        engine.submit(Instant(500), 1, job(0, BlockKind::Read, 1_000_000, 8));
+        drain(&mut engine)[0].at
+    };
+    assert_eq!(ended(400_000), ended(500));
+}
