@@ -37,6 +37,17 @@ fn write(
     (plan.reads(), plan.writes(), plan.steps().len(), methods)
 }
 
+/// What one write to a whole array reads and writes.
+fn ios(layout: &Layout, run: Run) -> Vec<String> {
+    let mut plan = Plan::new();
+    layout
+        .plan_write(run, MemberSet::EMPTY, WritePolicy::LINUX, &mut plan)
+        .unwrap();
+    plan.ios()
+        .map(|io| format!("{:?} {} {}", io.kind, io.member, io.run))
+        .collect()
+}
+
 #[test]
 fn a_small_write_on_raid5_is_two_reads_and_two_writes() {
     use WriteMethod as M;
@@ -122,21 +133,8 @@ fn a_run_over_most_of_a_stripe_reads_the_rest() {
 fn a_partly_covered_block_is_read_before() {
     // One sector of a block: the block itself and parity are read, both are written whole.
     let layout = raid5(8, ParityAlgorithm::LeftSymmetric);
-    let mut plan = Plan::new();
-    layout
-        .plan_write(
-            Run::new(3, 1),
-            MemberSet::EMPTY,
-            WritePolicy::LINUX,
-            &mut plan,
-        )
-        .unwrap();
-    let ios: Vec<String> = plan
-        .ios()
-        .map(|io| format!("{:?} {} {}", io.kind, io.member, io.run))
-        .collect();
     assert_eq!(
-        ios,
+        ios(&layout, Run::new(3, 1)),
         ["Read m0 0+8", "Read m7 0+8", "Write m0 0+8", "Write m7 0+8"]
     );
 }
@@ -145,21 +143,8 @@ fn a_partly_covered_block_is_read_before() {
 fn only_the_last_row_of_a_run_is_partly_covered() {
     // D0 D1 P: two rows and a half of D0. Whole rows need D1, the half one needs its old self too.
     let layout = raid5(3, ParityAlgorithm::LeftSymmetric);
-    let mut plan = Plan::new();
-    layout
-        .plan_write(
-            Run::new(0, 20),
-            MemberSet::EMPTY,
-            WritePolicy::LINUX,
-            &mut plan,
-        )
-        .unwrap();
-    let ios: Vec<String> = plan
-        .ios()
-        .map(|io| format!("{:?} {} {}", io.kind, io.member, io.run))
-        .collect();
     assert_eq!(
-        ios,
+        ios(&layout, Run::new(0, 20)),
         [
             "Read m1 0+24",
             "Read m0 16+8",

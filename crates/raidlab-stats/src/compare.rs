@@ -273,8 +273,10 @@ fn judge(test: &RatioTest, criteria: &Criteria) -> (Verdict, String) {
         }
         Verdict::Inconclusive { .. } => {
             let more_rounds = more_rounds(&gain, test, criteria);
-            let need =
-                more_rounds.map_or(String::new(), |n| format!("; about {n} more rounds needed"));
+            let need = more_rounds.map_or(String::new(), |n| {
+                let s = if n == 1 { "" } else { "s" };
+                format!("; about {n} more round{s} needed")
+            });
             let why =
                 format!("the interval holds no difference as well as one beyond ±{margin}{need}");
             return (Verdict::Inconclusive { more_rounds }, why);

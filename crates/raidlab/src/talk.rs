@@ -1,5 +1,6 @@
 //! Talk on standard error: remarks, warnings, failures. Data never goes here.
 use crate::exit::Failure;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::{IsTerminal, Write};
 
 /// Whether talk may be coloured: on a terminal, unless `NO_COLOR` is set.
@@ -30,6 +31,16 @@ pub(crate) fn plain(text: &str) -> String {
             c => c,
         })
         .collect()
+}
+
+/// A bar of a thousand steps on one line with a message, where there is a terminal.
+pub(crate) fn bar() -> Option<ProgressBar> {
+    std::io::stderr().is_terminal().then(|| {
+        let style = ProgressStyle::with_template("{bar:24.cyan/dim} {wide_msg}")
+            .unwrap_or_else(|_| ProgressStyle::default_bar());
+        ProgressBar::with_draw_target(Some(1000), ProgressDrawTarget::stderr_with_hz(10))
+            .with_style(style)
+    })
 }
 
 /// Something the user should know.

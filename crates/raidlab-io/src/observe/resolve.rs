@@ -94,14 +94,7 @@ pub fn resolve(roots: &Roots, path: &Path) -> Result<Resolved> {
     let metadata = fs::metadata(&path).map_err(ObserveError::read(&path))?;
     let file_type = metadata.file_type();
     if file_type.is_block_device() {
-        let number = DeviceNumber::from_raw(metadata.rdev());
-        let name = roots
-            .block_by_number(number)
-            .ok_or_else(|| ObserveError::UnknownDevice {
-                major: number.major,
-                minor: number.minor,
-                sys: roots.sys.join("class/block"),
-            })?;
+        let name = roots.block_of(&metadata)?;
         let backing = Backing::Devices(device_stack(roots, vec![name])?);
         return Ok(Resolved {
             path,

@@ -108,6 +108,18 @@ impl Roots {
             .find(|name| text(&self.block(name).join("dev")).as_deref() == Some(&wanted))
     }
 
+    /// Kernel name of the block device that a path leads to.
+    pub(crate) fn block_of(&self, node: &fs::Metadata) -> Result<String> {
+        use std::os::unix::fs::MetadataExt as _;
+        let number = DeviceNumber::from_raw(node.rdev());
+        self.block_by_number(number)
+            .ok_or_else(|| ObserveError::UnknownDevice {
+                major: number.major,
+                minor: number.minor,
+                sys: self.sys.join("class/block"),
+            })
+    }
+
     /// Text of a file below `/proc`; absence is an error.
     pub(crate) fn proc_text(&self, relative: &str) -> Result<String> {
         required_text(&self.proc.join(relative))

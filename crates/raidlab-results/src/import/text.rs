@@ -35,6 +35,16 @@ impl<'a> Line<'a> {
         self.fault(self.text.len(), found)
     }
 
+    /// A fault unless there are as many cells as column titles.
+    pub(super) fn has_cells(&self, cells: usize, titles: usize) -> Result<(), Fault> {
+        if cells == titles {
+            return Ok(());
+        }
+        Err(self
+            .cut(format!("{cells} cells"))
+            .expected(format!("{titles} cells")))
+    }
+
     /// The line in quotes, shortened: what was found.
     pub(super) fn quoted(&self) -> String {
         quoted(self.text)

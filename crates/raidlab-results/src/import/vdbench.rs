@@ -55,11 +55,7 @@ pub(super) fn read(text: &Text<'_>) -> Reading {
                 .fault(0, line.quoted())
                 .expected("column titles (Run Interval …)"));
         };
-        if cells.len() != titles.len() {
-            return Err(line
-                .cut(format!("{} cells", cells.len()))
-                .expected(format!("{} cells", titles.len())));
-        }
+        line.has_cells(cells.len(), titles.len())?;
         let row = Row {
             line,
             titles,

@@ -3,13 +3,14 @@
 use super::analysis::Judging;
 use super::blocks::closing::{Closing, closing};
 use super::blocks::context;
+use super::blocks::published::findings;
 use super::blocks::ratios::{Ratios, ratios};
-use super::document::{Block, Cell, Column, Document, Table, Tone};
+use super::document::{Block, Cell, Column, Document, Table};
 use super::group::{Group, group};
 use super::select::{Baseline, Selector};
 use super::{ReportError, ReportRequest, by_profile, charts, figures, finish};
 use crate::record::TrialRecord;
-use crate::reference::{Study, Told};
+use crate::reference::Study;
 use std::collections::BTreeMap;
 
 /// The report of a study. `beside` are further trials of the same profile (measured, simulated or
@@ -162,26 +163,7 @@ fn comparisons(study: &Study, groups: &[Group<'_>], judging: &Judging) -> Vec<Bl
 
 /// The findings part by part with what the rows say.
 fn checked(study: &Study) -> Table {
-    let columns = vec![
-        Column::text("finding"),
-        Column::text("claim"),
-        Column::text("figures"),
-        Column::text("by the study's own rows"),
-    ];
     let caption = "Do the study's own rows bear its findings out?";
-    let mut table = Table::new("findings", caption, columns);
-    for checked in study.check_findings() {
-        let tone = match checked.told {
-            Told::Holds => Tone::Good,
-            Told::DoesNot => Tone::Bad,
-            Told::Withheld | Told::NoFigures => Tone::Muted,
-        };
-        table.rows.push(vec![
-            Cell::text(checked.finding.to_string()),
-            Cell::text(checked.claim),
-            Cell::text(checked.evidence),
-            Cell::text(checked.told.text()).tone(tone),
-        ]);
-    }
-    table
+    let by = "by the study's own rows";
+    findings("findings", caption, by, &study.check_findings())
 }

@@ -1,12 +1,11 @@
 //! What the user sees while it runs: one line that moves on a terminal, one line a trial elsewhere.
 use super::schedule::time_left;
 use crate::talk;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::ProgressBar;
 use raidlab_core::time::Span;
 use raidlab_core::units::MIB;
 use raidlab_core::workload::Expected;
 use raidlab_results::record::{PhaseRecord, TrialRecord, Unit};
-use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
 /// Progress of a session on standard error.
@@ -33,14 +32,8 @@ struct TrialView {
 impl View {
     /// A view of a session of at most `most` trials, `done` of which are in the store already.
     pub(crate) fn new(most: u32, done: u32) -> Self {
-        let bar = std::io::stderr().is_terminal().then(|| {
-            let style = ProgressStyle::with_template("{bar:24.cyan/dim} {wide_msg}")
-                .unwrap_or_else(|_| ProgressStyle::default_bar());
-            ProgressBar::with_draw_target(Some(1000), ProgressDrawTarget::stderr_with_hz(10))
-                .with_style(style)
-        });
         Self {
-            bar,
+            bar: talk::bar(),
             started: Instant::now(),
             most: most.max(1),
             done,

@@ -2,7 +2,6 @@
 
 mod cgroup;
 mod device;
-mod diff;
 mod filesystem;
 mod host;
 mod identify;
@@ -12,7 +11,6 @@ use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
 pub use device::{BcacheRecord, DeviceRecord, MdRecord, QueueRecord};
-pub use diff::{Difference, diff};
 pub use filesystem::{FilesystemRecord, Space, space_at};
 pub use host::{BatteryState, Cpu, Kernel, Memory, memory};
 pub use identify::{IDENTIFY_BYTES, Identity, parse_identify};

@@ -139,15 +139,7 @@ pub fn inspect(roots: &Roots, path: &Path) -> Result<Vec<InUse>> {
             expected: "a block device",
         });
     }
-    let number = DeviceNumber::from_raw(metadata.rdev());
-    let name = roots
-        .block_by_number(number)
-        .ok_or_else(|| ObserveError::UnknownDevice {
-            major: number.major,
-            minor: number.minor,
-            sys: roots.sys.join("class/block"),
-        })?;
-    inspect_name(roots, &name)
+    inspect_name(roots, &roots.block_of(&metadata)?)
 }
 
 /// As [`inspect`], by kernel name.

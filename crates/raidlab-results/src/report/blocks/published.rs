@@ -1,7 +1,7 @@
 //! Predicted figures beside published ones, with their errors, and the study's findings checked on the
 //! predictions.
 use crate::record::Unit;
-use crate::reference::{PredictedFigure, Prediction, Study, Told};
+use crate::reference::{Checked, PredictedFigure, Prediction, Study, Told};
 use crate::report::document::{Block, Cell, Column, Table, Tone, Value};
 use crate::report::format;
 use raidlab_core::units::KIB;
@@ -14,7 +14,10 @@ pub(crate) fn beside(study: &Study, prediction: &Prediction) -> Vec<Block> {
     let mut blocks = vec![Block::heading("Predicted beside published")];
     blocks.push(Block::Table(figures(study, prediction)));
     blocks.push(Block::paragraph(accuracy(prediction)));
-    blocks.push(Block::Table(findings(prediction)));
+    let id = format!("{}-findings", prediction.study);
+    let caption = "Does what the study found hold in the model?";
+    let held = findings(&id, caption, "in the model", &prediction.findings);
+    blocks.push(Block::Table(held));
     blocks
 }
 
@@ -102,17 +105,16 @@ fn line(figure: &PredictedFigure, last: &str) -> Vec<Cell> {
     ]
 }
 
-fn findings(prediction: &Prediction) -> Table {
+/// Findings part by part, and what is told of each `by` the figures of the caption.
+pub(crate) fn findings(id: &str, caption: &str, by: &str, all: &[Checked]) -> Table {
     let columns = vec![
         Column::text("finding"),
         Column::text("claim"),
         Column::text("figures"),
-        Column::text("in the model"),
+        Column::text(by),
     ];
-    let caption = "Does what the study found hold in the model?";
-    let id = format!("{}-findings", prediction.study);
     let mut table = Table::new(id, caption, columns);
-    for checked in &prediction.findings {
+    for checked in all {
         let tone = match checked.told {
             Told::Holds => Tone::Good,
             Told::DoesNot => Tone::Bad,

@@ -2,6 +2,7 @@
 use crate::report::analysis::{Judging, Outcome, adjust, compare_phase};
 use crate::report::columns::heading;
 use crate::report::document::{Cell, Column, Table, Tone, Value};
+use crate::report::format;
 use crate::report::group::{Group, phases};
 use crate::report::select::Baseline;
 use raidlab_stats::{Comparison, Flag, Verdict};
@@ -212,7 +213,10 @@ pub(crate) fn verdict_text(verdict: Verdict) -> (String, Tone) {
         Verdict::Worse => ("worse".to_owned(), Tone::Bad),
         Verdict::Inconclusive {
             more_rounds: Some(more),
-        } => (format!("inconclusive, {more} more runs"), Tone::Muted),
+        } => {
+            let more = format::plural(more as usize, "more run");
+            (format!("inconclusive, {more}"), Tone::Muted)
+        }
         other => (other.word().to_owned(), Tone::Plain),
     }
 }

@@ -3,9 +3,8 @@
 use super::super::estimate::told;
 use crate::bench::summary;
 use crate::talk;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::ProgressBar;
 use raidlab_results::record::{Status, TrialRecord};
-use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
 /// With more trials, not every one is told.
@@ -28,14 +27,8 @@ pub(super) struct View {
 impl View {
     /// A view of `all` trials, `done` of which were stored before; `work` is guessed for the others.
     pub(super) fn new(all: usize, done: usize, work: f64) -> Self {
-        let bar = std::io::stderr().is_terminal().then(|| {
-            let style = ProgressStyle::with_template("{bar:24.cyan/dim} {wide_msg}")
-                .unwrap_or_else(|_| ProgressStyle::default_bar());
-            ProgressBar::with_draw_target(Some(1000), ProgressDrawTarget::stderr_with_hz(10))
-                .with_style(style)
-        });
         Self {
-            bar,
+            bar: talk::bar(),
             begun: Instant::now(),
             told: Instant::now(),
             all,
