@@ -2,9 +2,10 @@
 CARGO ?= cargo
 DEMO_OUT ?= demo-out
 
-.PHONY: demo demo-vm test build tools tools-vm lint unit fuzz-smoke fidelity engine clean
+.PHONY: demo demo-vm test build tools tools-vm lint unit fuzz-smoke fidelity clean
 
-## Measure this machine's disk with two profiles, print the table, write demo-out/report.html.
+## Predict an experiment, measure this machine's disk with two profiles, print the table; both reports as
+## HTML in demo-out/.
 demo: tools
 	@scripts/demo.sh $(DEMO_OUT)
 
