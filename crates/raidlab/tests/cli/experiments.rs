@@ -179,7 +179,7 @@ fn requests_that_make_no_sense() {
     }
     lab.run("run lab.toml --on vm")
         .refused(4)
-        .says(&["not available in this version", "--on sim"]);
+        .says(&["their content is kept in memory", "member-size"]);
     lab.run("run lab.toml --on host")
         .refused(4)
         .says(&["allows none that can be used", "raidlab devices"]);
