@@ -22,6 +22,7 @@ libfuzzer_sys::fuzz_target!(|text: &str| {
             id: "pata-raid0",
             rows: vec!["md raid0 1 disk"],
         }],
+        ..Known::default()
     };
     exercise(text, &known);
 });

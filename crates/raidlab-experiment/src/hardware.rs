@@ -132,8 +132,11 @@ pub struct Disk {
     pub name: String,
     /// The group it was declared in.
     pub group: String,
-    /// The catalogue's model.
+    /// The catalogue's model, or the path of a model file as the experiment names it.
     pub model: String,
+    /// The text of the model file; `None`: the model is the catalogue's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model_text: Option<String>,
     /// Of the model or the override; `None` when the catalogue does not say.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub capacity: Option<Bytes>,

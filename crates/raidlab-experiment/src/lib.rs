@@ -46,6 +46,24 @@ pub struct KnownDisk<'k> {
     pub link: Option<Link>,
 }
 
+/// A model file that an experiment names by its path, see [`model_files`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ModelFile<'k> {
+    /// The path as the experiment has it.
+    pub path: &'k str,
+    /// What it holds, or why it cannot be used.
+    pub model: Result<OwnModel<'k>, String>,
+}
+
+/// A disk model of the user's own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OwnModel<'k> {
+    /// Under the path as its name.
+    pub disk: KnownDisk<'k>,
+    /// The text of its file, which becomes part of the experiment.
+    pub text: &'k str,
+}
+
 /// A published study.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KnownStudy<'k> {
@@ -60,10 +78,38 @@ pub struct KnownStudy<'k> {
 pub struct Known<'k> {
     /// Disk models.
     pub disks: Vec<KnownDisk<'k>>,
+    /// The model files that the experiment names.
+    pub files: Vec<ModelFile<'k>>,
     /// Controller models.
     pub controllers: Vec<&'k str>,
     /// Published studies.
     pub studies: Vec<KnownStudy<'k>>,
+}
+
+impl<'k> Known<'k> {
+    /// The disk model of that name or path.
+    fn disk(&self, name: &str) -> Option<&KnownDisk<'k>> {
+        let own = || self.own(name).map(|model| &model.disk);
+        self.disks
+            .iter()
+            .find(|disk| disk.name == name)
+            .or_else(own)
+    }
+
+    /// The model of the file with that path.
+    fn own(&self, path: &str) -> Option<&OwnModel<'k>> {
+        let file = self.files.iter().find(|file| file.path == path)?;
+        file.model.as_ref().ok()
+    }
+}
+
+/// The paths of the model files that an experiment names in `[disks]`, as it has them: the values of
+/// `model` that look like a path. The caller reads them, relative to the experiment's own file, and
+/// gives them in [`Known::files`]. Whatever else is wrong with the text is left to [`parse`].
+#[must_use]
+pub fn model_files(text: &str) -> Vec<String> {
+    let (document, _) = DeTable::parse_recoverable(text);
+    read::disks::model_files(document.get_ref())
 }
 
 /// Reads and resolves an experiment. `file` is what diagnostics call it.

@@ -57,6 +57,7 @@ fn plans(disks: usize, rest: &str, options: &Options) -> Planned {
         }],
         controllers: Vec::new(),
         studies: Vec::new(),
+        ..Known::default()
     };
     let experiment =
         parse(&text, "t.toml", &known).unwrap_or_else(|e| panic!("{}", e.render(false)));

@@ -36,6 +36,7 @@ fn experiment(path: &str) -> Option<Experiment> {
         disks: disks.collect(),
         controllers: controller::MODELS.iter().map(|(name, _)| *name).collect(),
         studies: Vec::new(),
+        ..Known::default()
     };
     parse(&text, path, &known)
         .inspect_err(|e| eprintln!("{}", e.render(false)))

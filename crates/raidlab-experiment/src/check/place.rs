@@ -28,10 +28,9 @@ pub(super) fn place(
     topology: DraftTopology,
     known: &Known<'_>,
 ) -> Option<Hardware> {
-    let model = |group: &Group| known.disks.iter().find(|d| d.name == group.model.value);
     let mut disks: Vec<Loose<'_>> = Vec::new();
     for group in groups {
-        let known = model(group);
+        let known = known.disk(&group.model.value);
         disks.extend(group.names.iter().map(|name| Loose {
             name,
             group,
@@ -72,6 +71,9 @@ pub(super) fn place(
             name: disk.name.to_owned(),
             group: disk.group.name.value.clone(),
             model: disk.group.model.value.clone(),
+            model_text: known
+                .own(&disk.group.model.value)
+                .map(|own| own.text.to_owned()),
             capacity: overrides.capacity.or(disk.known.and_then(|k| k.capacity)),
             controller: controllers[controller].name.clone(),
             channel,

@@ -1,9 +1,10 @@
-//! `[disks]`: models by the names of the catalogue, what differs from them, how many.
+//! `[disks]`: models by the names of the catalogue or by their files, what differs from them, how many.
 use super::tree::{At, Node};
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Problems};
 use crate::hardware::Overrides;
 use crate::{Known, KnownDisk};
 use raidlab_core::units::Bytes;
+use toml::de::DeTable;
 
 /// Disks of one model and place.
 #[derive(Clone, Debug)]
@@ -72,18 +73,12 @@ fn group(node: &Node<'_, '_>, name: At<String>, known: &Known<'_>) -> Option<Gro
     let problems = node.problems;
     node.missing("model", "name a disk model of the catalogue");
     let mut model = node.entry("model").and_then(|e| problems.text("model", e));
-    if let Some(model) = &mut model {
-        // Model names are known in any case, as the catalogue knows them.
-        let same = |disk: &&KnownDisk<'_>| disk.name.eq_ignore_ascii_case(&model.value);
-        if let Some(disk) = known.disks.iter().find(same) {
-            model.value = disk.name.to_owned();
-        }
-        let names = known.disks.iter().map(|disk: &KnownDisk<'_>| disk.name);
-        if !problems.reference(model, "disk model", names) {
-            // What else is wrong here is told before giving up.
-            rest(node, &name);
-            return None;
-        }
+    if let Some(model) = &mut model
+        && !is_known(problems, model, known)
+    {
+        // What else is wrong here is told before giving up.
+        rest(node, &name);
+        return None;
     }
     let (names, overrides) = rest(node, &name);
     Some(Group {
@@ -92,6 +87,54 @@ fn group(node: &Node<'_, '_>, name: At<String>, known: &Known<'_>) -> Option<Gro
         names: names?,
         overrides,
     })
+}
+
+/// Whether there is such a model, which then has the name that the catalogue has; tells when not.
+fn is_known(problems: &Problems, model: &mut At<String>, known: &Known<'_>) -> bool {
+    // Model names are known in any case, as the catalogue knows them.
+    let same = |disk: &&KnownDisk<'_>| disk.name.eq_ignore_ascii_case(&model.value);
+    if let Some(disk) = known.disks.iter().find(same) {
+        model.value = disk.name.to_owned();
+        return true;
+    }
+    let file = known.files.iter().find(|file| file.path == model.value);
+    if let Some(file) = file {
+        if let Err(reason) = &file.model {
+            let message = format!("the model file '{}' cannot be used: {reason}", file.path);
+            let help = "a path is taken from the folder of this file; 'raidlab disk show PATH' \
+                        prints a model file, or all that is wrong with it";
+            problems.wrong(&model.at, message, help);
+        }
+        return file.model.is_ok();
+    }
+    let names = known.disks.iter().map(|disk: &KnownDisk<'_>| disk.name);
+    problems.reference(model, "disk model", names)
+}
+
+/// What a model is when it is no name of the catalogue.
+fn is_path(model: &str) -> bool {
+    let toml = |end: &str| end.eq_ignore_ascii_case("toml");
+    model.contains('/') || model.rsplit_once('.').is_some_and(|(_, end)| toml(end))
+}
+
+/// See [`crate::model_files`].
+pub(crate) fn model_files(root: &DeTable<'_>) -> Vec<String> {
+    let Some(disks) = root.get("disks").and_then(|d| d.get_ref().as_table()) else {
+        return Vec::new();
+    };
+    let groups = disks
+        .values()
+        .filter_map(|group| group.get_ref().as_table());
+    let models = std::iter::once(disks)
+        .chain(groups)
+        .filter_map(|table| table.get("model")?.get_ref().as_str());
+    let mut files: Vec<String> = models
+        .map(|model| model.trim().to_owned())
+        .filter(|model| is_path(model))
+        .collect();
+    files.sort_unstable();
+    files.dedup();
+    files
 }
 
 fn rest(node: &Node<'_, '_>, name: &At<String>) -> (Option<Vec<String>>, Overrides) {

@@ -66,6 +66,7 @@ pub(crate) fn known() -> Known<'static> {
                 rows: rows(text),
             })
             .collect(),
+        ..Known::default()
     }
 }
 

@@ -395,9 +395,11 @@ impl<'e> Parts<'e> {
 }
 
 fn model(disk: &Disk) -> Result<DiskModel, MachineError> {
-    let known = catalogue::MODELS.iter();
-    let known = known.filter(|(name, _)| name.eq_ignore_ascii_case(&disk.model));
-    let Some((name, text)) = known.into_iter().next() else {
+    let mut known = catalogue::MODELS.iter().copied();
+    let own = disk.model_text.as_deref();
+    let own = own.map(|text| (disk.model.as_str(), text));
+    let of_catalogue = || known.find(|(name, _)| name.eq_ignore_ascii_case(&disk.model));
+    let Some((name, text)) = own.or_else(of_catalogue) else {
         return Err(MachineError::UnknownModel {
             disk: disk.name.clone(),
             source: UnknownModel {

@@ -28,6 +28,7 @@ fn experiment(text: &str) -> Experiment {
             .collect(),
         controllers: controller::MODELS.iter().map(|(name, _)| *name).collect(),
         studies: Vec::new(),
+        ..Known::default()
     };
     parse(text, "test.toml", &known).unwrap_or_else(|e| panic!("{}", e.render(false)))
 }

@@ -7,7 +7,9 @@ use crate::talk;
 use raidlab_core::units::{Bytes, SECTOR};
 use raidlab_experiment::experiment::Aggregate;
 use raidlab_experiment::hardware::Link;
-use raidlab_experiment::{Experiment, Known, KnownDisk, KnownStudy, parse};
+use raidlab_experiment::{
+    Experiment, Known, KnownDisk, KnownStudy, ModelFile, OwnModel, model_files, parse,
+};
 use raidlab_results::reference::Study;
 use raidlab_sim::catalogue::{self, Fact, MODELS, Model, controller};
 use std::path::Path;
@@ -120,7 +122,8 @@ fn text_of(path: &Path) -> Result<String, Failure> {
 /// The experiment of a file, with what the command line decides.
 pub(crate) fn experiment(path: &Path, design: &DesignArgs) -> Result<Experiment, Failure> {
     let text = text_of(path)?;
-    let mut experiment = read(&text, &path.display().to_string())?;
+    let folder = path.parent().unwrap_or(Path::new(""));
+    let mut experiment = read(&text, &path.display().to_string(), folder)?;
     if let Some(seed) = design.seed {
         experiment.design.seed = seed;
     }
@@ -140,23 +143,68 @@ pub(super) fn of_study(id: &str) -> Result<Option<Experiment>, Failure> {
     let Some((_, text)) = STUDIES.iter().find(|(known, _)| *known == id) else {
         return Ok(None);
     };
-    read(text, &format!("experiments/{id}.toml")).map(Some)
+    // What is built in names no files.
+    read(text, &format!("experiments/{id}.toml"), Path::new("")).map(Some)
 }
 
-/// The experiment of a text; `file` is what messages call it.
-pub(crate) fn read(text: &str, file: &str) -> Result<Experiment, Failure> {
+/// The experiment of a text; the model files that it names are looked for in `folder`.
+pub(crate) fn read(text: &str, file: &str, folder: &Path) -> Result<Experiment, Failure> {
     let models = models()?;
     let studies = reference::all()?;
-    parse(text, file, &known(&models, &studies))
-        .map_err(|error| Failure::bad_file(error.render(talk::coloured())))
+    let own: Vec<OwnFile> = model_files(text)
+        .into_iter()
+        .map(|path| OwnFile::read(path, folder))
+        .collect();
+    let known = Known {
+        files: own.iter().map(OwnFile::known).collect(),
+        ..known(&models, &studies)
+    };
+    parse(text, file, &known).map_err(|error| Failure::bad_file(error.render(talk::coloured())))
 }
 
-fn known<'k>(models: &'k [(&'static str, Model)], studies: &'k [Study]) -> Known<'k> {
-    let disks = models.iter().map(|(name, model)| KnownDisk {
+/// A model file of the user's own.
+struct OwnFile {
+    /// As the experiment names it.
+    path: String,
+    /// Its model and text, or why it cannot be used.
+    model: Result<(Model, String), String>,
+}
+
+impl OwnFile {
+    fn read(path: String, folder: &Path) -> Self {
+        let text = std::fs::read_to_string(folder.join(&path));
+        let model = text.map_err(|error| error.to_string()).and_then(|text| {
+            let model = catalogue::parse(&path, &text);
+            let model = model.map_err(|error| talk::plain(&error.to_string()))?;
+            Ok((model, text))
+        });
+        Self { path, model }
+    }
+
+    fn known(&self) -> ModelFile<'_> {
+        ModelFile {
+            path: &self.path,
+            model: match &self.model {
+                Ok((model, text)) => Ok(OwnModel {
+                    disk: known_disk(&self.path, model),
+                    text,
+                }),
+                Err(reason) => Err(reason.clone()),
+            },
+        }
+    }
+}
+
+fn known_disk<'k>(name: &'k str, model: &Model) -> KnownDisk<'k> {
+    KnownDisk {
         name,
         capacity: Some(Bytes(model.disk.sectors() * SECTOR)),
         link: link(model),
-    });
+    }
+}
+
+fn known<'k>(models: &'k [(&'static str, Model)], studies: &'k [Study]) -> Known<'k> {
+    let disks = models.iter().map(|(name, model)| known_disk(name, model));
     let studies = studies.iter().map(|study| KnownStudy {
         id: &study.id,
         rows: study.rows.iter().map(|row| row.name.as_str()).collect(),
@@ -165,6 +213,7 @@ fn known<'k>(models: &'k [(&'static str, Model)], studies: &'k [Study]) -> Known
         disks: disks.collect(),
         controllers: controller::MODELS.iter().map(|(name, _)| *name).collect(),
         studies: studies.collect(),
+        files: Vec::new(),
     }
 }
 

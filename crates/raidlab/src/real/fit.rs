@@ -137,7 +137,8 @@ mod tests {
             "title = \"t\"\ndisks = {{ model = \"ST3250624AS\", count = 4 }}\nprofile = \"hdparm\"\n{array}\n\
              [factors]\nlayout = [\"single\", \"raid5\"]\n"
         );
-        catalogue::read(&text, "t.toml").unwrap_or_else(|error| panic!("{}", error.message))
+        catalogue::read(&text, "t.toml", std::path::Path::new(""))
+            .unwrap_or_else(|error| panic!("{}", error.message))
     }
 
     #[test]

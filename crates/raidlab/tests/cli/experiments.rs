@@ -1,5 +1,6 @@
 //! `raidlab plan`, and what is said of files that are wrong.
 use crate::lab::{Lab, ended};
+use crate::models::DISK;
 use std::path::Path;
 
 const GOOD: &str = r#"title = "Two layouts"
@@ -184,4 +185,46 @@ fn requests_that_make_no_sense() {
         .refused(4)
         .says(&["allows none that can be used", "raidlab devices"]);
     lab.assert_nothing_but(&["lab.toml"]);
+}
+
+/// A model file of the user's own is found beside the experiment, wherever raidlab is called from.
+#[test]
+fn experiments_name_model_files_by_their_paths() {
+    let lab = Lab::new();
+    std::fs::create_dir_all(lab.path("study/models")).expect("a folder");
+    let own = "study/models/small.toml";
+    lab.write(own, DISK);
+    let text = GOOD.replace("nearline-24tb", "models/small.toml");
+    let text = text.replace("[factors]", "[host]\nmemory = \"256MiB\"\n\n[factors]");
+    lab.write("study/lab.toml", &text);
+    lab.run("plan study/lab.toml")
+        .done()
+        .prints(&["4 x models/small.toml"]);
+    let digest = || {
+        let json = lab.run("plan study/lab.toml --json").done().json();
+        json["digest"].as_str().expect("a digest").to_owned()
+    };
+    let rates = || {
+        let run = "run study/lab.toml --on sim --json";
+        lab.run(run).done().json().to_string()
+    };
+    let before = (digest(), rates());
+    // The file is part of the experiment: another disk is another experiment.
+    lab.write(own, DISK.replace("rpm = 7200", "rpm = 5400"));
+    let after = (digest(), rates());
+    assert_ne!(before.0, after.0);
+    assert_ne!(before.1, after.1);
+
+    lab.write(own, DISK.replace("rpm = 7200", "rpm = \"fast\""));
+    lab.run("plan study/lab.toml").refused(2).says(&[
+        "study/lab.toml:2:19",
+        "the model file 'models/small.toml' cannot be used",
+        "models/small.toml:12:7",
+        "raidlab disk show PATH",
+    ]);
+    lab.write("study/lab.toml", text.replace("small.toml", "none.toml"));
+    lab.run("plan study/lab.toml").refused(2).says(&[
+        "study/lab.toml:2:19",
+        "the model file 'models/none.toml' cannot be used: No such file",
+    ]);
 }
