@@ -7,7 +7,7 @@ use raidlab_experiment::{Experiment, expand, parse};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// File, cells and trials.
-const EXPERIMENTS: [(&str, usize, usize); 10] = [
+const EXPERIMENTS: [(&str, usize, usize); 11] = [
     ("home-lab", 8, 24),
     ("pata-blocksize", 2 * 6 * 4 * 11, 2 * 6 * 4 * 11 * 10),
     ("pata-raid0", 11, 11),
@@ -17,6 +17,7 @@ const EXPERIMENTS: [(&str, usize, usize); 10] = [
     ("state-degraded", 11, 33),
     ("state-rebuilding", 6, 18),
     ("state-resyncing", 6, 18),
+    ("vm-levels", 10, 10),
     ("zfs-ashift", 2, 6),
 ];
 

@@ -2,7 +2,7 @@
 //!
 //! # How exclusivity is kept when a tool needs the device
 //! mdadm, mkfs and the kernel's own mount want the device to themselves, so that the claim must let go of it for that
-//! step ([`Claim::lend`]) and take it back ([`Claim::retake`]) or see who has it then ([`Claim::held_by`]). Over the
+//! step (`Claim::lend`) and take it back (`Claim::retake`) or see who has it then (`Claim::held_by`). Over the
 //! gap a second descriptor, which excludes no one, stays open: as long as it is, the device number cannot come to mean
 //! another device. Directly before the gap the device is asked for its identity, through the descriptor that held it;
 //! after the gap through the one that stayed. Who took the device meanwhile is in the kernel's list of holders or in

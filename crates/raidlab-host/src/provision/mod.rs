@@ -1,7 +1,7 @@
 //! Arrays and file systems: planned as data, then built, verified, and undone by the journal.
 //!
 //! A [`ProvisionPlan`] is made from a cell's setup and the members alone: it can be printed, compared and digested
-//! before anything is touched. [`build`] carries it out on claimed members, each step announced in the journal first.
+//! before anything is touched. [`build()`] carries it out on claimed members, each step announced in the journal first.
 mod build;
 mod filesystem;
 mod md;
