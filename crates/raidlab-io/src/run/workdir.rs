@@ -15,8 +15,11 @@ use std::time::Duration;
 
 const PREFIX: &str = ".raidlab-";
 const OWNER: &str = "owner";
-/// How old a directory without an owner is before its maker is taken for gone.
+/// How old a directory without an owner is before its maker is taken for gone, where the directory around it
+/// cannot be locked.
 const UNBORN: Duration = Duration::from_secs(60);
+/// How long another raidlab's turn in the same place is waited for; it takes it for a few system calls.
+const TURN: Duration = Duration::from_millis(500);
 const FIRST_LINE: &str = "raidlab working directory; safe to remove when no raidlab runs";
 
 /// A working directory that is removed with everything in it when dropped.
@@ -33,13 +36,14 @@ impl WorkDir {
     /// # Errors
     /// When `parent` cannot be written to.
     pub fn create(parent: &Path) -> Result<Self, RunError> {
+        let _turn = turn(parent);
         let path = make_directory(parent)
             .map_err(RunError::path("make a working directory in", parent))?;
         let owner = path.join(OWNER);
         match write_owner(&owner) {
             Ok(file) => Ok(Self { path, _owner: file }),
             Err(error) => {
-                let _ = std::fs::remove_dir_all(&path);
+                let _ = remove_all(&path);
                 Err(RunError::path("write", &owner)(error))
             }
         }
@@ -56,7 +60,7 @@ impl WorkDir {
     /// # Errors
     /// When something in it cannot be removed.
     pub fn remove(self) -> Result<(), RunError> {
-        std::fs::remove_dir_all(&self.path).map_err(RunError::path("remove", &self.path))
+        remove_all(&self.path).map_err(RunError::path("remove", &self.path))
     }
 
     /// Removes the working directories in `parent` whose owner is gone; returns their paths. What
@@ -66,6 +70,7 @@ impl WorkDir {
         let Ok(entries) = std::fs::read_dir(parent) else {
             return Vec::new();
         };
+        let turn = turn(parent);
         entries
             .flatten()
             .filter(|entry| {
@@ -77,8 +82,8 @@ impl WorkDir {
                 named_so && entry.file_type().is_ok_and(|kind| kind.is_dir())
             })
             .map(|entry| entry.path())
-            .filter(|path| is_stale(path))
-            .filter(|path| std::fs::remove_dir_all(path).is_ok())
+            .filter(|path| is_stale(path, turn.is_some()))
+            .filter(|path| remove_all(path).is_ok())
             .collect()
     }
 }
@@ -86,7 +91,44 @@ impl WorkDir {
 impl Drop for WorkDir {
     fn drop(&mut self) {
         // Gone already after `remove`; what cannot be removed is found by the next run.
-        let _ = std::fs::remove_dir_all(&self.path);
+        let _ = remove_all(&self.path);
+    }
+}
+
+/// Removes a working directory, what tells its owner last: one that is killed meanwhile leaves a directory
+/// that is still known for what it is.
+fn remove_all(directory: &Path) -> std::io::Result<()> {
+    for entry in std::fs::read_dir(directory)? {
+        let entry = entry?;
+        if entry.file_name() == OWNER {
+            continue;
+        }
+        if entry.file_type()?.is_dir() {
+            std::fs::remove_dir_all(entry.path())?;
+        } else {
+            std::fs::remove_file(entry.path())?;
+        }
+    }
+    match std::fs::remove_file(directory.join(OWNER)) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
+        _ => std::fs::remove_dir(directory),
+    }
+}
+
+/// The lock on the directory around working directories, held while one is made and gets its owner, and while
+/// those of others are looked at: what has no owner then has lost it. `None` where there are no such locks.
+fn turn(parent: &Path) -> Option<File> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let parent = File::from(rustix::fs::open(parent, flags, Mode::empty()).ok()?);
+    let begun = std::time::Instant::now();
+    loop {
+        match flock(&parent, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => return Some(parent),
+            Err(rustix::io::Errno::WOULDBLOCK) if begun.elapsed() < TURN => {
+                std::thread::sleep(Duration::from_millis(2));
+            }
+            Err(_) => return None,
+        }
     }
 }
 
@@ -117,14 +159,15 @@ fn write_owner(path: &Path) -> std::io::Result<File> {
     Ok(file)
 }
 
-/// Whether a directory was made by a raidlab that is gone. When in doubt it is not.
-fn is_stale(directory: &Path) -> bool {
+/// Whether a directory was made by a raidlab that is gone. When in doubt it is not. `alone`: no other raidlab
+/// is making one here.
+fn is_stale(directory: &Path, alone: bool) -> bool {
     let found = std::fs::symlink_metadata(directory);
     let own = found.is_ok_and(|found| found.uid() == rustix::process::geteuid().as_raw());
     if !own {
         return false;
     }
-    if is_unborn(directory) {
+    if is_unborn(directory, alone) {
         return true;
     }
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
@@ -148,9 +191,12 @@ fn is_stale(directory: &Path) -> bool {
 }
 
 /// Whether a directory was left by a raidlab that was killed before it could say whose it is: nothing
-/// is in it but an owner without a word, and it is too old for one that is about to.
-fn is_unborn(directory: &Path) -> bool {
+/// is in it but an owner without a word, and nobody is about to: nobody makes one, or it is too old.
+fn is_unborn(directory: &Path, alone: bool) -> bool {
     let old = |path: &Path| {
+        if alone {
+            return true;
+        }
         let changed = std::fs::symlink_metadata(path).and_then(|found| found.modified());
         changed.is_ok_and(|at| at.elapsed().is_ok_and(|age| age >= UNBORN))
     };
@@ -254,9 +300,11 @@ mod tests {
         assert!(live.path().exists());
     }
 
+    /// As it is where directories cannot be locked, or another raidlab is making one.
     #[test]
     fn what_was_left_before_it_had_an_owner_is_removed_when_it_is_old() {
         let parent = tempfile::tempdir().unwrap();
+        let _other = turn(parent.path()).expect("a lock");
         let make = |name: &str, files: &[(&str, &str)], old: bool| {
             let path = parent.path().join(name);
             std::fs::create_dir(&path).unwrap();
@@ -286,6 +334,20 @@ mod tests {
         stale.sort();
         assert_eq!(removed, stale);
         assert!(kept.iter().all(|path| path.exists()));
+    }
+
+    #[test]
+    fn what_was_left_before_it_had_an_owner_is_removed_at_once_when_nobody_makes_one() {
+        let parent = tempfile::tempdir().unwrap();
+        let left = parent.path().join(".raidlab-00000a");
+        let notes = parent.path().join(".raidlab-00000b");
+        for path in [&left, &notes] {
+            std::fs::create_dir(path).unwrap();
+        }
+        std::fs::write(left.join(OWNER), "").unwrap();
+        std::fs::write(notes.join("notes"), "").unwrap();
+        assert_eq!(WorkDir::remove_stale(parent.path()), [left]);
+        assert!(notes.exists());
     }
 
     #[test]
