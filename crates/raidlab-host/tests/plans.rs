@@ -110,6 +110,38 @@ layout = ["raid0", "raid0-original", "raid4", "raid5", "raid5-la", "raid5-ra", "
     insta::assert_snapshot!(both.concat());
 }
 
+/// mdadm's own choice is the order of kernels before 3.14, and raidlab's `raid0` is that of kernels since: with members
+/// of different sizes a kernel put sectors elsewhere than the layout said.
+#[test]
+fn striping_over_unequal_members_says_in_which_order() {
+    let rest = format!(
+        "{RAW}[array]\nchunk = \"64KiB\"\n[factors]\nlayout = [\"raid0\", \"raid0-original\"]\n"
+    );
+    let known = Known {
+        disks: vec![KnownDisk {
+            name: "disk",
+            capacity: Some(Bytes(SIZE)),
+            link: Some(Link::Sata),
+        }],
+        controllers: Vec::new(),
+        studies: Vec::new(),
+        ..Known::default()
+    };
+    let text = format!("title = \"t\"\ndisks = {{ model = \"disk\", count = 3 }}\n{rest}");
+    let experiment =
+        parse(&text, "t.toml", &known).unwrap_or_else(|e| panic!("{}", e.render(false)));
+    let lines = |cell: usize, unequal: u64| {
+        let mut members: Vec<MemberDevice> = (0..3).map(member).collect();
+        members[1].identity.size += unequal;
+        let setup = &experiment.cells[cell].setup;
+        let planned = plan(setup, &members, &options()).unwrap_or_else(|error| panic!("{error}"));
+        planned.lines().join("\n")
+    };
+    assert!(lines(0, 1 << 30).contains("--layout=alternate"));
+    assert!(lines(1, 1 << 30).contains("--layout=original"));
+    assert!(!lines(0, 0).contains("--layout"), "there is but one order");
+}
+
 #[test]
 fn arrays_of_arrays() {
     let rest = r#"

@@ -108,9 +108,13 @@ fn level(draft: &Draft<'_>, layout: &Layout) -> Result<Level, PlanError> {
         Layout::Raid0(raid0) => {
             sized = false;
             let mut options = vec!["--level=0".to_owned(), chunk(raid0.chunk())?];
-            if raid0.order() == Raid0Order::Original {
-                options.push("--layout=original".to_owned());
-            }
+            let order = match raid0.order() {
+                Raid0Order::Original => Some("original"),
+                // mdadm's own choice is the original one, whatever the kernel; with one zone they are the same.
+                Raid0Order::Alternate if raid0.zone_starts().len() > 1 => Some("alternate"),
+                Raid0Order::Alternate => None,
+            };
+            options.extend(order.map(|order| format!("--layout={order}")));
             (options, false)
         }
         Layout::Raid1(_) => (vec!["--level=1".to_owned()], true),
