@@ -17,7 +17,7 @@ pub(crate) use results::{
 
 pub(crate) use real::{CleanArgs, DevicesArgs, RealArgs};
 pub(crate) use vm::{
-    GuestTime, Hardware, KernelChoice, Misbehave, SetupArgs, ShellArgs, VmAction, VmArgs,
+    GuestTime, Hardware, KernelChoice, MapsArgs, Misbehave, SetupArgs, ShellArgs, VmAction, VmArgs,
     VmDisksArgs,
 };
 

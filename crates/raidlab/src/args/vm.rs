@@ -17,6 +17,7 @@ Examples:
   raidlab vm setup --kernel generic               with drivers of real hardware (AHCI, SCSI)
   raidlab vm disks ST3250624AS -n 4               does the guest see disks as fast as the models are?
   raidlab vm shell experiments/vm-levels.toml     look around in there, with the experiment's disks
+  raidlab vm maps --only raid5                    is each sector where raidlab says it is?
   raidlab vm probe                                is hardware virtualisation of any use here?")]
 pub(crate) struct VmArgs {
     /// Where kernels and images are kept [default: raidlab in the XDG cache directory]
@@ -33,6 +34,8 @@ pub(crate) enum VmAction {
     Setup(SetupArgs),
     /// How modelled disks look to the guest's kernel, beside the models alone
     Disks(VmDisksArgs),
+    /// Whether the kernel puts every sector, copy and parity where raidlab's layouts say
+    Maps(MapsArgs),
     /// Whether hardware virtualisation really runs here (for functional work; never for figures)
     Probe {
         /// Print as JSON
@@ -160,6 +163,42 @@ pub(crate) struct VmDisksArgs {
     pub(crate) early: Span,
 
     /// Seed of models and requests
+    #[arg(long, default_value_t = 1)]
+    pub(crate) seed: u64,
+
+    /// Print as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+A guest builds each array with mdadm, writes every sector of it with a content that says which sector it is,
+flushes, and reads the members underneath. Every place that the layout names for a sector is compared, copies
+included; parities are computed from the data and looked for where the layout has them. One line an array:
+  sectors   of the array, all of them written
+  places    on members where they were looked for
+  P, Q      sectors of parity that were compared
+Exit code 1: the kernel and raidlab disagree; 5: an array could not be looked at.
+
+Examples:
+  raidlab vm maps                                 every level and layout: some minutes
+  raidlab vm maps --only raid6 --only imsm        those with either in their names
+  raidlab vm maps --list                          their names")]
+pub(crate) struct MapsArgs {
+    /// Only arrays with this in their names; may be given several times
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) only: Vec<String>,
+
+    /// Tell which there are, and do nothing
+    #[arg(long)]
+    pub(crate) list: bool,
+
+    /// Compare with this layout instead, to see that a difference is noticed
+    #[arg(long, value_name = "LAYOUT", hide = true)]
+    pub(crate) against: Option<String>,
+
+    /// Seed of what is written
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
 

@@ -45,6 +45,10 @@ fn agent() -> Result<(), String> {
             ended(trials::run(&mut session, &job))?;
             ended(session.done("{}".to_owned()))
         }
+        Job::Maps(order) => {
+            ended(super::maps::look(&mut session, &order))?;
+            ended(session.done("{}".to_owned()))
+        }
         Job::Shell(job) => {
             let came = shell::run(&job);
             match came {

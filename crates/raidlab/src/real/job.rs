@@ -19,6 +19,8 @@ pub(super) enum Job {
     },
     /// Run trials, one after the other.
     Trials(Box<Trials>),
+    /// Look where md puts what.
+    Maps(Box<super::maps::Order>),
     /// Give a person a shell with the disks of a cell.
     Shell(Box<Shell>),
 }

@@ -11,6 +11,7 @@ mod guests;
 pub(crate) mod host;
 mod job;
 mod lab;
+mod maps;
 pub(crate) mod members;
 pub(crate) mod places;
 mod probe;
@@ -33,6 +34,7 @@ pub(crate) fn machine(args: &VmArgs) -> Result<Outcome, Failure> {
     match &args.action {
         VmAction::Setup(setup) => setup::run(args.cache.as_deref(), setup),
         VmAction::Disks(disks) => disks::run(args.cache.as_deref(), disks),
+        VmAction::Maps(maps) => maps::run(args.cache.as_deref(), maps),
         VmAction::Shell(shell) => shell::run(args.cache.as_deref(), shell),
         VmAction::Probe { json } => probe::run(*json),
     }

@@ -33,6 +33,21 @@ impl Waiting {
         }
         Self { bar }
     }
+
+    /// How far it is; only on a terminal.
+    pub(super) fn say(&self, what: &str) {
+        if let Some(bar) = &self.bar {
+            bar.set_message(what.to_owned());
+        }
+    }
+
+    /// Prints something while the line is out of the way.
+    pub(super) fn suspend<R>(&self, print: impl FnOnce() -> R) -> R {
+        match &self.bar {
+            Some(bar) => bar.suspend(print),
+            None => print(),
+        }
+    }
 }
 
 impl Drop for Waiting {

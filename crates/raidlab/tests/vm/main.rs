@@ -6,5 +6,6 @@ mod lab;
 
 mod disks;
 mod guest;
+mod maps;
 mod run;
 mod setup;
