@@ -100,7 +100,14 @@ fn boot(
 fn converse(vm: &mut Vm, misbehave: Option<Misbehave>, stop: &Stop) -> Result<bool, Trouble> {
     let (job, silence) = match misbehave {
         None => (Job::Greet, SILENCE),
-        Some(how) => (Job::Misbehave { how: how.into() }, SILENCE / 10),
+        // A guest that has no memory left says nothing for a while before its kernel does something about it.
+        Some(how) => {
+            let silence = match how {
+                Misbehave::Hang => SILENCE / 10,
+                Misbehave::Panic | Misbehave::Memory => 3 * SILENCE,
+            };
+            (Job::Misbehave { how: how.into() }, silence)
+        }
     };
     let job = serde_json::to_string(&job).unwrap_or_default();
     vm.send(&Message::Job(job))?;
