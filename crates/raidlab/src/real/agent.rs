@@ -5,6 +5,8 @@ mod shell;
 mod trials;
 
 use super::job::{Job, Wrong};
+use raidlab_host::claim::Own;
+use raidlab_io::observe::Roots;
 use raidlab_vm::guest::{self, Closed, Role, Session};
 use std::process::ExitCode;
 
@@ -24,6 +26,10 @@ pub(crate) fn run(role: &Role) -> ExitCode {
 }
 
 fn agent() -> Result<(), String> {
+    // Jobs write to disks, and may bring the kernel down: whatever started this, it happens in a guest alone.
+    if Own::in_guest(&Roots::system()).is_none() {
+        return Err("this is no guest that raidlab started".to_owned());
+    }
     let mut session = Session::open(env!("CARGO_PKG_VERSION"))
         .map_err(|error| format!("cannot open the channel: {error}"))?;
     let text = session.job().map_err(|error| error.to_string())?;
