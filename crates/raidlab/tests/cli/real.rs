@@ -432,7 +432,7 @@ fn kill_9_at_any_moment_is_undone() {
     }
     slowly(&lab, &line).done().says(&["[6/6]"]);
     let now = complete(&lab);
-    assert!(now > 0 && now % 6 == 0, "{now} trials are no whole runs");
+    assert!(now > 0 && now.is_multiple_of(6), "{now} trials are no whole runs");
     assert!(now >= kept, "{now} of {kept} finished trials are left");
     assert_taken_apart(&lab);
 }
