@@ -2,7 +2,9 @@
 //! and names each device three times: by an id that stays, by serial number and by size.
 use crate::identity::Identity;
 use crate::inventory::Device;
+use crate::volume::Volume;
 use raidlab_core::units::Bytes;
+use raidlab_experiment::setup::ArrayLayout;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use toml::de::{DeTable, DeValue};
@@ -18,6 +20,8 @@ pub struct Allowed {
     pub size: u64,
     /// What the user wrote about it.
     pub note: Option<String>,
+    /// What a controller made it of; `None`: it is one disk.
+    pub array: Option<Volume>,
     /// The line of its entry, from 1.
     pub line: usize,
 }
@@ -245,6 +249,7 @@ impl Reader<'_> {
 
     fn device(&mut self, at: usize, table: &DeTable<'_>) -> Option<Allowed> {
         let (mut id, mut serial, mut size, mut note) = (None, None, None, None);
+        let mut array = None;
         let problems = self.problems.len();
         for (key, value) in table {
             let start = value.span().start;
@@ -253,9 +258,11 @@ impl Reader<'_> {
                 "serial" => serial = self.text(start, "serial", value.get_ref()),
                 "note" => note = self.text(start, "note", value.get_ref()),
                 "size" => size = self.size(start, value.get_ref()),
+                "array" => array = self.array(start, value.get_ref()),
                 other => {
-                    let message =
-                        format!("a device has no '{other}': it has id, serial, size and note");
+                    let message = format!(
+                        "a device has no '{other}': it has id, serial, size, note and array"
+                    );
                     self.wrong(key.span().start, message);
                 }
             }
@@ -276,8 +283,68 @@ impl Reader<'_> {
             serial: serial?,
             size: size?,
             note,
+            array,
             line: (self.line)(at),
         })
+    }
+
+    fn array(&mut self, at: usize, value: &DeValue<'_>) -> Option<Volume> {
+        let DeValue::Table(table) = value else {
+            self.wrong(at, ARRAY);
+            return None;
+        };
+        let (mut layout, mut disks, mut chunk) = (None, None, None);
+        let problems = self.problems.len();
+        for (key, value) in table {
+            let start = value.span().start;
+            match key.get_ref().as_ref() {
+                "layout" => layout = self.parsed::<ArrayLayout>(start, "layout", value.get_ref()),
+                "chunk" => chunk = self.parsed::<Bytes>(start, "chunk", value.get_ref()),
+                "disks" => match whole(value.get_ref()) {
+                    Some(count) => disks = Some(count),
+                    None => self.wrong(start, "disks is how many disks the array has"),
+                },
+                other => {
+                    let message = format!("an array has no '{other}'; {ARRAY}");
+                    self.wrong(key.span().start, message);
+                }
+            }
+        }
+        if self.problems.len() > problems {
+            return None;
+        }
+        let (Some(layout), Some(disks)) = (layout, disks) else {
+            self.wrong(at, ARRAY);
+            return None;
+        };
+        if layout.uses_chunk() && chunk.is_none() {
+            self.wrong(
+                at,
+                format!("say the chunk of this {layout}, too: chunk = \"64KiB\""),
+            );
+            return None;
+        }
+        Some(Volume {
+            chunk: chunk.filter(|_| layout.uses_chunk()),
+            disks: usize::try_from(disks).ok()?,
+            layout,
+        })
+    }
+
+    fn parsed<T: std::str::FromStr<Err: std::fmt::Display>>(
+        &mut self,
+        at: usize,
+        key: &str,
+        value: &DeValue<'_>,
+    ) -> Option<T> {
+        let text = self.text(at, key, value)?;
+        match text.parse() {
+            Ok(parsed) => Some(parsed),
+            Err(error) => {
+                self.wrong(at, format!("{key}: {error}"));
+                None
+            }
+        }
     }
 
     fn text(&mut self, at: usize, key: &str, value: &DeValue<'_>) -> Option<String> {
@@ -291,11 +358,7 @@ impl Reader<'_> {
     }
 
     fn size(&mut self, at: usize, value: &DeValue<'_>) -> Option<u64> {
-        let number = match value {
-            DeValue::Integer(number) => u64::from_str_radix(number.as_str(), number.radix()).ok(),
-            _ => None,
-        };
-        let number = number.filter(|number| *number > 0);
+        let number = whole(value);
         if number.is_none() {
             self.wrong(at, "size is the exact number of bytes, without a unit");
         }
@@ -303,84 +366,17 @@ impl Reader<'_> {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// What an `array` of a device looks like.
+const ARRAY: &str =
+    "a controller's array is told as { layout = \"raid5\", disks = 4, chunk = \"64KiB\" }";
 
-    const GOOD: &str = "\
-# old disks of the lab
-[[device]]
-id = \"ata-ST3250624AS_5ND0ABCD\"
-serial = \"5ND0ABCD\"
-size = 250_059_350_016
-
-[[device]]
-id = \"wwn-0x5000c500a0b1c2d3\"
-serial = \"Z1F0XYZ\"
-size = 3000592982016
-note = \"bay 3\"
-";
-
-    #[test]
-    fn a_list_names_each_device_by_id_serial_and_size() {
-        let list = AllowList::parse(GOOD).expect("a good list");
-        assert_eq!(list.devices.len(), 2);
-        assert_eq!(list.devices[0].size, 250_059_350_016);
-        assert_eq!(list.devices[1].line, 7);
-        assert_eq!(list.devices[1].note.as_deref(), Some("bay 3"));
-    }
-
-    #[test]
-    fn all_that_is_wrong_is_told_by_line() {
-        let text = "\
-device = 3
-[[devices]]
-id = \"x\"
-";
-        let told = AllowList::parse(text).expect_err("wrong");
-        assert_eq!(told[0].line, 1);
-        assert_eq!(told[1].line, 2);
-        let text = "\
-[[device]]
-id = \"x\"
-size = \"40GB\"
-[[device]]
-id = \"y\"
-serial = \"1\"
-size = 5
-colour = \"red\"
-[[device]]
-id = \"z\"
-size = 5
-";
-        let told = AllowList::parse(text).expect_err("wrong");
-        let lines: Vec<usize> = told.iter().map(|problem| problem.line).collect();
-        assert_eq!(lines, [3, 8, 9], "{told:?}");
-        assert!(told[2].message.contains("serial is missing"));
-        assert!(AllowList::parse("[[device]]\nid = \n").is_err());
-    }
-
-    #[test]
-    fn the_same_device_twice_is_refused() {
-        let text = format!("{GOOD}\n{GOOD}");
-        let told = AllowList::parse(&text).expect_err("twice");
-        assert!(told[0].message.contains("line 2 already"), "{told:?}");
-    }
-
-    #[test]
-    fn a_list_that_others_may_write_to_is_not_believed() {
-        use std::os::unix::fs::PermissionsExt as _;
-        let file = tempfile::NamedTempFile::new().expect("a file");
-        std::fs::write(file.path(), GOOD).expect("written");
-        let mode = |mode| std::fs::Permissions::from_mode(mode);
-        std::fs::set_permissions(file.path(), mode(0o600)).expect("set");
-        assert!(AllowList::read(file.path()).is_ok());
-        std::fs::set_permissions(file.path(), mode(0o666)).expect("set");
-        assert!(matches!(
-            AllowList::read(file.path()),
-            Err(AllowError::Loose(_))
-        ));
-        let missing = AllowList::read(Path::new("/nonexistent/list")).expect("empty");
-        assert!(missing.devices.is_empty());
-    }
+fn whole(value: &DeValue<'_>) -> Option<u64> {
+    let DeValue::Integer(number) = value else {
+        return None;
+    };
+    let number = u64::from_str_radix(number.as_str(), number.radix()).ok();
+    number.filter(|number| *number > 0)
 }
+
+#[cfg(test)]
+mod tests;

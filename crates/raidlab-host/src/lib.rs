@@ -6,7 +6,7 @@
 //! |---|---|
 //! | [`mod@inventory`], [`identity`] | every device, and by what it is known again |
 //! | [`ownership`] | whose it is, by two witnesses |
-//! | [`allow`] | what the user allows to be overwritten |
+//! | [`allow`], [`volume`] | what the user allows to be overwritten, and which of it a controller made of several disks |
 //! | [`claim`] | the right to write, held |
 //! | [`journal`] | what was done, before it is done, and how to undo it |
 //! | [`loops`] | disks that raidlab makes itself |
@@ -28,5 +28,6 @@ pub mod ownership;
 pub mod provision;
 mod sysfs;
 pub mod tool;
+pub mod volume;
 
 pub use error::{ErrorKind, HostError, Result};

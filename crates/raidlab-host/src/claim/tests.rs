@@ -62,6 +62,7 @@ impl Theirs {
             serial: device.identity.serial.expect("a serial number"),
             size: device.identity.size,
             note: None,
+            array: None,
             line: 2,
         }
     }

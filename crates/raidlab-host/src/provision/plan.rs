@@ -2,8 +2,9 @@
 use super::step::{Node, Step};
 use super::{filesystem, md, tune};
 use crate::identity::Identity;
+use crate::volume::Volume;
 use raidlab_experiment::kernel::FilesystemKind;
-use raidlab_experiment::setup::{Engine, Setup};
+use raidlab_experiment::setup::{ArrayState, Engine, Setup};
 use sha2::{Digest as _, Sha256};
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -84,7 +85,16 @@ pub fn plan(
     members: &[MemberDevice],
     options: &Options,
 ) -> Result<ProvisionPlan, PlanError> {
-    let wanted = setup.array.members.len();
+    let volume = Volume::of(&setup.array);
+    if let Some(volume) = &volume
+        && setup.array.state != ArrayState::Clean
+    {
+        return Err(PlanError(format!(
+            "{volume} is the controller's own: its disks are failed and replaced there, not by raidlab; leave the \
+             state out, or bring it about there and measure it as a clean one"
+        )));
+    }
+    let wanted = volume.as_ref().map_or(setup.array.members.len(), |_| 1);
     if members.len() != wanted {
         let message = format!(
             "{wanted} members are needed, and {} are given",
@@ -105,12 +115,11 @@ pub fn plan(
     let kind = setup.filesystem.as_ref().map(|filesystem| filesystem.kind);
     let target = match setup.array.engine {
         Engine::None | Engine::Controller => {
-            if members.len() != 1 {
-                return Err(PlanError(format!(
-                    "{} is an array of the controller's own, which shows it as one device: raidlab cannot make it; make \
-                     it in the controller, and name that one device",
-                    setup.array.layout
-                )));
+            if let Some(volume) = &volume {
+                draft.notes.push(format!(
+                    "{} is taken to be the {volume} that the allow-list says it is: the controller is not asked",
+                    members[0].path.display()
+                ));
             }
             filesystem::on(&mut draft, &Node::Member(0), None)?
         }

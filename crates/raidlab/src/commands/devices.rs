@@ -70,7 +70,15 @@ fn told(device: &Device, list: &AllowList) -> String {
         let _ = writeln!(out, "    below {}", device.above.join(", "));
     }
     match why_not(device, list) {
-        None => out.push_str("    may be overwritten\n"),
+        None => {
+            out.push_str("    may be overwritten");
+            if let Word::Yes(entry) = list.word_on(device)
+                && let Some(array) = &entry.array
+            {
+                let _ = write!(out, ", as a controller's {array}");
+            }
+            out.push('\n');
+        }
         Some(why) => {
             let _ = writeln!(out, "    not used: {why}");
         }

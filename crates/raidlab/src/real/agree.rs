@@ -1,12 +1,11 @@
 //! What is told before devices are overwritten, and that the user agrees to it.
 use super::host::{planned_members, plans, source};
-use super::members::{self, Source};
+use super::members::{self, Chosen, Source};
 use crate::args::{PlanArgs, RunArgs};
 use crate::exit::{Failure, REFUSED};
 use crate::talk;
 use raidlab_core::units::Bytes;
 use raidlab_experiment::Experiment;
-use raidlab_host::inventory::Device;
 use raidlab_host::provision::{ProvisionPlan, digest};
 use raidlab_io::observe::Roots;
 use std::fmt::Write as _;
@@ -18,7 +17,7 @@ const DIGITS: usize = 12;
 /// The user's own devices are overwritten by a plan that the user has seen, and by no other.
 pub(super) fn confirm(
     args: &RunArgs,
-    devices: &[Device],
+    devices: &[Chosen],
     plans: &[ProvisionPlan],
 ) -> Result<(), Failure> {
     let wanted = &digest(plans)[..DIGITS];
@@ -56,38 +55,43 @@ pub(super) fn confirm(
     Err(Failure::new(REFUSED, "not agreed to; nothing was written"))
 }
 
-fn about(device: &Device) -> String {
-    format!(
+fn about(chosen: &Chosen) -> String {
+    let device = &chosen.device;
+    let mut out = format!(
         "{}  {}  serial {}  {}",
         device.path.display(),
         device.model.as_deref().unwrap_or("unknown model"),
         device.identity.serial.as_deref().unwrap_or("none"),
         Bytes(device.identity.size)
-    )
+    );
+    if let Some(volume) = chosen.array() {
+        let _ = write!(out, "  a controller's {volume}");
+    }
+    out
 }
 
 /// What `raidlab plan FILE --on host` prints after the cells.
 pub(crate) fn told(experiment: &Experiment, args: &PlanArgs) -> Result<String, Failure> {
     let roots = Roots::system();
-    let disks = members::disks(experiment);
+    let parts = members::parts(experiment);
     let source = source(&args.real);
-    let devices = planned_members(&roots, &source, disks.len())?;
-    let plans = plans(experiment, &disks, &devices, &args.real)?;
+    let devices = planned_members(&roots, &source, &parts)?;
+    let plans = plans(experiment, &parts, &devices, &args.real)?;
     let mut out = String::from("\nOn --on host:\n");
     match &source {
         Source::Loops { directory, size } => {
             let _ = writeln!(
                 out,
                 "  {} loop files of {} in {}, made and removed by raidlab; no device of yours is written to",
-                disks.len(),
+                parts.len(),
                 Bytes(*size),
                 directory.display()
             );
         }
         Source::Allowed => {
             out.push_str("  ALL of these is overwritten:\n");
-            for device in members::allowed(&roots, disks.len())? {
-                let _ = writeln!(out, "    {}", about(&device.device));
+            for device in members::allowed(&roots, &parts)? {
+                let _ = writeln!(out, "    {}", about(&device));
             }
         }
     }

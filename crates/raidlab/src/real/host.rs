@@ -1,7 +1,7 @@
 //! `raidlab run FILE --on host`: an experiment on the disks of this machine, or on loop files.
 use super::agree;
 use super::driver::{self, Driver};
-use super::members::{self, Chosen, Source};
+use super::members::{self, Chosen, Part, Source};
 use super::trial::{self, Ended, Lab, Turn, Watch};
 use super::{host_failure, places};
 use crate::args::{RealArgs, RunArgs};
@@ -35,11 +35,11 @@ pub(crate) fn run(args: &RunArgs, place: &place::Store) -> Result<Outcome, Failu
     let experiment = catalogue::experiment(&args.file, &args.design)?;
     output::check(&args.output)?;
     let roots = Roots::system();
-    let disks = members::disks(&experiment);
+    let parts = members::parts(&experiment);
     let source = source(&args.real);
     // Before anything is made: what this user and this machine cannot do at all.
-    let before = planned_members(&roots, &source, disks.len())?;
-    let plans = plans(&experiment, &disks, &before, &args.real)?;
+    let before = planned_members(&roots, &source, &parts)?;
+    let plans = plans(&experiment, &parts, &before, &args.real)?;
     for plan in &plans {
         requirements(&roots, plan).map_err(|error| host_failure(&error))?;
     }
@@ -58,7 +58,7 @@ pub(crate) fn run(args: &RunArgs, place: &place::Store) -> Result<Outcome, Failu
         place,
         &experiment,
         &source,
-        &disks,
+        &parts,
         &mut journal,
         &stop,
     );
@@ -90,12 +90,15 @@ pub(super) fn source(args: &RealArgs) -> Source {
 pub(super) fn planned_members(
     roots: &Roots,
     source: &Source,
-    count: usize,
+    parts: &[Part],
 ) -> Result<Vec<MemberDevice>, Failure> {
     match source {
-        Source::Loops { size, .. } => Ok(members::loops_to_come(roots, count, *size)),
+        Source::Loops { size, .. } => {
+            members::only_disks(parts)?;
+            Ok(members::loops_to_come(roots, parts.len(), *size))
+        }
         Source::Allowed => {
-            let chosen = members::allowed(roots, count)?;
+            let chosen = members::allowed(roots, parts)?;
             Ok(chosen
                 .iter()
                 .map(|chosen| member(roots, &chosen.device))
@@ -107,12 +110,12 @@ pub(super) fn planned_members(
 /// How each cell is built on these devices.
 pub(super) fn plans(
     experiment: &Experiment,
-    disks: &[String],
+    parts: &[Part],
     devices: &[MemberDevice],
     args: &RealArgs,
 ) -> Result<Vec<ProvisionPlan>, Failure> {
     let one = |cell: &Cell| {
-        let chosen = members::roles(cell, disks).into_iter();
+        let chosen = members::roles(cell, parts).into_iter();
         let chosen: Vec<MemberDevice> = chosen.map(|role| devices[role].clone()).collect();
         trial::plan_of(cell, &chosen, initial_sync(args))
     };
@@ -156,25 +159,25 @@ fn with_journal(
     place: &place::Store,
     experiment: &Experiment,
     source: &Source,
-    disks: &[String],
+    parts: &[Part],
     journal: &mut Journal,
     stop: &Stop,
 ) -> Result<Outcome, Failure> {
     let roots = Roots::system();
     let chosen = match source {
         Source::Loops { directory, size } => {
-            members::loops(&roots, directory, disks.len(), *size, journal)?
+            members::loops(&roots, directory, parts.len(), *size, journal)?
         }
-        Source::Allowed => members::allowed(&roots, disks.len())?,
+        Source::Allowed => members::allowed(&roots, parts)?,
     };
     let devices: Vec<Device> = chosen.iter().map(|chosen| chosen.device.clone()).collect();
     let planned: Vec<MemberDevice> = devices
         .iter()
         .map(|device| member(&roots, device))
         .collect();
-    let plans = plans(experiment, disks, &planned, &args.real)?;
+    let plans = plans(experiment, parts, &planned, &args.real)?;
     if *source == Source::Allowed {
-        agree::confirm(args, &devices, &plans)?;
+        agree::confirm(args, &chosen, &plans)?;
     }
     let mut notes: Vec<&String> = plans.iter().flat_map(|plan| &plan.notes).collect();
     notes.sort();
@@ -195,7 +198,7 @@ fn with_journal(
         plan: &plan,
         plans: &plans,
         open: &open,
-        disks,
+        parts,
         command: command(args, &plan),
         driver: args.real.driver,
         stop,
@@ -259,7 +262,7 @@ struct Session<'a> {
     plan: &'a Plan<'a>,
     plans: &'a [ProvisionPlan],
     open: &'a Open,
-    disks: &'a [String],
+    parts: &'a [Part],
     command: String,
     driver: Driver,
     stop: &'a Stop,
@@ -328,7 +331,7 @@ impl Session<'_> {
             format!("{} round {}", cell.label, trial.round + 1),
             cell.setup.phases.len(),
         );
-        let roles = members::roles(cell, self.disks);
+        let roles = members::roles(cell, self.parts);
         let mut members: Vec<Claim> = Vec::new();
         for role in &roles {
             let claim = claims[*role].take();

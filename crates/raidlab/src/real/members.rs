@@ -1,6 +1,6 @@
 //! Which devices of this machine are the disks of an experiment.
 use super::{host_failure, places};
-use crate::exit::{Failure, MISSING, REFUSED};
+use crate::exit::{BAD_REQUEST, Failure, MISSING, REFUSED};
 use raidlab_core::units::Bytes;
 use raidlab_experiment::{Cell, Experiment};
 use raidlab_host::allow::{AllowError, AllowList, Allowed, Word};
@@ -11,6 +11,7 @@ use raidlab_host::journal::Journal;
 use raidlab_host::loops::make_disks;
 use raidlab_host::ownership::Ownership;
 use raidlab_host::provision::{MemberDevice, member};
+use raidlab_host::volume::Volume;
 use raidlab_io::observe::{DeviceNumber, Roots};
 use std::path::{Path, PathBuf};
 
@@ -36,22 +37,56 @@ impl Source {
     }
 }
 
-/// The disks that the cells use, in the order of the experiment: each stands for one device.
-pub(crate) fn disks(experiment: &Experiment) -> Vec<String> {
-    let used = |name: &String| {
-        let mut cells = experiment.cells.iter();
-        cells.any(|cell| cell.setup.array.members.contains(name))
-    };
-    let names = experiment.disks.iter().map(|disk| disk.name.clone());
-    names.filter(used).collect()
+/// What one device of this machine stands for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// A disk of the experiment, by name.
+    Disk(String),
+    /// An array that a controller made and shows as one device; of these disks.
+    Volume(Volume, Vec<String>),
 }
 
-/// Places of a cell's members among [`disks`], in role order.
-pub(crate) fn roles(cell: &Cell, disks: &[String]) -> Vec<usize> {
-    let names = cell.setup.array.members.iter();
-    names
-        .filter_map(|name| disks.iter().position(|disk| disk == name))
-        .collect()
+/// What devices the cells need: the disks in the order of the experiment, then the controllers' arrays in that of the
+/// cells.
+pub(crate) fn parts(experiment: &Experiment) -> Vec<Part> {
+    let used = |name: &String| {
+        let mut cells = experiment.cells.iter();
+        cells.any(|cell| {
+            let array = &cell.setup.array;
+            Volume::of(array).is_none() && array.members.contains(name)
+        })
+    };
+    let names = experiment.disks.iter().map(|disk| disk.name.clone());
+    let mut parts: Vec<Part> = names.filter(used).map(Part::Disk).collect();
+    for cell in &experiment.cells {
+        let array = &cell.setup.array;
+        if let Some(volume) = Volume::of(array)
+            && place_of(&parts, &volume, &array.members).is_none()
+        {
+            parts.push(Part::Volume(volume, array.members.clone()));
+        }
+    }
+    parts
+}
+
+fn place_of(parts: &[Part], wanted: &Volume, disks: &[String]) -> Option<usize> {
+    let is = |part: &Part| matches!(part, Part::Volume(volume, of) if volume.is_same(wanted) && of == disks);
+    parts.iter().position(is)
+}
+
+/// Places of a cell's members among [`parts`], in role order.
+pub(crate) fn roles(cell: &Cell, parts: &[Part]) -> Vec<usize> {
+    let array = &cell.setup.array;
+    if let Some(volume) = Volume::of(array) {
+        return place_of(parts, &volume, &array.members)
+            .into_iter()
+            .collect();
+    }
+    let disk = |name: &String| {
+        let is = |part: &Part| matches!(part, Part::Disk(disk) if disk == name);
+        parts.iter().position(is)
+    };
+    array.members.iter().filter_map(disk).collect()
 }
 
 /// A device with the right to use it.
@@ -68,6 +103,14 @@ enum Held {
 }
 
 impl Chosen {
+    /// What a controller made it of, as the user says.
+    pub(crate) fn array(&self) -> Option<&Volume> {
+        match &self.right {
+            Held::Own(_) => None,
+            Held::Allowed(entry) => entry.array.as_ref(),
+        }
+    }
+
     /// Claims it.
     pub(crate) fn claim(&self, roots: &Roots) -> Result<Claim, Failure> {
         let right = match &self.right {
@@ -75,6 +118,24 @@ impl Chosen {
             Held::Allowed(entry) => Right::Allowed(entry),
         };
         Claim::take(roots, &self.device, right).map_err(|error| host_failure(&error))
+    }
+}
+
+/// Files stand for disks, not for what a controller makes of them.
+pub(crate) fn only_disks(parts: &[Part]) -> Result<(), Failure> {
+    let volume = parts.iter().find_map(|part| match part {
+        Part::Disk(_) => None,
+        Part::Volume(volume, _) => Some(volume),
+    });
+    match volume {
+        None => Ok(()),
+        Some(volume) => {
+            let message = format!("a {volume} is made by its controller, and loop files have none");
+            Err(Failure::new(BAD_REQUEST, message).remedy(
+                "say who is to make it instead (engine = \"md\" in [array]), leave the cell out ([[exclude]]), or \
+                 predict it with --on sim",
+            ))
+        }
     }
 }
 
@@ -138,47 +199,103 @@ pub(crate) fn allow_list() -> Result<(PathBuf, AllowList), Failure> {
     }
 }
 
-/// The first devices of the allow-list that may be used.
-pub(crate) fn allowed(roots: &Roots, count: usize) -> Result<Vec<Chosen>, Failure> {
+/// For each part a device of the allow-list that may be used: for disks the first ones, for controllers' arrays the
+/// first that is said to be such an array.
+pub(crate) fn allowed(roots: &Roots, parts: &[Part]) -> Result<Vec<Chosen>, Failure> {
     let (path, list) = allow_list()?;
     let devices = inventory(roots).map_err(|error| host_failure(&error))?;
-    let mut chosen: Vec<Chosen> = Vec::new();
+    let mut free: Vec<(&Allowed, &Device)> = Vec::new();
     let mut not: Vec<String> = Vec::new();
     for entry in &list.devices {
-        let found = devices.iter().find(|device| device.ids.contains(&entry.id));
-        let Some(device) = found else {
-            not.push(format!("{} is not here", entry.id));
-            continue;
-        };
-        match why_not(device, &list) {
-            Some(why) => not.push(format!("{}: {why}", device.path.display())),
-            None => chosen.push(Chosen {
-                device: device.clone(),
-                right: Held::Allowed(entry.clone()),
-            }),
+        match devices.iter().find(|device| device.ids.contains(&entry.id)) {
+            None => not.push(format!("{} is not here", entry.id)),
+            Some(device) => match why_not(device, &list) {
+                Some(why) => not.push(format!("{}: {why}", device.path.display())),
+                None => free.push((entry, device)),
+            },
         }
     }
-    if chosen.len() < count {
-        let have = match chosen.len() {
+    let mut chosen: Vec<Chosen> = Vec::new();
+    let mut lacking: Vec<&Volume> = Vec::new();
+    for part in parts {
+        let fits = |(entry, _): &(&Allowed, &Device)| match (part, &entry.array) {
+            (Part::Disk(_), None) => true,
+            (Part::Volume(wanted, _), Some(array)) => array.is_same(wanted),
+            _ => false,
+        };
+        if let Some(place) = free.iter().position(fits) {
+            let (entry, device) = free.remove(place);
+            chosen.push(Chosen {
+                device: device.clone(),
+                right: Held::Allowed(entry.clone()),
+            });
+        } else if let Part::Volume(volume, _) = part {
+            lacking.push(volume);
+        }
+    }
+    if chosen.len() == parts.len() {
+        return Ok(chosen);
+    }
+    Err(too_few(&path, parts, &chosen, &lacking, &not))
+}
+
+fn too_few(
+    path: &Path,
+    parts: &[Part],
+    chosen: &[Chosen],
+    lacking: &[&Volume],
+    not: &[String],
+) -> Failure {
+    let disks = |part: &&Part| matches!(part, Part::Disk(_));
+    let wanted = parts.iter().filter(disks).count();
+    let have = wanted + lacking.len() + chosen.len() - parts.len();
+    let mut message = String::new();
+    if have < wanted {
+        let have = match have {
             0 => "none".to_owned(),
             1 => "1 device".to_owned(),
             n => format!("{n} devices"),
         };
-        let mut message = format!(
-            "the experiment needs {count} devices, and {} allows {have} that can be used",
+        message = format!(
+            "the experiment needs {wanted} devices, and {} allows {have} that can be used",
             path.display()
         );
-        for why in &not {
-            message.push_str(&format!("\n  {why}"));
+    }
+    for volume in lacking {
+        if !message.is_empty() {
+            message.push('\n');
         }
-        // An entry that must not be used is a refusal; too few entries is something missing.
-        let code = if not.is_empty() { MISSING } else { REFUSED };
-        return Err(Failure::new(code, message).remedy(
-            "'raidlab devices' tells which can be allowed; --loop-dir DIR runs on files instead",
+        message.push_str(&format!(
+            "the experiment needs a {volume} made by its controller, and {} has none that can be used",
+            path.display()
         ));
     }
-    chosen.truncate(count);
-    Ok(chosen)
+    for why in not {
+        message.push_str(&format!("\n  {why}"));
+    }
+    // An entry that must not be used is a refusal; too few entries is something missing.
+    let code = if not.is_empty() { MISSING } else { REFUSED };
+    let failure = Failure::new(code, message);
+    match lacking.first() {
+        Some(volume) => failure.remedy(format!(
+            "make it in the controller, and tell what it is in its entry: {}",
+            written(volume)
+        )),
+        None => failure.remedy(
+            "'raidlab devices' tells which can be allowed; --loop-dir DIR runs on files instead",
+        ),
+    }
+}
+
+/// As the allow-list has it.
+fn written(volume: &Volume) -> String {
+    let Volume {
+        layout,
+        disks,
+        chunk,
+    } = volume;
+    let chunk = chunk.map_or(String::new(), |chunk| format!(", chunk = \"{chunk}\""));
+    format!("array = {{ layout = \"{layout}\", disks = {disks}{chunk} }}")
 }
 
 /// Why a device may not be used; `None` when it may.

@@ -273,6 +273,99 @@ fn assert_taken_apart_but(lab: &Lab, device: &Loop) {
     assert_eq!(found["usable"], true, "free again: {found}");
 }
 
+/// Arrays of a controller: they are there, each as one device, and the allow-list says what it is made of.
+const VOLUMES: &str = r#"
+title = "Behind the controller"
+
+[disks.bay]
+model = "ST336706LW"
+count = 4
+
+[topology.controllers.card]
+kind = "hardware-raid"
+link = "scsi"
+rate = "160MB/s"
+cache = "128MiB"
+disks = [["bay"]]
+
+[profile]
+name = "sequential"
+size = "16MiB"
+read-percent = 0
+time = "300ms"
+
+[factors]
+array = [
+  { name = "five", layout = "raid5", members = "4 bay", chunk = "64KiB" },
+  { name = "pair", layout = "raid1", members = "2 bay" },
+]
+
+[design]
+repeats = 1
+"#;
+
+#[test]
+fn arrays_of_a_controller_are_devices_that_the_list_says_are_such() {
+    if !may("arrays_of_a_controller_are_devices_that_the_list_says_are_such") {
+        return;
+    }
+    let lab = Lab::new();
+    lab.write("lab.toml", VOLUMES);
+    lab.run(&format!("run lab.toml {ON_FILES}"))
+        .refused(2)
+        .says(&[
+            "raid5 of 4 disks, chunk 64 KiB is made by its controller",
+            "engine = \"md\"",
+        ]);
+    let files: Vec<_> = ["one", "two", "three"]
+        .map(|name| lab.write(name, vec![0; 64 << 20]))
+        .into();
+    let devices: Vec<Loop> = files.iter().map(|file| Loop::on(file)).collect();
+    let entries: Vec<String> = devices
+        .iter()
+        .map(|device| offered(&lab, &device.path))
+        .collect();
+    // A disk of its own is no array, and an array of other disks is another.
+    let five = "array = { layout = \"raid5\", disks = 4, chunk = \"64KiB\" }\n";
+    let wide = five.replace("64KiB", "128KiB");
+    allow(&lab, &format!("{}{}{wide}", entries[0], entries[1]));
+    lab.run("plan lab.toml --on host").refused(4).says(&[
+        "needs a raid5 of 4 disks, chunk 64 KiB made by its controller",
+        "needs a raid1 of 2 disks made by its controller",
+        "array = { layout = \"raid5\", disks = 4, chunk = \"64 KiB\" }",
+    ]);
+    let pair = "array = { layout = \"raid1\", disks = 2 }\n";
+    let list = format!("{}{}{five}{}{pair}", entries[0], entries[1], entries[2]);
+    allow(&lab, &list);
+    let path = |number: usize| devices[number].path.display().to_string();
+    let plan = lab.run("plan lab.toml --on host").done();
+    let text = plan.out.clone();
+    plan.prints(&[
+        &format!(
+            "{} is taken to be the raid5 of 4 disks, chunk 64 KiB",
+            path(1)
+        ),
+        "the controller is not asked",
+    ]);
+    assert!(
+        !text.contains(&path(0)),
+        "a disk stands for no array: {text}"
+    );
+    lab.run(&format!("run lab.toml --on host --yes {}", digest(&text)))
+        .done();
+    let trials = lab.trials();
+    assert_eq!(trials.len(), 2, "{trials:?}");
+    drop(devices);
+    let written = |file: &std::path::PathBuf| {
+        let content = std::fs::read(file).expect("the file");
+        content.iter().any(|byte| *byte != 0)
+    };
+    assert_eq!(
+        files.iter().map(written).collect::<Vec<_>>(),
+        [false, true, true]
+    );
+}
+
 #[test]
 fn what_is_on_a_device_or_does_not_fit_the_list_refuses_it() {
     if !may("what_is_on_a_device_or_does_not_fit_the_list_refuses_it") {
@@ -432,7 +525,10 @@ fn kill_9_at_any_moment_is_undone() {
     }
     slowly(&lab, &line).done().says(&["[6/6]"]);
     let now = complete(&lab);
-    assert!(now > 0 && now.is_multiple_of(6), "{now} trials are no whole runs");
+    assert!(
+        now > 0 && now.is_multiple_of(6),
+        "{now} trials are no whole runs"
+    );
     assert!(now >= kept, "{now} of {kept} finished trials are left");
     assert_taken_apart(&lab);
 }
