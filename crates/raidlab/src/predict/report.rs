@@ -10,10 +10,11 @@ use raidlab_experiment::experiment::{Aggregate, Baseline, Chart, ChartKind, Desi
 use raidlab_results::record::TrialRecord;
 use raidlab_results::report::document::Block;
 use raidlab_results::report::experiment::{
-    Beside, ChartForm, ExperimentRequest, Joined, WantedChart, WantedTable,
+    ArrayFacts, Beside, ChartForm, ExperimentRequest, Joined, WantedChart, WantedTable,
 };
 use raidlab_results::report::{Baseline as Against, ReportRequest, Selector, experiment_report};
 use raidlab_results::store::{Bundle, Store, TrialFilter};
+use std::collections::BTreeMap;
 
 /// Prints the report of a session that is a run of an experiment, and writes the files asked for.
 pub(crate) fn of_session(store: &mut Store, id: &str, to: &Output) -> Result<(), Failure> {
@@ -55,6 +56,10 @@ pub(crate) fn request(run: &StoredRun, bundle: Bundle) -> Result<ExperimentReque
         }),
         None => None,
     };
+    let mut arrays = arrays::facts(experiment);
+    for facts in &mut arrays {
+        facts.capacity = found_usable(facts, &trials, &bundle.environments).or(facts.capacity);
+    }
     let identity = if run.on == "sim" {
         format!(
             "Seed {}; digest of the results {}: the same on any machine and any number of threads.",
@@ -76,9 +81,24 @@ pub(crate) fn request(run: &StoredRun, bundle: Bundle) -> Result<ExperimentReque
         tables: experiment.report.tables.iter().map(|t| table(*t)).collect(),
         charts: experiment.report.charts.iter().map(chart).collect(),
         beside,
-        arrays: arrays::facts(experiment),
+        arrays,
         identity,
     })
+}
+
+/// Bytes that could be used of an array that was built, as its trials found it: the experiment only knows what its
+/// models would hold.
+fn found_usable(
+    facts: &ArrayFacts,
+    trials: &[TrialRecord],
+    environments: &BTreeMap<String, serde_json::Value>,
+) -> Option<u64> {
+    let of_array = |trial: &&TrialRecord| facts.cells.contains(&trial.cell.label);
+    let usable = |trial: &TrialRecord| {
+        let environment = environments.get(trial.environment.as_ref()?)?;
+        environment["array"]["usable_bytes"].as_u64()
+    };
+    trials.iter().filter(of_array).filter_map(usable).min()
 }
 
 /// The order of execution is drawn by lot; a reader wants that of the file.

@@ -186,6 +186,8 @@ pub(super) struct Came {
     facts: Facts,
     machine: Value,
     synced_ns: Vec<(String, u64)>,
+    /// Bytes that could be used of what was built.
+    usable: u64,
     said: KernelWords,
     driver: Driver,
     /// Where the phases came from, when a tool carried them out, and what it wrote.
@@ -216,7 +218,8 @@ impl Came {
                 json!({
                     "members": members.collect::<Vec<_>>(), "facts": self.facts, "notes": provision.notes,
                     "tool_output": self.tool.as_ref().map(|(_, text)| text),
-                    "initial_sync_ns": self.synced_ns, "kernel_log": self.said.lines,
+                    "initial_sync_ns": self.synced_ns, "usable_bytes": self.usable,
+                    "kernel_log": self.said.lines,
                 }),
             );
         }
@@ -240,11 +243,17 @@ fn measure(
         .map(|(number, took)| (format!("md{number}"), took.as_nanos() as u64))
         .collect();
     let place = open(built, lab.claims)?;
+    let context = profile_context(built, &place, &roots)?;
+    came.usable = match context.place {
+        ProfilePlace::Directory { free: bytes }
+        | ProfilePlace::File { size: bytes }
+        | ProfilePlace::Device { size: bytes } => bytes.0,
+    };
     let profile = turn
         .cell
         .setup
         .profile
-        .plan(&profile_context(built, &place, &roots)?)
+        .plan(&context)
         .map_err(|error| Failure::from_error(BAD_REQUEST, &error))?;
     came.planned = profile.phases.len();
     came.flags.extend(profile.flags.iter().cloned());

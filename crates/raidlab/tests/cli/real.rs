@@ -302,6 +302,9 @@ array = [
 
 [design]
 repeats = 1
+
+[report]
+tables = ["figures", "capacity"]
 "#;
 
 #[test]
@@ -351,8 +354,10 @@ fn arrays_of_a_controller_are_devices_that_the_list_says_are_such() {
         !text.contains(&path(0)),
         "a disk stands for no array: {text}"
     );
+    // What it holds is what the devices hold, and not what the disks of the models would.
     lab.run(&format!("run lab.toml --on host --yes {}", digest(&text)))
-        .done();
+        .done()
+        .prints(&["64 MiB"]);
     let trials = lab.trials();
     assert_eq!(trials.len(), 2, "{trials:?}");
     drop(devices);
