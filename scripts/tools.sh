@@ -15,6 +15,10 @@ if [ "${1:-}" = test ]; then
   # `make test` drives loop devices and file systems.
   need losetup mount
   need g++ g++
+  # What holds devices, in a guest where the kernel has it: the gates before a device are tested with it.
+  need dmsetup dmsetup
+  need lvm lvm2
+  need cryptsetup cryptsetup-bin
 fi
 if [ "${1:-}" = test ] || [ "${1:-}" = vm ]; then
   # Real kernels in virtual machines, with the tools that build and measure arrays.

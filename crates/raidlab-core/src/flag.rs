@@ -41,6 +41,8 @@ pub enum FlagKind {
     FitsInMemory,
     /// The modelled disk answered late (real-time VM).
     Late,
+    /// A member of the array failed meanwhile.
+    MemberFailed,
     /// Stopped before its end.
     Interrupted,
     /// Anything else; the reason says what.
@@ -57,6 +59,7 @@ impl FlagKind {
                 | Self::DirectNotHonoured
                 | Self::ArrayBusy
                 | Self::Late
+                | Self::MemberFailed
                 | Self::Interrupted
         )
     }
@@ -81,6 +84,7 @@ impl FlagKind {
             Self::ToolDefect => "tool-defect",
             Self::FitsInMemory => "fits-in-memory",
             Self::Late => "late",
+            Self::MemberFailed => "member-failed",
             Self::Interrupted => "interrupted",
             Self::Other => "other",
         }
@@ -135,6 +139,7 @@ mod tests {
             FlagKind::NotCold,
             FlagKind::Other,
             FlagKind::GeneratorBound,
+            FlagKind::MemberFailed,
         ] {
             assert_eq!(
                 serde_json::to_string(&kind).unwrap(),

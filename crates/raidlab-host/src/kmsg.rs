@@ -1,5 +1,8 @@
 //! The kernel's log from a moment on, and what of it voids a trial.
 use crate::error::{HostError, Result};
+use raidlab_core::time::Span;
+use rustix::time::{ClockId, clock_gettime};
+use std::fmt;
 use std::fs::{File, OpenOptions};
 use std::io::Read as _;
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -7,6 +10,7 @@ use std::path::Path;
 
 const KMSG: &str = "/dev/kmsg";
 const MEMBER: &str = "a member failed";
+const IO: &str = "an I/O error";
 /// Most lines kept of a trial; the first ones tell the cause.
 const MOST: usize = 500;
 
@@ -14,6 +18,8 @@ const MOST: usize = 500;
 #[derive(Debug)]
 pub struct KernelLog {
     file: File,
+    /// When it began, in microseconds since the kernel did.
+    since: u64,
 }
 
 /// Who may have failed a member of an array.
@@ -30,8 +36,40 @@ pub enum Failing {
 pub struct KernelWords {
     /// Its lines, without times.
     pub lines: Vec<String>,
-    /// The line that voids a trial, in words with what it means.
-    pub trouble: Option<String>,
+    /// What voids a trial: the first of it, but that a member failed comes before the I/O errors that it began with.
+    pub trouble: Option<Trouble>,
+}
+
+/// What went wrong, by the kernel's own word.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trouble {
+    /// What the line means.
+    pub what: &'static str,
+    /// The line.
+    pub line: String,
+    /// How long after the log was begun to be listened to.
+    pub after: Span,
+}
+
+impl Trouble {
+    /// Whether a member of an array failed.
+    #[must_use]
+    pub fn is_member(&self) -> bool {
+        self.what == MEMBER
+    }
+
+    /// Whether the line has the kernel's name of a device in it, as a word of its own.
+    #[must_use]
+    pub fn names(&self, device: &str) -> bool {
+        let mut words = self.line.split(|c: char| !c.is_ascii_alphanumeric());
+        words.any(|word| word == device)
+    }
+}
+
+impl fmt::Display for Trouble {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: the kernel said '{}'", self.what, self.line)
+    }
 }
 
 impl KernelLog {
@@ -48,7 +86,7 @@ impl KernelLog {
             .map_err(HostError::call("open", path))?;
         rustix::fs::seek(&file, rustix::fs::SeekFrom::End(0))
             .map_err(HostError::call("read", path))?;
-        Ok(Self { file })
+        Ok(Self { file, since: now() })
     }
 
     /// What it said since.
@@ -60,8 +98,11 @@ impl KernelLog {
                 Ok(0) => break,
                 Ok(length) => {
                     let text = String::from_utf8_lossy(&record[..length]);
-                    if let Some(line) = message(&text) {
-                        words.hear(line, failing);
+                    if let Some((at, lines)) = message(&text) {
+                        let after = Span::from_micros(at.saturating_sub(self.since));
+                        for line in lines {
+                            words.hear(line, after, failing);
+                        }
                     }
                 }
                 // The log went on faster than it was read, and old records are gone.
@@ -74,23 +115,53 @@ impl KernelLog {
 }
 
 impl KernelWords {
-    fn hear(&mut self, line: &str, failing: Failing) {
+    fn hear(&mut self, line: &str, after: Span, failing: Failing) {
         if self.lines.len() < MOST {
             self.lines.push(line.to_owned());
         }
-        if self.trouble.is_none()
-            && let Some(what) = trouble(line)
+        if let Some(what) = trouble(line)
             && !(failing == Failing::Raidlab && what == MEMBER)
         {
-            self.trouble = Some(format!("{what}: the kernel said '{line}'"));
+            self.take(Trouble {
+                what,
+                line: line.to_owned(),
+                after,
+            });
+        }
+    }
+
+    /// Takes trouble that was heard later.
+    fn take(&mut self, later: Trouble) {
+        let known = self.trouble.as_ref();
+        let cause = |known: &Trouble| known.what == IO && later.is_member();
+        if known.is_none_or(cause) {
+            self.trouble = Some(later);
+        }
+    }
+
+    /// Takes what was heard later.
+    pub fn add(&mut self, more: Self) {
+        let room = MOST.saturating_sub(self.lines.len());
+        self.lines.extend(more.lines.into_iter().take(room));
+        if let Some(later) = more.trouble {
+            self.take(later);
         }
     }
 }
 
-/// `6,1234,5678,-;text`, then lines of properties that begin with a space.
-fn message(record: &str) -> Option<&str> {
-    let (_, text) = record.split_once(';')?;
-    text.lines().next()
+/// Microseconds since the kernel began, as it stamps its log.
+fn now() -> u64 {
+    let now = clock_gettime(ClockId::Monotonic);
+    u64::try_from(now.tv_sec).unwrap_or(0) * 1_000_000
+        + u64::try_from(now.tv_nsec).unwrap_or(0) / 1000
+}
+
+/// `6,1234,5678,-;text`, then lines of properties that begin with a space: microseconds, and the text, whose own ends of
+/// lines are written `\x0a`.
+fn message(record: &str) -> Option<(u64, impl Iterator<Item = &str>)> {
+    let (head, text) = record.split_once(';')?;
+    let at = head.split(',').nth(2)?.parse().ok()?;
+    Some((at, text.lines().next()?.split("\\x0a")))
 }
 
 /// What a line says went wrong; `None` for all others. The words are those of block/blk-core.c, kernel/hung_task.c,
@@ -114,7 +185,7 @@ fn trouble(line: &str) -> Option<&'static str> {
         "critical target error",
         "buffer i/o error",
     ]) {
-        return Some("an I/O error");
+        return Some(IO);
     }
     if has(&[
         "ext4-fs error",
@@ -142,8 +213,18 @@ mod tests {
     #[test]
     fn records_are_taken_apart() {
         let record = "6,339,5140900,-;NET: Registered\n SUBSYSTEM=net\n";
-        assert_eq!(message(record), Some("NET: Registered"));
-        assert_eq!(message("nothing"), None);
+        let (at, lines) = message(record).expect("a message");
+        assert_eq!(
+            (at, lines.collect::<Vec<_>>()),
+            (5_140_900, vec!["NET: Registered"])
+        );
+        let (_, lines) = message("6,1,2,-;md0: Disk failure on sda.\\x0amd0: Operation continuing")
+            .expect("a message");
+        assert_eq!(
+            lines.collect::<Vec<_>>(),
+            ["md0: Disk failure on sda.", "md0: Operation continuing"]
+        );
+        assert!(message("nothing").is_none());
     }
 
     #[test]
@@ -181,18 +262,39 @@ mod tests {
     #[test]
     fn a_member_that_raidlab_fails_is_no_trouble() {
         let mut words = KernelWords::default();
-        words.hear("md/raid:md0: Disk failure on sda", Failing::Raidlab);
+        let after = Span::from_secs(1);
+        words.hear("md/raid:md0: Disk failure on sda", after, Failing::Raidlab);
         assert_eq!(words.trouble, None);
-        words.hear("I/O error, dev sdb, sector 1", Failing::Raidlab);
+        words.hear("I/O error, dev sdb, sector 1", after, Failing::Raidlab);
         assert!(words.trouble.is_some(), "that has nothing to do with it");
     }
 
     #[test]
-    fn only_the_first_trouble_is_the_reason() {
-        let mut words = KernelWords::default();
-        words.hear("I/O error, dev sda, sector 1", Failing::Nobody);
-        words.hear("md/raid:md0: Disk failure on sda", Failing::Nobody);
-        assert_eq!(words.lines.len(), 2);
-        assert!(words.trouble.expect("trouble").starts_with("an I/O error"));
+    fn the_first_trouble_is_the_reason_unless_a_member_failed_of_it() {
+        let heard = |lines: &[&str]| {
+            let mut words = KernelWords::default();
+            for (n, line) in lines.iter().enumerate() {
+                words.hear(line, Span::from_secs(n as u64), Failing::Nobody);
+            }
+            assert_eq!(words.lines.len(), lines.len());
+            words.trouble.expect("trouble")
+        };
+        let failed = heard(&[
+            "I/O error, dev sda, sector 1",
+            "md/raid:md0: Disk failure on sda, disabling device.",
+            "I/O error, dev sda, sector 9",
+        ]);
+        assert!(failed.is_member() && failed.names("sda") && !failed.names("sd"));
+        assert_eq!(failed.after, Span::from_secs(1));
+        assert!(
+            failed
+                .to_string()
+                .starts_with("a member failed: the kernel said 'md/raid")
+        );
+        let first = heard(&[
+            "EXT4-fs error (device md0)",
+            "md/raid:md0: Disk failure on sda",
+        ]);
+        assert_eq!(first.what, "the file system failed");
     }
 }

@@ -17,8 +17,8 @@ pub(crate) use results::{
 
 pub(crate) use real::{CleanArgs, DevicesArgs, RealArgs};
 pub(crate) use vm::{
-    GuestTime, Hardware, KernelChoice, MapsArgs, Misbehave, SetupArgs, ShellArgs, VmAction, VmArgs,
-    VmDisksArgs,
+    ExecArgs, GuestTime, Hardware, KernelChoice, MapsArgs, Misbehave, SetupArgs, ShellArgs,
+    VmAction, VmArgs, VmDisksArgs,
 };
 
 use clap::{Parser, Subcommand};

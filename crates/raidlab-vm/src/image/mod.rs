@@ -8,7 +8,7 @@ mod wanted;
 
 pub use cpio::Tree;
 pub use elf::{Elf, ElfError};
-pub use wanted::{EXTRA, MODULES, TOOLS, Tool};
+pub use wanted::{EXTRA, EXTRA_MODULES, MODULES, TOOLS, Tool};
 
 use crate::cache::{Cache, hex};
 use crate::error::VmError;
@@ -33,7 +33,8 @@ pub struct Recipe<'k> {
     pub kernel: &'k Kernel,
     /// The program that runs as the first process.
     pub init: PathBuf,
-    /// Programs besides [`TOOLS`], by name.
+    /// Programs besides [`TOOLS`]: of this machine by name, or any by the path of its file, which the guest has in
+    /// `/usr/bin`.
     pub also: Vec<String>,
 }
 
@@ -132,6 +133,33 @@ impl Recipe<'_> {
         Ok((tree, content))
     }
 
+    /// Programs that the image is to have, each with its package.
+    fn wanted(&self) -> Vec<(&str, &str)> {
+        let usual = TOOLS.iter().map(|tool| (tool.name, tool.package));
+        let also = self.also.iter().map(|name| {
+            let known = EXTRA.iter().find(|tool| tool.name == name);
+            (
+                name.as_str(),
+                known.map_or(name.as_str(), |tool| tool.package),
+            )
+        });
+        let mut wanted: Vec<(&str, &str)> = usual.collect();
+        for one in also {
+            if !wanted.iter().any(|(name, _)| *name == one.0) {
+                wanted.push(one);
+            }
+        }
+        wanted
+    }
+
+    /// Modules that the image is to have, by the names that the kernel has for them.
+    fn wanted_modules(&self) -> Vec<String> {
+        let has = |program: &str| self.also.iter().any(|name| name == program);
+        let extra = EXTRA_MODULES.iter().filter(|(program, _)| has(program));
+        let all = MODULES.iter().chain(extra.flat_map(|(_, names)| *names));
+        all.map(|name| plain(name)).collect()
+    }
+
     fn programs(&self, tree: &mut Tree, content: &mut Content) -> Result<(), VmError> {
         let libraries = Libraries::of_this_machine();
         let mut loaded = BTreeMap::new();
@@ -141,29 +169,29 @@ impl Recipe<'_> {
         // The kernel asks for modules through this.
         tree.link("usr/sbin/modprobe", "/init");
         tree.link("usr/bin/raidlab", "/init");
-        let wanted = TOOLS.iter().chain(
-            EXTRA
-                .iter()
-                .filter(|tool| self.also.iter().any(|a| a == tool.name)),
-        );
-        for tool in wanted {
-            let Some(path) = tools::find(tool.name) else {
-                content
-                    .missing
-                    .push((tool.name.to_owned(), tool.package.to_owned()));
+        for (name, package) in self.wanted() {
+            let given = name.contains('/');
+            let found = if given {
+                Some(PathBuf::from(name))
+            } else {
+                tools::find(name)
+            };
+            let bytes = match &found {
+                Some(path) => fs::read(path).map_err(VmError::path("read", path))?,
+                None => Vec::new(),
+            };
+            // A script needs an interpreter, which is more than a small guest has.
+            let (Some(path), Ok(_)) = (found, Elf::parse(&bytes)) else {
+                content.missing.push((name.to_owned(), package.to_owned()));
                 continue;
             };
-            let bytes = fs::read(&path).map_err(VmError::path("read", &path))?;
-            if Elf::parse(&bytes).is_err() {
-                // A script needs an interpreter, which is more than a small guest has.
-                content
-                    .missing
-                    .push((tool.name.to_owned(), tool.package.to_owned()));
-                continue;
-            }
             libraries.collect(&path, &bytes, &mut loaded)?;
-            tree.file(&inside(&path), 0o755, short(&bytes));
-            content.programs.push(tool.name.to_owned());
+            let place = match path.file_name() {
+                Some(file) if given => format!("usr/bin/{}", file.to_string_lossy()),
+                _ => inside(&path),
+            };
+            tree.file(&place, 0o755, short(&bytes));
+            content.programs.push(name.to_owned());
         }
         if content.programs.iter().any(|name| name == "busybox") {
             for name in [
@@ -199,14 +227,15 @@ impl Recipe<'_> {
         let files = module_files(&self.kernel.modules);
         let builtin = builtin(&self.kernel.modules);
         let mut table = Table::default();
-        let mut left: Vec<String> = MODULES.iter().map(|name| plain(name)).collect();
+        let wanted = self.wanted_modules();
+        let mut left = wanted.clone();
         let mut known = BTreeSet::new();
         while let Some(name) = left.pop() {
             if !known.insert(name.clone()) {
                 continue;
             }
             let Some(file) = files.get(&name) else {
-                if !builtin.contains(&name) && MODULES.iter().any(|m| plain(m) == name) {
+                if !builtin.contains(&name) && wanted.contains(&name) {
                     content.no_modules.push(name);
                 }
                 continue;
@@ -309,92 +338,4 @@ fn sweep(directory: &Path, keep: &Path) {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_in_the_guest_are_those_of_a_merged_tree() {
-        assert_eq!(
-            inside(Path::new("lib/modules/x.ko")),
-            "usr/lib/modules/x.ko"
-        );
-        assert_eq!(inside(Path::new("/no/such/dir/tool")), "no/such/dir/tool");
-        assert_eq!(
-            inside(Path::new("/lib64/ld-linux-x86-64.so.2")),
-            "usr/lib64/ld-linux-x86-64.so.2"
-        );
-    }
-
-    /// A tree of modules as a package has it, with a library of this machine in the place of a module.
-    fn kernel(directory: &Path) -> Kernel {
-        let modules = directory.join("modules");
-        fs::create_dir_all(modules.join("kernel/drivers")).unwrap();
-        fs::copy("/bin/true", modules.join("kernel/drivers/nbd.ko")).unwrap();
-        fs::write(
-            modules.join("modules.builtin"),
-            "kernel/drivers/md/md-mod.ko\n",
-        )
-        .unwrap();
-        Kernel {
-            release: "6.1.0-1".to_owned(),
-            package: None,
-            sha256: String::new(),
-            vmlinuz: directory.join("vmlinuz"),
-            modules,
-        }
-    }
-
-    #[test]
-    fn the_same_content_is_the_same_image() {
-        let directory = tempfile::tempdir().unwrap();
-        let kernel = kernel(directory.path());
-        let recipe = Recipe {
-            kernel: &kernel,
-            init: PathBuf::from("/bin/true"),
-            also: Vec::new(),
-        };
-        let cache = Cache::new(directory.path().join("cache"));
-        let first = recipe.build(&cache).unwrap();
-        let second = recipe.build(&cache).unwrap();
-        assert_eq!(first, second);
-        assert_eq!(crate::cache::digest_of(&first.path).unwrap(), first.sha256);
-        assert_eq!(fs::metadata(&first.path).unwrap().len(), first.bytes);
-        assert_eq!(
-            fs::read_dir(directory.path().join("cache/images"))
-                .unwrap()
-                .count(),
-            1
-        );
-        assert_eq!(first.content.modules, 1);
-        assert!(first.content.no_modules.contains(&"raid456".to_owned()));
-        assert!(
-            !first.content.no_modules.contains(&"md_mod".to_owned()),
-            "it is built in"
-        );
-    }
-
-    #[test]
-    fn what_the_guest_cannot_do_without_is_in_the_image() {
-        let directory = tempfile::tempdir().unwrap();
-        let kernel = kernel(directory.path());
-        let recipe = Recipe {
-            kernel: &kernel,
-            init: PathBuf::from("/bin/true"),
-            also: Vec::new(),
-        };
-        let (tree, _) = recipe.tree().unwrap();
-        for name in [
-            "init",
-            "dev/console",
-            "proc",
-            guest::MARK,
-            "usr/lib64/ld-linux-x86-64.so.2",
-            "usr/lib/modules/raidlab.modules",
-            "usr/sbin/modprobe",
-        ] {
-            assert!(tree.contains(name), "{name}");
-        }
-        assert!(has_modules(&kernel.modules, &["nbd", "md_mod"]));
-        assert!(!has_modules(&kernel.modules, &["raid456"]));
-    }
-}
+mod tests;

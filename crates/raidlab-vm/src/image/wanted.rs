@@ -45,6 +45,12 @@ pub const EXTRA: [Tool; 2] = [
     tool("busybox", "busybox-static", "a shell and small tools"),
 ];
 
+/// Modules of images that have a program which is of no use without them.
+pub const EXTRA_MODULES: [(&str, &[&str]); 1] = [
+    // The ciphers of a header's key are asked for through a socket.
+    ("cryptsetup", &["dm_crypt", "af_alg", "algif_skcipher"]),
+];
+
 /// Modules of every image, with what they depend on.
 pub const MODULES: [&str; 58] = [
     // The channel, and disks that QEMU brings.

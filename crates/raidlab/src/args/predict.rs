@@ -2,6 +2,7 @@
 use super::real::RealArgs;
 use super::results::Output;
 use super::vm::VmRunArgs;
+use crate::real::death::Death;
 use clap::{Args, Subcommand, ValueEnum};
 use raidlab_core::time::Span;
 use raidlab_core::units::Bytes;
@@ -113,6 +114,10 @@ pub(crate) struct ServeArgs {
     /// Reply so much before the model's time, to make up for the way to the client and back
     #[arg(long, value_name = "TIME", default_value = "0s")]
     pub(crate) early: Span,
+
+    /// Let a disk fail for good so long after the beginning: disk1@5s; may be given several times
+    #[arg(long, value_name = "DISK@TIME")]
+    pub(crate) fail: Vec<Death>,
 
     /// Seed of the models: the angles under the heads at the start
     #[arg(long, default_value_t = 1)]

@@ -1,4 +1,5 @@
 //! Arguments of `raidlab vm`.
+use crate::real::death::Death;
 use clap::{Args, Subcommand, ValueEnum};
 use raidlab_core::time::Span;
 use raidlab_core::units::Bytes;
@@ -18,6 +19,7 @@ Examples:
   raidlab vm disks ST3250624AS -n 4               does the guest see disks as fast as the models are?
   raidlab vm shell experiments/vm-levels.toml     look around in there, with the experiment's disks
   raidlab vm maps --only raid5                    is each sector where raidlab says it is?
+  raidlab vm exec ./my-test                       a program of yours, in there
   raidlab vm probe                                is hardware virtualisation of any use here?")]
 pub(crate) struct VmArgs {
     /// Where kernels and images are kept [default: raidlab in the XDG cache directory]
@@ -44,6 +46,8 @@ pub(crate) enum VmAction {
     },
     /// Boot a guest with an experiment's disks and a shell on this terminal
     Shell(ShellArgs),
+    /// Run a program of this machine in a guest, whose kernel and devices it may ruin
+    Exec(ExecArgs),
 }
 
 /// Which of the distribution's kernels.
@@ -230,6 +234,50 @@ pub(crate) struct ShellArgs {
     pub(crate) time: GuestTime,
 }
 
+#[derive(Debug, Args)]
+#[command(after_help = "\
+The program runs as root in a guest of its own, with the libraries that it loads, and without disks; loop
+devices can be made there. What it writes comes here when it has ended. Exit code 5: it ended with another
+code than 0, or the guest came to nothing.
+
+Examples:
+  raidlab vm exec cat -- /proc/mdstat
+  raidlab vm exec ./my-test --with losetup --with mdadm --module loop -- --verbose")]
+pub(crate) struct ExecArgs {
+    /// The program: a name, or the path of its file
+    #[arg(value_name = "PROGRAM")]
+    pub(crate) program: PathBuf,
+
+    /// Its arguments
+    #[arg(value_name = "ARGUMENT", last = true)]
+    pub(crate) arguments: Vec<String>,
+
+    /// A further program that the guest is to have; may be given several times
+    #[arg(long, value_name = "PROGRAM")]
+    pub(crate) with: Vec<String>,
+
+    /// A kernel module to load before; may be given several times
+    #[arg(long, value_name = "NAME")]
+    pub(crate) module: Vec<String>,
+
+    /// A variable of its environment; may be given several times
+    #[arg(long, value_name = "NAME=VALUE", value_parser = variable)]
+    pub(crate) env: Vec<(String, String)>,
+
+    /// Memory of the guest
+    #[arg(long, value_name = "SIZE", default_value = "1GiB")]
+    pub(crate) memory: Bytes,
+
+    /// It may take so long by this machine's clock
+    #[arg(long, value_name = "TIME", default_value = "600s")]
+    pub(crate) limit: Span,
+}
+
+fn variable(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').ok_or("write NAME=VALUE")?;
+    Ok((name.to_owned(), value.to_owned()))
+}
+
 /// The guest's clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum GuestTime {
@@ -251,6 +299,11 @@ pub(crate) struct VmRunArgs {
     /// Also predict the same trials, and print measured beside predicted
     #[arg(long)]
     pub(crate) with_sim: bool,
+
+    /// Let a disk fail for good so long after a trial's first phase began, by the guest's clock: disk1@5s; may be given
+    /// several times
+    #[arg(long, value_name = "DISK@TIME")]
+    pub(crate) fail: Vec<Death>,
 
     /// Wait for new md arrays to sync, instead of taking the blank disks to agree already
     #[arg(long)]

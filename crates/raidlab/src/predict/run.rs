@@ -27,6 +27,12 @@ use raidlab_results::report::document::Block;
 use raidlab_results::store::{Store, TrialFilter};
 
 pub(crate) fn run(args: &RunArgs, place: &place::Store) -> Result<Outcome, Failure> {
+    if args.on != On::Vm && !args.vm.fail.is_empty() {
+        return Err(
+            Failure::bad_request("disks can be made to fail in a guest alone")
+                .remedy("run it with --on vm, or give the array a state: state = \"degraded 1\""),
+        );
+    }
     match args.on {
         On::Sim => {}
         On::Host => return real::host::run(args, place),

@@ -5,15 +5,17 @@ use super::{catalogue, topology};
 use crate::args::ServeArgs;
 use crate::commands::{files, output, print, print_json};
 use crate::exit::{BAD_REQUEST, Failure, MISSING, Outcome, REFUSED};
+use crate::real::death::Death;
 use crate::signals::Stop;
 use crate::talk;
 use raidlab_nbd::server::{Disk, ListenError, Listener, Options, Running, Server};
 use raidlab_nbd::store::{Backing, Budget, Sparse, Store};
 use raidlab_sim::catalogue::Model;
+use raidlab_sim::disk::Fault;
 use raidlab_sim::fabric::{Fabric, FabricSpec, PortInfo};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use told::{Address, Place};
 
 pub(super) fn run(args: &ServeArgs) -> Result<Outcome, Failure> {
@@ -25,6 +27,7 @@ pub(super) fn run(args: &ServeArgs) -> Result<Outcome, Failure> {
         Fabric::new(&spec, args.seed).map_err(|error| Failure::from_error(BAD_REQUEST, &error))?;
     let budget = Budget::new(args.memory.map_or_else(half_of_memory, |bytes| bytes.0));
     let disks = disks(args, &spec, &fabric, &budget)?;
+    let deaths = deaths(args, &spec)?;
     let options = Options {
         tolerance: args.tolerance,
         early: args.early,
@@ -41,7 +44,7 @@ pub(super) fn run(args: &ServeArgs) -> Result<Outcome, Failure> {
         output::print_document(&told::places(&places))?;
         talk::note("serving until Ctrl-C");
     }
-    let ended = serve(running, &stop);
+    let ended = serve(running, &stop, deaths);
     drop(made);
     let report = ended.ok_or_else(|| Failure::new(MISSING, "the server of the disks has died"))?;
     if args.json {
@@ -58,9 +61,35 @@ pub(super) fn run(args: &ServeArgs) -> Result<Outcome, Failure> {
     Ok(Outcome::Done)
 }
 
-/// Waits for Ctrl-C or its like.
-fn serve(running: Running, stop: &Stop) -> Option<raidlab_nbd::server::Report> {
+/// Disks of the fabric that are to fail, each with its time.
+fn deaths(args: &ServeArgs, spec: &FabricSpec) -> Result<Vec<(Duration, u32, String)>, Failure> {
+    let one = |death: &Death| {
+        let place = spec.disks.iter().position(|slot| slot.name == death.disk);
+        let place = place.ok_or_else(|| {
+            let names: Vec<&str> = spec.disks.iter().map(|slot| slot.name.as_str()).collect();
+            Failure::bad_request(format!("there is no disk '{}' that could fail", death.disk))
+                .remedy(format!("the disks are {}", names.join(", ")))
+        })?;
+        Ok((death.after.to_std(), place as u32, death.disk.clone()))
+    };
+    let mut all: Vec<_> = args.fail.iter().map(one).collect::<Result<_, _>>()?;
+    all.sort();
+    Ok(all)
+}
+
+/// Waits for Ctrl-C or its like, and lets disks fail meanwhile, the first of them first.
+fn serve(
+    running: Running,
+    stop: &Stop,
+    deaths: Vec<(Duration, u32, String)>,
+) -> Option<raidlab_nbd::server::Report> {
+    let begun = Instant::now();
+    let mut deaths = deaths.into_iter().peekable();
     while !stop.asked() && running.is_running() {
+        while let Some((_, disk, name)) = deaths.next_if(|(after, ..)| *after <= begun.elapsed()) {
+            running.inject(disk, Fault::Dead);
+            talk::note(&format!("{name} has failed, as asked for"));
+        }
         std::thread::sleep(Duration::from_millis(20));
     }
     running.stop()

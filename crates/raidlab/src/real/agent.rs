@@ -1,4 +1,5 @@
 //! raidlab inside its own guest: takes the job, does it, sends what came of it.
+mod deaths;
 mod disks;
 mod share;
 mod shell;
@@ -55,6 +56,10 @@ fn agent() -> Result<(), String> {
             ended(super::maps::look(&mut session, &order))?;
             ended(session.done("{}".to_owned()))
         }
+        Job::Program(program) => ended(match super::exec::carry_out(&program) {
+            Ok(ran) => session.done(serde_json::to_string(&ran).unwrap_or_default()),
+            Err(why) => session.failed(why),
+        }),
         Job::Shell(job) => {
             let came = shell::run(&job);
             match came {

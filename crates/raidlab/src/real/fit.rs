@@ -1,5 +1,6 @@
 //! What of an experiment a guest can be given: sizes of disks and memory, or why it cannot.
-use crate::args::GuestTime;
+use super::driver::Driver;
+use crate::args::{GuestTime, RunArgs};
 use crate::exit::{BAD_REQUEST, Failure, MISSING};
 use raidlab_core::units::Bytes;
 use raidlab_experiment::kernel::FilesystemKind;
@@ -77,6 +78,38 @@ pub(super) fn check(experiment: &Experiment, time: GuestTime) -> Result<(), Fail
     );
     Err(Failure::new(MISSING, message)
         .remedy("say in [array] how much of each disk is used: member-size = \"1GiB\""))
+}
+
+/// Whether disks can be made to fail as is asked for.
+///
+/// # Errors
+/// What is in the way.
+pub(super) fn deaths(experiment: &Experiment, args: &RunArgs) -> Result<(), Failure> {
+    for death in &args.vm.fail {
+        let cells = experiment.cells.iter();
+        let mut members = cells.flat_map(|cell| &cell.setup.array.members);
+        if !members.any(|name| *name == death.disk) {
+            let message = format!("no cell has a member '{}' that could fail", death.disk);
+            return Err(Failure::bad_request(message).remedy(format!(
+                "'raidlab plan {} --resolved' tells the names of the disks",
+                args.file.display()
+            )));
+        }
+    }
+    if !args.vm.fail.is_empty() && args.vm.time == GuestTime::Real {
+        return Err(
+            Failure::bad_request("disks fail by the guest's clock alone").remedy(
+                "leave --time real out, or serve the disks with 'raidlab disk serve --fail'",
+            ),
+        );
+    }
+    if !args.vm.fail.is_empty() && args.real.driver == Driver::Tool {
+        return Err(Failure::bad_request(
+            "disks fail while raidlab's own phases run, not while a tool does",
+        )
+        .remedy("leave --driver tool out"));
+    }
+    Ok(())
 }
 
 /// Whether the image has the programs that the experiment needs.

@@ -66,6 +66,16 @@ pub(super) fn runs() -> Result<Runs, Failure> {
     Ok(runs)
 }
 
+/// Whether an image has a program that nothing can be done without.
+pub(super) fn needs(image: &Image, program: &str) -> Result<(), Failure> {
+    let mut missing = image.content.missing.iter();
+    match missing.find(|(name, _)| name == program) {
+        None => Ok(()),
+        Some((name, package)) => Err(Failure::new(MISSING, format!("{name} is not installed"))
+            .remedy(format!("apt-get install {package}"))),
+    }
+}
+
 /// An error of the host's side: something is missing.
 pub(super) fn failure(error: &VmError) -> Failure {
     let failure = Failure::from_error(MISSING, error);

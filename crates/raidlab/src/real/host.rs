@@ -303,7 +303,10 @@ impl Session<'_> {
                     keep(store, &record, &environment)?;
                     view.trial_ends(&record);
                 }
-                Ok(Ended::Failed(record, environment, failure)) => {
+                Ok(
+                    Ended::Failed(record, environment, failure)
+                    | Ended::Stuck(record, environment, failure),
+                ) => {
                     keep(store, &record, &environment)?;
                     ended = Err(failure);
                     break;

@@ -1,4 +1,5 @@
 //! What a guest is asked to do, and what it answers.
+use super::death::Death;
 use raidlab_experiment::{Experiment, Trial};
 use raidlab_results::record::TrialRecord;
 use serde::{Deserialize, Serialize};
@@ -23,6 +24,32 @@ pub(super) enum Job {
     Maps(Box<super::maps::Order>),
     /// Give a person a shell with the disks of a cell.
     Shell(Box<Shell>),
+    /// Run a program of the image.
+    Program(Program),
+}
+
+/// A program to run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) struct Program {
+    /// Its name and its arguments.
+    pub(super) words: Vec<String>,
+    /// Variables of its environment.
+    pub(super) environment: Vec<(String, String)>,
+    /// Kernel modules that are loaded before.
+    pub(super) modules: Vec<String>,
+}
+
+/// What came of a program.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) struct Ran {
+    /// What it ended with; `None`: it was ended by a signal.
+    pub(super) code: Option<i32>,
+    /// What it wrote to standard output.
+    pub(super) out: String,
+    /// To standard error.
+    pub(super) error: String,
 }
 
 /// Ways to go wrong.
@@ -73,6 +100,8 @@ pub(super) struct Trials {
     pub(super) sync: bool,
     /// Whether the tools that profiles are named after carry them out.
     pub(super) tools: bool,
+    /// Disks that die in each trial, so long after its first phase began.
+    pub(super) deaths: Vec<Death>,
 }
 
 /// A trial.

@@ -4,7 +4,7 @@ use super::guests;
 use super::job::Disks;
 use super::served::{self, Served};
 use crate::args::GuestTime;
-use crate::exit::{Failure, MISSING};
+use crate::exit::Failure;
 use raidlab_core::units::Bytes;
 use raidlab_experiment::Experiment;
 use raidlab_vm::qemu::Time;
@@ -73,12 +73,7 @@ impl Lab {
 
     /// Whether the image has a program that nothing can be done without.
     pub(super) fn needs(&self, program: &str) -> Result<(), Failure> {
-        let mut missing = self.image.content.missing.iter();
-        match missing.find(|(name, _)| name == program) {
-            None => Ok(()),
-            Some((name, package)) => Err(Failure::new(MISSING, format!("{name} is not installed"))
-                .remedy(format!("apt-get install {package}"))),
-        }
+        guests::needs(&self.image, program)
     }
 
     /// Boots it.

@@ -4,8 +4,10 @@ pub(crate) mod agent;
 pub(crate) mod agree;
 mod beside;
 mod busy;
+pub(crate) mod death;
 mod disks;
 pub(crate) mod driver;
+mod exec;
 mod fit;
 mod guests;
 pub(crate) mod host;
@@ -20,6 +22,7 @@ mod served;
 mod setup;
 mod shell;
 pub(crate) mod trial;
+mod trouble;
 mod view;
 pub(crate) mod vm;
 
@@ -36,6 +39,7 @@ pub(crate) fn machine(args: &VmArgs) -> Result<Outcome, Failure> {
         VmAction::Disks(disks) => disks::run(args.cache.as_deref(), disks),
         VmAction::Maps(maps) => maps::run(args.cache.as_deref(), maps),
         VmAction::Shell(shell) => shell::run(args.cache.as_deref(), shell),
+        VmAction::Exec(exec) => exec::run(args.cache.as_deref(), exec),
         VmAction::Probe { json } => probe::run(*json),
     }
 }

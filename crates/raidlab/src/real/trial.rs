@@ -1,7 +1,7 @@
 //! One trial on a real kernel: built on claimed members, measured, undone. Host and guest both run this.
 use super::busy::{background, begin_background, expected_state, syncs};
 use super::driver::{self, Driver};
-use super::{host_failure, places};
+use super::{host_failure, places, trouble};
 use crate::bench::of_phase;
 use crate::commands::timestamp;
 use crate::exit::{BAD_REQUEST, Failure, MISSING, TRIAL_FAILED};
@@ -83,6 +83,8 @@ pub(crate) enum Ended {
     Complete(Box<TrialRecord>, Value),
     /// It failed; what there is of it is kept.
     Failed(Box<TrialRecord>, Value, Failure),
+    /// It failed, and not all of it could be undone: nothing more can be run on these members.
+    Stuck(Box<TrialRecord>, Value, Failure),
     /// It was stopped; nothing is kept.
     Interrupted,
 }
@@ -144,11 +146,11 @@ pub(crate) fn run(
         _ => Failing::Nobody,
     };
     came.hear(log.as_mut(), own);
-    if !report.left.is_empty() {
-        let message = format!("not all could be undone: {}", report.left.join("; "));
-        return Err(Failure::new(TRIAL_FAILED, message)
-            .remedy("'raidlab clean' tries again and tells what it finds"));
-    }
+    let stuck = match not_undone(&report.left) {
+        Some(failure) if came.said.trouble.is_none() => return Err(failure),
+        // A member that died cannot be cleared: that is no reason to lose what is known of the trial.
+        other => other,
+    };
     let cut = |phase: &PhaseRecord| phase.flags.iter().any(|f| f.kind == FlagKind::Interrupted);
     let whole = came.planned > 0 && came.phases.len() == came.planned;
     let whole = whole && !came.phases.iter().any(cut);
@@ -156,10 +158,10 @@ pub(crate) fn run(
     if interrupted {
         return Ok(Ended::Interrupted);
     }
-    let failed = measured.err().or_else(|| {
-        let trouble = came.said.trouble.clone()?;
-        Some(Failure::new(TRIAL_FAILED, trouble))
-    });
+    let failed = match &came.said.trouble {
+        Some(said) => Some(trouble::failure(said, turn.cell, provision, measured.err())),
+        None => measured.err(),
+    };
     let environment = came.environment(provision);
     let mut record = record_of(turn, came)?;
     record.started = Some(began.1);
@@ -170,7 +172,10 @@ pub(crate) fn run(
             record.status = Status::Failed {
                 reason: failure.message.clone(),
             };
-            Ended::Failed(Box::new(record), environment, failure)
+            match stuck {
+                None => Ended::Failed(Box::new(record), environment, failure),
+                Some(stuck) => Ended::Stuck(Box::new(record), environment, stuck),
+            }
         }
     })
 }
@@ -197,11 +202,8 @@ pub(super) struct Came {
 impl Came {
     /// Listens to what the kernel said since. While raidlab itself fails members, that they failed is no trouble.
     fn hear(&mut self, log: Option<&mut KernelLog>, failing: Failing) {
-        let Some(log) = log else { return };
-        let more = log.so_far(failing);
-        self.said.lines.extend(more.lines);
-        if self.said.trouble.is_none() {
-            self.said.trouble = more.trouble;
+        if let Some(log) = log {
+            self.said.add(log.so_far(failing));
         }
     }
 
@@ -291,8 +293,13 @@ fn measure(
         came.digest = mix(came.digest.rotate_left(7) ^ outcome.digest);
         let mut record = of_phase(outcome, phase.counted);
         expected_state(turn.cell.setup.array.state, &mut record);
-        came.phases.push(record);
         came.hear(log.as_deref_mut(), Failing::Nobody);
+        if let Some(said) = came.said.trouble.as_ref() {
+            record
+                .flags
+                .extend(trouble::flag(said, turn.cell, built.plan()));
+        }
+        came.phases.push(record);
         if came.said.trouble.is_some() {
             break;
         }
@@ -305,6 +312,15 @@ fn measure(
         background(turn, lab, built, watch, came, (&before, &after, elapsed))?;
     }
     Ok(())
+}
+
+/// What could not be undone; `None` when all of it was.
+fn not_undone(left: &[String]) -> Option<Failure> {
+    let told = left.join("; ");
+    (!left.is_empty()).then(|| {
+        Failure::new(TRIAL_FAILED, format!("not all could be undone: {told}"))
+            .remedy("'raidlab clean' tries again and tells what it finds")
+    })
 }
 
 fn one_phase(

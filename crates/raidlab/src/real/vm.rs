@@ -44,6 +44,7 @@ pub(crate) fn run(args: &RunArgs, place: &place::Store) -> Result<Outcome, Failu
         files::check(path)?;
     }
     fit::check(&experiment, args.vm.time)?;
+    fit::deaths(&experiment, args)?;
     let mut also = Vec::new();
     if args.real.driver == Driver::Tool {
         for cell in &experiment.cells {
@@ -101,7 +102,12 @@ fn on(args: &RunArgs) -> String {
         Driver::Raidlab => "",
         Driver::Tool => ", by the tools themselves",
     };
-    format!("{time}{sync}{by}")
+    let deaths = args
+        .vm
+        .fail
+        .iter()
+        .map(|death| format!(", {}", death.told()));
+    format!("{time}{sync}{by}{}", deaths.collect::<String>())
 }
 
 /// The command that repeats the run.
@@ -115,8 +121,14 @@ fn command(args: &RunArgs, plan: &Plan<'_>) -> String {
         GuestTime::Virtual => "",
         GuestTime::Real => " --time real",
     };
+    let fail = args
+        .vm
+        .fail
+        .iter()
+        .map(|death| format!(" --fail {}", quoted(&death.to_string())));
+    let fail: String = fail.collect();
     format!(
-        "raidlab run {} --on vm{time}{sync}{tools} --seed {} --repeats {}",
+        "raidlab run {} --on vm{time}{sync}{tools}{fail} --seed {} --repeats {}",
         quoted(&args.file.to_string_lossy()),
         plan.seed,
         plan.experiment.design.repeats
@@ -204,7 +216,12 @@ impl Session<'_> {
             let same = left
                 .iter()
                 .take_while(|trial| self.memory(**trial) == memory);
-            let (turn, rest) = left.split_at(same.count());
+            // In real time a guest has the disks of one cell, and their models begin anew with each trial.
+            let most = match self.args.vm.time {
+                GuestTime::Virtual => usize::MAX,
+                GuestTime::Real => 1,
+            };
+            let (turn, rest) = left.split_at(same.count().min(most));
             match self.guest(turn, memory, view)? {
                 Turn::Stopped => return Ok(()),
                 Turn::Done => {
@@ -268,6 +285,7 @@ impl Session<'_> {
             command: self.recorder.command().to_owned(),
             sync: self.args.vm.sync,
             tools: self.args.real.driver == Driver::Tool,
+            deaths: self.args.vm.fail.clone(),
         }));
         let job = serde_json::to_string(&job)
             .map_err(|error| Failure::new(MISSING, error.to_string()))?;

@@ -21,6 +21,7 @@ mod real;
 mod results;
 mod rounds;
 mod serve;
+mod serve_faults;
 mod terminal;
 mod together;
 mod traces;

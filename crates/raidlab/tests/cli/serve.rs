@@ -25,8 +25,8 @@ fn may(name: &str, programs: &[&str]) -> bool {
 }
 
 /// A server under way.
-struct Serving {
-    child: Child,
+pub(crate) struct Serving {
+    pub(crate) child: Child,
     out: BufReader<ChildStdout>,
     /// Where its disks are, as it has told.
     disks: Vec<Value>,
@@ -34,7 +34,7 @@ struct Serving {
 
 impl Serving {
     /// Starts it and waits until it has told where the disks are.
-    fn start(lab: &Lab, line: &str) -> Self {
+    pub(crate) fn start(lab: &Lab, line: &str) -> Self {
         let mut command = lab.command(&format!("disk serve {line} --json"));
         let mut child = command
             .stdout(Stdio::piped())
@@ -47,22 +47,22 @@ impl Serving {
         Self { child, out, disks }
     }
 
-    fn uri(&self, disk: usize) -> &str {
+    pub(crate) fn uri(&self, disk: usize) -> &str {
         self.disks[disk]["uri"].as_str().expect("a URI")
     }
 
-    fn socket(&self, disk: usize) -> PathBuf {
+    pub(crate) fn socket(&self, disk: usize) -> PathBuf {
         PathBuf::from(self.disks[disk]["socket"].as_str().expect("a socket"))
     }
 
-    fn signal(&self, signal: Signal) {
+    pub(crate) fn signal(&self, signal: Signal) {
         let id = i32::try_from(self.child.id()).expect("a process id");
         let id = rustix::process::Pid::from_raw(id).expect("a process id");
         rustix::process::kill_process(id, signal).expect("a living process");
     }
 
     /// Ends it as a user does; what it told last.
-    fn end(mut self) -> Value {
+    pub(crate) fn end(mut self) -> Value {
         self.signal(Signal::INT);
         let last = value(&mut self.out);
         let status = self.child.wait().expect("an end");

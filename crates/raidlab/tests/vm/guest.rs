@@ -11,16 +11,19 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(540);
 /// Whether a test that boots a guest may go on. Where it may not, it says so; in CI that is a failure.
 pub(crate) fn may(name: &str) -> bool {
     let wanted = ["qemu-system-x86_64", "dpkg", "apt-get", "mdadm"];
-    let there = |program: &&&str| {
-        let places = ["/usr/bin", "/usr/sbin", "/usr/local/bin", "/bin", "/sbin"];
-        !places
-            .iter()
-            .any(|place| PathBuf::from(place).join(program).exists())
-    };
-    let Some(missing) = wanted.iter().find(there) else {
+    wanted.iter().all(|program| has(name, program))
+}
+
+/// Whether a test that needs this program may go on.
+pub(crate) fn has(name: &str, program: &str) -> bool {
+    let places = ["/usr/bin", "/usr/sbin", "/usr/local/bin", "/bin", "/sbin"];
+    if places
+        .iter()
+        .any(|place| PathBuf::from(place).join(program).exists())
+    {
         return true;
-    };
-    let message = format!("SKIPPED {name}: needs {missing}");
+    }
+    let message = format!("SKIPPED {name}: needs {program}");
     assert!(std::env::var_os("CI").is_none(), "{message}");
     // Not `eprintln!`: the harness keeps that of a test that passes to itself.
     let _ = writeln!(std::io::stderr(), "{message}");

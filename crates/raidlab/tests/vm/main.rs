@@ -5,6 +5,7 @@
 mod lab;
 
 mod disks;
+mod gates;
 mod guest;
 mod maps;
 mod run;

@@ -7,6 +7,7 @@ use raidlab_host::inventory::inventory;
 use raidlab_io::observe::Roots;
 use raidlab_nbd::guest::{Served, options, serve};
 use raidlab_nbd::store::Memory;
+use raidlab_sim::disk::Fault;
 use raidlab_sim::machine;
 use raidlab_vm::guest::load;
 use serde_json::Value;
@@ -111,6 +112,15 @@ impl Members {
             Self::Modelled(served) => served.devices(),
             Self::Given(paths) => paths,
         }
+    }
+
+    /// Kills the disk of a member for good; whether that was possible.
+    pub(super) fn kill(&self, member: usize) -> bool {
+        let Self::Modelled(served) = self else {
+            return false;
+        };
+        served.inject(member as u32, Fault::Dead);
+        true
     }
 
     /// What the server of modelled disks says of a trial.

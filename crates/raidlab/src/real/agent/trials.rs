@@ -1,5 +1,6 @@
 //! Trials in the guest: disks for each, and the same code that runs a trial on this machine's own.
 use super::super::job::{Asked, At, Came, Trials};
+use super::deaths::Deaths;
 use super::disks::Source;
 use super::share::Shares;
 use crate::exit::Failure;
@@ -14,7 +15,7 @@ use raidlab_host::journal::Journal;
 use raidlab_host::provision::{InitialSync, Stage, claimed_member};
 use raidlab_io::observe::Roots;
 use raidlab_io::run::{RunProgress, RunStage};
-use raidlab_results::record::{Place, Status};
+use raidlab_results::record::Place;
 use raidlab_vm::guest::{Closed, Session};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -112,9 +113,10 @@ fn one(
     let mut told = Told {
         session,
         shares: Shares::default(),
+        deaths: Deaths::new(&job.deaths, cell, &members),
     };
     let ended = trial::run(turn, &provision, &mut lab, &mut told)?;
-    let shares = told.shares;
+    let (shares, deaths) = (told.shares, told.deaths.flags());
     let disks = members.facts();
     drop(claims);
     journal
@@ -124,6 +126,7 @@ fn one(
     Ok(match ended {
         Ended::Complete(mut record, mut environment) => {
             shares.note(&mut record.phases);
+            record.flags.extend(deaths);
             if let Some(fields) = environment.as_object_mut() {
                 fields.insert("disks".to_owned(), disks.unwrap_or_default());
             }
@@ -132,10 +135,9 @@ fn one(
                 environment,
             }
         }
-        Ended::Failed(mut record, environment, failure) => {
-            record.status = Status::Failed {
-                reason: failure.message,
-            };
+        // The disks of the next trial are others: what could not be undone has gone with these.
+        Ended::Failed(mut record, environment, _) | Ended::Stuck(mut record, environment, _) => {
+            record.flags.extend(deaths);
             Came::Record {
                 record,
                 environment,
@@ -167,6 +169,7 @@ fn claims(roots: &Roots, paths: &[PathBuf]) -> Result<Vec<Claim>, Failure> {
 struct Told<'s> {
     session: &'s Session,
     shares: Shares,
+    deaths: Deaths<'s>,
 }
 
 impl Watch for Told<'_> {
@@ -183,6 +186,7 @@ impl Watch for Told<'_> {
 
     fn phase(&mut self, number: usize, of: usize, title: &str) {
         self.shares.phase(number);
+        self.deaths.phase();
         let title = title.to_owned();
         tell(self.session, &At::Phase { number, of, title });
     }
@@ -191,5 +195,6 @@ impl Watch for Told<'_> {
         if progress.stage == RunStage::Running {
             self.shares.tick();
         }
+        self.deaths.tick();
     }
 }

@@ -1,0 +1,45 @@
+//! What the kernel's log says went wrong in a trial, with the member that it says it of.
+use crate::exit::{Failure, TRIAL_FAILED};
+use raidlab_core::flag::{Flag, FlagKind};
+use raidlab_experiment::Cell;
+use raidlab_host::kmsg::Trouble;
+use raidlab_host::provision::ProvisionPlan;
+
+/// Why a trial failed: the kernel's word, and what came of it here.
+pub(super) fn failure(
+    said: &Trouble,
+    cell: &Cell,
+    plan: &ProvisionPlan,
+    came: Option<Failure>,
+) -> Failure {
+    let mut reason = told(said, cell, plan);
+    if let Some(came) = came {
+        reason.push_str("; ");
+        reason.push_str(&came.message);
+    }
+    Failure::new(TRIAL_FAILED, reason)
+}
+
+/// The doubt about the phase in which a member failed.
+pub(super) fn flag(said: &Trouble, cell: &Cell, plan: &ProvisionPlan) -> Option<Flag> {
+    let member = said.is_member() || member(said, cell, plan).is_some();
+    member.then(|| Flag::new(FlagKind::MemberFailed, told(said, cell, plan)))
+}
+
+fn told(said: &Trouble, cell: &Cell, plan: &ProvisionPlan) -> String {
+    let Trouble { what, line, after } = said;
+    let of = match member(said, cell, plan) {
+        // `a member failed` is said of the array.
+        Some(name) if said.is_member() => format!("member {name} failed"),
+        Some(name) => format!("{what} of member {name}"),
+        None => (*what).to_owned(),
+    };
+    format!("{of} after {after} of the trial: the kernel said '{line}'")
+}
+
+/// The member that a line names, with its device.
+fn member(said: &Trouble, cell: &Cell, plan: &ProvisionPlan) -> Option<String> {
+    let mut members = plan.members.iter().zip(&cell.setup.array.members);
+    let (device, name) = members.find(|(device, _)| said.names(&device.identity.name))?;
+    Some(format!("{name} ({})", device.identity.name))
+}

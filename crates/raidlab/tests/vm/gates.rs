@@ -1,0 +1,150 @@
+//! The gates before a device is written to, in a guest: its kernel has arrays, volume groups and encryption, and nothing
+//! of anyone's is there to be lost. What runs are the gates' own tests, as they were built for this machine.
+use crate::guest;
+use crate::lab::Lab;
+use std::collections::BTreeSet;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// What a gate must refuse, by the test that shows it and that without the gate the claim is given.
+const GATES: [&str; 14] = [
+    "an_empty_device_of_the_allow_list_is_claimed_and_held",
+    "a_mounted_device_is_refused",
+    "a_partition_of_a_disk_in_use_is_refused_and_so_is_the_disk",
+    "swap_is_refused",
+    "holders::a_physical_volume_of_lvm_is_refused",
+    "holders::a_device_below_device_mapper_is_refused",
+    "holders::a_member_of_an_array_is_refused",
+    // Members of ZFS pools and BIOS RAIDs among them, by their bytes.
+    "file_systems_and_members_of_others_are_refused_by_their_bytes",
+    "a_member_of_a_mounted_btrfs_that_no_mount_names_is_refused",
+    "holders::an_encrypted_device_is_refused_open_and_closed",
+    "another_serial_number_or_size_is_refused",
+    "a_name_that_has_become_another_device_is_refused",
+    "a_device_that_changes_while_it_is_lent_is_not_taken_back",
+    "a_device_that_someone_holds_is_refused",
+];
+
+/// Programs that the tests call.
+const WITH: [&str; 16] = [
+    "losetup",
+    "mount",
+    "umount",
+    "partx",
+    "sgdisk",
+    "mkswap",
+    "swapon",
+    "swapoff",
+    "mkfs.ext3",
+    "mkfs.ext4",
+    "mkfs.btrfs",
+    "mdadm",
+    "dmsetup",
+    "lvm",
+    "cryptsetup",
+    "busybox",
+];
+
+/// The program that has the gates' tests: built already where all tests are run.
+fn tests() -> PathBuf {
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR"))
+        .parent()
+        .expect("the target directory");
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    // Of the whole workspace, so that what it needs has been built in the same way.
+    command
+        .args([
+            "test",
+            "--workspace",
+            "--lib",
+            "--no-run",
+            "--locked",
+            "--message-format=json",
+        ])
+        .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."))
+        .env("CARGO_TARGET_DIR", target);
+    if !cfg!(debug_assertions) {
+        command.arg("--release");
+    }
+    let built = command.output().expect("cargo runs");
+    assert!(
+        built.status.success(),
+        "{}",
+        String::from_utf8_lossy(&built.stderr)
+    );
+    let said = String::from_utf8_lossy(&built.stdout).into_owned();
+    let program = said.lines().find_map(|line| {
+        let message: serde_json::Value = serde_json::from_str(line).ok()?;
+        let of_gates = message["target"]["name"] == "raidlab_host";
+        message["executable"]
+            .as_str()
+            .filter(|_| of_gates)
+            .map(PathBuf::from)
+    });
+    program.expect("cargo tells where the tests are")
+}
+
+#[test]
+fn every_gate_refuses_in_a_guest_and_nothing_else_stands_behind_it() {
+    let name = "every_gate_refuses_in_a_guest_and_nothing_else_stands_behind_it";
+    if !guest::may(name) || !WITH.iter().all(|program| guest::has(name, program)) {
+        return;
+    }
+    let lab = Lab::new();
+    let program = tests();
+    let with = WITH.map(|program| format!("--with {program}")).join(" ");
+    let modules = ["loop", "md_mod", "dm_mod"].map(|module| format!("--module {module}"));
+    let line = format!(
+        "vm exec {} {with} {} --env CI=1 --env RAIDLAB_GATES_IN_GUEST=1 --env TMPDIR=/tmp -- claim::tests:: \
+         --test-threads=1 --skip the_disk_that_this_system_runs_from",
+        program.display(),
+        modules.join(" "),
+    );
+    // A guest that ends without a result is no success of the command.
+    let ran = guest::run(&lab, &line).done();
+    let passed: BTreeSet<&str> = ran
+        .out
+        .lines()
+        .filter_map(|line| {
+            line.strip_prefix("test claim::tests::")?
+                .strip_suffix(" ... ok")
+        })
+        .collect();
+    for gate in GATES {
+        assert!(passed.contains(gate), "{gate} in\n{}", ran.out);
+    }
+    assert!(
+        !ran.err.contains("SKIPPED") && !ran.err.contains("UNTESTED"),
+        "{}",
+        ran.err
+    );
+    for test in &passed {
+        let test = test.rsplit("::").next().unwrap_or(test);
+        // For the sum over all tests: what this machine's kernel could not show has been shown.
+        let _ = writeln!(std::io::stderr(), "TESTED {test}: in a guest");
+    }
+    assert!(guest::left(&lab).is_empty());
+}
+
+/// A gate that is broken must not pass for one that holds.
+#[test]
+fn a_test_that_fails_in_a_guest_and_a_guest_that_dies_are_failures() {
+    let name = "a_test_that_fails_in_a_guest_and_a_guest_that_dies_are_failures";
+    if !guest::may(name) || !guest::has(name, "busybox") {
+        return;
+    }
+    let lab = Lab::new();
+    let script = |text: &str| format!("vm exec busybox -- sh -c '{text}'");
+    guest::run(&lab, &script("echo out; echo err >&2; exit 3"))
+        .code(5)
+        .prints(&["out"])
+        .says(&["err", "ended with code 3 in the guest"]);
+    guest::run(&lab, &script("echo c > /proc/sysrq-trigger"))
+        .refused(5)
+        .says(&["Kernel panic"]);
+    guest::run(&lab, "vm exec ./nowhere")
+        .refused(2)
+        .says(&["there is no program ./nowhere"]);
+    assert!(guest::left(&lab).is_empty());
+}
