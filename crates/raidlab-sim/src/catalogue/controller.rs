@@ -94,7 +94,8 @@ pub struct CacheModel {
     pub high: u32,
     /// Share in per cent down to which it then writes whatever is dirty.
     pub low: u32,
-    /// After so long without a write all that is dirty is written.
+    /// After so long without a command all that is dirty is written. Reads alone keep writes back that
+    /// long, too.
     pub quiet: Span,
     /// Most runs on their way to the disks at a time.
     pub destages: u32,

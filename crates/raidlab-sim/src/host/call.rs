@@ -81,6 +81,8 @@ pub(super) struct Call {
     pub(super) transaction: u64,
     /// Makes all files durable, the names with them.
     pub(super) all: bool,
+    /// Closes a device that nobody else has open.
+    pub(super) closes: bool,
 }
 
 /// What a process does with the bytes itself.
@@ -106,7 +108,8 @@ impl Call {
     #[inline]
     fn renew(&mut self, file: u32, offset: u64, len: u64, bytes: u32) {
         self.busy = true;
-        (self.direct, self.durable, self.write, self.all) = (false, false, false, false);
+        (self.direct, self.durable, self.write) = (false, false, false);
+        (self.all, self.closes) = (false, false);
         self.error = None;
         self.bytes = bytes;
         self.file = file;

@@ -27,6 +27,9 @@ impl<D: Device> Host<D> {
                 let number = self.known(file);
                 let known = &mut self.files[number as usize];
                 known.opens = known.opens.saturating_sub(1);
+                if known.opens == 0 && self.fs.is_raw() {
+                    return self.last_close(tag, file);
+                }
                 Ok(Charge::default())
             }
             FileOp::Remove { file } => {

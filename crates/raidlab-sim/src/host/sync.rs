@@ -42,6 +42,13 @@ impl<D: Device> Host<D> {
         self.sync_on(tag, Part::Data(first));
     }
 
+    /// Nobody else has the device open: what is dirty is written, and all its pages go
+    /// (`__blkdev_put`: `sync_blockdev`, `kill_bdev`). The drive's cache is left alone.
+    pub(super) fn last_close(&mut self, tag: u32, file: FileId) {
+        self.calls[tag as usize].closes = true;
+        self.start_sync(tag, Some(file), true);
+    }
+
     /// Asks the file system what is to be done, once: after the data, which may join a transaction as
     /// it is given its place; for all files after the commit.
     fn plan_sync(&mut self, tag: u32) {
@@ -51,6 +58,7 @@ impl<D: Device> Host<D> {
         }
         let dirty = self.cache.dirty_of(call.file) * super::PAGE;
         call.synced = self.fs.sync(call.made_durable, call.data_only, dirty);
+        call.synced.flush &= !call.closes;
         let cost = self.costs.scaled(call.synced.cpu);
         call.until = self.cores.process(self.now, cost, Span::ZERO);
     }
@@ -145,7 +153,11 @@ impl<D: Device> Host<D> {
     }
 
     fn sync_ended(&mut self, tag: u32) {
-        let file = self.calls[tag as usize].file;
+        let call = &self.calls[tag as usize];
+        let (file, closes) = (call.file, call.closes);
+        if closes {
+            self.cache.forget(file, 0, u64::MAX, false);
+        }
         if std::mem::take(&mut self.files[file as usize].failed) {
             self.calls[tag as usize].error = Some(EIO);
         }

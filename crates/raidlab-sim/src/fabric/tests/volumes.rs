@@ -175,6 +175,28 @@ fn everything_dirty_comes_to_the_disks_when_it_is_quiet() {
 }
 
 #[test]
+fn what_is_dirty_waits_while_the_host_only_reads() {
+    let mut fabric = Fabric::new(&perc("raid5", 3), 1).unwrap();
+    let size = 60_000_000;
+    let written = |fabric: &Fabric| -> u64 {
+        (0..3)
+            .map(|disk| fabric.disk(disk).counters().sectors_written)
+            .sum()
+    };
+    let (begun, _) = pass(&mut fabric, Instant::ZERO, BlockKind::Write, size);
+    let before = written(&fabric);
+    // Half a second of reads from the cache: without them the disks would have got all meanwhile.
+    let (now, _) = pass(&mut fabric, begun, BlockKind::Read, size);
+    assert!(now.since(begun).0 > 400_000_000);
+    let all = size / 65_536 * 128 * 3 / 2;
+    let left = all - written(&fabric);
+    assert!(left > 10_000, "{left} of {all}");
+    assert!(all - before > left, "what is on its way still arrives");
+    drain(&mut fabric);
+    assert!(written(&fabric) >= all);
+}
+
+#[test]
 fn a_volume_that_loses_a_disk_goes_on_if_its_level_can() {
     let ite = |layout: &str, members: usize| {
         volume(

@@ -58,7 +58,7 @@ enum Due {
     Came(u32),
     /// A task is over: its data have been computed from parity, or it could not be begun.
     Computed(u32),
-    /// No write may have come for a while.
+    /// Nothing may have come from the host for a while.
     Quiet,
 }
 

@@ -52,6 +52,37 @@ fn blocks(order: Order, read_percent: u8, block: u32, ops: u64) -> BlockSpec {
     }
 }
 
+/// Somebody else has the device open: closing it is not the last time.
+fn shared<D: Device>(mut host: Host<D>) -> Host<D> {
+    let file = host.known(0);
+    host.files[file as usize].opens += 1;
+    host
+}
+
+#[test]
+fn the_last_close_writes_back_and_empties_the_cache() {
+    let mut host = host(OLD, 512, FilesystemKind::None, Toy::new());
+    let write = pass(PassAction::Write, 8 * MIB, 65_536, Durable::Never);
+    let wrote = one(&mut host, write);
+    assert_eq!(host.counters().written, 8 * MIB);
+    assert!(host.is_clean());
+    // 128 KiB in 100 us and 256 times 8 us; no flush of the drive.
+    let device = 131_072.0 / 2148e-6;
+    assert!(rate(&wrote) <= 1.001 * device, "{}", rate(&wrote));
+    let read = pass(PassAction::Read, 8 * MIB, 65_536, Durable::Never);
+    for times in 1..=2 {
+        one(&mut host, read);
+        assert!(host.counters().read >= times * 8 * MIB);
+    }
+    // While somebody else has it open, it stays in memory.
+    let mut host = shared(host);
+    one(&mut host, read);
+    let before = host.counters();
+    one(&mut host, read);
+    one(&mut host, write);
+    assert_eq!(host.counters(), before);
+}
+
 #[test]
 fn a_sequential_read_comes_at_the_rate_of_the_media() {
     let media = media_rate();
@@ -81,7 +112,7 @@ fn a_sequential_read_comes_at_the_rate_of_the_media() {
 
 #[test]
 fn a_file_in_memory_costs_processor_time_alone() {
-    let mut host = host(OLD, 128, FilesystemKind::None, disk());
+    let mut host = shared(host(OLD, 128, FilesystemKind::None, disk()));
     let job = pass(PassAction::Read, 32 * MIB, 8192, Durable::Never);
     one(&mut host, job);
     let (counters, cpu) = (host.counters(), host.cpu());
@@ -127,7 +158,7 @@ fn dirty_pages_stay_below_the_limit() {
         (Kernel::Linux(2, 6, 24), 10),
         (Kernel::DEFAULT, 20),
     ] {
-        let mut host = host(kernel, 64, FilesystemKind::None, Toy::new());
+        let mut host = shared(host(kernel, 64, FilesystemKind::None, Toy::new()));
         let job = pass(PassAction::Write, 128 * MIB, 8192, Durable::Never);
         one(&mut host, job);
         let dirty = (host.cache.dirty() + host.cache.writing()) * PAGE;
@@ -145,7 +176,7 @@ fn dirty_pages_stay_below_the_limit() {
 
 #[test]
 fn few_dirty_pages_wait_for_thirty_seconds() {
-    let mut host = host(OLD, 512, FilesystemKind::None, Toy::new());
+    let mut host = shared(host(OLD, 512, FilesystemKind::None, Toy::new()));
     one(
         &mut host,
         pass(PassAction::Write, MIB, 8192, Durable::Never),
@@ -160,7 +191,7 @@ fn few_dirty_pages_wait_for_thirty_seconds() {
 
 #[test]
 fn random_reads_hit_in_proportion_to_what_is_in_memory() {
-    let mut host = host(OLD, 128, FilesystemKind::None, Toy::new());
+    let mut host = shared(host(OLD, 128, FilesystemKind::None, Toy::new()));
     let region = 192 * MIB;
     // Filled from the start on: what was read last is in memory.
     one(
@@ -203,7 +234,7 @@ fn part_of_a_page_is_read_before_it_is_written() {
 
 #[test]
 fn direct_calls_leave_the_cache_alone_and_see_what_is_dirty() {
-    let mut host = host(OLD, 64, FilesystemKind::None, Toy::new());
+    let mut host = shared(host(OLD, 64, FilesystemKind::None, Toy::new()));
     one(
         &mut host,
         pass(PassAction::Write, MIB, 8192, Durable::Never),

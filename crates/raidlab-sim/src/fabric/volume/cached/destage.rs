@@ -1,8 +1,10 @@
 //! Writes: into the cache, and from there to the disks.
 //!
 //! Whole groups (stripes that need no read for their parity) go to the disks as soon as they are
-//! there. What is less waits for the rest, until the cache holds as much as may be dirty or no write
-//! has come for a while. The disks get it in the order of the sectors, from where the last run ended.
+//! there. What is less waits for the rest, until the cache holds as much as may be dirty or nothing
+//! has come for a while. While the host only reads, its reads have the disks to themselves: data that
+//! a battery keeps can wait. The disks get it in the order of the sectors, from where the last run
+//! ended.
 use super::lines::BLOCK;
 use super::task::Kind;
 use super::{Cached, Due};
@@ -27,6 +29,7 @@ pub(super) struct Dirty {
     pressing: bool,
     draining: bool,
     last_write: u64,
+    last_read: u64,
     /// Whether the end of the quiet time is on the agenda.
     armed: bool,
     /// Runs on their way.
@@ -45,6 +48,7 @@ impl Dirty {
             pressing: false,
             draining: false,
             last_write: 0,
+            last_read: 0,
             armed: false,
             active: 0,
         }
@@ -72,18 +76,15 @@ impl Cached {
                 asked.moved += at - from;
                 asked.moved_at = plant.pipes.pass(self.card.host_write, now, at - from);
                 (self.dirty.last_write, self.dirty.draining) = (now, false);
-                if !std::mem::replace(&mut self.dirty.armed, true) {
-                    let quiet = now.saturating_add(self.model.quiet.0);
-                    self.agenda.push(quiet, Due::Quiet);
-                }
+                self.arm(now);
             }
             if at < bio.end() {
                 self.dirty.pressing = true;
                 break;
             }
             self.writing.pop_front();
-            self.agenda
-                .push(asked.moved_at.max(now), Due::Ended(number));
+            let ended = self.asked[number as usize].moved_at.max(now);
+            self.agenda.push(ended, Due::Ended(number));
         }
         self.destage(now, plant);
     }
@@ -127,13 +128,35 @@ impl Cached {
         self.start(now, Kind::Flush(number), 0, 0, plant);
     }
 
-    /// No write may have come for a while.
+    /// The host reads: what is dirty waits until it has been quiet for a while, unless it has to go.
+    pub(super) fn gives_way(&mut self, now: u64) {
+        self.dirty.last_read = now;
+        if !self.dirty.keys.is_empty() {
+            self.dirty.draining = false;
+            self.arm(now);
+        }
+    }
+
+    /// Looks again after a quiet time.
+    fn arm(&mut self, now: u64) {
+        if !std::mem::replace(&mut self.dirty.armed, true) {
+            let quiet = now.saturating_add(self.model.quiet.0);
+            self.agenda.push(quiet, Due::Quiet);
+        }
+    }
+
+    /// Nothing may have come for a while.
     pub(super) fn quiet(&mut self, now: u64, plant: &mut Plant) {
         self.dirty.armed = false;
         if self.dirty.keys.is_empty() {
             return;
         }
-        let due = self.dirty.last_write.saturating_add(self.model.quiet.0);
+        if !self.reading.is_empty() {
+            // One that waits for the disks is not over yet.
+            self.dirty.last_read = now;
+        }
+        let last = self.dirty.last_write.max(self.dirty.last_read);
+        let due = last.saturating_add(self.model.quiet.0);
         if now >= due {
             self.dirty.draining = true;
             self.destage(now, plant);
@@ -143,8 +166,20 @@ impl Cached {
         }
     }
 
+    /// Whether the host has lately read and not written, and nothing has to go.
+    fn only_read(&self, now: u64) -> bool {
+        let (dirty, quiet) = (&self.dirty, self.model.quiet.0);
+        let lately = |at: u64| now < at.saturating_add(quiet);
+        let must = dirty.pressing || dirty.draining;
+        let reads = lately(dirty.last_read) || !self.reading.is_empty();
+        !must && reads && !lately(dirty.last_write)
+    }
+
     /// Runs go to the disks, as many as may be on their way.
     fn destage(&mut self, now: u64, plant: &mut Plant) {
+        if self.only_read(now) {
+            return;
+        }
         while self.dirty.active < self.model.destages {
             let Some((from, to)) = self.pick() else {
                 return;

@@ -61,6 +61,7 @@ impl Cached {
     /// A read has been decoded.
     pub(super) fn read(&mut self, now: u64, number: u32, plant: &mut Plant) {
         let bio = self.asked[number as usize].bio;
+        self.gives_way(now);
         let ahead = self.streams.read(bio.lba.0, bio.end());
         if !self.serve(now, number, plant) {
             self.reading.push(number);
