@@ -7,9 +7,10 @@ use raidlab_experiment::{Experiment, expand, parse};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// File, cells and trials.
-const EXPERIMENTS: [(&str, usize, usize); 11] = [
+const EXPERIMENTS: [(&str, usize, usize); 12] = [
     ("home-lab", 8, 24),
     ("pata-blocksize", 2 * 6 * 4 * 11, 2 * 6 * 4 * 11 * 10),
+    ("pata-channels", 3, 9),
     ("pata-raid0", 11, 11),
     ("sata-md-levels", 14 * 3, 14 * 3 * 3),
     ("scsi-hdbench", 11, 11),

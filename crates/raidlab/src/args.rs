@@ -8,7 +8,7 @@ mod vm;
 pub(crate) use bench::{BenchArgs, EngineChoice, Rounds, SettingArgs};
 pub(crate) use predict::{
     DesignArgs, DiskAction, DiskArgs, On, PlanArgs, ReferenceRunArgs, ReplayArgs, RunArgs,
-    ServeArgs,
+    ServeArgs, StudyOn,
 };
 pub(crate) use results::{
     CompareArgs, DoctorArgs, ExportArgs, ExportFormat, ImportArgs, LayoutArgs, ListArgs, Output,

@@ -59,7 +59,7 @@ fn run(cli: Cli) -> Result<Outcome, exit::Failure> {
         Command::Export(args) => commands::export::run(&args, &store),
         Command::Import(args) => commands::import::run(&args, &store),
         Command::Remove(args) => commands::remove::run(&args, &store),
-        Command::Reference(args) => commands::reference::run(&args),
+        Command::Reference(args) => commands::reference::run(&args, &store),
         Command::Disk(args) => predict::disk::run(&args),
         Command::Vm(args) => real::machine(&args),
         Command::Replay(args) => predict::replay::run(&args),

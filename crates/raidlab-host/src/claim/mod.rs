@@ -121,6 +121,8 @@ enum Hold {
     Exclusive(File),
     /// Lent to a step; the descriptor only makes sure that it stays the same device.
     Lent(File),
+    /// Nobody holds it: in a guest alone, whose disks are all raidlab's own.
+    Gone,
 }
 
 /// A device that may be overwritten, and is held so that nobody else takes it. There is no other way to come by one
@@ -240,7 +242,7 @@ impl Claim {
     pub fn held(&self) -> Option<&File> {
         match &self.hold {
             Hold::Exclusive(file) => Some(file),
-            Hold::Lent(_) => None,
+            Hold::Lent(_) | Hold::Gone => None,
         }
     }
 
@@ -256,6 +258,36 @@ impl Claim {
         let stays = raidlab_io::observe::safety::open_for_reading(&self.path)?;
         self.verify(&stays)?;
         self.hold = Hold::Lent(stays);
+        Ok(())
+    }
+
+    /// Closes the device altogether, for a tool that must be the last to close it: the kernel then writes back what it
+    /// holds of it before `close` returns. Only where no other device can take its place: in a guest.
+    ///
+    /// # Errors
+    /// When it is no longer the device that was claimed, or this is no guest.
+    pub(crate) fn let_go(&mut self, own: &Own) -> Result<()> {
+        if !matches!(own.0, OwnKind::Guest) {
+            let why = "it may be let go of in a guest alone";
+            return Err(HostError::refused(&self.path, why));
+        }
+        if let Hold::Exclusive(file) | Hold::Lent(file) = &self.hold {
+            self.verify(file)?;
+        }
+        self.hold = Hold::Gone;
+        Ok(())
+    }
+
+    /// Takes back what was [let go of](Self::let_go).
+    ///
+    /// # Errors
+    /// As [`Self::retake`].
+    pub(crate) fn take_again(&mut self) -> Result<()> {
+        if matches!(self.hold, Hold::Gone) {
+            let file = open_exclusively(&self.path)?;
+            self.verify(&file)?;
+            self.hold = Hold::Exclusive(file);
+        }
         Ok(())
     }
 

@@ -3,7 +3,7 @@ use super::plan::{ProvisionPlan, Target};
 use super::step::{Node, Step, UUID};
 use super::sync::{self, SyncState};
 use super::take::retried;
-use crate::claim::Claim;
+use crate::claim::{Claim, Own};
 use crate::error::{HostError, Result};
 use crate::identity::Identity;
 use crate::journal::{Journal, Report, StepNumber, Undo};
@@ -151,6 +151,31 @@ impl Built {
             Target::Device(Node::Array(number)) => self.arrays.get(number),
             Target::Directory(_) => None,
         }
+    }
+
+    /// Lets go of the measured device while `tool` runs on it, so that whoever closes it there is the last to do so.
+    /// Nothing is let go of when a file system is measured.
+    ///
+    /// # Errors
+    /// When this is no guest of raidlab's, or the device is not there afterwards as it was.
+    pub fn without_hold<T>(
+        &mut self,
+        claims: &mut [Claim],
+        own: &Own,
+        tool: impl FnOnce() -> T,
+    ) -> Result<T> {
+        let claim = match &self.plan.target {
+            Target::Device(Node::Member(member)) => claims.get_mut(*member),
+            Target::Device(Node::Array(number)) => self.arrays.get_mut(number),
+            Target::Directory(_) => None,
+        };
+        let Some(claim) = claim else {
+            return Ok(tool());
+        };
+        claim.let_go(own)?;
+        let came = tool();
+        claim.take_again()?;
+        Ok(came)
     }
 
     /// How long the initial sync of each array took.

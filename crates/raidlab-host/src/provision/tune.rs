@@ -76,12 +76,13 @@ pub(super) fn members(draft: &mut Draft<'_>) -> Result<(), PlanError> {
 }
 
 /// The scheduler, or the one that took its place when the single-queue block layer went (Linux 5.0): noop is none,
-/// deadline is mq-deadline, and bfq was made from cfq. Nothing took the place of the anticipatory one.
+/// deadline is mq-deadline, and bfq was made from cfq. The anticipatory one went with Linux 2.6.33, because cfq, which waits
+/// for the next request of a reader as well, did all that it did.
 fn scheduler(wanted: Scheduler, there: &[String]) -> Option<&'static str> {
     let heir = match wanted {
         Scheduler::Noop => "none",
         Scheduler::Deadline => "mq-deadline",
-        Scheduler::Cfq => "bfq",
+        Scheduler::Cfq | Scheduler::Anticipatory => "bfq",
         other => other.name(),
     };
     let names = [wanted.name(), heir];

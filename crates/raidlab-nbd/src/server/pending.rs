@@ -10,6 +10,8 @@ pub(super) struct Pending {
     pub(super) conn: Option<u64>,
     pub(super) disk: usize,
     pub(super) request: Request,
+    /// When it came.
+    pub(super) came: Instant,
     /// Data of a write are still to come.
     pub(super) data_due: bool,
     /// When the last of them came.

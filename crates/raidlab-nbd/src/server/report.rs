@@ -48,6 +48,9 @@ pub struct DiskReport {
     pub bytes_read: u64,
     /// Bytes of the writes.
     pub bytes_written: u64,
+    /// Sum over its requests of the time from a request's arrival to its end by the model: what a client that
+    /// has nothing between itself and the disk would have waited in all.
+    pub waited: Span,
     /// Bytes of memory or file that the content takes now.
     pub stored: u64,
 }

@@ -49,6 +49,7 @@ impl Shared {
             conn: Some(conn),
             disk,
             request,
+            came: self.now,
             data_due: request.action == Action::Write,
             data_at: Instant::ZERO,
             lost: false,
@@ -211,7 +212,9 @@ impl Loop {
                 continue;
             };
             let error = code(result.is_err(), pending.lost);
-            count(&mut self.counts[pending.disk], &pending.request, error);
+            let counts = &mut self.counts[pending.disk];
+            count(counts, &pending.request, error);
+            counts.waited = Span(counts.waited.0 + ended.since(pending.came).0);
             let Some((id, conn)) = pending
                 .conn
                 .and_then(|id| Some((id, self.conns.get_mut(&id)?)))

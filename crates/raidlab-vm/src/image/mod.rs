@@ -204,6 +204,12 @@ impl Recipe<'_> {
                 }
             }
         }
+        // One program by several names, which say what it is to make.
+        if content.programs.iter().any(|name| name == "mke2fs") {
+            for name in ["mkfs.ext2", "mkfs.ext3", "mkfs.ext4"] {
+                tree.link(&format!("usr/sbin/{name}"), "mke2fs");
+            }
+        }
         for name in ["etc/mke2fs.conf"] {
             if let Ok(bytes) = fs::read(Path::new("/").join(name)) {
                 tree.file(name, 0o644, bytes);

@@ -3,6 +3,7 @@ use super::real::RealArgs;
 use super::results::Output;
 use super::vm::VmRunArgs;
 use crate::real::death::Death;
+use crate::real::driver::Driver;
 use clap::{Args, Subcommand, ValueEnum};
 use raidlab_core::time::Span;
 use raidlab_core::units::Bytes;
@@ -186,7 +187,7 @@ pub(crate) struct ReplayArgs {
 }
 
 /// What of an experiment's design the command line decides.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Default, Args)]
 pub(crate) struct DesignArgs {
     /// Seed of order, operations and models [default: the file's]
     #[arg(long, value_parser = clap::value_parser!(u64).range(..=i64::MAX as u64))]
@@ -195,6 +196,10 @@ pub(crate) struct DesignArgs {
     /// Trials of each cell [default: the file's]
     #[arg(long, short = 'n', value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub(crate) repeats: Option<u32>,
+
+    /// Use only so much of each disk, from its beginning on [default: the file's]
+    #[arg(long, value_name = "SIZE", value_parser = super::real::size)]
+    pub(crate) member_size: Option<Bytes>,
 }
 
 #[derive(Debug, Args)]
@@ -213,6 +218,10 @@ pub(crate) struct PlanArgs {
 
     #[command(flatten)]
     pub(crate) design: DesignArgs,
+
+    /// Only cells whose label has this in it, or matches it with * and ?
+    #[arg(long, value_name = "PATTERN")]
+    pub(crate) only: Option<String>,
 
     /// Also print the exact commands by which it would be carried out there
     #[arg(long, value_enum)]
@@ -281,6 +290,10 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) design: DesignArgs,
 
+    /// Only cells whose label has this in it, or matches it with * and ?
+    #[arg(long, value_name = "PATTERN")]
+    pub(crate) only: Option<String>,
+
     /// Trials at a time [default: one a processor]
     #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub(crate) jobs: Option<u32>,
@@ -299,6 +312,11 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) vm: VmRunArgs,
 
+    /// Also predict the same trials, and print measured beside predicted, and beside published if the experiment
+    /// carries out a published study
+    #[arg(long, help_heading = "In a virtual machine")]
+    pub(crate) with_sim: bool,
+
     /// Also write the trials as JSON lines
     #[arg(long, short, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
@@ -313,10 +331,19 @@ Every row is predicted, the withheld ones too. The error of each figure is predi
 findings of the study are checked on the predictions alone. Nothing is stored; 'raidlab run' on the
 study's file under experiments/ keeps its trials.
 
+With --on vm a real kernel in a virtual machine carries out the study as well, on the modelled disks, and its
+figures are printed beside the predicted and the published ones. Those trials are kept: after an interruption
+the same command goes on where it stopped. Content of disks is kept in memory, so that large ones need a
+--member-size; what a controller's own RAID did is left out, for no kernel runs that.
+
 Examples:
   raidlab reference run pata-raid0                one study, figure by figure
   raidlab reference run scsi-hdbench --rows raid5 the rows that have it in their name
-  raidlab reference run all                       one table of accuracy, and what is off by most")]
+  raidlab reference run all                       one table of accuracy, and what is off by most
+  raidlab reference run sata-md-levels --on vm --driver tool --sync --member-size 1GiB
+                                                  as its author ran it: arrays synced, hdparm and dd themselves
+  raidlab reference run pata-raid0 --on vm --time real --rows 'md raid0 2*' --member-size 4GiB
+                                                  behind two IDE channels of QEMU's")]
 pub(crate) struct ReferenceRunArgs {
     /// Studies by their ids, or 'all'
     #[arg(required = true, value_name = "STUDY")]
@@ -337,6 +364,31 @@ pub(crate) struct ReferenceRunArgs {
     #[arg(long)]
     pub(crate) no_fast_forward: bool,
 
+    /// Predict alone, or measure in a virtual machine beside
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) on: StudyOn,
+
+    /// With --on vm: begin anew although an interrupted session could be gone on with
+    #[arg(long)]
+    pub(crate) fresh: bool,
+
+    /// With --on vm: what carries out the profiles
+    #[arg(long, value_enum, default_value = "raidlab", value_name = "WHAT")]
+    pub(crate) driver: Driver,
+
+    #[command(flatten)]
+    pub(crate) vm: VmRunArgs,
+
     #[command(flatten)]
     pub(crate) output: Output,
+}
+
+/// Where a published study is carried out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum StudyOn {
+    /// On modelled disks in virtual time
+    #[default]
+    Sim,
+    /// There, and on a real kernel in a virtual machine
+    Vm,
 }

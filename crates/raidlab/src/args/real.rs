@@ -5,7 +5,7 @@ use raidlab_core::units::Bytes;
 use std::path::PathBuf;
 
 /// Members of --on host.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "On real disks")]
 pub(crate) struct RealArgs {
     /// Make the members as loop files in this directory, instead of using devices of the allow-list
@@ -29,10 +29,10 @@ pub(crate) struct RealArgs {
     pub(crate) assume_clean: bool,
 }
 
-/// Least size of a loop file: below, file systems of any kind have no room.
+/// Least size of a member: below, file systems of any kind have no room.
 const LEAST: u64 = 16 << 20;
 
-fn size(text: &str) -> Result<Bytes, String> {
+pub(super) fn size(text: &str) -> Result<Bytes, String> {
     let size: Bytes = text.parse().map_err(|error| format!("{error}"))?;
     if size.0 < LEAST || !size.0.is_multiple_of(4096) {
         return Err("give at least 16MiB, and a multiple of 4KiB".to_owned());

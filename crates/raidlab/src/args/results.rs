@@ -5,7 +5,7 @@ use raidlab_core::units::Bytes;
 use std::path::PathBuf;
 
 /// Where a report goes, and in which form.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub(crate) struct Output {
     /// Print Markdown instead of terminal tables
     #[arg(long, conflicts_with = "json")]

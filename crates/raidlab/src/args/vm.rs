@@ -229,6 +229,10 @@ pub(crate) struct ShellArgs {
     #[arg(long, value_name = "LABEL")]
     pub(crate) cell: Option<String>,
 
+    /// Show only so much of each disk, from its beginning on [default: the file's]
+    #[arg(long, value_name = "SIZE", value_parser = super::real::size)]
+    pub(crate) member_size: Option<Bytes>,
+
     /// The guest's clock
     #[arg(long, value_enum, default_value_t)]
     pub(crate) time: GuestTime,
@@ -288,17 +292,17 @@ pub(crate) enum GuestTime {
     Real,
 }
 
-/// What `raidlab run` is told of the virtual machine.
-#[derive(Debug, Args)]
+/// What runs are told of the virtual machine.
+#[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "In a virtual machine")]
 pub(crate) struct VmRunArgs {
     /// The guest's clock
     #[arg(long, value_enum, default_value_t)]
     pub(crate) time: GuestTime,
 
-    /// Also predict the same trials, and print measured beside predicted
-    #[arg(long)]
-    pub(crate) with_sim: bool,
+    /// In real time: reply so much before the model's time, to make up for the way to the guest and back
+    #[arg(long, value_name = "TIME", default_value = "0s")]
+    pub(crate) early: Span,
 
     /// Let a disk fail for good so long after a trial's first phase began, by the guest's clock: disk1@5s; may be given
     /// several times

@@ -2,15 +2,16 @@
 use super::{output, print, print_json};
 use crate::args::{ReferenceAction, ReferenceArgs};
 use crate::exit::{Failure, MISSING, Outcome};
+use crate::place;
 use raidlab_results::reference::{Published, Study, studies};
 use raidlab_results::report::study_report;
 use serde_json::json;
 use std::fmt::Write as _;
 
-pub(crate) fn run(args: &ReferenceArgs) -> Result<Outcome, Failure> {
+pub(crate) fn run(args: &ReferenceArgs, place: &place::Store) -> Result<Outcome, Failure> {
     match &args.action {
         ReferenceAction::List { json } => list(*json),
-        ReferenceAction::Run(args) => crate::predict::reference::run(args),
+        ReferenceAction::Run(args) => crate::predict::reference::run(args, place),
         ReferenceAction::Report { study, output } => {
             let study = find(study)?;
             let document = study_report(&study, Vec::new())

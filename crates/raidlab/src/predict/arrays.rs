@@ -89,7 +89,7 @@ fn second(layout: &Layout) -> Option<f64> {
 }
 
 /// The share of second failures that each cell's array survives, by the cell's label.
-pub(super) fn second_failures(experiment: &Experiment) -> BTreeMap<String, f64> {
+pub(crate) fn second_failures(experiment: &Experiment) -> BTreeMap<String, f64> {
     let of = |facts: ArrayFacts| {
         let share = facts.second;
         facts

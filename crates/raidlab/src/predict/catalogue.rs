@@ -1,5 +1,6 @@
 //! What experiments and users refer to by name: disk models, controllers, published studies; and the
 //! experiment files themselves.
+use super::choose;
 use crate::args::DesignArgs;
 use crate::commands::reference;
 use crate::exit::{BAD_REQUEST, Failure, MISSING};
@@ -130,6 +131,7 @@ pub(crate) fn experiment(path: &Path, design: &DesignArgs) -> Result<Experiment,
     if let Some(repeats) = design.repeats {
         experiment.design.repeats = repeats;
     }
+    choose::members(&mut experiment, design.member_size)?;
     let design = &mut experiment.design;
     if design.aggregate == Aggregate::Trimmed && design.repeats <= 2 * design.trim {
         // Fewer than the file was made for: nothing would be left.
@@ -139,7 +141,7 @@ pub(crate) fn experiment(path: &Path, design: &DesignArgs) -> Result<Experiment,
 }
 
 /// The experiment that carries out a published study; `None` when there is no such study.
-pub(super) fn of_study(id: &str) -> Result<Option<Experiment>, Failure> {
+pub(crate) fn of_study(id: &str) -> Result<Option<Experiment>, Failure> {
     let Some((_, text)) = STUDIES.iter().find(|(known, _)| *known == id) else {
         return Ok(None);
     };

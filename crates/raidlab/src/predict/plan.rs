@@ -1,5 +1,6 @@
 //! `raidlab plan`: what an experiment comes to.
 use super::catalogue;
+use super::choose;
 use super::estimate::{self, Work};
 use crate::args::{On, PlanArgs};
 use crate::commands::{print, print_json};
@@ -14,7 +15,8 @@ use std::fmt::Write as _;
 const MOST: usize = 40;
 
 pub(crate) fn run(args: &PlanArgs) -> Result<Outcome, Failure> {
-    let experiment = catalogue::experiment(&args.file, &args.design)?;
+    let mut experiment = catalogue::experiment(&args.file, &args.design)?;
+    choose::only(&mut experiment, args.only.as_deref())?;
     if args.resolved {
         let text = experiment
             .to_toml()

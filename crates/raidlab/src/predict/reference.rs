@@ -1,12 +1,15 @@
 //! `raidlab reference run`: published studies on the simulator, beside their figures.
 use super::arrays;
 use super::catalogue;
+use super::choose::{self, matches};
 use super::estimate;
 use super::machine::Machines;
 use super::run::{Failed, Recorder, results_digest, simulate};
-use crate::args::ReferenceRunArgs;
+use crate::args::{ReferenceRunArgs, StudyOn};
 use crate::commands::{output, print_json, reference};
 use crate::exit::{Failure, MISSING, Outcome, TRIAL_FAILED};
+use crate::place;
+use crate::real;
 use crate::signals::Stop;
 use crate::talk;
 use raidlab_experiment::{Experiment, expand};
@@ -14,6 +17,7 @@ use raidlab_results::record::TrialRecord;
 use raidlab_results::reference::{Prediction, Study, median_error};
 use raidlab_results::report::{prediction_report, predictions_report};
 use serde_json::json;
+use std::collections::BTreeMap;
 
 /// All studies.
 const ALL: &str = "all";
@@ -26,9 +30,12 @@ struct Predicted {
     failed: Vec<Failed>,
 }
 
-pub(crate) fn run(args: &ReferenceRunArgs) -> Result<Outcome, Failure> {
+pub(crate) fn run(args: &ReferenceRunArgs, place: &place::Store) -> Result<Outcome, Failure> {
     let studies = studies(&args.studies)?;
     output::check(&args.output)?;
+    if args.on == StudyOn::Vm {
+        return real::study::run(args, &studies, place);
+    }
     let stop = Stop::listen()
         .map_err(|error| Failure::new(MISSING, format!("cannot listen for signals: {error}")))?;
     let mut all = Vec::new();
@@ -79,13 +86,9 @@ fn predict(
     study: Study,
     stop: &Stop,
 ) -> Result<Option<Predicted>, Failure> {
-    let Some(mut experiment) = catalogue::of_study(&study.id)? else {
+    let Some(experiment) = experiment(args, &study)? else {
         return Ok(None);
     };
-    experiment.design.repeats = args.design.repeats.unwrap_or(1);
-    if let Some(seed) = args.design.seed {
-        experiment.design.seed = seed;
-    }
     let plan = expand(&experiment, experiment.design.seed);
     let rows = experiment
         .expected
@@ -95,15 +98,7 @@ fn predict(
     let trials: Vec<_> = plan
         .trials
         .iter()
-        .filter(|trial| {
-            let label = &experiment.cells[trial.cell].label;
-            let row = rows
-                .iter()
-                .find(|(_, cell)| *cell == label)
-                .map(|(row, _)| row);
-            let fits = |name: &String| args.rows.as_deref().is_none_or(|p| matches(p, name));
-            fits(label) || row.is_some_and(fits)
-        })
+        .filter(|trial| is_wanted(args, &rows, &experiment.cells[trial.cell].label))
         .copied()
         .collect();
     if trials.is_empty() {
@@ -129,6 +124,33 @@ fn predict(
         study,
         failed,
     }))
+}
+
+/// The study's experiment, with what the command line decides; `None` when it has none.
+pub(crate) fn experiment(
+    args: &ReferenceRunArgs,
+    study: &Study,
+) -> Result<Option<Experiment>, Failure> {
+    let Some(mut experiment) = catalogue::of_study(&study.id)? else {
+        return Ok(None);
+    };
+    experiment.design.repeats = args.design.repeats.unwrap_or(1);
+    if let Some(seed) = args.design.seed {
+        experiment.design.seed = seed;
+    }
+    choose::members(&mut experiment, args.design.member_size)?;
+    Ok(Some(experiment))
+}
+
+/// Whether a cell is among the rows that are asked for, by its label or by its row's name.
+pub(crate) fn is_wanted(
+    args: &ReferenceRunArgs,
+    rows: &BTreeMap<String, String>,
+    label: &str,
+) -> bool {
+    let row = rows.iter().find(|(_, cell)| *cell == label);
+    let fits = |name: &str| args.rows.as_deref().is_none_or(|p| matches(p, name));
+    fits(label) || row.is_some_and(|(row, _)| fits(row))
 }
 
 fn in_order(experiment: &Experiment, records: &[TrialRecord]) -> Vec<TrialRecord> {
@@ -167,52 +189,4 @@ fn print(args: &ReferenceRunArgs, all: &[Predicted]) -> Result<(), Failure> {
         }
     };
     output::emit(&document, &args.output)
-}
-
-/// Whether a name fits a pattern with `*` and `?`; without either, whether it contains it. Case does not
-/// matter.
-fn matches(pattern: &str, name: &str) -> bool {
-    let (pattern, name) = (pattern.to_lowercase(), name.to_lowercase());
-    if !pattern.contains(['*', '?']) {
-        return name.contains(&pattern);
-    }
-    let (pattern, name): (Vec<char>, Vec<char>) =
-        (pattern.chars().collect(), name.chars().collect());
-    // Places of the name that the pattern so far can have led to.
-    let mut reached = vec![false; name.len() + 1];
-    reached[0] = true;
-    for c in pattern {
-        let mut next = vec![false; name.len() + 1];
-        for at in 0..=name.len() {
-            next[at] = match c {
-                '*' => reached[at] || (at > 0 && next[at - 1]),
-                '?' => at > 0 && reached[at - 1],
-                c => at > 0 && reached[at - 1] && name[at - 1] == c,
-            };
-        }
-        reached = next;
-    }
-    reached[name.len()]
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn rows_are_chosen_by_patterns() {
-        for (pattern, fits) in [
-            ("md raid0", true),
-            ("MD", true),
-            ("bios", false),
-            ("md*disk", true),
-            ("*disk", true),
-            ("md*channel", false),
-            ("md raid? 1 disk", true),
-            ("*", true),
-            ("", true),
-        ] {
-            assert_eq!(matches(pattern, "md raid0 1 disk"), fits, "{pattern}");
-        }
-    }
 }

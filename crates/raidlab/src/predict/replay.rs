@@ -36,11 +36,7 @@ fn on_array(args: &ReplayArgs, format: Option<Format>) -> Result<Outcome, Failur
     let Some(file) = &args.experiment else {
         return Err(Failure::bad_request("--disk or --experiment is needed"));
     };
-    let design = DesignArgs {
-        seed: None,
-        repeats: None,
-    };
-    let mut experiment = catalogue::experiment(file, &design)?;
+    let mut experiment = catalogue::experiment(file, &DesignArgs::default())?;
     let mut cell = cell_of(&experiment, args.cell.as_deref())?.clone();
     // A trace has the addresses of a block device.
     cell.setup.filesystem = None;

@@ -8,6 +8,7 @@ pub(crate) use resume::{Open, StoredRun, open};
 pub(super) use trial::{Recorder, Simulate, Simulated, results_digest};
 
 use super::catalogue;
+use super::choose;
 use super::estimate::{self, Work};
 use super::machine::Machines;
 use crate::args::{On, RunArgs};
@@ -38,7 +39,8 @@ pub(crate) fn run(args: &RunArgs, place: &place::Store) -> Result<Outcome, Failu
         On::Host => return real::host::run(args, place),
         On::Vm => return real::vm::run(args, place),
     }
-    let experiment = catalogue::experiment(&args.file, &args.design)?;
+    let mut experiment = catalogue::experiment(&args.file, &args.design)?;
+    choose::only(&mut experiment, args.only.as_deref())?;
     // What the report cannot do is known before the work is done.
     output::check(&args.output)?;
     if let Some(path) = &args.out {
@@ -107,28 +109,7 @@ pub(crate) fn finish(
     session: &str,
     beside: Vec<Block>,
 ) -> Result<Outcome, Failure> {
-    let bundle = store
-        .bundle(&TrialFilter::of_session(session))
-        .map_err(store_failure)?;
-    let failed: Vec<&TrialRecord> = bundle
-        .trials
-        .iter()
-        .filter(|trial| trial.status != Status::Complete)
-        .collect();
-    let failure = failed.first().map(|first| {
-        let Status::Failed { reason } = &first.status else {
-            return Failure::new(TRIAL_FAILED, "a trial failed");
-        };
-        Failure::new(
-            TRIAL_FAILED,
-            format!(
-                "{} of {} trials failed; the first: {}: {reason}",
-                failed.len(),
-                bundle.trials.len(),
-                first.cell.label
-            ),
-        )
-    });
+    let failure = told_failures(store, session)?;
     if failure.is_none() {
         store.finish_session(session).map_err(store_failure)?;
     }
@@ -138,6 +119,31 @@ pub(crate) fn finish(
         Some(failure) => Err(failure),
         None => Ok(Outcome::Done),
     }
+}
+
+/// What to say of the trials of a session that failed, if there are such.
+pub(crate) fn told_failures(store: &mut Store, session: &str) -> Result<Option<Failure>, Failure> {
+    let trials = store
+        .trials(&TrialFilter::of_session(session))
+        .map_err(store_failure)?;
+    let failed: Vec<&TrialRecord> = trials
+        .iter()
+        .filter(|trial| trial.status != Status::Complete)
+        .collect();
+    Ok(failed.first().map(|first| {
+        let Status::Failed { reason } = &first.status else {
+            return Failure::new(TRIAL_FAILED, "a trial failed");
+        };
+        Failure::new(
+            TRIAL_FAILED,
+            format!(
+                "{} of {} trials failed; the first: {}: {reason}",
+                failed.len(),
+                trials.len(),
+                first.cell.label
+            ),
+        )
+    }))
 }
 
 /// Writes the trials as JSON lines where that was asked for.

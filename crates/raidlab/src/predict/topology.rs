@@ -52,11 +52,7 @@ pub(crate) fn fabric(models: &[Model], topology: Option<&str>) -> Result<FabricS
 
 /// All disks of an experiment, as its topology has them.
 pub(crate) fn of_experiment(path: &Path) -> Result<FabricSpec, Failure> {
-    let as_written = DesignArgs {
-        seed: None,
-        repeats: None,
-    };
-    let experiment = catalogue::experiment(path, &as_written)?;
+    let experiment = catalogue::experiment(path, &DesignArgs::default())?;
     let names: Vec<String> = experiment.disks.iter().map(|d| d.name.clone()).collect();
     raidlab_sim::machine::fabric(&experiment, &names, true)
         .map_err(|error| Failure::from_error(BAD_REQUEST, &error))

@@ -1,6 +1,18 @@
-//! What a real kernel measured beside what was predicted, in one table.
-use raidlab_results::record::{TrialRecord, Unit};
+//! What a real kernel measured beside what was predicted and, of a published study, what was published.
+use raidlab_core::flag::{Flag, FlagKind};
+use raidlab_results::record::{PhaseRecord, TrialRecord, Unit};
+use raidlab_results::reference::{Checked, Prediction, Published as Given, Study};
 use raidlab_results::report::document::{Block, Cell, Column, Table};
+use std::collections::BTreeMap;
+
+/// The study that an experiment carries out.
+pub(super) struct Published {
+    pub(super) study: Study,
+    /// Label of the cell by name of the row.
+    pub(super) rows: BTreeMap<String, String>,
+    /// Share of second failures that the array of a cell survives, by the cell's label.
+    pub(super) second: BTreeMap<String, f64>,
+}
 
 /// One figure: a phase of a cell.
 #[derive(Clone, Debug, PartialEq)]
@@ -10,15 +22,68 @@ struct Pair {
     unit: Unit,
     measured: Vec<f64>,
     predicted: Vec<f64>,
+    published: Option<f64>,
 }
 
-/// The table, and a sentence that sums it up; nothing without a figure that both have.
-pub(super) fn blocks(measured: &[TrialRecord], predicted: &[TrialRecord]) -> Vec<Block> {
-    let pairs = pairs(measured, predicted);
+/// The table, a sentence that sums it up, doubts, and the study's findings on both; nothing without a figure
+/// that was measured.
+pub(super) fn blocks(
+    measured: &[TrialRecord],
+    predicted: &[TrialRecord],
+    published: Option<&Published>,
+) -> Vec<Block> {
+    let pairs = pairs(measured, predicted, published);
     if pairs.is_empty() {
         return Vec::new();
     }
-    let columns = vec![
+    let mut blocks = vec![Block::Table(table(&pairs, published.is_some()))];
+    let of = |f: fn(&Pair) -> Option<(f64, f64)>| -> Vec<f64> {
+        let both = pairs.iter().filter_map(f);
+        both.map(|(said, was)| said / was - 1.0).collect()
+    };
+    let errors = of(|pair| Some((mean(&pair.predicted)?, mean(&pair.measured)?)));
+    let sentences = [
+        sentence(errors, "predictions are off from what was measured"),
+        sentence(
+            of(|pair| Some((mean(&pair.measured)?, pair.published?))),
+            "what was measured is off from what was published",
+        ),
+        sentence(
+            of(|pair| Some((mean(&pair.predicted)?, pair.published?))),
+            "predictions are off from what was published",
+        ),
+    ];
+    blocks.extend(sentences.into_iter().flatten().map(Block::paragraph));
+    let doubts = doubts(measured);
+    if !doubts.is_empty() {
+        blocks.push(Block::paragraph("Doubts about what was measured:"));
+        blocks.push(Block::List { items: doubts });
+    }
+    blocks.extend(published.map(|published| {
+        let told = |trials: &[TrialRecord]| -> Prediction {
+            let Published {
+                study,
+                rows,
+                second,
+            } = published;
+            let fit = |trial: &TrialRecord| {
+                let mut fit = trial.clone();
+                fit.phases.retain(|phase| counts(trial, phase, true));
+                fit
+            };
+            let trials: Vec<TrialRecord> = trials.iter().map(fit).collect();
+            study.predicted(rows, second, &trials)
+        };
+        Block::Table(findings(
+            &told(measured).findings,
+            &told(predicted).findings,
+        ))
+    }));
+    blocks
+}
+
+fn table(pairs: &[Pair], study: bool) -> Table {
+    let mut columns = vec![
         Column::text("cell"),
         Column::text("phase"),
         Column::text("unit"),
@@ -30,39 +95,60 @@ pub(super) fn blocks(measured: &[TrialRecord], predicted: &[TrialRecord]) -> Vec
         Column::number("n").under("simulator"),
         Column::number("error %"),
     ];
-    let caption = "Measured by a real kernel in a virtual machine, beside predicted. Each figure is the mean of its \
-                   valid runs; the error is predicted / measured - 1";
-    let mut table = Table::new("beside", caption, columns).named_by(3);
-    let mut errors: Vec<f64> = Vec::new();
-    for pair in &pairs {
-        let (scale, unit, decimals) = shown(pair.unit);
-        let number = |value: Option<f64>| match value {
-            Some(value) => Cell::number(value / scale, decimals),
-            None => Cell::absent(),
-        };
-        let (was, said) = (mean(&pair.measured), mean(&pair.predicted));
-        let error = was.zip(said).map(|(was, said)| said / was - 1.0);
-        errors.extend(error);
-        table.rows.push(vec![
-            Cell::text(pair.cell.clone()),
-            Cell::text(pair.phase.clone()),
-            Cell::text(unit),
-            number(was),
-            number(pair.measured.iter().copied().reduce(f64::min)),
-            number(pair.measured.iter().copied().reduce(f64::max)),
-            Cell::number(pair.measured.len() as f64, 0),
-            number(said),
-            Cell::number(pair.predicted.len() as f64, 0),
-            error.map_or_else(Cell::absent, |e| Cell::text(format!("{:+.1}", 100.0 * e))),
+    let mut caption = "Measured by a real kernel in a virtual machine, beside predicted. Each figure is the mean of \
+                       its valid runs; the error is predicted / measured - 1"
+        .to_owned();
+    if study {
+        columns.extend([
+            Column::number("published").under("study"),
+            Column::number("measured off %").under("study"),
+            Column::number("predicted off %").under("study"),
         ]);
+        caption = "Measured by a real kernel in a virtual machine, predicted, and published. Each figure is the mean \
+                   of its runs, caches and all, as the tool prints it; the error is predicted / measured - 1"
+            .to_owned();
     }
-    let mut blocks = vec![Block::Table(table)];
-    blocks.extend(sentence(errors).map(Block::paragraph));
-    blocks
+    let mut table = Table::new("beside", caption, columns).named_by(3);
+    table.rows = pairs.iter().map(|pair| row(pair, study)).collect();
+    table.drop_empty_columns();
+    table
 }
 
-/// How far off predictions are.
-fn sentence(errors: Vec<f64>) -> Option<String> {
+fn row(pair: &Pair, study: bool) -> Vec<Cell> {
+    let (scale, unit, decimals) = shown(pair.unit);
+    let number = |value: Option<f64>| match value {
+        Some(value) => Cell::number(value / scale, decimals),
+        None => Cell::absent(),
+    };
+    let off = |said: Option<f64>, was: Option<f64>| {
+        let error = said.zip(was).map(|(said, was)| said / was - 1.0);
+        error.map_or_else(Cell::absent, |e| Cell::text(format!("{:+.1}", 100.0 * e)))
+    };
+    let (was, said) = (mean(&pair.measured), mean(&pair.predicted));
+    let mut row = vec![
+        Cell::text(pair.cell.clone()),
+        Cell::text(pair.phase.clone()),
+        Cell::text(unit),
+        number(was),
+        number(pair.measured.iter().copied().reduce(f64::min)),
+        number(pair.measured.iter().copied().reduce(f64::max)),
+        Cell::number(pair.measured.len() as f64, 0),
+        number(said),
+        Cell::number(pair.predicted.len() as f64, 0),
+        off(said, was),
+    ];
+    if study {
+        row.extend([
+            number(pair.published),
+            off(was, pair.published),
+            off(said, pair.published),
+        ]);
+    }
+    row
+}
+
+/// How far figures are off.
+fn sentence(errors: Vec<f64>, what: &str) -> Option<String> {
     let mut sizes: Vec<f64> = errors.into_iter().map(f64::abs).collect();
     sizes.sort_by(f64::total_cmp);
     let worst = sizes.last()?;
@@ -73,14 +159,67 @@ fn sentence(errors: Vec<f64>) -> Option<String> {
         0.5 * (sizes[half - 1] + sizes[half])
     };
     Some(format!(
-        "{} figures: predictions are off by {:.1} % in the median and {:.1} % at worst.",
+        "{} figures: {what} by {:.1} % in the median and {:.1} % at worst.",
         sizes.len(),
         100.0 * median,
         100.0 * worst
     ))
 }
 
-fn pairs(measured: &[TrialRecord], predicted: &[TrialRecord]) -> Vec<Pair> {
+/// Flags that tell of the laboratory and not of the disks, each once with the figures that have it.
+fn doubts(measured: &[TrialRecord]) -> Vec<String> {
+    let tells = |flag: &Flag| {
+        let limit = matches!(flag.kind, FlagKind::Late | FlagKind::GeneratorBound);
+        limit || flag.voids || flag.kind == FlagKind::Other
+    };
+    let mut doubts: Vec<String> = Vec::new();
+    for trial in measured {
+        let of_phase = |phase: &PhaseRecord| -> Vec<(String, Flag)> {
+            let flags = phase.flags.iter().filter(|flag| tells(flag));
+            flags
+                .map(|flag| (format!(", {}", phase.phase), flag.clone()))
+                .collect()
+        };
+        let own = trial.flags.iter().filter(|flag| tells(flag));
+        let own = own.map(|flag| (String::new(), flag.clone()));
+        for (phase, flag) in own.chain(trial.phases.iter().flat_map(of_phase)) {
+            let (cell, round) = (&trial.cell.label, trial.round + 1);
+            doubts.push(format!("{cell}{phase}, round {round}: {flag}"));
+        }
+    }
+    doubts
+}
+
+/// Findings part by part, on the figures of both.
+fn findings(measured: &[Checked], predicted: &[Checked]) -> Table {
+    let columns = vec![
+        Column::text("finding"),
+        Column::text("claim"),
+        Column::text("figures").under("real kernel"),
+        Column::text("told").under("real kernel"),
+        Column::text("figures").under("simulator"),
+        Column::text("told").under("simulator"),
+    ];
+    let caption = "Does what the study found hold on a real kernel, and in the model?";
+    let mut table = Table::new("findings-beside", caption, columns).named_by(2);
+    for (real, model) in measured.iter().zip(predicted) {
+        table.rows.push(vec![
+            Cell::text(real.finding.to_string()),
+            Cell::text(real.claim.clone()),
+            Cell::text(real.evidence.clone()),
+            Cell::text(real.told.text()),
+            Cell::text(model.evidence.clone()),
+            Cell::text(model.told.text()),
+        ]);
+    }
+    table
+}
+
+fn pairs(
+    measured: &[TrialRecord],
+    predicted: &[TrialRecord],
+    published: Option<&Published>,
+) -> Vec<Pair> {
     let mut pairs: Vec<Pair> = Vec::new();
     let all = measured.iter().map(|t| (t, true));
     for (trial, real) in all.chain(predicted.iter().map(|t| (t, false))) {
@@ -98,12 +237,14 @@ fn pairs(measured: &[TrialRecord], predicted: &[TrialRecord]) -> Vec<Pair> {
                         unit: phase.unit,
                         measured: Vec::new(),
                         predicted: Vec::new(),
+                        published: published
+                            .and_then(|p| p.figure(&trial.cell.label, &phase.phase)),
                     });
                     let last = pairs.len() - 1;
                     &mut pairs[last]
                 }
             };
-            let valid = trial.is_valid() && phase.is_valid() && phase.unit == pair.unit;
+            let valid = counts(trial, phase, published.is_some()) && phase.unit == pair.unit;
             let rate = phase
                 .rate
                 .filter(|rate| valid && rate.is_finite() && *rate > 0.0);
@@ -115,6 +256,31 @@ fn pairs(measured: &[TrialRecord], predicted: &[TrialRecord]) -> Vec<Pair> {
         }
     }
     pairs
+}
+
+/// Whether a figure counts. Tools print what caches gave them, and so were studies made; a laboratory that did not
+/// keep its time is no figure for anyone.
+fn counts(trial: &TrialRecord, phase: &PhaseRecord, study: bool) -> bool {
+    if !study {
+        return trial.is_valid() && phase.is_valid();
+    }
+    let unfit =
+        |flag: &Flag| flag.voids && matches!(flag.kind, FlagKind::Late | FlagKind::Interrupted);
+    !trial.flags.iter().chain(&phase.flags).any(unfit)
+}
+
+impl Published {
+    /// The published figure of a cell's phase.
+    fn figure(&self, label: &str, phase: &str) -> Option<f64> {
+        let row = self.rows.iter().find(|(_, cell)| *cell == label);
+        match self
+            .study
+            .figure(row.map_or(label, |(row, _)| row), phase)?
+        {
+            Given::Value(value) => Some(value),
+            Given::TooFast | Given::Withheld => None,
+        }
+    }
 }
 
 fn mean(values: &[f64]) -> Option<f64> {
@@ -132,70 +298,4 @@ fn shown(unit: Unit) -> (f64, &'static str, usize) {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use raidlab_core::flag::{Flag, FlagKind};
-    use raidlab_results::record::{PhaseRecord, Place, Provenance, Status};
-
-    fn trial(label: &str, round: u32, rates: &[(&str, f64)]) -> TrialRecord {
-        let cell = raidlab_results::record::Cell {
-            label: label.to_owned(),
-            factors: Default::default(),
-        };
-        let phase =
-            |(name, rate): &(&str, f64)| PhaseRecord::bare(name, Some(*rate), Unit::BytesPerSecond);
-        TrialRecord {
-            id: format!("{label}{round}"),
-            session: String::new(),
-            order: round,
-            round,
-            cell,
-            cell_digest: None,
-            profile: "dd".to_owned(),
-            settings: Default::default(),
-            provenance: Provenance::Measured { place: Place::Vm },
-            started: None,
-            elapsed_ns: None,
-            seed: None,
-            digest: None,
-            environment: None,
-            command: None,
-            phases: rates.iter().map(phase).collect(),
-            status: Status::Complete,
-            flags: Vec::new(),
-        }
-    }
-
-    #[test]
-    fn each_figure_has_both_means_and_the_error() {
-        let mut doubtful = trial("raid0", 2, &[("read", 1e9)]);
-        doubtful.phases[0].flags = vec![Flag::new(FlagKind::ServedFromCache, "memory answered")];
-        let measured = [
-            trial("raid0", 0, &[("read", 100e6), ("write", 50e6)]),
-            trial("raid0", 1, &[("read", 120e6), ("write", 50e6)]),
-            doubtful,
-        ];
-        let predicted = [
-            trial("raid0", 0, &[("read", 121e6), ("rebuild", 1.0)]),
-            trial("raid1", 0, &[("read", 1.0)]),
-        ];
-        let blocks = blocks(&measured, &predicted);
-        let Some(Block::Table(table)) = blocks.first() else {
-            panic!("a table");
-        };
-        let rows: Vec<Vec<String>> = table
-            .rows
-            .iter()
-            .map(|row| row.iter().map(|cell| cell.value.text()).collect())
-            .collect();
-        assert_eq!(
-            rows[0],
-            [
-                "raid0", "read", "MB/s", "110.0", "100.0", "120.0", "2", "121.0", "1", "+10.0"
-            ]
-        );
-        assert_eq!(rows[1][7], rows[1][9], "nothing was predicted");
-        assert_eq!(rows.len(), 2);
-        assert!(super::blocks(&[], &predicted).is_empty());
-    }
-}
+mod tests;

@@ -56,12 +56,13 @@ pub(crate) fn check(profile: &Profile) -> Result<(), Failure> {
         .map_err(|error| host_failure(&error))
 }
 
-/// Runs the tool of a profile in a place.
+/// Runs the tool of a profile in a place. `guest`: a device there is one of a guest's, and nobody has it open.
 pub(crate) fn run(
     profile: &Profile,
     plan: &Plan,
     place: &Place,
     cancel: &AtomicBool,
+    guest: bool,
 ) -> Result<Said, Failure> {
     let (name, format) = tool_of(profile)?;
     let mut calls = Calls {
@@ -70,7 +71,16 @@ pub(crate) fn run(
     };
     match profile {
         Profile::Bonnie(settings) => calls.bonnie(settings, plan, directory(place, name)?)?,
-        Profile::Dd(settings) => calls.dd(settings, directory(place, name)?)?,
+        Profile::Dd(settings) => {
+            let (file, own) = match place.directory() {
+                Some(directory) => (directory.join("data0"), true),
+                // On a device of one's own; on this machine's disks raidlab holds on to it, and dd is not the last to
+                // close it.
+                None if guest => (place.resolved().path.clone(), false),
+                None => (directory(place, name)?.to_owned(), false),
+            };
+            calls.dd(settings, &file, own)?;
+        }
         Profile::Hdparm(settings) => calls.hdparm(settings, place)?,
         Profile::Tiobench(settings) => calls.tiotest(settings, plan, directory(place, name)?)?,
         _ => {}
@@ -173,8 +183,7 @@ impl Calls<'_> {
         Ok(())
     }
 
-    fn dd(&mut self, settings: &Dd, directory: &Path) -> Result<(), Failure> {
-        let file = directory.join("data0");
+    fn dd(&mut self, settings: &Dd, file: &Path, own: bool) -> Result<(), Failure> {
         let path = file.display();
         let (bs, count) = (settings.bs.0, settings.count);
         let conv = match settings.conv {
@@ -189,10 +198,12 @@ impl Calls<'_> {
                 write.push_str(" oflag=direct");
                 read.push_str(" iflag=direct");
             }
-            let _ = std::fs::remove_file(&file);
+            if own {
+                let _ = std::fs::remove_file(file);
+            }
             for line in [write, read] {
                 if settings.cold && line.contains("of=/dev/null") {
-                    evict(&file).map_err(|error| Failure::from_error(MISSING, &error))?;
+                    evict(file).map_err(|error| Failure::from_error(MISSING, &error))?;
                 }
                 let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
                 let output = self.call(&words)?;
@@ -213,11 +224,17 @@ impl Calls<'_> {
                 format!("/dev/{}", top.ok_or_else(none)?)
             }
         };
-        let mut words = vec!["hdparm".to_owned(), "-tT".to_owned()];
-        words.extend(settings.direct.then(|| "--direct".to_owned()));
-        words.push(device);
-        let output = self.call(&words)?;
-        self.text.push_str(&output.out);
+        // With --direct it leaves the buffered ones out.
+        let calls: &[&[&str]] = match settings.direct {
+            false => &[&["-tT"]],
+            true => &[&["-tT"], &["-tT", "--direct"]],
+        };
+        for options in calls {
+            let words = ["hdparm"].into_iter().chain(options.iter().copied());
+            let words: Vec<String> = words.chain([device.as_str()]).map(str::to_owned).collect();
+            let output = self.call(&words)?;
+            self.text.push_str(&output.out);
+        }
         Ok(())
     }
 
@@ -299,7 +316,7 @@ mod tests {
             alignment: 512,
         };
         let plan = profile.plan(&context).expect("a plan");
-        Some(run(profile, &plan, &place, &AtomicBool::new(false)).expect("it runs"))
+        Some(run(profile, &plan, &place, &AtomicBool::new(false), false).expect("it runs"))
     }
 
     #[test]

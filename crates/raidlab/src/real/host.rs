@@ -10,7 +10,7 @@ use crate::commands::{command_line, output, quoted};
 use crate::exit::{Failure, MISSING, Outcome, TRIAL_FAILED};
 use crate::place;
 use crate::predict::run::{self as sessions, Open};
-use crate::predict::{catalogue, report};
+use crate::predict::{catalogue, choose, report};
 use crate::signals::Stop;
 use crate::talk;
 use raidlab_core::time::Span;
@@ -32,7 +32,8 @@ use std::fmt::Write as _;
 const STALL: Span = Span::from_secs(300);
 
 pub(crate) fn run(args: &RunArgs, place: &place::Store) -> Result<Outcome, Failure> {
-    let experiment = catalogue::experiment(&args.file, &args.design)?;
+    let mut experiment = catalogue::experiment(&args.file, &args.design)?;
+    choose::only(&mut experiment, args.only.as_deref())?;
     output::check(&args.output)?;
     let roots = Roots::system();
     let parts = members::parts(&experiment);

@@ -183,6 +183,8 @@ pub(super) enum At {
         /// Its title.
         title: String,
     },
+    /// The last phase has ended.
+    Ended,
 }
 
 #[cfg(test)]

@@ -21,10 +21,12 @@ mod records;
 mod served;
 mod setup;
 mod shell;
+pub(crate) mod study;
 pub(crate) mod trial;
 mod trouble;
 mod view;
 pub(crate) mod vm;
+mod way;
 
 use crate::args::{VmAction, VmArgs};
 use crate::exit::{

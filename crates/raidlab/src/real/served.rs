@@ -35,6 +35,7 @@ impl Served {
         experiment: &Experiment,
         cell: &Cell,
         seed: u64,
+        early: Span,
         directory: &Path,
     ) -> Result<Self, Failure> {
         let wrong = |error: &dyn std::error::Error| Failure::from_error(BAD_REQUEST, error);
@@ -67,6 +68,7 @@ impl Served {
         }
         let options = Options {
             tolerance: TOLERANCE,
+            early,
             ..Options::default()
         };
         let mut server = Server::new(fabric, served, options);

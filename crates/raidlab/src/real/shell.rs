@@ -9,14 +9,15 @@ use crate::args::{DesignArgs, GuestTime, ShellArgs};
 use crate::exit::{BAD_REQUEST, Failure, MISSING, Outcome};
 use crate::predict::catalogue;
 use crate::signals::Stop;
+use raidlab_core::time::Span;
 use raidlab_vm::channel::Message;
 use std::path::Path;
 use std::time::Duration;
 
 pub(super) fn run(cache: Option<&Path>, args: &ShellArgs) -> Result<Outcome, Failure> {
     let design = DesignArgs {
-        seed: None,
-        repeats: None,
+        member_size: args.member_size,
+        ..DesignArgs::default()
     };
     let experiment = catalogue::experiment(&args.file, &design)?;
     fit::check(&experiment, args.time)?;
@@ -44,7 +45,13 @@ pub(super) fn run(cache: Option<&Path>, args: &ShellArgs) -> Result<Outcome, Fai
         GuestTime::Virtual => None,
         GuestTime::Real => {
             let seed = experiment.design.seed;
-            Some(Served::start(&experiment, cell, seed, directory.path())?)
+            Some(Served::start(
+                &experiment,
+                cell,
+                seed,
+                Span::ZERO,
+                directory.path(),
+            )?)
         }
     };
     let machine = lab.machine(&experiment, cell.setup.host.memory, served.as_ref());

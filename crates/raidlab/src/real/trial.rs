@@ -13,7 +13,7 @@ use raidlab_core::time::Span;
 use raidlab_core::units::Bytes;
 use raidlab_experiment::setup::ArrayState;
 use raidlab_experiment::{Cell, Experiment};
-use raidlab_host::claim::Claim;
+use raidlab_host::claim::{Claim, Own};
 use raidlab_host::facts::{Facts, facts};
 use raidlab_host::journal::Journal;
 use raidlab_host::kmsg::{Failing, KernelLog, KernelWords};
@@ -75,6 +75,8 @@ pub(crate) trait Watch {
     fn phase(&mut self, number: usize, of: usize, title: &str);
     /// It goes on.
     fn tick(&mut self, progress: &RunProgress);
+    /// The last phase has ended.
+    fn ended(&mut self) {}
 }
 
 /// What came of a trial.
@@ -280,7 +282,15 @@ fn measure(
     let total = profile.phases.len();
     if came.driver == Driver::Tool {
         watch.phase(0, 1, "the tool itself");
-        let said = driver::run(&turn.cell.setup.profile, &profile, &place, &stop)?;
+        let set = &turn.cell.setup.profile;
+        let own = Own::in_guest(&roots);
+        let tool = || driver::run(set, &profile, &place, &stop, own.is_some());
+        let said = match &own {
+            // As the user of the tool has it: nobody else has the device open.
+            Some(own) => built.without_hold(lab.claims, own, tool),
+            None => Ok(tool()),
+        };
+        let said = said.map_err(|error| host_failure(&error))??;
         came.planned = said.phases.len();
         came.phases = said.phases;
         came.tool = Some((said.provenance, said.text));
@@ -304,6 +314,7 @@ fn measure(
             break;
         }
     }
+    watch.ended();
     came.profile = Some(profile);
     let elapsed = begun.elapsed().as_secs_f64();
     let after = syncs(&roots, built);

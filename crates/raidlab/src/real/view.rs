@@ -96,7 +96,7 @@ impl View {
     /// How far it is.
     pub(super) fn at(&mut self, at: &At) {
         match at {
-            At::Trial { .. } => {}
+            At::Trial { .. } | At::Ended => {}
             At::Stage { what } => self.show(what),
             At::Phase { number, of, title } => {
                 self.show(&format!("{title} ({} of {of})", number + 1));

@@ -1,5 +1,6 @@
 //! `raidlab run FILE --on vm`: from the file to the report, by way of guests.
-use super::beside;
+mod words;
+
 use super::driver::{self, Driver};
 use super::fit;
 use super::guests::{self, BOOT, OFF};
@@ -8,25 +9,28 @@ use super::lab::{self, Lab};
 use super::records::Recorder;
 use super::served::{self, Served};
 use super::view::View;
+use super::way::Serving;
 use crate::args::{GuestTime, RunArgs};
 use crate::bench::store_failure;
 use crate::commands::{files, output, quoted, timestamp};
 use crate::exit::{Failure, MISSING, Outcome, TRIAL_FAILED};
 use crate::place;
-use crate::predict::catalogue;
 use crate::predict::run as sessions;
+use crate::predict::{catalogue, choose};
 use crate::signals::Stop;
 use crate::talk;
 use raidlab_core::units::Bytes;
-use raidlab_experiment::{Plan, Trial, expand};
+use raidlab_experiment::{Experiment, Plan, Trial, expand};
 use raidlab_results::id;
-use raidlab_results::record::{Status, TrialRecord};
+use raidlab_results::record::TrialRecord;
 use raidlab_results::report::document::Block;
-use raidlab_results::store::{Store, TrialFilter};
+use raidlab_results::store::Store;
 use raidlab_vm::channel::Message;
 use raidlab_vm::vm::Trouble;
 use raidlab_vm::{Machine, Vm};
 use serde_json::{Value, json};
+use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 /// A guest that gives no sign of life for so long is given up.
@@ -37,14 +41,50 @@ const LIMIT: Duration = Duration::from_secs(3600);
 const DEATHS: u32 = 3;
 
 pub(crate) fn run(args: &RunArgs, place: &place::Store) -> Result<Outcome, Failure> {
-    let experiment = catalogue::experiment(&args.file, &args.design)?;
+    let mut experiment = catalogue::experiment(&args.file, &args.design)?;
+    choose::only(&mut experiment, args.only.as_deref())?;
     // What the report cannot do is known before the work is done.
     output::check(&args.output)?;
     if let Some(path) = &args.out {
         files::check(path)?;
     }
-    fit::check(&experiment, args.vm.time)?;
-    fit::deaths(&experiment, args)?;
+    let only = args.only.as_deref();
+    let only = only.map_or_else(String::new, |only| format!(" --only {}", quoted(only)));
+    let file = quoted(&args.file.to_string_lossy());
+    let head = Head(format!("run {file} --on vm{only}"));
+    match carry_out(&experiment, args, &head, place)? {
+        None => Ok(Outcome::Interrupted),
+        Some(Carried {
+            mut store,
+            session,
+            beside,
+            ..
+        }) => sessions::finish(args, &mut store, &session, beside),
+    }
+}
+
+/// The words of a command line before those that say how guests are made.
+pub(super) struct Head(pub(super) String);
+
+/// All trials of a session have been run.
+pub(super) struct Carried {
+    pub(super) store: Store,
+    pub(super) session: String,
+    /// Where they were run, in words.
+    pub(super) on: String,
+    /// Measured beside predicted, if that was asked for.
+    pub(super) beside: Vec<Block>,
+}
+
+/// Runs an experiment's trials in guests, each stored before the next begins; `None` when it was interrupted.
+pub(super) fn carry_out(
+    experiment: &Experiment,
+    args: &RunArgs,
+    head: &Head,
+    place: &place::Store,
+) -> Result<Option<Carried>, Failure> {
+    fit::check(experiment, args.vm.time)?;
+    fit::deaths(experiment, args)?;
     let mut also = Vec::new();
     if args.real.driver == Driver::Tool {
         for cell in &experiment.cells {
@@ -55,13 +95,14 @@ pub(crate) fn run(args: &RunArgs, place: &place::Store) -> Result<Outcome, Failu
             }
         }
     }
-    let plan = expand(&experiment, experiment.design.seed);
+    let plan = expand(experiment, experiment.design.seed);
     let stop = Stop::listen()
         .map_err(|error| Failure::new(MISSING, format!("cannot listen for signals: {error}")))?;
-    let lab = Lab::prepare(args.vm.cache.as_deref(), &experiment, args.vm.time, &also)?;
+    let lab = Lab::prepare(args.vm.cache.as_deref(), experiment, args.vm.time, &also)?;
     let mut store = Store::open(&place.path()?).map_err(store_failure)?;
-    let open = sessions::open(&mut store, &plan, args, &on(args))?;
-    let command = command(args, &plan);
+    let on = words::on(args);
+    let open = sessions::open(&mut store, &plan, args, &on)?;
+    let command = words::command(args, head, &plan);
     let mut session = Session {
         plan: &plan,
         open: &open,
@@ -70,6 +111,7 @@ pub(crate) fn run(args: &RunArgs, place: &place::Store) -> Result<Outcome, Failu
         recorder: Recorder::new(&plan, &open.session, &command),
         stop: &stop,
         store: &mut store,
+        told: RefCell::default(),
     };
     let came = session.run();
     match came {
@@ -78,89 +120,25 @@ pub(crate) fn run(args: &RunArgs, place: &place::Store) -> Result<Outcome, Failu
                 "interrupted; finished trials are kept, and the same command goes on with session {}",
                 id::short(&open.session)
             ));
-            Ok(Outcome::Interrupted)
+            Ok(None)
         }
         Ok(()) => {
-            let beside = beside(args, &plan, &mut store, &open.session, &stop)?;
-            sessions::finish(args, &mut store, &open.session, beside)
+            let beside = words::beside(args, &plan, &mut store, &open.session, &stop)?;
+            if stop.asked() {
+                return Ok(None);
+            }
+            Ok(Some(Carried {
+                store,
+                session: open.session,
+                on,
+                beside,
+            }))
         }
         Err(failure) => {
             sessions::forget_if_empty(&mut store, &open)?;
             Err(failure)
         }
     }
-}
-
-/// Where it is carried out, as the session keeps it: trials of other kinds are other trials.
-fn on(args: &RunArgs) -> String {
-    let time = match args.vm.time {
-        GuestTime::Virtual => "vm",
-        GuestTime::Real => "vm, real time",
-    };
-    let sync = if args.vm.sync { ", arrays synced" } else { "" };
-    let by = match args.real.driver {
-        Driver::Raidlab => "",
-        Driver::Tool => ", by the tools themselves",
-    };
-    let deaths = args
-        .vm
-        .fail
-        .iter()
-        .map(|death| format!(", {}", death.told()));
-    format!("{time}{sync}{by}{}", deaths.collect::<String>())
-}
-
-/// The command that repeats the run.
-fn command(args: &RunArgs, plan: &Plan<'_>) -> String {
-    let sync = if args.vm.sync { " --sync" } else { "" };
-    let tools = match args.real.driver {
-        Driver::Raidlab => "",
-        Driver::Tool => " --driver tool",
-    };
-    let time = match args.vm.time {
-        GuestTime::Virtual => "",
-        GuestTime::Real => " --time real",
-    };
-    let fail = args
-        .vm
-        .fail
-        .iter()
-        .map(|death| format!(" --fail {}", quoted(&death.to_string())));
-    let fail: String = fail.collect();
-    format!(
-        "raidlab run {} --on vm{time}{sync}{tools}{fail} --seed {} --repeats {}",
-        quoted(&args.file.to_string_lossy()),
-        plan.seed,
-        plan.experiment.design.repeats
-    )
-}
-
-/// Predicts the same trials, if that was asked for.
-fn beside(
-    args: &RunArgs,
-    plan: &Plan<'_>,
-    store: &mut Store,
-    session: &str,
-    stop: &Stop,
-) -> Result<Vec<Block>, Failure> {
-    if !args.vm.with_sim {
-        return Ok(Vec::new());
-    }
-    talk::note("predicting the same trials");
-    let predicted = sessions::predicted(plan, session, stop)?;
-    let measured = store
-        .trials(&TrialFilter::of_session(session))
-        .map_err(store_failure)?;
-    let place = |trial: &TrialRecord| {
-        let mut cells = plan.experiment.cells.iter();
-        cells.position(|cell| cell.label == trial.cell.label)
-    };
-    let mut measured: Vec<TrialRecord> = measured
-        .into_iter()
-        .filter(|trial| trial.status == Status::Complete)
-        .collect();
-    measured.sort_by_cached_key(|trial| (place(trial), trial.round));
-    Ok(beside::blocks(&measured, &predicted))
 }
 
 /// A session under way.
@@ -172,6 +150,8 @@ struct Session<'a> {
     recorder: Recorder<'a>,
     stop: &'a Stop,
     store: &'a mut Store,
+    /// What of the experiment is not as asked for, as far as it has been said.
+    told: RefCell<BTreeSet<String>>,
 }
 
 /// A guest as the host knows it.
@@ -264,7 +244,14 @@ impl Session<'_> {
             GuestTime::Real => {
                 let cell = &experiment.cells[trials[0].cell];
                 let path = directory.path();
-                Some(Served::start(experiment, cell, trials[0].seed, path)?)
+                let early = self.args.vm.early;
+                Some(Served::start(
+                    experiment,
+                    cell,
+                    trials[0].seed,
+                    early,
+                    path,
+                )?)
             }
         };
         let machine = self.lab.machine(experiment, memory, served.as_ref());
@@ -322,6 +309,7 @@ impl Session<'_> {
         view: &mut View,
     ) -> Result<Result<bool, Trouble>, Failure> {
         let mut began = (Instant::now(), timestamp());
+        let mut serving = Serving::default();
         loop {
             if self.stop.asked() {
                 return Ok(Ok(false));
@@ -340,12 +328,14 @@ impl Session<'_> {
             let number = message.number();
             let last = match message {
                 Message::Progress(text) => {
-                    self.progress(&text, trials, view);
+                    self.progress(&text, trials, guest, &mut serving, view);
                     continue;
                 }
                 Message::Record(_, text) if *done < trials.len() => {
-                    let (record, environment) =
+                    let (mut record, environment) =
                         self.record(trials[*done], &text, &began.1, guest)?;
+                    serving.judge(&mut record, &environment);
+                    serving.clear();
                     self.keep(&record, &environment)?;
                     view.ended(&record);
                     *done += 1;
@@ -390,14 +380,30 @@ impl Session<'_> {
             facts["disks"] = served::facts(report);
         }
         let (mut record, environment) = self.recorder.came(trial, came, began, &facts);
+        let notes = environment["array"]["notes"].as_array();
+        for note in notes.into_iter().flatten().filter_map(Value::as_str) {
+            if self.told.borrow_mut().insert(note.to_owned()) {
+                talk::warn(note);
+            }
+        }
         record.flags.extend(report.as_ref().and_then(served::doubt));
         Ok((record, environment))
     }
 
-    fn progress(&self, text: &str, trials: &[Trial], view: &mut View) {
+    fn progress(
+        &self,
+        text: &str,
+        trials: &[Trial],
+        guest: &Guest<'_>,
+        serving: &mut Serving,
+        view: &mut View,
+    ) {
         let Ok(at) = serde_json::from_str::<At>(text) else {
             return;
         };
+        if let (At::Phase { .. } | At::Ended, Some(served)) = (&at, guest.served) {
+            serving.mark(served.report().as_ref());
+        }
         if let At::Trial { order } = at
             && let Some(trial) = trials.iter().find(|trial| trial.order == order)
         {

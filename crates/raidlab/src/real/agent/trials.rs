@@ -1,5 +1,5 @@
 //! Trials in the guest: disks for each, and the same code that runs a trial on this machine's own.
-use super::super::job::{Asked, At, Came, Trials};
+use super::super::job::{Asked, At, Came, Disks, Trials};
 use super::deaths::Deaths;
 use super::disks::Source;
 use super::share::Shares;
@@ -7,8 +7,10 @@ use crate::exit::Failure;
 use crate::real::driver::Driver;
 use crate::real::host_failure;
 use crate::real::trial::{self, Ended, Lab, Turn, Watch};
+use crate::real::way::Counting;
 use raidlab_core::time::Span;
 use raidlab_experiment::Experiment;
+use raidlab_experiment::kernel::Scheduler;
 use raidlab_host::claim::{Claim, Own, Right};
 use raidlab_host::inventory::device_at;
 use raidlab_host::journal::Journal;
@@ -16,7 +18,7 @@ use raidlab_host::provision::{InitialSync, Stage, claimed_member};
 use raidlab_io::observe::Roots;
 use raidlab_io::run::{RunProgress, RunStage};
 use raidlab_results::record::Place;
-use raidlab_vm::guest::{Closed, Session};
+use raidlab_vm::guest::{Closed, Session, load};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -33,6 +35,7 @@ pub(super) fn run(session: &mut Session, job: &Trials) -> Result<(), Closed> {
         Ok(source) => source,
         Err(failure) => return nothing(session, job, &failure),
     };
+    load_schedulers(&job.experiment);
     for asked in &job.trials {
         if stop.load(Ordering::Relaxed) {
             return Ok(());
@@ -48,6 +51,18 @@ pub(super) fn run(session: &mut Session, job: &Trials) -> Result<(), Closed> {
         session.record(text)?;
     }
     Ok(())
+}
+
+/// The kernel tells of schedulers that are loaded alone. One that cannot be loaded is told where it is set.
+fn load_schedulers(experiment: &Experiment) {
+    for cell in &experiment.cells {
+        let module = match cell.setup.host.scheduler {
+            Some(Scheduler::Bfq | Scheduler::Cfq | Scheduler::Anticipatory) => "bfq",
+            Some(Scheduler::Kyber) => "kyber_iosched",
+            _ => continue,
+        };
+        let _ = load(&[module]);
+    }
 }
 
 /// Without disks there are no trials.
@@ -114,9 +129,13 @@ fn one(
         session,
         shares: Shares::default(),
         deaths: Deaths::new(&job.deaths, cell, &members),
+        counting: Counting::new(members.paths()),
     };
     let ended = trial::run(turn, &provision, &mut lab, &mut told)?;
-    let (shares, deaths) = (told.shares, told.deaths.flags());
+    let deaths = told.deaths.flags();
+    let Told {
+        shares, counting, ..
+    } = told;
     let disks = members.facts();
     drop(claims);
     journal
@@ -129,6 +148,9 @@ fn one(
             record.flags.extend(deaths);
             if let Some(fields) = environment.as_object_mut() {
                 fields.insert("disks".to_owned(), disks.unwrap_or_default());
+            }
+            if matches!(job.disks, Disks::Given { .. }) {
+                counting.note(&mut environment);
             }
             Came::Record {
                 record,
@@ -170,6 +192,7 @@ struct Told<'s> {
     session: &'s Session,
     shares: Shares,
     deaths: Deaths<'s>,
+    counting: Counting,
 }
 
 impl Watch for Told<'_> {
@@ -187,6 +210,7 @@ impl Watch for Told<'_> {
     fn phase(&mut self, number: usize, of: usize, title: &str) {
         self.shares.phase(number);
         self.deaths.phase();
+        self.counting.mark();
         let title = title.to_owned();
         tell(self.session, &At::Phase { number, of, title });
     }
@@ -196,5 +220,10 @@ impl Watch for Told<'_> {
             self.shares.tick();
         }
         self.deaths.tick();
+    }
+
+    fn ended(&mut self) {
+        self.counting.mark();
+        tell(self.session, &At::Ended);
     }
 }

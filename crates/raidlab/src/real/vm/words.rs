@@ -1,0 +1,108 @@
+//! What is said of a run in guests: where it is, how it is repeated, and what came of it beside the simulator.
+use super::Head;
+use crate::args::{GuestTime, RunArgs};
+use crate::bench::store_failure;
+use crate::commands::{quoted, reference};
+use crate::exit::Failure;
+use crate::predict::arrays;
+use crate::predict::run as sessions;
+use crate::real::beside::{self, Published};
+use crate::real::driver::Driver;
+use crate::signals::Stop;
+use crate::talk;
+use raidlab_core::time::Span;
+use raidlab_experiment::Plan;
+use raidlab_results::record::{Status, TrialRecord};
+use raidlab_results::report::document::Block;
+use raidlab_results::store::{Store, TrialFilter};
+
+/// Where it is carried out, as the session keeps it: trials of other kinds are other trials.
+pub(super) fn on(args: &RunArgs) -> String {
+    let time = match args.vm.time {
+        GuestTime::Virtual => "vm",
+        GuestTime::Real => "vm, real time",
+    };
+    let early = match args.vm.early {
+        Span::ZERO => String::new(),
+        early => format!(", replies {early} early"),
+    };
+    let sync = if args.vm.sync { ", arrays synced" } else { "" };
+    let members = args.design.member_size;
+    let members = members.map_or_else(String::new, |size| format!(", {size} of each disk used"));
+    let by = match args.real.driver {
+        Driver::Raidlab => "",
+        Driver::Tool => ", by the tools themselves",
+    };
+    let deaths = args
+        .vm
+        .fail
+        .iter()
+        .map(|death| format!(", {}", death.told()));
+    let deaths: String = deaths.collect();
+    format!("{time}{early}{members}{sync}{by}{deaths}")
+}
+
+/// The command that repeats the run.
+pub(super) fn command(args: &RunArgs, Head(head): &Head, plan: &Plan<'_>) -> String {
+    let sync = if args.vm.sync { " --sync" } else { "" };
+    let early = match args.vm.early {
+        Span::ZERO => String::new(),
+        early => format!(" --early {}ns", early.0),
+    };
+    let members = args.design.member_size;
+    let members = members.map_or_else(String::new, |size| format!(" --member-size {}B", size.0));
+    let tools = match args.real.driver {
+        Driver::Raidlab => "",
+        Driver::Tool => " --driver tool",
+    };
+    let time = match args.vm.time {
+        GuestTime::Virtual => "",
+        GuestTime::Real => " --time real",
+    };
+    let fail = args
+        .vm
+        .fail
+        .iter()
+        .map(|death| format!(" --fail {}", quoted(&death.to_string())));
+    let fail: String = fail.collect();
+    format!(
+        "raidlab {head}{time}{early}{members}{sync}{tools}{fail} --seed {} --repeats {}",
+        plan.seed, plan.experiment.design.repeats
+    )
+}
+
+/// Predicts the same trials, if that was asked for.
+pub(super) fn beside(
+    args: &RunArgs,
+    plan: &Plan<'_>,
+    store: &mut Store,
+    session: &str,
+    stop: &Stop,
+) -> Result<Vec<Block>, Failure> {
+    if !args.with_sim {
+        return Ok(Vec::new());
+    }
+    talk::note("predicting the same trials");
+    let predicted = sessions::predicted(plan, session, stop)?;
+    let measured = store
+        .trials(&TrialFilter::of_session(session))
+        .map_err(store_failure)?;
+    let place = |trial: &TrialRecord| {
+        let mut cells = plan.experiment.cells.iter();
+        cells.position(|cell| cell.label == trial.cell.label)
+    };
+    let mut measured: Vec<TrialRecord> = measured
+        .into_iter()
+        .filter(|trial| trial.status == Status::Complete)
+        .collect();
+    measured.sort_by_cached_key(|trial| (place(trial), trial.round));
+    let published = match &plan.experiment.expected {
+        None => None,
+        Some(expected) => Some(Published {
+            study: reference::find(&expected.study)?,
+            rows: expected.rows.clone(),
+            second: arrays::second_failures(plan.experiment),
+        }),
+    };
+    Ok(beside::blocks(&measured, &predicted, published.as_ref()))
+}
