@@ -86,7 +86,7 @@ impl Evidence {
     /// Takes over what the topmost devices of a stack did in the phase.
     pub fn with_devices(mut self, difference: &Difference, stack: &DeviceStack) -> Self {
         let sums = difference
-            .sum(stack.top_names())
+            .sum(stack.counting_names())
             .filter(|_| stack.top_counted());
         self.device_read = sums.map(|(read, _)| read);
         self.device_written = sums.map(|(_, written)| written);

@@ -174,18 +174,38 @@ impl DeviceStack {
         self.devices.iter().filter(|device| device.below.is_empty())
     }
 
-    /// Names of the topmost devices: their counters prove the I/O.
+    /// Names of the devices whose counters prove the I/O: the topmost ones, and what is below those that are known to
+    /// keep none (md linear: since 5.14 each level counts for itself, and that one does not).
+    pub fn counting_names(&self) -> Vec<&str> {
+        let mut names: Vec<&str> = self.top_names().collect();
+        let linear = DeviceKind::Md {
+            level: Some("linear".to_owned()),
+        };
+        // Arrays of arrays are a few levels deep; a broken cycle ends with the devices that there are.
+        for _ in 0..self.devices.len() {
+            let silent = |name: &&str| self.device(name).filter(|device| device.kind == linear);
+            let Some(device) = names.iter().find_map(silent) else {
+                break;
+            };
+            names.retain(|name| *name != device.name);
+            let below = device.below.iter().map(String::as_str);
+            names.extend(below);
+        }
+        names
+    }
+
+    /// Names of the topmost devices.
     pub fn top_names(&self) -> impl Iterator<Item = &str> {
         self.top.iter().map(String::as_str)
     }
 
-    /// Whether the counters of all topmost devices can be trusted to move.
+    /// Whether the counters that prove the I/O can be trusted to move.
     pub fn top_counted(&self) -> bool {
         let off = |name: &str| {
             self.device(name)
                 .is_some_and(|device| device.counted == Some(false))
         };
-        !self.top_names().any(off)
+        !self.counting_names().into_iter().any(off)
     }
 
     /// Names of all devices.
@@ -327,4 +347,43 @@ pub(crate) fn partitions(roots: &Roots, disk: &str) -> Vec<String> {
         .into_iter()
         .filter(|name| roots.block(disk).join(name).join("partition").exists())
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn device(name: &str, level: Option<&str>, below: &[&str]) -> StackDevice {
+        StackDevice {
+            name: name.to_owned(),
+            number: None,
+            kind: level.map_or(DeviceKind::Disk, |level| DeviceKind::Md {
+                level: Some(level.to_owned()),
+            }),
+            below: below.iter().map(|name| (*name).to_owned()).collect(),
+            note: None,
+            in_memory: false,
+            counted: None,
+        }
+    }
+
+    #[test]
+    fn what_counts_nothing_is_proved_by_what_is_below() {
+        let mut stack = DeviceStack {
+            top: vec!["md0".to_owned()],
+            devices: vec![
+                device("md0", Some("linear"), &["sda", "md1"]),
+                device("sda", None, &[]),
+                device("md1", Some("raid1"), &["sdb", "sdc"]),
+                device("sdb", None, &[]),
+                device("sdc", None, &[]),
+            ],
+        };
+        assert_eq!(stack.counting_names(), ["sda", "md1"]);
+        stack.devices[1].counted = Some(false);
+        assert!(!stack.top_counted());
+        stack.top = vec!["md1".to_owned()];
+        assert_eq!(stack.counting_names(), ["md1"]);
+        assert!(stack.top_counted());
+    }
 }

@@ -61,7 +61,7 @@ impl Watch {
         let sum = |of: fn(&Tally) -> u64| ran.tallies.iter().map(of).sum::<u64>();
         let claimed = (sum(|t| t.bytes_read), sum(|t| t.bytes_written));
         let stack = place.resolved().stack();
-        let moved = stack.and_then(|stack| disks.sum(stack.top_names()));
+        let moved = stack.and_then(|stack| disks.sum(stack.counting_names()));
         outcome.device = moved.map(|(device_read, device_written)| DeviceBytes {
             claimed_read: claimed.0,
             claimed_written: claimed.1,
