@@ -156,6 +156,26 @@ impl Storage {
         self.unplug(now);
     }
 
+    /// Takes a request of a submitter that collects nothing: what an array makes of it goes to the members'
+    /// ports piece by piece, as far as they take it. What the array's own thread asks for is collected.
+    pub fn submit_bare(&mut self, now: Instant, bio: Bio) {
+        let Some(array) = &mut self.array else {
+            return self.submit_alone(now, bio);
+        };
+        array.submit(now, bio);
+        array.take(&mut self.wanted);
+        for index in 0..self.wanted.len() {
+            let wanted = self.wanted[index];
+            self.enqueue(now, wanted);
+            if wanted.bio.origin.task != 0 {
+                self.send_off(now);
+                self.pump(now);
+            }
+        }
+        self.wanted.clear();
+        self.unplug(now);
+    }
+
     #[inline]
     fn give(&mut self, now: Instant, bio: Bio) {
         match &mut self.array {

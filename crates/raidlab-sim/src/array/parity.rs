@@ -6,6 +6,7 @@
 mod admit;
 mod cache;
 mod handle;
+mod plug;
 mod thread;
 
 use super::core::{Core, Op, Task, Up};
@@ -15,12 +16,13 @@ use super::spec::{Era, ParityCost};
 use crate::block::{Bio, Busy, Origin, ResourceKind};
 use crate::disk::DiskError;
 use cache::Cache;
+use plug::Plug;
 use raidlab_core::op::BlockKind;
 use raidlab_core::time::{Instant, Span};
 use raidlab_layout::parity::{Parity, Roles};
 use raidlab_layout::{Member, MemberSet};
 use std::collections::VecDeque;
-use thread::Thread;
+use thread::{Thread, Work};
 
 /// How long writes wait for more when nobody says that he waits: the plug timer of md's queue before
 /// 2.6.39 (`unplug_delay`, 3 ms). Later kernels release when the submitter sleeps, which is
@@ -88,9 +90,13 @@ pub(super) struct ParityArray {
     unplug_after: bool,
     /// Bands that read before they write. More start when there are none (`IO_THRESHOLD`).
     prereads: u32,
+    /// The band that the thread has come to.
+    looks_at: Option<u32>,
     /// Who asks the members now: 0 is the array's thread.
     asks: u16,
     thread: Thread,
+    /// What the thread holds back until it has nothing more to do.
+    held: Plug,
     era: Era,
 }
 
@@ -110,8 +116,10 @@ impl ParityArray {
             plugged: None,
             unplug_after: false,
             prereads: 0,
+            looks_at: None,
             asks: 0,
             thread: Thread::new(cost),
+            held: Plug::new(era.plug_requests),
             era,
         }
     }
@@ -236,8 +244,11 @@ impl ParityArray {
 
     #[inline]
     pub(super) fn advance(&mut self, common: &Common, core: &mut Core) {
-        while let Some(key) = self.thread.done(core.now) {
-            self.computed(common, core, key);
+        while let Some((key, work)) = self.thread.done(core.now) {
+            match work {
+                Work::Compute => self.computed(common, core, key),
+                Work::Look => self.look(common, core, key),
+            }
         }
         // All that has ended at this time has made its room.
         if self.rested.is_some() {
@@ -245,6 +256,9 @@ impl ParityArray {
         }
         if self.plugged.is_some_and(|since| since + PLUG <= core.now) {
             self.release(common, core);
+        }
+        if !self.held.is_empty() && !self.thread.is_busy() {
+            self.held.release(core);
         }
     }
 

@@ -35,6 +35,17 @@ pub struct Era {
     /// The stripe cache gets a stripe more each time that it is found too small (since 4.1,
     /// `raid5.c:grow_one_stripe`), memory allowing.
     pub cache_grows: bool,
+    /// Blocks that somebody waits for are read for a write at once, however many other writes read
+    /// (since 2.6.37, `raid5.c:make_request` on `REQ_SYNC`); before, and for write-back, they wait as
+    /// long as any do.
+    pub sync_reads_at_once: bool,
+    /// A request comes into the stripe cache row by row, with all its blocks of a row at once (since
+    /// 6.0, `raid5.c:add_all_stripe_bios`); before, chunk by chunk.
+    pub rows_at_once: bool,
+    /// Requests that the thread of a parity array collects at most before it hands them over (twice
+    /// `BLK_MAX_REQUEST_COUNT` since 5.16, as it collects for several devices; once from 2.6.39 on;
+    /// before, the devices' queues collect).
+    pub plug_requests: usize,
     /// Sectors of others on one member that a resync takes for nothing (`md.c:is_mddev_idle`): 4096
     /// before 2.6.30, 64 since.
     pub unheard: u64,
@@ -62,6 +73,13 @@ impl Era {
             delay_plugs: !since(2, 6, 39),
             cache_grows: since(4, 1, 0),
             submitter_handles: !since(2, 6, 32),
+            sync_reads_at_once: since(2, 6, 37),
+            rows_at_once: since(6, 0, 0),
+            plug_requests: match kernel {
+                _ if since(5, 16, 0) => 64,
+                _ if since(2, 6, 39) => 16,
+                _ => usize::MAX,
+            },
             unheard: if since(2, 6, 30) { 64 } else { 4096 },
             write_policy: if since(4, 1, 0) {
                 WritePolicy::LINUX

@@ -28,6 +28,12 @@ pub trait Device {
     /// Takes a request.
     fn submit(&mut self, now: Instant, bio: Bio);
 
+    /// Takes a request of a submitter that collects nothing.
+    fn submit_bare(&mut self, now: Instant, bio: Bio) {
+        self.submit(now, bio);
+        self.unplug(now);
+    }
+
     /// The submitter waits now: what is held back is to be sent off.
     fn unplug(&mut self, now: Instant);
 
@@ -149,6 +155,8 @@ pub(super) struct Below<D> {
     next: Instant,
     /// Something was submitted since the device was last told to send off.
     plugged: bool,
+    /// Whoever submits now collects nothing.
+    pub(super) bare: bool,
 }
 
 /// Later than anything.
@@ -166,6 +174,7 @@ impl<D: Device> Below<D> {
             free: Vec::new(),
             next,
             plugged: false,
+            bare: false,
         }
     }
 
@@ -209,8 +218,12 @@ impl<D: Device> Below<D> {
             fua: wish.fua,
             origin: wish.origin,
         };
-        self.device.submit(now, bio);
-        self.plugged = true;
+        if self.bare {
+            self.device.submit_bare(now, bio);
+        } else {
+            self.device.submit(now, bio);
+            self.plugged = true;
+        }
         self.refresh();
     }
 

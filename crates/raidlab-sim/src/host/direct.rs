@@ -8,6 +8,10 @@ use raidlab_core::op::BlockKind;
 use raidlab_core::target::Errno;
 use raidlab_core::time::Span;
 
+/// Bytes of the largest call that is one request of the kernel: `BIO_MAX_VECS` (256) pages that are not side by
+/// side in memory.
+const ONE_BIO: u64 = 1 << 20;
+
 /// What a process is told.
 pub(super) const fn errno(error: FsError) -> Errno {
     match error {
@@ -94,6 +98,9 @@ impl<D: Device> Host<D> {
         } else {
             BlockKind::Read
         };
+        // Writes are collected all the same: by md's threads, and where the driver sleeps while it sends them.
+        let bare = !write && self.era.bare_direct && self.fs.is_raw() && end - at <= ONE_BIO;
+        self.below.bare = bare;
         for piece in &pieces {
             let wish = Wish {
                 kind,
@@ -104,6 +111,7 @@ impl<D: Device> Host<D> {
             };
             self.submit_own(tag, wish);
         }
+        self.below.bare = false;
         self.pieces = pieces;
         self.below.unplug(self.now);
         if self.calls[tag as usize].left == 0 {

@@ -31,6 +31,9 @@ pub(super) struct Era {
     pub(super) unplug_ahead: bool,
     /// A process sends off what it has submitted at the end of each batch (plug lists by process).
     pub(super) unplug_batch: bool,
+    /// A direct call on a device that is one request collects nothing: what the layers below make of it is
+    /// handed over piece by piece (`block/fops.c:__blkdev_direct_IO_async`, Linux since 5.16).
+    pub(super) bare_direct: bool,
     pub(super) balance: Balance,
     /// Dirty share of memory in per cent above which writers are held back.
     pub(super) dirty_percent: u64,
@@ -52,6 +55,7 @@ const LINUX: Era = Era {
     read_ahead: 128 << 10,
     unplug_ahead: false,
     unplug_batch: false,
+    bare_direct: false,
     balance: Balance::Proportional,
     dirty_percent: 40,
     background_percent: 10,
@@ -70,6 +74,7 @@ const WINDOWS: Era = Era {
     read_ahead: 128 << 10,
     unplug_ahead: true,
     unplug_batch: true,
+    bare_direct: false,
     balance: Balance::Half,
     dirty_percent: 37,
     background_percent: 37,
@@ -101,6 +106,7 @@ impl Era {
         }
         era.unplug_ahead = since(2, 6, 33);
         era.unplug_batch = since(2, 6, 39);
+        era.bare_direct = since(5, 16, 0);
         if since(3, 2, 0) {
             era.throttle = Throttle::Sleeps;
         }

@@ -23,6 +23,11 @@ impl Device for Storage {
     }
 
     #[inline]
+    fn submit_bare(&mut self, now: Instant, bio: Bio) {
+        self.submit_bare(now, bio);
+    }
+
+    #[inline]
     fn unplug(&mut self, now: Instant) {
         self.unplug(now);
     }

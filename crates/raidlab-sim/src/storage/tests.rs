@@ -5,7 +5,7 @@ use crate::catalogue::{self, controller};
 use crate::fabric::{ControllerSpec, DiskSlot, FabricSpec};
 use crate::queue::QueueSpec;
 use raidlab_core::drive::{DriveOptions, Lane, Tally, drive};
-use raidlab_core::op::OpClass;
+use raidlab_core::op::{BlockKind, OpClass};
 use raidlab_core::rng::{Stream, mix};
 use raidlab_core::units::{Bytes, Extent, SECTOR, Sectors};
 use raidlab_core::workload::spec::{Arrival, BlockSpec, Blocks, Limit, Order};
@@ -211,6 +211,41 @@ fn far_copies_are_read_as_fast_as_stripes() {
     let (one, stripes, far) = (of("single", 1), of("raid0", 4), of("raid10-f2", 4));
     assert!(stripes > 3.0 * one, "{stripes} {one}");
     assert!((far / stripes - 1.0).abs() < 0.03, "{far} {stripes}");
+}
+
+#[test]
+fn what_a_submitter_collects_is_joined_and_what_it_does_not_is_not() {
+    let commands = |bare: bool| {
+        let mut storage = array("raid0", 2);
+        let bio = Bio {
+            id: 0,
+            kind: BlockKind::Read,
+            lba: Lba(0),
+            sectors: 2048,
+            fua: false,
+            origin: crate::block::Origin {
+                task: 1,
+                sync: true,
+                ..Default::default()
+            },
+        };
+        if bare {
+            storage.submit_bare(Instant::ZERO, bio);
+        } else {
+            storage.submit_alone(Instant::ZERO, bio);
+        }
+        let mut ended = Vec::new();
+        while let Some(at) = storage.next_event().filter(|_| ended.is_empty()) {
+            storage.advance(at, &mut ended);
+        }
+        assert_eq!(ended.len(), 1);
+        storage
+            .disks()
+            .map(|disk| disk.counters().reads)
+            .sum::<u64>()
+    };
+    // Eight chunks on each of two disks.
+    assert_eq!((commands(true), commands(false)), (16, 2));
 }
 
 #[test]

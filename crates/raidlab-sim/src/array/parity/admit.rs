@@ -14,7 +14,7 @@ use raidlab_layout::{Member, MemberSet};
 const GRAIN: u32 = 4;
 
 impl ParityArray {
-    /// Admits a piece. Blocks to be written come chunk by chunk, in the order of the request
+    /// Admits a piece. Before 6.0 blocks to be written come chunk by chunk, in the order of the request
     /// (`raid5.c:make_request`): when the cache has no room for more rows of the first chunk, those that
     /// are in it lack the others yet.
     pub(super) fn groups(
@@ -26,7 +26,8 @@ impl ParityArray {
         roles: &Roles,
         piece: &Piece,
     ) {
-        if bio.kind != BlockKind::Write || piece.first == piece.last {
+        let whole = self.era.rows_at_once || piece.first == piece.last;
+        if bio.kind != BlockKind::Write || whole {
             return self.rows(common, core, parent, bio, roles, piece);
         }
         for index in piece.first..=piece.last {
@@ -74,7 +75,7 @@ impl ParityArray {
             want: empty,
             resync: false,
             fua: write && bio.fua,
-            sync: bio.origin.sync,
+            sync: write && bio.origin.sync,
             task: bio.origin.task,
         };
         if piece.first == piece.last && down(from) == from && down(to) == to {
@@ -124,7 +125,7 @@ impl ParityArray {
                 want: only(touched, !write),
                 ..group
             };
-            self.enter(common, core, group);
+            self.enter_grains(common, core, group);
         }
     }
 
@@ -270,6 +271,9 @@ impl ParityArray {
         [upper.readers, upper.writers, upper.syncers] = lists;
         if band.phase == Phase::Delayed {
             self.delayed.push_back(new);
+        }
+        if band.queued {
+            self.thread.look(core.now, new);
         }
         new
     }

@@ -46,6 +46,8 @@ pub(super) struct Band {
     pub(super) phase: Phase,
     /// Counted as one that reads before it writes.
     pub(super) preread: bool,
+    /// The thread is to look at it, which may find more in it then.
+    pub(super) queued: bool,
     pub(super) fua: bool,
     /// Somebody waits for what is written.
     pub(super) sync: bool,
@@ -183,6 +185,7 @@ impl Cache {
             to,
             phase: Phase::Delayed,
             preread: false,
+            queued: false,
             fua: false,
             sync: false,
             bad: empty,

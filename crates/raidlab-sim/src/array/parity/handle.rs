@@ -66,7 +66,9 @@ impl ParityArray {
         if !band.want.is_empty() || !lost.is_empty() {
             return self.compute(common, core, key, Purpose::Read, WriteMethod::FullStripe);
         }
-        let (touched, preread) = (band.full.union(band.part), band.preread);
+        let touched = band.full.union(band.part);
+        let at_once = band.sync && self.era.sync_reads_at_once && self.plugged.is_none();
+        let preread = band.preread || at_once;
         let cover = Cover {
             full: band.full,
             part: band.part,
@@ -81,7 +83,12 @@ impl ParityArray {
         let (method, reads) = self.layout.decide(&cover, missing, policy);
         if reads.is_empty() {
             self.compute(common, core, key, Purpose::Write, method);
+        } else if preread && self.defers(key) {
+            if !std::mem::replace(&mut self.cache.get_mut(key).queued, true) {
+                self.thread.look(core.now, key);
+            }
         } else if preread {
+            self.preread(key);
             self.read(common, core, key, reads);
         } else {
             self.cache.get_mut(key).phase = Phase::Delayed;
@@ -97,9 +104,11 @@ impl ParityArray {
         }
     }
 
-    /// Lets all delayed bands read, unless others do (`raid5.c:raid5_activate_delayed`).
+    /// Lets delayed bands read: all, unless others do (`raid5.c:raid5_activate_delayed`), and those that
+    /// somebody waits for in any case.
     pub(super) fn activate(&mut self, common: &Common, core: &mut Core) {
-        if self.prereads > 0 {
+        let others = self.prereads > 0;
+        if others && !self.era.sync_reads_at_once {
             return;
         }
         for _ in 0..self.delayed.len() {
@@ -108,11 +117,38 @@ impl ParityArray {
             };
             // It may have become whole, or idle, or another band, since.
             let band = self.cache.get_mut(key);
-            if band.phase == Phase::Delayed && band.writers != NONE && !band.preread {
-                band.preread = true;
-                self.prereads += 1;
-                self.handle(common, core, key);
+            if band.phase != Phase::Delayed || band.writers == NONE || band.preread {
+                continue;
             }
+            if others && !band.sync {
+                self.delayed.push_back(key);
+                continue;
+            }
+            self.preread(key);
+            self.handle(common, core, key);
+        }
+    }
+
+    /// Whether a band that would read waits until the thread comes to it, one stripe after the other: more may
+    /// have come by then to make it whole.
+    fn defers(&self, key: u32) -> bool {
+        self.thread.is_busy() && self.looks_at != Some(key) && !self.era.submitter_handles
+    }
+
+    /// The thread has come to a band.
+    pub(super) fn look(&mut self, common: &Common, core: &mut Core, key: u32) {
+        let band = self.cache.get_mut(key);
+        if std::mem::take(&mut band.queued) && band.phase == Phase::Delayed {
+            self.looks_at = Some(key);
+            self.handle(common, core, key);
+            self.looks_at = None;
+        }
+    }
+
+    /// A band counts as one that reads before it writes.
+    fn preread(&mut self, key: u32) {
+        if !std::mem::replace(&mut self.cache.get_mut(key).preread, true) {
+            self.prereads += 1;
         }
     }
 
@@ -150,7 +186,12 @@ impl ParityArray {
         for member in members.iter() {
             let role = member.0;
             band.flight += 1;
-            core.ask(common.children[member.index()], Op { role, ..op });
+            let (child, op) = (common.children[member.index()], Op { role, ..op });
+            if self.thread.is_busy() {
+                self.held.hold(core, child, op);
+            } else {
+                core.ask(child, op);
+            }
         }
     }
 

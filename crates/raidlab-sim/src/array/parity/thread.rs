@@ -16,13 +16,22 @@ pub(super) struct Job {
     pub(super) copies: u32,
 }
 
+/// What the thread does with a band.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Work {
+    /// It comes to see what is to be done.
+    Look,
+    /// It computes.
+    Compute,
+}
+
 /// The thread.
 #[derive(Clone, Debug)]
 pub(super) struct Thread {
     cost: ParityCost,
     free_of_cost: bool,
-    /// Bands that are being computed, with the ends, ascending.
-    jobs: VecDeque<(Instant, u32)>,
+    /// What it has to do, with the ends, ascending.
+    jobs: VecDeque<(Instant, u32, Work)>,
     free: Instant,
     /// Time spent: summing, copying, handling.
     pub(super) spent: [Span; 3],
@@ -68,7 +77,19 @@ impl Thread {
             *spent += more;
         }
         self.free = self.free.max(now) + sum + copy + handle;
-        self.jobs.push_back((self.free, band));
+        self.jobs.push_back((self.free, band, Work::Compute));
+    }
+
+    /// It is to look at a band when it has come that far.
+    pub(super) fn look(&mut self, now: Instant, band: u32) {
+        self.free = self.free.max(now);
+        self.jobs.push_back((self.free, band, Work::Look));
+    }
+
+    /// Whether it has not come to the end of what it was given.
+    #[inline]
+    pub(super) fn is_busy(&self) -> bool {
+        !self.jobs.is_empty()
     }
 
     #[inline]
@@ -76,12 +97,12 @@ impl Thread {
         self.jobs.front().map(|job| job.0)
     }
 
-    /// A band whose computation has ended.
-    pub(super) fn done(&mut self, now: Instant) -> Option<u32> {
+    /// A band whose computation has ended, or that it has come to.
+    pub(super) fn done(&mut self, now: Instant) -> Option<(u32, Work)> {
         if self.next_event()? > now {
             return None;
         }
-        self.jobs.pop_front().map(|job| job.1)
+        self.jobs.pop_front().map(|job| (job.1, job.2))
     }
 
     /// Time in use until `now`: what is booked beyond has not passed yet.

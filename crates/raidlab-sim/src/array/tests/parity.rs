@@ -83,12 +83,14 @@ fn without_a_release_the_plug_holds_for_three_milliseconds() {
     assert_eq!(toy.count(Read), 2);
 }
 
-/// Member reads of a long sequential write of whole stripes, submitted at once and waited for.
+/// Member reads of a long sequential write-back of whole stripes, submitted at once.
 fn reads_of_a_stream(spec: &ArraySpec, sectors: u32) -> usize {
     let mut toy = Toy::new(spec, 0);
     let each = sectors / 16;
     for i in 0..16 {
-        toy.submit(bio(i, Write, i * u64::from(each), each));
+        let mut bio = bio(i, Write, i * u64::from(each), each);
+        bio.origin.sync = false;
+        toy.submit(bio);
     }
     toy.settle();
     assert_eq!(toy.check(&[]), Ok(()));
@@ -101,10 +103,12 @@ fn whoever_has_waited_for_room_is_held_back_again() {
     // leaves of a stripe is completed by the next one; where the cache fills up within a chunk, a few
     // rows are read.
     let mut spec = raid5(4, 128);
-    spec.era.cache_grows = false;
-    assert!(reads_of_a_stream(&spec, 43 * 384) <= 4);
-    spec.era = Era::of("2.6.21".parse().unwrap());
-    assert!(reads_of_a_stream(&spec, 43 * 384) <= 4);
+    for kernel in ["2.6.21", "5.10", "6.1"] {
+        spec.era = Era::of(kernel.parse().unwrap());
+        spec.era.cache_grows = false;
+        let reads = reads_of_a_stream(&spec, 43 * 384);
+        assert!(reads < 8, "{kernel}: {reads}");
+    }
 }
 
 #[test]
@@ -156,6 +160,45 @@ fn degraded_arrays_of_old_kernels_read_around_the_cache_where_the_member_is_ther
     // Both chunks that are there, and once more, with the parity, for the one that is not.
     assert_eq!(reads("2.6.21"), 5);
     assert_eq!(reads("6.1"), 3);
+}
+
+#[test]
+fn a_write_that_somebody_waits_for_reads_at_once_whoever_else_does() {
+    let reads = |kernel: &str, sync: bool| {
+        let mut spec = raid5(5, 128);
+        spec.era = Era::of(kernel.parse().unwrap());
+        let mut toy = Toy::new(&spec, 0);
+        for i in 0..3 {
+            let mut bio = bio(i, Write, i * 512 * 7, 8);
+            bio.origin.sync = sync;
+            toy.submit(bio);
+            toy.unplug();
+        }
+        let at_once = toy.count(Read);
+        toy.settle();
+        assert_eq!((toy.count(Read), toy.check(&[])), (6, Ok(())));
+        at_once
+    };
+    assert_eq!(reads("6.1", true), 6);
+    assert_eq!(reads("2.6.36", true), 2);
+    assert_eq!(reads("6.1", false), 2);
+}
+
+#[test]
+fn a_request_comes_with_all_its_blocks_of_a_row_since_6_0() {
+    // Two chunks of three, 128 rows each, in a cache that has room for 32 of them.
+    let asked = |kernel: &str| {
+        let mut spec = raid5(4, 1024);
+        spec.era = Era::of(kernel.parse().unwrap());
+        (spec.stripe_cache, spec.era.cache_grows) = (32, false);
+        let mut toy = Toy::new(&spec, 0);
+        toy.submit(bio(0, Write, 0, 3 * 1024));
+        toy.settle();
+        assert_eq!(toy.check(&[]), Ok(()));
+        toy.count(Read)
+    };
+    assert_eq!(asked("6.1"), 0);
+    assert!(asked("5.10") > 0);
 }
 
 #[test]
@@ -228,6 +271,72 @@ fn parity_takes_the_thread_its_time() {
     assert_eq!(busy.len(), 1);
     assert_eq!(busy[0].busy, Span(4 * 65_536));
     assert_eq!(busy[0].parts[0], ("parity", Span(4 * 65_536)));
+}
+
+#[test]
+fn the_thread_hands_over_what_it_asks_for_when_it_has_nothing_more_to_do() {
+    let mut spec = raid5(5, 128);
+    spec.cost.xor = 1_000_000_000;
+    let mut toy = Toy::new(&spec, 0);
+    toy.submit(bio(0, Write, 0, 512 * 2));
+    toy.unplug();
+    let mut steps = 0;
+    while toy.log.is_empty() {
+        assert!(toy.step(), "it is written");
+        steps += 1;
+    }
+    // Many computations of a few rows each; all is asked for after the last.
+    assert!(steps >= 8, "{steps}");
+    let sectors: u32 = toy.log.iter().map(|asked| asked.bio.sectors).sum();
+    assert_eq!(sectors, 2 * 5 * 128);
+    assert!(toy.log.iter().all(|a| a.at == Instant(2 * 4 * 65_536)));
+    toy.settle();
+    assert_eq!(toy.check(&[]), Ok(()));
+}
+
+#[test]
+fn what_comes_before_the_thread_does_makes_a_row_whole() {
+    let mut spec = raid5(5, 128);
+    spec.cost.xor = 1_000_000_000;
+    let mut toy = Toy::new(&spec, 0);
+    // A stripe and a half, and the rest a little later, while the thread is at the first stripe.
+    toy.submit(bio(0, Write, 0, 512 + 256));
+    toy.unplug();
+    toy.submit(bio(1, Write, 512 + 256, 256));
+    toy.unplug();
+    toy.settle();
+    assert_eq!((toy.count(Read), toy.check(&[])), (0, Ok(())));
+    // A thread that has nothing else to do reads at once.
+    toy.submit(bio(2, Write, 512 * 8, 256));
+    toy.unplug();
+    toy.submit(bio(3, Write, 512 * 8 + 256, 256));
+    toy.settle();
+    assert!(toy.count(Read) > 0);
+    assert_eq!(toy.check(&[]), Ok(()));
+}
+
+#[test]
+fn a_full_plug_is_handed_over_before_the_thread_is_through() {
+    let mut spec = raid5(5, 128);
+    spec.cost.xor = 1_000_000_000;
+    let mut toy = Toy::new(&spec, 0);
+    // Rows far apart: two requests each, and their parity is known from the first round.
+    for round in 0..2 {
+        for i in 0..50 {
+            toy.submit(bio(round * 50 + i, Write, i * 512 * 3, 8));
+        }
+        let before = toy.log.len();
+        toy.unplug();
+        while toy.log.len() == before {
+            assert!(toy.step(), "it is written");
+        }
+        if round == 1 {
+            let writes = toy.log.len() - before;
+            assert!((64..100).contains(&writes), "{writes} of 100");
+        }
+        toy.settle();
+    }
+    assert_eq!(toy.check(&[]), Ok(()));
 }
 
 #[test]

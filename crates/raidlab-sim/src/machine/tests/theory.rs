@@ -59,7 +59,8 @@ fn far_copies_are_read_as_fast_as_stripes() {
     };
     let (stripes, far, near) = (of("raid0"), of("raid10-f2"), of("raid10"));
     assert!((far / stripes - 1.0).abs() < 0.05, "{far} {stripes}");
-    assert!(near < 0.7 * stripes, "{near} {stripes}");
+    // A reader of near copies skips what it read from the other copy.
+    assert!(near < 0.8 * stripes, "{near} {stripes}");
 }
 
 #[test]
