@@ -7,7 +7,7 @@ use raidlab_experiment::{Experiment, expand, parse};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// File, cells and trials.
-const EXPERIMENTS: [(&str, usize, usize); 12] = [
+const EXPERIMENTS: [(&str, usize, usize); 14] = [
     ("home-lab", 8, 24),
     ("pata-blocksize", 2 * 6 * 4 * 11, 2 * 6 * 4 * 11 * 10),
     ("pata-channels", 3, 9),
@@ -18,7 +18,9 @@ const EXPERIMENTS: [(&str, usize, usize); 12] = [
     ("state-degraded", 11, 33),
     ("state-rebuilding", 6, 18),
     ("state-resyncing", 6, 18),
+    ("vm-all-levels", 16, 48),
     ("vm-levels", 10, 10),
+    ("vm-states", 8, 24),
     ("zfs-ashift", 2, 6),
 ];
 

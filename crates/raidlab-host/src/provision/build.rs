@@ -251,13 +251,13 @@ impl Built {
             self.take(step, claims, journal, context)?;
         }
         let begun = std::time::Instant::now();
-        let mut total = 0;
         while SyncState::of(context.roots, *number).action.as_deref() == Some("idle")
             && begun.elapsed() < Duration::from_secs(5)
         {
             std::thread::sleep(Duration::from_millis(10));
         }
-        total = SyncState::of(context.roots, *number).total.unwrap_or(total);
+        // How much it is all in all is not told while the kernel is still about to begin.
+        let total = sync::component(context.roots, *number).unwrap_or(0);
         let took = sync::wait(context, *number)?;
         Ok(Some((took, total)))
     }

@@ -30,7 +30,11 @@ impl SyncState {
     pub fn of(roots: &Roots, number: u32) -> Self {
         let md = roots.block(&format!("md{number}")).join("md");
         let completed = sysfs::text(&md.join("sync_completed"));
-        let (done, total) = completed.as_deref().map_or((None, None), parse_completed);
+        let (mut done, total) = completed.as_deref().map_or((None, None), parse_completed);
+        let mdstat = std::fs::read_to_string(roots.proc.join("mdstat")).unwrap_or_default();
+        if let Some(exact) = parse_mdstat(&mdstat, number) {
+            done = Some(exact);
+        }
         Self {
             action: sysfs::text(&md.join("sync_action")),
             degraded: sysfs::number(&md.join("degraded")).unwrap_or(0),
@@ -50,6 +54,12 @@ impl SyncState {
     }
 }
 
+/// Bytes of each member that an array uses, which is what a rebuild goes through.
+pub(super) fn component(roots: &Roots, number: u32) -> Option<u64> {
+    let md = roots.block(&format!("md{number}")).join("md");
+    sysfs::number(&md.join("component_size"))?.checked_mul(1024)
+}
+
 /// `123 / 456` in sectors, `none`, or `delayed`.
 fn parse_completed(text: &str) -> (Option<u64>, Option<u64>) {
     let bytes = |text: &str| text.trim().parse::<u64>().ok()?.checked_mul(SECTOR);
@@ -57,6 +67,18 @@ fn parse_completed(text: &str) -> (Option<u64>, Option<u64>) {
         Some((done, total)) => (bytes(done), bytes(total)),
         None => (None, None),
     }
+}
+
+/// Bytes done of each member, by `/proc/mdstat`: `sync_completed` is renewed at sixteenths of the whole only, mdstat at
+/// each look (`md.c:status_resync`). `None` when nothing is under way in the array.
+fn parse_mdstat(text: &str, number: u32) -> Option<u64> {
+    let head = format!("md{number} :");
+    let lines = text.lines().skip_while(|line| !line.starts_with(&head));
+    // The lines of an array go on until an empty one.
+    let mut lines = lines.take_while(|line| !line.trim().is_empty());
+    let line = lines.find(|line| line.contains("] ") && line.contains("% ("))?;
+    let (done, _) = line.split_once("% (")?.1.split_once('/')?;
+    done.parse::<u64>().ok()?.checked_mul(1024)
 }
 
 /// Waits until an array is whole; returns how long that took.
@@ -113,6 +135,19 @@ mod tests {
         assert_eq!(parse_completed("8 / 100"), (Some(4096), Some(51200)));
         assert_eq!(parse_completed("none"), (None, None));
         assert_eq!(parse_completed("delayed"), (None, None));
+    }
+
+    #[test]
+    fn mdstat_tells_how_far_an_array_is() {
+        let text = "Personalities : [raid6]\nmd126 : active raid5 nbd3[4] nbd1[1]\n      2093056 blocks super 1.2\n\n\
+                    md127 : active raid6 nbd3[4] nbd2[2] nbd1[1]\n      2093056 blocks super 1.2 level 6 [4/3] [_UUU]\n      \
+                    [==>..................]  recovery = 12.6% (37043/292945) finish=0.1min speed=440K/sec\n      \n\
+                    unused devices: <none>\n";
+        assert_eq!(parse_mdstat(text, 127), Some(37043 * 1024));
+        assert_eq!(parse_mdstat(text, 126), None);
+        assert_eq!(parse_mdstat(text, 12), None);
+        let late = "md1 : active raid1 a[0]\n      \tresync=DELAYED\n\n";
+        assert_eq!(parse_mdstat(late, 1), None);
     }
 
     #[test]

@@ -215,6 +215,9 @@ fn findings(measured: &[Checked], predicted: &[Checked]) -> Table {
     table
 }
 
+/// What the table calls the rate of a rebuild beside the phases.
+const LOADED: &str = "rebuild under the load of the phases";
+
 fn pairs(
     measured: &[TrialRecord],
     predicted: &[TrialRecord],
@@ -223,7 +226,7 @@ fn pairs(
     let mut pairs: Vec<Pair> = Vec::new();
     let all = measured.iter().map(|t| (t, true));
     for (trial, real) in all.chain(predicted.iter().map(|t| (t, false))) {
-        for phase in &trial.phases {
+        for phase in trial.phases.iter().flat_map(with_loaded) {
             let same = |p: &&mut Pair| p.cell == trial.cell.label && p.phase == phase.phase;
             let at = pairs.iter_mut().find(same);
             let pair = match at {
@@ -244,7 +247,7 @@ fn pairs(
                     &mut pairs[last]
                 }
             };
-            let valid = counts(trial, phase, published.is_some()) && phase.unit == pair.unit;
+            let valid = counts(trial, &phase, published.is_some()) && phase.unit == pair.unit;
             let rate = phase
                 .rate
                 .filter(|rate| valid && rate.is_finite() && *rate > 0.0);
@@ -256,6 +259,19 @@ fn pairs(
         }
     }
     pairs
+}
+
+/// A phase, and after a rebuild by itself the one under the load of the phases as a phase of its own.
+fn with_loaded(phase: &PhaseRecord) -> Vec<PhaseRecord> {
+    let loaded = phase
+        .figures
+        .iter()
+        .filter(|f| f.name == "rebuild-rate-loaded");
+    let loaded = loaded.map(|figure| PhaseRecord {
+        flags: phase.flags.clone(),
+        ..PhaseRecord::bare(LOADED, Some(figure.value), figure.unit)
+    });
+    std::iter::once(phase.clone()).chain(loaded).collect()
 }
 
 /// Whether a figure counts. Tools print what caches gave them, and so were studies made; a laboratory that did not

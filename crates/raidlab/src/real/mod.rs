@@ -22,6 +22,7 @@ mod served;
 mod setup;
 mod shell;
 pub(crate) mod study;
+mod traffic;
 pub(crate) mod trial;
 mod trouble;
 mod view;

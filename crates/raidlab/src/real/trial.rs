@@ -1,6 +1,7 @@
 //! One trial on a real kernel: built on claimed members, measured, undone. Host and guest both run this.
 use super::busy::{background, begin_background, expected_state, syncs};
 use super::driver::{self, Driver};
+use super::traffic::Traffic;
 use super::{host_failure, places, trouble};
 use crate::bench::of_phase;
 use crate::commands::timestamp;
@@ -299,9 +300,11 @@ fn measure(
     let own = came.driver == Driver::Raidlab;
     for (number, phase) in profile.phases.iter().enumerate().filter(|_| own) {
         watch.phase(number, total, &phase.title);
+        let traffic = Traffic::begin(&roots, built.plan());
         let outcome = one_phase(phase, &place, &options, watch)?;
         came.digest = mix(came.digest.rotate_left(7) ^ outcome.digest);
         let mut record = of_phase(outcome, phase.counted);
+        traffic.end(&roots, &mut record);
         expected_state(turn.cell.setup.array.state, &mut record);
         came.hear(log.as_deref_mut(), Failing::Nobody);
         if let Some(said) = came.said.trouble.as_ref() {

@@ -107,6 +107,71 @@ fn trials_run_on_a_real_kernel_and_are_kept_with_where_they_ran() {
     assert_gone(&lab);
 }
 
+/// Degraded and being filled, in a guest whose raidlab has been built for tests.
+const STATES: &str = r#"title = "States"
+disks = { model = "ST3250624AS", count = 4 }
+
+[profile]
+name = "sequential"
+block = "256KiB"
+depth = 2
+total = "16MiB"
+read-percent = 100
+
+[array]
+layout = "raid6"
+member-size = "64MiB"
+chunk = "64KiB"
+sync-speed-max = "20MiB/s"
+sync-speed-min = "1MiB/s"
+
+[host]
+memory = "384MiB"
+
+[factors]
+state = ["degraded 1", "rebuilding 1"]
+
+[design]
+repeats = 1
+"#;
+
+#[test]
+fn arrays_are_degraded_and_rebuilt_as_the_cell_says() {
+    if !may("arrays_are_degraded_and_rebuilt_as_the_cell_says") {
+        return;
+    }
+    let lab = Lab::new();
+    lab.write("states.toml", STATES);
+    let ran = run(&lab, "run states.toml --on vm --with-sim").done();
+    ran.prints(&["rebuild under the load of the phases", "degraded 1"]);
+    let trials = lab.trials();
+    assert_eq!((trials.len(), complete(&trials)), (2, 2), "{trials:#?}");
+    for trial in &trials {
+        let phases = trial["phases"].as_array().expect("phases");
+        let figure = |phase: &Value, name: &str| {
+            let figures = phase["figures"].as_array().expect("figures");
+            let figure = figures.iter().find(|figure| figure["name"] == name);
+            figure.and_then(|figure| figure["value"].as_f64())
+        };
+        let (rate, read) = (
+            phases[0]["rate"].as_f64(),
+            figure(&phases[0], "member-read"),
+        );
+        let times = read.expect("members are watched") / rate.expect("a figure");
+        assert!(times >= 1.0, "{times}: {phases:#?}");
+        if trial["cell"]["factors"]["state"] == "degraded 1" {
+            assert_eq!(phases.len(), 1);
+            // In half of the rows a block of data is lost, which is computed from the three others.
+            assert!((1.2..1.3).contains(&times), "{times}: {phases:#?}");
+            continue;
+        }
+        // 64 MiB at 20 MiB a second, the superblock's share aside.
+        let alone = figure(&phases[1], "rebuild-time").expect("measured");
+        assert!((2.0..8.0).contains(&alone), "{alone}: {phases:#?}");
+        assert!(figure(&phases[1], "rebuild-rate-loaded").expect("measured") > 1e5);
+    }
+}
+
 #[test]
 fn a_killed_run_leaves_nothing_and_loses_no_trial() {
     if !may("a_killed_run_leaves_nothing_and_loses_no_trial") {

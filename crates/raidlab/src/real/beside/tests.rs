@@ -1,5 +1,5 @@
 use super::*;
-use raidlab_results::record::{PhaseRecord, Place, Provenance, Status};
+use raidlab_results::record::{Figure, PhaseRecord, Place, Provenance, Status};
 use raidlab_results::reference::study;
 
 fn trial(label: &str, round: u32, rates: &[(&str, f64)]) -> TrialRecord {
@@ -37,6 +37,23 @@ fn cells(block: &Block) -> Vec<Vec<String>> {
     };
     let row = |row: &Vec<Cell>| row.iter().map(|cell| cell.value.text()).collect();
     table.rows.iter().map(row).collect()
+}
+
+#[test]
+fn a_rebuild_under_load_is_a_figure_of_its_own() {
+    let loaded = |value| {
+        let mut trial = trial("raid5", 0, &[("write", 50e6), ("rebuild", 60e6)]);
+        trial.phases[1].figures.push(Figure {
+            name: "rebuild-rate-loaded".to_owned(),
+            value,
+            unit: Unit::BytesPerSecond,
+        });
+        trial
+    };
+    let pairs = pairs(&[loaded(10e6)], &[loaded(12e6)], None);
+    let names: Vec<&str> = pairs.iter().map(|pair| pair.phase.as_str()).collect();
+    assert_eq!(names, ["write", "rebuild", LOADED]);
+    assert_eq!((pairs[2].measured[0], pairs[2].predicted[0]), (10e6, 12e6));
 }
 
 #[test]
