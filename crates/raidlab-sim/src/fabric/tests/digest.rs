@@ -111,8 +111,8 @@ fn digests_are_fixed_for_ever() {
     scsi 97211b8ce7887986
     nvme b8bc0eeda2ee77ea
     firmware ab77a6c3f8bc0a40
-    cache ee88e3f4718a52a9
-    write-through 46b909b04f27ffe3
+    cache 5945c82f60bf5300
+    write-through cad5e32c50fc0e35
     ");
 }
 

@@ -132,8 +132,7 @@ fn the_memory_of_a_caching_controller_is_the_limit_it_was_found_to_be() {
     let (raid1_write, _) = write_and_read(&perc("raid1", 2), size);
     let (raid5_write, raid5_read) = write_and_read(&perc("raid5", 3), size);
     let (six_write, six_read) = write_and_read(&perc("raid5", 6), size);
-    // Reads stop at about the same figure whatever the level, with what is dirty still on its way to
-    // the disks when they begin; mirrors write every byte twice.
+    // Reads stop at about the same figure whatever the level; mirrors write every byte twice.
     for read in [raid0_read, raid5_read, six_read] {
         assert!((45.0..59.5).contains(&read), "{read}");
     }
