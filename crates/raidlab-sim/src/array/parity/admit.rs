@@ -275,6 +275,9 @@ impl ParityArray {
         if band.queued {
             self.thread.look(core.now, new);
         }
+        if band.preread {
+            self.prereads += 1;
+        }
         new
     }
 
