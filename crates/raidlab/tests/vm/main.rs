@@ -5,6 +5,7 @@
 mod lab;
 
 mod disks;
+mod faults;
 mod gates;
 mod guest;
 mod maps;

@@ -202,26 +202,6 @@ fn a_killed_run_leaves_nothing_and_loses_no_trial() {
 }
 
 #[test]
-fn raidlab_killed_at_any_time_leaves_no_process() {
-    if !may("raidlab_killed_at_any_time_leaves_no_process") {
-        return;
-    }
-    let lab = small();
-    for wait in [50, 400, 1500, 4000] {
-        let mut running = lab.start_command(command(&lab, "run small.toml --on vm --fresh"));
-        std::thread::sleep(Duration::from_millis(wait));
-        running.signal(Signal::KILL);
-        running.end();
-        assert_gone(&lab);
-    }
-    run(&lab, "vm setup --no-boot").done();
-    assert!(left(&lab).len() <= 4);
-    // The next command that boots anything removes what is there.
-    run(&lab, "run small.toml --on vm -n 1 --fresh").done();
-    assert!(left(&lab).is_empty());
-}
-
-#[test]
 fn a_guest_that_is_killed_ends_its_trial_alone() {
     if !may("a_guest_that_is_killed_ends_its_trial_alone") {
         return;
