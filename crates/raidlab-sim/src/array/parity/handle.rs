@@ -187,7 +187,7 @@ impl ParityArray {
             let role = member.0;
             band.flight += 1;
             let (child, op) = (common.children[member.index()], Op { role, ..op });
-            if self.thread.is_busy() {
+            if self.thread.is_busy() && self.held.is_used() {
                 self.held.hold(core, child, op);
             } else {
                 core.ask(child, op);

@@ -40,6 +40,12 @@ impl Plug {
         self.ops.is_empty()
     }
 
+    /// Whether the kernel has one: before 2.6.39 what the thread asks goes to the members' queues at once, and
+    /// those collect.
+    pub(super) const fn is_used(&self) -> bool {
+        self.most < usize::MAX
+    }
+
     /// Holds an op back; before that all others are handed over when there is no room for it.
     pub(super) fn hold(&mut self, core: &mut Core, child: Child, op: Op) {
         let sectors = u64::from(op.sectors);
