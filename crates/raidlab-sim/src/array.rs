@@ -250,6 +250,7 @@ impl Array {
 
     fn op_ended(&mut self, op: u32, result: Result<(), DiskError>) {
         let op = self.core.ops.remove(op);
+        self.core.hear(&op);
         self.nodes[usize::from(op.node)].ended(&mut self.core, op, result);
     }
 

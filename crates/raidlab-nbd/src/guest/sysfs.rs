@@ -6,6 +6,9 @@ use std::path::Path;
 /// Requests that the kernel lets be set at the least (`BLKDEV_MIN_RQ`).
 const LEAST: u32 = 4;
 
+/// Largest request that the kernel makes for a disk by itself (`BLK_DEF_MAX_SECTORS`, 2560 sectors since 4.3).
+const KERNEL_LIMIT_KIB: u32 = 1280;
+
 /// Sets the queue of a device to what its port is.
 pub(super) fn tune(device: &Path, port: &PortInfo) -> Result<(), GuestError> {
     let queue = Path::new("/sys/block")
@@ -19,8 +22,8 @@ pub(super) fn tune(device: &Path, port: &PortInfo) -> Result<(), GuestError> {
         })
     };
     write("rotational", u8::from(port.rotational).to_string())?;
-    // A request is served whole, however large; the kernel's own limit is 32 MiB here.
-    let most = (port.max_sectors / 2).clamp(4, 32 << 10);
+    // What the kernel gives a disk by itself is less than this driver could take.
+    let most = (port.max_sectors / 2).clamp(4, KERNEL_LIMIT_KIB);
     write("max_sectors_kb", most.to_string())?;
     // The depth of the device itself can be set while there is no scheduler before it.
     let schedulers = std::fs::read_to_string(queue.join("scheduler")).unwrap_or_default();

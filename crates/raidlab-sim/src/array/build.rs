@@ -1,6 +1,6 @@
 //! From a specification to a tree of arrays.
 use super::Array;
-use super::core::{Child, Core};
+use super::core::{Child, Core, Heard};
 use super::mirror::{Map, Mirror};
 use super::node::{Common, Node, Shape};
 use super::parity::ParityArray;
@@ -65,7 +65,7 @@ pub(super) fn array(spec: &ArraySpec) -> Result<Array, ArrayError> {
     let mut core = Core::new();
     let resyncs = builder.nodes.iter().any(|node| node.resync.is_some());
     if resyncs {
-        let silence = |node: &Node| vec![0; node.common.children.len()];
+        let silence = |node: &Node| vec![Heard::default(); node.common.children.len()];
         core.heard = builder.nodes.iter().map(silence).collect();
     }
     Ok(Array {
@@ -81,8 +81,8 @@ fn begin_resync(node: &mut Node, spec: &ArraySpec) {
     let era = &spec.era;
     let (end, depth) = match &mut node.shape {
         Shape::Parity(parity) => {
-            let at_once = u64::from(spec.stripe_cache) * 8 / parity.resync_unit();
-            (parity.resync_sectors(), at_once.max(1) as usize)
+            // As many as the stripe cache has room for.
+            (parity.resync_sectors(), usize::MAX)
         }
         Shape::Mirror(mirror) => {
             mirror.guard(era.local_barrier);

@@ -104,6 +104,16 @@ pub(super) enum Work {
     Left { node: u16, from: u64, end: u64 },
 }
 
+/// What a resync hears of others on one member (`md.c:is_mddev_idle`): sectors that have ended, less those that
+/// resyncs have sent. What a resync has in flight hides others' requests from it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Heard {
+    /// Sectors that have ended, less those that resyncs have sent.
+    pub(super) events: i64,
+    /// That, when somebody was heard last.
+    pub(super) last: i64,
+}
+
 /// Requests in flight of the whole tree.
 #[derive(Clone, Debug)]
 pub(super) struct Core {
@@ -114,9 +124,8 @@ pub(super) struct Core {
     pub(super) ended: Vec<Ended>,
     pub(super) work: VecDeque<Work>,
     pub(super) guards: Slab<Guard>,
-    /// Sectors by array of the tree and role that were no resync's, since they were looked at; kept
-    /// while there is a resync.
-    pub(super) heard: Vec<Vec<u64>>,
+    /// By array of the tree and role, while there is a resync.
+    pub(super) heard: Vec<Vec<Heard>>,
 }
 
 impl Core {
@@ -184,8 +193,9 @@ impl Core {
     /// Asks a member.
     #[inline]
     pub(super) fn ask(&mut self, child: Child, op: Op) {
-        if !self.heard.is_empty() && !op.origin.background {
-            self.heard[usize::from(op.node)][usize::from(op.role)] += u64::from(op.sectors);
+        if !self.heard.is_empty() && op.origin.background {
+            let heard = &mut self.heard[usize::from(op.node)][usize::from(op.role)];
+            heard.events -= i64::from(op.sectors);
         }
         let id = self.ops.insert(op);
         let bio = Bio {
@@ -203,6 +213,15 @@ impl Core {
                 up: Up::Op(id),
                 bio,
             }),
+        }
+    }
+
+    /// An op has ended.
+    #[inline]
+    pub(super) fn hear(&mut self, op: &Op) {
+        if !self.heard.is_empty() {
+            let heard = &mut self.heard[usize::from(op.node)][usize::from(op.role)];
+            heard.events += i64::from(op.sectors);
         }
     }
 

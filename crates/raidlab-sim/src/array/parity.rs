@@ -130,9 +130,9 @@ impl ParityArray {
         self.roles[(stripe % self.roles.len() as u64) as usize]
     }
 
-    /// Sectors of one member that a resync takes at once: 64 KiB, within a chunk.
-    pub(super) fn resync_unit(&self) -> u64 {
-        u64::from(self.chunk.min(128))
+    /// Whether the stripe cache has so much room that whoever waits for it goes on: more than a quarter.
+    pub(super) fn has_quarter(&self) -> bool {
+        self.queue.is_empty() && self.cache.available() > self.cache.most_rows()
     }
 
     /// Rows of all members that are synchronised by a resync.

@@ -4,7 +4,7 @@
 //! request that has not ended, everything agrees. The control is that of `md.c:md_do_sync`: before
 //! each 128 KiB the speed since a mark of up to half a minute ago is looked at. Above the most, half a
 //! second of sleep; above the least, way is given to others when they were heard.
-use super::core::{Core, Up};
+use super::core::{Core, Heard, Up};
 use super::node::{Node, Shape};
 use super::spec::{ArraySpec, Era};
 use raidlab_core::time::{Instant, Span};
@@ -23,6 +23,8 @@ const MARK_STEP: Span = Span::from_secs(3);
 const MARKS: usize = 10;
 /// Sleep of one that is too fast or in others' way.
 const SLEEP: Span = Span::from_millis(500);
+/// A tick of the kernel's clock: 250 a second, as distributions have it (`CONFIG_HZ`).
+const TICK: u64 = 4_000_000;
 
 /// How far a resync or rebuild is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,6 +59,10 @@ pub(super) struct Resync {
     looked: u64,
     sleeps: Option<Instant>,
     drains: bool,
+    /// The stripe cache had no room: it waits until a quarter is free, and then until this time.
+    short: bool,
+    naps: Option<Instant>,
+    late_timers: bool,
     started: bool,
     paused: bool,
 }
@@ -79,6 +85,9 @@ impl Resync {
             looked: 0,
             sleeps: None,
             drains: false,
+            short: false,
+            naps: None,
+            late_timers: era.late_timers,
             started: false,
             paused: false,
         }
@@ -88,11 +97,11 @@ impl Resync {
         if !self.started && !self.paused {
             return Some(Instant::ZERO);
         }
-        self.sleeps.filter(|_| !self.paused)
+        self.naps.or(self.sleeps).filter(|_| !self.paused)
     }
 
     /// Whether the next request may go out now.
-    fn may(&mut self, now: Instant, heard: &mut [u64]) -> bool {
+    fn may(&mut self, now: Instant, heard: &mut [Heard]) -> bool {
         self.started = true;
         if self.paused || self.next >= self.end || self.window.len() >= self.depth {
             return false;
@@ -117,7 +126,7 @@ impl Resync {
     }
 
     /// Looks at the speed and for others.
-    fn look(&mut self, now: Instant, heard: &mut [u64]) -> bool {
+    fn look(&mut self, now: Instant, heard: &mut [Heard]) -> bool {
         self.looked = self.issued;
         let synced = self.issued - self.active;
         if now.since(self.marks.back().map_or(now, |mark| mark.0)) >= MARK_STEP {
@@ -136,9 +145,9 @@ impl Resync {
             return false;
         }
         let mut idle = true;
-        for sectors in heard {
-            if *sectors > self.unheard {
-                (*sectors, idle) = (0, false);
+        for Heard { events, last } in heard {
+            if *events - *last > self.unheard as i64 {
+                (*last, idle) = (*events, false);
             }
         }
         if idle {
@@ -150,6 +159,25 @@ impl Resync {
         }
         self.sleeps = Some(now + SLEEP);
         false
+    }
+
+    /// The stripe cache had no room (`raid5.c:raid5_sync_request`).
+    const fn runs_short(&mut self) {
+        self.short = true;
+    }
+
+    /// Whether it may go on as far as the stripe cache is concerned, of which a quarter is free or not. When it is, whoever
+    /// makes a resync wait lets it sleep for a tick, so that others find room first.
+    fn has_room(&mut self, now: Instant, quarter: bool) -> bool {
+        if self.short && quarter {
+            // A timer of one tick goes off at the next one, since 4.8 at the one after it.
+            let ticks = now.0 / TICK + 1 + u64::from(self.late_timers);
+            (self.naps, self.short) = (Some(Instant(ticks * TICK)), false);
+        }
+        if self.naps.is_some_and(|until| until <= now) {
+            self.naps = None;
+        }
+        !self.short && self.naps.is_none()
     }
 
     /// The number of the next request, and where it begins and ends.
@@ -221,6 +249,11 @@ impl Node {
             return self.stop(core);
         }
         while let Some(resync) = &mut self.resync {
+            if let Shape::Parity(parity) = &self.shape
+                && !resync.has_room(core.now, parity.has_quarter())
+            {
+                return;
+            }
             if !resync.may(core.now, &mut core.heard[index]) {
                 return;
             }
@@ -233,6 +266,9 @@ impl Node {
                 Shape::Mirror(mirror) => mirror.resync(&self.common, core, parent, &mut to, end),
                 Shape::Linear(_) | Shape::Raid0(_) => false,
             };
+            if !all && matches!(self.shape, Shape::Parity(_)) {
+                resync.runs_short();
+            }
             if to == at {
                 core.parents.remove(parent);
                 return;
@@ -333,6 +369,7 @@ impl Node {
             *at += passed;
         }
         resync.sleeps = resync.sleeps.map(|until| until + passed);
+        resync.naps = resync.naps.map(|until| until + passed);
         if self.common.front >= resync.end {
             self.finish_resync(core);
         }
