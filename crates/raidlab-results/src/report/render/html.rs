@@ -13,6 +13,11 @@ const SERIES_DARK: [&str; 8] = [
     "#6aa9ee", "#f2b04d", "#52c9b8", "#e9799a", "#a996ea", "#a9cdf2", "#c9a961", "#a3adba",
 ];
 
+/// With more columns a table is set smaller, and its names stay in sight when it is scrolled.
+const WIDE: usize = 12;
+/// Most letters of a name that is kept on one line.
+const SHORT: usize = 40;
+
 /// The document as a self-contained HTML file, for light and dark screens and for print.
 ///
 /// # Errors
@@ -96,7 +101,7 @@ fn render_table(table: &Table) -> Markup {
     let note = |number: usize| format!("{}-note-{number}", table.id);
     html! {
         div.table tabindex="0" role="region" aria-labelledby=(format!("{}-caption", table.id)) {
-            table.numbers[numbers] id=(table.id) {
+            table.numbers[numbers].wide[table.columns.len() > WIDE] id=(table.id) {
                 caption id=(format!("{}-caption", table.id)) { (table.caption) }
                 @if table.columns.iter().any(|c| !c.title.is_empty()) {
                     thead { (header(&table.columns)) }
@@ -106,7 +111,7 @@ fn render_table(table: &Table) -> Markup {
                         tr {
                             @for (index, (cell, column)) in row.iter().zip(&table.columns).enumerate() {
                                 @if index < table.names {
-                                    th scope="row" { (content(table, cell)) }
+                                    th scope="row" class=(length(cell)) { (content(table, cell)) }
                                 } @else {
                                     td class=(class(cell, column)) { (content(table, cell)) }
                                 }
@@ -149,6 +154,15 @@ fn header(columns: &[Column]) -> Markup {
             }
         }
         tr { @for c in columns { th scope="col" class=(side(c)) { (c.title) } } }
+    }
+}
+
+/// A name that is kept on one line, or one that may need more.
+fn length(cell: &Cell) -> &'static str {
+    if cell.value.text().chars().count() <= SHORT {
+        "short"
+    } else {
+        "long"
     }
 }
 
