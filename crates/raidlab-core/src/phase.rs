@@ -2,12 +2,13 @@
 //!
 //! A [profile](crate::profile) is a list of phases; a trial runs them in order in one place. The
 //! same phases run against a disk and against a model.
+use crate::flag::{Flag, FlagKind};
 use crate::op::FileId;
 use crate::rng::{Stream, mix};
 use crate::time::Span;
 use crate::units::Bytes;
 use crate::workload::Expected;
-use crate::workload::spec::WorkloadSpec;
+use crate::workload::spec::{Arrival, WorkloadSpec};
 use serde::{Deserialize, Serialize};
 
 /// How a job reaches the storage.
@@ -131,7 +132,33 @@ impl Phase {
         }
         all
     }
+
+    /// What is to be said when `mean` operations were in flight on average and more were asked for. Only
+    /// jobs that always have something to ask for can be held to their depth.
+    #[must_use]
+    pub fn depth_missed(&self, mean: f64) -> Option<Flag> {
+        let mut wanted = 0;
+        for job in &self.jobs {
+            match job.workload {
+                WorkloadSpec::Blocks(spec) if spec.arrival == Arrival::Closed => {
+                    wanted += job.depth;
+                }
+                _ => return None,
+            }
+        }
+        let missed = wanted > 0 && mean < DEPTH_REACHED * f64::from(wanted);
+        missed.then(|| {
+            let reason = format!(
+                "{mean:.1} operations were in flight on average where {wanted} were asked for"
+            );
+            Flag::new(FlagKind::DepthNotReached, reason)
+        })
+    }
 }
+
+/// In flight over asked for below which the depth counts as not reached (goal P8 of the engine,
+/// `docs/validation/engine.md`).
+const DEPTH_REACHED: f64 = 0.9;
 
 /// Shorter phases are flagged: bonnie++ prints `+++++` below half a second.
 pub const SHORTEST_PHASE: Span = Span::from_millis(500);

@@ -3,7 +3,7 @@
 //! Here a nanosecond an operation shows. What is the same for all operations of a turn is decided
 //! once a turn, and the loops over operations hold what they count in registers.
 use super::leap::Leaper;
-use super::slot::{Batch, InFlight, Slot};
+use super::slot::{Batch, InFlight, Slots};
 use super::tally::Tally;
 use super::{DriveError, Lane, Progress};
 use crate::op::{BlockOp, Op};
@@ -78,12 +78,12 @@ impl<'a, W: Workload, T: Target> Driver<'a, W, T> {
 
     /// Most operations in flight.
     pub(super) fn slots(&self) -> usize {
-        self.flying.slots.len()
+        self.flying.slots.count()
     }
 
     #[inline]
     pub(super) fn in_flight(&self) -> u32 {
-        (self.flying.slots.len() - self.free.len()) as u32
+        (self.flying.slots.count() - self.free.len()) as u32
     }
 
     pub(super) fn all_done(&self) -> bool {
@@ -134,14 +134,18 @@ impl<'a, W: Workload, T: Target> Driver<'a, W, T> {
         let rest = self.free.len() - offsets.len();
         let tags = &self.free[rest..];
         let (kind, len) = (ready.kind, ready.len);
-        let op = |offset| Op::Block(BlockOp { kind, len, offset });
+        let op = Op::Block(BlockOp {
+            kind,
+            len,
+            offset: 0,
+        });
         let batch = self.flying.add(Batch {
             lane: number as u32,
             first: state.issued,
             left: ready.count,
-            ..Batch::of(op(0), now, now, true)
+            ..Batch::of(op, now, now, true)
         });
-        self.flying.begin(tags, offsets, op, batch);
+        self.flying.begin(tags, offsets, batch);
         self.target.submit_alike(kind, len, tags, offsets)?;
         self.free.truncate(rest);
         state.issued += u64::from(ready.count);
@@ -172,11 +176,11 @@ impl<'a, W: Workload, T: Target> Driver<'a, W, T> {
                     first: state.issued,
                     ..Batch::of(op, intended, now, counted)
                 });
-                self.flying.slots[tag.0 as usize] = Slot {
-                    op,
-                    place: 0,
-                    batch,
+                let offset = match op {
+                    Op::Block(block) => block.offset,
+                    _ => 0,
                 };
+                self.flying.slots.put(tag, offset, batch);
                 self.target.submit(tag, op)?;
                 self.free.pop();
                 state.issued += 1;
@@ -206,9 +210,9 @@ impl<'a, W: Workload, T: Target> Driver<'a, W, T> {
     pub(super) fn complete(&mut self, done: &mut Vec<Completion>) {
         let mut rest = done.as_slice();
         while let Some(first) = rest.first() {
-            let batch = self.flying.slots[first.tag.0 as usize].batch;
+            let batch = self.flying.slots.batch(first.tag);
             // A tag that is not in flight would be a target's fault; the conformance suite checks it.
-            let ended = if batch == Slot::FREE {
+            let ended = if batch == Slots::FREE {
                 1
             } else {
                 self.complete_of(batch, first.at, rest)
@@ -226,24 +230,24 @@ impl<'a, W: Workload, T: Target> Driver<'a, W, T> {
         let batch = self.flying.batch(number);
         let lane = &mut self.lanes[batch.lane as usize];
         let state = &mut self.states[batch.lane as usize];
-        let slots = self.flying.slots.as_mut_slice();
+        let slots = &mut self.flying.slots;
         let (mut ended, mut unexpected) = (0, 0);
         for completion in done {
-            let slot = &mut slots[completion.tag.0 as usize];
-            if slot.batch != number || completion.at != at {
+            if slots.batch(completion.tag) != number || completion.at != at {
                 break;
             }
-            slot.batch = Slot::FREE;
+            slots.free(completion.tag);
+            let own = slots.own(completion.tag);
             ended += 1;
             if completion.result != Ok(batch.bytes) {
                 unexpected += 1;
                 let (result, tally) = (completion.result, &mut state.tally);
                 tally.add_unexpected(batch.kind(), at, result, batch.bytes);
                 if self.failure.is_none() {
-                    self.failure = Some(batch.failure(slot, completion));
+                    self.failure = Some(batch.failure(own, completion));
                 }
             }
-            lane.workload.completed(&batch.record(slot, completion));
+            lane.workload.completed(&batch.record(own, completion));
         }
         let ops = ended as u64 - unexpected;
         let bytes = ops * u64::from(batch.bytes);

@@ -1,43 +1,16 @@
 //! Where the driver keeps operations that are in flight.
 use super::DriveError;
 use super::tally::Kind;
-use crate::op::{BlockKind, BlockOp, Op, OpClass};
+use crate::op::{BlockOp, Op, OpClass};
 use crate::target::{Completion, Tag};
 use crate::time::{Instant, Span};
 use crate::workload::OpRecord;
 
-/// A place for one operation in flight: half a line of the cache. Large transfers drive all of this
-/// out of the nearest cache between submission and completion, so that each line counts.
-#[repr(align(32))]
-pub(super) struct Slot {
-    pub(super) op: Op,
-    /// How many of its batch were before it.
-    pub(super) place: u32,
-    /// Number of the batch it was submitted in, or [`Slot::FREE`].
-    pub(super) batch: u32,
-}
-
-const _: () = assert!(size_of::<Slot>() == 32);
-
-impl Slot {
-    /// In place of a batch's number: there is no operation.
-    pub(super) const FREE: u32 = u32::MAX;
-
-    /// A place without an operation.
-    pub(super) const EMPTY: Self = Self {
-        op: Op::Block(BlockOp {
-            kind: BlockKind::Flush,
-            len: 0,
-            offset: 0,
-        }),
-        place: 0,
-        batch: Self::FREE,
-    };
-}
-
 /// What operations have in common that a lane submitted together: one kind of operation of one size.
 #[derive(Clone, Copy)]
 pub(super) struct Batch {
+    /// One of them; block operations differ in where they begin.
+    pub(super) op: Op,
     /// When they were due.
     pub(super) intended: Instant,
     pub(super) submitted: Instant,
@@ -58,6 +31,7 @@ impl Batch {
     #[inline]
     pub(super) fn of(op: Op, intended: Instant, submitted: Instant, counted: bool) -> Self {
         Self {
+            op,
             intended,
             submitted,
             first: 0,
@@ -78,12 +52,21 @@ impl Batch {
         }
     }
 
+    /// The one of the batch that begins at `offset`.
+    #[inline(always)]
+    fn op_at(&self, offset: u64) -> Op {
+        match self.op {
+            Op::Block(block) => Op::Block(BlockOp { offset, ..block }),
+            other => other,
+        }
+    }
+
     /// An operation as it ended. Inlined, so that a workload that does not look at it costs nothing.
     #[inline(always)]
-    pub(super) fn record(&self, slot: &Slot, completion: &Completion) -> OpRecord {
+    pub(super) fn record(&self, own: Own, completion: &Completion) -> OpRecord {
         OpRecord {
-            index: self.first + u64::from(slot.place),
-            op: slot.op,
+            index: self.first + u64::from(own.place),
+            op: self.op_at(own.offset),
             intended: self.intended,
             submitted: self.submitted,
             completed: completion.at,
@@ -95,8 +78,8 @@ impl Batch {
     /// What to say of an operation that failed or moved another number of bytes than it should.
     #[cold]
     #[inline(never)]
-    pub(super) fn failure(&self, slot: &Slot, completion: &Completion) -> DriveError {
-        let record = self.record(slot, completion);
+    pub(super) fn failure(&self, own: Own, completion: &Completion) -> DriveError {
+        let record = self.record(own, completion);
         let (index, op) = (record.index, record.op);
         match record.result {
             Ok(moved) => DriveError::Short { index, op, moved },
@@ -105,9 +88,76 @@ impl Batch {
     }
 }
 
+/// What an operation does not share with its batch.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Own {
+    /// Where a block operation begins.
+    offset: u64,
+    /// How many of its batch were before it.
+    place: u32,
+}
+
+/// The slots: a column for each thing that is known of an operation in flight. Large transfers drive all of
+/// it out of the nearest cache between submission and completion, and what is looked at by then are the
+/// batches' numbers alone, as long as no workload asks for more.
+pub(super) struct Slots {
+    batches: Vec<u32>,
+    offsets: Vec<u64>,
+    places: Vec<u32>,
+}
+
+impl Slots {
+    /// In place of a batch's number: there is no operation.
+    pub(super) const FREE: u32 = u32::MAX;
+
+    fn new(count: u32) -> Self {
+        let count = count as usize;
+        Self {
+            batches: vec![Self::FREE; count],
+            offsets: vec![0; count],
+            places: vec![0; count],
+        }
+    }
+
+    pub(super) fn count(&self) -> usize {
+        self.batches.len()
+    }
+
+    /// Number of the batch that the slot's operation was submitted in, or [`FREE`](Self::FREE).
+    #[inline(always)]
+    pub(super) fn batch(&self, tag: Tag) -> u32 {
+        self.batches[tag.0 as usize]
+    }
+
+    /// An operation by itself begins in the slot.
+    #[inline(always)]
+    pub(super) fn put(&mut self, tag: Tag, offset: u64, batch: u32) {
+        let slot = tag.0 as usize;
+        self.batches[slot] = batch;
+        self.offsets[slot] = offset;
+        self.places[slot] = 0;
+    }
+
+    /// The slot is free from now on.
+    #[inline(always)]
+    pub(super) fn free(&mut self, tag: Tag) {
+        self.batches[tag.0 as usize] = Self::FREE;
+    }
+
+    /// Without a panic, so that nothing is left of it where nobody looks at it.
+    #[inline(always)]
+    pub(super) fn own(&self, tag: Tag) -> Own {
+        let slot = tag.0 as usize;
+        Own {
+            offset: self.offsets.get(slot).copied().unwrap_or_default(),
+            place: self.places.get(slot).copied().unwrap_or_default(),
+        }
+    }
+}
+
 /// All that is in flight.
 pub(super) struct InFlight {
-    pub(super) slots: Vec<Slot>,
+    pub(super) slots: Slots,
     batches: Vec<Batch>,
     /// Of batches that have ended; the one used last is the next to be used.
     unused: Vec<u32>,
@@ -117,7 +167,7 @@ impl InFlight {
     /// Room for `count` operations.
     pub(super) fn new(count: u32) -> Self {
         Self {
-            slots: (0..count).map(|_| Slot::EMPTY).collect(),
+            slots: Slots::new(count),
             batches: Vec::new(),
             unused: Vec::new(),
         }
@@ -134,19 +184,24 @@ impl InFlight {
         self.batches.len() as u32 - 1
     }
 
-    /// Operations of a batch begin in the slots of `tags`: `op` of each offset.
+    /// Operations of a batch begin in the slots of `tags`, one at each offset.
     #[inline(never)]
-    pub(super) fn begin(
-        &mut self,
-        tags: &[Tag],
-        offsets: &[u64],
-        op: impl Fn(u64) -> Op,
-        batch: u32,
-    ) {
-        let slots = self.slots.as_mut_slice();
+    pub(super) fn begin(&mut self, tags: &[Tag], offsets: &[u64], batch: u32) {
+        let Slots {
+            batches,
+            offsets: begins,
+            places,
+        } = &mut self.slots;
+        let (batches, begins, places) = (
+            batches.as_mut_slice(),
+            begins.as_mut_slice(),
+            places.as_mut_slice(),
+        );
         for ((&tag, &offset), place) in tags.iter().zip(offsets).zip(0..) {
-            let op = op(offset);
-            slots[tag.0 as usize] = Slot { op, place, batch };
+            let slot = tag.0 as usize;
+            batches[slot] = batch;
+            begins[slot] = offset;
+            places[slot] = place;
         }
     }
 

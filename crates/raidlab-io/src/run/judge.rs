@@ -17,11 +17,7 @@ use raidlab_core::flag::{Flag, FlagKind};
 use raidlab_core::outcome::{CpuTime, DeviceBytes, PhaseOutcome};
 use raidlab_core::phase::{Access, Evidence, Phase};
 use raidlab_core::time::Span;
-use raidlab_core::workload::spec::{Arrival, WorkloadSpec};
 use std::time::Duration;
-
-/// In flight over asked for below which the depth counts as not reached (goal P8).
-const DEPTH_REACHED: f64 = 0.9;
 
 /// The counters at the beginning of a phase.
 pub(super) struct Watch {
@@ -94,7 +90,9 @@ impl Watch {
         outcome.flags = ran.flags;
         outcome.flags.extend(judge(&known));
         outcome.flags.extend(not_cold(evictions));
-        outcome.flags.extend(depth(phase, outcome.mean_in_flight));
+        outcome
+            .flags
+            .extend(phase.depth_missed(outcome.mean_in_flight));
         outcome
             .flags
             .extend(compressible(place, options.data, claimed));
@@ -173,23 +171,6 @@ fn not_cold(evictions: &[Eviction]) -> Option<Flag> {
             FlagKind::NotCold,
             "the cache was emptied, but the kernel does not tell what is left in it",
         ),
-    })
-}
-
-/// Only jobs that always have something to ask for can be held to their depth.
-fn depth(phase: &Phase, mean: f64) -> Option<Flag> {
-    let mut wanted = 0;
-    for job in &phase.jobs {
-        match job.workload {
-            WorkloadSpec::Blocks(spec) if spec.arrival == Arrival::Closed => wanted += job.depth,
-            _ => return None,
-        }
-    }
-    (wanted > 0 && mean < DEPTH_REACHED * f64::from(wanted)).then(|| {
-        Flag::new(
-            FlagKind::DepthNotReached,
-            format!("{mean:.1} operations were in flight on average where {wanted} were asked for"),
-        )
     })
 }
 

@@ -17,8 +17,6 @@ use raidlab_core::workload::spec::{AnyWorkload, Arrival, Blocks, WorkloadSpec};
 const PARTLY: f64 = 0.02;
 /// From here on they count as served by the cache.
 const SERVED: f64 = 0.9;
-/// In flight over asked for below which the depth counts as not reached.
-const DEPTH_REACHED: f64 = 0.9;
 /// Nothing ends for so long in no machine that is modelled rightly.
 const STALL: Span = Span::from_secs(36_000);
 /// How often the monitor is asked, in virtual time.
@@ -232,27 +230,10 @@ fn flags(
         let reason = format!("{written} of {of} had reached the device when the clock stopped");
         flags.push(Flag::new(FlagKind::Unflushed, reason));
     }
-    flags.extend(depth(phase, outcome.mean_in_flight));
+    flags.extend(phase.depth_missed(outcome.mean_in_flight));
     if interrupted {
         let reason = "it was stopped before its end";
         flags.push(Flag::new(FlagKind::Interrupted, reason));
     }
     flags
-}
-
-/// Only jobs that always have something to ask for can be held to their depth.
-fn depth(phase: &Phase, mean: f64) -> Option<Flag> {
-    let mut wanted = 0;
-    for job in &phase.jobs {
-        match job.workload {
-            WorkloadSpec::Blocks(spec) if spec.arrival == Arrival::Closed => wanted += job.depth,
-            _ => return None,
-        }
-    }
-    (wanted > 0 && mean < DEPTH_REACHED * f64::from(wanted)).then(|| {
-        Flag::new(
-            FlagKind::DepthNotReached,
-            format!("{mean:.1} operations were in flight on average where {wanted} were asked for"),
-        )
-    })
 }
