@@ -11,7 +11,7 @@ echo "building raidlab (release) ..." >&2
 cargo build --release --locked --quiet -p raidlab
 raidlab=target/release/raidlab
 echo "predicting experiments/home-lab.toml: RAID5, RAID6 or RAID10 of four disks?" >&2
-"$raidlab" --store "$out/results.sqlite" run experiments/home-lab.toml --on sim --fresh \
+"$raidlab" --store "$out/results.sqlite" run experiments/home-lab.toml --on sim --repeats 6 --fresh \
   --html "$out/prediction.html" > "$out/prediction.txt"
 echo "measuring the disk under $out" >&2
 "$raidlab" doctor "$out" || true

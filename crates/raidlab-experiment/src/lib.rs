@@ -112,6 +112,18 @@ pub fn model_files(text: &str) -> Vec<String> {
     read::disks::model_files(document.get_ref())
 }
 
+/// Whether an experiment says how often each cell is to run. Where it does not, the caller may know better
+/// than [`parse`] what a trial costs. Whatever else is wrong with the text is left to [`parse`].
+#[must_use]
+pub fn says_repeats(text: &str) -> bool {
+    let (document, _) = DeTable::parse_recoverable(text);
+    let design = document.get_ref().get("design");
+    design.is_some_and(|design| {
+        let table = design.get_ref().as_table();
+        table.is_some_and(|table| table.get("repeats").is_some())
+    })
+}
+
 /// Reads and resolves an experiment. `file` is what diagnostics call it.
 ///
 /// # Errors

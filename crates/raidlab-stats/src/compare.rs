@@ -10,6 +10,7 @@ use crate::ratio::{
 };
 use crate::runs::{minimum_detectable, runs_required};
 use crate::sample::Sample;
+use crate::special::t_ppf;
 use crate::verdict::{Direction, Verdict};
 use crate::wilcoxon::wilcoxon_signed_rank;
 use serde::{Deserialize, Serialize};
@@ -273,12 +274,7 @@ fn judge(test: &RatioTest, criteria: &Criteria) -> (Verdict, String) {
         }
         Verdict::Inconclusive { .. } => {
             let more_rounds = more_rounds(&gain, test, criteria);
-            let need = more_rounds.map_or(String::new(), |n| {
-                let s = if n == 1 { "" } else { "s" };
-                format!("; about {n} more round{s} needed")
-            });
-            let why =
-                format!("the interval holds no difference as well as one beyond ±{margin}{need}");
+            let why = format!("the interval holds no difference as well as one beyond ±{margin}");
             return (Verdict::Inconclusive { more_rounds }, why);
         }
     };
@@ -326,6 +322,7 @@ pub fn adjust_family(
 ) -> Result<(), StatsError> {
     let p: Vec<f64> = comparisons.iter().filter_map(|c| c.tests.t).collect();
     let adjusted = holm(&p)?;
+    let family = p.len();
     let tested = comparisons.iter_mut().filter(|c| c.tests.t.is_some());
     for (comparison, p) in tested.zip(adjusted) {
         comparison.p_adjusted = Some(p);
@@ -334,15 +331,33 @@ pub fn adjust_family(
             Verdict::Better | Verdict::Worse | Verdict::DifferentButSmall
         );
         if claims_difference && p > 1.0 - confidence.level() {
+            let more_rounds = more_for_family(comparison, confidence, family);
+            // The p value is beside it: with it in the sentence, each of a table's would be another.
             comparison.why = format!(
-                "alone it would be \"{}\", but among the comparisons of this report it may be \
-                 chance (Holm p = {p:.3})",
+                "alone it would be \"{}\", but among the {family} comparisons of this table it may be \
+                 chance",
                 comparison.verdict
             );
-            comparison.verdict = Verdict::Inconclusive { more_rounds: None };
+            comparison.verdict = Verdict::Inconclusive { more_rounds };
         }
     }
     Ok(())
+}
+
+/// Rounds still needed, in all likelihood, for a difference that is as large as it looks to hold among so
+/// many comparisons: until Bonferroni's interval, the widest that Holm's method asks for, excludes 1.
+fn more_for_family(comparison: &Comparison, confidence: Confidence, size: usize) -> Option<u64> {
+    let interval = comparison.ratio.interval?;
+    let runs = comparison.ratio.n as f64;
+    let (n, df) = match comparison.criteria.pairing {
+        Pairing::Paired => (runs, runs - 1.0),
+        Pairing::Unpaired => (0.5 * runs, runs - 2.0),
+    };
+    let half_width = 0.5 * (libm::log(interval.hi) - libm::log(interval.lo));
+    let se = half_width / t_ppf(comparison.criteria.confidence.upper(), df);
+    let distance = libm::log(comparison.ratio.value).abs();
+    let needed = runs_required(se * n.sqrt(), distance, confidence.shared_by(size as u32)).ok()?;
+    Some(needed.saturating_sub(n as u64).max(1))
 }
 
 #[cfg(test)]

@@ -193,7 +193,7 @@ pub(crate) struct DesignArgs {
     #[arg(long, value_parser = clap::value_parser!(u64).range(..=i64::MAX as u64))]
     pub(crate) seed: Option<u64>,
 
-    /// Trials of each cell [default: the file's]
+    /// Trials of each cell [default: the file's, else 10 on the simulator and 3 elsewhere]
     #[arg(long, short = 'n', value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub(crate) repeats: Option<u32>,
 

@@ -120,11 +120,30 @@ fn text_of(path: &Path) -> Result<String, Failure> {
         .map_err(|error| Failure::bad_request(format!("cannot read {}: {error}", path.display())))
 }
 
+/// Trials of each cell on the simulator when nothing is said. They cost little there, and with fewer,
+/// differences of a few per cent among a dozen comparisons are hardly ever more than may be chance.
+const SIMULATED_REPEATS: u32 = 10;
+
+/// The experiment of a file, as it is simulated.
+pub(crate) fn simulated(path: &Path, design: &DesignArgs) -> Result<Experiment, Failure> {
+    let text = text_of(path)?;
+    let repeats = if raidlab_experiment::says_repeats(&text) {
+        design.repeats
+    } else {
+        design.repeats.or(Some(SIMULATED_REPEATS))
+    };
+    let design = DesignArgs { repeats, ..*design };
+    resolved(&text, path, &design)
+}
+
 /// The experiment of a file, with what the command line decides.
 pub(crate) fn experiment(path: &Path, design: &DesignArgs) -> Result<Experiment, Failure> {
-    let text = text_of(path)?;
+    resolved(&text_of(path)?, path, design)
+}
+
+fn resolved(text: &str, path: &Path, design: &DesignArgs) -> Result<Experiment, Failure> {
     let folder = path.parent().unwrap_or(Path::new(""));
-    let mut experiment = read(&text, &path.display().to_string(), folder)?;
+    let mut experiment = read(text, &path.display().to_string(), folder)?;
     if let Some(seed) = design.seed {
         experiment.design.seed = seed;
     }
@@ -231,6 +250,33 @@ mod tests {
             assert_eq!(expected.study, study.id);
         }
         assert!(of_study("nowhere").unwrap().is_none());
+    }
+
+    #[test]
+    fn the_simulator_repeats_more_often_unless_it_is_told() {
+        let folder = tempfile::tempdir().unwrap();
+        let text = "title = 't'\ndisks = { model = 'nvme-ssd', count = 2 }\nprofile = 'random'\n\
+                    [factors]\nlayout = ['raid0', 'raid1']\n";
+        let said = folder.path().join("said.toml");
+        let silent = folder.path().join("silent.toml");
+        std::fs::write(&said, format!("{text}[design]\nrepeats = 3\n")).unwrap();
+        std::fs::write(&silent, text).unwrap();
+        let as_asked = |repeats| DesignArgs {
+            repeats,
+            ..DesignArgs::default()
+        };
+        for (path, asked, simulated_ones, others) in [
+            (&silent, None, SIMULATED_REPEATS, 3),
+            (&said, None, 3, 3),
+            (&silent, Some(2), 2, 2),
+            (&said, Some(2), 2, 2),
+        ] {
+            let design = as_asked(asked);
+            let repeats = simulated(path, &design).unwrap().design.repeats;
+            assert_eq!(repeats, simulated_ones, "{}", path.display());
+            let repeats = experiment(path, &design).unwrap().design.repeats;
+            assert_eq!(repeats, others, "{}", path.display());
+        }
     }
 
     #[test]

@@ -15,7 +15,10 @@ use std::fmt::Write as _;
 const MOST: usize = 40;
 
 pub(crate) fn run(args: &PlanArgs) -> Result<Outcome, Failure> {
-    let mut experiment = catalogue::experiment(&args.file, &args.design)?;
+    let mut experiment = match args.on {
+        None | Some(On::Sim) => catalogue::simulated(&args.file, &args.design)?,
+        Some(On::Vm | On::Host) => catalogue::experiment(&args.file, &args.design)?,
+    };
     choose::only(&mut experiment, args.only.as_deref())?;
     if args.resolved {
         let text = experiment

@@ -39,7 +39,7 @@ pub(crate) fn run(args: &RunArgs, place: &place::Store) -> Result<Outcome, Failu
         On::Host => return real::host::run(args, place),
         On::Vm => return real::vm::run(args, place),
     }
-    let mut experiment = catalogue::experiment(&args.file, &args.design)?;
+    let mut experiment = catalogue::simulated(&args.file, &args.design)?;
     choose::only(&mut experiment, args.only.as_deref())?;
     // What the report cannot do is known before the work is done.
     output::check(&args.output)?;
@@ -62,13 +62,7 @@ pub(crate) fn run(args: &RunArgs, place: &place::Store) -> Result<Outcome, Failu
     };
     let came = session.run(&mut store);
     match came {
-        Ok(()) if stop.asked() => {
-            talk::note(&format!(
-                "interrupted; finished trials are kept, and the same command goes on with session {}",
-                id::short(&open.session)
-            ));
-            Ok(Outcome::Interrupted)
-        }
+        Ok(()) if stop.asked() => Ok(interrupted(&open)),
         Ok(()) => finish(args, &mut store, &open.session, Vec::new()),
         Err(failure) => {
             forget_if_empty(&mut store, &open)?;
@@ -90,6 +84,15 @@ fn command(args: &RunArgs, plan: &Plan<'_>) -> String {
         plan.seed,
         plan.experiment.design.repeats
     )
+}
+
+/// What was done is kept.
+pub(crate) fn interrupted(open: &Open) -> Outcome {
+    talk::note(&format!(
+        "interrupted; finished trials are kept, and the same command goes on with session {}",
+        id::short(&open.session)
+    ));
+    Outcome::Interrupted
 }
 
 /// Removes a session of which nothing was stored.
