@@ -2,6 +2,7 @@
 use crate::exit::Failure;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::{IsTerminal, Write};
+use std::time::Duration;
 
 /// Whether talk may be coloured: on a terminal, unless `NO_COLOR` is set.
 pub(crate) fn coloured() -> bool {
@@ -35,10 +36,21 @@ pub(crate) fn plain(text: &str) -> String {
 
 /// A bar of a thousand steps on one line with a message, where there is a terminal.
 pub(crate) fn bar() -> Option<ProgressBar> {
+    on_terminal(Some(1000), "{bar:24.cyan/dim} {wide_msg}")
+}
+
+/// A line that moves by itself, with a message and the time it has been there, where there is a terminal.
+pub(crate) fn spinner(what: &str) -> Option<ProgressBar> {
+    let bar = on_terminal(None, "{spinner} {wide_msg} {elapsed}")?.with_message(what.to_owned());
+    bar.enable_steady_tick(Duration::from_millis(100));
+    Some(bar)
+}
+
+fn on_terminal(length: Option<u64>, template: &str) -> Option<ProgressBar> {
     std::io::stderr().is_terminal().then(|| {
-        let style = ProgressStyle::with_template("{bar:24.cyan/dim} {wide_msg}")
-            .unwrap_or_else(|_| ProgressStyle::default_bar());
-        ProgressBar::with_draw_target(Some(1000), ProgressDrawTarget::stderr_with_hz(10))
+        let style =
+            ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
+        ProgressBar::with_draw_target(length, ProgressDrawTarget::stderr_with_hz(10))
             .with_style(style)
     })
 }

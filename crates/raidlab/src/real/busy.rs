@@ -4,6 +4,7 @@ use super::trial::{Came, Lab, Turn, Watch};
 use crate::exit::Failure;
 use raidlab_core::flag::{Flag, FlagKind};
 use raidlab_experiment::setup::ArrayState;
+use raidlab_host::HostError;
 use raidlab_host::provision::{Built, Context, Stage, SyncState};
 use raidlab_io::observe::Roots;
 use raidlab_results::record::{Figure, PhaseRecord, Unit};
@@ -16,6 +17,17 @@ pub(super) fn begin_background(
     built: &mut Built,
     watch: &mut dyn Watch,
 ) -> Result<(), Failure> {
+    watched(lab, watch, |lab, context| {
+        built.start(lab.claims, lab.journal, context)
+    })
+}
+
+/// Does `work`, which tells `watch` what it is at and ends early when the run is to stop.
+fn watched<R>(
+    lab: &mut Lab<'_>,
+    watch: &mut dyn Watch,
+    work: impl FnOnce(&mut Lab<'_>, &mut Context<'_>) -> Result<R, HostError>,
+) -> Result<R, Failure> {
     let stop = Arc::clone(&lab.stop);
     let mut monitor = |stage: &Stage| {
         watch.stage(stage);
@@ -26,9 +38,7 @@ pub(super) fn begin_background(
         cancel: &stop,
         monitor: &mut monitor,
     };
-    built
-        .start(lab.claims, lab.journal, &mut context)
-        .map_err(|error| host_failure(&error))
+    work(lab, &mut context).map_err(|error| host_failure(&error))
 }
 
 pub(super) fn syncs(roots: &Roots, built: &Built) -> Vec<SyncState> {
@@ -59,19 +69,9 @@ pub(super) fn background(
         );
         came.flags.push(Flag::new(FlagKind::Other, what));
     }
-    let stop = Arc::clone(&lab.stop);
-    let mut monitor = |stage: &Stage| {
-        watch.stage(stage);
-        ControlFlow::Continue(())
-    };
-    let mut context = Context {
-        roots: &Roots::system(),
-        cancel: &stop,
-        monitor: &mut monitor,
-    };
-    let alone = built
-        .rebuild_alone(lab.claims, lab.journal, &mut context)
-        .map_err(|error| host_failure(&error))?;
+    let alone = watched(lab, watch, |lab, context| {
+        built.rebuild_alone(lab.claims, lab.journal, context)
+    })?;
     let figure = |name: &str, value: f64, unit: Unit| Figure {
         name: name.to_owned(),
         value,

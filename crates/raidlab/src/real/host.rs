@@ -23,7 +23,6 @@ use raidlab_host::provision::{
 };
 use raidlab_io::observe::Roots;
 use raidlab_io::run::{RunProgress, RunStage};
-use raidlab_results::id;
 use raidlab_results::record::{Place as Where, TrialRecord};
 use raidlab_results::store::Store;
 use std::fmt::Write as _;
@@ -206,13 +205,7 @@ fn with_journal(
     };
     let came = session.run(&mut store, &mut claims, journal);
     match came {
-        Ok(()) if stop.asked() => {
-            talk::note(&format!(
-                "interrupted; finished trials are kept, and the same command goes on with session {}",
-                id::short(&open.session)
-            ));
-            Ok(Outcome::Interrupted)
-        }
+        Ok(()) if stop.asked() => Ok(sessions::interrupted(&open)),
         Ok(()) => {
             store.finish_session(&open.session).map_err(store_failure)?;
             sessions::write_out(args, &mut store, &open.session)?;

@@ -3,22 +3,9 @@ use super::job::At;
 use crate::bench::summary;
 use crate::predict::told;
 use crate::talk;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::ProgressBar;
 use raidlab_results::record::{Status, TrialRecord};
-use std::io::IsTerminal;
 use std::time::{Duration, Instant};
-
-fn moving(what: &str) -> Option<ProgressBar> {
-    std::io::stderr().is_terminal().then(|| {
-        let style = ProgressStyle::with_template("{spinner} {wide_msg} {elapsed}")
-            .unwrap_or_else(|_| ProgressStyle::default_spinner());
-        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(10))
-            .with_style(style)
-            .with_message(what.to_owned());
-        bar.enable_steady_tick(Duration::from_millis(100));
-        bar
-    })
-}
 
 /// One line that moves.
 pub(super) struct Waiting {
@@ -27,7 +14,7 @@ pub(super) struct Waiting {
 
 impl Waiting {
     pub(super) fn new(what: &str) -> Self {
-        let bar = moving(what);
+        let bar = talk::spinner(what);
         if bar.is_none() {
             talk::note(what);
         }
@@ -72,7 +59,7 @@ impl View {
     /// A view of `all` trials, `done` of which were stored before.
     pub(super) fn new(all: usize, done: usize) -> Self {
         Self {
-            bar: moving("booting the guest"),
+            bar: talk::spinner("booting the guest"),
             begun: Instant::now(),
             all,
             before: done,

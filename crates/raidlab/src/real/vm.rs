@@ -21,7 +21,6 @@ use crate::signals::Stop;
 use crate::talk;
 use raidlab_core::units::Bytes;
 use raidlab_experiment::{Experiment, Plan, Trial, expand};
-use raidlab_results::id;
 use raidlab_results::record::TrialRecord;
 use raidlab_results::report::document::Block;
 use raidlab_results::store::Store;
@@ -116,10 +115,7 @@ pub(super) fn carry_out(
     let came = session.run();
     match came {
         Ok(()) if stop.asked() => {
-            talk::note(&format!(
-                "interrupted; finished trials are kept, and the same command goes on with session {}",
-                id::short(&open.session)
-            ));
+            sessions::interrupted(&open);
             Ok(None)
         }
         Ok(()) => {
