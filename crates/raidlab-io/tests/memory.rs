@@ -3,7 +3,7 @@ use raidlab_core::phase::{Access, Counted, Evidence, Job, Phase};
 use raidlab_core::time::Span;
 use raidlab_core::units::Extent;
 use raidlab_core::workload::spec::{Arrival, BlockSpec, Limit, Order, WorkloadSpec};
-use raidlab_io::run::{Place, PlaceOptions, RunOptions, run_phase};
+use raidlab_io::run::{Place, RunOptions, run_phase};
 use std::ops::ControlFlow;
 use std::path::Path;
 
@@ -43,7 +43,7 @@ fn run(ops: u64, depth: u32) {
         fresh: Vec::new(),
         ramp: Span::ZERO,
     };
-    let place = Place::open(Path::new("/dev/zero"), PlaceOptions::default()).unwrap();
+    let place = Place::open(Path::new("/dev/zero")).unwrap();
     let mut quiet = |_| ControlFlow::Continue(());
     let outcome = run_phase(&phase, &place, &RunOptions::new(1), &mut quiet).unwrap();
     assert_eq!(outcome.ops, 2 * ops);

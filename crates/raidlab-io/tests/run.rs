@@ -12,7 +12,7 @@ use raidlab_core::workload::spec::{
     Arrival, BlockSpec, Durable, Handle, Limit, Order, PassAction, PassSpec, WorkloadSpec,
 };
 use raidlab_io::run::{
-    EngineChoice, Place, PlaceOptions, RunError, RunOptions, RunProgress, RunStage, run_phase,
+    EngineChoice, Place, RunError, RunOptions, RunProgress, RunStage, run_phase,
 };
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -95,7 +95,7 @@ fn run(phase: &Phase, place: &Place, options: &RunOptions) -> Result<PhaseOutcom
 fn directory() -> (tempfile::TempDir, Place) {
     // On the file system of the build: a temporary directory may be in memory.
     let parent = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
-    let place = Place::open(parent.path(), PlaceOptions::default()).unwrap();
+    let place = Place::open(parent.path()).unwrap();
     (parent, place)
 }
 
@@ -202,7 +202,7 @@ fn a_given_file_is_read_and_never_written() {
     let parent = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let path = parent.path().join("mine");
     std::fs::write(&path, vec![5; MIB as usize]).unwrap();
-    let place = Place::open(&path, PlaceOptions::default()).unwrap();
+    let place = Place::open(&path).unwrap();
     assert_eq!((place.size(), place.directory()), (Some(MIB), None));
     let reads = phase(
         Access::Buffered,
@@ -221,7 +221,7 @@ fn a_given_file_is_read_and_never_written() {
     );
     let refused = run(&write, &place, &RunOptions::new(1)).unwrap_err();
     assert!(matches!(refused, RunError::NotWritable { .. }), "{refused}");
-    assert!(refused.to_string().contains("overwriting"), "{refused}");
+    assert!(refused.to_string().contains("only read"), "{refused}");
     let large = phase(
         Access::Buffered,
         vec![random_reads(MIB, 4, ops(1))],
@@ -234,15 +234,11 @@ fn a_given_file_is_read_and_never_written() {
         "{message}"
     );
     assert_eq!(std::fs::read(&path).unwrap(), vec![5; MIB as usize]);
-    // Allowed.
-    let place = Place::open(&path, PlaceOptions { overwrite: true }).unwrap();
-    run(&write, &place, &RunOptions::new(1)).unwrap();
-    assert_ne!(std::fs::read(&path).unwrap(), vec![5; MIB as usize]);
 }
 
 #[test]
 fn a_run_ends_early_when_it_is_asked_to() {
-    let place = Place::open(Path::new("/dev/zero"), PlaceOptions::default()).unwrap();
+    let place = Place::open(Path::new("/dev/zero")).unwrap();
     let hour = Limit {
         ops: None,
         time: Some(Span::from_secs(3600)),
@@ -299,7 +295,7 @@ fn preparing_can_be_cancelled_and_leaves_no_torn_file() {
 
 #[test]
 fn a_depth_that_is_not_reached_is_flagged() {
-    let place = Place::open(Path::new("/dev/zero"), PlaceOptions::default()).unwrap();
+    let place = Place::open(Path::new("/dev/zero")).unwrap();
     let phase = phase(
         Access::Buffered,
         vec![random_reads(MIB, 16, ops(20_000))],
@@ -360,11 +356,7 @@ fn a_cached_read_is_told_from_one_that_reached_the_device() {
 
 #[test]
 fn paths_that_cannot_be_measured_are_named() {
-    let open = |path: &str| {
-        Place::open(Path::new(path), PlaceOptions::default())
-            .unwrap_err()
-            .to_string()
-    };
+    let open = |path: &str| Place::open(Path::new(path)).unwrap_err().to_string();
     assert!(open("/no/such/place").contains("/no/such/place"));
     let message = open("/proc");
     assert!(
@@ -372,7 +364,7 @@ fn paths_that_cannot_be_measured_are_named() {
         "{message}"
     );
     let direct = phase(Access::Direct, vec![random_reads(MIB, 1, ops(1))], &[]);
-    let zero = Place::open(Path::new("/dev/zero"), PlaceOptions::default()).unwrap();
+    let zero = Place::open(Path::new("/dev/zero")).unwrap();
     let message = run(&direct, &zero, &RunOptions::new(1))
         .unwrap_err()
         .to_string();

@@ -30,6 +30,7 @@ use std::path::PathBuf;
 #[command(
     name = "raidlab",
     version,
+    arg_required_else_help = true,
     propagate_version = true,
     after_help = "\
 Start here:

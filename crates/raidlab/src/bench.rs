@@ -19,6 +19,7 @@ use crate::args::BenchArgs;
 use crate::commands::{command_line, timestamp};
 use crate::commands::{output, report};
 use crate::exit::{BAD_REQUEST, Failure, MISSING, Outcome};
+use crate::patience;
 use crate::place;
 use crate::signals::Stop;
 use crate::talk;
@@ -144,7 +145,7 @@ fn usable(path: &Path) -> Result<(), Failure> {
 fn try_places(prepared: &[Prepared]) -> Result<(), Failure> {
     let paths: BTreeSet<&Path> = prepared.iter().map(|p| p.arm.path.as_path()).collect();
     for path in paths {
-        measure::close_place(measure::open_place(path)?)?;
+        patience::asking(path, || measure::close_place(measure::open_place(path)?))?;
     }
     Ok(())
 }

@@ -8,6 +8,7 @@ mod args;
 mod bench;
 mod commands;
 mod exit;
+mod patience;
 mod place;
 mod predict;
 mod real;
@@ -16,6 +17,7 @@ mod talk;
 
 use args::{Cli, Command};
 use clap::Parser;
+use clap::error::ErrorKind;
 use exit::Outcome;
 use std::process::ExitCode;
 
@@ -26,6 +28,10 @@ fn main() -> ExitCode {
     }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
+        Err(error) if error.kind() == ErrorKind::InvalidUtf8 => {
+            talk::failure(&not_text());
+            return exit::BAD_REQUEST.into();
+        }
         Err(error) => {
             // Help and version are answers, not errors; clap prints each where it belongs.
             let bad = error.use_stderr();
@@ -44,6 +50,17 @@ fn main() -> ExitCode {
             failure.code().into()
         }
     }
+}
+
+/// What clap does not say: which of the arguments it is, and what helps.
+fn not_text() -> exit::Failure {
+    let words = std::env::args_os().skip(1);
+    let odd = words.filter(|word| word.to_str().is_none());
+    let odd: Vec<String> = odd.map(|word| format!("'{}'", word.display())).collect();
+    exit::Failure::bad_request(format!("not UTF-8: {}", odd.join(", "))).remedy(
+        "results are kept with the paths they belong to, as text; rename it, or mount it where the path is \
+         UTF-8 (mount --bind)",
+    )
 }
 
 fn run(cli: Cli) -> Result<Outcome, exit::Failure> {

@@ -24,7 +24,7 @@ mod prepare;
 mod workdir;
 
 pub use error::RunError;
-pub use place::{NULL_SIZE, Place, PlaceOptions, size_of_place};
+pub use place::{NULL_SIZE, Place, size_of_place};
 pub use workdir::WorkDir;
 
 use crate::engine::{Content, Uring};

@@ -41,31 +41,24 @@ pub struct Place {
     removed: Vec<PathBuf>,
 }
 
-/// What may be done at a place.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct PlaceOptions {
-    /// An existing file may be overwritten. A block device is never written to, whatever this says: for that it must
-    /// be held ([`Place::on_held_device`]).
-    pub overwrite: bool,
-}
-
 impl Place {
     /// Opens a directory (in which a working directory is made, and those of raidlabs that are gone
     /// are removed), an existing file, a block device, or a character device such as `/dev/zero`.
+    /// Phases write in a directory alone: what exists is only read.
     ///
     /// # Errors
     /// When the path does not exist, is of another kind, or a directory cannot be written to.
-    pub fn open(path: &Path, options: PlaceOptions) -> Result<Self, RunError> {
+    pub fn open(path: &Path) -> Result<Self, RunError> {
         let resolved = resolve(&Roots::system(), path)?;
         let mut removed = Vec::new();
         let kind = if resolved.kind == PathKind::Directory {
             removed = WorkDir::remove_stale(&resolved.path);
             Kind::Directory(WorkDir::create(&resolved.path)?)
         } else {
-            let size = size_of_place(&resolved.path)?.0;
-            let writable = options.overwrite
-                && matches!(resolved.kind, PathKind::File | PathKind::CharacterDevice);
-            Kind::Given { size, writable }
+            Kind::Given {
+                size: size_of_place(&resolved.path)?.0,
+                writable: false,
+            }
         };
         Ok(Self {
             kind,
@@ -159,7 +152,7 @@ impl Place {
         if self.resolved.kind == PathKind::BlockDevice {
             "is a device, and devices are only read; measure a directory on a file system on it"
         } else {
-            "is an existing file that is only read unless overwriting it is allowed"
+            "is a file that exists, and such files are only read; measure the directory that it is in"
         }
     }
 

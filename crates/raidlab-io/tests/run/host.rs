@@ -6,7 +6,7 @@ use raidlab_core::phase::{Access, Job};
 use raidlab_core::time::Span;
 use raidlab_core::workload::spec::{BlockSpec, Limit, PassAction, WorkloadSpec};
 use raidlab_io::run::{
-    EngineChoice, Place, PlaceOptions, RunError, RunOptions, RunProgress, RunStage, run_phase,
+    EngineChoice, Place, RunError, RunOptions, RunProgress, RunStage, run_phase,
 };
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -26,7 +26,7 @@ fn too_little_space_is_said_before_anything_is_written() {
         );
         return;
     }
-    let place = Place::open(parent.path(), PlaceOptions::default()).unwrap();
+    let place = Place::open(parent.path()).unwrap();
     let needs = phase(
         Access::Buffered,
         vec![random_reads(MIB, 1, ops(1))],
@@ -85,7 +85,7 @@ fn a_job_stuck_in_the_kernel_is_reported_with_its_state() {
         );
         return;
     }
-    let place = Place::open(&point, PlaceOptions::default()).unwrap();
+    let place = Place::open(&point).unwrap();
     let phase = phase(
         Access::Buffered,
         vec![Job {
@@ -180,7 +180,7 @@ fn forbid_io_uring() {
 fn without_io_uring_blocking_calls_are_used_and_it_is_said() {
     // Each test has a thread of its own, and only that one is restricted.
     forbid_io_uring();
-    let place = Place::open(Path::new("/dev/zero"), PlaceOptions::default()).unwrap();
+    let place = Place::open(Path::new("/dev/zero")).unwrap();
     let phase = phase(Access::Buffered, vec![random_reads(MIB, 8, ops(1000))], &[]);
     let outcome = run(&phase, &place, &RunOptions::new(1)).unwrap();
     assert_eq!(outcome.ops, 1000);

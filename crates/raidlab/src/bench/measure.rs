@@ -6,6 +6,7 @@ use super::session::{Ended, Measure, Turn};
 use crate::args::EngineChoice;
 use crate::commands::{quoted, timestamp};
 use crate::exit::{BAD_REQUEST, Code, Failure, MISSING, REFUSED, TRIAL_FAILED};
+use crate::patience;
 use crate::signals::Stop;
 use crate::talk;
 use raidlab_core::flag::FlagKind;
@@ -16,8 +17,7 @@ use raidlab_io::observe::Roots;
 use raidlab_io::observe::cache::drop_global;
 use raidlab_io::observe::environment::Environment;
 use raidlab_io::run::{
-    EngineChoice as Engine, Place, PlaceOptions, RunError, RunOptions, RunProgress, RunStage,
-    run_phase,
+    EngineChoice as Engine, Place, RunError, RunOptions, RunProgress, RunStage, run_phase,
 };
 use raidlab_results::id;
 use raidlab_results::record::{PhaseRecord, Place as Where, Provenance, Status, TrialRecord};
@@ -50,11 +50,12 @@ impl Measure for Machine<'_> {
             turn.round + 1
         );
         view.trial_begins(name, prepared.plan.phases.len());
-        let place = open_place(&prepared.arm.path)?;
-        let environment = self.environment(&place)?;
+        let path = &prepared.arm.path;
+        let place = patience::asking(path, || open_place(path))?;
+        let environment = patience::asking(path, || self.environment(&place))?;
         let (phases, error) = self.phases(prepared, turn, &place, view);
         // Removing the files belongs to the trial: the next one must find the space free.
-        let closed = place.close();
+        let closed = patience::asking(path, || place.close());
         let error = error.or(closed.err());
         let stopped = self.stop.asked() || matches!(error, Some(RunError::Cancelled));
         let planned = prepared.plan.phases.len();
@@ -229,7 +230,7 @@ fn drop_all(phase: &Phase, place: &Place) -> Result<(), RunError> {
 
 /// Opens a place; says what an earlier run had left there.
 pub(super) fn open_place(path: &Path) -> Result<Place, Failure> {
-    let place = Place::open(path, PlaceOptions::default()).map_err(|error| failure(&error))?;
+    let place = Place::open(path).map_err(|error| failure(&error))?;
     for stale in place.removed() {
         talk::note(&format!(
             "removed {}, left by a raidlab that was killed",

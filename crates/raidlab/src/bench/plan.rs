@@ -3,6 +3,7 @@ use super::schedule::Enough;
 use super::settings;
 use crate::args::{BenchArgs, EngineChoice, Rounds};
 use crate::exit::{BAD_REQUEST, Failure, MISSING};
+use crate::patience;
 use raidlab_core::data::DataPolicy;
 use raidlab_core::profile::{
     Fio, Place, Plan as ProfilePlan, Profile, ProfileContext, ProfileError,
@@ -116,7 +117,8 @@ impl Plan {
     /// # Errors
     /// A place that cannot be used, or settings that it does not allow.
     pub(crate) fn prepare(&self) -> Result<Vec<Prepared>, Failure> {
-        self.arms.iter().map(prepare).collect()
+        let patiently = |arm: &Arm| patience::asking(&arm.path, || prepare(arm));
+        self.arms.iter().map(patiently).collect()
     }
 
     /// Trials that there will be at most.
@@ -164,6 +166,7 @@ fn job_file(args: &BenchArgs) -> Result<Option<Fio>, Failure> {
             "a job file is run by itself: leave the other profiles out",
         ));
     }
+    as_text(path)?;
     let text = std::fs::read_to_string(path).map_err(|error| {
         Failure::bad_request(format!("cannot read {}: {error}", path.display()))
     })?;
@@ -203,7 +206,8 @@ fn labelled(text: &str) -> Result<(String, PathBuf), Failure> {
         return Err(Failure::bad_request(format!("'{text}' names no place"))
             .remedy("write PATH or NAME=PATH"));
     }
-    let found = std::fs::canonicalize(path).map_err(|error| match error.kind() {
+    let found = patience::asking(Path::new(path), || std::fs::canonicalize(path));
+    let found = found.map_err(|error| match error.kind() {
         std::io::ErrorKind::NotFound => Failure::bad_request(format!(
             "{path}: no such file or directory"
         ))
@@ -214,7 +218,21 @@ fn labelled(text: &str) -> Result<(String, PathBuf), Failure> {
             .remedy("run as a user who may, or name another path"),
         _ => Failure::bad_request(format!("{path}: {error}")),
     })?;
+    as_text(&found)?;
     Ok((label.to_owned(), found))
+}
+
+/// Results are kept with the paths they belong to, as text; another path than the one measured must not be
+/// on record.
+fn as_text(path: &Path) -> Result<(), Failure> {
+    match path.to_str() {
+        Some(_) => Ok(()),
+        None => Err(Failure::bad_request(format!(
+            "{}: its name is not UTF-8, and results are kept with the path they belong to",
+            path.display()
+        ))
+        .remedy("rename it, or mount it where the path is UTF-8 (mount --bind)")),
+    }
 }
 
 fn prepare(arm: &Arm) -> Result<Prepared, Failure> {

@@ -25,6 +25,7 @@ pub(crate) fn run(args: &CompareArgs, place: &place::Store) -> Result<Outcome, F
     let (Some(candidate), Some(baseline)) = (sides.pop(), sides.pop()) else {
         return Err(Failure::bad_request("two sides are needed"));
     };
+    different(&baseline.trials, &candidate.trials)?;
     let mut environments = baseline.environments;
     environments.extend(candidate.environments);
     let request = CompareRequest {
@@ -67,6 +68,20 @@ fn outcome(report: &CompareReport) -> Outcome {
         }
         GateResult::NotAsked | GateResult::Pass => Outcome::Done,
     }
+}
+
+/// A trial is always as fast as itself: a gate that looks at such a ratio passes.
+fn different(baseline: &[TrialRecord], candidate: &[TrialRecord]) -> Result<(), Failure> {
+    let known: BTreeSet<&str> = baseline.iter().map(|trial| trial.id.as_str()).collect();
+    let both = candidate
+        .iter()
+        .filter(|trial| known.contains(trial.id.as_str()));
+    let message = match both.count() {
+        0 => return Ok(()),
+        1 => "a trial is on both sides".to_owned(),
+        n => format!("{n} trials are on both sides"),
+    };
+    Err(Failure::bad_request(message).remedy("name two sessions, or two cells: SESSION:LABEL"))
 }
 
 /// Leaves what is to be compared. A profile or phase that a side lacks is an error: a gate that looks

@@ -2,6 +2,7 @@
 use super::{print, print_json};
 use crate::args::DoctorArgs;
 use crate::exit::{BAD_REQUEST, Failure, MISSING, Outcome};
+use crate::patience;
 use raidlab_core::units::Bytes;
 use raidlab_io::observe::environment::{DeviceRecord, Environment, TargetRecord};
 use raidlab_io::observe::fitness::{Audit, Intent, audit, observe};
@@ -20,7 +21,7 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<Outcome, Failure> {
     };
     let mut all = Vec::new();
     for path in paths {
-        let (environment, resolved, audit) = look(path)?;
+        let (environment, resolved, audit) = patience::asking(path, || look(path))?;
         if args.json {
             all.push(json!({ "environment": environment, "warnings": audit.warnings, "fit": audit.is_clean() }));
         } else {

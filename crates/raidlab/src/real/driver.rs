@@ -292,7 +292,6 @@ mod tests {
     use super::*;
     use raidlab_core::profile::{Place as Where, ProfileContext};
     use raidlab_core::units::Bytes;
-    use raidlab_io::run::PlaceOptions;
     use std::io::Write as _;
 
     fn ran(profile: &Profile) -> Option<Said> {
@@ -306,7 +305,7 @@ mod tests {
             return None;
         }
         let directory = tempfile::tempdir().expect("a directory");
-        let place = Place::open(directory.path(), PlaceOptions::default()).expect("a place");
+        let place = Place::open(directory.path()).expect("a place");
         let context = ProfileContext {
             memory: Bytes::gib(1),
             place: Where::Directory {

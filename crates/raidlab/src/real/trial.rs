@@ -24,7 +24,7 @@ use raidlab_host::provision::{
 };
 use raidlab_io::observe::Roots;
 use raidlab_io::observe::environment::{Environment, memory, space_at};
-use raidlab_io::run::{Place, PlaceOptions, RunError, RunOptions, RunProgress, run_phase};
+use raidlab_io::run::{Place, RunError, RunOptions, RunProgress, run_phase};
 use raidlab_results::id;
 use raidlab_results::record::{self, PhaseRecord, Place as Where, Provenance, Status, TrialRecord};
 use serde_json::{Value, json};
@@ -361,7 +361,7 @@ fn run_failure(error: &RunError) -> Failure {
 /// The place that was built: the mounted directory, or the device that is held.
 fn open(built: &Built, claims: &[Claim]) -> Result<Place, Failure> {
     let opened = match built.target() {
-        Target::Directory(path) => Place::open(path, PlaceOptions::default()),
+        Target::Directory(path) => Place::open(path),
         Target::Device(_) => {
             let claim = built.device(claims);
             let held = claim.and_then(|claim| Some((claim.path(), claim.held()?)));

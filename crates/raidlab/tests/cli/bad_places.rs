@@ -1,8 +1,12 @@
 //! Places that cannot be measured: the right exit code, the remedy, and nothing left behind.
 use crate::lab::{DD, Lab, assert_empty, ended, program, until};
 use crate::root::{self, Loop, Mounted};
+use std::ffi::OsStr;
 use std::io::Write as _;
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::Path;
 use std::process::Command;
 
 #[test]
@@ -165,7 +169,7 @@ fn a_directory_without_permission() {
         return;
     }
     let lab = Lab::new();
-    let set = |path: &std::path::Path, mode: u32| {
+    let set = |path: &Path, mode: u32| {
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).expect("permissions");
     };
     // The program itself may be where only its owner looks.
@@ -209,6 +213,54 @@ fn a_directory_without_permission() {
     nobody(&format!("bench own -n 1 {DD}")).done();
     nobody("bench own -n 1 --profile random --size 4MiB --runtime 50ms").done();
     assert_eq!(crate::lab::names(&lab.path("own")), ["store.sqlite"]);
+}
+
+/// Results are kept with their paths, as text. What is not text is refused before anything is measured,
+/// whether it was typed or is what a typed path leads to.
+#[test]
+fn a_path_that_is_not_text() {
+    let lab = Lab::new();
+    let odd = lab.path("").join(OsStr::from_bytes(b"caf\xe9"));
+    std::fs::create_dir(&odd).expect("a directory");
+    let typed = |path: &OsStr| {
+        let mut command = lab.command("bench");
+        command.arg(path).args(DD.split_whitespace());
+        ended(command).refused(2)
+    };
+    typed(odd.as_os_str()).says(&["caf\u{fffd}", "UTF-8", "mount --bind"]);
+    std::os::unix::fs::symlink(&odd, lab.path("link")).expect("a link");
+    typed(OsStr::new("link")).says(&["caf\u{fffd}", "UTF-8", "mount --bind"]);
+    assert_empty(&odd);
+    assert!(!lab.store().exists());
+    // Nothing of `doctor` is kept.
+    lab.run("doctor link").done().prints(&["caf\u{fffd}"]);
+}
+
+/// A file system whose server is silent: it is said who does not answer, and it can be interrupted.
+#[test]
+fn a_file_system_that_does_not_answer() {
+    if !root::may("a_file_system_that_does_not_answer") || !Path::new("/dev/fuse").exists() {
+        return;
+    }
+    let lab = Lab::new();
+    // Seen by this process alone: whoever else looks at it would be held, too.
+    let script = "exec 7<>/dev/fuse; \
+                  mount -i -t fuse -o fd=7,rootmode=40000,user_id=0,group_id=0 silent place; \
+                  exec \"$0\" \"$@\"";
+    let mut command = Command::new("unshare");
+    command
+        .args(["--mount", "sh", "-ec", script])
+        .arg(program())
+        .args(["bench", "place"]);
+    lab.settle(&mut command);
+    let mut running = lab.start_command(command);
+    running.wait_for("place has not answered for 5 s");
+    // Not INT: who runs the tests in the background may have it ignored.
+    running.signal(rustix::process::Signal::TERM);
+    let status = running.end();
+    assert_eq!(status.signal(), Some(15), "{status}: {}", running.said());
+    lab.assert_clean();
+    assert!(!lab.store().exists());
 }
 
 /// Opening a device may set something going: only those that are harmless are opened.

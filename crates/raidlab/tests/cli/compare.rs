@@ -79,6 +79,24 @@ fn a_gate_passes_what_is_equal() {
 }
 
 #[test]
+fn nothing_is_compared_with_itself() {
+    let lab = Lab::new();
+    two_sessions(&lab, 0.8);
+    for (line, said) in [
+        ("aaaa aaaa", "trials are on both sides"),
+        ("aaaa aaaa:place --gate 0.95", "trials are on both sides"),
+    ] {
+        lab.run(&format!("compare {line} --store compared.sqlite"))
+            .refused(2)
+            .says(&[said, "name two sessions"]);
+    }
+    let row = "pata-raid0:'md raid0 1 disk'";
+    lab.run(&format!("compare {row} {row}"))
+        .refused(2)
+        .says(&["both sides"]);
+}
+
+#[test]
 fn published_rows_are_compared() {
     let lab = Lab::new();
     lab.run("compare pata-raid0:'md raid0 1 disk' pata-raid0:'md raid0 2 disks, 2 channels'")
