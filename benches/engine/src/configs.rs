@@ -1,6 +1,6 @@
 //! What is measured in each round.
 use crate::place::{Places, Target};
-use crate::{Args, Result, fio, floor, ours, tio};
+use crate::{Args, Result, beside, fio, floor, ours, tio};
 
 /// What one measurement gave.
 #[derive(Clone, Copy, Debug, Default)]
@@ -41,6 +41,8 @@ pub(crate) enum Generator {
     FioTuned,
     /// t/io_uring, the floor of what a C program does.
     Tio,
+    /// Raidlab and t/io_uring at the same time on the same processor.
+    Beside,
     /// `IORING_OP_NOP`: submission alone.
     Nop,
     /// `pread` in a tight loop.
@@ -64,15 +66,17 @@ impl Config {
             Generator::FioUring => "fio-uring",
             Generator::FioTuned => "fio-tuned",
             Generator::Tio => "tio",
+            Generator::Beside => "beside",
             Generator::Nop => "nop",
             Generator::Pread => "pread",
         };
         format!("{}/{generator}/q{}", self.target.name(), self.depth)
     }
 
-    pub(crate) fn run(&self, places: &Places, args: &Args) -> Result<Figures> {
+    /// What came of it, by names.
+    pub(crate) fn run(&self, places: &Places, args: &Args) -> Result<Vec<(String, Figures)>> {
         let path = places.path(self.target);
-        match self.generator {
+        let figures = match self.generator {
             Generator::Raidlab => ours::run(path, self, args.time),
             Generator::FioPsync | Generator::FioUring | Generator::FioTuned => {
                 fio::run(&args.fio, path, self, args.time)
@@ -80,13 +84,19 @@ impl Config {
             Generator::Tio => tio::run(args.tio.as_deref(), path, self.depth),
             Generator::Nop => floor::nop(self.depth, args.time),
             Generator::Pread => floor::pread(path, args.time),
-        }
+            Generator::Beside => {
+                let (ours, theirs) = beside::run(args.tio.as_deref(), path, self, args.beside)?;
+                let name = |who| format!("{}/{who}-beside/q{}", self.target.name(), self.depth);
+                return Ok(vec![(name("raidlab"), ours), (name("tio"), theirs)]);
+            }
+        };
+        Ok(vec![(self.name(), figures?)])
     }
 }
 
 /// All configurations that can run here; what cannot is said on standard error.
 pub(crate) fn all(places: &Places, args: &Args) -> Vec<Config> {
-    use Generator::{FioPsync, FioTuned, FioUring, Nop, Pread, Raidlab, Tio};
+    use Generator::{Beside, FioPsync, FioTuned, FioUring, Nop, Pread, Raidlab, Tio};
     let on = |target, depth, generators: &[Generator]| {
         generators
             .iter()
@@ -99,7 +109,7 @@ pub(crate) fn all(places: &Places, args: &Args) -> Vec<Config> {
     };
     let mut configs = on(Target::Null, 32, &[Raidlab, FioTuned, FioUring, Nop]);
     configs.extend(on(Target::Null, 1, &[Raidlab, FioPsync, Pread]));
-    configs.extend(on(Target::Hot, 32, &[Raidlab, Tio]));
+    configs.extend(on(Target::Hot, 32, &[Raidlab, Tio, Beside]));
     configs.extend(on(Target::Hot, 1, &[Raidlab, FioPsync, Pread]));
     configs.extend(on(Target::Direct, 1, &[Raidlab, FioPsync, FioUring]));
     configs.extend(on(Target::Direct, 32, &[Raidlab, FioUring, FioTuned]));
@@ -121,7 +131,7 @@ pub(crate) fn all(places: &Places, args: &Args) -> Vec<Config> {
     }
     configs.retain(|config| match config.generator {
         FioPsync | FioUring | FioTuned => fio.is_some(),
-        Tio => args.tio.is_some(),
+        Tio | Beside => args.tio.is_some(),
         _ => true,
     });
     configs

@@ -9,6 +9,7 @@
 //! cargo run --release -p engine-bench                     # fio from the PATH, if there is one
 //! cargo run --release -p engine-bench -- --tio path/to/t/io_uring --dir /mnt/ext4
 //! ```
+mod beside;
 mod configs;
 mod fio;
 mod floor;
@@ -24,8 +25,11 @@ use raidlab_core::rng::{Stream, shuffle};
 use raidlab_io::observe::Roots;
 use raidlab_io::observe::cpu::CpuSnapshot;
 use raidlab_io::observe::evidence::{CPU_PRESSURE, FOREIGN_CPUS, STEAL};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Any error, with its text.
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
@@ -39,6 +43,9 @@ struct Args {
     /// Length of one measurement in milliseconds.
     #[arg(long, default_value_t = 1000)]
     time: u64,
+    /// Length of a measurement of two generators at the same time, in seconds.
+    #[arg(long, default_value_t = 3)]
+    beside: u64,
     /// Where the test files go; ext4 for the goals as stated.
     #[arg(long, default_value = ".")]
     dir: PathBuf,
@@ -84,24 +91,34 @@ fn run(args: &Args) -> Result<bool> {
         .filter(chosen)
         .collect();
     pin(args.cpu)?;
+    let stop = Arc::<AtomicBool>::default();
+    for signal in [SIGINT, SIGTERM, SIGHUP] {
+        signal_hook::flag::register(signal, stop.clone())?;
+    }
     let roots = Roots::system();
     let mut measured: Vec<Measured> = Vec::new();
     for round in 0..args.rounds {
         shuffle(&mut configs, Stream::new(args.seed).child(u64::from(round)));
         for config in &configs {
             let before = CpuSnapshot::take(&roots)?;
-            let figures = config.run(&places, args)?;
+            let all = config.run(&places, args);
+            if stop.load(Ordering::Relaxed) {
+                return Err("interrupted".into());
+            }
+            let all = all?;
             let cpu = CpuSnapshot::take(&roots)?.since(&before);
             let pressure = cpu.cpu_pressure.map_or(0.0, |pressure| pressure.some);
             let foreign = cpu.foreign_cpus().unwrap_or(0.0);
             let steal = cpu.steal_share().unwrap_or(0.0);
-            measured.push(Measured {
+            // Two on one processor wait for it, and both alike: that is no disturbance.
+            let waited = all.len() == 1 && pressure > CPU_PRESSURE;
+            measured.extend(all.into_iter().map(|(name, figures)| Measured {
                 round,
-                name: config.name(),
+                name,
                 figures,
                 foreign,
-                contended: foreign > FOREIGN_CPUS || steal > STEAL || pressure > CPU_PRESSURE,
-            });
+                contended: foreign > FOREIGN_CPUS || steal > STEAL || waited,
+            }));
         }
         eprintln!("round {} of {}", round + 1, args.rounds);
     }

@@ -2,7 +2,7 @@
 use crate::Result;
 use raidlab_core::data::DataPolicy;
 use raidlab_io::engine::Content;
-use std::fs::File;
+use std::fs::{DirEntry, File};
 use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -52,16 +52,25 @@ impl Target {
 
 /// The targets' files and device; gone when dropped.
 pub(crate) struct Places {
-    _directory: TempDir,
     null: PathBuf,
     hot: PathBuf,
     direct: PathBuf,
-    device: Option<PathBuf>,
+    device: Option<LoopDevice>,
+    // After what lies in it.
+    _directory: TempDir,
+}
+
+/// A loop device that is given up already: the kernel detaches it as soon as nobody has it open, however
+/// this program ends.
+struct LoopDevice {
+    path: PathBuf,
+    _open: File,
 }
 
 impl Places {
     pub(crate) fn make(parent: &Path) -> Result<Self> {
-        let directory = TempDir::with_prefix_in("engine-bench-", parent)
+        remove_stale(parent);
+        let directory = TempDir::with_prefix_in(format!("{PREFIX}{}-", std::process::id()), parent)
             .map_err(|error| format!("{}: {error}", parent.display()))?;
         let file = |name: &str, size: u64| -> Result<PathBuf> {
             let path = directory.path().join(name);
@@ -87,7 +96,10 @@ impl Places {
             Target::Null => &self.null,
             Target::Hot => &self.hot,
             Target::Direct => &self.direct,
-            Target::Loop => self.device.as_deref().unwrap_or(&self.direct),
+            Target::Loop => self
+                .device
+                .as_ref()
+                .map_or(&self.direct, |device| &device.path),
         }
     }
 
@@ -96,10 +108,20 @@ impl Places {
     }
 }
 
-impl Drop for Places {
-    fn drop(&mut self) {
-        if let Some(device) = &self.device {
-            let _ = Command::new("losetup").arg("-d").arg(device).status();
+/// Before the number of the process, in the name of its directory.
+const PREFIX: &str = "engine-bench-";
+
+/// Removes the directories of runs that were killed.
+fn remove_stale(parent: &Path) {
+    let gone = |entry: &DirEntry| {
+        let name = entry.file_name();
+        let process = name.to_str()?.strip_prefix(PREFIX)?.split('-').next()?;
+        let process: u32 = process.parse().ok()?;
+        Some(!Path::new(&format!("/proc/{process}")).exists())
+    };
+    for entry in std::fs::read_dir(parent).into_iter().flatten().flatten() {
+        if gone(&entry) == Some(true) {
+            let _ = std::fs::remove_dir_all(entry.path());
         }
     }
 }
@@ -116,15 +138,41 @@ fn fill(path: &Path, size: u64) -> Result<()> {
     Ok(())
 }
 
-fn attach(backing: &Path) -> Option<PathBuf> {
+fn attach(backing: &Path) -> Option<LoopDevice> {
     let output = Command::new("losetup")
         .args(["--find", "--show", "--read-only", "--direct-io=on"])
         .arg(backing)
         .output()
-        .ok()?;
-    let device = String::from_utf8(output.stdout).ok()?;
-    output
-        .status
-        .success()
-        .then(|| PathBuf::from(device.trim()))
+        .ok()
+        .filter(|output| output.status.success())?;
+    let path = PathBuf::from(String::from_utf8(output.stdout).ok()?.trim());
+    let open = File::open(&path);
+    let detach = Command::new("losetup").arg("-d").arg(&path).status();
+    let device = LoopDevice {
+        path,
+        _open: open.ok()?,
+    };
+    detach
+        .is_ok_and(|status| status.success())
+        .then_some(device)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_directories_of_dead_runs_are_removed() {
+        let parent = tempfile::tempdir().unwrap();
+        let mine = format!("{PREFIX}{}-x", std::process::id());
+        // Above the largest process number that Linux has.
+        let dead = format!("{PREFIX}4194305-x");
+        for name in [&mine, &dead, "engine-bench-notes", "4194305"] {
+            std::fs::create_dir(parent.path().join(name)).unwrap();
+        }
+        remove_stale(parent.path());
+        let there = |name: &str| parent.path().join(name).exists();
+        assert!(there(&mine) && there("engine-bench-notes") && there("4194305"));
+        assert!(!there(&dead));
+    }
 }

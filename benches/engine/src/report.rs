@@ -53,8 +53,7 @@ pub(crate) fn goals(verdicts: &[Verdict]) -> String {
         });
         let met = match verdict.met {
             Some(true) => "met",
-            Some(false) => "MISSED",
-            None => verdict.note,
+            Some(false) | None => verdict.note,
         };
         let _ = writeln!(
             text,
