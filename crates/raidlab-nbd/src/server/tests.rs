@@ -2,8 +2,8 @@
 use super::*;
 use crate::client::{Client, ClientError, Greeted};
 use crate::engine::tests::spec;
-use crate::store::{Budget, PAGE, Sparse};
-use crate::wire::{Command, SimpleReply, error, option};
+use crate::store::{Budget, Memory, PAGE, Sparse};
+use crate::wire::{Command, RawRequest, SimpleReply, error, option};
 use raidlab_sim::fabric::FabricSpec;
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
@@ -21,12 +21,15 @@ struct Lab {
 }
 
 fn serve(spec: &FabricSpec, budget: u64) -> Lab {
+    let budget = Budget::new(budget);
+    serve_with(spec, || Store::Sparse(Sparse::new(&budget)))
+}
+
+fn serve_with(spec: &FabricSpec, mut store: impl FnMut() -> Store) -> Lab {
     let directory = tempfile::tempdir().unwrap();
     let fabric = Fabric::new(spec, 1).unwrap();
-    let budget = Budget::new(budget);
     let disk = |(number, port): (usize, &PortInfo)| {
-        let store = Store::Sparse(Sparse::new(&budget));
-        Disk::new(number as u32, port, "a disk", 1 << 30, store)
+        Disk::new(number as u32, port, "a disk", 1 << 30, store())
     };
     let disks = fabric.ports().iter().enumerate().map(disk).collect();
     let mut server = Server::new(fabric, disks, Options::default());
@@ -234,6 +237,39 @@ fn requests_overlap_and_replies_find_their_way() {
     for (i, part) in all.chunks(4096).enumerate() {
         assert!(part.iter().all(|byte| *byte == i as u8 + 1));
     }
+}
+
+/// Data of which the first sector comes in two parts are in their places, in memory that is written straight.
+#[test]
+fn writes_that_are_cut_anywhere_are_whole_in_memory_in_one_piece() {
+    let size = 1 << 30;
+    let mut memory = Memory::anonymous(2 * size).unwrap();
+    let mut parts = memory.divide(&[size, size]).unwrap();
+    let lab = serve_with(&fast(), || Store::Mapped(parts.pop().expect("two disks")));
+    let mut client = lab.client(0);
+    let data: Vec<u8> = (0..600_064_u32)
+        .map(|at| ((at / 7) ^ (at / 512)) as u8)
+        .collect();
+    let request = RawRequest {
+        flags: 0,
+        command: Command::Write,
+        cookie: 1,
+        offset: 0,
+        len: data.len() as u32,
+    };
+    let stream = client.stream();
+    stream.write_all(&request.encode()).unwrap();
+    stream.write_all(&data[..100]).unwrap();
+    std::thread::sleep(Duration::from_millis(300));
+    stream.write_all(&data[100..]).unwrap();
+    assert_eq!(client.receive().unwrap().error, 0);
+    let mut found = vec![0; data.len()];
+    client.read(0, &mut found).unwrap();
+    let wrong = found
+        .iter()
+        .zip(&data)
+        .position(|(found, wanted)| found != wanted);
+    assert_eq!(wrong, None, "the first wrong byte");
 }
 
 #[test]
