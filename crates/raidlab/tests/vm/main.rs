@@ -11,3 +11,4 @@ mod guest;
 mod maps;
 mod run;
 mod setup;
+mod studies;
