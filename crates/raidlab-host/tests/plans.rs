@@ -190,6 +190,21 @@ sync-speed-max = "10MiB/s"
     insta::assert_snapshot!("a_failed_half_of_a_mirror", half);
 }
 
+/// A container lets go of disks and takes them in; its volumes know them by the roles that they were given.
+#[test]
+fn states_of_bios_raids() {
+    let rest = r#"
+[array]
+layout = "raid5-la"
+member-size = "2GiB"
+failed = [2]
+[factors]
+metadata = ["imsm", "ddf"]
+state = ["degraded 1", "rebuilding 1"]
+"#;
+    insta::assert_snapshot!(told(&plans(4, &format!("{RAW}{rest}"), &options())));
+}
+
 #[test]
 fn members_that_are_all_zero_agree_already() {
     let options = Options {

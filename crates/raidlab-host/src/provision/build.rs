@@ -2,13 +2,12 @@
 use super::plan::{ProvisionPlan, Target};
 use super::step::{Node, Step, UUID};
 use super::sync::{self, SyncState};
-use super::take::retried;
+use super::take::fail;
 use crate::claim::{Claim, Own};
 use crate::error::{HostError, Result};
 use crate::identity::Identity;
 use crate::journal::{Journal, Report, StepNumber, Undo};
 use crate::label;
-use crate::tool::Tool;
 use raidlab_io::observe::Roots;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -238,13 +237,15 @@ impl Built {
             return Ok(None);
         };
         for step in &replaced {
-            if let Step::Replace { words, number, .. } = step {
+            if let Step::Replace {
+                words,
+                number,
+                container,
+                ..
+            } = step
+            {
                 let device = words.last().cloned().unwrap_or_default();
-                let of = format!("/dev/md{number}");
-                let fail = ["mdadm", &of, "--fail", &device].map(str::to_owned);
-                let remove = ["mdadm", &of, "--remove", &device].map(str::to_owned);
-                Tool::new(fail).cancelled_by(context.cancel).run()?;
-                retried(|| Tool::new(remove.clone()).run())?;
+                fail(*number, *container, &device, context)?;
             }
         }
         for step in &replaced {

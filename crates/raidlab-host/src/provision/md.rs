@@ -28,7 +28,7 @@ pub(super) fn arrays(draft: &mut Draft<'_>) -> Result<(u32, Layout), PlanError> 
     let mut made: Vec<Made> = Vec::new();
     let top = match &layout {
         Layout::Nested(nested) => {
-            if array.metadata.is_some_and(Metadata::is_container) {
+            if is_container(draft) {
                 let message = "nested arrays cannot be made in BIOS RAID metadata";
                 return Err(PlanError(message.to_owned()));
             }
@@ -45,7 +45,7 @@ pub(super) fn arrays(draft: &mut Draft<'_>) -> Result<(u32, Layout), PlanError> 
             made.push(create(draft, nested.outer(), number, &inner)?);
             number
         }
-        _ if array.metadata.is_some_and(Metadata::is_container) => {
+        _ if is_container(draft) => {
             let (container, volume) = (next()?, next()?);
             made.push(contained(draft, &layout, container, volume, &nodes)?);
             volume
@@ -64,6 +64,8 @@ pub(super) fn arrays(draft: &mut Draft<'_>) -> Result<(u32, Layout), PlanError> 
 /// An array of the plan.
 struct Made {
     number: u32,
+    /// The container that it is a volume of.
+    container: Option<u32>,
     on: Vec<Node>,
     redundant: bool,
 }
@@ -79,16 +81,26 @@ fn layout(draft: &Draft<'_>, array: &Array) -> Result<Layout, PlanError> {
         // What the superblock takes makes no difference to what is asked of the layout here.
         Sectors(size / 512)
     });
+    let mut sizes: Vec<Sectors> = sizes.collect();
+    if is_container(draft) {
+        let least = sizes.iter().min().copied().unwrap_or_default();
+        sizes.fill(least);
+    }
     let chunk = array
         .chunk
         .map_or(Sectors(1024), |chunk| chunk.to_sectors());
     let geometry = Geometry {
-        sizes: sizes.collect(),
+        sizes,
         chunk,
         outer_chunk: array.outer_chunk.map(|chunk| chunk.to_sectors()),
     };
     spec.build(&geometry)
         .map_err(|error| PlanError(format!("{text}: {error}")))
+}
+
+fn is_container(draft: &Draft<'_>) -> bool {
+    let metadata = draft.setup.array.metadata;
+    metadata.is_some_and(Metadata::is_container)
 }
 
 fn level(draft: &Draft<'_>, layout: &Layout) -> Result<Level, PlanError> {
@@ -109,6 +121,8 @@ fn level(draft: &Draft<'_>, layout: &Layout) -> Result<Level, PlanError> {
             sized = false;
             let mut options = vec!["--level=0".to_owned(), chunk(raid0.chunk())?];
             let order = match raid0.order() {
+                // There the volume has as much of each member, one zone, and mdadm refuses to be told an order.
+                _ if is_container(draft) => None,
                 Raid0Order::Original => Some("original"),
                 // mdadm's own choice is the original one, whatever the kernel; with one zone they are the same.
                 Raid0Order::Alternate if raid0.zone_starts().len() > 1 => Some("alternate"),
@@ -199,6 +213,7 @@ fn create(
     });
     Ok(Made {
         number,
+        container: None,
         on: on.to_vec(),
         redundant: level.redundant,
     })
@@ -233,7 +248,8 @@ fn contained(
     second.push(format!("--raid-devices={}", on.len()));
     size(draft, &level, true, &mut second)?;
     clean(draft, &level, &mut second);
-    second.push(format!("/dev/md{container}"));
+    // By their names they get their roles in this order; by the container's, in an order of its own.
+    second.extend(on.iter().map(|node| draft.path(node)));
     draft.steps.push(Step::Array {
         words: second,
         number: volume,
@@ -242,6 +258,7 @@ fn contained(
     });
     Ok(Made {
         number: volume,
+        container: Some(container),
         on: on.to_vec(),
         redundant: level.redundant,
     })
@@ -308,6 +325,11 @@ fn state(draft: &mut Draft<'_>, array: &Array, made: &[Made]) -> Result<(), Plan
             });
         }
     }
+    if array.metadata == Some(Metadata::Ddf) && !array.failed.is_empty() {
+        let message = "no member of a DDF array can be made to fail here: mdadm 4.2 does not let go of a failed disk of such \
+                       a container, and crashes when one is added";
+        return Err(PlanError(message.to_owned()));
+    }
     let mut failed: Vec<(u32, Node)> = Vec::new();
     for role in &array.failed {
         let out = fails(made, &Node::Member(usize::from(*role))).ok_or_else(|| {
@@ -323,20 +345,28 @@ fn state(draft: &mut Draft<'_>, array: &Array, made: &[Made]) -> Result<(), Plan
     for (number, node) in failed {
         let device = draft.path(&node);
         let of = format!("/dev/md{number}");
-        let words = ["mdadm", &of, "--fail", &device, "--remove", &device];
+        let container = made.iter().find(|made| made.number == number);
+        let container = container.and_then(|made| made.container);
+        let mut words = vec!["mdadm", &of, "--fail", &device];
+        if container.is_none() {
+            words.extend(["--remove", &device]);
+        }
         draft.steps.push(Step::Fail {
-            words: words.map(str::to_owned).to_vec(),
+            words: words.into_iter().map(str::to_owned).collect(),
             number,
+            container,
             node: node.clone(),
         });
         if matches!(array.state, ArrayState::Rebuilding(_)) {
             super::tune::sync_speeds(draft, number);
             let clear = ["mdadm", "--zero-superblock", &device];
-            let words = ["mdadm", &of, "--add", &device];
+            let into = container.map_or(of, |container| format!("/dev/md{container}"));
+            let words = ["mdadm", &into, "--add", &device];
             draft.start.push(Step::Replace {
                 clear: clear.map(str::to_owned).to_vec(),
                 words: words.map(str::to_owned).to_vec(),
                 number,
+                container,
                 node,
             });
         }

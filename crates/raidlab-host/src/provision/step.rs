@@ -50,6 +50,8 @@ pub enum Step {
         words: Vec<String>,
         /// Number of the array.
         number: u32,
+        /// Number of the container that it is a volume of: that lets go of the member.
+        container: Option<u32>,
         /// What fails.
         node: Node,
     },
@@ -61,6 +63,8 @@ pub enum Step {
         words: Vec<String>,
         /// Number of the array.
         number: u32,
+        /// Number of the container that it is a volume of: the member is put into that.
+        container: Option<u32>,
         /// What is put in.
         node: Node,
     },
@@ -183,6 +187,18 @@ impl fmt::Display for Step {
                     }
                 }
                 f.write_str(&shell(words))
+            }
+            Self::Fail {
+                words,
+                container: Some(container),
+                ..
+            } => {
+                let device = words.last().map_or("", String::as_str);
+                write!(
+                    f,
+                    "{} && mdadm /dev/md{container} --remove {device}",
+                    shell(words)
+                )
             }
             Self::Fail { words, .. }
             | Self::WriteCache { words, .. }

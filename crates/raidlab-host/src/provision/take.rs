@@ -45,19 +45,25 @@ impl Built {
                 let file = roots.block(&format!("md{number}")).join("md/sync_action");
                 sysfs::set(&file, if frozen { "frozen" } else { "idle" })
             }
-            Step::Fail { words, number, .. } => {
-                // The kernel lets go of a failed member a moment after it is told.
-                let (fail, remove) = words.split_at(4);
-                Tool::new(fail.to_vec())
-                    .cancelled_by(context.cancel)
-                    .run()?;
-                let mut remove = remove.to_vec();
-                remove.splice(0..0, ["mdadm".to_owned(), format!("/dev/md{number}")]);
-                retried(|| Tool::new(remove.clone()).run())
+            Step::Fail {
+                words,
+                number,
+                container,
+                ..
+            } => {
+                let device = words.last().cloned().unwrap_or_default();
+                fail(*number, *container, &device, context)
             }
-            Step::Replace { clear, words, .. } => {
-                Tool::new(clear.clone()).run()?;
-                Tool::new(words.clone()).run().map(drop)
+            Step::Replace {
+                clear,
+                words,
+                container,
+                ..
+            } => {
+                for words in [clear, words] {
+                    in_container(Tool::new(words.clone()), *container).run()?;
+                }
+                Ok(())
             }
             Step::Set {
                 node,
@@ -336,6 +342,30 @@ impl Built {
             }
         }
         Ok(())
+    }
+}
+
+/// Fails a member of an array and takes it out: of the container, where the array is a volume of one.
+pub(super) fn fail(
+    number: u32,
+    container: Option<u32>,
+    device: &str,
+    context: &Context<'_>,
+) -> Result<()> {
+    let command = |number: u32, what: &str| {
+        let words = ["mdadm", &format!("/dev/md{number}"), what, device].map(str::to_owned);
+        in_container(Tool::new(words), container).cancelled_by(context.cancel)
+    };
+    command(number, "--fail").run()?;
+    // The kernel lets go of a failed member a moment after it is told.
+    retried(|| command(container.unwrap_or(number), "--remove").run())
+}
+
+/// A tool that may have to do with a container.
+fn in_container(tool: Tool<'_>, container: Option<u32>) -> Tool<'_> {
+    match container {
+        Some(_) => tool.with(&super::CONTAINER_ENVIRONMENT),
+        None => tool,
     }
 }
 

@@ -172,6 +172,45 @@ fn arrays_are_degraded_and_rebuilt_as_the_cell_says() {
     }
 }
 
+/// Which disk has failed is a matter of the roles that the experiment gives, in the RAIDs of BIOSes, too.
+#[test]
+fn a_bios_raid_loses_the_member_that_the_experiment_names() {
+    if !may("a_bios_raid_loses_the_member_that_the_experiment_names") {
+        return;
+    }
+    let lab = Lab::new();
+    let text = SMALL
+        .replace("count = 2", "count = 4")
+        .replace("repeats = 2", "repeats = 1")
+        .replace(
+            "chunk = \"64KiB\"",
+            "chunk = \"64KiB\"\nlayout = \"raid5-la\"\nfailed = [2]\nstate = \"degraded 1\"",
+        );
+    let text = text.replace(
+        "layout = [\"single\", \"raid0\", \"raid1\"]",
+        "array = [\n  { name = \"intel\", metadata = \"imsm\" },\n  \
+         { name = \"filled\", metadata = \"imsm\", state = \"rebuilding 1\" },\n]",
+    );
+    lab.write("bios.toml", text);
+    run(&lab, "run bios.toml --on vm").done();
+    let trials = lab.trials();
+    assert_eq!((trials.len(), complete(&trials)), (2, 2), "{trials:#?}");
+    let shown = lab.run("show --json").done().json();
+    for trial in &trials {
+        let id = trial["environment"].as_str().expect("an environment");
+        let environment = shown["environments"][id].to_string();
+        // The third of the disks, and no other.
+        let lost = "Disk failure on nbd2";
+        assert!(environment.contains(lost), "{environment}");
+        for kept in [0, 1, 3] {
+            assert!(!environment.contains(&format!("Disk failure on nbd{kept}")));
+        }
+        let degraded = trial["phases"][0]["flags"].to_string();
+        assert!(degraded.contains("as the cell asks for"), "{trial:#}");
+    }
+    assert_gone(&lab);
+}
+
 #[test]
 fn a_killed_run_leaves_nothing_and_loses_no_trial() {
     if !may("a_killed_run_leaves_nothing_and_loses_no_trial") {

@@ -230,6 +230,14 @@ fn formats(rows: &mut Vec<Row<'_>>) {
         ("raid10", 4),
     ];
     let of = |metadata: &'static str| move |(layout, members)| (metadata, layout, members);
+    // As much of each disk is used, whatever it has more.
+    for metadata in ["imsm", "ddf"] {
+        rows.extend([2, 3, 4].map(|members| Row {
+            metadata,
+            unequal: true,
+            ..row("raid0", members, 64)
+        }));
+    }
     for (metadata, layout, members) in imsm.map(of("imsm")).into_iter().chain(ddf.map(of("ddf"))) {
         let chunks: &[u64] = match layout {
             "raid1" => &[0],

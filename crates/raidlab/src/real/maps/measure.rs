@@ -5,7 +5,7 @@ use super::check::{Checked, Pattern, SECTOR, check};
 use crate::exit::{Failure, MISSING, REFUSED, TRIAL_FAILED};
 use crate::real::host_failure;
 use raidlab_core::units::Sectors;
-use raidlab_experiment::setup::{ArrayLayout, Metadata};
+use raidlab_experiment::setup::ArrayLayout;
 use raidlab_host::claim::{Claim, Right};
 use raidlab_host::inventory::device_at;
 use raidlab_host::journal::Journal;
@@ -154,13 +154,8 @@ fn compared(
     let mut checked = check(&layout, limit, pattern, &areas);
     let roles: Vec<usize> = arrays.parts().map(|(disk, _)| disk).collect();
     if !roles.is_sorted() {
-        // A container gives its disks roles as it likes; nobody else does.
-        let container = case
-            .setup
-            .array
-            .metadata
-            .is_some_and(Metadata::is_container);
-        checked.wrong += u64::from(!container);
+        // Members were named in the order of their roles.
+        checked.wrong += 1;
         checked.roles = roles;
     }
     // What an outer array keeps for itself of the inner ones is not the layout's matter.
