@@ -55,7 +55,10 @@ impl MemberSet {
     /// One member.
     #[must_use]
     pub const fn one(member: Member) -> Self {
-        if member.index() < MAX_MEMBERS {
+        // Nearly all arrays have few members: then one word is shifted, not two.
+        if member.index() < 64 {
+            Self((1_u64 << member.0) as u128)
+        } else if member.index() < MAX_MEMBERS {
             Self(1 << member.0)
         } else {
             Self(0)

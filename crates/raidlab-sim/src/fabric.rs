@@ -15,6 +15,7 @@
 //! Left out: errors of the lines themselves, and a second initiator.
 mod build;
 mod check;
+mod earliest;
 mod line;
 mod models;
 mod pipe;

@@ -1,10 +1,9 @@
 //! The disks and their lines, and who gets what ends.
+use super::earliest::Earliest;
 use super::line::{Gear, Line, LineEnd};
 use super::pipe::Pipes;
-use super::time::NEVER;
 use crate::disk::{Disk, Done, Request};
 use std::collections::VecDeque;
-use std::hint::select_unpredictable;
 
 /// Who gets the end of a disk's command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,17 +55,14 @@ pub(super) struct Plant {
     pub(super) lines: Vec<Line>,
     pub(super) pipes: Pipes,
     /// When to look at each line.
-    next: Vec<u64>,
-    /// The line to look at first, and when.
-    first: (u64, usize),
+    next: Earliest,
     scratch: Vec<Done>,
 }
 
 impl Plant {
     pub(super) fn new(disks: Vec<Disk>, slots: Vec<Slot>, lines: Vec<Line>, pipes: Pipes) -> Self {
         Self {
-            next: vec![NEVER; lines.len()],
-            first: (NEVER, 0),
+            next: Earliest::new(lines.len()),
             disks,
             slots,
             lines,
@@ -78,7 +74,7 @@ impl Plant {
     /// When something happens by itself, `NEVER` if nothing does.
     #[inline]
     pub(super) fn next(&self) -> u64 {
-        self.first.0
+        self.next.first().0
     }
 
     /// Gives a command to a disk, now or when it has a tag free.
@@ -108,7 +104,7 @@ impl Plant {
     /// Lets the next event happen and appends what has ended by it; to be called at that time.
     #[inline]
     pub(super) fn step(&mut self, ends: &mut Vec<LineEnd>) {
-        let (now, line) = self.first;
+        let (now, line) = self.next.first();
         let mut gear = Gear {
             disks: &mut self.disks,
             pipes: &mut self.pipes,
@@ -131,19 +127,7 @@ impl Plant {
     #[inline]
     fn refresh(&mut self, line: usize) {
         let next = self.lines[line].next(&self.disks);
-        self.next[line] = next;
-        if next < self.first.0 || (next == self.first.0 && line < self.first.1) {
-            self.first = (next, line);
-        } else if line == self.first.1 && next > self.first.0 {
-            // Which is the earliest is anyone's guess: no branch on it.
-            let (mut first, mut which) = (NEVER, 0);
-            for (line, &at) in self.next.iter().enumerate() {
-                let earlier = at < first;
-                first = select_unpredictable(earlier, at, first);
-                which = select_unpredictable(earlier, line, which);
-            }
-            self.first = (first, which);
-        }
+        self.next.set(line, next);
     }
 
     /// Something breaks at `now`.
