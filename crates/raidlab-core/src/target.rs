@@ -114,8 +114,14 @@ pub trait Target {
         0
     }
 
-    /// Takes the first `bytes` of the stretch as done without doing them. Time has not passed yet:
-    /// [`pass`](Self::pass) tells how long they took.
+    /// Leaps end at multiples of so many bytes, so that what is done after one lies to stripes and windows
+    /// as what was done from the beginning of the device on.
+    fn grain(&self) -> u64 {
+        1
+    }
+
+    /// Takes the first `bytes` of the stretch as done without doing them; nothing is in
+    /// flight. Time has not passed yet: [`pass`](Self::pass) tells how long they took.
     fn leap(&mut self, stretch: &Stretch, bytes: u64) {
         let _ = (stretch, bytes);
     }

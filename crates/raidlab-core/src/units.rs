@@ -229,6 +229,19 @@ fn scaled(text: &str, number: &str, scale: u64) -> Result<Bytes, ParseBytesError
     }
 }
 
+/// The least common multiple; 0 when either is 0. Both are sizes, far from what would overflow.
+#[must_use]
+pub const fn common_multiple(a: u64, b: u64) -> u64 {
+    let (mut divisor, mut rest) = (a, b);
+    while rest > 0 {
+        (divisor, rest) = (rest, divisor % rest);
+    }
+    match a.checked_div(divisor) {
+        Some(times) => times * b,
+        None => 0,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -258,6 +271,13 @@ mod tests {
             "1G".parse::<Bytes>(),
             Err(ParseBytesError::Ambiguous { .. })
         ));
+    }
+
+    #[test]
+    fn a_common_multiple_is_the_least() {
+        assert_eq!(common_multiple(4 << 20, 3 << 19), 12 << 20);
+        assert_eq!(common_multiple(7, 7), 7);
+        assert_eq!((common_multiple(0, 5), common_multiple(5, 0)), (0, 0));
     }
 
     #[test]

@@ -6,7 +6,7 @@
 //! is to be cold, all jobs begin together, and what came of them is an outcome with its doubts and
 //! with [what limited it](Why).
 //!
-//! Long sequential stretches at a steady pace are leapt over ([`raidlab_core::drive`]): the models run
+//! Sequential stretches of hundreds of gibibytes at a steady pace are leapt over ([`raidlab_core::drive`]): the models run
 //! on at another place, and the machine's clock is put forward, so that its own time is that of the
 //! models and what was leapt over. [`Machine::set_fast_forward`] turns that off.
 mod build;
@@ -103,6 +103,12 @@ impl Machine {
     /// Turns leaping over steady stretches on (as it is at first) or off.
     pub const fn set_fast_forward(&mut self, on: bool) {
         self.leaping.on = on;
+    }
+
+    /// Leaps through phases from so many bytes on; 256 GiB at first. Fewer are run to their end sooner than
+    /// anyone notices, and exactly.
+    pub const fn set_fast_forward_from(&mut self, bytes: Bytes) {
+        self.leaping.least = bytes.0;
     }
 
     /// Whether block operations go past the page cache. Phases of a profile say so themselves.
@@ -204,7 +210,12 @@ impl Target for Machine {
         self.leaping.alike(&self.host, stretch)
     }
 
-    fn leap(&mut self, _: &Stretch, _: u64) {
+    fn grain(&self) -> u64 {
+        leap::grain(&self.host)
+    }
+
+    fn leap(&mut self, stretch: &Stretch, bytes: u64) {
+        self.host.read_from(stretch.offset + bytes);
         self.leaping.leap();
     }
 

@@ -16,7 +16,9 @@ const AT_ONCE: usize = 64;
 
 pub(super) struct LaneState {
     done: bool,
-    in_flight: u32,
+    /// Nothing more is submitted for now.
+    pub(super) held: bool,
+    pub(super) in_flight: u32,
     pub(super) issued: u64,
     pub(super) tally: Tally,
 }
@@ -46,6 +48,7 @@ impl<'a, W: Workload, T: Target> Driver<'a, W, T> {
             .iter()
             .map(|_| LaneState {
                 done: false,
+                held: false,
                 in_flight: 0,
                 issued: 0,
                 tally: Tally::new(start, from),
@@ -104,7 +107,7 @@ impl<'a, W: Workload, T: Target> Driver<'a, W, T> {
     pub(super) fn fill(&mut self, now: Instant) -> Result<Option<Instant>, DriveError> {
         let mut wake: Option<Instant> = None;
         for lane in 0..self.lanes.len() {
-            if self.states[lane].done {
+            if self.states[lane].done || self.states[lane].held {
                 continue;
             }
             let free = self.free.len() as u32;

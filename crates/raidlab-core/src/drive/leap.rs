@@ -6,12 +6,25 @@
 //! have found (the arm has to move, nothing is read ahead), so that as many as a window holds are run
 //! to warm up, and count as if they had kept the pace. So a leap costs no accuracy beyond that of the
 //! pace, which [`Steady`] bounds.
+//!
+//! The model must come to the pace that it had, and not to another one that keeps itself up as well: that of
+//! read-ahead windows that lie across stripes where they lay along them, or of calls in another order. So what
+//! is in flight ends before the place is moved, to a multiple of the target's [grain](Target::grain), and all
+//! begin there at once, as they did in the beginning. Which pace a model comes to may also depend on what cannot
+//! be moved, such as the angle of a disk: so when it is not the one that it had, all begins once more.
 use super::driver::LaneState;
 use super::steady::{Pace, Seen, Steady, WINDOW, WINDOW_OF_WRITES};
 use super::{Lane, Tally};
 use crate::target::Target;
 use crate::time::{Instant, Span};
+use crate::units::common_multiple;
 use crate::workload::{Stretch, Workload};
+
+/// How much another pace than before differs, in thousandths: more than a window does from the others by
+/// chance, less than two ways of going on do that keep themselves up.
+const OFF: u64 = 10;
+/// How often all begins again when the model does not come to the pace that it had.
+const TRIES: u32 = 8;
 
 /// The state at the beginning of a window.
 struct Mark {
@@ -22,16 +35,96 @@ struct Mark {
     alike: u64,
 }
 
-/// Operations after a leap, until the model has warmed up.
+/// What goes on after a leap was decided on.
+#[derive(Clone, Copy)]
+enum Stage {
+    /// What is in flight ends; then so many pieces are leapt over.
+    Draining(u64),
+    /// The model warms up until so many operations are counted.
+    Warming(u64),
+    /// Its pace is looked at from here, with so many operations counted then.
+    Checking(Instant, u64),
+}
+
+/// A leap, until the model has warmed up.
 struct Warm {
     /// At the beginning of the windows that are repeated, and at their end, when the leap began.
     windows: (Tally, Tally),
     pace: Pace,
-    /// How many times they were leapt over.
-    times: u64,
+    /// Operations issued in them.
+    issued: u64,
     begun: Instant,
-    /// Counted operations when the model has warmed up.
-    until: u64,
+    /// How many pieces were leapt over.
+    pieces: u64,
+    /// Operations of a window.
+    window: u64,
+    /// The byte up to which all is alike.
+    end: u64,
+    /// How often its pace may still be found to be another.
+    tries: u32,
+    stage: Stage,
+}
+
+impl Warm {
+    /// Nothing is in flight: the place is moved, and the lane goes on there.
+    #[cold]
+    fn move_on<W: Workload, T: Target>(
+        &mut self,
+        lane: &mut Lane<W>,
+        state: &mut LaneState,
+        target: &mut T,
+        pieces: u64,
+    ) {
+        if let Some(stretch) = lane.workload.stretch() {
+            target.leap(&stretch, pieces * u64::from(stretch.piece.max(1)));
+            lane.workload.skip(pieces);
+            let issued = u128::from(self.issued) * u128::from(pieces);
+            state.issued += (issued / u128::from(self.pace.amount.max(1))) as u64;
+            self.pieces += pieces;
+        }
+        state.held = false;
+        self.stage = Stage::Warming(state.tally.ops + self.window);
+    }
+
+    /// Whether the model has come to the pace that it had, after so many operations in so much time; when
+    /// it has not, and there is room, all begins once more a little further on.
+    #[cold]
+    fn is_in_pace<W: Workload, T: Target>(
+        &mut self,
+        lane: &Lane<W>,
+        target: &T,
+        (ops, time): (u64, Span),
+    ) -> bool {
+        let due = self.pace.time_for(ops).0;
+        if time.0.abs_diff(due) <= due / 1000 * OFF {
+            return true;
+        }
+        let Some(here) = lane.workload.stretch().filter(|_| self.tries > 0) else {
+            return true;
+        };
+        let piece = u64::from(here.piece.max(1));
+        let step = common_multiple(piece, target.grain().max(1));
+        let next = here.offset.next_multiple_of(step);
+        let pieces = next.saturating_sub(here.offset) / piece;
+        let needed = pieces + 3 * self.window;
+        if needed > here.pieces || here.offset + needed * piece > self.end {
+            return true;
+        }
+        self.tries -= 1;
+        self.stage = Stage::Draining(pieces);
+        false
+    }
+}
+
+/// The most pieces of the stretch, `most` of them at most, after which the place is a multiple of the grain.
+fn whole_grains(stretch: &Stretch, most: u64, grain: u64) -> u64 {
+    let (piece, grain) = (u64::from(stretch.piece.max(1)), grain.max(1));
+    if !stretch.offset.is_multiple_of(piece) {
+        return most;
+    }
+    let step = common_multiple(piece, grain);
+    let end = (stretch.offset + most * piece) / step * step;
+    end.saturating_sub(stretch.offset) / piece
 }
 
 /// Watches one lane and leaps where it can.
@@ -66,11 +159,8 @@ impl Leaper {
             return Span::ZERO;
         }
         let counted = state.tally.ops;
-        if let Some(warm) = &self.warm {
-            if counted < warm.until {
-                return Span::ZERO;
-            }
-            return self.warmed(state, target, now);
+        if self.warm.is_some() {
+            return self.after_leap(lane, state, target, now);
         }
         match self.steady.observe(now, counted) {
             Seen::Nothing => {}
@@ -145,6 +235,7 @@ impl Leaper {
         None
     }
 
+    /// Begins a leap when there is room for one.
     #[cold]
     fn leap<W: Workload, T: Target>(
         &mut self,
@@ -160,22 +251,61 @@ impl Leaper {
         if let Some(until) = stretch.until {
             room = room.min(pace.amount_in(until.since(now)));
         }
-        let warm = pace.amount_in(self.steady.window()).max(1);
-        let times = room.saturating_sub(warm) / pace.amount.max(1);
-        let Some(before) = self.mark.take_if(|_| times > 0) else {
+        let window = pace.amount_in(self.steady.window()).max(1);
+        let rest = (room / 3).clamp(2 * window, 2 * u64::from(TRIES) * window);
+        let pieces = whole_grains(&stretch, room.saturating_sub(rest), target.grain());
+        let Some(before) = self.mark.take_if(|_| pieces >= pace.amount) else {
             return;
         };
-        let pieces = times * pace.amount;
-        target.leap(&stretch, pieces * piece);
-        lane.workload.skip(pieces);
-        state.issued += times * (state.issued - before.issued);
+        state.held = true;
         self.warm = Some(Box::new(Warm {
+            issued: state.issued - before.issued,
             windows: (before.tally, state.tally.clone()),
             pace,
-            times,
             begun: now,
-            until: state.tally.ops + warm,
+            pieces: 0,
+            window,
+            end: stretch.offset + room * piece,
+            tries: TRIES,
+            stage: Stage::Draining(pieces),
         }));
+        self.after_leap(lane, state, target, now);
+    }
+
+    /// A leap goes on; by how much the clock was put forward.
+    fn after_leap<W: Workload, T: Target>(
+        &mut self,
+        lane: &mut Lane<W>,
+        state: &mut LaneState,
+        target: &mut T,
+        now: Instant,
+    ) -> Span {
+        let (Some(warm), counted) = (&mut self.warm, state.tally.ops) else {
+            return Span::ZERO;
+        };
+        match warm.stage {
+            Stage::Draining(pieces) => {
+                if state.in_flight == 0 {
+                    warm.move_on(lane, state, target, pieces);
+                }
+            }
+            Stage::Warming(until) => {
+                if counted >= until {
+                    warm.stage = Stage::Checking(now, counted);
+                }
+            }
+            Stage::Checking(from, ops) => {
+                let seen = (counted - ops, now.since(from));
+                if seen.0 >= warm.window {
+                    if warm.is_in_pace(lane, target, seen) {
+                        return self.warmed(state, target, now);
+                    }
+                    state.held = true;
+                    return self.after_leap(lane, state, target, now);
+                }
+            }
+        }
+        Span::ZERO
     }
 
     /// The model has warmed up (or the drive ends before it has): what was leapt over is booked, and
@@ -187,190 +317,24 @@ impl Leaper {
         target: &mut T,
         now: Instant,
     ) -> Span {
-        let Some(warm) = self.warm.take() else {
+        let Some(warm) = self.warm.take_if(|warm| warm.pieces > 0) else {
             return Span::ZERO;
         };
         self.steady.restart();
         let (earlier, later) = &warm.windows;
         let run = state.tally.ops - later.ops;
-        let due = warm.pace.time_for(warm.times * warm.pace.amount + run);
+        let due = warm.pace.time_for(warm.pieces + run);
         let forward = Span(due.0.saturating_sub(now.since(warm.begun).0));
         target.pass(forward);
         // What was run to warm up counts as the windows did.
-        let mut tally = later.clone();
-        tally.repeat(earlier, later, warm.times, warm.begun, warm.pace.time);
-        tally.repeat_part(earlier, later, run, target.now());
+        let (each, mut tally) = (warm.pace.amount.max(1), later.clone());
+        let (times, rest) = (warm.pieces / each, warm.pieces % each);
+        tally.repeat(earlier, later, times, warm.begun, warm.pace.time);
+        tally.repeat_part(earlier, later, rest + run, target.now());
         state.tally = tally;
         forward
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::drive::{DriveOptions, Driven, drive};
-    use crate::op::{Op, OpClass};
-    use crate::rng::Stream;
-    use crate::target::{Completion, Limits, Tag, TargetError};
-    use crate::units::{Bytes, Extent};
-    use crate::workload::spec::{Arrival, BlockSpec, Blocks, Limit, Order};
-    use proptest::prelude::*;
-
-    /// Serves one operation after another; the service time grows from zone to zone, every 16th
-    /// operation takes longer, and one that does not follow the one before takes a seek more.
-    struct Zoned {
-        leaps: bool,
-        now: Instant,
-        skipped: Span,
-        zone: u64,
-        service: Span,
-        served: u64,
-        next: u64,
-        free: Instant,
-        queue: Vec<(Instant, Tag)>,
-        leapt: u64,
-    }
-
-    impl Zoned {
-        fn new(leaps: bool, zone: u64, service: Span) -> Self {
-            Self {
-                leaps,
-                now: Instant::ZERO,
-                skipped: Span::ZERO,
-                zone,
-                service,
-                served: 0,
-                next: 0,
-                free: Instant::ZERO,
-                queue: Vec::new(),
-                leapt: 0,
-            }
-        }
-    }
-
-    impl Target for Zoned {
-        const LEAPS: bool = true;
-
-        fn limits(&self) -> Limits {
-            Limits {
-                max_in_flight: 64,
-                alignment: 512,
-                size: 1 << 40,
-            }
-        }
-
-        fn now(&self) -> Instant {
-            self.now + self.skipped
-        }
-
-        fn submit(&mut self, tag: Tag, op: Op) -> Result<(), TargetError> {
-            let Op::Block(block) = op else {
-                panic!("blocks alone")
-            };
-            let mut service = self.service.0 * (10 + block.offset / self.zone) / 10;
-            if self.served.is_multiple_of(16) {
-                service += self.service.0;
-            }
-            if block.offset != self.next {
-                service += 10_000_000;
-            }
-            self.served += 1;
-            self.next = block.offset + u64::from(block.len);
-            self.free = self.free.max(self.now) + Span(service);
-            self.queue.push((self.free, tag));
-            Ok(())
-        }
-
-        fn wait(
-            &mut self,
-            _: Option<Instant>,
-            done: &mut Vec<Completion>,
-        ) -> Result<(), TargetError> {
-            if self.queue.is_empty() {
-                return Ok(());
-            }
-            let (at, tag) = self.queue.remove(0);
-            self.now = at;
-            done.push(Completion {
-                tag,
-                result: Ok(65_536),
-                at: at + self.skipped,
-            });
-            Ok(())
-        }
-
-        fn alike(&mut self, stretch: &Stretch) -> u64 {
-            if self.leaps {
-                self.zone - stretch.offset % self.zone
-            } else {
-                0
-            }
-        }
-
-        fn leap(&mut self, _: &Stretch, bytes: u64) {
-            self.leapt += bytes;
-        }
-
-        fn pass(&mut self, time: Span) {
-            self.skipped += time;
-        }
-    }
-
-    fn run(leaps: bool, zone: u64, service: Span, depth: u32, ops: u64) -> (Driven, u64) {
-        let spec = BlockSpec {
-            order: Order::Sequential,
-            read_percent: 100,
-            block: 65_536,
-            region: Extent::new(0, ops * 65_536),
-            first: 0,
-            limit: Limit {
-                ops: Some(ops),
-                time: None,
-            },
-            arrival: Arrival::Closed,
-            flush_every: 0,
-            flush_end: false,
-        };
-        let mut target = Zoned::new(leaps, zone, service);
-        let mut lanes = [Lane {
-            workload: Blocks::new(spec, Stream::new(1)),
-            depth,
-        }];
-        let driven = drive(&mut lanes, &mut target, &DriveOptions::default(), &mut ());
-        (driven.expect("it is served"), target.leapt)
-    }
-
-    proptest! {
-        #![proptest_config(ProptestConfig::with_cases(16))]
-        #[test]
-        fn leaping_changes_nothing_but_the_effort(zone_mib in 500_u64..2000, service_us in 800_u64..2000, depth in 1_u32..4, zones in 2_u64..4) {
-            let zone = zone_mib << 20;
-            let ops = zone * zones / 65_536;
-            let service = Span::from_micros(service_us);
-            let (full, none) = run(false, zone, service, depth, ops);
-            let (fast, leapt) = run(true, zone, service, depth, ops);
-            let (full, fast) = (&full.tallies[0], &fast.tallies[0]);
-            prop_assert_eq!(none, 0);
-            let long_enough = zone / 65_536 * service.0 > 17_000_000_000;
-            prop_assert!(leapt > 0 || !long_enough, "a zone has room for leaps");
-            prop_assert_eq!((full.ops, full.bytes), (fast.ops, fast.bytes));
-            prop_assert_eq!((full.all_ops, full.bytes_read), (fast.all_ops, fast.bytes_read));
-            let close = |a: f64, b: f64| (a / b - 1.0).abs() < 0.001;
-            prop_assert!(close(full.elapsed().as_secs_f64(), fast.elapsed().as_secs_f64()));
-            prop_assert!(close(full.mean_in_flight(), fast.mean_in_flight()));
-            let latencies = [full, fast].map(|t| t.latencies(OpClass::Read).expect("reads"));
-            let [count, sum] = [latencies.map(|l| l.count() as f64), latencies.map(|l| l.sum() as f64)];
-            prop_assert!(close(count[0], count[1]) && close(sum[0], sum[1]), "{count:?} {sum:?}");
-            let [a, b] = [full, fast].map(|t| t.series.windows.iter().map(|w| w.bytes).sum::<u64>());
-            prop_assert_eq!(a, b);
-            prop_assert!(full.series.windows.len().abs_diff(fast.series.windows.len()) <= 1);
-        }
-    }
-
-    #[test]
-    fn a_pass_of_a_hundred_terabytes_is_leapt_over() {
-        let (driven, leapt) = run(true, 1 << 42, Span::from_micros(1000), 1, 100 << 24);
-        assert_eq!(driven.tallies[0].bytes, Bytes::gib(100 << 10).0);
-        assert!(leapt > 99 << 40, "{leapt}");
-    }
-}
+mod tests;

@@ -3,7 +3,7 @@
 use super::cpu::CpuUse;
 use super::device::{Device, DeviceCounters};
 use super::fs::{FileSystem, FsError};
-use super::{Host, SECTOR};
+use super::{Host, PAGE, SECTOR};
 use crate::block::{Busy, ResourceKind};
 use raidlab_core::op::{FileId, FileOp, Op};
 use raidlab_core::target::{Completion, Errno, Tag, Target};
@@ -13,6 +13,18 @@ impl<D: Device> Host<D> {
     /// Whether block operations go past the page cache.
     pub const fn set_direct(&mut self, direct: bool) {
         self.direct_blocks = direct;
+    }
+
+    /// Bytes of the largest read-ahead window.
+    pub(crate) const fn read_ahead(&self) -> u64 {
+        self.ahead_most * PAGE
+    }
+
+    /// Whoever reads sequentially goes on at byte `offset`, and begins there as at the beginning of a file:
+    /// with windows that grow, the first of them at that place.
+    pub(crate) fn read_from(&mut self, offset: u64) {
+        let ways = self.files.iter_mut().flat_map(|file| &mut file.ahead);
+        ways.for_each(|way| way.begin_at(offset / PAGE));
     }
 
     /// Bytes that block operations can address: of the device, or of data file 0.

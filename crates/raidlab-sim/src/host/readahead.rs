@@ -81,6 +81,13 @@ impl ReadAhead {
         }
     }
 
+    /// The next page to be read is `page`, as page 0 is of a file that was just opened.
+    pub(super) const fn begin_at(&mut self, page: u64) {
+        let used = self.used;
+        *self = Self::new();
+        (self.previous, self.used) = (page.wrapping_sub(1), used);
+    }
+
     /// Whether a call that begins at `page` goes on where the last one ended.
     pub(super) const fn follows(&self, page: u64) -> bool {
         page == self.previous || page == self.previous.wrapping_add(1)

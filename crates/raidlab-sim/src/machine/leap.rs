@@ -1,24 +1,42 @@
 //! What of a machine can be leapt over, and what that adds to its accounts.
 //!
-//! Nothing inside the machine is moved: a workload that goes on further ahead finds a disk that has to
-//! move its arm and a cache that has nothing read ahead, and the drive loop does not count what it
-//! takes until both have caught up.
+//! Nothing inside the machine is moved but what read-ahead knows: a workload that goes on further ahead finds a
+//! disk that has to move its arm and a cache that has nothing read ahead, and the drive loop does not count what
+//! it takes until both have caught up.
+//!
+//! Not everything catches up: disks that have found an order among themselves may find another one after a leap,
+//! and keep to that at another pace (docs/validation/prediction.md has figures). So a phase is leapt through only
+//! when running it would take long.
 use super::edges;
 use super::totals::Totals;
 use crate::host::{DeviceCounters, Host};
 use crate::storage::Storage;
 use raidlab_core::target::Target;
 use raidlab_core::time::{Instant, Span};
-use raidlab_core::units::SECTOR;
+use raidlab_core::units::{SECTOR, common_multiple};
 use raidlab_core::workload::Stretch;
 
 /// Bytes around an edge that are not leapt to: what is read ahead or waits to be written there.
 /// Assumed: larger than the windows and buffers of a machine with much memory.
 const MARGIN: u64 = 32 << 20;
 
+/// Bytes that a phase must have before it to be leapt through, unless said otherwise. So many are run in less
+/// than a second on most arrays, and in some seconds on any.
+pub(super) const LEAST: u64 = 256 << 30;
+
 /// Bytes that the device may have moved more or less than the workload in a window, in thousandths: a
 /// cache that fills or empties is not steady.
 const BALANCE: u64 = 20;
+
+/// See [`Target::grain`]: whole stripes with the parity of each member once, and whole read-ahead windows, all of
+/// them twice, as md's windows are of two stripes.
+pub(super) fn grain(host: &Host<Storage>) -> u64 {
+    let storage = host.device();
+    let members = storage.array().map_or(1, |array| array.members() as u64);
+    let stripes = storage.stripe().max(1 << 20) * members.max(1);
+    let window = host.read_ahead().max(1);
+    2 * common_multiple(stripes, window)
+}
 
 /// State of the machine at the last two marks.
 #[derive(Debug)]
@@ -32,6 +50,10 @@ struct Mark {
 #[derive(Debug)]
 pub(super) struct Leaping {
     pub(super) on: bool,
+    /// Bytes that a phase must have before it.
+    pub(super) least: u64,
+    /// Whether this one has; `None` while that is not known.
+    worth: Option<bool>,
     /// Time that was leapt over.
     pub(super) forward: Span,
     /// What it would have added to the accounts.
@@ -49,6 +71,8 @@ impl Leaping {
     pub(super) fn new(edges: Vec<u64>, solid: bool, stripe: u64) -> Self {
         Self {
             on: true,
+            least: LEAST,
+            worth: None,
             forward: Span::ZERO,
             extra: Totals::default(),
             edges,
@@ -59,6 +83,22 @@ impl Leaping {
         }
     }
 
+    /// Another phase begins.
+    pub(super) fn begin(&mut self) {
+        (self.worth, self.last, self.window) = (None, None, None);
+    }
+
+    /// Whether enough is to come that leaps are worth it, when `passed` bytes took so long.
+    fn is_enough(&self, now: Instant, stretch: &Stretch, (passed, time): (u64, Span)) -> bool {
+        let rest = stretch.pieces.saturating_mul(u64::from(stretch.piece));
+        let in_time = stretch.until.map_or(rest, |until| {
+            let left = until.since(now + self.forward);
+            let bytes = u128::from(passed) * u128::from(left.0) / u128::from(time.0.max(1));
+            u64::try_from(bytes).unwrap_or(u64::MAX)
+        });
+        rest.min(in_time) >= self.least
+    }
+
     /// See [`Target::alike`].
     pub(super) fn alike(&mut self, host: &Host<Storage>, stretch: &Stretch) -> u64 {
         let syncs = || {
@@ -67,7 +107,13 @@ impl Leaping {
                 .is_some_and(|array| array.resync().is_some())
         };
         let raw = host.file_system().is_raw();
-        if !self.on || !raw || self.edges.is_empty() || (stretch.writes && self.solid) || syncs() {
+        if !self.on
+            || self.worth == Some(false)
+            || !raw
+            || self.edges.is_empty()
+            || (stretch.writes && self.solid)
+            || syncs()
+        {
             return 0;
         }
         let here = Mark {
@@ -83,6 +129,13 @@ impl Leaping {
         let Some(passed) = here.offset.checked_sub(last.offset) else {
             return 0;
         };
+        let pace = (passed, here.at.since(last.at));
+        let known = self.worth;
+        let worth = known.unwrap_or_else(|| self.is_enough(here.at, stretch, pace));
+        self.worth = Some(worth);
+        if !worth {
+            return 0;
+        }
         let moved = |now: &DeviceCounters, then: &DeviceCounters| {
             let balanced = |moved: u64| moved.abs_diff(passed) * 1000 <= passed * BALANCE;
             (!stretch.reads || balanced(now.read - then.read))

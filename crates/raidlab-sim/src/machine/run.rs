@@ -46,6 +46,7 @@ impl Machine {
             self.empty_cache(phase)?;
         }
         self.host.set_direct(phase.access == Access::Direct);
+        self.leaping.begin();
         let (before, account) = (self.totals(), self.account());
         let driven = self.drive(phase, monitor);
         let driven = driven.map_err(|source| RunError::Drive {

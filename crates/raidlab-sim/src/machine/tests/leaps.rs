@@ -19,11 +19,12 @@ state = "{state}"
     )
 }
 
-/// The machine of such an experiment, with leaps or without.
+/// The machine of such an experiment, with leaps however little there is to leap over, or without.
 fn built(text: &str, leaps: bool) -> Machine {
     let experiment = experiment(text);
     let mut machine = machine(&experiment, &experiment.cells[0]);
     machine.set_fast_forward(leaps);
+    machine.set_fast_forward_from(Bytes(0));
     machine
 }
 
@@ -90,7 +91,7 @@ fn reads_past_the_cache() {
 
 #[test]
 fn writes_past_the_cache() {
-    same_pass("raid1", 4, 0, "yes", 4);
+    same_pass("raid1", 4, 0, "yes", 8);
 }
 
 #[test]
@@ -98,7 +99,7 @@ fn reads_through_the_cache() {
     same_pass("linear", 1, 100, "no", 4);
 }
 
-/// Any sequential pass past the page cache: what it is told to do, at what place the array ends, how it is made.
+/// Any sequential pass: what it is told to do, at what place the array ends, how it is made.
 #[derive(Clone, Debug)]
 struct Pass {
     layout: &'static str,
@@ -106,12 +107,13 @@ struct Pass {
     depth: u32,
     read: u32,
     block: &'static str,
+    direct: &'static str,
     total_gib: u64,
     capacity_gib: u64,
     seed: u64,
 }
 
-fn passes() -> impl Strategy<Value = Pass> {
+fn passes(directs: &'static [&'static str]) -> impl Strategy<Value = Pass> {
     let layouts = [
         "linear",
         "raid0",
@@ -126,14 +128,16 @@ fn passes() -> impl Strategy<Value = Pass> {
         prop::sample::select(vec!["ST3250624AS", "nearline-24tb", "ST340015A"]),
         prop::sample::select(vec!["128KiB", "256KiB", "1MiB", "4MiB"]),
         (1..5_u32, prop::sample::select(vec![0_u32, 100])),
+        prop::sample::select(directs),
     );
     (shape, 3..6_u64, 0..20_u64, any::<u64>()).prop_map(
-        |((layout, model, block, (depth, read)), total_gib, more, seed)| Pass {
+        |((layout, model, block, (depth, read), direct), total_gib, more, seed)| Pass {
             layout,
             model,
             depth,
             read,
             block,
+            direct,
             total_gib,
             capacity_gib: total_gib + 8 + more,
             seed,
@@ -149,10 +153,10 @@ impl Pass {
             depth,
             read,
             block,
+            direct,
             total_gib,
             capacity_gib,
             seed,
-            ..
         } = self;
         format!(
             r#"
@@ -168,15 +172,15 @@ time = "100000s"
 total = "{total_gib}GiB"
 depth = {depth}
 read-percent = {read}
-direct = "yes"
+direct = "{direct}"
 "#,
             seed % 1_000_000
         )
     }
 }
 
-/// Always the same ones. Not all keep to the bar: docs/validation/prediction.md tells of those that were
-/// found not to.
+/// Always the same ones. Not all that are leapt over keep to the bar: docs/validation/prediction.md tells of
+/// those that were found not to.
 fn few() -> ProptestConfig {
     ProptestConfig {
         rng_seed: proptest::test_runner::RngSeed::Fixed(3),
@@ -189,7 +193,7 @@ proptest! {
     #![proptest_config(few())]
 
     #[test]
-    fn any_pass_is_the_same_with_leaps(wanted in passes()) {
+    fn passes_past_the_cache_are_the_same_with_leaps(wanted in passes(&["yes"])) {
         let text = wanted.text();
         let ((full, whole), (fast, part)) = (pass(&text, false), pass(&text, true));
         let (a, b) = (&full.outcome, &fast.outcome);
@@ -205,6 +209,93 @@ proptest! {
         let device = [a, b].map(|o| o.device.expect("counted"));
         let moved = device.map(|d| (d.device_read + d.device_written) as f64);
         prop_assert!(close(moved[0], moved[1], 0.01), "{:?}", moved);
+    }
+
+    #[test]
+    fn any_pass_is_the_same_as_machines_run_it(wanted in passes(&["yes", "no"])) {
+        let text = wanted.text();
+        let [full, fast] = [false, true].map(|leaps| elapsed_as_usual(&text, leaps));
+        prop_assert!(close(full, fast, 0.005), "{} {}", full, fast);
+    }
+}
+
+/// Seconds of a pass on a machine as it is built.
+fn elapsed_as_usual(text: &str, leaps: bool) -> f64 {
+    let experiment = experiment(text);
+    let mut machine = machine(&experiment, &experiment.cells[0]);
+    machine.set_fast_forward(leaps);
+    run(&mut machine).remove(0).outcome.elapsed.as_secs_f64()
+}
+
+/// A pass of three calls of 128 or 256 KiB at a time.
+fn three(layout: &'static str, model: &'static str, read: u32, total_gib: u64) -> Pass {
+    Pass {
+        layout,
+        model,
+        depth: 3,
+        read,
+        block: if read > 0 { "128KiB" } else { "256KiB" },
+        direct: if read > 0 { "no" } else { "yes" },
+        total_gib,
+        capacity_gib: 44,
+        seed: 1,
+    }
+}
+
+/// Where read-ahead windows lie to stripes, and how two arms stand to each other, keeps itself up. A leap
+/// used to change both, and the first of these was off by 4.9 %.
+#[test]
+fn a_leap_ends_at_the_pace_that_it_began_with() {
+    for wanted in [
+        three("raid5", "ST3250624AS", 100, 12),
+        three("raid0", "ST340015A", 100, 16),
+        three("raid1", "ST340015A", 0, 16),
+    ] {
+        let text = wanted.text();
+        let ((full, whole), (fast, part)) = (pass(&text, false), pass(&text, true));
+        assert!(part.0 < whole.0 / 10 * 9, "{wanted:?}: {part} of {whole}");
+        let seconds = [full, fast].map(|run| run.outcome.elapsed.as_secs_f64());
+        assert!(
+            close(seconds[0], seconds[1], 0.005),
+            "{wanted:?}: {seconds:?}"
+        );
+    }
+}
+
+/// Not all that keeps itself up is found again, as in these; but nobody waits for so few bytes, so that they
+/// are run as they are.
+#[test]
+fn what_takes_no_time_is_not_leapt_over() {
+    let wanted = three("raid5", "ST340015A", 100, 12);
+    for wanted in [
+        Pass { depth: 1, ..wanted },
+        three("raid6", "ST340015A", 0, 4),
+    ] {
+        let text = wanted.text();
+        let [full, fast] = [false, true].map(|leaps| elapsed_as_usual(&text, leaps));
+        assert!(close(full, fast, 0.005), "{wanted:?}: {full} {fast}");
+    }
+}
+
+/// What takes long to run is leapt through all the same.
+#[test]
+fn a_pass_over_large_disks_is_leapt_through() {
+    let profile = "name = \"sequential\"\nread-percent = 100";
+    for (limit, leaps) in [
+        ("time = \"1000000s\"\ntotal = \"2TiB\"", true),
+        ("time = \"1000000s\"\ntotal = \"20GiB\"", false),
+        ("time = \"60s\"", false),
+    ] {
+        let text = text("raid0", "clean", 1000, &format!("{profile}\n{limit}"));
+        let experiment = experiment(&text);
+        let mut machine = machine(&experiment, &experiment.cells[0]);
+        let elapsed = run(&mut machine).remove(0).outcome.elapsed;
+        let whole = machine.host().now().since(Instant::ZERO);
+        if leaps {
+            assert!(whole.0 < elapsed.0 / 10, "{limit}: {whole} of {elapsed}");
+        } else {
+            assert!(whole >= elapsed, "{limit}: {whole} of {elapsed}");
+        }
     }
 }
 
