@@ -3,7 +3,7 @@ use crate::kernel::{FilesystemKind, JournalMode, Kernel, Scheduler};
 use crate::words::{by_text, words};
 use raidlab_core::profile::Profile;
 use raidlab_core::units::Bytes;
-use raidlab_layout::Spec;
+use raidlab_layout::{PoolSpec, Spec, VdevKind};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -68,8 +68,8 @@ pub enum ArrayLayout {
     Single,
     /// Any layout with fixed places, as it was written.
     Fixed(Spec, String),
-    /// A ZFS mirror of all members.
-    ZfsMirror,
+    /// A pool of ZFS: mirrors or RAID-Z.
+    Zfs(PoolSpec),
 }
 
 impl ArrayLayout {
@@ -78,7 +78,11 @@ impl ArrayLayout {
     pub fn level(&self) -> String {
         match self {
             Self::Single => "single".to_owned(),
-            Self::ZfsMirror => "raid1".to_owned(),
+            Self::Zfs(pool) => match (pool.kind, pool.shape) {
+                (VdevKind::Mirror, None) => "raid1".to_owned(),
+                (VdevKind::Mirror, Some(_)) => "raid10".to_owned(),
+                (VdevKind::Raidz(parity), _) => format!("raidz{parity}"),
+            },
             Self::Fixed(_, text) => {
                 let name = text.split(' ').next().unwrap_or(text);
                 let of = |part: &str| part.split('-').next().unwrap_or(part).to_owned();
@@ -102,15 +106,25 @@ impl ArrayLayout {
     pub fn is_nested(&self) -> bool {
         matches!(self, Self::Fixed(spec, _) if spec.shape_members().is_some())
     }
+
+    /// The number of members that a shape fixes.
+    #[must_use]
+    pub fn shape_members(&self) -> Option<usize> {
+        match self {
+            Self::Single => Some(1),
+            Self::Fixed(spec, _) => spec.shape_members(),
+            Self::Zfs(pool) => pool.shape_members(),
+        }
+    }
 }
 
 impl fmt::Display for ArrayLayout {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Single => "single",
-            Self::Fixed(_, text) => text,
-            Self::ZfsMirror => "zfs-mirror",
-        })
+        match self {
+            Self::Single => f.write_str("single"),
+            Self::Fixed(_, text) => f.write_str(text),
+            Self::Zfs(pool) => pool.fmt(f),
+        }
     }
 }
 
@@ -122,7 +136,9 @@ impl FromStr for ArrayLayout {
         let text = words.join(" ");
         match text.as_str() {
             "single" => Ok(Self::Single),
-            "zfs-mirror" => Ok(Self::ZfsMirror),
+            zfs if zfs.starts_with("zfs") || zfs.starts_with("raidz") => {
+                Ok(Self::Zfs(zfs.parse()?))
+            }
             _ => Ok(Self::Fixed(text.parse()?, text)),
         }
     }

@@ -7,7 +7,7 @@ use raidlab_experiment::{Experiment, expand, parse};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// File, cells and trials.
-const EXPERIMENTS: [(&str, usize, usize); 14] = [
+const EXPERIMENTS: [(&str, usize, usize); 15] = [
     ("home-lab", 8, 24),
     ("pata-blocksize", 2 * 6 * 4 * 11, 2 * 6 * 4 * 11 * 10),
     ("pata-channels", 3, 9),
@@ -21,6 +21,7 @@ const EXPERIMENTS: [(&str, usize, usize); 14] = [
     ("vm-all-levels", 16, 48),
     ("vm-levels", 10, 10),
     ("vm-states", 8, 24),
+    ("vm-zfs-ashift", 2, 6),
     ("zfs-ashift", 2, 6),
 ];
 

@@ -309,7 +309,7 @@ told!(
     beside(
         r#"
 [factors]
-layout = ["raid50", "raidz2", "raid5-xx", "RAID 10", "mirror", "stripe", "raid10-n9", "zfs-mirror 2x2"]
+layout = ["raid50", "zfs-raidz", "raid5-xx", "RAID 10", "mirror", "stripe", "raid10-n9", "raidz4", "zfs-mirror 3x2"]
 queue_depth = [1, 32]
 "#
     )

@@ -1,5 +1,5 @@
 //! What was built, in the words of the tools that know: kept with a trial.
-use crate::provision::{Node, ProvisionPlan, Step};
+use crate::provision::{Built, Node, Step};
 use crate::tool::Tool;
 use raidlab_experiment::kernel::FilesystemKind;
 use serde::Serialize;
@@ -14,9 +14,10 @@ pub struct Facts {
     pub built_by: Vec<String>,
 }
 
-/// Asks about all that a plan made.
+/// Asks about all that was built.
 #[must_use]
-pub fn facts(plan: &ProvisionPlan) -> Facts {
+pub fn facts(built: &Built) -> Facts {
+    let plan = built.plan();
     let mut facts = Facts {
         built_by: plan.lines(),
         ..Facts::default()
@@ -41,8 +42,14 @@ pub fn facts(plan: &ProvisionPlan) -> Facts {
                 }
             }
             Step::Pool { name, .. } => {
+                let name = &built.filled_word(name);
                 facts.ask(&["zpool", "status", name]);
                 facts.ask(&["zpool", "get", "all", name]);
+                facts.ask(&["zfs", "get", "all", name]);
+                for member in &plan.members {
+                    let path = member.path.display().to_string();
+                    facts.ask(&["zdb", "-l", &crate::provision::partition::node(&path)]);
+                }
             }
             Step::Mount {
                 fs_type: "btrfs",

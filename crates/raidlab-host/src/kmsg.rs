@@ -193,6 +193,9 @@ fn trouble(line: &str) -> Option<&'static str> {
         "btrfs error",
         "btrfs: error",
         "remounting filesystem read-only",
+        // zfs_ereport and spl_panic of OpenZFS.
+        "encountered an uncorrectable i/o failure",
+        "panic at ",
     ]) {
         return Some("the file system failed");
     }
@@ -246,6 +249,10 @@ mod tests {
                 "EXT4-fs error (device md0): ext4_lookup:1602",
                 "the file system failed",
             ),
+            (
+                "WARNING: Pool 'p' has encountered an uncorrectable I/O failure and has been suspended.",
+                "the file system failed",
+            ),
         ];
         for (line, what) in lines {
             assert_eq!(trouble(line), Some(what), "{line}");
@@ -254,6 +261,7 @@ mod tests {
             "md/raid:md0: raid level 5 active with 4 out of 4 devices, algorithm 2",
             "EXT4-fs (md0): mounted filesystem with ordered data mode. Quota mode: none.",
             "md: recovery of RAID array md0",
+            "zfs: module license 'CDDL' taints kernel.",
         ] {
             assert_eq!(trouble(line), None, "{line}");
         }

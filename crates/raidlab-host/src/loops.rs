@@ -14,6 +14,7 @@ const LOOP_CONFIGURE: libc::Ioctl = 0x4c0a;
 const LOOP_CLR_FD: libc::Ioctl = 0x4c01;
 const LOOP_GET_STATUS64: libc::Ioctl = 0x4c05;
 const LOOP_CTL_GET_FREE: libc::Ioctl = 0x4c82;
+const LO_FLAGS_PARTSCAN: u32 = 8;
 const LO_FLAGS_DIRECT_IO: u32 = 16;
 
 /// `struct loop_info64`, of which only these fields are of use here.
@@ -104,7 +105,8 @@ fn attach(file: &File) -> std::io::Result<PathBuf> {
         .read(true)
         .write(true)
         .open("/dev/loop-control")?;
-    let mut flags = LO_FLAGS_DIRECT_IO;
+    // It may have partitions, as a disk may.
+    let mut flags = LO_FLAGS_DIRECT_IO | LO_FLAGS_PARTSCAN;
     // Another process may take the free number first; a hundred times it will not.
     for _ in 0..100 {
         // SAFETY: LOOP_CTL_GET_FREE takes no argument; the descriptor is open.
@@ -130,7 +132,7 @@ fn attach(file: &File) -> std::io::Result<PathBuf> {
         let error = std::io::Error::last_os_error();
         match error.raw_os_error() {
             Some(libc::EBUSY) => {}
-            Some(libc::EINVAL) if flags != 0 => flags = 0,
+            Some(libc::EINVAL) if flags & LO_FLAGS_DIRECT_IO != 0 => flags = LO_FLAGS_PARTSCAN,
             _ => return Err(error),
         }
     }

@@ -12,7 +12,7 @@ use std::time::Duration;
 const PLACES: [&str; 4] = ["/usr/sbin", "/sbin", "/usr/bin", "/bin"];
 
 /// What package has a tool.
-const PACKAGES: [(&str, &str); 13] = [
+const PACKAGES: [(&str, &str); 14] = [
     ("mdadm", "mdadm"),
     ("mkfs.ext2", "e2fsprogs"),
     ("mkfs.ext3", "e2fsprogs"),
@@ -23,6 +23,7 @@ const PACKAGES: [(&str, &str); 13] = [
     ("btrfs", "btrfs-progs"),
     ("zpool", "zfsutils-linux"),
     ("zfs", "zfsutils-linux"),
+    ("zdb", "zfsutils-linux"),
     ("hdparm", "hdparm"),
     ("bonnie++", "bonnie++"),
     ("fio", "fio"),

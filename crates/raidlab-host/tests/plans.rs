@@ -259,6 +259,14 @@ layout = "zfs-mirror"
 ashift = [9, 12]
 "#;
     insta::assert_snapshot!("zfs", told(&plans(2, rest, &options())));
+    let rest = r#"
+profile = "bonnie"
+[array]
+record-size = "1MiB"
+[factors]
+layout = ["raidz1", "raidz2", "zfs-mirror 2x2"]
+"#;
+    insta::assert_snapshot!("zfs_pools", told(&plans(4, rest, &options())));
 }
 
 #[test]

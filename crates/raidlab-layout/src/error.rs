@@ -112,6 +112,9 @@ pub enum LayoutError {
         /// What the outer array was made with.
         believed: Sectors,
     },
+    /// RAID-Z has up to three parities.
+    #[error("raidz has 1, 2 or 3 parities and not {0}: use raidz1, raidz2 or raidz3")]
+    Raidz(usize),
     /// No ZFS pool can have this.
     #[error(
         "ashift {0} is outside 9 to 16 (512 B to 64 KiB): use 12 for disks with 4 KiB physical sectors"

@@ -15,7 +15,7 @@
 //! | [`io`], [`plan`], `parity_plan` | the member I/Os of a read or write, in steps |
 //! | [`survival`] | guaranteed and best-case tolerance, exact counts, fatal patterns |
 //! | [`spec`], [`draw`], [`describe`] | from `raid10-f2` to a layout, its drawing, its description |
-//! | [`zfs`] | what a record occupies on the children of a ZFS mirror |
+//! | [`zfs`], [`raidz`], [`pool`] | what a block occupies on the children of a ZFS mirror and of RAID-Z, and where its columns go; pools of them |
 #![forbid(unsafe_code)]
 
 pub mod describe;
@@ -28,6 +28,8 @@ pub mod nested;
 pub mod parity;
 mod parity_plan;
 pub mod plan;
+pub mod pool;
+pub mod raidz;
 pub mod spec;
 pub mod stripe;
 pub mod survival;
@@ -40,6 +42,8 @@ pub use mirror::Copies;
 pub use parity::ParityAlgorithm;
 pub use parity_plan::Cover;
 pub use plan::{IoKind, MemberIo, Plan, Rmw, RowDecision, WriteMethod, WritePolicy};
+pub use pool::{Pool, PoolSpec, Vdev, VdevKind};
+pub use raidz::Raidz;
 pub use spec::{Geometry, Spec};
 pub use stripe::Raid0Order;
 pub use survival::{Survival, Tolerance};

@@ -238,7 +238,7 @@ fn copies(variant: Option<&str>) -> Option<Copies> {
 }
 
 /// Groups x members of each.
-fn shape(text: &str) -> Result<(usize, usize), SpecError> {
+pub(crate) fn shape(text: &str) -> Result<(usize, usize), SpecError> {
     let wrong = || SpecError::Shape(text.into());
     let (groups, each) = text.split_once('x').ok_or_else(wrong)?;
     let number = |text: &str| {

@@ -9,11 +9,32 @@ use crate::types::{MAX_MEMBERS, Member, MemberSet};
 use raidlab_core::units::{Bytes, KIB, MIB};
 
 /// Size of a vdev label; two are at the start of a child and two at its end (`vdev_impl.h`).
-const LABEL: u64 = 256 * KIB;
+pub(crate) const LABEL: u64 = 256 * KIB;
 /// Labels and boot block at the start of a child (`VDEV_LABEL_START_SIZE`).
-const START: u64 = 2 * LABEL + 3 * MIB + 512 * KIB;
+pub(crate) const START: u64 = 2 * LABEL + 3 * MIB + 512 * KIB;
 /// Labels at its end (`VDEV_LABEL_END_SIZE`).
-const END: u64 = 2 * LABEL;
+pub(crate) const END: u64 = 2 * LABEL;
+
+/// The smallest child, of children that a vdev can have.
+///
+/// # Errors
+/// One below 64 MiB, or an ashift outside 9 to 16.
+pub(crate) fn smallest(level: &str, sizes: &[Bytes], ashift: u32) -> Result<u64, LayoutError> {
+    if !(9..=16).contains(&ashift) {
+        return Err(LayoutError::Ashift(ashift));
+    }
+    // ZFS refuses devices below SPA_MINDEVSIZE, 64 MiB.
+    if let Some(member) = sizes.iter().position(|size| size.0 < 64 * MIB) {
+        return Err(LayoutError::MemberTooSmall {
+            level: level.into(),
+            member,
+            size: sizes[member].to_sectors(),
+            least: Bytes::mib(64).to_sectors(),
+            remedy: "use a larger member",
+        });
+    }
+    Ok(sizes.iter().map(|size| size.0).min().unwrap_or(0))
+}
 
 /// A mirror vdev.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,22 +64,7 @@ impl ZfsMirror {
         if given > MAX_MEMBERS {
             return Err(LayoutError::TooManyMembers { given });
         }
-        if !(9..=16).contains(&ashift) {
-            return Err(LayoutError::Ashift(ashift));
-        }
-        // ZFS refuses devices below SPA_MINDEVSIZE, 64 MiB.
-        if let Some(member) = sizes.iter().position(|size| size.0 < 64 * MIB) {
-            let (size, least) = (sizes[member].to_sectors(), Bytes::mib(64).to_sectors());
-            let remedy = "use a larger member";
-            return Err(LayoutError::MemberTooSmall {
-                level: level.into(),
-                member,
-                size,
-                least,
-                remedy,
-            });
-        }
-        let smallest = sizes.iter().map(|size| size.0).min().unwrap_or(0);
+        let smallest = smallest(level, sizes, ashift)?;
         Ok(Self {
             children: given,
             ashift,

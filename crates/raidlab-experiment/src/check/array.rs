@@ -10,7 +10,7 @@ use crate::read::key::Key;
 use crate::read::tree::At;
 use crate::setup::{Array, ArrayLayout, ArrayState, Bitmap, Engine, Metadata};
 use raidlab_core::units::{Bytes, Sectors};
-use raidlab_layout::{Geometry, LayoutError, SpecError, ZfsMirror};
+use raidlab_layout::{Geometry, LayoutError, SpecError};
 
 /// Of a member whose capacity nobody knows: the layout is checked with it, and no capacity told.
 const NOMINAL: Bytes = Bytes(1 << 40);
@@ -284,7 +284,7 @@ fn engine(
     let raid_card = one && first.is_some_and(|c| c.kind == ControllerKind::HardwareRaid);
     let given = view.engine(Key::Engine);
     let fallback = match layout {
-        ArrayLayout::ZfsMirror => Engine::Zfs,
+        ArrayLayout::Zfs(_) => Engine::Zfs,
         _ if raid_card => Engine::Controller,
         ArrayLayout::Single => Engine::None,
         ArrayLayout::Fixed(..) => Engine::Md,
@@ -301,7 +301,7 @@ fn engine(
     match (layout, given.value) {
         (ArrayLayout::Single, Engine::Md) => Some(Engine::None),
         (ArrayLayout::Single, Engine::Zfs | Engine::Btrfs | Engine::None)
-        | (ArrayLayout::ZfsMirror, Engine::Zfs)
+        | (ArrayLayout::Zfs(_), Engine::Zfs)
         | (ArrayLayout::Fixed(..), Engine::Md) => Some(given.value),
         (ArrayLayout::Single | ArrayLayout::Fixed(..), Engine::Controller) if own_raid => {
             Some(Engine::Controller)
@@ -313,8 +313,8 @@ fn engine(
             format!("btrfs has no profile like '{text}'"),
             "it has linear, raid0, raid1, raid10, raid5 and raid6",
         ),
-        (ArrayLayout::ZfsMirror, other) => wrong(
-            format!("zfs-mirror is an array of ZFS, not of engine '{other}'"),
+        (ArrayLayout::Zfs(pool), other) => wrong(
+            format!("{pool} is an array of ZFS, not of engine '{other}'"),
             "write engine = \"zfs\", or drop it",
         ),
         (_, Engine::Controller) if !one => wrong(
@@ -330,7 +330,7 @@ fn engine(
         ),
         (layout, other) => wrong(
             format!("engine '{other}' has no layout '{layout}'"),
-            "use engine = \"md\" or \"controller\", or the layout zfs-mirror",
+            "use engine = \"md\" or \"controller\", or a layout of ZFS: zfs-mirror, raidz1, raidz2, raidz3",
         ),
     }
 }
@@ -351,12 +351,12 @@ fn build(problems: &Problems, view: &View<'_>, parts: &Parts<'_>) -> Option<(Red
             let size = parts.sizes.first().copied().unwrap_or(NOMINAL);
             Ok((Redundancy::None, size))
         }
-        ArrayLayout::ZfsMirror => {
+        ArrayLayout::Zfs(pool) => {
             let ashift = parts.ashift.map_or(12, |a| a.value);
-            let made = ZfsMirror::new(parts.sizes, ashift);
-            let smallest = parts.sizes.iter().min().copied().unwrap_or(NOMINAL);
-            made.map(|made| (Redundancy::Mirror(made.children()), smallest))
-                .map_err(SpecError::from)
+            pool.build(parts.sizes, ashift).map(|pool| {
+                let capacity = pool.capacity();
+                (Redundancy::Pool(Box::new(pool)), capacity)
+            })
         }
         // Two copies of everything, on however many members.
         ArrayLayout::Fixed(_, text) if parts.engine == Engine::Btrfs && text == "raid1" => {

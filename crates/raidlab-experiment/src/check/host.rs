@@ -101,7 +101,7 @@ fn suits(
     if on_zfs.is_some_and(|zfs| zfs != (kind == FilesystemKind::Zfs)) {
         let not = if on_zfs == Some(true) { "" } else { " not" };
         let message = format!("file system '{kind}' on an array that is{not} ZFS");
-        let help = "ZFS is both: use layout zfs-mirror (or single with engine zfs) and file system zfs together, and leave the other combinations out with [[exclude]]";
+        let help = "ZFS is both: use a layout of ZFS (zfs-mirror, raidz1, or single with engine zfs) and file system zfs together, and leave the other combinations out with [[exclude]]";
         problems.wrong(&given.at, message, help);
         return None;
     }

@@ -52,11 +52,7 @@ fn unsaid(
 ) -> Option<(Vec<usize>, Range<usize>)> {
     let at = view.place(&[Key::Layout]);
     let has = hardware.disks.len();
-    let wanted = match layout {
-        ArrayLayout::Single => 1,
-        ArrayLayout::ZfsMirror => has,
-        ArrayLayout::Fixed(spec, _) => spec.shape_members().unwrap_or(has),
-    };
+    let wanted = layout.shape_members().unwrap_or(has);
     if wanted > has {
         problems.push(too_many(at, &layout.to_string(), wanted, has));
         return None;

@@ -199,7 +199,7 @@ fn takes(name: &str) -> &'static str {
     match name {
         "chunk" => "a striped layout",
         "outer-chunk" => "a nested layout such as 'raid50 2x3'",
-        "ashift" | "record-size" => "the layout zfs-mirror",
+        "ashift" | "record-size" => "a layout of ZFS such as zfs-mirror or raidz1",
         "metadata" => "engine md",
         "bitmap" => "a redundant layout of engine md",
         "stripe-cache" => "raid4, raid5 or raid6 of engine md",

@@ -4,7 +4,7 @@ use crate::diagnostic::{Diagnostic, Problems};
 use crate::read::key::Key;
 use crate::read::tree::At;
 use crate::setup::{ArrayLayout, ArrayState};
-use raidlab_layout::{Layout, Member, MemberSet, Survival};
+use raidlab_layout::{Layout, Member, MemberSet, Pool, Survival};
 
 /// What an array survives.
 pub(super) enum Redundancy {
@@ -14,6 +14,8 @@ pub(super) enum Redundancy {
     Mirror(usize),
     /// As the layout says.
     Layout(Box<Layout>),
+    /// As the pool says.
+    Pool(Box<Pool>),
 }
 
 impl Redundancy {
@@ -22,6 +24,7 @@ impl Redundancy {
             Self::None => 1,
             Self::Mirror(n) => *n,
             Self::Layout(layout) => layout.members(),
+            Self::Pool(pool) => pool.members(),
         }
     }
 
@@ -30,6 +33,7 @@ impl Redundancy {
             Self::None => failed.is_empty(),
             Self::Mirror(n) => failed.len() < *n,
             Self::Layout(layout) => layout.survives(failed) != Survival::Lost,
+            Self::Pool(pool) => pool.survives(failed) != Survival::Lost,
         }
     }
 

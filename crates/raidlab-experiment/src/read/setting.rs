@@ -139,7 +139,10 @@ fn layout(problems: &Problems, entry: Entry<'_, '_>) -> Option<ArrayLayout> {
             text.at,
             format!("'{}' is not known here", shown(&text.value)),
         )
-        .help("of ZFS there is the layout 'zfs-mirror', a mirror of all members"),
+        .help(
+            "of ZFS there are zfs-mirror, raidz1, raidz2 and raidz3 of all members, and with a shape pools of several: \
+             'zfs-mirror 2x2', 'raidz1 2x3'",
+        ),
         _ if closed.parse::<ArrayLayout>().is_ok() => {
             Diagnostic::new(text.at, format!("'{}' is no level", shown(&text.value)))
                 .help(format!("write '{}'", closed.to_lowercase()))

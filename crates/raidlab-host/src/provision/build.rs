@@ -189,6 +189,16 @@ impl Built {
         self.plan.arrays()
     }
 
+    /// Names of the pools, as they were made.
+    #[must_use]
+    pub fn pools(&self) -> Vec<String> {
+        let name = |step: &Step| match step {
+            Step::Pool { name, .. } => Some(self.filled_word(name)),
+            _ => None,
+        };
+        self.plan.steps.iter().filter_map(name).collect()
+    }
+
     /// What is to go on during the phases begins: a resync, a rebuild.
     ///
     /// # Errors

@@ -4,7 +4,7 @@ use super::step::{Node, Step};
 use raidlab_core::units::Bytes;
 use raidlab_experiment::kernel::{FilesystemKind, JournalMode};
 use raidlab_experiment::setup::{ArrayLayout, ArrayState, Filesystem};
-use raidlab_layout::{Layout, Member};
+use raidlab_layout::{Layout, Member, VdevKind};
 use std::path::PathBuf;
 
 /// Chunk and data members of a stripe.
@@ -243,9 +243,18 @@ pub(super) fn zfs(draft: &mut Draft<'_>) -> Result<Target, PlanError> {
         let message = "arrays of ZFS are only built clean";
         return Err(PlanError(message.to_owned()));
     }
-    let kind = match &array.layout {
-        ArrayLayout::ZfsMirror => Some("mirror"),
-        ArrayLayout::Single => None,
+    let members = draft.members.len();
+    // The word before the members of each vdev, and how many they are.
+    let (kind, each) = match &array.layout {
+        ArrayLayout::Zfs(pool) => {
+            let each = pool.shape.map_or(members, |(_, each)| each);
+            let kind = match pool.kind {
+                VdevKind::Mirror => "mirror".to_owned(),
+                VdevKind::Raidz(parity) => format!("raidz{parity}"),
+            };
+            (Some(kind), each.max(1))
+        }
+        ArrayLayout::Single => (None, 1),
         other => return Err(PlanError(format!("raidlab makes no ZFS pool like {other}"))),
     };
     let point = draft.options.mount.clone();
@@ -257,11 +266,15 @@ pub(super) fn zfs(draft: &mut Draft<'_>) -> Result<Target, PlanError> {
     if let Some(size) = array.record_size {
         words.extend(["-O".to_owned(), format!("recordsize={}", size.0)]);
     }
+    // ZFS compresses by itself since 2.2, and not before: told, so that the default of a version does not decide.
+    words.extend(["-O".to_owned(), "compression=off".to_owned()]);
     words.extend(["-O".to_owned(), format!("mountpoint={}", point.display())]);
     words.push(name.clone());
-    words.extend(kind.map(str::to_owned));
-    let on: Vec<Node> = (0..draft.members.len()).map(Node::Member).collect();
-    for member in 0..draft.members.len() {
+    let on: Vec<Node> = (0..members).map(Node::Member).collect();
+    for member in 0..members {
+        if member % each == 0 {
+            words.extend(kind.clone());
+        }
         let path = draft.members[member].path.clone();
         let id = draft.uuid();
         words.push(super::partition::node(&path.display().to_string()));
@@ -272,6 +285,8 @@ pub(super) fn zfs(draft: &mut Draft<'_>) -> Result<Target, PlanError> {
         name,
         on,
         point: point.clone(),
+        ashift: array.ashift,
+        record_size: array.record_size,
     });
     Ok(Target::Directory(point))
 }

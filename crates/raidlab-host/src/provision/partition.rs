@@ -41,7 +41,7 @@ struct Request {
 }
 
 /// The node of the first partition of a disk.
-pub(super) fn node(disk: &str) -> String {
+pub(crate) fn node(disk: &str) -> String {
     let digit = disk.ends_with(|c: char| c.is_ascii_digit());
     format!("{disk}{}1", if digit { "p" } else { "" })
 }

@@ -1,6 +1,7 @@
 //! What ZFS takes: partitions, and the pool itself.
 use super::build::{Built, Context};
 use super::partition;
+use super::ready::has_filesystem;
 use super::step::Step;
 use super::take::patiently;
 use crate::claim::Claim;
@@ -8,6 +9,7 @@ use crate::error::{HostError, Result};
 use crate::journal::{Journal, Undo};
 use crate::label;
 use crate::tool::Tool;
+use raidlab_core::units::Bytes;
 use std::path::PathBuf;
 
 impl Built {
@@ -49,19 +51,99 @@ impl Built {
             name,
             on,
             point,
+            ashift,
+            record_size,
         } = step
         else {
             return Ok(());
         };
+        // zpool loads it for a person at a terminal alone.
+        has_filesystem(context.roots, "zfs")?;
+        let device = context.roots.dev.join("zfs");
+        patiently(|| {
+            std::fs::metadata(&device)
+                .map(drop)
+                .map_err(HostError::call("find", &device))
+        })?;
         self.lend(on, claims)?;
         // Its name has a uuid drawn for this run in it, so that it means no other pool.
         let name = self.filled(std::slice::from_ref(name)).concat();
-        let undo = [Undo::Pool { name }, Undo::NewDirectory(point.clone())];
+        let undo = [
+            Undo::Pool { name: name.clone() },
+            Undo::NewDirectory(point.clone()),
+        ];
         let taken = journal.intend(&step.what(), &undo)?;
         Tool::new(self.filled(words))
             .cancelled_by(context.cancel)
             .run()?;
         self.remember(journal)?;
+        self.verify_pool(&name, *ashift, *record_size)?;
         journal.done(taken)
+    }
+
+    /// What was set is what the pool has: its property, the label on each member, and the file system's record size.
+    fn verify_pool(
+        &self,
+        name: &str,
+        ashift: Option<u32>,
+        record_size: Option<Bytes>,
+    ) -> Result<()> {
+        let value = |words: [&str; 7]| -> Result<String> {
+            Ok(Tool::new(words).run()?.out.trim().to_owned())
+        };
+        if let Some(ashift) = ashift {
+            let has = value(["zpool", "get", "-Hp", "-o", "value", "ashift", name])?;
+            told("the pool's ashift", &has, &ashift.to_string())?;
+            for member in &self.plan.members {
+                let node = partition::node(&member.path.display().to_string());
+                let label = Tool::new(["zdb", "-l", &node]).run()?.out;
+                for has in ashifts(&label) {
+                    told(
+                        &format!("ashift in the label of {node}"),
+                        has,
+                        &ashift.to_string(),
+                    )?;
+                }
+                if ashifts(&label).next().is_none() {
+                    return Err(HostError::Unexpected(format!(
+                        "the label of {node} has no ashift"
+                    )));
+                }
+            }
+        }
+        if let Some(size) = record_size {
+            let has = value(["zfs", "get", "-Hp", "-o", "value", "recordsize", name])?;
+            told("the file system's recordsize", &has, &size.0.to_string())?;
+        }
+        Ok(())
+    }
+}
+
+fn told(what: &str, has: &str, wanted: &str) -> Result<()> {
+    if has == wanted {
+        return Ok(());
+    }
+    Err(HostError::Unexpected(format!(
+        "{what} is {has}, and {wanted} was asked for"
+    )))
+}
+
+/// What a label says of ashift, as `zdb -l` prints it.
+fn ashifts(label: &str) -> impl Iterator<Item = &str> {
+    let lines = label.lines().map(str::trim);
+    lines.filter_map(|line| line.strip_prefix("ashift: "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_label_tells_its_ashift() {
+        let label = "    name: 'p'\n    vdev_tree:\n        type: 'mirror'\n        ashift: 12\n        asize: 1\n";
+        assert_eq!(ashifts(label).collect::<Vec<_>>(), ["12"]);
+        assert!(told("it", "12", "12").is_ok());
+        let error = told("the pool's ashift", "12", "9").unwrap_err();
+        assert!(error.to_string().contains("is 12, and 9 was asked for"));
     }
 }

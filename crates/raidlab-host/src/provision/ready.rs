@@ -81,7 +81,11 @@ fn has_md(roots: &Roots) -> Result<()> {
     ))
 }
 
-fn has_filesystem(roots: &Roots, name: &str) -> Result<()> {
+/// Makes sure that the kernel has a file system, and loads its module if need be.
+///
+/// # Errors
+/// [`HostError::Missing`] with the remedy.
+pub(super) fn has_filesystem(roots: &Roots, name: &str) -> Result<()> {
     let listed = |name: &str| {
         let text = std::fs::read_to_string(roots.proc.join("filesystems")).unwrap_or_default();
         text.lines()

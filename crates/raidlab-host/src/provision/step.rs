@@ -1,4 +1,5 @@
 //! One step of building, as data: what it does can be printed as a command line before it is done.
+use raidlab_core::units::Bytes;
 use raidlab_experiment::kernel::FilesystemKind;
 use std::fmt;
 use std::path::PathBuf;
@@ -129,6 +130,10 @@ pub enum Step {
         on: Vec<Node>,
         /// Where it is mounted.
         point: PathBuf,
+        /// Its smallest block as a power of two: verified in the labels.
+        ashift: Option<u32>,
+        /// Its largest record: verified.
+        record_size: Option<Bytes>,
     },
 }
 
@@ -170,7 +175,12 @@ impl Step {
             | Self::Pool { words, .. } => words,
             _ => return Vec::new(),
         };
-        words.first().map(String::as_str).into_iter().collect()
+        let mut tools: Vec<&str> = words.first().map(String::as_str).into_iter().collect();
+        if let Self::Pool { .. } = self {
+            // What was made is verified with these.
+            tools.extend(["zfs", "zdb"]);
+        }
+        tools
     }
 }
 

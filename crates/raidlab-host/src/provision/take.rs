@@ -105,17 +105,17 @@ impl Built {
     }
 
     pub(super) fn filled(&self, words: &[String]) -> Vec<String> {
-        let fill = |word: &String| match word.split_once(UUID) {
-            Some((before, number)) => {
-                let uuid = number
-                    .parse::<usize>()
-                    .ok()
-                    .and_then(|n| self.uuids.get(n - 1));
-                format!("{before}{}", uuid.map_or("", String::as_str))
-            }
-            None => word.clone(),
+        words.iter().map(|word| self.filled_word(word)).collect()
+    }
+
+    /// A word of a command line with the uuid that was drawn for it.
+    pub(crate) fn filled_word(&self, word: &str) -> String {
+        let Some((before, number)) = word.split_once(UUID) else {
+            return word.to_owned();
         };
-        words.iter().map(fill).collect()
+        let number = number.parse::<usize>().ok();
+        let uuid = number.and_then(|n| self.uuids.get(n.checked_sub(1)?));
+        format!("{before}{}", uuid.map_or("", String::as_str))
     }
 
     fn claim<'c>(&'c mut self, node: &Node, claims: &'c mut [Claim]) -> Option<&'c mut Claim> {

@@ -15,11 +15,16 @@ use raidlab_experiment::hardware::{Controller, Disk, Link};
 use raidlab_experiment::kernel::Kernel;
 use raidlab_experiment::setup::{Array, ArrayLayout, ArrayState, Bitmap, Engine, Setup};
 use raidlab_experiment::{Cell, Experiment};
-use raidlab_layout::{Geometry, Layout, ZfsMirror};
+use raidlab_layout::{Geometry, Layout, PoolSpec, VdevKind, ZfsMirror};
 
 /// libata knows native queueing from here on (2.6.18, K: its release notes).
 const NCQ: Kernel = Kernel::Linux(2, 6, 18);
 
+/// The only pool that is modelled.
+const ONE_MIRROR: PoolSpec = PoolSpec {
+    kind: VdevKind::Mirror,
+    shape: None,
+};
 /// ZFS on Linux 0.6.3 (2014) is of the time of this kernel.
 const NEW_ZFS: Kernel = Kernel::Linux(3, 12, 0);
 /// Requests that ZFS before that gives a disk at a time (`zfs_vdev_max_pending`), and sectors that it
@@ -249,6 +254,12 @@ impl<'e> Parts<'e> {
         if self.disks.len() == 1 {
             let kind = ArrayKind::Single(Sectors(areas[0].sectors));
             return self.plans(setup, fabric, kind, &areas, Vec::new());
+        }
+        // Several vdevs, and RAID-Z, need an allocator's choices that nobody has checked against the real one.
+        if let ArrayLayout::Zfs(pool) = &setup.array.layout
+            && *pool != ONE_MIRROR
+        {
+            return Err(MachineError::NotModelled(format!("layout '{pool}'")));
         }
         let sizes: Vec<Bytes> = areas.iter().map(|a| Bytes(a.sectors * SECTOR)).collect();
         let ashift = setup.array.ashift.unwrap_or(12);

@@ -3,7 +3,7 @@ use raidlab_core::units::{Bytes, Sectors};
 use raidlab_experiment::Experiment;
 use raidlab_experiment::setup::{Array, ArrayLayout, Engine};
 use raidlab_layout::spec::Geometry;
-use raidlab_layout::{Layout, describe};
+use raidlab_layout::{Layout, Pool, PoolSpec, VdevKind, describe};
 use raidlab_results::report::experiment::ArrayFacts;
 use std::collections::BTreeMap;
 
@@ -43,15 +43,12 @@ fn of(experiment: &Experiment, array: &Array, name: String, label: &str) -> Arra
     let n = array.members.len();
     let (survives, second, tolerance) = match &array.layout {
         ArrayLayout::Single => (0, None, vec!["survives no failure".to_owned()]),
-        ArrayLayout::ZfsMirror => {
-            let sure = n.saturating_sub(1);
-            (
-                sure,
-                (sure > 0).then(|| f64::from(u8::from(sure > 1))),
-                vec![format!(
-                    "survives any {sure} of {n} failures: every disk has a copy"
-                )],
-            )
+        ArrayLayout::Zfs(spec) => {
+            // What is survived depends neither on sizes nor on ashift.
+            match spec.build(&vec![ANY; n], 12) {
+                Ok(pool) => pool_facts(&pool, spec, n),
+                Err(_) => (0, None, vec!["what it survives cannot be told".to_owned()]),
+            }
         }
         // Two copies of everything, on however many disks.
         ArrayLayout::Fixed(_, text) if array.engine == Engine::Btrfs && text == "raid1" => (
@@ -79,6 +76,25 @@ fn of(experiment: &Experiment, array: &Array, name: String, label: &str) -> Arra
         second,
         tolerance,
     }
+}
+
+/// Failures of a pool that are survived in any case, the share of second ones, and both in words.
+fn pool_facts(pool: &Pool, spec: &PoolSpec, members: usize) -> (usize, Option<f64>, Vec<String>) {
+    let sure = pool.guaranteed();
+    let why = match (spec.kind, spec.shape) {
+        (VdevKind::Mirror, None) => "every disk has a copy".to_owned(),
+        (VdevKind::Mirror, Some((_, each))) => {
+            format!("every disk of a mirror of {each} has a copy")
+        }
+        (VdevKind::Raidz(parity), None) => {
+            format!("each block has its data and {parity} of parity")
+        }
+        (VdevKind::Raidz(parity), Some((_, each))) => {
+            format!("each block has {parity} of parity within its {each} disks")
+        }
+    };
+    let words = format!("survives any {sure} of {members} failures: {why}");
+    (sure, pool.second_failures(), vec![words])
 }
 
 /// Share of second failures that is survived, over all first ones; `None` when some first one is not.

@@ -120,9 +120,10 @@ pub(super) fn tools(experiment: &Experiment, image: &Image) -> Result<(), Failur
     let mut wanted: Vec<&str> = Vec::new();
     for cell in &experiment.cells {
         wanted.extend(match cell.setup.array.engine {
-            Engine::Md => Some("mdadm"),
-            Engine::Zfs => Some("zpool"),
-            _ => None,
+            Engine::Md => ["mdadm"].as_slice(),
+            // What was made is verified with the other two.
+            Engine::Zfs => &["zpool", "zfs", "zdb"],
+            _ => &[],
         });
         wanted.extend(match cell.setup.filesystem.as_ref().map(|f| f.kind) {
             Some(FilesystemKind::Ext2 | FilesystemKind::Ext3 | FilesystemKind::Ext4) => {

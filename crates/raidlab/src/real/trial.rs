@@ -262,7 +262,7 @@ fn measure(
         .map_err(|error| Failure::from_error(BAD_REQUEST, &error))?;
     came.planned = profile.phases.len();
     came.flags.extend(profile.flags.iter().cloned());
-    came.facts = facts(built.plan());
+    came.facts = facts(built);
     let captured = Environment::capture(&roots, Some(place.resolved()))
         .map_err(|error| Failure::from_error(MISSING, &error))?;
     came.machine = serde_json::to_value(captured).unwrap_or_default();
