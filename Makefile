@@ -2,7 +2,7 @@
 CARGO ?= cargo
 DEMO_OUT ?= demo-out
 
-.PHONY: demo demo-vm test build tools tools-vm lint unit fuzz-smoke fidelity clean
+.PHONY: demo demo-vm test test-zfs build tools tools-vm lint unit fuzz-smoke fidelity clean
 
 ## Predict an experiment, measure this machine's disk with two profiles, print the table; both reports as
 ## HTML in demo-out/.
@@ -16,6 +16,10 @@ demo-vm: tools-vm
 ## Everything CI checks; the last line says how many tests ran.
 test: tools
 	@scripts/test.sh
+
+## ZFS in a guest: built unless the cache has it (minutes), its pools tested, ashift 9 and 12 measured.
+test-zfs:
+	@scripts/test-zfs.sh $(DEMO_OUT)
 
 build: tools
 	$(CARGO) build --release -p raidlab

@@ -20,7 +20,14 @@ if [ "${1:-}" = test ]; then
   need lvm lvm2
   need cryptsetup cryptsetup-bin
 fi
-if [ "${1:-}" = test ] || [ "${1:-}" = vm ]; then
+if [ "${1:-}" = zfs ]; then
+  # A module for the guest's kernel is compiled with the compiler that the kernel was (Debian 12: gcc-12, which is its gcc).
+  need make make
+  need strip binutils
+  need perl perl
+  need awk mawk
+fi
+if [ "${1:-}" = test ] || [ "${1:-}" = vm ] || [ "${1:-}" = zfs ]; then
   # Real kernels in virtual machines, with the tools that build and measure arrays.
   need mkfs.ext4 e2fsprogs
   need qemu-system-x86_64 qemu-system-x86

@@ -42,6 +42,12 @@ pub enum VmError {
         /// Why not.
         why: String,
     },
+    /// ZFS cannot be built.
+    #[error("cannot build ZFS: {0}")]
+    NoZfs(String),
+    /// It was asked to stop.
+    #[error("interrupted")]
+    Interrupted,
     /// The machine is of another kind.
     #[error("the virtual machine runs on x86-64 alone")]
     Architecture,
@@ -80,6 +86,11 @@ impl VmError {
             Self::NoKernel(_) => Some(
                 "'apt-get update' lets apt find kernel packages; a package's file can be given as \
                  raidlab vm setup --package FILE.deb"
+                    .to_owned(),
+            ),
+            Self::NoZfs(_) => Some(
+                "it takes Debian's contrib component on a reachable mirror, and a kernel that its zfs-dkms knows; \
+                 '--on host' uses the ZFS of this machine"
                     .to_owned(),
             ),
             _ => None,

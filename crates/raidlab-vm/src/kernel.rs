@@ -113,6 +113,12 @@ impl Kernel {
         })
     }
 
+    /// Whether it has this module, or has it built in.
+    #[must_use]
+    pub fn has_module(&self, name: &str) -> bool {
+        crate::image::has_modules(&self.modules, &[name])
+    }
+
     /// A kernel: from the cache, or this machine's own where its kind will do, or the distribution's
     /// current package. `talk` is told what takes time.
     ///
@@ -297,7 +303,7 @@ fn depended(shown: &str) -> Option<(String, String)> {
 }
 
 /// Numbers of a release in order: 6.1.0-9 is older than 6.1.0-56.
-fn numbers(release: &str) -> Vec<u64> {
+pub(crate) fn numbers(release: &str) -> Vec<u64> {
     let parts = release.split(|c: char| !c.is_ascii_digit());
     parts.filter_map(|part| part.parse().ok()).collect()
 }

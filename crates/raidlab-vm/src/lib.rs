@@ -8,6 +8,7 @@
 //! | [`rundir`] | what a run has while it lasts, and what a dead one left |
 //! | [`channel`] | messages between host and guest, without and with a socket |
 //! | [`vm`] | a machine under way: messages out of it, or why there are none |
+//! | [`zfs`] | ZFS built on this machine for guests |
 //! | [`guest`] | the other side: the first process, modules, the end |
 //! | [`kvm`] | whether hardware virtualisation really runs |
 pub mod cache;
@@ -22,6 +23,7 @@ pub mod qemu;
 pub mod rundir;
 pub mod tools;
 pub mod vm;
+pub mod zfs;
 
 pub use cache::Cache;
 pub use error::VmError;
@@ -29,3 +31,4 @@ pub use image::{Image, Recipe};
 pub use kernel::{Flavour, Kernel};
 pub use qemu::Machine;
 pub use vm::Vm;
+pub use zfs::Zfs;

@@ -28,10 +28,17 @@ pub(super) fn module(file: &Path) -> Result<Vec<u8>, VmError> {
     }
 }
 
-/// Module files below a directory, by the modules' names.
+/// Module files of a kernel, by the modules' names.
 pub(super) fn module_files(directory: &Path) -> BTreeMap<String, PathBuf> {
+    let mut found = files_in(&directory.join("kernel"));
+    found.extend(files_in(&directory.join("updates")));
+    found
+}
+
+/// Module files below a directory, by the modules' names.
+pub(super) fn files_in(directory: &Path) -> BTreeMap<String, PathBuf> {
     let mut found = BTreeMap::new();
-    let mut left = vec![directory.join("kernel"), directory.join("updates")];
+    let mut left = vec![directory.to_owned()];
     while let Some(directory) = left.pop() {
         for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
             let path = entry.path();

@@ -29,6 +29,19 @@ impl Libraries {
         Self { directories }
     }
 
+    /// Those of packages unpacked below a directory, then those of this machine.
+    pub(crate) fn under(root: &Path) -> Self {
+        let own = [
+            "usr/lib/x86_64-linux-gnu",
+            "lib/x86_64-linux-gnu",
+            "usr/lib",
+            "lib",
+        ];
+        let mut directories: Vec<PathBuf> = own.map(|name| root.join(name)).to_vec();
+        directories.extend(Self::of_this_machine().directories);
+        Self { directories }
+    }
+
     /// Everything that `program` loads, by its path, the program itself and its loader left out.
     /// `seen` has what is known already, and gets what is found.
     ///

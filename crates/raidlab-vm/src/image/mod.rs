@@ -16,8 +16,9 @@ use crate::guest;
 use crate::kernel::Kernel;
 use crate::modules::{self, Module, Table, plain};
 use crate::tools;
+use crate::zfs::Zfs;
 pub(crate) use kernel_modules::has_modules;
-use kernel_modules::{builtin, modinfo, module, module_files};
+use kernel_modules::{builtin, files_in, modinfo, module, module_files};
 use libraries::Libraries;
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
@@ -36,6 +37,9 @@ pub struct Recipe<'k> {
     /// Programs besides [`TOOLS`]: of this machine by name, or any by the path of its file, which the guest has in
     /// `/usr/bin`.
     pub also: Vec<String>,
+    /// ZFS that was built for the kernel, if the guest is to have it: its modules, and its programs instead of this
+    /// machine's.
+    pub zfs: Option<&'k Zfs>,
 }
 
 /// An image in the cache.
@@ -169,12 +173,18 @@ impl Recipe<'_> {
         // The kernel asks for modules through this.
         tree.link("usr/sbin/modprobe", "/init");
         tree.link("usr/bin/raidlab", "/init");
+        let of_zfs = self.zfs.map(|zfs| Libraries::under(&zfs.root));
         for (name, package) in self.wanted() {
             let given = name.contains('/');
+            let built = self.zfs.and_then(|zfs| zfs.program(name));
+            let libraries = match (&built, &of_zfs) {
+                (Some(_), Some(of_zfs)) => of_zfs,
+                _ => &libraries,
+            };
             let found = if given {
                 Some(PathBuf::from(name))
             } else {
-                tools::find(name)
+                built.or_else(|| tools::find(name))
             };
             let bytes = match &found {
                 Some(path) => fs::read(path).map_err(VmError::path("read", path))?,
@@ -188,7 +198,7 @@ impl Recipe<'_> {
             libraries.collect(&path, &bytes, &mut loaded)?;
             let place = match path.file_name() {
                 Some(file) if given => format!("usr/bin/{}", file.to_string_lossy()),
-                _ => inside(&path),
+                _ => self.inside(&path),
             };
             tree.file(&place, 0o755, short(&bytes));
             content.programs.push(name.to_owned());
@@ -217,7 +227,7 @@ impl Recipe<'_> {
         }
         content.libraries = loaded.len();
         for (path, bytes) in loaded {
-            let name = inside(&path);
+            let name = self.inside(&path);
             if let Some(file) = path.file_name() {
                 let usual = format!("{LIBRARIES}/{}", file.to_string_lossy());
                 if usual != name && !tree.contains(&usual) {
@@ -229,8 +239,17 @@ impl Recipe<'_> {
         Ok(())
     }
 
+    /// Where a file of this machine, or of ZFS as it was built, is in the guest.
+    fn inside(&self, path: &Path) -> String {
+        let of_zfs = self.zfs.and_then(|zfs| path.strip_prefix(&zfs.root).ok());
+        of_zfs.map_or_else(|| inside(path), |path| inside(&Path::new("/").join(path)))
+    }
+
     fn modules(&self, tree: &mut Tree, content: &mut Content) -> Result<(), VmError> {
-        let files = module_files(&self.kernel.modules);
+        let mut files = module_files(&self.kernel.modules);
+        if let Some(zfs) = self.zfs {
+            files.extend(files_in(&zfs.modules));
+        }
         let builtin = builtin(&self.kernel.modules);
         let mut table = Table::default();
         let wanted = self.wanted_modules();

@@ -40,6 +40,7 @@ fn the_same_content_is_the_same_image() {
         kernel: &kernel,
         init: PathBuf::from("/bin/true"),
         also: Vec::new(),
+        zfs: None,
     };
     let cache = Cache::new(directory.path().join("cache"));
     let first = recipe.build(&cache).unwrap();
@@ -79,6 +80,7 @@ fn programs_are_added_by_name_and_by_file() {
             name(&script),
             "cryptsetup".to_owned(),
         ],
+        zfs: None,
     };
     let (tree, content) = recipe.tree().unwrap();
     assert!(tree.contains("usr/bin/sleep") && tree.contains("usr/bin/own-program"));
@@ -100,6 +102,7 @@ fn what_the_guest_cannot_do_without_is_in_the_image() {
         kernel: &kernel,
         init: PathBuf::from("/bin/true"),
         also: Vec::new(),
+        zfs: None,
     };
     let (tree, _) = recipe.tree().unwrap();
     for name in [

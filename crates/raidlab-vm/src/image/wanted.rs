@@ -20,7 +20,7 @@ const fn tool(name: &'static str, package: &'static str, what: &'static str) -> 
 }
 
 /// Programs of every image, where this machine has them.
-pub const TOOLS: [Tool; 16] = [
+pub const TOOLS: [Tool; 17] = [
     tool("mdadm", "mdadm", "builds md arrays"),
     tool("mdmon", "mdadm", "keeps IMSM and DDF containers"),
     tool("mke2fs", "e2fsprogs", "makes ext2, ext3, ext4"),
@@ -31,6 +31,7 @@ pub const TOOLS: [Tool; 16] = [
     tool("btrfs", "btrfs-progs", "keeps btrfs"),
     tool("zpool", "zfsutils-linux", "builds ZFS pools"),
     tool("zfs", "zfsutils-linux", "makes ZFS data sets"),
+    tool("zdb", "zfsutils-linux", "tells what is on a ZFS member"),
     tool("hdparm", "hdparm", "measures and sets up disks"),
     tool("bonnie++", "bonnie++", "measures a file system"),
     tool("lsblk", "util-linux", "tells how devices are stacked"),

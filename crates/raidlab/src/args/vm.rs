@@ -16,6 +16,7 @@ virtualisation; 'raidlab run FILE --on vm' boots one by itself. What it is made 
 Examples:
   raidlab vm setup                                find a kernel, write the image, boot it once
   raidlab vm setup --kernel generic               with drivers of real hardware (AHCI, SCSI)
+  raidlab vm setup --zfs                          build ZFS for guests, too
   raidlab vm disks ST3250624AS -n 4               does the guest see disks as fast as the models are?
   raidlab vm shell experiments/vm-levels.toml     look around in there, with the experiment's disks
   raidlab vm maps --only raid5                    is each sector where raidlab says it is?
@@ -76,9 +77,15 @@ pub(crate) enum Misbehave {
 The same programs and kernel give the same image, bit for bit; its SHA-256 is kept with every trial.
 Nothing is installed: what this machine lacks is told with the package that has it.
 
+With --zfs the module is built from Debian's source package (zfs-dkms, of its contrib component) against the
+kernel's headers, which takes some minutes once, gcc and make; no root, and the machine's apt stays as it is. It
+is kept in the cache by kernel and version. ZFS has the CDDL as its licence and Linux the GPL: whoever builds the
+two together may use them, and not pass them on; raidlab brings neither.
+
 Examples:
   raidlab vm setup                                what 'run --on vm' would use
   raidlab vm setup --refresh                      the distribution's kernel of today
+  raidlab vm setup --zfs                          and ZFS, for experiments with pools
   raidlab vm setup --package linux-image-6.1.0-56-cloud-amd64_6.1.192-2_amd64.deb")]
 pub(crate) struct SetupArgs {
     /// Which kernel
@@ -92,6 +99,10 @@ pub(crate) struct SetupArgs {
     /// Look for a newer package although a kernel is there
     #[arg(long, conflicts_with = "package")]
     pub(crate) refresh: bool,
+
+    /// Build ZFS for the guest's kernel, unless that has been done
+    #[arg(long)]
+    pub(crate) zfs: bool,
 
     /// Do not boot
     #[arg(long)]

@@ -224,7 +224,7 @@ impl Guest {
         let cache = guests::cache(cache)?;
         let kernel = Kernel::find(&cache, Flavour::Cloud, &mut talk::note)
             .map_err(|error| guests::failure(&error))?;
-        let image = guests::image(&cache, &kernel, &[])?;
+        let image = guests::image(&cache, &kernel, &[], None)?;
         let runs = guests::runs()?;
         Ok(Self {
             kernel,

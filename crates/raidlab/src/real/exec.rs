@@ -31,7 +31,7 @@ pub(super) fn run(cache: Option<&Path>, args: &ExecArgs) -> Result<Outcome, Fail
     let kernel = guests::kernel(&cache, Flavour::Cloud)?;
     let mut also: Vec<&str> = args.with.iter().map(String::as_str).collect();
     also.push(&named);
-    let image = guests::image(&cache, &kernel, &also)?;
+    let image = guests::image(&cache, &kernel, &also, None)?;
     for name in &also {
         guests::needs(&image, name)?;
     }

@@ -5,7 +5,7 @@ use crate::talk;
 use raidlab_core::units::Bytes;
 use raidlab_vm::rundir::Runs;
 use raidlab_vm::vm::Trouble;
-use raidlab_vm::{Cache, Flavour, Image, Kernel, Recipe, VmError};
+use raidlab_vm::{Cache, Flavour, Image, Kernel, Recipe, VmError, Zfs};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -35,8 +35,13 @@ pub(super) fn cache(given: Option<&Path>) -> Result<Cache, Failure> {
     Ok(Cache::new(directories.cache_dir().to_owned()))
 }
 
-/// The image with this raidlab in it, and with the programs that are asked for besides.
-pub(super) fn image(cache: &Cache, kernel: &Kernel, also: &[&str]) -> Result<Image, Failure> {
+/// The image with this raidlab in it, and with the programs and the ZFS that are asked for besides.
+pub(super) fn image(
+    cache: &Cache,
+    kernel: &Kernel,
+    also: &[&str],
+    zfs: Option<&Zfs>,
+) -> Result<Image, Failure> {
     let init = std::env::current_exe().map_err(|error| {
         Failure::new(MISSING, format!("cannot find raidlab's own file: {error}"))
     })?;
@@ -44,6 +49,7 @@ pub(super) fn image(cache: &Cache, kernel: &Kernel, also: &[&str]) -> Result<Ima
         kernel,
         init: running(init),
         also: also.iter().map(|name| (*name).to_owned()).collect(),
+        zfs,
     };
     recipe.build(cache).map_err(|error| failure(&error))
 }

@@ -3,6 +3,7 @@ use super::fit;
 use super::guests;
 use super::job::Disks;
 use super::served::{self, Served};
+use super::zfs;
 use crate::args::GuestTime;
 use crate::exit::Failure;
 use raidlab_core::units::Bytes;
@@ -10,7 +11,7 @@ use raidlab_experiment::Experiment;
 use raidlab_vm::qemu::Time;
 use raidlab_vm::rundir::{RunDir, Runs};
 use raidlab_vm::vm::Boot;
-use raidlab_vm::{Flavour, Image, Kernel, Machine, Vm};
+use raidlab_vm::{Flavour, Image, Kernel, Machine, Vm, Zfs};
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -21,6 +22,7 @@ const PROCESSORS: usize = 2;
 pub(super) struct Lab {
     pub(super) runs: Runs,
     kernel: Kernel,
+    zfs: Option<Zfs>,
     image: Image,
     qemu: String,
     time: GuestTime,
@@ -42,11 +44,13 @@ impl Lab {
             GuestTime::Real => served::flavour(experiment),
         };
         let kernel = guests::kernel(&cache, flavour)?;
-        let image = guests::image(&cache, &kernel, also)?;
+        let zfs = zfs::of_experiment(&cache, &kernel, flavour, experiment)?;
+        let image = guests::image(&cache, &kernel, also, zfs.as_ref())?;
         fit::tools(experiment, &image)?;
         Ok(Self {
             runs,
             kernel,
+            zfs,
             image,
             qemu,
             time,
@@ -100,6 +104,7 @@ impl Lab {
             "kernel": {
                 "release": self.kernel.release, "sha256": self.kernel.sha256, "package": self.kernel.package,
             },
+            "zfs": self.zfs.as_ref().map(|zfs| json!({ "version": zfs.version, "packages": zfs.packages })),
             "image": { "sha256": self.image.sha256, "bytes": self.image.bytes },
         })
     }

@@ -170,7 +170,7 @@ fn in_guest(
 ) -> Result<Option<Vec<Seen>>, Failure> {
     let cache = guests::cache(cache)?;
     let kernel = guests::kernel(&cache, Flavour::Cloud)?;
-    let image = guests::image(&cache, &kernel, &[])?;
+    let image = guests::image(&cache, &kernel, &[], None)?;
     let runs = guests::runs()?;
     let all = order.cases.len();
     let waiting = Waiting::new(&format!("looking at {all} arrays in a guest"));

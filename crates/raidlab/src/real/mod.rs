@@ -28,12 +28,14 @@ mod trouble;
 mod view;
 pub(crate) mod vm;
 mod way;
+mod zfs;
 
 use crate::args::{VmAction, VmArgs};
 use crate::exit::{
     BAD_REQUEST, Code, Failure, INTERRUPTED, MISSING, Outcome, REFUSED, TRIAL_FAILED,
 };
 use raidlab_host::{ErrorKind, HostError};
+use std::path::Path;
 
 /// `raidlab vm`.
 pub(crate) fn machine(args: &VmArgs) -> Result<Outcome, Failure> {
@@ -50,7 +52,10 @@ pub(crate) fn machine(args: &VmArgs) -> Result<Outcome, Failure> {
 /// Ends and removes what guests of runs that were killed have left; what was done, in words.
 pub(crate) fn clean_guests() -> Result<Vec<String>, Failure> {
     let cleaned = raidlab_vm::rundir::Runs::of_user().clean();
-    cleaned.map_err(|error| guests::failure(&error))
+    let mut cleaned = cleaned.map_err(|error| guests::failure(&error))?;
+    let cache = guests::cache(std::env::var_os("RAIDLAB_CACHE").as_deref().map(Path::new))?;
+    cleaned.extend(raidlab_vm::Zfs::clean(&cache).map_err(|error| guests::failure(&error))?);
+    Ok(cleaned)
 }
 
 /// What an error of devices means for the exit code.

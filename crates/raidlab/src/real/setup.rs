@@ -2,9 +2,11 @@
 use super::guests::{self, BOOT, OFF};
 use super::job::{Job, Wrong};
 use super::view::Waiting;
+use super::zfs;
 use crate::args::{Misbehave, SetupArgs};
 use crate::commands::{output, print_json};
 use crate::exit::{Failure, MISSING, Outcome};
+use crate::predict::told;
 use crate::signals::Stop;
 use crate::talk;
 use raidlab_core::units::Bytes;
@@ -12,7 +14,7 @@ use raidlab_results::report::document::{Block, Cell, Column, Document, Table};
 use raidlab_vm::channel::{Hello, Message};
 use raidlab_vm::image::{EXTRA, TOOLS};
 use raidlab_vm::vm::{Boot, Trouble};
-use raidlab_vm::{Cache, Image, Kernel, Machine, Vm};
+use raidlab_vm::{Cache, Image, Kernel, Machine, Vm, Zfs};
 use serde_json::json;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -34,7 +36,14 @@ pub(super) fn run(cache: Option<&Path>, args: &SetupArgs) -> Result<Outcome, Fai
         .map_err(|error| Failure::new(MISSING, format!("cannot listen for signals: {error}")))?;
     let cache = guests::cache(cache)?;
     let kernel = kernel(&cache, args)?;
-    let image = guests::image(&cache, &kernel, &["busybox"])?;
+    let zfs = match args.zfs {
+        false => None,
+        true => match zfs::built(&cache, &kernel, args.refresh, &stop)? {
+            Some(zfs) => Some(zfs),
+            None => return Ok(Outcome::Interrupted),
+        },
+    };
+    let image = guests::image(&cache, &kernel, &["busybox"], zfs.as_ref())?;
     let booted = if args.no_boot {
         None
     } else {
@@ -44,9 +53,9 @@ pub(super) fn run(cache: Option<&Path>, args: &SetupArgs) -> Result<Outcome, Fai
         }
     };
     if args.json {
-        print_json(&as_json(&kernel, &image, booted.as_ref()))?;
+        print_json(&as_json(&kernel, zfs.as_ref(), &image, booted.as_ref()))?;
     } else {
-        output::print_document(&document(&kernel, &image, booted.as_ref()))?;
+        output::print_document(&document(&kernel, zfs.as_ref(), &image, booted.as_ref()))?;
     }
     Ok(Outcome::Done)
 }
@@ -141,10 +150,16 @@ pub(super) fn memory(image: &Image) -> Bytes {
     guests::memory(MEMORY, image)
 }
 
-fn as_json(kernel: &Kernel, image: &Image, booted: Option<&Booted>) -> serde_json::Value {
+fn as_json(
+    kernel: &Kernel,
+    zfs: Option<&Zfs>,
+    image: &Image,
+    booted: Option<&Booted>,
+) -> serde_json::Value {
     let missing = image.content.missing.iter();
     json!({
         "kernel": kernel,
+        "zfs": zfs,
         "image": {
             "path": image.path,
             "sha256": image.sha256,
@@ -163,7 +178,12 @@ fn as_json(kernel: &Kernel, image: &Image, booted: Option<&Booted>) -> serde_jso
     })
 }
 
-fn document(kernel: &Kernel, image: &Image, booted: Option<&Booted>) -> Document {
+fn document(
+    kernel: &Kernel,
+    zfs: Option<&Zfs>,
+    image: &Image,
+    booted: Option<&Booted>,
+) -> Document {
     let mut document = Document::new("The guest");
     let content = &image.content;
     let mut lines = vec![
@@ -203,6 +223,16 @@ fn document(kernel: &Kernel, image: &Image, booted: Option<&Booted>) -> Document
             ),
         );
     }
+    lines.extend(zfs.map(|zfs| {
+        let built = format!(
+            "{} for {}, built here in {}; {}",
+            zfs.version,
+            zfs.release,
+            told(zfs.seconds),
+            zfs.modules.display()
+        );
+        ("ZFS", built)
+    }));
     lines.push((
         "boot",
         match booted {

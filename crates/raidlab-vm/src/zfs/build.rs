@@ -1,0 +1,638 @@
+//! Building: packages fetched, the kernel's headers and ZFS's source unpacked beside each other, configured, compiled, and
+//! moved to their place when all is whole. A build that was killed goes on where it was.
+use super::apt::Apt;
+use super::progress::{self, Part, Progress};
+use super::{DESCRIPTION, PROGRAMS, Zfs, builds, place};
+use crate::cache::{Cache, digest_of};
+use crate::error::VmError;
+use crate::kernel::{Kernel, Package};
+use crate::tools::{self, Job};
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// What a build runs, with the packages that have it.
+const TOOLS: [(&str, &str); 7] = [
+    ("apt-get", "apt"),
+    ("dpkg", "dpkg"),
+    ("gcc", "gcc libc6-dev make"),
+    ("make", "gcc libc6-dev make"),
+    ("strip", "binutils"),
+    ("awk", "mawk"),
+    ("perl", "perl"),
+];
+/// The package with the module's source, and the one with the programs.
+const SOURCE: &str = "zfs-dkms";
+const USERLAND: &str = "zfsutils-linux";
+/// How often the log is looked at.
+const LOOK: Duration = Duration::from_millis(500);
+
+impl Zfs {
+    /// Builds the version that apt would install, for a kernel, unless that is in the cache. `told` hears how far it
+    /// is. Whatever goes wrong, nothing is left that counts as built; what a killed build left is gone on with.
+    ///
+    /// # Errors
+    /// [`VmError::Missing`] without a compiler, [`VmError::NoZfs`] without packages, [`VmError::Command`] with what
+    /// the compiler said, [`VmError::Interrupted`] when `stop` is set: nothing of the build is left then.
+    pub fn build(
+        cache: &Cache,
+        kernel: &Kernel,
+        told: &mut dyn FnMut(&Progress),
+        stop: &AtomicBool,
+    ) -> Result<Self, VmError> {
+        needs(&TOOLS)?;
+        let directory = builds(cache);
+        plain(&directory)?;
+        fs::create_dir_all(&directory).map_err(VmError::path("make the directory", &directory))?;
+        let _lock = lock(&directory, stop)?;
+        let mut work = Work {
+            directory: directory.join("work"),
+            kernel,
+            told,
+            stop,
+        };
+        let made = work.run(cache);
+        // Whole, failed or interrupted: only what is killed leaves something to go on with.
+        remove(&work.directory);
+        made
+    }
+
+    /// Removes what a build that was killed has left; what was done, in words.
+    ///
+    /// # Errors
+    /// When it cannot be removed.
+    pub fn clean(cache: &Cache) -> Result<Option<String>, VmError> {
+        let directory = builds(cache);
+        let work = directory.join("work");
+        if !work.exists() {
+            return Ok(None);
+        }
+        let path = directory.join("lock");
+        let file = File::open(&path).map_err(VmError::path("open", &path))?;
+        if flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
+            // It is under way.
+            return Ok(None);
+        }
+        end_strays(&work);
+        fs::remove_dir_all(&work).map_err(VmError::path("remove", &work))?;
+        Ok(Some(format!(
+            "removed a build of ZFS that was killed, {}",
+            work.display()
+        )))
+    }
+}
+
+/// Fails with the package of the first program that is not there.
+fn needs(tools: &[(&str, &str)]) -> Result<(), VmError> {
+    match tools
+        .iter()
+        .find(|(program, _)| tools::find(program).is_none())
+    {
+        None => Ok(()),
+        Some((program, package)) => Err(VmError::Missing {
+            program: (*program).to_owned(),
+            package: (*package).to_owned(),
+        }),
+    }
+}
+
+/// Makefiles know no way to write such names.
+fn plain(directory: &Path) -> Result<(), VmError> {
+    let text = directory.to_string_lossy();
+    match text.chars().find(|c| " \t:#$%\\'\"&;=".contains(*c)) {
+        None => Ok(()),
+        Some(c) => Err(VmError::NoZfs(format!(
+            "the cache's path, {text}, has a '{c}' in it, which makefiles cannot name; give another one with --cache"
+        ))),
+    }
+}
+
+/// Waits until no other raidlab builds.
+fn lock(directory: &Path, stop: &AtomicBool) -> Result<File, VmError> {
+    let path = directory.join("lock");
+    let file = File::options()
+        .create(true)
+        .append(true)
+        .open(&path)
+        .map_err(VmError::path("open", &path))?;
+    loop {
+        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => return Ok(file),
+            Err(Errno::WOULDBLOCK) if stop.load(Ordering::Relaxed) => {
+                return Err(VmError::Interrupted);
+            }
+            Err(Errno::WOULDBLOCK | Errno::INTR) => std::thread::sleep(LOOK),
+            Err(error) => return Err(VmError::path("lock", &path)(error.into())),
+        }
+    }
+}
+
+/// A build under way.
+struct Work<'w> {
+    directory: PathBuf,
+    kernel: &'w Kernel,
+    told: &'w mut dyn FnMut(&Progress),
+    stop: &'w AtomicBool,
+}
+
+/// What is built.
+struct Plan {
+    version: String,
+    packages: Vec<String>,
+}
+
+/// Headers of the kernel: the configured part, and what all configurations share.
+struct Headers {
+    own: PathBuf,
+    common: PathBuf,
+}
+
+impl Work<'_> {
+    fn at(&mut self, part: Part, share: f64) {
+        (self.told)(&part.at(share));
+    }
+
+    fn go_on(&self) -> Result<(), VmError> {
+        if self.stop.load(Ordering::Relaxed) {
+            return Err(VmError::Interrupted);
+        }
+        Ok(())
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.directory.join(name)
+    }
+
+    fn make(&self, name: &str) -> Result<PathBuf, VmError> {
+        let path = self.path(name);
+        fs::create_dir_all(&path).map_err(VmError::path("make the directory", &path))?;
+        Ok(path)
+    }
+
+    /// Whether a part has been done, by this build or the killed one before it.
+    fn is_done(&self, mark: &str) -> bool {
+        self.path(mark).exists()
+    }
+
+    fn done(&self, mark: &str) -> Result<(), VmError> {
+        let path = self.path(mark);
+        File::create(&path)
+            .map(drop)
+            .map_err(VmError::path("write", &path))
+    }
+
+    fn run(&mut self, cache: &Cache) -> Result<Zfs, VmError> {
+        let begun = Instant::now();
+        end_strays(&self.directory);
+        self.at(Part::Look, 0.0);
+        remove(&self.path("apt"));
+        let apt = Apt::new(&self.make("apt")?, self.stop)?;
+        let plan = self.plan(&apt)?;
+        let place = place(cache, &self.kernel.release, &plan.version);
+        if let Some(zfs) = Zfs::described(&place) {
+            return Ok(zfs);
+        }
+        // What was killed may have been on the way to something else.
+        let asked = format!("{} {}", self.kernel.release, plan.version);
+        let mark = self.path("asked");
+        if fs::read_to_string(&mark).unwrap_or_default() != asked {
+            // All but the lists, which have just been fetched.
+            for name in names(&self.directory).iter().filter(|name| *name != "apt") {
+                let path = self.path(name);
+                if path.is_dir() && !path.is_symlink() {
+                    fs::remove_dir_all(&path).map_err(VmError::path("remove", &path))?;
+                } else {
+                    fs::remove_file(&path).map_err(VmError::path("remove", &path))?;
+                }
+            }
+            fs::write(&mark, &asked).map_err(VmError::path("write", &mark))?;
+        }
+        self.fetch(apt, &plan)?;
+        self.unpack()?;
+        let source = self.source()?;
+        let headers = self.headers()?;
+        self.configure(&source, &headers)?;
+        self.compile(&source)?;
+        self.keep(&source, &place, plan, begun)
+    }
+
+    /// Which packages are needed.
+    fn plan(&self, apt: &Apt) -> Result<Plan, VmError> {
+        let unknown = |what: String| {
+            move |error: VmError| match error {
+                VmError::Command { said, .. } => {
+                    VmError::NoZfs(format!("apt has no {what}: {said}"))
+                }
+                other => other,
+            }
+        };
+        let shown = apt.show(SOURCE, self.stop);
+        let version = shown.map_err(unknown(SOURCE.to_owned()))?.version;
+        let mut packages = vec![SOURCE.to_owned()];
+        if self.installed().is_none() {
+            let headers = format!("linux-headers-{}", self.kernel.release);
+            let shown = apt.show(&headers, self.stop);
+            let shown = shown.map_err(unknown(format!(
+                "{headers} (any more? 'raidlab vm setup --refresh' fetches the kernel of today)"
+            )))?;
+            let parts = shown.depends.into_iter().map(|(name, _)| name);
+            packages.extend(parts.filter(|name| {
+                name.starts_with("linux-headers-") || name.starts_with("linux-kbuild-")
+            }));
+            packages.push(headers);
+        }
+        let userland = apt.show(USERLAND, self.stop)?;
+        if userland.version != version {
+            return Err(VmError::NoZfs(format!(
+                "{SOURCE} is of version {version}, and {USERLAND} of {}",
+                userland.version
+            )));
+        }
+        packages.extend(match apt.with_libraries(USERLAND, self.stop)? {
+            // It is installed, and with it all that it needs: its own libraries are fetched all the same.
+            none if none.is_empty() => {
+                let own = userland
+                    .depends
+                    .into_iter()
+                    .filter(|(_, fixed)| *fixed == Some(version.clone()));
+                own.map(|(name, _)| name)
+                    .chain([USERLAND.to_owned()])
+                    .collect()
+            }
+            some => some,
+        });
+        Ok(Plan { version, packages })
+    }
+
+    /// Headers that this machine has installed for its own kernel.
+    fn installed(&self) -> Option<Headers> {
+        if self.kernel.package.is_some() {
+            return None;
+        }
+        let modules = PathBuf::from("/lib/modules").join(&self.kernel.release);
+        let own = modules.join("build").canonicalize().ok()?;
+        let common = modules.join("source").canonicalize();
+        own.join("Makefile").is_file().then(|| Headers {
+            common: common.unwrap_or_else(|_| own.clone()),
+            own,
+        })
+    }
+
+    fn fetch(&mut self, apt: Apt, plan: &Plan) -> Result<(), VmError> {
+        self.at(Part::Fetch, 0.0);
+        if !self.is_done("fetched") {
+            remove(&self.path("packages"));
+            let into = self.make("packages")?;
+            apt.download(&plan.packages, &into, self.stop)?;
+            self.done("fetched")?;
+        }
+        // Its lists are larger than all else.
+        drop(apt);
+        remove(&self.path("apt"));
+        Ok(())
+    }
+
+    fn unpack(&mut self) -> Result<(), VmError> {
+        if self.is_done("unpacked") {
+            return Ok(());
+        }
+        for name in ["kernel", "source", "root"] {
+            remove(&self.path(name));
+            self.make(name)?;
+        }
+        let packages = names(&self.path("packages"));
+        for (number, name) in packages.iter().enumerate() {
+            self.at(Part::Unpack, number as f64 / packages.len() as f64);
+            self.go_on()?;
+            let into = match name {
+                name if name.starts_with("linux-") => "kernel",
+                name if name.starts_with(SOURCE) => "source",
+                _ => "root",
+            };
+            let (deb, into) = (self.path("packages").join(name), self.path(into));
+            tools::run(
+                "dpkg",
+                &["-x", &deb.to_string_lossy(), &into.to_string_lossy()],
+                None,
+            )?;
+        }
+        self.relocate()?;
+        self.done("unpacked")
+    }
+
+    /// The headers' makefile names the place where the other package would be installed.
+    fn relocate(&self) -> Result<(), VmError> {
+        let sources = self.path("kernel/usr/src");
+        for name in names(&sources) {
+            let path = sources.join(name).join("Makefile");
+            let Ok(text) = fs::read_to_string(&path) else {
+                continue;
+            };
+            let there = format!("include {}/linux-headers", sources.display());
+            let new = text.replace("include /usr/src/linux-headers", &there);
+            if new != text {
+                fs::write(&path, new).map_err(VmError::path("write", &path))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn source(&self) -> Result<PathBuf, VmError> {
+        let sources = self.path("source/usr/src");
+        let name = names(&sources)
+            .into_iter()
+            .find(|name| name.starts_with("zfs-"));
+        let name =
+            name.ok_or_else(|| VmError::NoZfs(format!("{SOURCE} has no source of ZFS in it")))?;
+        Ok(sources.join(name))
+    }
+
+    fn headers(&self) -> Result<Headers, VmError> {
+        if let Some(headers) = self.installed() {
+            return Ok(headers);
+        }
+        let sources = self.path("kernel/usr/src");
+        let own = sources.join(format!("linux-headers-{}", self.kernel.release));
+        let all = names(&sources);
+        let common = all.iter().find(|name| name.ends_with("-common"));
+        let common = common.map_or_else(|| own.clone(), |name| sources.join(name));
+        let variables = fs::read_to_string(own.join(".kernelvariables")).unwrap_or_default();
+        // The kernel wants the compiler that it was built with.
+        if let Some(compiler) = compiler(&variables) {
+            needs(&[(&compiler, &compiler)])?;
+        }
+        Ok(Headers { own, common })
+    }
+
+    fn configure(&mut self, source: &Path, headers: &Headers) -> Result<(), VmError> {
+        if self.is_done("configured") {
+            return Ok(());
+        }
+        let trials = source.join("build");
+        let mut command = Command::new(source.join("configure"));
+        command
+            .current_dir(source)
+            .args(["--disable-dependency-tracking", "--with-config=kernel"])
+            .arg(format!("--with-linux={}", headers.common.display()))
+            .arg(format!("--with-linux-obj={}", headers.own.display()));
+        let share = |_: &str| {
+            let all = names(&trials).into_iter().map(|name| trials.join(name));
+            let all: Vec<_> = all
+                .filter(|path| path.is_dir())
+                .map(|path| names(&path))
+                .collect();
+            progress::tried(&all)
+        };
+        self.logged("configure", command, Part::Configure, &share)?;
+        self.done("configured")
+    }
+
+    fn compile(&mut self, source: &Path) -> Result<(), VmError> {
+        let mut makefiles = Vec::new();
+        find(&source.join("module"), "in", &mut makefiles);
+        makefiles.retain(|path| !path.to_string_lossy().contains("freebsd"));
+        let texts = makefiles
+            .iter()
+            .filter_map(|path| fs::read_to_string(path).ok());
+        let all: usize = texts.map(|text| progress::objects(&text)).sum();
+        let all = all.max(1) as f64;
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        let mut command = Command::new("make");
+        command.current_dir(source).arg(format!("-j{processors}"));
+        let share = |said: &str| progress::compiled(said) as f64 / all;
+        self.logged("make", command, Part::Make, &share)
+    }
+
+    /// Runs a command with what it says in a file, which tells how far it is.
+    fn logged(
+        &mut self,
+        name: &str,
+        mut command: Command,
+        part: Part,
+        share: &dyn Fn(&str) -> f64,
+    ) -> Result<(), VmError> {
+        self.at(part, 0.0);
+        let path = self.path(&format!("{name}.log"));
+        let log = File::create(&path).map_err(VmError::path("write", &path))?;
+        // Debugging information is most of the work and of the size, and nobody reads it in a guest.
+        command.env("KCFLAGS", "-g0");
+        let job = Job::start(command, &log, &log)?;
+        let read = || fs::read(&path).map(|said| String::from_utf8_lossy(&said).into_owned());
+        let mut looked = Instant::now();
+        let told = &mut *self.told;
+        let status = job.wait(Some(self.stop), &mut || {
+            if looked.elapsed() > LOOK {
+                looked = Instant::now();
+                told(&part.at(share(&read().unwrap_or_default())));
+            }
+        })?;
+        if status.success() {
+            return Ok(());
+        }
+        Err(VmError::Command {
+            command: format!("{name} of ZFS"),
+            said: progress::why(&read().unwrap_or_default()),
+        })
+    }
+
+    /// Moves what guests need to its place.
+    fn keep(
+        &mut self,
+        source: &Path,
+        place: &Path,
+        plan: Plan,
+        begun: Instant,
+    ) -> Result<Zfs, VmError> {
+        self.at(Part::Keep, 0.0);
+        let new = self.path("new");
+        remove(&new);
+        let modules = self.make("new/modules")?;
+        let mut built = Vec::new();
+        find(&source.join("module"), "ko", &mut built);
+        for file in &built {
+            let to = modules.join(file.file_name().unwrap_or_default());
+            fs::copy(file, &to).map_err(VmError::path("copy", file))?;
+            tools::run("strip", &["-g", &to.to_string_lossy()], None)?;
+        }
+        let root = self.path("root");
+        // What is for a running system.
+        for name in [
+            "etc",
+            "usr/share",
+            "lib/systemd",
+            "usr/lib/systemd",
+            "lib/udev",
+            "usr/lib/udev",
+        ] {
+            remove(&root.join(name));
+        }
+        fs::rename(&root, new.join("root")).map_err(VmError::path("move", &root))?;
+        for name in ["LICENSE", "COPYRIGHT", "NOTICE"] {
+            let _ = fs::copy(source.join(name), new.join(name));
+        }
+        let packages = self.packages()?;
+        let zfs = Zfs {
+            version: plan.version,
+            release: self.kernel.release.clone(),
+            packages,
+            modules: place.join("modules"),
+            root: place.join("root"),
+            seconds: begun.elapsed().as_secs_f64(),
+        };
+        let text = serde_json::to_string_pretty(&zfs).unwrap_or_default();
+        let description = new.join(DESCRIPTION);
+        fs::write(&description, text).map_err(VmError::path("write", &description))?;
+        self.go_on()?;
+        if let Some(parent) = place.parent() {
+            fs::create_dir_all(parent).map_err(VmError::path("make the directory", parent))?;
+        }
+        // What is there is not whole, or it would have been used.
+        remove(place);
+        fs::rename(&new, place).map_err(VmError::path("move to", place))?;
+        let missing = PROGRAMS
+            .iter()
+            .find(|(name, _)| zfs.program(name).is_none());
+        if let Some((name, _)) = missing {
+            remove(place);
+            return Err(VmError::NoZfs(format!("{USERLAND} has no {name} in it")));
+        }
+        Zfs::described(place).ok_or_else(|| VmError::NoZfs("no module came of it".to_owned()))
+    }
+
+    fn packages(&self) -> Result<Vec<Package>, VmError> {
+        let directory = self.path("packages");
+        let one = |name: String| -> Result<Package, VmError> {
+            let sha256 = digest_of(&directory.join(&name))?;
+            let mut parts = name.trim_end_matches(".deb").split('_');
+            let part = |part: Option<&str>| part.unwrap_or_default().replace("%3a", ":");
+            Ok(Package {
+                name: part(parts.next()),
+                version: part(parts.next()),
+                sha256,
+            })
+        };
+        names(&directory).into_iter().map(one).collect()
+    }
+}
+
+/// `gcc-12` of the variables that Debian's headers set.
+fn compiler(variables: &str) -> Option<String> {
+    let line = variables.lines().find(|line| line.starts_with("CC = "))?;
+    let at = line.rfind("gcc-")?;
+    let word = line[at..].split_whitespace().next()?;
+    Some(word.to_owned())
+}
+
+fn names(directory: &Path) -> Vec<String> {
+    let entries = fs::read_dir(directory).into_iter().flatten();
+    let mut names: Vec<String> = entries
+        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+        .collect();
+    names.sort();
+    names
+}
+
+/// Files below a directory with this ending.
+fn find(directory: &Path, ending: &str, found: &mut Vec<PathBuf>) {
+    for name in names(directory) {
+        let path = directory.join(name);
+        if path.is_dir() && !path.is_symlink() {
+            find(&path, ending, found);
+        } else if path.extension().is_some_and(|e| e == ending) {
+            found.push(path);
+        }
+    }
+}
+
+fn remove(path: &Path) {
+    let _ = fs::remove_dir_all(path);
+}
+
+/// Ends what works in this directory: compilers of a build whose raidlab was killed may go on for a moment.
+fn end_strays(work: &Path) {
+    let Ok(work) = work.canonicalize() else {
+        return;
+    };
+    let begun = Instant::now();
+    for signal in [Signal::TERM, Signal::KILL] {
+        while signal_all(&work, signal) && begun.elapsed() < 10 * LOOK {
+            std::thread::sleep(LOOK / 10);
+        }
+    }
+}
+
+/// Whether there was any process with its working directory in this one.
+fn signal_all(work: &Path, signal: Signal) -> bool {
+    let mut any = false;
+    for name in names(Path::new("/proc")) {
+        let Some(pid) = name.parse().ok().and_then(Pid::from_raw) else {
+            continue;
+        };
+        // The handle is of one process for good: looked at afterwards, it is the one.
+        let Ok(handle) = pidfd_open(pid, PidfdFlags::empty()) else {
+            continue;
+        };
+        let at = fs::read_link(format!("/proc/{name}/cwd"));
+        if at.is_ok_and(|at| at.starts_with(work)) {
+            any |= pidfd_send_signal(&handle, signal).is_ok();
+        }
+    }
+    any
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::Stdio;
+
+    #[test]
+    fn the_kernel_says_its_compiler() {
+        let text = "override ARCH = x86\nCC = $(if $(X),$(CCACHE)) $(CROSS_COMPILE)gcc-12\nifneq\n";
+        assert_eq!(compiler(text).as_deref(), Some("gcc-12"));
+        assert_eq!(compiler("override ARCH = x86\n"), None);
+    }
+
+    #[test]
+    fn a_missing_program_is_told_with_its_package() {
+        let error = needs(&[("sh", "dash"), ("no-such-compiler", "gcc")]).unwrap_err();
+        assert_eq!(error.to_string(), "no-such-compiler is not installed");
+        assert_eq!(error.remedy().as_deref(), Some("apt-get install gcc"));
+        assert!(plain(Path::new("/home/a b/zfs")).is_err());
+        assert!(plain(Path::new("/home/a/.cache/raidlab/zfs")).is_ok());
+    }
+
+    #[test]
+    fn what_a_killed_build_left_is_ended_and_removed() {
+        let directory = tempfile::tempdir().unwrap();
+        let cache = Cache::new(directory.path().to_owned());
+        assert_eq!(Zfs::clean(&cache).unwrap(), None);
+        let work = builds(&cache).join("work");
+        fs::create_dir_all(work.join("source")).unwrap();
+        let held = lock(&builds(&cache), &AtomicBool::new(false)).unwrap();
+        let mut stray = Command::new("sleep")
+            .arg("1000")
+            .current_dir(work.join("source"))
+            .stdin(Stdio::null())
+            .spawn()
+            .unwrap();
+        assert_eq!(Zfs::clean(&cache).unwrap(), None, "a build is under way");
+        let stopped = lock(&builds(&cache), &AtomicBool::new(true));
+        assert!(matches!(stopped, Err(VmError::Interrupted)));
+        drop(held);
+        // Buried while it is waited for.
+        let watch = std::thread::spawn(move || stray.wait().unwrap());
+        assert!(
+            Zfs::clean(&cache)
+                .unwrap()
+                .unwrap()
+                .contains("that was killed")
+        );
+        assert!(!watch.join().unwrap().success());
+        assert!(!work.exists());
+    }
+}
