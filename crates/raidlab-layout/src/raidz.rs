@@ -283,7 +283,7 @@ mod tests {
         ) {
             let vdev = raidz(parity + more, parity, ashift);
             // What is allocated begins at a multiple of parities + 1.
-            let mut offset = start * (parity as u64 + 1) << ashift;
+            let mut offset = (start * (parity as u64 + 1)) << ashift;
             let mut taken = BTreeSet::new();
             for units in sizes {
                 let psize = Bytes(units << ashift);

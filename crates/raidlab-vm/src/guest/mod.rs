@@ -16,8 +16,9 @@ use std::path::Path;
 
 /// A file that only a guest of raidlab's has.
 pub const MARK: &str = "etc/raidlab-guest";
-/// Set for the agent.
-const AGENT: &str = "RAIDLAB_GUEST_AGENT";
+/// Environment variable that makes this program the agent; not for programs that the agent starts, or a raidlab among
+/// them would take itself for it.
+pub const AGENT: &str = "RAIDLAB_GUEST_AGENT";
 
 /// What this process is in a guest.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -116,6 +116,7 @@ pub(super) fn carry_out(program: &Program) -> Result<Ran, String> {
     };
     let output = Command::new(name)
         .args(arguments)
+        .env_remove(raidlab_vm::guest::AGENT)
         .envs(
             program
                 .environment

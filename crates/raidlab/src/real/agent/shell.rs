@@ -33,6 +33,7 @@ pub(super) fn run(job: &Shell) -> Result<(), Failure> {
     // A terminal of its own, so that Ctrl-C reaches what runs in it.
     let shell = Command::new("busybox")
         .args(["setsid", "-c", "busybox", "sh", "-l"])
+        .env_remove(raidlab_vm::guest::AGENT)
         .env("PS1", "guest# ")
         .env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin")
         .current_dir("/root")
