@@ -143,6 +143,10 @@ fn a_test_that_fails_in_a_guest_and_a_guest_that_dies_are_failures() {
     guest::run(&lab, &script("echo c > /proc/sysrq-trigger"))
         .refused(5)
         .says(&["Kernel panic"]);
+    // The same program that is the guest's first process is a tool to whoever works there.
+    guest::run(&lab, &script("raidlab --version"))
+        .done()
+        .prints(&["raidlab"]);
     guest::run(&lab, "vm exec ./nowhere")
         .refused(2)
         .says(&["there is no program ./nowhere"]);
