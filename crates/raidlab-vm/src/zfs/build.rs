@@ -629,11 +629,11 @@ mod tests {
         // Buried while it is waited for.
         let watch = std::thread::spawn(move || stray.wait().unwrap());
         // A child that another test is just starting may hold a copy of the lock for a moment.
-        let begun = std::time::Instant::now();
+        let begun = Instant::now();
         let cleaned = loop {
             match Zfs::clean(&cache).unwrap() {
                 None if begun.elapsed().as_secs() < 10 => {
-                    std::thread::sleep(std::time::Duration::from_millis(20));
+                    std::thread::sleep(Duration::from_millis(20));
                 }
                 cleaned => break cleaned,
             }
