@@ -275,7 +275,12 @@ fn of_all(
                 let second = request.arrays.iter().flat_map(of).collect();
                 let trials = &request.base.trials;
                 let prediction = beside.study.predicted(&beside.rows, &second, trials);
-                out.extend(published::beside(&beside.study, &prediction));
+                let source = if request.base.is_simulated() {
+                    published::Source::Model
+                } else {
+                    published::Source::Measured
+                };
+                out.extend(published::beside(&beside.study, &prediction, source));
             }
         }
         WantedTable::Rebuild => {

@@ -1,5 +1,5 @@
 //! The reports of a model's figures beside those of published studies.
-use super::blocks::published::{accuracy, beside, overview};
+use super::blocks::published::{Source, accuracy, beside, overview};
 use super::document::{Block, Cell, Column, Document, Table, Tone};
 use crate::reference::{Prediction, Study, Told};
 
@@ -11,7 +11,9 @@ const WORST: usize = 12;
 pub fn prediction_report(study: &Study, prediction: &Prediction, identity: &str) -> Document {
     let mut document = Document::new(format!("{} ({}), predicted", study.title, study.date));
     document.blocks.push(Block::paragraph(identity));
-    document.blocks.extend(beside(study, prediction));
+    document
+        .blocks
+        .extend(beside(study, prediction, Source::Model));
     document.blocks.push(Block::heading("What the study found"));
     document.blocks.push(Block::List {
         items: study

@@ -9,14 +9,43 @@ use raidlab_core::units::KIB;
 /// Errors above this are set off: the limit for any published figure.
 const LARGE: f64 = 0.15;
 
+/// Where figures that stand beside published ones come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Source {
+    /// The simulator.
+    Model,
+    /// Real runs, some or all of them.
+    Measured,
+}
+
+impl Source {
+    fn figures(self) -> &'static str {
+        match self {
+            Self::Model => "predicted",
+            Self::Measured => "measured",
+        }
+    }
+
+    fn place(self) -> &'static str {
+        match self {
+            Self::Model => "in the model",
+            Self::Measured => "where it was measured",
+        }
+    }
+}
+
 /// Figures, errors and findings of one study.
-pub(crate) fn beside(study: &Study, prediction: &Prediction) -> Vec<Block> {
-    let mut blocks = vec![Block::heading("Predicted beside published")];
-    blocks.push(Block::Table(figures(study, prediction)));
+pub(crate) fn beside(study: &Study, prediction: &Prediction, source: Source) -> Vec<Block> {
+    let heading = match source {
+        Source::Model => "Predicted beside published",
+        Source::Measured => "Measured beside published",
+    };
+    let mut blocks = vec![Block::heading(heading)];
+    blocks.push(Block::Table(figures(study, prediction, source)));
     blocks.push(Block::paragraph(accuracy(prediction)));
     let id = format!("{}-findings", prediction.study);
-    let caption = "Does what the study found hold in the model?";
-    let held = findings(&id, caption, "in the model", &prediction.findings);
+    let caption = format!("Does what the study found hold {}?", source.place());
+    let held = findings(&id, &caption, source.place(), &prediction.findings);
     blocks.push(Block::Table(held));
     blocks
 }
@@ -40,19 +69,23 @@ pub(crate) fn accuracy(prediction: &Prediction) -> String {
     )
 }
 
-fn figures(study: &Study, prediction: &Prediction) -> Table {
+fn figures(study: &Study, prediction: &Prediction, source: Source) -> Table {
     let columns = vec![
         Column::text("row"),
         Column::text("phase"),
         Column::text("unit"),
-        Column::number("predicted"),
+        Column::number(source.figures()),
         Column::number("published"),
         Column::number("error %"),
-        Column::number("predicted").under("%CP"),
+        Column::number(source.figures()).under("%CP"),
         Column::number("published").under("%CP"),
         Column::text("what limits it in the model"),
     ];
-    let caption = format!("{}: the model's figures and the study's", study.id);
+    let of = match source {
+        Source::Model => "the model's",
+        Source::Measured => "measured",
+    };
+    let caption = format!("{}: {of} figures and the study's", study.id);
     let mut table = Table::new(format!("{}-predicted", study.id), caption, columns).named_by(2);
     let mut last = "";
     for figure in &prediction.figures {
@@ -215,4 +248,26 @@ fn overview_line(prediction: &Prediction) -> Vec<Cell> {
             0,
         ),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_measured_is_not_called_predicted() {
+        let study = crate::reference::study("zfs-ashift")
+            .expect("studies that can be read")
+            .expect("a study of the catalogue");
+        let prediction = Prediction {
+            study: study.id.clone(),
+            figures: Vec::new(),
+            findings: Vec::new(),
+        };
+        let told = |source| format!("{:?}", beside(&study, &prediction, source));
+        let measured = told(Source::Measured);
+        assert!(measured.contains("Measured beside published"), "{measured}");
+        assert!(!measured.contains("the model"), "{measured}");
+        assert!(told(Source::Model).contains("hold in the model?"));
+    }
 }
