@@ -315,23 +315,23 @@ mod tests {
 
     #[test]
     fn contrib_is_added_to_sources_of_the_release_alone() {
-        let text = "# a comment\ndeb http://deb.debian.org/debian bookworm main\n\
+        let text = "# a comment\ndeb http://mirror.example/debian bookworm main\n\
             deb [arch=amd64 signed-by=/a.gpg] https://b/c bookworm-backports main contrib non-free # d\n\
-            deb-src http://deb.debian.org/debian bookworm main\n\
-            deb https://packages.cloud.google.com/apt cloud-sdk-bookworm main\n\
+            deb-src http://mirror.example/debian bookworm main\n\
+            deb https://other.example/apt other-bookworm main\n\
             deb https://x/y bookworm stable\n";
         assert_eq!(
             lines_with_contrib(text, "bookworm"),
-            "deb http://deb.debian.org/debian bookworm main contrib\n\
+            "deb http://mirror.example/debian bookworm main contrib\n\
              deb [arch=amd64 signed-by=/a.gpg] https://b/c bookworm-backports main contrib non-free\n"
         );
-        let text = "Types: deb deb-src\n# snapshot\nURIs: http://deb.debian.org/debian\nSuites: bookworm bookworm-updates\n\
+        let text = "Types: deb deb-src\n# snapshot\nURIs: http://mirror.example/debian\nSuites: bookworm bookworm-updates\n\
             Components: main\nSigned-By: /usr/share/keyrings/debian-archive-keyring.gpg\n\n\
-            Types: deb\nURIs: https://deb.nodesource.com/node_20.x\nSuites: nodistro\nComponents: main\n\n\
+            Types: deb\nURIs: https://third.example/x\nSuites: nodistro\nComponents: main\n\n\
             Enabled: no\nTypes: deb\nURIs: http://e\nSuites: bookworm\nComponents: main\n";
         assert_eq!(
             stanzas_with_contrib(text, "bookworm"),
-            "Types: deb\nURIs: http://deb.debian.org/debian\nSuites: bookworm bookworm-updates\n\
+            "Types: deb\nURIs: http://mirror.example/debian\nSuites: bookworm bookworm-updates\n\
              Components: main contrib\nSigned-By: /usr/share/keyrings/debian-archive-keyring.gpg\n\n"
         );
         assert_eq!(codename("NAME=x\nVERSION_CODENAME=bookworm\n"), "bookworm");

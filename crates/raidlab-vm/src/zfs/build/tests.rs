@@ -1,0 +1,56 @@
+//! What a build needs, and what is left of one that was killed.
+use super::*;
+use std::process::Stdio;
+
+#[test]
+fn the_kernel_says_its_compiler() {
+    let text = "override ARCH = x86\nCC = $(if $(X),$(CCACHE)) $(CROSS_COMPILE)gcc-12\nifneq\n";
+    assert_eq!(compiler(text).as_deref(), Some("gcc-12"));
+    assert_eq!(compiler("override ARCH = x86\n"), None);
+}
+
+#[test]
+fn a_missing_program_is_told_with_its_package() {
+    let error = needs(&[("sh", "dash"), ("no-such-compiler", "gcc")]).unwrap_err();
+    assert_eq!(error.to_string(), "no-such-compiler is not installed");
+    assert_eq!(error.remedy().as_deref(), Some("apt-get install gcc"));
+    assert!(plain(Path::new("/home/a b/zfs")).is_err());
+    assert!(plain(Path::new("/home/a/.cache/raidlab/zfs")).is_ok());
+}
+
+#[test]
+fn what_a_killed_build_left_is_ended_and_removed() {
+    let directory = tempfile::tempdir().unwrap();
+    let cache = Cache::new(directory.path().to_owned());
+    assert_eq!(Zfs::clean(&cache).unwrap(), None);
+    let work = builds(&cache).join("work");
+    fs::create_dir_all(work.join("source")).unwrap();
+    let held = lock(&builds(&cache), &AtomicBool::new(false)).unwrap();
+    let mut stray = Command::new("sleep")
+        .arg("1000")
+        .current_dir(work.join("source"))
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    assert_eq!(Zfs::clean(&cache).unwrap(), None, "a build is under way");
+    let stopped = lock(&builds(&cache), &AtomicBool::new(true));
+    assert!(matches!(stopped, Err(VmError::Interrupted)));
+    drop(held);
+    // Buried while it is waited for.
+    let watch = std::thread::spawn(move || stray.wait().unwrap());
+    // A child that another test is just starting may hold a copy of the lock for a moment.
+    let begun = Instant::now();
+    let cleaned = loop {
+        match Zfs::clean(&cache).unwrap() {
+            None if begun.elapsed().as_secs() < 10 => {
+                std::thread::sleep(Duration::from_millis(20));
+            }
+            cleaned => break cleaned,
+        }
+    };
+    assert!(cleaned.unwrap().contains("that was killed"));
+    assert!(!watch.join().unwrap().success());
+    assert!(!work.exists());
+}
