@@ -1,20 +1,25 @@
 //! Building: packages fetched, the kernel's headers and ZFS's source unpacked beside each other, configured, compiled, and
 //! moved to their place when all is whole. A build that was killed goes on where it was.
+mod keep;
+mod packages;
+mod strays;
+
 use super::apt::Apt;
 use super::progress::{self, Part, Progress};
-use super::{DESCRIPTION, PROGRAMS, Zfs, builds, place};
-use crate::cache::{Cache, digest_of};
+use super::{Zfs, builds, place};
+use crate::cache::Cache;
 use crate::error::VmError;
-use crate::kernel::{Kernel, Package};
+use crate::kernel::Kernel;
 use crate::tools::{self, Job};
+use packages::{Headers, Plan};
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
-use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
+use strays::end_strays;
 
 /// What a build runs, with the packages that have it.
 const TOOLS: [(&str, &str); 7] = [
@@ -140,18 +145,6 @@ struct Work<'w> {
     stop: &'w AtomicBool,
 }
 
-/// What is built.
-struct Plan {
-    version: String,
-    packages: Vec<String>,
-}
-
-/// Headers of the kernel: the configured part, and what all configurations share.
-struct Headers {
-    own: PathBuf,
-    common: PathBuf,
-}
-
 impl Work<'_> {
     fn at(&mut self, part: Part, share: f64) {
         (self.told)(&part.at(share));
@@ -221,68 +214,6 @@ impl Work<'_> {
         self.keep(&source, &place, plan, begun)
     }
 
-    /// Which packages are needed.
-    fn plan(&self, apt: &Apt) -> Result<Plan, VmError> {
-        let unknown = |what: String| {
-            move |error: VmError| match error {
-                VmError::Command { said, .. } => {
-                    VmError::NoZfs(format!("apt has no {what}: {said}"))
-                }
-                other => other,
-            }
-        };
-        let shown = apt.show(SOURCE, self.stop);
-        let version = shown.map_err(unknown(SOURCE.to_owned()))?.version;
-        let mut packages = vec![SOURCE.to_owned()];
-        if self.installed().is_none() {
-            let headers = format!("linux-headers-{}", self.kernel.release);
-            let shown = apt.show(&headers, self.stop);
-            let shown = shown.map_err(unknown(format!(
-                "{headers} (any more? 'raidlab vm setup --refresh' fetches the kernel of today)"
-            )))?;
-            let parts = shown.depends.into_iter().map(|(name, _)| name);
-            packages.extend(parts.filter(|name| {
-                name.starts_with("linux-headers-") || name.starts_with("linux-kbuild-")
-            }));
-            packages.push(headers);
-        }
-        let userland = apt.show(USERLAND, self.stop)?;
-        if userland.version != version {
-            return Err(VmError::NoZfs(format!(
-                "{SOURCE} is of version {version}, and {USERLAND} of {}",
-                userland.version
-            )));
-        }
-        packages.extend(match apt.with_libraries(USERLAND, self.stop)? {
-            // It is installed, and with it all that it needs: its own libraries are fetched all the same.
-            none if none.is_empty() => {
-                let own = userland
-                    .depends
-                    .into_iter()
-                    .filter(|(_, fixed)| *fixed == Some(version.clone()));
-                own.map(|(name, _)| name)
-                    .chain([USERLAND.to_owned()])
-                    .collect()
-            }
-            some => some,
-        });
-        Ok(Plan { version, packages })
-    }
-
-    /// Headers that this machine has installed for its own kernel.
-    fn installed(&self) -> Option<Headers> {
-        if self.kernel.package.is_some() {
-            return None;
-        }
-        let modules = PathBuf::from("/lib/modules").join(&self.kernel.release);
-        let own = modules.join("build").canonicalize().ok()?;
-        let common = modules.join("source").canonicalize();
-        own.join("Makefile").is_file().then(|| Headers {
-            common: common.unwrap_or_else(|_| own.clone()),
-            own,
-        })
-    }
-
     fn fetch(&mut self, apt: Apt, plan: &Plan) -> Result<(), VmError> {
         self.at(Part::Fetch, 0.0);
         if !self.is_done("fetched") {
@@ -350,23 +281,6 @@ impl Work<'_> {
         let name =
             name.ok_or_else(|| VmError::NoZfs(format!("{SOURCE} has no source of ZFS in it")))?;
         Ok(sources.join(name))
-    }
-
-    fn headers(&self) -> Result<Headers, VmError> {
-        if let Some(headers) = self.installed() {
-            return Ok(headers);
-        }
-        let sources = self.path("kernel/usr/src");
-        let own = sources.join(format!("linux-headers-{}", self.kernel.release));
-        let all = names(&sources);
-        let common = all.iter().find(|name| name.ends_with("-common"));
-        let common = common.map_or_else(|| own.clone(), |name| sources.join(name));
-        let variables = fs::read_to_string(own.join(".kernelvariables")).unwrap_or_default();
-        // The kernel wants the compiler that it was built with.
-        if let Some(compiler) = compiler(&variables) {
-            needs(&[(&compiler, &compiler)])?;
-        }
-        Ok(Headers { own, common })
     }
 
     fn configure(&mut self, source: &Path, headers: &Headers) -> Result<(), VmError> {
@@ -439,93 +353,6 @@ impl Work<'_> {
             said: progress::why(&read().unwrap_or_default()),
         })
     }
-
-    /// Moves what guests need to its place.
-    fn keep(
-        &mut self,
-        source: &Path,
-        place: &Path,
-        plan: Plan,
-        begun: Instant,
-    ) -> Result<Zfs, VmError> {
-        self.at(Part::Keep, 0.0);
-        let new = self.path("new");
-        remove(&new);
-        let modules = self.make("new/modules")?;
-        let mut built = Vec::new();
-        find(&source.join("module"), "ko", &mut built);
-        for file in &built {
-            let to = modules.join(file.file_name().unwrap_or_default());
-            fs::copy(file, &to).map_err(VmError::path("copy", file))?;
-            tools::run("strip", &["-g", &to.to_string_lossy()], None)?;
-        }
-        let root = self.path("root");
-        // What is for a running system.
-        for name in [
-            "etc",
-            "usr/share",
-            "lib/systemd",
-            "usr/lib/systemd",
-            "lib/udev",
-            "usr/lib/udev",
-        ] {
-            remove(&root.join(name));
-        }
-        fs::rename(&root, new.join("root")).map_err(VmError::path("move", &root))?;
-        for name in ["LICENSE", "COPYRIGHT", "NOTICE"] {
-            let _ = fs::copy(source.join(name), new.join(name));
-        }
-        let packages = self.packages()?;
-        let zfs = Zfs {
-            version: plan.version,
-            release: self.kernel.release.clone(),
-            packages,
-            modules: place.join("modules"),
-            root: place.join("root"),
-            seconds: begun.elapsed().as_secs_f64(),
-        };
-        let text = serde_json::to_string_pretty(&zfs).unwrap_or_default();
-        let description = new.join(DESCRIPTION);
-        fs::write(&description, text).map_err(VmError::path("write", &description))?;
-        self.go_on()?;
-        if let Some(parent) = place.parent() {
-            fs::create_dir_all(parent).map_err(VmError::path("make the directory", parent))?;
-        }
-        // What is there is not whole, or it would have been used.
-        remove(place);
-        fs::rename(&new, place).map_err(VmError::path("move to", place))?;
-        let missing = PROGRAMS
-            .iter()
-            .find(|(name, _)| zfs.program(name).is_none());
-        if let Some((name, _)) = missing {
-            remove(place);
-            return Err(VmError::NoZfs(format!("{USERLAND} has no {name} in it")));
-        }
-        Zfs::described(place).ok_or_else(|| VmError::NoZfs("no module came of it".to_owned()))
-    }
-
-    fn packages(&self) -> Result<Vec<Package>, VmError> {
-        let directory = self.path("packages");
-        let one = |name: String| -> Result<Package, VmError> {
-            let sha256 = digest_of(&directory.join(&name))?;
-            let mut parts = name.trim_end_matches(".deb").split('_');
-            let part = |part: Option<&str>| part.unwrap_or_default().replace("%3a", ":");
-            Ok(Package {
-                name: part(parts.next()),
-                version: part(parts.next()),
-                sha256,
-            })
-        };
-        names(&directory).into_iter().map(one).collect()
-    }
-}
-
-/// `gcc-12` of the variables that Debian's headers set.
-fn compiler(variables: &str) -> Option<String> {
-    let line = variables.lines().find(|line| line.starts_with("CC = "))?;
-    let at = line.rfind("gcc-")?;
-    let word = line[at..].split_whitespace().next()?;
-    Some(word.to_owned())
 }
 
 fn names(directory: &Path) -> Vec<String> {
@@ -551,38 +378,6 @@ fn find(directory: &Path, ending: &str, found: &mut Vec<PathBuf>) {
 
 fn remove(path: &Path) {
     let _ = fs::remove_dir_all(path);
-}
-
-/// Ends what works in this directory: compilers of a build whose raidlab was killed may go on for a moment.
-fn end_strays(work: &Path) {
-    let Ok(work) = work.canonicalize() else {
-        return;
-    };
-    let begun = Instant::now();
-    for signal in [Signal::TERM, Signal::KILL] {
-        while signal_all(&work, signal) && begun.elapsed() < 10 * LOOK {
-            std::thread::sleep(LOOK / 10);
-        }
-    }
-}
-
-/// Whether there was any process with its working directory in this one.
-fn signal_all(work: &Path, signal: Signal) -> bool {
-    let mut any = false;
-    for name in names(Path::new("/proc")) {
-        let Some(pid) = name.parse().ok().and_then(Pid::from_raw) else {
-            continue;
-        };
-        // The handle is of one process for good: looked at afterwards, it is the one.
-        let Ok(handle) = pidfd_open(pid, PidfdFlags::empty()) else {
-            continue;
-        };
-        let at = fs::read_link(format!("/proc/{name}/cwd"));
-        if at.is_ok_and(|at| at.starts_with(work)) {
-            any |= pidfd_send_signal(&handle, signal).is_ok();
-        }
-    }
-    any
 }
 
 #[cfg(test)]

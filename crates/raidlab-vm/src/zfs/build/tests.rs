@@ -1,4 +1,5 @@
 //! What a build needs, and what is left of one that was killed.
+use super::packages::compiler;
 use super::*;
 use std::process::Stdio;
 
