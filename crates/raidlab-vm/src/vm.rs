@@ -1,71 +1,26 @@
 //! A machine under way: messages to it and from it, or why there are none any more.
-use crate::channel::{Decoder, FrameError, Hello, Message, VERSION};
+mod console;
+mod trouble;
+
+pub use trouble::Trouble;
+
+use crate::channel::{Decoder, Hello, Message, VERSION};
 use crate::error::VmError;
 use crate::image::Image;
 use crate::kernel::Kernel;
 use crate::qemu::{self, Machine, Process, arguments};
 use crate::rundir::{RunDir, Runs};
+use console::{LOOKED_AT, excerpt, reason};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::io::{self, Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// What is looked at of a console for the reason of an end, in bytes.
-const LOOKED_AT: u64 = 64 << 10;
-/// What is kept of it as evidence, in lines.
-const EVIDENCE: usize = 14;
 /// QEMU opens the channel before it starts the guest.
 const OPENING: Duration = Duration::from_secs(20);
 /// A guest that does not take what is sent is stuck.
 const SENDING: Duration = Duration::from_secs(60);
-
-/// Why a guest came to nothing.
-#[derive(Debug, thiserror::Error)]
-pub enum Trouble {
-    /// It ended without having said that it was done.
-    #[error("the guest ended before it was done: {how}{}", evidence(console))]
-    Ended {
-        /// Panic, out of memory, or how QEMU ended.
-        how: String,
-        /// The end of its console.
-        console: String,
-    },
-    /// It gave no sign of life.
-    #[error("the guest gave no sign of life for {} s{}", silent.as_secs(), evidence(console))]
-    Silent {
-        /// For how long.
-        silent: Duration,
-        /// The end of its console.
-        console: String,
-    },
-    /// It took longer than it may.
-    #[error("the guest was not done after {} s{}", after.as_secs(), evidence(console))]
-    Late {
-        /// What it was given.
-        after: Duration,
-        /// The end of its console.
-        console: String,
-    },
-    /// It sent something that is no message.
-    #[error("the guest does not speak raidlab's language: {0}")]
-    Language(#[from] FrameError),
-    /// It is another version.
-    #[error("the guest's raidlab speaks version {0} and this one version {VERSION}")]
-    Version(u32),
-    /// The host's side failed.
-    #[error("the guest's channel failed: {0}")]
-    Channel(io::Error),
-}
-
-fn evidence(console: &str) -> String {
-    let console = console.trim();
-    if console.is_empty() {
-        "; its console is empty".to_owned()
-    } else {
-        format!("; the end of its console:\n{console}")
-    }
-}
 
 /// What is booted.
 #[derive(Clone, Copy, Debug)]
@@ -308,45 +263,6 @@ impl Vm {
     }
 }
 
-/// Words of a console that tell why a guest ended, the last that matter first.
-const REASONS: [&str; 4] = [
-    "Kernel panic - not syncing",
-    "Out of memory",
-    "raidlab: ",
-    "panicked at",
-];
-
-/// The line that tells why a guest ended.
-fn reason(console: &str) -> Option<String> {
-    let mut lines = console.lines();
-    let line = lines.nth(place(console)?)?.trim();
-    // `[    1.864186] Kernel panic …`: the time is told with the console.
-    let said = line
-        .strip_prefix('[')
-        .and_then(|rest| rest.split_once("] "));
-    Some(said.map_or(line, |(_, said)| said).to_owned())
-}
-
-/// Where that line is.
-fn place(console: &str) -> Option<usize> {
-    let lines: Vec<&str> = console.lines().collect();
-    let find = |word: &&str| lines.iter().rposition(|line| line.contains(*word));
-    REASONS.iter().find_map(find)
-}
-
-/// The lines of a console that are evidence: from a little before the reason on, or the last.
-fn excerpt(console: &str) -> String {
-    let lines: Vec<&str> = console
-        .lines()
-        .filter(|line| !line.trim().is_empty())
-        .collect();
-    let console = lines.join("\n");
-    let last = lines.len().saturating_sub(EVIDENCE);
-    let first = place(&console).map_or(last, |at| at.saturating_sub(3).min(last));
-    let kept: Vec<&str> = lines.into_iter().skip(first).take(EVIDENCE).collect();
-    kept.join("\n")
-}
-
 fn readable(stream: &UnixStream, wait: Duration) -> io::Result<bool> {
     let mut fds = [PollFd::new(stream, PollFlags::IN)];
     let wait = Timespec::try_from(wait).map_err(io::Error::other)?;
@@ -396,41 +312,5 @@ fn accept(
             )));
         }
         std::thread::sleep(Duration::from_millis(2));
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_console_tells_why_a_guest_ended() {
-        let panic = "[ 1.0] raidlab: hello\n[ 2.0] Kernel panic - not syncing: Attempted to kill init!\n[ 2.1] ---\n";
-        assert!(reason(panic).unwrap().contains("Attempted to kill init"));
-        let memory = "[ 9.1] Out of memory: Killed process 31 (init) total-vm:1\n";
-        assert!(reason(memory).unwrap().starts_with("Out of memory"));
-        assert_eq!(reason("quiet\n"), None);
-    }
-
-    #[test]
-    fn evidence_is_what_is_around_the_reason() {
-        let many = |n: usize| (0..n).map(|i| format!("line {i}\n\n")).collect::<String>();
-        assert_eq!(excerpt(&many(3)), "line 0\nline 1\nline 2");
-        let last = excerpt(&many(50));
-        assert!(
-            last.starts_with("line 36") && last.ends_with("line 49"),
-            "{last}"
-        );
-        let trace = format!(
-            "{}[ 1.0] Kernel panic - not syncing: x\n{}",
-            many(9),
-            many(99)
-        );
-        let kept = excerpt(&trace);
-        assert_eq!(
-            kept.lines().nth(3),
-            Some("[ 1.0] Kernel panic - not syncing: x")
-        );
-        assert_eq!(kept.lines().count(), EVIDENCE);
     }
 }
