@@ -8,78 +8,27 @@
 //! after the gap through the one that stayed. Who took the device meanwhile is in the kernel's list of holders or in
 //! the mount table, and must be the array or the mount that the step was to make: anything else ends the run, and
 //! nothing more is written.
+mod clear;
+mod open;
+mod own;
+
+pub(crate) use clear::clear;
+pub(crate) use open::open_exclusively;
+pub use own::Own;
+
 use crate::allow::Allowed;
 use crate::error::{HostError, Result};
-use crate::identity::{FileId, Identity};
+use crate::identity::Identity;
 use crate::inventory::Device;
 use crate::label;
 use crate::ownership::{Ownership, Witnesses};
 use crate::sysfs;
+use open::open_with;
+use own::OwnKind;
 use raidlab_io::observe::Roots;
-use std::fs::{File, OpenOptions};
-use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
-
-/// Bytes cleared at both ends of a device: labels of ZFS lie 512 KiB from its ends, all others nearer, but for those
-/// in [`COPIES`].
-const CLEARED: u64 = 2 << 20;
-/// The second superblock of btrfs; its third, at 256 GiB, is only looked at by repair tools.
-const COPIES: [u64; 2] = [64 << 20, 256 << 30];
-
-/// Proof that raidlab made a device itself. It comes from what made the device.
-#[derive(Clone, Debug)]
-pub struct Own(OwnKind);
-
-#[derive(Clone, Debug)]
-enum OwnKind {
-    LoopFile(FileId),
-    Guest,
-}
-
-impl Own {
-    pub(crate) fn of_loop_file(file: FileId) -> Self {
-        Self(OwnKind::LoopFile(file))
-    }
-
-    /// In a virtual machine that raidlab started every disk is one of its own. Two things must say that this is one: the
-    /// kernel's command line, on which raidlab puts `raidlab.guest`, and that the first process is this very program (a
-    /// container has that, too, but the command line of the machine around it).
-    #[must_use]
-    pub fn in_guest(roots: &Roots) -> Option<Self> {
-        let line = std::fs::read_to_string(roots.proc.join("cmdline")).ok()?;
-        let marked = line
-            .split_ascii_whitespace()
-            .any(|word| word == "raidlab.guest" || word.starts_with("raidlab.guest="));
-        let program = |process: &str| {
-            use std::os::unix::fs::MetadataExt as _;
-            let found = std::fs::metadata(roots.proc.join(process).join("exe")).ok()?;
-            Some((found.dev(), found.ino()))
-        };
-        let first = program("1");
-        let same = first.is_some() && first == program("self");
-        (marked && same).then_some(Self(OwnKind::Guest))
-    }
-
-    fn check(&self, found: &Identity) -> Result<(), String> {
-        match &self.0 {
-            OwnKind::Guest => Ok(()),
-            OwnKind::LoopFile(file) => {
-                let shown = found.backing.as_ref();
-                let same =
-                    |shown: &FileId| (shown.device, shown.inode) == (file.device, file.inode);
-                if shown.is_some_and(same) {
-                    Ok(())
-                } else {
-                    Err(format!(
-                        "it does not show raidlab's own file {}",
-                        file.path.display()
-                    ))
-                }
-            }
-        }
-    }
-}
 
 /// By what right a device is claimed.
 #[derive(Clone, Copy, Debug)]
@@ -354,50 +303,6 @@ impl Claim {
     }
 }
 
-/// Opens a device so that nobody else can take it: not the kernel for a mount, swap or array, nor another program that
-/// asks in the same way.
-///
-/// # Errors
-/// [`HostError::Refused`] when someone has it.
-pub(crate) fn open_exclusively(path: &Path) -> Result<File> {
-    open_with(path, true)
-}
-
-/// How long a device may be busy: whoever looks for a free loop device, or at a device that is new, holds it for a moment.
-const MOMENT: Duration = Duration::from_millis(500);
-
-fn open_with(path: &Path, exclusively: bool) -> Result<File> {
-    let exclusive = if exclusively { libc::O_EXCL } else { 0 };
-    let begun = Instant::now();
-    loop {
-        let opened = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .custom_flags(exclusive | libc::O_NONBLOCK | libc::O_CLOEXEC)
-            .open(path);
-        match opened {
-            Err(error) if error.raw_os_error() == Some(libc::EBUSY) && begun.elapsed() < MOMENT => {
-                std::thread::sleep(Duration::from_millis(20));
-            }
-            other => return other.map_err(|error| not_opened(path, error)),
-        }
-    }
-}
-
-fn not_opened(path: &Path, error: std::io::Error) -> HostError {
-    match error.raw_os_error() {
-        Some(libc::EBUSY) => {
-            HostError::refused(path, "it is busy: the kernel or another program holds it")
-        }
-        Some(libc::EROFS) => HostError::refused(path, "it is write-protected"),
-        Some(libc::EACCES | libc::EPERM) => HostError::missing(
-            format!("{} may not be written to by this user", path.display()),
-            "run as root",
-        ),
-        _ => HostError::call("open", path)(error),
-    }
-}
-
 /// Asks both witnesses again, the bytes through the very descriptor.
 fn is_empty(roots: &Roots, file: &File, found: &Identity, path: &Path) -> Result<()> {
     let said = Witnesses::ask(roots, &found.name)?;
@@ -407,33 +312,6 @@ fn is_empty(roots: &Roots, file: &File, found: &Identity, path: &Path) -> Result
     match label::signatures(file, found.size, path)?.first() {
         None => Ok(()),
         Some(signature) => Err(HostError::refused(path, format!("it carries {signature}"))),
-    }
-}
-
-/// Overwrites what tells a device's content: both ends, and the copies of superblocks in between; makes sure that
-/// nothing known is left.
-pub(crate) fn clear(file: &File, size: u64, path: &Path) -> Result<()> {
-    const PIECE: u64 = 1 << 20;
-    let zeros = vec![0_u8; PIECE as usize];
-    let ends = [(0, CLEARED), (size.saturating_sub(CLEARED), CLEARED)];
-    for (start, length) in ends.into_iter().chain(COPIES.map(|copy| (copy, 4096))) {
-        let end = (start + length).min(size);
-        let mut at = start;
-        while at < end {
-            let piece = PIECE.min(end - at) as usize;
-            file.write_all_at(&zeros[..piece], at)
-                .map_err(HostError::call("clear", path))?;
-            at += piece as u64;
-        }
-    }
-    file.sync_all().map_err(HostError::call("clear", path))?;
-    // What the page cache has of other places may be older than what tools wrote past it.
-    match label::signatures(file, size, path)?.first() {
-        None => Ok(()),
-        Some(signature) => Err(HostError::Unexpected(format!(
-            "{} still carries {signature} after clearing",
-            path.display()
-        ))),
     }
 }
 
