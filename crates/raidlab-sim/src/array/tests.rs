@@ -2,6 +2,7 @@ mod content;
 mod mirrors;
 mod parity;
 mod resync;
+mod thread;
 mod toy;
 
 use super::*;

@@ -1,5 +1,6 @@
 //! Disks with partitions, and partitions beside others.
 use super::*;
+use std::time::Instant;
 
 #[test]
 fn a_partition_of_a_disk_in_use_is_refused_and_so_is_the_disk() {

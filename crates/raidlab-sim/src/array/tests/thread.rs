@@ -1,0 +1,88 @@
+//! When the thread of a parity array hands over what it asks for, and what its work takes.
+use super::parity::raid5;
+use super::toy::Toy;
+use super::*;
+use BlockKind::{Read, Write};
+use raidlab_core::time::Span;
+
+#[test]
+fn parity_takes_the_thread_its_time() {
+    let mut spec = raid5(5, 128);
+    spec.cost.xor = 1_000_000_000;
+    let mut toy = Toy::new(&spec, 0);
+    toy.submit(bio(0, Write, 0, 512));
+    toy.settle();
+    // Four blocks of 64 KiB at 1 GB/s, then the write.
+    assert_eq!(toy.ended[0].at, Instant(4 * 65_536 + 100_000));
+    let mut busy = Vec::new();
+    toy.array.busy(toy.now, &mut busy);
+    assert_eq!(busy.len(), 1);
+    assert_eq!(busy[0].busy, Span(4 * 65_536));
+    assert_eq!(busy[0].parts[0], ("parity", Span(4 * 65_536)));
+}
+
+#[test]
+fn the_thread_hands_over_what_it_asks_for_when_it_has_nothing_more_to_do() {
+    let mut spec = raid5(5, 128);
+    spec.cost.xor = 1_000_000_000;
+    let mut toy = Toy::new(&spec, 0);
+    toy.submit(bio(0, Write, 0, 512 * 2));
+    toy.unplug();
+    let mut steps = 0;
+    while toy.log.is_empty() {
+        assert!(toy.step(), "it is written");
+        steps += 1;
+    }
+    // Many computations of a few rows each; all is asked for after the last.
+    assert!(steps >= 8, "{steps}");
+    let sectors: u32 = toy.log.iter().map(|asked| asked.bio.sectors).sum();
+    assert_eq!(sectors, 2 * 5 * 128);
+    assert!(toy.log.iter().all(|a| a.at == Instant(2 * 4 * 65_536)));
+    toy.settle();
+    assert_eq!(toy.check(&[]), Ok(()));
+}
+
+#[test]
+fn what_comes_before_the_thread_does_makes_a_row_whole() {
+    let mut spec = raid5(5, 128);
+    spec.cost.xor = 1_000_000_000;
+    let mut toy = Toy::new(&spec, 0);
+    // A stripe and a half, and the rest a little later, while the thread is at the first stripe.
+    toy.submit(bio(0, Write, 0, 512 + 256));
+    toy.unplug();
+    toy.submit(bio(1, Write, 512 + 256, 256));
+    toy.unplug();
+    toy.settle();
+    assert_eq!((toy.count(Read), toy.check(&[])), (0, Ok(())));
+    // A thread that has nothing else to do reads at once.
+    toy.submit(bio(2, Write, 512 * 8, 256));
+    toy.unplug();
+    toy.submit(bio(3, Write, 512 * 8 + 256, 256));
+    toy.settle();
+    assert!(toy.count(Read) > 0);
+    assert_eq!(toy.check(&[]), Ok(()));
+}
+
+#[test]
+fn a_full_plug_is_handed_over_before_the_thread_is_through() {
+    let mut spec = raid5(5, 128);
+    spec.cost.xor = 1_000_000_000;
+    let mut toy = Toy::new(&spec, 0);
+    // Rows far apart: two requests each, and their parity is known from the first round.
+    for round in 0..2 {
+        for i in 0..50 {
+            toy.submit(bio(round * 50 + i, Write, i * 512 * 3, 8));
+        }
+        let before = toy.log.len();
+        toy.unplug();
+        while toy.log.len() == before {
+            assert!(toy.step(), "it is written");
+        }
+        if round == 1 {
+            let writes = toy.log.len() - before;
+            assert!((64..100).contains(&writes), "{writes} of 100");
+        }
+        toy.settle();
+    }
+    assert_eq!(toy.check(&[]), Ok(()));
+}
