@@ -1,6 +1,7 @@
 //! From declarations to an experiment: hardware in its places, every cell resolved and checked.
 mod array;
 mod design;
+mod engine;
 mod host;
 mod members;
 mod place;
