@@ -1,6 +1,6 @@
 //! One client: its socket, its session, and what is to be sent to it.
 use super::run::Shared;
-use crate::session::{Action, Event, Request, Session, reply};
+use crate::session::{Action, Ending, Event, Request, Session, reply};
 use crate::wire::{REPLY, error};
 use raidlab_core::time::Instant;
 use raidlab_core::units::SECTOR;
@@ -174,9 +174,13 @@ impl Conn {
         };
         let got = match got {
             Ok(0) => {
-                let _ = self.session.end();
                 self.closing = true;
-                return Ok(false);
+                return match self.session.end() {
+                    // What it began will never be whole and never be answered: to wait for that would keep the
+                    // connection for good.
+                    Ending::Cut => Err(Gone),
+                    _ => Ok(false),
+                };
             }
             Ok(got) => got,
             Err(Errno::AGAIN | Errno::INTR) => return Ok(false),

@@ -213,6 +213,17 @@ fn odd_clients_harm_nobody() {
     steady.flush().unwrap();
 }
 
+/// Each client that is killed in the middle of a write gives its place back: there is room for 256 at a time.
+#[test]
+fn clients_that_are_gone_in_the_middle_of_a_write_keep_nobody_out() {
+    let lab = serve(&fast(), 16 << 20);
+    for _ in 0..300 {
+        let mut client = lab.client(0);
+        client.send(Command::Write, 0, 0, 4096, &[1; 1000]).unwrap();
+    }
+    lab.client(0).flush().unwrap();
+}
+
 #[test]
 fn requests_overlap_and_replies_find_their_way() {
     let lab = serve(&fast(), 64 << 20);
