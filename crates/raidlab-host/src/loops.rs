@@ -3,6 +3,7 @@ use crate::claim::Own;
 use crate::error::{HostError, Result};
 use crate::identity::FileId;
 use crate::journal::{Journal, Undo};
+use rustix::io::Errno;
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
@@ -200,6 +201,14 @@ pub fn make_disks(
         .collect()
 }
 
+/// All of its space where the file system can do that; where it cannot, the file is sparse.
+fn give_size(file: &File, size: u64) -> std::io::Result<()> {
+    match rustix::fs::fallocate(file, rustix::fs::FallocateFlags::empty(), 0, size) {
+        Err(Errno::OPNOTSUPP | Errno::NOSYS) => file.set_len(size),
+        other => Ok(other?),
+    }
+}
+
 fn make_disk(path: &Path, size: u64, journal: &mut Journal) -> Result<LoopDisk> {
     let step = journal.intend("make a loop file", &[Undo::NewFile(path.to_owned())])?;
     let file = OpenOptions::new()
@@ -212,9 +221,7 @@ fn make_disk(path: &Path, size: u64, journal: &mut Journal) -> Result<LoopDisk> 
     let id = FileId::of(path)?;
     journal.done_with(step, &[Undo::File(id.clone())])?;
     // All of its space now: a sparse file would make writes slower, and fail in the middle of a trial.
-    rustix::fs::fallocate(&file, rustix::fs::FallocateFlags::empty(), 0, size)
-        .or_else(|_| file.set_len(size).map_err(|_| rustix::io::Errno::NOSPC))
-        .map_err(HostError::call("give its size to", path))?;
+    give_size(&file, size).map_err(HostError::call("give its size to", path))?;
     let step = journal.intend("show it as a block device", &[Undo::LoopDevice(id.clone())])?;
     let device = attach(&file).map_err(|error| match error.kind() {
         std::io::ErrorKind::PermissionDenied => HostError::missing(
@@ -232,4 +239,25 @@ fn make_disk(path: &Path, size: u64, journal: &mut Journal) -> Result<LoopDisk> 
         path: device,
         file: id,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_without_its_space_is_refused() {
+        // A file system in memory refuses more than it may ever hold at once, without taking any of it.
+        let shm = Path::new("/dev/shm");
+        let Ok(file) = tempfile::tempfile_in(shm) else {
+            return;
+        };
+        let found = rustix::fs::statvfs(shm).expect("a file system");
+        let most = found.f_blocks * found.f_frsize;
+        give_size(&file, 4096).expect("a page");
+        if most > 0 {
+            let error = give_size(&file, 2 * most).expect_err("twice of what it can hold");
+            assert_eq!(error.kind(), std::io::ErrorKind::StorageFull, "{error}");
+        }
+    }
 }
