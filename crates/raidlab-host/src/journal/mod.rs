@@ -68,6 +68,8 @@ pub struct Journal {
     id: String,
     path: PathBuf,
     file: File,
+    /// Bytes of its whole lines.
+    end: u64,
     process: Process,
     next: StepNumber,
     open: BTreeMap<StepNumber, Step>,
@@ -101,6 +103,7 @@ impl Journal {
             id,
             path,
             file,
+            end: 0,
             process: process.clone(),
             next: 0,
             open: BTreeMap::new(),
@@ -211,10 +214,16 @@ impl Journal {
         let mut line = serde_json::to_vec(entry)
             .map_err(|error| HostError::Unexpected(format!("a journal entry: {error}")))?;
         line.push(b'\n');
-        let written = (&self.file)
-            .write_all(&line)
-            .and_then(|()| self.file.sync_data());
-        written.map_err(HostError::call("write", &self.path))?;
+        let write = || {
+            // What a full disk has cut off would make the lines behind it unreadable.
+            if self.file.metadata()?.len() != self.end {
+                self.file.set_len(self.end)?;
+            }
+            (&self.file).write_all(&line)?;
+            self.file.sync_data()
+        };
+        write().map_err(HostError::call("write", &self.path))?;
+        self.end += line.len() as u64;
         self.apply(entry);
         Ok(())
     }
@@ -293,6 +302,7 @@ fn take_over(path: &Path) -> Result<Option<Journal>> {
         id: id.unwrap_or_default().to_owned(),
         path: path.to_owned(),
         file,
+        end: 0,
         process: Process::own(),
         next: 0,
         open: BTreeMap::new(),
@@ -302,22 +312,30 @@ fn take_over(path: &Path) -> Result<Option<Journal>> {
         .iter()
         .rposition(|byte| *byte == b'\n')
         .map_or(0, |at| at + 1);
+    journal.end = whole as u64;
     if whole < text.len() {
-        rustix::fs::ftruncate(&journal.file, whole as u64)
+        rustix::fs::ftruncate(&journal.file, journal.end)
             .map_err(HostError::call("repair", path))?;
     }
     for (number, line) in text[..whole].split(|byte| *byte == b'\n').enumerate() {
         if line.is_empty() {
             continue;
         }
-        let entry: Entry = serde_json::from_slice(line).map_err(|error| {
+        let other = |what: String| {
             HostError::Unexpected(format!(
-                "{}: line {}: {error}; this journal was not written by this version: what it \
+                "{}: line {}: {what}; this journal was not written by this version: what it \
                  says must be undone by the one that wrote it",
                 path.display(),
                 number + 1
             ))
-        })?;
+        };
+        let entry: Entry =
+            serde_json::from_slice(line).map_err(|error| other(error.to_string()))?;
+        if let Entry::Begin { version, .. } = &entry
+            && *version != VERSION
+        {
+            return Err(other(format!("it is of version {version}, not {VERSION}")));
+        }
         journal.apply(&entry);
     }
     Ok(Some(journal))

@@ -131,6 +131,36 @@ fn what_another_version_wrote_is_told_and_left() {
 }
 
 #[test]
+fn a_journal_of_another_version_is_left_even_if_it_can_be_read() {
+    let place = tempfile::tempdir().expect("a directory");
+    let line = "{\"entry\":\"begin\",\"version\":2,\"process\":{\"pid\":1,\"start\":1,\"boot\":\"b\"},\"command\":\"x\"}\n";
+    fs::write(place.path().join("00000000.journal"), line).expect("written");
+    let (found, wrong) = leftovers(place.path()).expect("listed");
+    assert!(found.is_empty());
+    assert!(wrong[0].contains("it is of version 2"), "{wrong:?}");
+}
+
+/// A full disk cuts a line off; when there is room again, what is written then can be read.
+#[test]
+fn a_line_that_was_cut_off_spoils_none_of_those_behind_it() {
+    let place = tempfile::tempdir().expect("a directory");
+    let (mut journal, _, file) = made(place.path());
+    let torn = OpenOptions::new().append(true).open(journal.path());
+    torn.expect("its file")
+        .write_all(b"{\"entry\":\"int")
+        .expect("written");
+    journal.undo_since(&roots(), 1).expect("undone");
+    assert!(!file.exists());
+    drop(journal);
+    let (found, wrong) = leftovers(&place.path().join("journal")).expect("listed");
+    assert!(wrong.is_empty(), "{wrong:?}");
+    for journal in found {
+        let report = journal.finish(&roots()).expect("undone");
+        assert_eq!(report.undone.len(), 1, "the file is not undone again");
+    }
+}
+
+#[test]
 fn a_process_is_known_by_its_boot_and_its_start() {
     let own = Process::own();
     assert!(own.lives() && !own.is_of_another_boot());
