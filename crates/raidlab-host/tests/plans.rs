@@ -1,7 +1,7 @@
 //! The command lines for every level, variant, state and file system, as a user reads them in `raidlab plan`.
 use raidlab_core::units::Bytes;
 use raidlab_experiment::hardware::Link;
-use raidlab_experiment::{Cell, Known, KnownDisk, parse};
+use raidlab_experiment::{Cell, Experiment, Known, KnownDisk, parse};
 use raidlab_host::identity::Identity;
 use raidlab_host::provision::{
     InitialSync, MemberDevice, Options, PlanError, ProvisionPlan, digest, plan,
@@ -46,8 +46,8 @@ fn options() -> Options {
     }
 }
 
-/// Plans of all cells of an experiment on so many disks.
-fn plans(disks: usize, rest: &str, options: &Options) -> Planned {
+/// An experiment on so many disks.
+fn experiment(disks: usize, rest: &str) -> Experiment {
     let text = format!("title = \"t\"\ndisks = {{ model = \"disk\", count = {disks} }}\n{rest}");
     let known = Known {
         disks: vec![KnownDisk {
@@ -59,8 +59,12 @@ fn plans(disks: usize, rest: &str, options: &Options) -> Planned {
         studies: Vec::new(),
         ..Known::default()
     };
-    let experiment =
-        parse(&text, "t.toml", &known).unwrap_or_else(|e| panic!("{}", e.render(false)));
+    parse(&text, "t.toml", &known).unwrap_or_else(|e| panic!("{}", e.render(false)))
+}
+
+/// Plans of all cells of an experiment on so many disks.
+fn plans(disks: usize, rest: &str, options: &Options) -> Planned {
+    let experiment = experiment(disks, rest);
     let one = |cell: &Cell| {
         let members: Vec<MemberDevice> = (0..cell.setup.array.members.len()).map(member).collect();
         (cell.label.clone(), plan(&cell.setup, &members, options))
@@ -117,19 +121,7 @@ fn striping_over_unequal_members_says_in_which_order() {
     let rest = format!(
         "{RAW}[array]\nchunk = \"64KiB\"\n[factors]\nlayout = [\"raid0\", \"raid0-original\"]\n"
     );
-    let known = Known {
-        disks: vec![KnownDisk {
-            name: "disk",
-            capacity: Some(Bytes(SIZE)),
-            link: Some(Link::Sata),
-        }],
-        controllers: Vec::new(),
-        studies: Vec::new(),
-        ..Known::default()
-    };
-    let text = format!("title = \"t\"\ndisks = {{ model = \"disk\", count = 3 }}\n{rest}");
-    let experiment =
-        parse(&text, "t.toml", &known).unwrap_or_else(|e| panic!("{}", e.render(false)));
+    let experiment = experiment(3, &rest);
     let lines = |cell: usize, unequal: u64| {
         let mut members: Vec<MemberDevice> = (0..3).map(member).collect();
         members[1].identity.size += unequal;
