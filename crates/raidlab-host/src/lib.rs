@@ -25,6 +25,7 @@ pub mod kmsg;
 mod label;
 pub mod loops;
 pub mod ownership;
+mod patience;
 pub mod provision;
 mod sysfs;
 pub mod tool;

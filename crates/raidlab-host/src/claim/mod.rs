@@ -22,13 +22,14 @@ use crate::identity::Identity;
 use crate::inventory::Device;
 use crate::label;
 use crate::ownership::{Ownership, Witnesses};
+use crate::patience::patiently;
 use crate::sysfs;
 use open::open_with;
 use own::OwnKind;
 use raidlab_io::observe::Roots;
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// By what right a device is claimed.
 #[derive(Clone, Copy, Debug)]
@@ -251,12 +252,7 @@ impl Claim {
         self.verify(stayed)?;
         let begun = Instant::now();
         // Tools that look at every new device (udev) hold it for a moment.
-        let file = loop {
-            match open_exclusively(&self.path) {
-                Err(_) if begun.elapsed() < Duration::from_secs(5) => {}
-                other => break other?,
-            }
-        };
+        let file = patiently(Duration::from_secs(5), || open_exclusively(&self.path))?;
         self.verify(&file)?;
         self.hold = Hold::Exclusive(file);
         Ok(())

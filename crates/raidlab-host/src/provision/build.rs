@@ -312,3 +312,6 @@ impl Built {
         self.members.iter().map(clear).collect()
     }
 }
+
+#[cfg(test)]
+mod tests;

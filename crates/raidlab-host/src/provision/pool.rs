@@ -3,14 +3,15 @@ use super::build::{Built, Context};
 use super::partition;
 use super::ready::has_filesystem;
 use super::step::Step;
-use super::take::patiently;
+use super::take::{APPEARS, taken};
 use crate::claim::Claim;
 use crate::error::{HostError, Result};
 use crate::journal::{Journal, Undo};
 use crate::label;
+use crate::patience::patiently;
 use crate::tool::Tool;
 use raidlab_core::units::Bytes;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 impl Built {
     /// Written by the claim itself: nobody else needs the device for it.
@@ -32,11 +33,7 @@ impl Built {
         partition::write(file, claim.path(), claim.identity().size, bytes)?;
         let node = PathBuf::from(partition::node(&claim.path().display().to_string()));
         // devtmpfs has it at once, udev in a moment.
-        patiently(|| {
-            std::fs::metadata(&node)
-                .map(drop)
-                .map_err(HostError::call("find", &node))
-        })
+        appears(&node)
     }
 
     pub(super) fn make_pool(
@@ -59,12 +56,11 @@ impl Built {
         };
         // zpool loads it for a person at a terminal alone.
         has_filesystem(context.roots, "zfs")?;
-        let device = context.roots.dev.join("zfs");
-        patiently(|| {
-            std::fs::metadata(&device)
-                .map(drop)
-                .map_err(HostError::call("find", &device))
-        })?;
+        appears(&context.roots.dev.join("zfs"))?;
+        // zpool makes it; one that is there is another run's.
+        if point.exists() {
+            return Err(taken(point));
+        }
         self.lend(on, claims)?;
         // Its name has a uuid drawn for this run in it, so that it means no other pool.
         let name = self.filled(std::slice::from_ref(name)).concat();
@@ -117,6 +113,11 @@ impl Built {
         }
         Ok(())
     }
+}
+
+fn appears(node: &Path) -> Result<()> {
+    let found = patiently(APPEARS, || std::fs::metadata(node));
+    found.map(drop).map_err(HostError::call("find", node))
 }
 
 fn told(what: &str, has: &str, wanted: &str) -> Result<()> {

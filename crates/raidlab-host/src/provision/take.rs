@@ -7,14 +7,18 @@ use crate::error::{HostError, Result};
 use crate::identity::{FileId, Identity};
 use crate::journal::{Journal, Undo};
 use crate::label;
+use crate::patience::patiently;
 use crate::sysfs;
 use crate::tool::Tool;
 use raidlab_io::observe::Roots;
 use raidlab_io::observe::mountinfo;
 use rustix::mount::{MountFlags, mount};
 use std::ffi::CString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
+
+/// A node appears, and is let go of by who looks at every new one, within this time.
+pub(super) const APPEARS: Duration = Duration::from_secs(5);
 
 impl Built {
     pub(super) fn take(
@@ -177,8 +181,8 @@ impl Built {
             return Ok(());
         }
         let below = self.below(on, claims, *contained);
-        let claim =
-            patiently(|| Claim::of_built(roots, &PathBuf::from(format!("/dev/{name}")), &below))?;
+        let node = PathBuf::from(format!("/dev/{name}"));
+        let claim = patiently(APPEARS, || Claim::of_built(roots, &node, &below))?;
         self.arrays.insert(*number, claim);
         let arrays: Vec<String> = self
             .arrays()
@@ -299,20 +303,18 @@ impl Built {
             return Ok(());
         };
         self.lend(on, claims)?;
-        let made = journal.intend("make the mount point", &[Undo::NewDirectory(point.clone())])?;
         if let Some(parent) = point.parent() {
             std::fs::create_dir_all(parent).map_err(HostError::call("make", parent))?;
         }
-        std::fs::create_dir(point).map_err(|error| match error.kind() {
-            std::io::ErrorKind::AlreadyExists => HostError::missing(
-                format!(
-                    "{} is there: another run of raidlab is under way",
-                    point.display()
-                ),
-                "wait for its end; if there is none, 'raidlab clean' removes what it left",
-            ),
-            _ => HostError::call("make", point)(error),
-        })?;
+        let made = journal.intend("make the mount point", &[Undo::NewDirectory(point.clone())])?;
+        if let Err(error) = std::fs::create_dir(point) {
+            // What is there is not ours, and not ours to remove.
+            journal.done_with(made, &[])?;
+            return Err(match error.kind() {
+                std::io::ErrorKind::AlreadyExists => taken(point),
+                _ => HostError::call("make", point)(error),
+            });
+        }
         journal.done_with(made, &[Undo::Directory(FileId::of(point)?)])?;
         let undo = Undo::Mount {
             point: point.clone(),
@@ -358,7 +360,8 @@ pub(super) fn fail(
     };
     command(number, "--fail").run()?;
     // The kernel lets go of a failed member a moment after it is told.
-    retried(|| command(container.unwrap_or(number), "--remove").run())
+    let remove = || command(container.unwrap_or(number), "--remove").run();
+    patiently(Duration::from_secs(10), remove).map(drop)
 }
 
 /// A tool that may have to do with a container.
@@ -392,27 +395,13 @@ fn flags_of(options: &str) -> (MountFlags, String) {
     (flags, rest.join(","))
 }
 
-/// Tries for some seconds: the kernel lets go of things a moment after it said that it would.
-pub(super) fn retried(mut attempt: impl FnMut() -> Result<crate::tool::Output>) -> Result<()> {
-    let begun = std::time::Instant::now();
-    loop {
-        match attempt() {
-            Err(_) if begun.elapsed() < Duration::from_secs(10) => {
-                std::thread::sleep(Duration::from_millis(100));
-            }
-            other => return other.map(drop),
-        }
-    }
-}
-
-pub(super) fn patiently<T>(mut attempt: impl FnMut() -> Result<T>) -> Result<T> {
-    let begun = std::time::Instant::now();
-    loop {
-        match attempt() {
-            Err(_) if begun.elapsed() < Duration::from_secs(5) => {
-                std::thread::sleep(Duration::from_millis(20));
-            }
-            other => return other,
-        }
-    }
+/// Only one file system of a user's runs is mounted at a time.
+pub(super) fn taken(point: &Path) -> HostError {
+    HostError::missing(
+        format!(
+            "{} is there: another run of raidlab is under way",
+            point.display()
+        ),
+        "wait for its end; if there is none, 'raidlab clean' removes what it left",
+    )
 }
