@@ -71,7 +71,7 @@ enum Hold {
     Exclusive(File),
     /// Lent to a step; the descriptor only makes sure that it stays the same device.
     Lent(File),
-    /// Nobody holds it: in a guest alone, whose disks are all raidlab's own.
+    /// Nobody holds it: it is no longer what was claimed, or this is a guest, whose disks are all raidlab's own.
     Gone,
 }
 
@@ -155,7 +155,12 @@ impl Claim {
     pub(crate) fn of_built(roots: &Roots, path: &Path, members: &[Identity]) -> Result<Self> {
         let file = open_exclusively(path)?;
         let identity = Identity::of_open(roots, &file, path)?;
-        for below in sysfs::names(&roots.block(&identity.name).join("slaves")) {
+        let below = sysfs::names(&roots.block(&identity.name).join("slaves"));
+        if below.is_empty() {
+            let why = "it lies on none of the members: it is no array that was built on them";
+            return Err(HostError::refused(path, why));
+        }
+        for below in below {
             if !members.iter().any(|member| member.name == below) {
                 return Err(HostError::refused(path, format!("it lies on {below}, too")));
             }
@@ -199,16 +204,22 @@ impl Claim {
     /// Lets go of the device for a step that needs it. Nothing happens when it is lent already.
     ///
     /// # Errors
-    /// When it is no longer the device that was claimed.
+    /// When it is no longer the device that was claimed; it is let go of for good then.
     pub(crate) fn lend(&mut self) -> Result<()> {
         let Hold::Exclusive(file) = &self.hold else {
             return Ok(());
         };
-        self.verify(file)?;
-        let stays = raidlab_io::observe::safety::open_for_reading(&self.path)?;
-        self.verify(&stays)?;
-        self.hold = Hold::Lent(stays);
-        Ok(())
+        let stays = self.verify(file).and_then(|()| {
+            let stays = raidlab_io::observe::safety::open_for_reading(&self.path)?;
+            self.verify(&stays)?;
+            Ok(stays)
+        });
+        let (hold, came) = match stays {
+            Ok(stays) => (Hold::Lent(stays), Ok(())),
+            Err(error) => (Hold::Gone, Err(error)),
+        };
+        self.hold = hold;
+        came
     }
 
     /// Closes the device altogether, for a tool that must be the last to close it: the kernel then writes back what it
@@ -250,7 +261,6 @@ impl Claim {
             return Ok(());
         };
         self.verify(stayed)?;
-        let begun = Instant::now();
         // Tools that look at every new device (udev) hold it for a moment.
         let file = patiently(Duration::from_secs(5), || open_exclusively(&self.path))?;
         self.verify(&file)?;

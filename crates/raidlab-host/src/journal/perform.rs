@@ -6,6 +6,7 @@ use crate::error::{HostError, Result};
 use crate::identity::{FileId, Identity};
 use crate::label;
 use crate::loops;
+use crate::patience::patiently;
 use crate::provision::partition::forget;
 use crate::sysfs;
 use crate::tool::Tool;
@@ -70,8 +71,8 @@ fn remove_file(path: &Path) -> Result<Undone> {
     Ok(Undone::Done(format!("removed {}", path.display())))
 }
 
-/// Tries until it answers something, or patience ends with the last reason.
-fn patiently(mut attempt: impl FnMut() -> std::io::Result<()>) -> std::io::Result<()> {
+/// Tries as long as it is busy, or patience ends.
+fn while_busy(mut attempt: impl FnMut() -> std::io::Result<()>) -> std::io::Result<()> {
     let begun = Instant::now();
     loop {
         match attempt() {
@@ -104,7 +105,7 @@ fn detach(roots: &Roots, id: &FileId) -> Result<Undone> {
         if !shows.is_ok_and(|found| same(&found)) {
             continue;
         }
-        patiently(|| loops::detach(&device)).map_err(HostError::call("detach", &path))?;
+        while_busy(|| loops::detach(&device)).map_err(HostError::call("detach", &path))?;
         drop(device);
         told.push(format!(
             "detached {} from {}",
@@ -139,8 +140,16 @@ fn leaves(roots: &Roots, name: &str) -> Vec<String> {
 
 /// Whether a device lies on these members, or on their partitions, alone.
 fn lies_on(roots: &Roots, name: &str, members: &[Identity]) -> bool {
-    let leaves = leaves(roots, name);
-    !leaves.is_empty() && leaves.iter().all(|leaf| is_one_of(roots, leaf, members))
+    let there = |leaf: &str| roots.block(leaf).exists();
+    let ours = |leaf: &str| is_one_of(roots, leaf, members);
+    are_ours(&leaves(roots, name), there, ours)
+}
+
+/// Whether all that is there is ours, and something is. A member that died and has gone altogether is still named by the
+/// array that it was in, and is nobody's any more: without it the array would never be taken apart.
+fn are_ours(leaves: &[String], there: impl Fn(&str) -> bool, ours: impl Fn(&str) -> bool) -> bool {
+    let mut left = leaves.iter().filter(|leaf| there(leaf)).peekable();
+    left.peek().is_some() && left.all(|leaf| ours(leaf))
 }
 
 fn is_one_of(roots: &Roots, name: &str, members: &[Identity]) -> bool {
@@ -184,7 +193,7 @@ fn unmount_all(roots: &Roots, point: &Path, members: &[Identity]) -> Result<Undo
                 point.display()
             )));
         }
-        patiently(|| Ok(unmount(point, UnmountFlags::empty())?))
+        while_busy(|| Ok(unmount(point, UnmountFlags::empty())?))
             .map_err(HostError::call("unmount", point))?;
         told.push(format!("unmounted {}", point.display()));
     }
@@ -278,17 +287,13 @@ fn clear(roots: &Roots, member: &Option<Identity>, uuids: &[String]) -> Result<U
     let Some((member, path)) = member.as_ref().and_then(|m| Some((m, find(roots, m)?))) else {
         return Ok(Undone::Nothing);
     };
-    let begun = Instant::now();
-    let file = loop {
-        match claim::open_exclusively(&path) {
-            Err(error) if begun.elapsed() > PATIENCE => {
-                return Ok(Undone::Left(format!(
-                    "{} is not cleared: {error}",
-                    path.display()
-                )));
-            }
-            Err(_) => std::thread::sleep(STEP),
-            Ok(file) => break file,
+    let file = match patiently(PATIENCE, || claim::open_exclusively(&path)) {
+        Ok(file) => file,
+        Err(error) => {
+            return Ok(Undone::Left(format!(
+                "{} is not cleared: {error}",
+                path.display()
+            )));
         }
     };
     let found = Identity::of_open(roots, &file, &path)?;
@@ -310,13 +315,14 @@ fn clear(roots: &Roots, member: &Option<Identity>, uuids: &[String]) -> Result<U
         )));
     }
     let partitioned = labels.iter().any(|label| label.what.starts_with("GPT"));
-    claim::clear(&file, found.size, &path)?;
+    // In this order: when it is cut short in between, the table still tells that there is something to be done.
     if partitioned {
         forget(&file).map_err(HostError::call(
             "have the kernel forget the partition of",
             &path,
         ))?;
     }
+    claim::clear(&file, found.size, &path)?;
     Ok(Undone::Done(format!("cleared {}", path.display())))
 }
 
@@ -354,4 +360,26 @@ fn write_cache(roots: &Roots, device: &Option<Identity>, on: bool) -> Result<Und
         "switched the write cache of {path} {} again",
         if on { "on" } else { "off" }
     )))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::are_ours;
+
+    #[test]
+    fn a_member_that_is_gone_is_nobodys() {
+        let leaves = |names: &str| {
+            names
+                .split_whitespace()
+                .map(str::to_owned)
+                .collect::<Vec<_>>()
+        };
+        let ours = |leaf: &str| leaf.starts_with("ours");
+        let there = |leaf: &str| !leaf.ends_with("gone");
+        assert!(are_ours(&leaves("ours1 ours2"), there, ours));
+        assert!(are_ours(&leaves("ours1 sdb-gone"), there, ours));
+        assert!(!are_ours(&leaves("ours1 theirs"), there, ours));
+        assert!(!are_ours(&leaves("sda-gone sdb-gone"), there, ours));
+        assert!(!are_ours(&[], there, ours));
+    }
 }

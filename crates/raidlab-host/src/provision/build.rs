@@ -1,7 +1,7 @@
 //! Carrying out a plan: each step in the journal first, and looked at afterwards.
 use super::plan::{ProvisionPlan, Target};
 use super::step::{Node, Step, UUID};
-use super::sync::{self, SyncState};
+use super::sync;
 use super::take::fail;
 use crate::claim::{Claim, Own};
 use crate::error::{HostError, Result};
@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// What building is at.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -228,7 +228,8 @@ impl Built {
     }
 
     /// Rebuilds by itself what was being rebuilt during the phases, from the beginning and with nothing else going on;
-    /// returns how long it took and how much was filled. `None` when nothing was rebuilt.
+    /// returns how long it took until all was whole, and how many bytes of each member were filled. `None` when nothing was
+    /// rebuilt.
     ///
     /// # Errors
     /// When a step fails.
@@ -243,7 +244,8 @@ impl Built {
             .iter()
             .filter(|step| matches!(step, Step::Replace { .. }))
             .collect();
-        let Some(Step::Replace { number, .. }) = replaced.first() else {
+        let numbers = self.busy_arrays();
+        let Some(first) = numbers.first().filter(|_| !replaced.is_empty()) else {
             return Ok(None);
         };
         for step in &replaced {
@@ -261,22 +263,20 @@ impl Built {
         for step in &replaced {
             self.take(step, claims, journal, context)?;
         }
-        let begun = std::time::Instant::now();
-        while SyncState::of(context.roots, *number).action.as_deref() == Some("idle")
-            && begun.elapsed() < Duration::from_secs(5)
-        {
-            std::thread::sleep(Duration::from_millis(10));
+        let begun = Instant::now();
+        // All of them: two arrays below a third may have lost a member each.
+        for number in &numbers {
+            sync::wait(context, *number)?;
         }
-        // How much it is all in all is not told while the kernel is still about to begin.
-        let total = sync::component(context.roots, *number).unwrap_or(0);
-        let took = sync::wait(context, *number)?;
-        Ok(Some((took, total)))
+        let filled = sync::component(context.roots, *first).unwrap_or(0);
+        Ok(Some((begun.elapsed(), filled)))
     }
 
-    /// Undoes all of it and takes the members back, each empty and held again.
+    /// Undoes all of it and takes the members back, each empty and held again; members that are no longer what was claimed
+    /// are told among what is left.
     ///
     /// # Errors
-    /// When the journal cannot be written, or a member is not as it was.
+    /// When the journal cannot be written, or something is on a member.
     pub fn undo(
         mut self,
         claims: &mut [Claim],
@@ -284,10 +284,14 @@ impl Built {
         roots: &Roots,
     ) -> Result<Report> {
         self.arrays.clear();
-        for claim in claims.iter_mut() {
-            claim.lend()?;
-        }
-        let report = journal.undo_since(roots, self.mark)?;
+        // A member that has gone is no reason to leave anything on the others.
+        let gone: Vec<String> = claims
+            .iter_mut()
+            .filter_map(|claim| claim.lend().err())
+            .map(|error| error.to_string())
+            .collect();
+        let mut report = journal.undo_since(roots, self.mark)?;
+        report.left.extend(gone);
         for claim in claims.iter_mut() {
             if report.left.is_empty() {
                 claim.retake_empty()?;
