@@ -20,7 +20,8 @@ impl Work<'_> {
     ) -> Result<Zfs, VmError> {
         self.at(Part::Keep, 0.0);
         let new = self.path("new");
-        remove(&new);
+        programs(&self.path("root"), &new)?;
+        remove(&new.join("modules"));
         let modules = self.make("new/modules")?;
         let mut built = Vec::new();
         find(&source.join("module"), "ko", &mut built);
@@ -29,19 +30,6 @@ impl Work<'_> {
             fs::copy(file, &to).map_err(VmError::path("copy", file))?;
             tools::run("strip", &["-g", &to.to_string_lossy()], None)?;
         }
-        let root = self.path("root");
-        // What is for a running system.
-        for name in [
-            "etc",
-            "usr/share",
-            "lib/systemd",
-            "usr/lib/systemd",
-            "lib/udev",
-            "usr/lib/udev",
-        ] {
-            remove(&root.join(name));
-        }
-        fs::rename(&root, new.join("root")).map_err(VmError::path("move", &root))?;
         for name in ["LICENSE", "COPYRIGHT", "NOTICE"] {
             let _ = fs::copy(source.join(name), new.join(name));
         }
@@ -73,4 +61,25 @@ impl Work<'_> {
         }
         Zfs::described(place).ok_or_else(|| VmError::NoZfs("no module came of it".to_owned()))
     }
+}
+
+/// Moves the programs with their libraries. A build that was killed may have moved them already: then they are there alone.
+pub(super) fn programs(root: &Path, new: &Path) -> Result<(), VmError> {
+    if !root.exists() && new.join("root").exists() {
+        return Ok(());
+    }
+    // What is for a running system.
+    for name in [
+        "etc",
+        "usr/share",
+        "lib/systemd",
+        "usr/lib/systemd",
+        "lib/udev",
+        "usr/lib/udev",
+    ] {
+        remove(&root.join(name));
+    }
+    remove(new);
+    fs::create_dir_all(new).map_err(VmError::path("make the directory", new))?;
+    fs::rename(root, new.join("root")).map_err(VmError::path("move", root))
 }

@@ -1,4 +1,5 @@
 //! What a build needs, and what is left of one that was killed.
+use super::keep::programs;
 use super::packages::compiler;
 use super::*;
 use std::process::Stdio;
@@ -17,6 +18,19 @@ fn a_missing_program_is_told_with_its_package() {
     assert_eq!(error.remedy().as_deref(), Some("apt-get install gcc"));
     assert!(plain(Path::new("/home/a b/zfs")).is_err());
     assert!(plain(Path::new("/home/a/.cache/raidlab/zfs")).is_ok());
+}
+
+#[test]
+fn programs_that_were_moved_before_a_build_was_killed_are_kept() {
+    let directory = tempfile::tempdir().unwrap();
+    let (root, new) = (directory.path().join("root"), directory.path().join("new"));
+    fs::create_dir_all(root.join("sbin")).unwrap();
+    fs::create_dir_all(root.join("etc/zfs")).unwrap();
+    fs::write(root.join("sbin/zpool"), "program").unwrap();
+    for _ in 0..2 {
+        programs(&root, &new).unwrap();
+        assert!(new.join("root/sbin/zpool").is_file() && !new.join("root/etc").exists());
+    }
 }
 
 #[test]
