@@ -107,6 +107,24 @@ pub(crate) fn run_with(
     Err(VmError::Command { command, said })
 }
 
+/// Has the kernel send what is started this signal when the *thread* that starts it ends, and with it raidlab.
+pub(crate) fn bind(command: &mut Command, signal: Signal) {
+    let parent = getpid();
+    let bound = move || {
+        set_parent_process_death_signal(Some(signal))?;
+        // It may have gone in the meantime.
+        if getppid() == Some(parent) {
+            Ok(())
+        } else {
+            Err(io::Error::from_raw_os_error(libc::ESRCH))
+        }
+    };
+    // SAFETY: the closure runs between fork and exec and makes system calls alone: no allocation, no lock.
+    unsafe {
+        command.pre_exec(bound);
+    }
+}
+
 /// A program, and what it starts, in a group of its own.
 #[derive(Debug)]
 pub(crate) struct Job {
@@ -135,20 +153,7 @@ impl Job {
             .stderr(share(error)?)
             .env("LC_ALL", "C")
             .process_group(0);
-        let parent = getpid();
-        let bound = move || {
-            set_parent_process_death_signal(Some(Signal::TERM))?;
-            // It may have gone in the meantime.
-            if getppid() == Some(parent) {
-                Ok(())
-            } else {
-                Err(io::Error::from_raw_os_error(libc::ESRCH))
-            }
-        };
-        // SAFETY: the closure runs between fork and exec and makes system calls alone: no allocation, no lock.
-        unsafe {
-            command.pre_exec(bound);
-        }
+        bind(&mut command, Signal::TERM);
         let child = command.spawn().map_err(|error| failed(error.to_string()))?;
         Ok(Self { name, child })
     }

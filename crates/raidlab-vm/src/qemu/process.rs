@@ -3,9 +3,7 @@ use super::{PACKAGE, PROGRAM};
 use crate::error::VmError;
 use crate::rundir::{Identity, RunDir};
 use crate::tools;
-use rustix::process::{
-    Pid, Signal, getpid, getppid, kill_process, set_parent_process_death_signal,
-};
+use rustix::process::{Pid, Signal, kill_process};
 use std::io;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -48,20 +46,7 @@ pub(crate) fn spawn(
         command.stdout(said.try_clone().map_err(VmError::system("share a file"))?);
         command.stderr(said);
     }
-    let parent = getpid();
-    let bound = move || {
-        set_parent_process_death_signal(Some(Signal::KILL))?;
-        // It may have gone in the meantime.
-        if getppid() == Some(parent) {
-            Ok(())
-        } else {
-            Err(io::Error::from_raw_os_error(libc::ESRCH))
-        }
-    };
-    // SAFETY: the closure runs between fork and exec and makes system calls alone: no allocation, no lock.
-    unsafe {
-        command.pre_exec(bound);
-    }
+    tools::bind(&mut command, Signal::KILL);
     let child = command.spawn().map_err(|error| VmError::Command {
         command: PROGRAM.to_owned(),
         said: error.to_string(),
