@@ -32,16 +32,21 @@ fn kernel(directory: &Path) -> Kernel {
     }
 }
 
+/// An image of a small program, and of others.
+fn recipe(kernel: &Kernel, also: Vec<String>) -> Recipe<'_> {
+    Recipe {
+        kernel,
+        init: PathBuf::from("/bin/true"),
+        also,
+        zfs: None,
+    }
+}
+
 #[test]
 fn the_same_content_is_the_same_image() {
     let directory = tempfile::tempdir().unwrap();
     let kernel = kernel(directory.path());
-    let recipe = Recipe {
-        kernel: &kernel,
-        init: PathBuf::from("/bin/true"),
-        also: Vec::new(),
-        zfs: None,
-    };
+    let recipe = recipe(&kernel, Vec::new());
     let cache = Cache::new(directory.path().join("cache"));
     let first = recipe.build(&cache).unwrap();
     let second = recipe.build(&cache).unwrap();
@@ -71,17 +76,13 @@ fn programs_are_added_by_name_and_by_file() {
     let script = directory.path().join("script");
     fs::write(&script, "#!/bin/sh\n").unwrap();
     let name = |path: &Path| path.to_string_lossy().into_owned();
-    let recipe = Recipe {
-        kernel: &kernel,
-        init: PathBuf::from("/bin/true"),
-        also: vec![
-            "sleep".to_owned(),
-            name(&own),
-            name(&script),
-            "cryptsetup".to_owned(),
-        ],
-        zfs: None,
-    };
+    let also = vec![
+        "sleep".to_owned(),
+        name(&own),
+        name(&script),
+        "cryptsetup".to_owned(),
+    ];
+    let recipe = recipe(&kernel, also);
     let (tree, content) = recipe.tree().unwrap();
     assert!(tree.contains("usr/bin/sleep") && tree.contains("usr/bin/own-program"));
     assert!(content.programs.contains(&name(&own)));
@@ -98,12 +99,7 @@ fn programs_are_added_by_name_and_by_file() {
 fn what_the_guest_cannot_do_without_is_in_the_image() {
     let directory = tempfile::tempdir().unwrap();
     let kernel = kernel(directory.path());
-    let recipe = Recipe {
-        kernel: &kernel,
-        init: PathBuf::from("/bin/true"),
-        also: Vec::new(),
-        zfs: None,
-    };
+    let recipe = recipe(&kernel, Vec::new());
     let (tree, _) = recipe.tree().unwrap();
     for name in [
         "init",
