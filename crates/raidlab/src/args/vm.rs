@@ -1,5 +1,6 @@
 //! Arguments of `raidlab vm`.
 use crate::real::death::Death;
+use crate::real::early::Early;
 use clap::{Args, Subcommand, ValueEnum};
 use raidlab_core::time::Span;
 use raidlab_core::units::Bytes;
@@ -173,9 +174,10 @@ pub(crate) struct VmDisksArgs {
     #[arg(long, value_enum, value_name = "HARDWARE")]
     pub(crate) real: Option<Hardware>,
 
-    /// In real time: reply so much before the model's time, to make up for the way to the guest and back
-    #[arg(long, value_name = "TIME", default_value = "0s", requires = "real")]
-    pub(crate) early: Span,
+    /// In real time: reply so much before the model's time, to make up for the way to the guest and back: a TIME such
+    /// as 500us, or 'auto', which measures the way in a guest of its own first
+    #[arg(long, value_name = "TIME", default_value = "auto", requires = "real")]
+    pub(crate) early: Early,
 
     /// Seed of models and requests
     #[arg(long, default_value_t = 1)]
@@ -311,9 +313,10 @@ pub(crate) struct VmRunArgs {
     #[arg(long, value_enum, default_value_t)]
     pub(crate) time: GuestTime,
 
-    /// In real time: reply so much before the model's time, to make up for the way to the guest and back
-    #[arg(long, value_name = "TIME", default_value = "0s")]
-    pub(crate) early: Span,
+    /// In real time: reply so much before the model's time, to make up for the way to the guest and back: a TIME such
+    /// as 500us, or 'auto', which measures the way in a guest of its own first
+    #[arg(long, value_name = "TIME", default_value = "auto")]
+    pub(crate) early: Early,
 
     /// Let a disk fail for good so long after a trial's first phase began, by the guest's clock: disk1@5s; may be given
     /// several times

@@ -5,6 +5,8 @@ mod share;
 mod shell;
 mod trials;
 
+pub(super) use disks::with_serials;
+
 use super::job::{Job, Wrong};
 use raidlab_host::claim::Own;
 use raidlab_io::observe::Roots;
@@ -40,10 +42,13 @@ fn agent() -> Result<(), String> {
     };
     match job {
         Job::Greet => ended(session.done("{}".to_owned())),
-        Job::Disks(order) => ended(match super::disks::measure(&order) {
-            Ok(seen) => session.done(serde_json::to_string(&seen).unwrap_or_default()),
-            Err(why) => session.failed(why),
-        }),
+        Job::Disks(order) => {
+            let came = super::disks::measure(&order, &|phase| session.progress(phase));
+            ended(match came {
+                Ok(seen) => session.done(serde_json::to_string(&seen).unwrap_or_default()),
+                Err(why) => session.failed(why),
+            })
+        }
         Job::Misbehave { how } => {
             misbehave(how);
             ended(session.failed("it would not go wrong".to_owned()))

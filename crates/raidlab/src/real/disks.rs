@@ -10,17 +10,20 @@ mod view;
 
 pub(super) use measure::measure;
 
+use super::early::{self, Early};
 use super::guests::{self, BOOT, OFF};
-use super::job::Job;
+use super::job::{Disks, Job};
+use super::lab;
 use super::setup::memory;
 use super::view::Waiting;
-use crate::args::VmDisksArgs;
+use crate::args::{Hardware, VmDisksArgs};
 use crate::commands::{output, print, print_json};
 use crate::exit::{BAD_REQUEST, Failure, MISSING, Outcome, REFUSED, TRIAL_FAILED};
 use crate::predict::serve::told;
 use crate::predict::{catalogue, topology};
 use crate::signals::Stop;
 use crate::talk;
+use raidlab_core::time::Span;
 use raidlab_core::units::Bytes;
 use raidlab_nbd::server::Report;
 use raidlab_nbd::session::Action;
@@ -49,18 +52,8 @@ pub(super) struct Order {
     size: u64,
     seed: u64,
     phases: Vec<Phase>,
-    /// The disks come from outside, in real time.
-    outside: Option<Outside>,
-}
-
-/// Disks that the guest finds when it boots.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub(super) struct Outside {
-    /// Their drivers.
-    modules: Vec<String>,
-    /// Their devices.
-    devices: Vec<String>,
+    /// Where the disks come from.
+    disks: Disks,
 }
 
 /// Requests on all disks at the same time, one after the other on each.
@@ -80,7 +73,7 @@ pub(super) struct Phase {
 #[serde(rename_all = "kebab-case")]
 pub(super) struct Seen {
     /// Requests a second, all disks together.
-    rate: f64,
+    pub(super) rate: f64,
     /// Share of the processor's time that the server of the disks took.
     server: f64,
     /// Share that the way to the disks and back is estimated to have taken, the kernel's part included.
@@ -148,7 +141,9 @@ impl Order {
             topology: args.topology.clone(),
             size: args.size.0 / large.0 * large.0,
             seed: args.seed,
-            outside: None,
+            disks: Disks::Modelled {
+                bytes: args.size.0 / large.0 * large.0 * u64::from(args.count),
+            },
             phases: vec![
                 phase(false, false, large, long),
                 phase(true, false, large, long),
@@ -156,6 +151,28 @@ impl Order {
                 phase(true, true, small, args.random),
             ],
         }
+    }
+
+    /// So many random reads from each disk of a machine in real time, of which so many bytes are looked at.
+    pub(super) fn reading(machine: &Machine, size: u64, count: u64) -> Self {
+        Self {
+            models: vec![String::new(); machine.disks.len()],
+            topology: None,
+            size,
+            seed: 0,
+            phases: vec![Phase {
+                write: false,
+                random: true,
+                block: 4096,
+                count,
+            }],
+            disks: lab::disks(machine),
+        }
+    }
+
+    /// Whether the disks are in the time of the host.
+    const fn in_real_time(&self) -> bool {
+        matches!(self.disks, Disks::Given { .. })
     }
 
     /// The disks behind their controllers.
@@ -193,20 +210,28 @@ pub(super) fn run(cache: Option<&Path>, args: &VmDisksArgs) -> Result<Outcome, F
     }
     let models = alone::alone(&order)?;
     let guest = Guest::find(cache)?;
-    let served = match args.real {
-        Some(hardware) => Some(real::Served::new(&mut order, hardware, args.early, &guest)?),
-        None => None,
+    let mut early = None;
+    let (seen, report) = match args.real {
+        None => (guest.inside(&order, &stop)?, None),
+        Some(hardware) => {
+            let Some(way) = guest.early(&mut order, hardware, args.early, &stop)? else {
+                return Ok(Outcome::Interrupted);
+            };
+            early = Some(way);
+            let served = real::Served::new(&mut order, hardware, way, &guest)?;
+            guest.outside(&order, served, &stop)?
+        }
     };
-    let (seen, report) = guest.measure(&order, served, &stop)?;
     let Some(seen) = seen else {
         return Ok(Outcome::Interrupted);
     };
     if args.json {
-        print_json(&view::as_json(&order, &seen, &models))?;
+        print_json(&view::as_json(&order, &seen, &models, early))?;
     } else {
         output::print_document(&view::document(&order, &seen, &models))?;
         if let Some(report) = report {
             print(&told::report(&report))?;
+            print(&view::early(early))?;
         }
     }
     Ok(Outcome::Done)
@@ -233,54 +258,66 @@ impl Guest {
         })
     }
 
-    /// Boots and has it measure, and what the server outside did, if there is one; no figures when
-    /// interrupted.
-    fn measure(
+    /// Boots and has it measure disks that it models itself; no figures when interrupted.
+    fn inside(&self, order: &Order, stop: &Stop) -> Result<Option<Vec<Seen>>, Failure> {
+        let _waiting = Waiting::new("measuring in the guest");
+        // Pieces of the store are whole MiB.
+        let store = order.size * order.models.len() as u64;
+        let machine = Machine::virtual_time(memory(&self.image), Bytes(store));
+        let directory = self.runs.create();
+        let directory = directory.map_err(|error| guests::failure(&error))?;
+        converse(self.boot(&machine, directory)?, order, stop, &mut || {})
+    }
+
+    /// Boots and has it measure disks that are served already, and what their server did.
+    fn outside(
         &self,
         order: &Order,
-        served: Option<real::Served>,
+        served: real::Served,
         stop: &Stop,
     ) -> Result<(Option<Vec<Seen>>, Option<Report>), Failure> {
         let _waiting = Waiting::new("measuring in the guest");
-        let Some(served) = served else {
-            // Pieces of the store are whole MiB.
-            let store = order.size * order.models.len() as u64;
-            let machine = Machine::virtual_time(memory(&self.image), Bytes(store));
-            let directory = self
-                .runs
-                .create()
-                .map_err(|error| guests::failure(&error))?;
-            return Ok((self.boot(&machine, directory, order, stop)?, None));
-        };
-        let real::Served {
-            machine,
-            directory,
-            running,
-        } = served;
-        let seen = self.boot(&machine, directory, order, stop)?;
-        Ok((seen, running.stop()))
+        let vm = self.boot(&served.machine, served.directory)?;
+        let seen = converse(vm, order, stop, &mut || {})?;
+        Ok((seen, served.running.stop()))
     }
 
-    fn boot(
+    /// By how much replies of disks behind this hardware are to leave early; `None` when interrupted.
+    fn early(
         &self,
-        machine: &Machine,
-        directory: RunDir,
-        order: &Order,
+        order: &mut Order,
+        hardware: Hardware,
+        asked: Early,
         stop: &Stop,
-    ) -> Result<Option<Vec<Seen>>, Failure> {
+    ) -> Result<Option<Span>, Failure> {
+        if let Early::Given(span) = asked {
+            return Ok(Some(span));
+        }
+        let _waiting = Waiting::new("measuring the way to the disks");
+        let served = real::Served::new(order, hardware, Span::ZERO, self)?;
+        let vm = self.boot(&served.machine, served.directory)?;
+        early::measure(vm, &served.machine, order.size, &served.running, stop)
+    }
+
+    fn boot(&self, machine: &Machine, directory: RunDir) -> Result<Vm, Failure> {
         let boot = Boot {
             kernel: &self.kernel,
             image: &self.image,
             machine,
             person: false,
         };
-        let vm = Vm::start_in(&boot, directory).map_err(|error| guests::failure(&error))?;
-        converse(vm, order, stop)
+        Vm::start_in(&boot, directory).map_err(|error| guests::failure(&error))
     }
 }
 
-/// Gives the guest its job and waits for what it measures; `None` when interrupted.
-fn converse(mut vm: Vm, order: &Order, stop: &Stop) -> Result<Option<Vec<Seen>>, Failure> {
+/// Gives the guest its job and waits for what it measures; `None` when interrupted. `mark` is called as each phase begins
+/// and as the last has ended.
+pub(super) fn converse(
+    mut vm: Vm,
+    order: &Order,
+    stop: &Stop,
+    mark: &mut dyn FnMut(),
+) -> Result<Option<Vec<Seen>>, Failure> {
     let trouble = |trouble| guests::trouble(&trouble);
     if vm.hello(BOOT, &|| stop.asked()).map_err(trouble)?.is_none() {
         return Ok(None);
@@ -292,7 +329,9 @@ fn converse(mut vm: Vm, order: &Order, stop: &Stop) -> Result<Option<Vec<Seen>>,
             return Ok(None);
         }
         match vm.receive(Duration::from_millis(50)).map_err(trouble)? {
+            Some(Message::Progress(_)) => mark(),
             Some(Message::Done(number, text)) => {
+                mark();
                 vm.send(&Message::Ack(number)).map_err(trouble)?;
                 vm.finish(OFF).map_err(trouble)?;
                 let seen = serde_json::from_str(&text);

@@ -7,6 +7,7 @@ mod busy;
 pub(crate) mod death;
 mod disks;
 pub(crate) mod driver;
+pub(crate) mod early;
 mod exec;
 mod fit;
 mod guests;

@@ -27,6 +27,8 @@ pub(super) struct Served {
     running: Running,
     /// How QEMU is told of them, in the order of the members.
     pub(super) disks: Vec<qemu::Disk>,
+    /// By how much replies leave before the model's time.
+    pub(super) early: Span,
 }
 
 impl Served {
@@ -76,7 +78,16 @@ impl Served {
             server.listen(listener);
         }
         let running = server.start().map_err(|error| missing(&error))?;
-        Ok(Self { running, disks })
+        Ok(Self {
+            running,
+            disks,
+            early,
+        })
+    }
+
+    /// The server.
+    pub(super) const fn server(&self) -> &Running {
+        &self.running
     }
 
     /// What has been served so far, and how late.
@@ -108,7 +119,7 @@ pub(super) fn flavour(experiment: &Experiment) -> Flavour {
 }
 
 /// Where each member is connected: as the experiment has it where QEMU can have it so, else each by itself.
-fn slots(experiment: &Experiment, cell: &Cell) -> Vec<Slot> {
+pub(super) fn slots(experiment: &Experiment, cell: &Cell) -> Vec<Slot> {
     let mut taken: Vec<Slot> = Vec::new();
     for (n, name) in cell.setup.array.members.iter().enumerate() {
         let disk = experiment.disk(name);

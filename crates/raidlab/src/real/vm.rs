@@ -1,41 +1,38 @@
 //! `raidlab run FILE --on vm`: from the file to the report, by way of guests.
+mod heard;
 mod words;
 
 use super::driver::{self, Driver};
+use super::early::{self, Early};
 use super::fit;
 use super::guests::{self, BOOT, OFF};
-use super::job::{Asked, At, Came, Job, Trials};
+use super::job::{Asked, Job, Trials};
 use super::lab::{self, Lab};
 use super::records::Recorder;
 use super::served::{self, Served};
 use super::view::View;
-use super::way::Serving;
 use crate::args::{GuestTime, RunArgs};
 use crate::bench::store_failure;
-use crate::commands::{files, output, quoted, timestamp};
+use crate::commands::{files, output, quoted};
 use crate::exit::{Failure, MISSING, Outcome, TRIAL_FAILED};
 use crate::place;
 use crate::predict::run as sessions;
 use crate::predict::{catalogue, choose};
 use crate::signals::Stop;
 use crate::talk;
+use raidlab_core::time::Span;
 use raidlab_core::units::Bytes;
 use raidlab_experiment::{Experiment, Plan, Trial, expand};
-use raidlab_results::record::TrialRecord;
 use raidlab_results::report::document::Block;
 use raidlab_results::store::Store;
+use raidlab_vm::Machine;
 use raidlab_vm::channel::Message;
+use raidlab_vm::qemu::Slot;
 use raidlab_vm::vm::Trouble;
-use raidlab_vm::{Machine, Vm};
-use serde_json::{Value, json};
+use serde_json::json;
 use std::cell::RefCell;
 use std::collections::BTreeSet;
-use std::time::{Duration, Instant};
 
-/// A guest that gives no sign of life for so long is given up.
-const SILENCE: Duration = Duration::from_secs(300);
-/// No trial takes so long by this machine's clock.
-const LIMIT: Duration = Duration::from_secs(3600);
 /// So many guests may die one after the other before it is no use to try another.
 const DEATHS: u32 = 3;
 
@@ -111,6 +108,7 @@ pub(super) fn carry_out(
         stop: &stop,
         store: &mut store,
         told: RefCell::default(),
+        early: Vec::new(),
     };
     let came = session.run();
     match came {
@@ -148,6 +146,8 @@ struct Session<'a> {
     store: &'a mut Store,
     /// What of the experiment is not as asked for, as far as it has been said.
     told: RefCell<BTreeSet<String>>,
+    /// By how much replies leave early, for the places of the disks.
+    early: Vec<(Vec<Slot>, Span)>,
 }
 
 /// A guest as the host knows it.
@@ -227,6 +227,36 @@ impl Session<'_> {
         self.plan.experiment.cells[trial.cell].setup.host.memory
     }
 
+    /// By how much replies of a trial's disks are to leave early; `None` when the user wants to stop. What is measured of
+    /// some disks on some controllers serves for all trials that have them so.
+    fn early(
+        &mut self,
+        trial: Trial,
+        memory: Bytes,
+        view: &mut View,
+    ) -> Result<Option<Span>, Failure> {
+        if let Early::Given(span) = self.args.vm.early {
+            return Ok(Some(span));
+        }
+        let experiment = self.plan.experiment;
+        let cell = &experiment.cells[trial.cell];
+        let slots = served::slots(experiment, cell);
+        if let Some((_, early)) = self.early.iter().find(|(known, _)| *known == slots) {
+            return Ok(Some(*early));
+        }
+        let directory = self.lab.runs.create();
+        let directory = directory.map_err(|error| guests::failure(&error))?;
+        let served = Served::start(experiment, cell, trial.seed, Span::ZERO, directory.path())?;
+        let machine = self.lab.machine(experiment, memory, Some(&served));
+        view.boots();
+        let vm = self.lab.boot(&machine, directory, false)?;
+        let sizes = fit::sizes(experiment, cell);
+        let bytes = sizes.into_iter().min().unwrap_or_default();
+        let early = early::measure(vm, &machine, bytes, served.server(), self.stop)?;
+        self.early.extend(early.map(|early| (slots, early)));
+        Ok(early)
+    }
+
     /// Boots a guest for these trials and takes what comes of them.
     fn guest(&mut self, trials: &[Trial], memory: Bytes, view: &mut View) -> Result<Turn, Failure> {
         let experiment = self.plan.experiment;
@@ -240,7 +270,9 @@ impl Session<'_> {
             GuestTime::Real => {
                 let cell = &experiment.cells[trials[0].cell];
                 let path = directory.path();
-                let early = self.args.vm.early;
+                let Some(early) = self.early(trials[0], memory, view)? else {
+                    return Ok(Turn::Stopped);
+                };
                 Some(Served::start(
                     experiment,
                     cell,
@@ -293,126 +325,5 @@ impl Session<'_> {
             Err(trouble) if done < trials.len() => Ok(Turn::Died(done, trouble)),
             Err(_) => Ok(Turn::Done),
         }
-    }
-
-    /// Takes messages until the guest's last word; `false` when the user wants to stop.
-    fn listen(
-        &mut self,
-        vm: &mut Vm,
-        trials: &[Trial],
-        done: &mut usize,
-        guest: &Guest<'_>,
-        view: &mut View,
-    ) -> Result<Result<bool, Trouble>, Failure> {
-        let mut began = (Instant::now(), timestamp());
-        let mut serving = Serving::default();
-        loop {
-            if self.stop.asked() {
-                return Ok(Ok(false));
-            }
-            let message = match vm.receive(Duration::from_millis(50)) {
-                Ok(message) => message,
-                Err(trouble) => return Ok(Err(trouble)),
-            };
-            if vm.silent() > SILENCE {
-                return Ok(Err(vm.too_silent()));
-            }
-            if began.0.elapsed() > LIMIT {
-                return Ok(Err(vm.too_late(LIMIT)));
-            }
-            let Some(message) = message else { continue };
-            let number = message.number();
-            let last = match message {
-                Message::Progress(text) => {
-                    self.progress(&text, trials, guest, &mut serving, view);
-                    continue;
-                }
-                Message::Record(_, text) if *done < trials.len() => {
-                    let (mut record, environment) =
-                        self.record(trials[*done], &text, &began.1, guest)?;
-                    serving.judge(&mut record, &environment);
-                    serving.clear();
-                    self.keep(&record, &environment)?;
-                    view.ended(&record);
-                    *done += 1;
-                    began = (Instant::now(), timestamp());
-                    false
-                }
-                Message::Done(..) => true,
-                Message::Failed(_, why) => {
-                    return Ok(Err(Trouble::Ended {
-                        how: why,
-                        console: vm.console(),
-                    }));
-                }
-                _ => continue,
-            };
-            if let Some(number) = number
-                && let Err(trouble) = vm.send(&Message::Ack(number))
-            {
-                return Ok(Err(trouble));
-            }
-            if last {
-                return Ok(Ok(true));
-            }
-        }
-    }
-
-    /// The record of a trial as the guest sent it, with what the host knows.
-    fn record(
-        &self,
-        trial: Trial,
-        text: &str,
-        began: &str,
-        guest: &Guest<'_>,
-    ) -> Result<(TrialRecord, Value), Failure> {
-        let came: Came = serde_json::from_str(text).map_err(|error| {
-            Failure::new(TRIAL_FAILED, format!("a record cannot be read: {error}"))
-        })?;
-        let mut facts = self.lab.facts();
-        facts["machine"] = serde_json::to_value(guest.machine).unwrap_or_default();
-        let report = guest.served.and_then(Served::report);
-        if let Some(report) = &report {
-            facts["disks"] = served::facts(report);
-        }
-        let (mut record, environment) = self.recorder.came(trial, came, began, &facts);
-        let notes = environment["array"]["notes"].as_array();
-        for note in notes.into_iter().flatten().filter_map(Value::as_str) {
-            if self.told.borrow_mut().insert(note.to_owned()) {
-                talk::warn(note);
-            }
-        }
-        record.flags.extend(report.as_ref().and_then(served::doubt));
-        Ok((record, environment))
-    }
-
-    fn progress(
-        &self,
-        text: &str,
-        trials: &[Trial],
-        guest: &Guest<'_>,
-        serving: &mut Serving,
-        view: &mut View,
-    ) {
-        let Ok(at) = serde_json::from_str::<At>(text) else {
-            return;
-        };
-        if let (At::Phase { .. } | At::Ended, Some(served)) = (&at, guest.served) {
-            serving.mark(served.report().as_ref());
-        }
-        if let At::Trial { order } = at
-            && let Some(trial) = trials.iter().find(|trial| trial.order == order)
-        {
-            view.begins(&self.plan.experiment.cells[trial.cell].label, trial.round);
-        }
-        view.at(&at);
-    }
-
-    /// Stores a trial; when this returns, it is on the medium.
-    fn keep(&mut self, record: &TrialRecord, environment: &Value) -> Result<(), Failure> {
-        self.store
-            .append_trial(record, Some(environment))
-            .map_err(store_failure)?;
-        Ok(())
     }
 }

@@ -1,6 +1,7 @@
 //! The second witness of real time: what the guest waited for its disks, by its own kernel's counters, against what
 //! the models took, by the log of their server. The difference is the way there and back, through a translated guest
 //! and QEMU; how late replies leave does not tell of it.
+use super::early;
 use raidlab_core::flag::{Flag, FlagKind};
 use raidlab_core::time::Span;
 use raidlab_io::observe::Roots;
@@ -14,9 +15,6 @@ use std::path::PathBuf;
 const TOLERATED: f64 = 0.03;
 /// Fewer requests than this tell nothing.
 const FEW: u64 = 20;
-/// A translated guest and QEMU take 0.6 to 1 ms on a machine that does nothing else. What takes twice as long is a
-/// machine that does, and no constant makes up for that.
-const MOST_EARLY: Span = Span::from_millis(2);
 /// Where the guest's part is in a trial's environment.
 const FIELD: &str = "waited";
 
@@ -169,7 +167,7 @@ impl Way {
         let share = 100.0 * self.share;
         let reason = if self.share > 0.0 {
             let longer = Span(guest.0.saturating_sub(model.0));
-            let remedy = if longer <= MOST_EARLY {
+            let remedy = if longer <= early::MOST {
                 format!("--early {}us replies so much sooner", longer.0 / 1000)
             } else {
                 "this machine had too much else to do".to_owned()

@@ -77,13 +77,14 @@ impl Source {
                     .map(|served| Members::Modelled(Box::new(served)))
                     .map_err(|error| missing("the disks cannot be served")(&error))
             }
-            Self::Given(serials) => serials
-                .iter()
-                .map(|serial| with_serial(serial))
-                .collect::<Result<_, _>>()
-                .map(Members::Given),
+            Self::Given(serials) => with_serials(serials).map(Members::Given),
         }
     }
+}
+
+/// The disks with these serial numbers, in the same order.
+pub(in crate::real) fn with_serials(serials: &[String]) -> Result<Vec<PathBuf>, Failure> {
+    serials.iter().map(|serial| with_serial(serial)).collect()
 }
 
 /// The disk with a serial number, as soon as its driver has found it.

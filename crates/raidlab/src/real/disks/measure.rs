@@ -1,34 +1,37 @@
 //! What is done in the guest.
 use super::{Order, Phase, Seen};
+use crate::real::agent::with_serials;
+use crate::real::job::Disks;
 use raidlab_nbd::guest;
 use raidlab_nbd::server::Report;
 use raidlab_nbd::store::Memory;
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// What buffers of direct I/O begin at a multiple of.
 const ALIGNED: usize = 4096;
-/// A disk that is not there by then will not come.
-const PATIENCE: Duration = Duration::from_secs(60);
-
-/// Measures the disks, phase by phase: those that are outside, or those that are served in here.
-pub(in crate::real) fn measure(order: &Order) -> Result<Vec<Seen>, String> {
-    if let Some(outside) = &order.outside {
-        let modules: Vec<&str> = outside.modules.iter().map(String::as_str).collect();
-        load(&modules)?;
-        let devices: Vec<PathBuf> = outside.devices.iter().map(PathBuf::from).collect();
-        wait_for(&devices)?;
-        let phases = order.phases.iter();
-        return phases
-            .map(|phase| Ok(Seen::of(all(order, phase, &devices)?)))
-            .collect();
-    }
+/// Measures the disks, phase by phase: those that are outside, or those that are served in here. `begins` is told of
+/// each phase before it begins.
+pub(in crate::real) fn measure(order: &Order, begins: &dyn Fn(&str)) -> Result<Vec<Seen>, String> {
+    let bytes = match &order.disks {
+        Disks::Modelled { bytes } => *bytes,
+        Disks::Given { modules, serials } => {
+            let modules: Vec<&str> = modules.iter().map(String::as_str).collect();
+            load(&modules)?;
+            let devices = with_serials(serials).map_err(|failure| failure.message)?;
+            let phases = order.phases.iter().map(|phase| {
+                begins(&phase.name());
+                Ok(Seen::of(all(order, phase, &devices)?))
+            });
+            return phases.collect();
+        }
+    };
     load(&["nbd"])?;
     let spec = order.fabric().map_err(|failure| failure.message)?;
     let sizes = vec![order.size; order.models.len()];
-    let mut memory = Memory::of_guest(sizes.iter().sum()).map_err(|error| error.to_string())?;
+    let mut memory = Memory::of_guest(bytes).map_err(|error| error.to_string())?;
     let served = guest::serve(&spec, order.seed, &sizes, &mut memory, guest::options())
         .map_err(|error| error.to_string())?;
     let report = || {
@@ -37,6 +40,7 @@ pub(in crate::real) fn measure(order: &Order) -> Result<Vec<Seen>, String> {
     };
     let mut seen = Vec::new();
     for phase in &order.phases {
+        begins(&phase.name());
         let before = report()?;
         let rate = all(order, phase, served.devices())?;
         seen.push(summary(rate, &before, &report()?));
@@ -49,18 +53,6 @@ fn load(modules: &[&str]) -> Result<(), String> {
         Some(said) => Err(said),
         None => Ok(()),
     }
-}
-
-/// Drivers find their disks in their own time.
-fn wait_for(devices: &[PathBuf]) -> Result<(), String> {
-    let begun = Instant::now();
-    while let Some(missing) = devices.iter().find(|device| !device.exists()) {
-        if begun.elapsed() > PATIENCE {
-            return Err(format!("{} did not appear", missing.display()));
-        }
-        std::thread::sleep(Duration::from_millis(10));
-    }
-    Ok(())
 }
 
 /// Requests a second on all disks at the same time.

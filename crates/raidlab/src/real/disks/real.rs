@@ -1,16 +1,18 @@
 //! The disks outside, in real time.
-use super::{Order, Outside};
+use super::Order;
 use crate::args::Hardware;
 use crate::exit::{BAD_REQUEST, Failure, MISSING};
 use crate::real::guests;
+use crate::real::lab;
 use crate::real::setup::memory;
 use raidlab_core::time::Span;
 use raidlab_nbd::server::{Disk, Listener, Options, Running, Server};
 use raidlab_nbd::store::{Budget, Sparse, Store};
-use raidlab_sim::fabric::Fabric;
+use raidlab_sim::fabric::{Fabric, FabricSpec};
 use raidlab_vm::Machine;
 use raidlab_vm::qemu::{Disk as Attached, Slot};
 use raidlab_vm::rundir::RunDir;
+use std::collections::BTreeMap;
 
 /// Memory of this machine for what the disks hold.
 const CONTENT: u64 = 4 << 30;
@@ -29,18 +31,13 @@ impl Served {
         early: Span,
         guest: &super::Guest,
     ) -> Result<Self, Failure> {
-        let count = order.models.len() as u32;
-        if hardware == Hardware::Ide && count > 4 {
-            return Err(
-                Failure::bad_request("an IDE controller has two channels of two drives")
-                    .remedy("give at most four disks, or --real virtio"),
-            );
-        }
         let directory = guest
             .runs
             .create()
             .map_err(|error| guests::failure(&error))?;
-        let fabric = Fabric::new(&order.fabric()?, order.seed)
+        let spec = order.fabric()?;
+        let slots = slots(hardware, &spec)?;
+        let fabric = Fabric::new(&spec, order.seed)
             .map_err(|error| Failure::from_error(BAD_REQUEST, &error))?;
         let budget = Budget::new(CONTENT);
         let ports = fabric.ports().iter().enumerate();
@@ -63,24 +60,14 @@ impl Served {
             attached.push(Attached {
                 name: export.name,
                 socket,
-                slot: slot(hardware, number),
+                slot: slots[number as usize],
             });
         }
         let running = server
             .start()
             .map_err(|error| Failure::new(MISSING, format!("cannot start the server: {error}")))?;
         let machine = Machine::real_time(memory(&guest.image), 2, attached);
-        let letter = |number: u32| char::from(b'a' + number as u8);
-        let prefix = match hardware {
-            Hardware::Virtio => "/dev/vd",
-            Hardware::Ide => "/dev/sd",
-        };
-        order.outside = Some(Outside {
-            modules: machine.modules().iter().map(ToString::to_string).collect(),
-            devices: (0..count)
-                .map(|n| format!("{prefix}{}", letter(n)))
-                .collect(),
-        });
+        order.disks = lab::disks(&machine);
         Ok(Self {
             machine,
             directory,
@@ -89,12 +76,54 @@ impl Served {
     }
 }
 
-fn slot(hardware: Hardware, number: u32) -> Slot {
-    match hardware {
-        Hardware::Virtio => Slot::Virtio,
-        Hardware::Ide => Slot::Ide {
-            channel: number / 2,
-            unit: number % 2,
-        },
+/// Where QEMU connects each disk. Drives of different channels are on different channels there, too: one command at a
+/// time is what a channel makes of its two.
+fn slots(hardware: Hardware, spec: &FabricSpec) -> Result<Vec<Slot>, Failure> {
+    let mut on = BTreeMap::<(u32, u32), Vec<usize>>::new();
+    for (number, disk) in spec.disks.iter().enumerate() {
+        let channel = on.entry((disk.controller, disk.channel)).or_default();
+        channel.push(number);
+    }
+    let mut slots = vec![Slot::Virtio; spec.disks.len()];
+    if hardware == Hardware::Virtio {
+        return Ok(slots);
+    }
+    if on.len() > 2 || on.values().any(|drives| drives.len() > 2) {
+        return Err(
+            Failure::bad_request("an IDE controller has two channels of two drives each").remedy(
+                "say with --topology which drives share a channel, such as pata:2+2, or use --real virtio",
+            ),
+        );
+    }
+    for (channel, drives) in (0..).zip(on.values()) {
+        for (unit, drive) in (0..).zip(drives) {
+            slots[*drive] = Slot::Ide { channel, unit };
+        }
+    }
+    Ok(slots)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::predict::{catalogue, topology};
+
+    fn ide(disks: usize, text: Option<&str>) -> Result<Vec<Slot>, Failure> {
+        let model = catalogue::disk("ST340015A").expect("a disk of the catalogue");
+        let spec = topology::fabric(&vec![model; disks], text).expect("a topology");
+        slots(Hardware::Ide, &spec)
+    }
+
+    #[test]
+    fn drives_share_a_channel_where_their_models_do() {
+        let at = |channel, unit| Slot::Ide { channel, unit };
+        let placed = |disks, text| ide(disks, text).map_err(|failure| failure.message);
+        assert_eq!(placed(2, Some("pata:2")), Ok(vec![at(0, 0), at(0, 1)]));
+        assert_eq!(placed(2, Some("pata:1+1")), Ok(vec![at(0, 0), at(1, 0)]));
+        assert_eq!(placed(2, None), Ok(vec![at(0, 0), at(1, 0)]));
+        let four = vec![at(0, 0), at(0, 1), at(1, 0), at(1, 1)];
+        assert_eq!(placed(4, Some("pata:2+2")), Ok(four));
+        let three = placed(3, None).expect_err("three channels");
+        assert!(three.contains("two channels"), "{three}");
     }
 }

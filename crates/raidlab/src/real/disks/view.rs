@@ -1,5 +1,6 @@
 //! The guest's figures beside the models'.
 use super::{Order, Seen};
+use raidlab_core::time::Span;
 use raidlab_nbd::guest::BUSY;
 use raidlab_results::report::document::{Block, Cell, Column, Document, Table};
 use serde_json::{Value, json};
@@ -13,7 +14,7 @@ pub(super) fn document(order: &Order, seen: &[Seen], models: &[f64]) -> Document
         "{} of {} in the guest, in {} time",
         order.models.len(),
         order.models[0],
-        if order.outside.is_some() {
+        if order.in_real_time() {
             "real"
         } else {
             "virtual"
@@ -32,9 +33,9 @@ pub(super) fn document(order: &Order, seen: &[Seen], models: &[f64]) -> Document
     ];
     let mut table = Table::new("disks", "All disks together", columns);
     // The guest cannot tell of a server outside.
-    let inside = |value| match order.outside {
-        Some(_) => Cell::absent(),
-        None => Cell::number(value, 1),
+    let inside = |value| match order.in_real_time() {
+        true => Cell::absent(),
+        false => Cell::number(value, 1),
     };
     for ((phase, seen), alone) in order.phases.iter().zip(seen).zip(models) {
         let (unit, scale) = if phase.random {
@@ -65,7 +66,17 @@ pub(super) fn document(order: &Order, seen: &[Seen], models: &[f64]) -> Document
     document
 }
 
-pub(super) fn as_json(order: &Order, seen: &[Seen], models: &[f64]) -> Value {
+/// By how much replies left before the models' time.
+pub(super) fn early(early: Option<Span>) -> String {
+    early.map_or_else(String::new, |early| {
+        format!(
+            "replies left {} us early, to make up for the way\n",
+            early.0 / 1000
+        )
+    })
+}
+
+pub(super) fn as_json(order: &Order, seen: &[Seen], models: &[f64], early: Option<Span>) -> Value {
     let phases = order.phases.iter().zip(seen).zip(models);
     let phases = phases.map(|((phase, seen), alone)| {
         json!({
@@ -88,7 +99,8 @@ pub(super) fn as_json(order: &Order, seen: &[Seen], models: &[f64]) -> Value {
     json!({
         "models": order.models,
         "topology": order.topology,
-        "time": if order.outside.is_some() { "real" } else { "virtual" },
+        "time": if order.in_real_time() { "real" } else { "virtual" },
+        "early_us": early.map(|early| early.0 as f64 / 1e3),
         "disk_bytes": order.size,
         "seed": order.seed,
         "phases": phases.collect::<Vec<_>>(),

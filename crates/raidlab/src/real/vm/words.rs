@@ -8,6 +8,7 @@ use crate::predict::arrays;
 use crate::predict::run as sessions;
 use crate::real::beside::{self, Published};
 use crate::real::driver::Driver;
+use crate::real::early::Early;
 use crate::signals::Stop;
 use crate::talk;
 use raidlab_core::time::Span;
@@ -22,9 +23,10 @@ pub(super) fn on(args: &RunArgs) -> String {
         GuestTime::Virtual => "vm",
         GuestTime::Real => "vm, real time",
     };
-    let early = match args.vm.early {
-        Span::ZERO => String::new(),
-        early => format!(", replies {early} early"),
+    let early = match (args.vm.time, args.vm.early) {
+        (GuestTime::Virtual, _) | (_, Early::Given(Span::ZERO)) => String::new(),
+        (_, Early::Measured) => ", replies as early as the way is long".to_owned(),
+        (_, Early::Given(early)) => format!(", replies {early} early"),
     };
     let sync = if args.vm.sync { ", arrays synced" } else { "" };
     let members = args.design.member_size;
@@ -45,9 +47,9 @@ pub(super) fn on(args: &RunArgs) -> String {
 /// The command that repeats the run.
 pub(super) fn command(args: &RunArgs, Head(head): &Head, plan: &Plan<'_>) -> String {
     let sync = if args.vm.sync { " --sync" } else { "" };
-    let early = match args.vm.early {
-        Span::ZERO => String::new(),
-        early => format!(" --early {}ns", early.0),
+    let early = match (args.vm.time, args.vm.early) {
+        (GuestTime::Virtual, _) | (_, Early::Measured) => String::new(),
+        (_, early) => format!(" --early {early}"),
     };
     let members = args.design.member_size;
     let members = members.map_or_else(String::new, |size| format!(" --member-size {}B", size.0));
