@@ -124,6 +124,11 @@ pub fn says_repeats(text: &str) -> bool {
     })
 }
 
+/// A text with more mistakes of syntax than this is another kind of file.
+const MOST_SYNTAX: usize = 8;
+/// Of those, so many are told.
+const TOLD_SYNTAX: usize = 2;
+
 /// Reads and resolves an experiment. `file` is what diagnostics call it.
 ///
 /// # Errors
@@ -132,12 +137,23 @@ pub fn says_repeats(text: &str) -> bool {
 pub fn parse(text: &str, file: &str, known: &Known<'_>) -> Result<Experiment, Diagnostics> {
     let problems = Problems::default();
     let (document, syntax) = DeTable::parse_recoverable(text);
-    for error in &syntax {
-        let at = error.span().unwrap_or(0..0);
-        problems.push(Diagnostic::new(
-            at,
-            format!("not TOML: {}", error.message()),
-        ));
+    let place = |error: &toml::de::Error| error.span().unwrap_or(0..0);
+    let told = if syntax.len() > MOST_SYNTAX {
+        TOLD_SYNTAX
+    } else {
+        syntax.len()
+    };
+    for error in &syntax[..told] {
+        let what = format!("not TOML: {}", error.message());
+        problems.push(Diagnostic::new(place(error), what));
+    }
+    if let Some(next) = syntax.get(told) {
+        let more = syntax.len() - told;
+        let what = format!(
+            "and {more} more places from here on that are not TOML: is this an experiment at all?"
+        );
+        problems.push(Diagnostic::new(place(next), what));
+        return Err(problems.into_diagnostics(file, text));
     }
     let draft = read::read(&problems, document.get_ref(), known, syntax.is_empty());
     let experiment = draft.and_then(|draft| check::check(&problems, draft, known));

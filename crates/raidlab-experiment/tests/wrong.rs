@@ -305,6 +305,11 @@ told!(
 told!(an_empty_file, "");
 
 told!(
+    another_kind_of_file,
+    "# Notes\n\nOne has\na line\nafter\nanother\nof which\nnone is\nwhat an\nexperiment\nsays.\n"
+);
+
+told!(
     layouts_that_are_none,
     beside(
         r#"
