@@ -1,4 +1,8 @@
 //! One trial on a real kernel: built on claimed members, measured, undone. Host and guest both run this.
+mod came;
+
+pub(super) use came::Came;
+
 use super::busy::{background, begin_background, expected_state, syncs};
 use super::driver::{self, Driver};
 use super::traffic::Traffic;
@@ -6,18 +10,19 @@ use super::{host_failure, places, trouble};
 use crate::bench::of_phase;
 use crate::commands::timestamp;
 use crate::exit::{BAD_REQUEST, Failure, MISSING, TRIAL_FAILED};
-use raidlab_core::flag::{Flag, FlagKind};
+use came::record_of;
+use raidlab_core::flag::FlagKind;
 use raidlab_core::phase::Phase;
-use raidlab_core::profile::{Place as ProfilePlace, Plan as ProfilePlan, ProfileContext};
+use raidlab_core::profile::{Place as ProfilePlace, ProfileContext};
 use raidlab_core::rng::mix;
 use raidlab_core::time::Span;
 use raidlab_core::units::Bytes;
 use raidlab_experiment::setup::ArrayState;
 use raidlab_experiment::{Cell, Experiment};
 use raidlab_host::claim::{Claim, Own};
-use raidlab_host::facts::{Facts, facts};
+use raidlab_host::facts::facts;
 use raidlab_host::journal::Journal;
-use raidlab_host::kmsg::{Failing, KernelLog, KernelWords};
+use raidlab_host::kmsg::{Failing, KernelLog};
 use raidlab_host::provision::{
     Built, Context, InitialSync, MemberDevice, Options, ProvisionPlan, Stage, Target, build,
     free_arrays, plan,
@@ -25,9 +30,8 @@ use raidlab_host::provision::{
 use raidlab_io::observe::Roots;
 use raidlab_io::observe::environment::{Environment, memory, space_at};
 use raidlab_io::run::{Place, RunError, RunOptions, RunProgress, run_phase};
-use raidlab_results::id;
-use raidlab_results::record::{self, PhaseRecord, Place as Where, Provenance, Status, TrialRecord};
-use serde_json::{Value, json};
+use raidlab_results::record::{PhaseRecord, Place as Where, Status, TrialRecord};
+use serde_json::Value;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -181,55 +185,6 @@ pub(crate) fn run(
             }
         }
     })
-}
-
-/// What was found while a trial ran.
-#[derive(Default)]
-pub(super) struct Came {
-    pub(super) phases: Vec<PhaseRecord>,
-    pub(super) planned: usize,
-    profile: Option<ProfilePlan>,
-    digest: u64,
-    pub(super) flags: Vec<Flag>,
-    facts: Facts,
-    machine: Value,
-    synced_ns: Vec<(String, u64)>,
-    /// Bytes that could be used of what was built.
-    usable: u64,
-    said: KernelWords,
-    driver: Driver,
-    /// Where the phases came from, when a tool carried them out, and what it wrote.
-    tool: Option<(Provenance, String)>,
-}
-
-impl Came {
-    /// Listens to what the kernel said since. While raidlab itself fails members, that they failed is no trouble.
-    fn hear(&mut self, log: Option<&mut KernelLog>, failing: Failing) {
-        if let Some(log) = log {
-            self.said.add(log.so_far(failing));
-        }
-    }
-
-    fn environment(&self, provision: &ProvisionPlan) -> Value {
-        let mut machine = self.machine.clone();
-        let members = provision.members.iter().map(|member| {
-            json!({
-                "path": member.path, "size": member.identity.size, "serial": member.identity.serial,
-            })
-        });
-        if let Some(fields) = machine.as_object_mut() {
-            fields.insert(
-                "array".to_owned(),
-                json!({
-                    "members": members.collect::<Vec<_>>(), "facts": self.facts, "notes": provision.notes,
-                    "tool_output": self.tool.as_ref().map(|(_, text)| text),
-                    "initial_sync_ns": self.synced_ns, "usable_bytes": self.usable,
-                    "kernel_log": self.said.lines,
-                }),
-            );
-        }
-        machine
-    }
 }
 
 /// Runs the phases, and what goes on beside them.
@@ -390,38 +345,5 @@ fn profile_context(built: &Built, place: &Place, roots: &Roots) -> Result<Profil
         place: where_to,
         writable: true,
         alignment: 512,
-    })
-}
-
-fn record_of(turn: Turn<'_>, came: Came) -> Result<TrialRecord, Failure> {
-    let cell = turn.cell;
-    let settings = came
-        .profile
-        .map_or_else(|| cell.setup.settings.clone(), |profile| profile.settings);
-    Ok(TrialRecord {
-        id: id::random().map_err(|error| Failure::from_error(MISSING, &error))?,
-        session: turn.session.to_owned(),
-        order: turn.order,
-        round: turn.round,
-        cell: record::Cell {
-            label: cell.label.clone(),
-            factors: cell.factors(),
-        },
-        cell_digest: Some(turn.experiment.cell_digest(cell)),
-        profile: cell.setup.profile.name().to_owned(),
-        settings,
-        provenance: came
-            .tool
-            .map_or(Provenance::Measured { place: turn.place }, |(tool, _)| tool),
-        started: None,
-        elapsed_ns: None,
-        seed: Some(turn.seed),
-        // A tool draws its own operations.
-        digest: (came.driver == Driver::Raidlab).then_some(came.digest),
-        environment: None,
-        command: Some(turn.command.to_owned()),
-        phases: came.phases,
-        status: Status::Complete,
-        flags: came.flags,
     })
 }
