@@ -118,13 +118,16 @@ impl Serving {
             let requests = pair[1].0.saturating_sub(pair[0].0);
             (requests, Span(pair[1].1.0.saturating_sub(pair[0].1.0)))
         });
-        let found: Vec<Way> = waited.iter().zip(models).filter_map(Way::of).collect();
+        let mut found = waited.iter().zip(models).map(Way::of);
         if waited.len() == 1 && record.phases.len() != 1 {
             // A tool that ran all phases by itself.
-            record.flags.extend(found.first().and_then(Way::doubt));
+            let way = found.next().flatten();
+            record.flags.extend(way.as_ref().and_then(Way::doubt));
             return;
         }
-        for (way, phase) in found.iter().zip(&mut record.phases) {
+        for (way, phase) in found.zip(&mut record.phases) {
+            // A phase that took no time has no share of it; the next one keeps its own.
+            let Some(way) = way else { continue };
             phase.figures.push(Figure {
                 name: "way-to-disks".to_owned(),
                 value: 100.0 * way.share,
@@ -202,6 +205,34 @@ mod tests {
             elapsed_ms,
         };
         Way::of((&waited, (model.0, Span::from_millis(model.1)))).expect("some time passed")
+    }
+
+    #[test]
+    fn a_phase_that_took_no_time_leaves_the_others_theirs() {
+        let mut record: TrialRecord = serde_json::from_value(serde_json::json!({
+            "id": "1", "session": "2", "order": 0, "round": 0, "cell": { "label": "c", "factors": {} },
+            "profile": "dd", "settings": {}, "provenance": { "source": "measured", "place": "vm" },
+            "phases": [], "status": "complete", "flags": [],
+        }))
+        .expect("a record");
+        for name in ["open", "read"] {
+            let phase = raidlab_results::record::PhaseRecord::bare(name, None, Unit::PerSecond);
+            record.phases.push(phase);
+        }
+        let ms = Span::from_millis;
+        let serving = Serving {
+            marks: vec![(0, ms(0)), (0, ms(0)), (1000, ms(6000))],
+        };
+        let none = Waited::default();
+        let some = Waited {
+            requests: 1000,
+            ms: 7000,
+            elapsed_ms: 7100,
+        };
+        serving.judge(&mut record, &serde_json::json!({ FIELD: [none, some] }));
+        assert!(record.phases[0].figures.is_empty() && record.phases[0].flags.is_empty());
+        assert_eq!(record.phases[1].figures[0].name, "way-to-disks");
+        assert_eq!(record.phases[1].flags.len(), 1);
     }
 
     #[test]

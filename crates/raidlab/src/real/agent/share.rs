@@ -67,11 +67,12 @@ impl Shares {
     /// Notes it with the phases' records.
     pub(super) fn note(&self, records: &mut [PhaseRecord]) {
         for (number, first, last) in &self.phases {
-            let all = last.all - first.all;
+            // The kernel's time of waiting may go backwards.
+            let all = last.all.saturating_sub(first.all);
             let Some(record) = records.get_mut(*number).filter(|_| all > 0) else {
                 continue;
             };
-            let share = (last.busy - first.busy) as f64 / all as f64;
+            let share = last.busy.saturating_sub(first.busy) as f64 / all as f64;
             record.figures.push(Figure {
                 name: "guest-cpu".to_owned(),
                 value: 100.0 * share,
@@ -119,6 +120,23 @@ mod tests {
         assert!(records[0].is_valid(), "a doubt, not a deletion");
         assert!(records[1].flags.is_empty());
         assert!((records[1].figures[0].value - 5.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_clock_that_goes_backwards_is_no_figure() {
+        let spent = |busy, all| Spent { busy, all };
+        let shares = Shares {
+            phases: vec![
+                (0, spent(50, 100), spent(50, 99)),
+                (1, spent(50, 99), spent(49, 150)),
+            ],
+            ..Shares::default()
+        };
+        let mut records =
+            ["write", "read"].map(|name| PhaseRecord::bare(name, None, Unit::PerSecond));
+        shares.note(&mut records);
+        assert!(records[0].figures.is_empty());
+        assert_eq!(records[1].figures[0].value, 0.0);
     }
 
     #[test]
