@@ -1,6 +1,7 @@
 //! The tools that profiles are named after, run themselves in the place that was built; their output becomes the
 //! trial's phases by the importers.
 use super::host_failure;
+use crate::commands::quoted;
 use crate::exit::{BAD_REQUEST, Failure, MISSING, TRIAL_FAILED};
 use raidlab_core::profile::{Bonnie, Conv, Dd, Hdparm, Plan, Profile, Tiobench};
 use raidlab_host::HostError;
@@ -185,29 +186,47 @@ impl Calls<'_> {
 
     fn dd(&mut self, settings: &Dd, file: &Path, own: bool) -> Result<(), Failure> {
         let path = file.display();
-        let (bs, count) = (settings.bs.0, settings.count);
+        let size = [
+            format!("bs={}", settings.bs.0),
+            format!("count={}", settings.count),
+        ];
         let conv = match settings.conv {
-            Conv::None => "",
-            Conv::Fdatasync => " conv=fdatasync",
-            Conv::Fsync => " conv=fsync",
+            Conv::None => None,
+            Conv::Fdatasync => Some("conv=fdatasync"),
+            Conv::Fsync => Some("conv=fsync"),
         };
+        let words = |from: String, to: String, rest: [Option<&str>; 2]| -> Vec<String> {
+            let rest = rest.into_iter().flatten().map(str::to_owned);
+            let words = ["dd".to_owned(), from, to].into_iter();
+            words.chain(size.clone()).chain(rest).collect()
+        };
+        let direct = |flag| settings.direct.then_some(flag);
         for _ in 0..2 {
-            let mut write = format!("dd if=/dev/zero of={path} bs={bs} count={count}{conv}");
-            let mut read = format!("dd if={path} of=/dev/null bs={bs} count={count}");
-            if settings.direct {
-                write.push_str(" oflag=direct");
-                read.push_str(" iflag=direct");
-            }
+            let write = words(
+                "if=/dev/zero".to_owned(),
+                format!("of={path}"),
+                [conv, direct("oflag=direct")],
+            );
+            let read = words(
+                format!("if={path}"),
+                "of=/dev/null".to_owned(),
+                [direct("iflag=direct"), None],
+            );
             if own {
                 let _ = std::fs::remove_file(file);
             }
-            for line in [write, read] {
-                if settings.cold && line.contains("of=/dev/null") {
+            for (words, reads) in [(write, false), (read, true)] {
+                if settings.cold && reads {
                     evict(file).map_err(|error| Failure::from_error(MISSING, &error))?;
                 }
-                let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
                 let output = self.call(&words)?;
-                let _ = write!(self.text, "+ {line}\n{}", output.error);
+                // As a shell takes it, and the importer of such lines.
+                let word = |word: &String| match word.split_once('=') {
+                    Some((key, value)) => format!("{key}={}", quoted(value)),
+                    None => word.clone(),
+                };
+                let words: Vec<String> = words.iter().map(word).collect();
+                let _ = write!(self.text, "+ {}\n{}", words.join(" "), output.error);
             }
         }
         Ok(())
@@ -304,7 +323,9 @@ mod tests {
             assert!(std::env::var_os("CI").is_none());
             return None;
         }
-        let directory = tempfile::tempdir().expect("a directory");
+        // A home directory may have a space in its name.
+        let directory = tempfile::Builder::new().prefix("of a tool").tempdir();
+        let directory = directory.expect("a directory");
         let place = Place::open(directory.path()).expect("a place");
         let context = ProfileContext {
             memory: Bytes::gib(1),
