@@ -11,14 +11,14 @@ mod view;
 pub(super) use measure::measure;
 
 use super::early::{self, Early};
-use super::guests::{self, BOOT, OFF};
+use super::guests::{self, Patience};
 use super::job::{Disks, Job};
 use super::lab;
 use super::setup::memory;
 use super::view::Waiting;
 use crate::args::{Hardware, VmDisksArgs};
 use crate::commands::{output, print, print_json};
-use crate::exit::{BAD_REQUEST, Failure, MISSING, Outcome, REFUSED, TRIAL_FAILED};
+use crate::exit::{BAD_REQUEST, Failure, MISSING, Outcome, REFUSED};
 use crate::predict::serve::told;
 use crate::predict::{catalogue, topology};
 use crate::signals::Stop;
@@ -313,38 +313,21 @@ impl Guest {
 /// Gives the guest its job and waits for what it measures; `None` when interrupted. `mark` is called as each phase begins
 /// and as the last has ended.
 pub(super) fn converse(
-    mut vm: Vm,
+    vm: Vm,
     order: &Order,
     stop: &Stop,
     mark: &mut dyn FnMut(),
 ) -> Result<Option<Vec<Seen>>, Failure> {
-    let trouble = |trouble| guests::trouble(&trouble);
-    if vm.hello(BOOT, &|| stop.asked()).map_err(trouble)?.is_none() {
-        return Ok(None);
-    }
-    let job = serde_json::to_string(&Job::Disks(order.clone())).unwrap_or_default();
-    vm.send(&Message::Job(job)).map_err(trouble)?;
-    loop {
-        if stop.asked() {
-            return Ok(None);
+    let patience = Patience {
+        silence: SILENCE,
+        limit: None,
+    };
+    let job = Job::Disks(order.clone());
+    let word = guests::have_done(vm, &job, patience, stop, &mut |message| {
+        if matches!(message, Message::Progress(_) | Message::Done(..)) {
+            mark();
         }
-        match vm.receive(Duration::from_millis(50)).map_err(trouble)? {
-            Some(Message::Progress(_)) => mark(),
-            Some(Message::Done(number, text)) => {
-                mark();
-                vm.send(&Message::Ack(number)).map_err(trouble)?;
-                vm.finish(OFF).map_err(trouble)?;
-                let seen = serde_json::from_str(&text);
-                return seen.map(Some).map_err(|error| {
-                    Failure::new(TRIAL_FAILED, format!("the guest sent nonsense: {error}"))
-                });
-            }
-            Some(Message::Failed(number, why)) => {
-                let _ = vm.send(&Message::Ack(number));
-                return Err(Failure::new(TRIAL_FAILED, format!("in the guest: {why}")));
-            }
-            _ if vm.silent() > SILENCE => return Err(trouble(vm.too_silent())),
-            _ => {}
-        }
-    }
+        Ok(())
+    })?;
+    word.as_deref().map(guests::read).transpose()
 }

@@ -1,5 +1,5 @@
 //! `raidlab vm exec`: a program of this machine in a guest, whose disks and kernel it may ruin.
-use super::guests::{self, BOOT, OFF};
+use super::guests::{self, Patience};
 use super::job::{Job, Program, Ran};
 use super::view::Waiting;
 use crate::args::ExecArgs;
@@ -8,12 +8,11 @@ use crate::exit::{BAD_REQUEST, Failure, MISSING, Outcome, TRIAL_FAILED};
 use crate::signals::Stop;
 use crate::talk;
 use raidlab_core::units::Bytes;
-use raidlab_vm::channel::Message;
 use raidlab_vm::vm::Boot;
 use raidlab_vm::{Flavour, Machine, Vm};
 use std::path::Path;
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// A guest that gives no sign of life for so long is given up.
 const SILENCE: Duration = Duration::from_secs(120);
@@ -53,11 +52,16 @@ pub(super) fn run(cache: Option<&Path>, args: &ExecArgs) -> Result<Outcome, Fail
     };
     let waiting = Waiting::new(&format!("running {named} in a guest"));
     let vm = Vm::start(&boot, &runs).map_err(|error| guests::failure(&error))?;
-    let ran = converse(vm, &job, args.limit.to_std(), &stop)?;
+    let patience = Patience {
+        silence: SILENCE,
+        limit: Some(args.limit.to_std()),
+    };
+    let word = guests::have_done(vm, &job, patience, &stop, &mut |_| Ok(()))?;
     drop(waiting);
-    let Some(Ran { code, out, error }) = ran else {
+    let Some(word) = word else {
         return Ok(Outcome::Interrupted);
     };
+    let Ran { code, out, error } = guests::read(&word)?;
     print(&out)?;
     if !error.is_empty() {
         talk::note(error.trim_end());
@@ -68,39 +72,6 @@ pub(super) fn run(cache: Option<&Path>, args: &ExecArgs) -> Result<Outcome, Fail
             let how = code.map_or("by a signal".to_owned(), |code| format!("with code {code}"));
             let message = format!("{named} ended {how} in the guest");
             Err(Failure::new(TRIAL_FAILED, message))
-        }
-    }
-}
-
-/// Gives the guest its job and waits for its last word; `None` when interrupted.
-fn converse(mut vm: Vm, job: &Job, limit: Duration, stop: &Stop) -> Result<Option<Ran>, Failure> {
-    let trouble = |trouble| guests::trouble(&trouble);
-    if vm.hello(BOOT, &|| stop.asked()).map_err(trouble)?.is_none() {
-        return Ok(None);
-    }
-    let job =
-        serde_json::to_string(job).map_err(|error| Failure::new(MISSING, error.to_string()))?;
-    vm.send(&Message::Job(job)).map_err(trouble)?;
-    let begun = Instant::now();
-    loop {
-        if stop.asked() {
-            return Ok(None);
-        }
-        match vm.receive(Duration::from_millis(50)).map_err(trouble)? {
-            Some(Message::Done(number, text)) => {
-                vm.send(&Message::Ack(number)).map_err(trouble)?;
-                vm.finish(OFF).map_err(trouble)?;
-                return serde_json::from_str(&text).map(Some).map_err(|error| {
-                    Failure::new(TRIAL_FAILED, format!("the guest sent nonsense: {error}"))
-                });
-            }
-            Some(Message::Failed(number, why)) => {
-                let _ = vm.send(&Message::Ack(number));
-                return Err(Failure::new(TRIAL_FAILED, format!("in the guest: {why}")));
-            }
-            _ if vm.silent() > SILENCE => return Err(trouble(vm.too_silent())),
-            _ if begun.elapsed() > limit => return Err(trouble(vm.too_late(limit))),
-            _ => {}
         }
     }
 }

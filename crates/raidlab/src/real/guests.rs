@@ -1,13 +1,17 @@
 //! What every guest needs: the cache, a kernel, an image, and the runs' directories.
+use super::job::Job;
 use crate::args::KernelChoice;
 use crate::exit::{Failure, MISSING, TRIAL_FAILED};
+use crate::signals::Stop;
 use crate::talk;
 use raidlab_core::units::Bytes;
+use raidlab_vm::channel::Message;
 use raidlab_vm::rundir::Runs;
 use raidlab_vm::vm::Trouble;
-use raidlab_vm::{Cache, Flavour, Image, Kernel, Recipe, VmError, Zfs};
+use raidlab_vm::{Cache, Flavour, Image, Kernel, Recipe, Vm, VmError, Zfs};
+use serde::de::DeserializeOwned;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// A guest that has not said hello by then is stuck; a busy machine needs half a minute.
 pub(super) const BOOT: Duration = Duration::from_secs(240);
@@ -80,6 +84,87 @@ pub(super) fn needs(image: &Image, program: &str) -> Result<(), Failure> {
         Some((name, package)) => Err(Failure::new(MISSING, format!("{name} is not installed"))
             .remedy(format!("apt-get install {package}"))),
     }
+}
+
+/// How long a guest is waited for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Patience {
+    /// One that gives no sign of life for so long is given up.
+    pub(super) silence: Duration,
+    /// So long may a record take, or the last word; `None`: as long as it gives signs of life.
+    pub(super) limit: Option<Duration>,
+}
+
+/// Waits for a guest's first word, gives it its job, and hears it to its end: its last word, or `None` when interrupted.
+/// `heard` is told each of its messages before that is acknowledged.
+pub(super) fn have_done(
+    mut vm: Vm,
+    job: &Job,
+    patience: Patience,
+    stop: &Stop,
+    heard: &mut dyn FnMut(&Message) -> Result<(), Failure>,
+) -> Result<Option<String>, Failure> {
+    let hello = vm.hello(BOOT, &|| stop.asked());
+    if hello.map_err(|error| trouble(&error))?.is_none() {
+        return Ok(None);
+    }
+    hear(vm, job, patience, stop, heard)
+}
+
+/// As [`have_done`], of a guest that has said its first word.
+pub(super) fn hear(
+    mut vm: Vm,
+    job: &Job,
+    patience: Patience,
+    stop: &Stop,
+    heard: &mut dyn FnMut(&Message) -> Result<(), Failure>,
+) -> Result<Option<String>, Failure> {
+    let told = |error: Trouble| trouble(&error);
+    let job =
+        serde_json::to_string(job).map_err(|error| Failure::new(MISSING, error.to_string()))?;
+    vm.send(&Message::Job(job)).map_err(told)?;
+    let mut since = Instant::now();
+    loop {
+        if stop.asked() {
+            return Ok(None);
+        }
+        let message = vm.receive(Duration::from_millis(50)).map_err(told)?;
+        if let Some(message) = &message {
+            heard(message)?;
+        }
+        match message {
+            Some(Message::Record(number, _)) => {
+                vm.send(&Message::Ack(number)).map_err(told)?;
+                since = Instant::now();
+            }
+            Some(Message::Done(number, text)) => {
+                vm.send(&Message::Ack(number)).map_err(told)?;
+                vm.finish(OFF).map_err(told)?;
+                return Ok(Some(text));
+            }
+            Some(Message::Failed(number, why)) => {
+                let _ = vm.send(&Message::Ack(number));
+                return Err(Failure::new(TRIAL_FAILED, format!("in the guest: {why}")));
+            }
+            _ => {}
+        }
+        if vm.silent() > patience.silence {
+            return Err(told(vm.too_silent()));
+        }
+        if let Some(limit) = patience.limit.filter(|limit| since.elapsed() > *limit) {
+            return Err(told(vm.too_late(limit)));
+        }
+    }
+}
+
+/// What a guest sent.
+pub(super) fn read<T: DeserializeOwned>(text: &str) -> Result<T, Failure> {
+    serde_json::from_str(text).map_err(nonsense)
+}
+
+/// It sent something that it would not.
+pub(super) fn nonsense(error: impl std::fmt::Display) -> Failure {
+    Failure::new(TRIAL_FAILED, format!("the guest sent nonsense: {error}"))
 }
 
 /// An error of the host's side: something is missing.

@@ -7,7 +7,7 @@ mod cases;
 mod check;
 mod measure;
 
-use super::guests::{self, BOOT, OFF};
+use super::guests::{self, Patience};
 use super::job::Job;
 use super::view::Waiting;
 use crate::args::MapsArgs;
@@ -181,54 +181,35 @@ fn in_guest(
         machine: &machine,
         person: false,
     };
-    let mut vm = Vm::start(&boot, &runs).map_err(|error| guests::failure(&error))?;
-    let trouble = |trouble| guests::trouble(&trouble);
-    if vm.hello(BOOT, &|| stop.asked()).map_err(trouble)?.is_none() {
-        return Ok(None);
-    }
-    let job = serde_json::to_string(&Job::Maps(Box::new(order.clone())))
-        .map_err(|error| Failure::new(MISSING, error.to_string()))?;
-    vm.send(&Message::Job(job)).map_err(trouble)?;
+    let vm = Vm::start(&boot, &runs).map_err(|error| guests::failure(&error))?;
     let mut seen: Vec<Seen> = Vec::new();
     let begun = Instant::now();
-    let mut since = begun;
-    loop {
-        if stop.asked() {
-            return Ok(None);
+    let mut heard = |message: &Message| {
+        let Message::Record(_, text) = message else {
+            return Ok(());
+        };
+        let came: Seen = guests::read(text)?;
+        let case = order.cases.get(seen.len());
+        let case = case.ok_or_else(|| guests::nonsense("more arrays than were asked for"))?;
+        if !quiet {
+            waiting.suspend(|| print(&came.lines(&case.label)))?;
         }
-        match vm.receive(Duration::from_millis(50)).map_err(trouble)? {
-            Some(Message::Record(number, text)) if seen.len() < all => {
-                vm.send(&Message::Ack(number)).map_err(trouble)?;
-                let came: Seen = serde_json::from_str(&text).map_err(nonsense)?;
-                if !quiet {
-                    let lines = came.lines(&order.cases[seen.len()].label);
-                    waiting.suspend(|| print(&lines))?;
-                }
-                seen.push(came);
-                since = Instant::now();
-                let left = begun.elapsed().as_secs_f64() / seen.len() as f64;
-                let left = told(left * (all - seen.len()) as f64);
-                waiting.say(&format!("[{}/{all}] about {left} left", seen.len()));
-            }
-            Some(Message::Done(number, _)) => {
-                vm.send(&Message::Ack(number)).map_err(trouble)?;
-                vm.finish(OFF).map_err(trouble)?;
-                return match seen.len() == all {
-                    true => Ok(Some(seen)),
-                    false => Err(nonsense("not all arrays were looked at")),
-                };
-            }
-            Some(Message::Failed(number, why)) => {
-                let _ = vm.send(&Message::Ack(number));
-                return Err(Failure::new(TRIAL_FAILED, format!("in the guest: {why}")));
-            }
-            _ if vm.silent() > SILENCE => return Err(trouble(vm.too_silent())),
-            _ if since.elapsed() > LIMIT => return Err(trouble(vm.too_late(LIMIT))),
-            _ => {}
-        }
+        seen.push(came);
+        let left = begun.elapsed().as_secs_f64() / seen.len() as f64;
+        let left = told(left * (all - seen.len()) as f64);
+        waiting.say(&format!("[{}/{all}] about {left} left", seen.len()));
+        Ok(())
+    };
+    let patience = Patience {
+        silence: SILENCE,
+        limit: Some(LIMIT),
+    };
+    let job = Job::Maps(Box::new(order.clone()));
+    if guests::have_done(vm, &job, patience, stop, &mut heard)?.is_none() {
+        return Ok(None);
     }
-}
-
-fn nonsense(error: impl std::fmt::Display) -> Failure {
-    Failure::new(TRIAL_FAILED, format!("the guest sent nonsense: {error}"))
+    match seen.len() == all {
+        true => Ok(Some(seen)),
+        false => Err(guests::nonsense("not all arrays were looked at")),
+    }
 }

@@ -1,5 +1,5 @@
 //! `raidlab vm setup`: what a guest is made of, and whether it boots.
-use super::guests::{self, BOOT, OFF};
+use super::guests::{self, BOOT, Patience};
 use super::job::{Job, Wrong};
 use super::view::Waiting;
 use super::zfs;
@@ -11,9 +11,9 @@ use crate::signals::Stop;
 use crate::talk;
 use raidlab_core::units::Bytes;
 use raidlab_results::report::document::{Block, Cell, Column, Document, Table};
-use raidlab_vm::channel::{Hello, Message};
+use raidlab_vm::channel::Hello;
 use raidlab_vm::image::{EXTRA, TOOLS};
-use raidlab_vm::vm::{Boot, Trouble};
+use raidlab_vm::vm::Boot;
 use raidlab_vm::{Cache, Image, Kernel, Machine, Vm, Zfs};
 use serde_json::json;
 use std::path::Path;
@@ -95,44 +95,26 @@ fn boot(
         return Ok(None);
     };
     let after = begun.elapsed();
-    match converse(&mut vm, misbehave, stop) {
-        Ok(true) => {}
-        Ok(false) => return Ok(None),
-        Err(trouble) => return Err(guests::trouble(&trouble)),
-    }
-    vm.finish(OFF)
-        .map_err(|trouble| guests::trouble(&trouble))?;
-    Ok(Some(Booted { hello, after }))
+    let (job, silence) = asked(misbehave);
+    let patience = Patience {
+        silence,
+        limit: None,
+    };
+    let word = guests::hear(vm, &job, patience, stop, &mut |_| Ok(()))?;
+    Ok(word.map(|_| Booted { hello, after }))
 }
 
-/// Gives the guest its job and waits for its last word; whether it came.
-fn converse(vm: &mut Vm, misbehave: Option<Misbehave>, stop: &Stop) -> Result<bool, Trouble> {
-    let (job, silence) = match misbehave {
-        None => (Job::Greet, SILENCE),
-        // A guest that has no memory left says nothing for a while before its kernel does something about it.
-        Some(how) => {
-            let silence = match how {
-                Misbehave::Hang => SILENCE / 10,
-                Misbehave::Panic | Misbehave::Memory => 3 * SILENCE,
-            };
-            (Job::Misbehave { how: how.into() }, silence)
-        }
+/// What the guest is to do, and how long it may say nothing.
+fn asked(misbehave: Option<Misbehave>) -> (Job, Duration) {
+    let Some(how) = misbehave else {
+        return (Job::Greet, SILENCE);
     };
-    let job = serde_json::to_string(&job).unwrap_or_default();
-    vm.send(&Message::Job(job))?;
-    loop {
-        if stop.asked() {
-            return Ok(false);
-        }
-        match vm.receive(Duration::from_millis(50))? {
-            Some(Message::Done(number, _)) => {
-                vm.send(&Message::Ack(number))?;
-                return Ok(true);
-            }
-            _ if vm.silent() > silence => return Err(vm.too_silent()),
-            _ => {}
-        }
-    }
+    let silence = match how {
+        Misbehave::Hang => SILENCE / 10,
+        // A guest that has no memory left says nothing for a while before its kernel does something about it.
+        Misbehave::Panic | Misbehave::Memory => 3 * SILENCE,
+    };
+    (Job::Misbehave { how: how.into() }, silence)
 }
 
 impl From<Misbehave> for Wrong {
