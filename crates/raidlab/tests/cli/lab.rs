@@ -119,6 +119,29 @@ impl Lab {
         all
     }
 
+    /// Trials of all sessions that came to their end: on a fast machine a run may end before it is killed, and the next
+    /// begins a session of its own.
+    pub(crate) fn complete(&self) -> usize {
+        if !self.store().exists() {
+            return 0;
+        }
+        let of_session = |listed: &Value| {
+            let id = listed["session"]["id"].as_str().expect("an id");
+            let shown = self.run(&format!("show {id} --json"));
+            if shown.err.contains("no session") {
+                // A run that came to no trial has forgotten its session meanwhile.
+                return 0;
+            }
+            let mut shown = shown.done().json();
+            let Value::Array(trials) = shown["trials"].take() else {
+                panic!("show --json has trials");
+            };
+            let done = |trial: &&Value| trial["status"] == "complete";
+            trials.iter().filter(done).count()
+        };
+        self.sessions().iter().map(of_session).sum()
+    }
+
     /// Nothing was left in the place.
     pub(crate) fn assert_clean(&self) {
         assert_empty(&self.place());

@@ -6,6 +6,7 @@
 mod lab;
 mod root;
 
+mod allowed;
 mod bad_input;
 mod bad_places;
 mod bad_store;

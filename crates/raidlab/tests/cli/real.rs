@@ -1,8 +1,7 @@
 //! Experiments on real arrays of loop devices, as root: built, measured, taken apart; whatever ends them.
 use crate::lab::{Lab, Ran, ended, ended_within, names, until};
-use crate::root::{self, Loop, may};
+use crate::root::may;
 use rustix::process::Signal;
-use serde_json::Value;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
@@ -28,7 +27,7 @@ repeats = 2
 "#;
 
 /// One disk, written to without a file system.
-const RAW: &str = r#"
+pub(crate) const RAW: &str = r#"
 title = "A disk as it is"
 disks = { model = "nearline-24tb", count = 1 }
 filesystem = "none"
@@ -46,10 +45,10 @@ time = "300ms"
 repeats = 1
 "#;
 
-const ON_FILES: &str = "--on host --loop-dir place --loop-size 160MiB";
+pub(crate) const ON_FILES: &str = "--on host --loop-dir place --loop-size 160MiB";
 
 /// Several trials of btrfs, and what the machine does beside, take a while.
-fn slowly(lab: &Lab, line: &str) -> Ran {
+pub(crate) fn slowly(lab: &Lab, line: &str) -> Ran {
     ended_within(lab.command(line), Duration::from_secs(300))
 }
 
@@ -190,232 +189,6 @@ fn a_plan_tells_the_exact_commands() {
     lab.assert_nothing_but(&["lab.toml"]);
 }
 
-/// The lines that `raidlab devices` offers for a device.
-fn offered(lab: &Lab, path: &Path) -> String {
-    let devices = lab.run("devices --json").done().json();
-    let all = devices.as_array().expect("a list");
-    let path = path.to_str().expect("a path");
-    let device = all.iter().find(|one| one["device"]["path"] == path);
-    let device = device.unwrap_or_else(|| panic!("no {path} in {devices}"));
-    assert_eq!(device["usable"], false, "{device}");
-    device["entry"]
-        .as_str()
-        .map(str::to_owned)
-        .unwrap_or_default()
-}
-
-fn allow(lab: &Lab, text: &str) {
-    let directory = lab.path("config/raidlab");
-    std::fs::create_dir_all(&directory).expect("a directory");
-    let path = directory.join("expendable.toml");
-    std::fs::write(&path, text).expect("a list");
-    std::fs::set_permissions(&path, PermissionsExt::from_mode(0o600)).expect("set");
-}
-
-fn digest(plan: &str) -> String {
-    let (_, rest) = plan
-        .split_once("--yes ")
-        .unwrap_or_else(|| panic!("no digest in {plan}"));
-    let digest = rest.split_whitespace().next().expect("a digest");
-    digest.trim_end_matches('\'').to_owned()
-}
-
-#[test]
-fn a_device_of_the_allow_list_is_overwritten_only_by_the_plan_that_was_seen() {
-    if !may("a_device_of_the_allow_list_is_overwritten_only_by_the_plan_that_was_seen") {
-        return;
-    }
-    let lab = Lab::new();
-    lab.write("lab.toml", RAW);
-    let file = lab.write("disk", vec![0; 64 << 20]);
-    let device = Loop::on(&file);
-    let run = "run lab.toml --on host";
-    lab.run(run)
-        .refused(4)
-        .says(&["needs 1 devices", "allows none"]);
-    let entry = offered(&lab, &device.path);
-    allow(&lab, &entry);
-    lab.run("devices").done().prints(&["may be overwritten"]);
-    let plan = lab.run("plan lab.toml --on host").done();
-    let plan = plan.prints(&[
-        "ALL of these is overwritten",
-        device.path.to_str().expect("a path"),
-    ]);
-    let yes = digest(&plan.out);
-    lab.run(run)
-        .refused(3)
-        .says(&["nobody is there to agree", &yes]);
-    lab.run(&format!("{run} --yes 0123456789ab"))
-        .refused(3)
-        .says(&["the plan has changed"]);
-    assert_eq!(
-        std::fs::read(&file).expect("the file"),
-        vec![0; 64 << 20],
-        "not a byte is written"
-    );
-    slowly(&lab, &format!("{run} --yes {yes}")).done();
-    assert_eq!(lab.trials().len(), 1);
-    assert_taken_apart_but(&lab, &device);
-}
-
-/// The test's own loop device is still there, and free.
-#[track_caller]
-fn assert_taken_apart_but(lab: &Lab, device: &Loop) {
-    let journals = lab.path("state/raidlab/journal");
-    assert_eq!(names(&journals), [""; 0], "journals are left");
-    let devices = lab.run("devices --json").done().json();
-    let all = devices.as_array().expect("a list");
-    let path = device.path.to_str().expect("a path");
-    let found = all
-        .iter()
-        .find(|one| one["device"]["path"] == path)
-        .expect("the device");
-    assert_eq!(found["usable"], true, "free again: {found}");
-}
-
-/// Arrays of a controller: they are there, each as one device, and the allow-list says what it is made of.
-const VOLUMES: &str = r#"
-title = "Behind the controller"
-
-[disks.bay]
-model = "ST336706LW"
-count = 4
-
-[topology.controllers.card]
-kind = "hardware-raid"
-link = "scsi"
-rate = "160MB/s"
-cache = "128MiB"
-disks = [["bay"]]
-
-[profile]
-name = "sequential"
-size = "16MiB"
-read-percent = 0
-time = "300ms"
-
-[factors]
-array = [
-  { name = "five", layout = "raid5", members = "4 bay", chunk = "64KiB" },
-  { name = "pair", layout = "raid1", members = "2 bay" },
-]
-
-[design]
-repeats = 1
-
-[report]
-tables = ["figures", "capacity"]
-"#;
-
-#[test]
-fn arrays_of_a_controller_are_devices_that_the_list_says_are_such() {
-    if !may("arrays_of_a_controller_are_devices_that_the_list_says_are_such") {
-        return;
-    }
-    let lab = Lab::new();
-    lab.write("lab.toml", VOLUMES);
-    lab.run(&format!("run lab.toml {ON_FILES}"))
-        .refused(2)
-        .says(&[
-            "raid5 of 4 disks, chunk 64 KiB is made by its controller",
-            "engine = \"md\"",
-        ]);
-    let files: Vec<_> = ["one", "two", "three"]
-        .map(|name| lab.write(name, vec![0; 64 << 20]))
-        .into();
-    let devices: Vec<Loop> = files.iter().map(|file| Loop::on(file)).collect();
-    let entries: Vec<String> = devices
-        .iter()
-        .map(|device| offered(&lab, &device.path))
-        .collect();
-    // A disk of its own is no array, and an array of other disks is another.
-    let five = "array = { layout = \"raid5\", disks = 4, chunk = \"64KiB\" }\n";
-    let wide = five.replace("64KiB", "128KiB");
-    allow(&lab, &format!("{}{}{wide}", entries[0], entries[1]));
-    lab.run("plan lab.toml --on host").refused(4).says(&[
-        "needs a raid5 of 4 disks, chunk 64 KiB made by its controller",
-        "needs a raid1 of 2 disks made by its controller",
-        "array = { layout = \"raid5\", disks = 4, chunk = \"64 KiB\" }",
-    ]);
-    let pair = "array = { layout = \"raid1\", disks = 2 }\n";
-    let list = format!("{}{}{five}{}{pair}", entries[0], entries[1], entries[2]);
-    allow(&lab, &list);
-    let path = |number: usize| devices[number].path.display().to_string();
-    let plan = lab.run("plan lab.toml --on host").done();
-    let text = plan.out.clone();
-    plan.prints(&[
-        &format!(
-            "{} is taken to be the raid5 of 4 disks, chunk 64 KiB",
-            path(1)
-        ),
-        "the controller is not asked",
-    ]);
-    assert!(
-        !text.contains(&path(0)),
-        "a disk stands for no array: {text}"
-    );
-    // What it holds is what the devices hold, and not what the disks of the models would.
-    lab.run(&format!("run lab.toml --on host --yes {}", digest(&text)))
-        .done()
-        .prints(&["64 MiB"]);
-    let trials = lab.trials();
-    assert_eq!(trials.len(), 2, "{trials:?}");
-    drop(devices);
-    let written = |file: &std::path::PathBuf| {
-        let content = std::fs::read(file).expect("the file");
-        content.iter().any(|byte| *byte != 0)
-    };
-    assert_eq!(
-        files.iter().map(written).collect::<Vec<_>>(),
-        [false, true, true]
-    );
-}
-
-#[test]
-fn what_is_on_a_device_or_does_not_fit_the_list_refuses_it() {
-    if !may("what_is_on_a_device_or_does_not_fit_the_list_refuses_it") {
-        return;
-    }
-    let lab = Lab::new();
-    lab.write("lab.toml", RAW);
-    let file = lab.write("disk", vec![0; 64 << 20]);
-    let device = Loop::on(&file);
-    let path = device.path.to_str().expect("a path");
-    let entry = offered(&lab, &device.path);
-    let run = "run lab.toml --on host --yes 0123456789ab";
-    for (changed, says) in [
-        (entry.replace("file-", "file-9"), "its serial number is"),
-        (
-            entry.replace("67108864", "67108352"),
-            "its size is 67108864 bytes",
-        ),
-        (entry.replace("loop:", "loop:/elsewhere"), "is not here"),
-    ] {
-        assert_ne!(changed, entry);
-        allow(&lab, &changed);
-        lab.run(run).refused(3).says(&[says]);
-    }
-    allow(&lab, "[[device]]\nid = 7\n");
-    lab.run(run)
-        .refused(2)
-        .says(&["expendable.toml:2: id is a text in quotes"]);
-    allow(&lab, &entry);
-    root::system("mkfs.ext4", &["-q", "-F", path]);
-    lab.run(run)
-        .refused(3)
-        .says(&["ext2/3/4 file system", "no one uses it now"]);
-    let mounted = root::Mounted::ext4(&lab.path("theirs"), &device);
-    let before = std::fs::read(&file).expect("the file");
-    lab.run(run).refused(3).says(&["is mounted at"]);
-    lab.run("clean").done();
-    assert_eq!(
-        std::fs::read(&file).expect("the file"),
-        before,
-        "not a byte is written"
-    );
-    drop(mounted);
-}
-
 #[test]
 fn a_normal_user_is_told_what_needs_root() {
     if !may("a_normal_user_is_told_what_needs_root") {
@@ -483,24 +256,6 @@ fn ctrl_c_takes_everything_apart_and_the_run_can_go_on() {
     assert_taken_apart(&lab);
 }
 
-/// Finished trials of all sessions: on a fast machine a run may end before it is killed, and the next begins a
-/// session of its own.
-fn complete(lab: &Lab) -> usize {
-    if !lab.store().exists() {
-        return 0;
-    }
-    let done = |trial: &&Value| trial["status"] == "complete";
-    let of_session = |listed: &Value| {
-        let id = listed["session"]["id"].as_str().expect("an id");
-        let mut shown = lab.run(&format!("show {id} --json")).done().json();
-        let Value::Array(trials) = shown["trials"].take() else {
-            panic!("show --json has trials");
-        };
-        trials.iter().filter(done).count()
-    };
-    lab.sessions().iter().map(of_session).sum()
-}
-
 /// Whatever raidlab was doing when it was killed: `raidlab clean`, or the next run, leaves nothing of it, and no
 /// finished trial is lost.
 #[test]
@@ -524,12 +279,12 @@ fn kill_9_at_any_moment_is_undone() {
             slowly(&lab, "clean").done();
             assert_taken_apart(&lab);
         }
-        let now = complete(&lab);
+        let now = lab.complete();
         assert!(now >= kept, "{now} of {kept} finished trials are left");
         kept = now;
     }
     slowly(&lab, &line).done().says(&["[6/6]"]);
-    let now = complete(&lab);
+    let now = lab.complete();
     assert!(
         now > 0 && now.is_multiple_of(6),
         "{now} trials are no whole runs"

@@ -1,6 +1,6 @@
 //! What is left when raidlab, QEMU or the server of the disks is killed at any moment, and what is said of a member that
 //! dies.
-use crate::guest::{PATIENCE, command, left, may, processes, run};
+use crate::guest::{PATIENCE, assert_gone, command, left, may, processes, run};
 use crate::lab::{Lab, Running};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -53,40 +53,6 @@ fn measured(line: &str) -> (Lab, Duration) {
     (lab, begun.elapsed())
 }
 
-/// Trials of all sessions that came to their end: a run may end before it is killed, and the next begins a session of its
-/// own.
-fn complete(lab: &Lab) -> usize {
-    let of_session = |listed: &Value| {
-        let id = listed["session"]["id"].as_str().expect("an id");
-        let shown = lab.run(&format!("show {id} --json"));
-        if shown.err.contains("no session") {
-            // A run that came to no trial has forgotten its session meanwhile.
-            return 0;
-        }
-        let mut shown = shown.done().json();
-        let Value::Array(trials) = shown["trials"].take() else {
-            panic!("show --json has trials");
-        };
-        let done = |trial: &&Value| trial["status"] == "complete";
-        trials.iter().filter(done).count()
-    };
-    lab.sessions().iter().map(of_session).sum()
-}
-
-/// No process of a run is there any more.
-#[track_caller]
-fn assert_gone(lab: &Lab) {
-    let begun = Instant::now();
-    while !processes(lab).is_empty() {
-        assert!(
-            begun.elapsed() < Duration::from_secs(20),
-            "{:?} run on",
-            processes(lab)
-        );
-        std::thread::sleep(Duration::from_millis(20));
-    }
-}
-
 /// Sleeps, but no longer than a run lasts.
 fn sleep_while(running: &mut Running, time: Duration) {
     let begun = Instant::now();
@@ -98,7 +64,7 @@ fn sleep_while(running: &mut Running, time: Duration) {
 /// Kills raidlab at ten moments: `raidlab clean`, or the next run, leaves nothing, and no finished trial is lost.
 fn raidlab_is_killed(line: &str, seed: u64) {
     let (lab, whole) = measured(line);
-    let mut kept = complete(&lab);
+    let mut kept = lab.complete();
     assert_eq!(kept, 3);
     for (number, moment) in moments(seed).enumerate() {
         let mut running = lab.start_command(command(&lab, line));
@@ -119,13 +85,13 @@ fn raidlab_is_killed(line: &str, seed: u64) {
                     .contains("nothing was left behind")
             );
         }
-        let now = complete(&lab);
+        let now = lab.complete();
         assert!(now >= kept, "{now} of {kept} finished trials are left");
         kept = now;
     }
     run(&lab, line).done();
     assert!(left(&lab).is_empty(), "the next run removes what is there");
-    let now = complete(&lab);
+    let now = lab.complete();
     assert!(
         now >= kept && now.is_multiple_of(3),
         "{now} of {kept}: no whole runs"
@@ -170,7 +136,7 @@ fn qemu_killed_at_ten_moments_ends_its_trial_alone() {
     }
     let line = "run small.toml --on vm";
     let (lab, whole) = measured(line);
-    let mut kept = complete(&lab);
+    let mut kept = lab.complete();
     let mut running = lab.start_command(command(&lab, line));
     for moment in moments(3) {
         sleep_while(&mut running, whole.mul_f64(moment));
@@ -192,7 +158,7 @@ fn qemu_killed_at_ten_moments_ends_its_trial_alone() {
         };
         // It may end by itself at this very moment.
         let _ = kill_process(pid, Signal::KILL);
-        let now = complete(&lab);
+        let now = lab.complete();
         assert!(now >= kept, "{now} of {kept} finished trials are left");
         kept = now;
     }
@@ -205,7 +171,7 @@ fn qemu_killed_at_ten_moments_ends_its_trial_alone() {
     assert_gone(&lab);
     run(&lab, line).done();
     assert!(left(&lab).is_empty());
-    assert!(complete(&lab) >= kept.max(6));
+    assert!(lab.complete() >= kept.max(6));
 }
 
 /// The trial of each layout, with the kinds of its flags and of those of its last phase.

@@ -3,7 +3,7 @@ use crate::lab::{Lab, Ran};
 use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::Command;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// A boot takes ten seconds on a quiet machine; this is for one that is not.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(540);
@@ -67,4 +67,18 @@ pub(crate) fn processes(lab: &Lab) -> Vec<(i32, String)> {
         line.contains(&runs).then_some((pid, line))
     };
     entries.filter_map(process).collect()
+}
+
+/// No process of a run is there any more; its directory is for the next run to remove.
+#[track_caller]
+pub(crate) fn assert_gone(lab: &Lab) {
+    let begun = Instant::now();
+    while !processes(lab).is_empty() {
+        assert!(
+            begun.elapsed() < Duration::from_secs(20),
+            "{:?} run on",
+            processes(lab)
+        );
+        std::thread::sleep(Duration::from_millis(20));
+    }
 }

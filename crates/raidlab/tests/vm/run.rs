@@ -1,5 +1,5 @@
 //! `raidlab run --on vm`: real arrays on a real kernel, and what is left when something is killed.
-use crate::guest::{PATIENCE, command, left, may, processes, run};
+use crate::guest::{PATIENCE, assert_gone, command, left, may, processes, run};
 use crate::lab::{Lab, Running};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -45,20 +45,6 @@ fn wait_for(running: &mut Running, part: &str) {
             begun.elapsed() < PATIENCE,
             "'{part}' in vain: {}",
             running.said()
-        );
-        std::thread::sleep(Duration::from_millis(20));
-    }
-}
-
-/// Nothing of a run is there any more: no process, no directory.
-#[track_caller]
-fn assert_gone(lab: &Lab) {
-    let begun = Instant::now();
-    while !processes(lab).is_empty() {
-        assert!(
-            begun.elapsed() < Duration::from_secs(20),
-            "{:?} run on",
-            processes(lab)
         );
         std::thread::sleep(Duration::from_millis(20));
     }
