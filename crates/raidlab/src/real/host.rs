@@ -192,7 +192,11 @@ fn with_journal(
         Driver::Raidlab => "",
         Driver::Tool => ", by the tools themselves",
     };
-    let where_on = format!("host, {}{by}", source.told(&devices));
+    let clean = match args.real.assume_clean {
+        true => ", arrays taken to agree",
+        false => "",
+    };
+    let where_on = format!("host, {}{clean}{by}", source.told(&devices));
     let open = sessions::open(&mut store, &plan, args, &where_on)?;
     let mut session = Session {
         plan: &plan,
@@ -234,6 +238,12 @@ fn command(args: &RunArgs, plan: &Plan<'_>) -> String {
         plan.seed,
         plan.experiment.design.repeats
     );
+    if let Some(only) = &args.only {
+        let _ = write!(words, " --only {}", quoted(only));
+    }
+    if let Some(size) = args.design.member_size {
+        let _ = write!(words, " --member-size {}B", size.0);
+    }
     if let Some(directory) = &args.real.loop_dir {
         let _ = write!(
             words,

@@ -130,10 +130,15 @@ fn a_disk_is_measured_past_file_systems_only_while_it_is_held() {
     lab.write("lab.toml", RAW);
     slowly(
         &lab,
-        "run lab.toml --on host --loop-dir place --loop-size 64MiB",
+        "run lab.toml --on host --only * --member-size 48MiB --loop-dir place --loop-size 64MiB",
     )
     .done();
     let trial = &lab.trials()[0];
+    let command = trial["command"].as_str().expect("a command");
+    assert!(
+        command.contains(" --only '*' --member-size 50331648B "),
+        "not the same run: {command}"
+    );
     assert_eq!(trial["phases"][0]["phase"], "write", "{trial}");
     assert!(
         trial["phases"][0]["rate"]
