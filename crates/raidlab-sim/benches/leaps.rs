@@ -10,9 +10,9 @@ mod shared;
 use raidlab_core::outcome::PhaseOutcome;
 use raidlab_core::rng::Stream;
 use raidlab_core::target::Target;
-use raidlab_core::units::{Bytes, SECTOR};
-use raidlab_experiment::{Known, KnownDisk, parse};
-use raidlab_sim::catalogue::{MODELS, controller, find};
+use raidlab_core::units::Bytes;
+use raidlab_experiment::parse;
+use raidlab_sim::catalogue;
 use raidlab_sim::machine::Machine;
 use shared::on_processor;
 use std::time::Instant;
@@ -68,20 +68,7 @@ direct = "{direct}"
 
 /// The outcome of an experiment's only cell, the simulated time that was run, and the real time it took.
 fn run(text: &str, leaps: bool) -> Option<(PhaseOutcome, f64, f64)> {
-    let disks = MODELS.iter().map(|(name, _)| KnownDisk {
-        name,
-        capacity: find(name)
-            .ok()
-            .map(|model| Bytes(model.disk.sectors() * SECTOR)),
-        link: None,
-    });
-    let known = Known {
-        disks: disks.collect(),
-        controllers: controller::MODELS.iter().map(|(name, _)| *name).collect(),
-        studies: Vec::new(),
-        ..Known::default()
-    };
-    let experiment = parse(text, "pass.toml", &known)
+    let experiment = parse(text, "pass.toml", &catalogue::known())
         .map_err(|e| println!("{}", e.render(false)))
         .ok()?;
     let begin = Instant::now();

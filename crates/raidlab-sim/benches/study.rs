@@ -10,9 +10,8 @@
 )]
 mod shared;
 
-use raidlab_core::units::{Bytes, SECTOR};
-use raidlab_experiment::{Experiment, Known, KnownDisk, parse};
-use raidlab_sim::catalogue::{MODELS, controller, find};
+use raidlab_experiment::{Experiment, parse};
+use raidlab_sim::catalogue;
 use raidlab_sim::machine::{Machine, PhaseRun};
 use shared::on_processor;
 use std::ops::ControlFlow;
@@ -25,20 +24,7 @@ fn experiment(path: &str) -> Option<Experiment> {
         .ok()?;
     let text = text.split("[expected]").next()?;
     let text = text.replace(", \"published\"", "");
-    let disks = MODELS.iter().map(|(name, _)| KnownDisk {
-        name,
-        capacity: find(name)
-            .ok()
-            .map(|model| Bytes(model.disk.sectors() * SECTOR)),
-        link: None,
-    });
-    let known = Known {
-        disks: disks.collect(),
-        controllers: controller::MODELS.iter().map(|(name, _)| *name).collect(),
-        studies: Vec::new(),
-        ..Known::default()
-    };
-    parse(&text, path, &known)
+    parse(&text, path, &catalogue::known())
         .inspect_err(|e| eprintln!("{}", e.render(false)))
         .ok()
 }

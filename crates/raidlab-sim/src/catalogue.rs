@@ -16,6 +16,8 @@ pub use error::{ModelError, Problem, UnknownModel};
 pub use reader::{Fact, Mark};
 
 use crate::disk::DiskModel;
+use raidlab_core::units::{Bytes, SECTOR};
+use raidlab_experiment::{Known, KnownDisk};
 use reader::{Reader, Table};
 use toml::de::DeTable;
 
@@ -104,6 +106,24 @@ pub fn find(name: &str) -> Result<Model, UnknownModel> {
     let (known, text) = found.ok_or_else(unknown)?;
     // The files of the catalogue are checked by a test.
     parse(known, text).map_err(|_| unknown())
+}
+
+/// What an experiment may name: the disks and controllers that come with the program. Nothing is known of how a disk is
+/// connected, of studies, and of files.
+#[must_use]
+pub fn known() -> Known<'static> {
+    let disks = MODELS.iter().map(|(name, text)| KnownDisk {
+        name,
+        capacity: parse(name, text)
+            .ok()
+            .map(|model| Bytes(model.disk.sectors() * SECTOR)),
+        link: None,
+    });
+    Known {
+        disks: disks.collect(),
+        controllers: controller::MODELS.iter().map(|(name, _)| *name).collect(),
+        ..Known::default()
+    }
 }
 
 #[cfg(test)]

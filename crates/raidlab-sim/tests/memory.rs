@@ -1,8 +1,8 @@
 //! Memory does not grow with the bytes or the requests that are simulated: the most that was allocated at a
 //! time is the same for a short run and for one that is many times as long.
-use raidlab_core::units::{Bytes, SECTOR};
-use raidlab_experiment::{Known, KnownDisk, parse};
-use raidlab_sim::catalogue::{MODELS, controller, find};
+use raidlab_core::units::Bytes;
+use raidlab_experiment::parse;
+use raidlab_sim::catalogue;
 use raidlab_sim::machine::Machine;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -68,21 +68,8 @@ disks = {{ model = "ST3250624AS", count = 4 }}
 profile = {{ {profile}, total = "{total}MiB" }}
 "#
     );
-    let disks = MODELS.iter().map(|(name, _)| KnownDisk {
-        name,
-        capacity: find(name)
-            .ok()
-            .map(|model| Bytes(model.disk.sectors() * SECTOR)),
-        link: None,
-    });
-    let known = Known {
-        disks: disks.collect(),
-        controllers: controller::MODELS.iter().map(|(name, _)| *name).collect(),
-        studies: Vec::new(),
-        ..Known::default()
-    };
-    let experiment =
-        parse(&text, "memory.toml", &known).unwrap_or_else(|e| panic!("{}", e.render(false)));
+    let experiment = parse(&text, "memory.toml", &catalogue::known())
+        .unwrap_or_else(|e| panic!("{}", e.render(false)));
     let before = LIVE.load(Ordering::Relaxed);
     MOST.store(before, Ordering::Relaxed);
     let mut machine = Machine::build(&experiment, &experiment.cells[0], 1).expect("a machine");

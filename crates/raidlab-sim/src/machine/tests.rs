@@ -6,31 +6,14 @@ mod states;
 mod theory;
 
 use super::*;
-use crate::catalogue::{self, MODELS, controller};
-use raidlab_experiment::{Known, KnownDisk, parse};
+use crate::catalogue;
+use raidlab_experiment::parse;
 
 /// The experiment of a text, with the catalogue's models. What is said of published figures is left out.
 fn experiment(text: &str) -> Experiment {
     let text = text.split("[expected]").next().unwrap_or(text);
     let text = &text.replace(", \"published\"", "");
-    let capacity = |name: &str| {
-        let model = catalogue::find(name).expect("known").disk;
-        Some(Bytes(model.sectors() * SECTOR))
-    };
-    let known = Known {
-        disks: MODELS
-            .iter()
-            .map(|(name, _)| KnownDisk {
-                name,
-                capacity: capacity(name),
-                link: None,
-            })
-            .collect(),
-        controllers: controller::MODELS.iter().map(|(name, _)| *name).collect(),
-        studies: Vec::new(),
-        ..Known::default()
-    };
-    parse(text, "test.toml", &known).unwrap_or_else(|e| panic!("{}", e.render(false)))
+    parse(text, "test.toml", &catalogue::known()).unwrap_or_else(|e| panic!("{}", e.render(false)))
 }
 
 fn machine(experiment: &Experiment, cell: &Cell) -> Machine {
