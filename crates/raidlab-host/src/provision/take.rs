@@ -28,9 +28,8 @@ impl Built {
         journal: &mut Journal,
         context: &mut Context<'_>,
     ) -> Result<()> {
-        let what = step.what();
         context.tell(&Stage {
-            what: what.clone(),
+            what: step.what(),
             done: 0,
             of: 0,
         })?;
@@ -76,24 +75,7 @@ impl Built {
                 ..
             } => self.set(node, attribute, value, journal, roots),
             Step::WriteCache { member, words, on } => {
-                let device = self.members[*member].clone();
-                let step = journal.intend(&what, &[Undo::WriteCache { device, on: !on }])?;
-                Tool::new(words.clone()).run()?;
-                let now = sysfs::text(
-                    &roots
-                        .block(&self.members[*member].name)
-                        .join("queue/write_cache"),
-                );
-                if now
-                    .as_deref()
-                    .is_some_and(|now| (now == "write back") != *on)
-                {
-                    let path = self.plan.members[*member].path.display();
-                    return Err(HostError::Unexpected(format!(
-                        "{path} did not take the setting of its write cache"
-                    )));
-                }
-                journal.done(step)
+                self.write_cache(*member, words, *on, journal, roots)
             }
             Step::Filesystem { words, on, .. } => {
                 self.lend(on, claims)?;
@@ -252,6 +234,29 @@ impl Built {
                 journal.done(step)
             }
         }
+    }
+
+    fn write_cache(
+        &self,
+        member: usize,
+        words: &[String],
+        on: bool,
+        journal: &mut Journal,
+        roots: &Roots,
+    ) -> Result<()> {
+        let device = self.members[member].clone();
+        let setting = roots.block(&device.name).join("queue/write_cache");
+        let what = format!("switch the write cache of {}", device.name);
+        let step = journal.intend(&what, &[Undo::WriteCache { device, on: !on }])?;
+        Tool::new(words.to_vec()).run()?;
+        let now = sysfs::text(&setting);
+        if now.is_some_and(|now| (now == "write back") != on) {
+            let path = self.plan.members[member].path.display();
+            return Err(HostError::Unexpected(format!(
+                "{path} did not take the setting of its write cache"
+            )));
+        }
+        journal.done(step)
     }
 
     /// The devices are taken back, and carry what was to be made and nothing else; then they are lent for the mount.
