@@ -107,6 +107,10 @@ fn detach(roots: &Roots, id: &FileId) -> Result<Undone> {
         }
         while_busy(|| loops::detach(&device)).map_err(HostError::call("detach", &path))?;
         drop(device);
+        // It goes with its last user, and who looks at every device (udev, another raidlab) is one for a moment.
+        let shown = roots.block(name).join("loop/backing_file");
+        let gone = || if shown.exists() { Err(()) } else { Ok(()) };
+        let _ = patiently(PATIENCE, gone);
         told.push(format!(
             "detached {} from {}",
             path.display(),
@@ -284,8 +288,18 @@ fn find(roots: &Roots, wanted: &Identity) -> Option<PathBuf> {
 }
 
 fn clear(roots: &Roots, member: &Option<Identity>, uuids: &[String]) -> Result<Undone> {
-    let Some((member, path)) = member.as_ref().and_then(|m| Some((m, find(roots, m)?))) else {
+    let Some(member) = member else {
         return Ok(Undone::Nothing);
+    };
+    let Some(path) = find(roots, member) else {
+        return Ok(match (&member.backing, &member.serial) {
+            // A disk may come back, with all that was written on it; a loop device does not.
+            (None, Some(serial)) => Undone::Left(format!(
+                "the disk with the serial number {serial} is not here, and may carry what raidlab wrote; connect it, and \
+                 'raidlab clean' clears it"
+            )),
+            _ => Undone::Nothing,
+        });
     };
     let file = match patiently(PATIENCE, || claim::open_exclusively(&path)) {
         Ok(file) => file,

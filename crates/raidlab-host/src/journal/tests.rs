@@ -1,7 +1,8 @@
 //! What is written can be read by another process, undone once, and cut off anywhere.
 use super::*;
-use crate::identity::FileId;
+use crate::identity::{FileId, Identity};
 use proptest::prelude::*;
+use raidlab_io::observe::DeviceNumber;
 use std::fs;
 
 fn roots() -> Roots {
@@ -157,6 +158,40 @@ fn a_line_that_was_cut_off_spoils_none_of_those_behind_it() {
     for journal in found {
         let report = journal.finish(&roots()).expect("undone");
         assert_eq!(report.undone.len(), 1, "the file is not undone again");
+    }
+}
+
+/// A disk that was pulled out comes back with what was written on it; the file of a loop device does not.
+#[test]
+fn a_disk_that_is_not_here_is_not_forgotten() {
+    let place = tempfile::tempdir().expect("a directory");
+    let file = FileId::of(place.path()).expect("there");
+    for (backing, left) in [(None, 1), (Some(file), 0)] {
+        let member = Identity {
+            name: "sdz".to_owned(),
+            number: DeviceNumber {
+                major: 8,
+                minor: 400,
+            },
+            size: 512,
+            serial: Some("no disk has this".to_owned()),
+            backing,
+        };
+        let uuids = Vec::new();
+        let mut journal = Journal::begin(&place.path().join("journal"), "x").expect("begun");
+        journal
+            .intend("write", &[Undo::Contents { member, uuids }])
+            .expect("announced");
+        let path = journal.path().to_owned();
+        let report = journal.finish(&roots()).expect("tried");
+        assert_eq!(report.left.len(), left, "{report:?}");
+        assert_eq!(path.exists(), left > 0);
+        assert!(
+            report
+                .left
+                .iter()
+                .all(|why| why.contains("no disk has this"))
+        );
     }
 }
 

@@ -50,6 +50,35 @@ fn a_member_that_is_no_longer_there_keeps_nothing_else_from_being_undone() {
 }
 
 #[test]
+fn a_loop_device_that_someone_looks_at_is_gone_when_it_is_undone() {
+    if !may("a_loop_device_that_someone_looks_at_is_gone_when_it_is_undone") {
+        return;
+    }
+    let theirs = Theirs::new();
+    let file = FileId::of(&theirs.directory.path().join("disk")).expect("its file");
+    let looks = File::open(&theirs.path).expect("readable");
+    let looking = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(500));
+        drop(looks);
+    });
+    let place = tempfile::tempdir().expect("a directory");
+    let mut journal = Journal::begin(place.path(), "x").expect("begun");
+    journal
+        .intend("show it as a block device", &[Undo::LoopDevice(file)])
+        .expect("announced");
+    let report = journal.undo_since(&Roots::system(), 0).expect("undone");
+    assert_eq!(report.undone.len(), 1, "{report:?}");
+    let name = theirs.path.file_name().expect("a name");
+    let shown = Roots::system()
+        .sys
+        .join("block")
+        .join(name)
+        .join("loop/backing_file");
+    assert!(!shown.exists(), "it still shows its file");
+    looking.join().expect("it has looked");
+}
+
+#[test]
 fn a_device_that_lies_on_nothing_is_not_taken_for_an_array() {
     if !may("a_device_that_lies_on_nothing_is_not_taken_for_an_array") {
         return;
