@@ -13,7 +13,7 @@ use crate::exit::{BAD_REQUEST, Failure, MISSING, TRIAL_FAILED};
 use came::record_of;
 use raidlab_core::flag::FlagKind;
 use raidlab_core::phase::Phase;
-use raidlab_core::profile::{Place as ProfilePlace, ProfileContext};
+use raidlab_core::profile::{Place as ProfilePlace, Plan as ProfilePlan, ProfileContext};
 use raidlab_core::rng::mix;
 use raidlab_core::time::Span;
 use raidlab_core::units::Bytes;
@@ -221,7 +221,6 @@ fn measure(
     let captured = Environment::capture(&roots, Some(place.resolved()))
         .map_err(|error| Failure::from_error(MISSING, &error))?;
     came.machine = serde_json::to_value(captured).unwrap_or_default();
-    let stop = Arc::clone(&lab.stop);
     let own = match turn.cell.setup.array.failed.is_empty() {
         true => Failing::Nobody,
         false => Failing::Raidlab,
@@ -230,33 +229,69 @@ fn measure(
     begin_background(lab, built, watch)?;
     let before = syncs(&roots, built);
     let begun = Instant::now();
+    let run = (&profile, &place);
+    match came.driver {
+        Driver::Tool => by_tool(turn, lab, built, run, watch, came)?,
+        Driver::Raidlab => by_phases(turn, lab, built, run, watch, came, log.as_deref_mut())?,
+    }
+    came.hear(log, Failing::Nobody);
+    watch.ended();
+    came.profile = Some(profile);
+    let elapsed = begun.elapsed().as_secs_f64();
+    let after = syncs(&roots, built);
+    place.close().map_err(|error| run_failure(&error))?;
+    if came.said.trouble.is_none() && !lab.stop.load(Ordering::Relaxed) {
+        background(turn, lab, built, watch, came, (&before, &after, elapsed))?;
+    }
+    Ok(())
+}
+
+/// Runs the tool that the profile is named after.
+fn by_tool(
+    turn: Turn<'_>,
+    lab: &mut Lab<'_>,
+    built: &mut Built,
+    (profile, place): (&ProfilePlan, &Place),
+    watch: &mut dyn Watch,
+    came: &mut Came,
+) -> Result<(), Failure> {
+    watch.phase(0, 1, "the tool itself");
+    let set = &turn.cell.setup.profile;
+    let own = Own::in_guest(&Roots::system());
+    let tool = || driver::run(set, profile, place, &lab.stop, own.is_some());
+    let said = match &own {
+        // As the user of the tool has it: nobody else has the device open.
+        Some(own) => built.without_hold(lab.claims, own, tool),
+        None => Ok(tool()),
+    };
+    let said = said.map_err(|error| host_failure(&error))??;
+    came.planned = said.phases.len();
+    came.phases = said.phases;
+    came.tool = Some((said.provenance, said.text));
+    Ok(())
+}
+
+/// Runs raidlab's own phases, until one meets trouble.
+fn by_phases(
+    turn: Turn<'_>,
+    lab: &Lab<'_>,
+    built: &Built,
+    (profile, place): (&ProfilePlan, &Place),
+    watch: &mut dyn Watch,
+    came: &mut Came,
+    mut log: Option<&mut KernelLog>,
+) -> Result<(), Failure> {
+    let roots = Roots::system();
     let options = RunOptions {
         stall: lab.stall,
-        cancel: Arc::clone(&stop),
+        cancel: Arc::clone(&lab.stop),
         ..RunOptions::new(turn.seed)
     };
     let total = profile.phases.len();
-    if came.driver == Driver::Tool {
-        watch.phase(0, 1, "the tool itself");
-        let set = &turn.cell.setup.profile;
-        let own = Own::in_guest(&roots);
-        let tool = || driver::run(set, &profile, &place, &stop, own.is_some());
-        let said = match &own {
-            // As the user of the tool has it: nobody else has the device open.
-            Some(own) => built.without_hold(lab.claims, own, tool),
-            None => Ok(tool()),
-        };
-        let said = said.map_err(|error| host_failure(&error))??;
-        came.planned = said.phases.len();
-        came.phases = said.phases;
-        came.tool = Some((said.provenance, said.text));
-        came.hear(log.as_deref_mut(), Failing::Nobody);
-    }
-    let own = came.driver == Driver::Raidlab;
-    for (number, phase) in profile.phases.iter().enumerate().filter(|_| own) {
+    for (number, phase) in profile.phases.iter().enumerate() {
         watch.phase(number, total, &phase.title);
         let traffic = Traffic::begin(&roots, built.plan());
-        let outcome = one_phase(phase, &place, &options, watch)?;
+        let outcome = one_phase(phase, place, &options, watch)?;
         came.digest = mix(came.digest.rotate_left(7) ^ outcome.digest);
         let mut record = of_phase(outcome, phase.counted);
         traffic.end(&roots, &mut record);
@@ -271,14 +306,6 @@ fn measure(
         if came.said.trouble.is_some() {
             break;
         }
-    }
-    watch.ended();
-    came.profile = Some(profile);
-    let elapsed = begun.elapsed().as_secs_f64();
-    let after = syncs(&roots, built);
-    place.close().map_err(|error| run_failure(&error))?;
-    if came.said.trouble.is_none() && !stop.load(Ordering::Relaxed) {
-        background(turn, lab, built, watch, came, (&before, &after, elapsed))?;
     }
     Ok(())
 }

@@ -19,6 +19,7 @@ use raidlab_io::observe::Roots;
 use raidlab_io::run::{RunProgress, RunStage};
 use raidlab_results::record::Place;
 use raidlab_vm::guest::{Closed, Session, load};
+use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -132,43 +133,14 @@ fn one(
         counting: Counting::new(members.paths()),
     };
     let ended = trial::run(turn, &provision, &mut lab, &mut told)?;
-    let deaths = told.deaths.flags();
-    let Told {
-        shares, counting, ..
-    } = told;
     let disks = members.facts();
+    let came = told.add(ended, disks, matches!(job.disks, Disks::Given { .. }));
     drop(claims);
     journal
         .finish(&roots)
         .map_err(|error| host_failure(&error))?;
     drop(members);
-    Ok(match ended {
-        Ended::Complete(mut record, mut environment) => {
-            shares.note(&mut record.phases);
-            record.flags.extend(deaths);
-            if let Some(fields) = environment.as_object_mut() {
-                fields.insert("disks".to_owned(), disks.unwrap_or_default());
-            }
-            if matches!(job.disks, Disks::Given { .. }) {
-                counting.note(&mut environment);
-            }
-            Came::Record {
-                record,
-                environment,
-            }
-        }
-        // The disks of the next trial are others: what could not be undone has gone with these.
-        Ended::Failed(mut record, environment, _) | Ended::Stuck(mut record, environment, _) => {
-            record.flags.extend(deaths);
-            Came::Record {
-                record,
-                environment,
-            }
-        }
-        Ended::Interrupted => Came::Nothing {
-            reason: "interrupted".to_owned(),
-        },
-    })
+    Ok(came)
 }
 
 /// The disks of a guest are all raidlab's own.
@@ -193,6 +165,42 @@ struct Told<'s> {
     shares: Shares,
     deaths: Deaths<'s>,
     counting: Counting,
+}
+
+impl Told<'_> {
+    /// What came of a trial, with what was heard meanwhile and what the server of modelled disks says. `given`: the disks
+    /// are served from outside.
+    fn add(self, ended: Ended, disks: Option<Value>, given: bool) -> Came {
+        let deaths = self.deaths.flags();
+        match ended {
+            Ended::Complete(mut record, mut environment) => {
+                self.shares.note(&mut record.phases);
+                record.flags.extend(deaths);
+                if let Some(fields) = environment.as_object_mut() {
+                    fields.insert("disks".to_owned(), disks.unwrap_or_default());
+                }
+                if given {
+                    self.counting.note(&mut environment);
+                }
+                Came::Record {
+                    record,
+                    environment,
+                }
+            }
+            // The disks of the next trial are others: what could not be undone has gone with these.
+            Ended::Failed(mut record, environment, _)
+            | Ended::Stuck(mut record, environment, _) => {
+                record.flags.extend(deaths);
+                Came::Record {
+                    record,
+                    environment,
+                }
+            }
+            Ended::Interrupted => Came::Nothing {
+                reason: "interrupted".to_owned(),
+            },
+        }
+    }
 }
 
 impl Watch for Told<'_> {
