@@ -30,7 +30,11 @@ impl From<KernelChoice> for Flavour {
 /// The cache: what `--cache` says, or the XDG cache directory.
 pub(super) fn cache(given: Option<&Path>) -> Result<Cache, Failure> {
     if let Some(path) = given {
-        return Ok(Cache::new(path.to_owned()));
+        // What is built there names its place, and compilers work in other directories.
+        let path = std::path::absolute(path).map_err(|error| {
+            Failure::new(MISSING, format!("cannot find {}: {error}", path.display()))
+        })?;
+        return Ok(Cache::new(path));
     }
     let directories = directories::ProjectDirs::from("", "", "raidlab").ok_or_else(|| {
         Failure::new(MISSING, "no home directory to keep kernels in")
@@ -196,4 +200,15 @@ pub(super) fn kernel(cache: &Cache, flavour: Flavour) -> Result<Kernel, Failure>
 /// QEMU's version, as it tells it.
 pub(super) fn qemu() -> Result<String, Failure> {
     raidlab_vm::qemu::version().map_err(|error| failure(&error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cache_is_where_it_was_wherever_a_later_run_begins() {
+        let cache = cache(Some(Path::new("kept"))).expect("a place");
+        assert!(cache.path().is_absolute() && cache.path().ends_with("kept"));
+    }
 }
