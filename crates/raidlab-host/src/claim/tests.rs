@@ -41,6 +41,11 @@ fn system(words: &[&str]) -> String {
         .to_owned()
 }
 
+fn all_but(left_out: &[Gate]) -> Vec<Gate> {
+    let asked = Gate::ALL.iter().filter(|gate| !left_out.contains(gate));
+    asked.copied().collect()
+}
+
 /// A loop device over a file of someone else's.
 struct Theirs {
     directory: tempfile::TempDir,
@@ -115,20 +120,13 @@ impl Theirs {
             assert!(error.contains(words), "no '{words}' in: {error}");
         }
         for left_out in by {
-            let but = |gate: &&Gate| *gate != left_out;
-            let gates: Vec<Gate> = Gate::ALL.iter().filter(but).copied().collect();
             assert_eq!(
-                self.take(&gates).is_ok(),
+                self.take(&all_but(&[*left_out])).is_ok(),
                 by.len() == 1,
                 "without {left_out:?}"
             );
         }
-        let without: Vec<Gate> = Gate::ALL
-            .iter()
-            .filter(|gate| !by.contains(gate))
-            .copied()
-            .collect();
-        drop(self.take(&without).expect("nothing else refuses"));
+        drop(self.take(&all_but(by)).expect("nothing else refuses"));
     }
 
     /// The claim is given.
@@ -201,12 +199,10 @@ fn another_serial_number_or_size_is_refused() {
         };
         let error = take(Gate::ALL).expect_err("refused").to_string();
         assert!(error.contains(says) && error.contains("line 2"), "{error}");
-        let but: Vec<Gate> = Gate::ALL
-            .iter()
-            .filter(|g| **g != Gate::Right)
-            .copied()
-            .collect();
-        assert!(take(&but).is_ok(), "it was the entry that did not fit");
+        assert!(
+            take(&all_but(&[Gate::Right])).is_ok(),
+            "it was the entry that did not fit"
+        );
     }
 }
 
@@ -228,18 +224,11 @@ fn a_name_that_has_become_another_device_is_refused() {
         |gates: &[Gate]| Claim::through(&Roots::system(), &before, Right::Allowed(&entry), gates);
     let error = take(Gate::ALL).expect_err("refused").to_string();
     assert!(error.contains("no longer the device"), "{error}");
-    let but = |left_out: &[Gate]| -> Vec<Gate> {
-        Gate::ALL
-            .iter()
-            .filter(|gate| !left_out.contains(gate))
-            .copied()
-            .collect()
-    };
-    let error = take(&but(&[Gate::Identity]))
+    let error = take(&all_but(&[Gate::Identity]))
         .expect_err("refused by the list")
         .to_string();
     assert!(error.contains("serial number"), "{error}");
-    assert!(take(&but(&[Gate::Identity, Gate::Right])).is_ok());
+    assert!(take(&all_but(&[Gate::Identity, Gate::Right])).is_ok());
 }
 
 #[test]

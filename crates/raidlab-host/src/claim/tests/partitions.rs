@@ -34,12 +34,7 @@ fn a_partition_of_a_disk_in_use_is_refused_and_so_is_the_disk() {
     let own = Own(OwnKind::Guest);
     let take = |path: &str, but: &[Gate]| {
         let device = device_at(&Roots::system(), Path::new(path)).expect("a device");
-        let gates: Vec<Gate> = Gate::ALL
-            .iter()
-            .filter(|gate| !but.contains(gate))
-            .copied()
-            .collect();
-        Claim::through(&Roots::system(), &device, Right::Own(&own), &gates)
+        Claim::through(&Roots::system(), &device, Right::Own(&own), &all_but(but))
             .map_err(|e| e.to_string())
     };
     let all = [Gate::Kernel, Gate::Bytes, Gate::Exclusive];
