@@ -1,6 +1,7 @@
 //! Packages of the distribution's *contrib* component, which most machines do not have among their sources: through an
 //! apt of its own, with lists and sources in a directory of raidlab's. Nothing of the machine's apt is changed, no
 //! root is needed, and nothing is installed.
+use super::build::strays::MARK;
 use crate::error::VmError;
 use crate::tools;
 use std::fmt::Write as _;
@@ -12,6 +13,8 @@ use std::sync::atomic::AtomicBool;
 #[derive(Debug)]
 pub(super) struct Apt {
     configuration: PathBuf,
+    /// Where the build works that it belongs to.
+    work: PathBuf,
 }
 
 /// What apt shows of a package.
@@ -24,11 +27,11 @@ pub(super) struct Shown {
 }
 
 impl Apt {
-    /// Makes one in a directory, and fetches the lists.
+    /// Makes one in a directory, for a build that works in `work`, and fetches the lists.
     ///
     /// # Errors
     /// When the machine has no sources of Debian's, or lists cannot be fetched.
-    pub(super) fn new(directory: &Path, stop: &AtomicBool) -> Result<Self, VmError> {
+    pub(super) fn new(directory: &Path, work: &Path, stop: &AtomicBool) -> Result<Self, VmError> {
         let sources = directory.join("sources");
         for name in ["sources", "state/lists/partial", "cache/archives/partial"] {
             let path = directory.join(name);
@@ -50,7 +53,10 @@ impl Apt {
         let configuration = directory.join("apt.conf");
         let text = configured(directory, &String::from_utf8_lossy(&given));
         fs::write(&configuration, text).map_err(VmError::path("write", &configuration))?;
-        let apt = Self { configuration };
+        let apt = Self {
+            configuration,
+            work: work.to_owned(),
+        };
         apt.run("apt-get", &["-q", "update"], None, stop)?;
         Ok(apt)
     }
@@ -63,7 +69,8 @@ impl Apt {
         stop: &AtomicBool,
     ) -> Result<String, VmError> {
         let configuration = self.configuration.to_string_lossy();
-        let environment = [("APT_CONFIG", &*configuration)];
+        let work = self.work.to_string_lossy();
+        let environment = [("APT_CONFIG", &*configuration), (MARK, &*work)];
         let said = tools::run_with(program, arguments, directory, &environment, Some(stop))?;
         Ok(String::from_utf8_lossy(&said).into_owned())
     }

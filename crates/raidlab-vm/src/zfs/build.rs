@@ -2,7 +2,7 @@
 //! moved to their place when all is whole. A build that was killed goes on where it was.
 mod keep;
 mod packages;
-mod strays;
+pub(super) mod strays;
 
 use super::apt::Apt;
 use super::progress::{self, Part, Progress};
@@ -55,6 +55,10 @@ impl Zfs {
         plain(&directory)?;
         fs::create_dir_all(&directory).map_err(VmError::path("make the directory", &directory))?;
         let _lock = lock(&directory, stop)?;
+        // Whoever ends what is left of this build later finds it by this name.
+        let directory = directory
+            .canonicalize()
+            .map_err(VmError::path("find", &directory))?;
         let mut work = Work {
             directory: directory.join("work"),
             kernel,
@@ -184,7 +188,7 @@ impl Work<'_> {
         end_strays(&self.directory);
         self.at(Part::Look, 0.0);
         remove(&self.path("apt"));
-        let apt = Apt::new(&self.make("apt")?, self.stop)?;
+        let apt = Apt::new(&self.make("apt")?, &self.directory, self.stop)?;
         let plan = self.plan(&apt)?;
         let place = place(cache, &self.kernel.release, &plan.version);
         if let Some(zfs) = Zfs::described(&place) {
@@ -334,7 +338,9 @@ impl Work<'_> {
         let path = self.path(&format!("{name}.log"));
         let log = File::create(&path).map_err(VmError::path("write", &path))?;
         // Debugging information is most of the work and of the size, and nobody reads it in a guest.
-        command.env("KCFLAGS", "-g0");
+        command
+            .env("KCFLAGS", "-g0")
+            .env(strays::MARK, &self.directory);
         let job = Job::start(command, &log, &log)?;
         let read = || fs::read(&path).map(|said| String::from_utf8_lossy(&said).into_owned());
         let mut looked = Instant::now();

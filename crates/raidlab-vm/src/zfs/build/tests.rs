@@ -41,14 +41,19 @@ fn what_a_killed_build_left_is_ended_and_removed() {
     let work = builds(&cache).join("work");
     fs::create_dir_all(work.join("source")).unwrap();
     let held = lock(&builds(&cache), &AtomicBool::new(false)).unwrap();
-    let mut stray = Command::new("sleep")
-        .arg("1000")
-        .current_dir(work.join("source"))
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
+    let sleeps = |mark: Option<&Path>| {
+        let mut sleep = Command::new("sleep");
+        sleep.arg("1000").current_dir(work.join("source"));
+        sleep
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .envs(mark.map(|work| (strays::MARK, work)))
+            .spawn()
+            .unwrap()
+    };
+    let named = work.canonicalize().unwrap();
+    let (mut stray, mut shell) = (sleeps(Some(&named)), sleeps(None));
     assert_eq!(Zfs::clean(&cache).unwrap(), None, "a build is under way");
     let stopped = lock(&builds(&cache), &AtomicBool::new(true));
     assert!(matches!(stopped, Err(VmError::Interrupted)));
@@ -67,5 +72,8 @@ fn what_a_killed_build_left_is_ended_and_removed() {
     };
     assert!(cleaned.unwrap().contains("that was killed"));
     assert!(!watch.join().unwrap().success());
+    let lives = shell.try_wait().unwrap().is_none();
+    let _ = shell.kill().and_then(|()| shell.wait());
+    assert!(lives, "who only looks around in there is no build");
     assert!(!work.exists());
 }
