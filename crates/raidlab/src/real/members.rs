@@ -204,17 +204,7 @@ pub(crate) fn allow_list() -> Result<(PathBuf, AllowList), Failure> {
 pub(crate) fn allowed(roots: &Roots, parts: &[Part]) -> Result<Vec<Chosen>, Failure> {
     let (path, list) = allow_list()?;
     let devices = inventory(roots).map_err(|error| host_failure(&error))?;
-    let mut free: Vec<(&Allowed, &Device)> = Vec::new();
-    let mut not: Vec<String> = Vec::new();
-    for entry in &list.devices {
-        match devices.iter().find(|device| device.ids.contains(&entry.id)) {
-            None => not.push(format!("{} is not here", entry.id)),
-            Some(device) => match why_not(device, &list) {
-                Some(why) => not.push(format!("{}: {why}", device.path.display())),
-                None => free.push((entry, device)),
-            },
-        }
-    }
+    let (mut free, not) = usable(&list, &devices);
     let mut chosen: Vec<Chosen> = Vec::new();
     let mut lacking: Vec<&Volume> = Vec::new();
     for part in parts {
@@ -237,6 +227,34 @@ pub(crate) fn allowed(roots: &Roots, parts: &[Part]) -> Result<Vec<Chosen>, Fail
         return Ok(chosen);
     }
     Err(too_few(&path, parts, &chosen, &lacking, &not))
+}
+
+/// Entries with their devices, as far as those are here and free; and what is wrong with the others.
+fn usable<'l>(
+    list: &'l AllowList,
+    devices: &'l [Device],
+) -> (Vec<(&'l Allowed, &'l Device)>, Vec<String>) {
+    let mut free: Vec<(&Allowed, &Device)> = Vec::new();
+    let mut not: Vec<String> = Vec::new();
+    for entry in &list.devices {
+        let Some(device) = devices.iter().find(|one| one.ids.contains(&entry.id)) else {
+            not.push(format!("{} is not here", entry.id));
+            continue;
+        };
+        let path = device.path.display();
+        let number = device.identity.number;
+        // A disk has several names that stay.
+        let before = free.iter().find(|(_, one)| one.identity.number == number);
+        match (before, why_not(device, list)) {
+            (Some((first, _)), _) => not.push(format!(
+                "{path}: lines {} and {} of the allow-list both name it, and it is one device",
+                first.line, entry.line
+            )),
+            (None, Some(why)) => not.push(format!("{path}: {why}")),
+            (None, None) => free.push((entry, device)),
+        }
+    }
+    (free, not)
 }
 
 fn too_few(
@@ -310,5 +328,47 @@ pub(crate) fn why_not(device: &Device, list: &AllowList) -> Option<String> {
             Some("it has no serial number, so that it could be any".to_owned())
         }
         Word::Silent => Some("it is free, but the allow-list does not name it".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use raidlab_host::ownership::Witnesses;
+    use raidlab_io::observe::stack::DeviceKind;
+
+    #[test]
+    fn a_disk_that_the_list_names_twice_is_one_device() {
+        let ids = ["ata-A_1", "wwn-0x1"].map(str::to_owned);
+        let device = Device {
+            path: PathBuf::from("/dev/sdb"),
+            identity: Identity {
+                name: "sdb".to_owned(),
+                number: DeviceNumber {
+                    major: 8,
+                    minor: 16,
+                },
+                size: 512,
+                serial: Some("1".to_owned()),
+                backing: None,
+            },
+            kind: DeviceKind::Disk,
+            model: None,
+            wwn: None,
+            ids: ids.to_vec(),
+            below: Vec::new(),
+            above: Vec::new(),
+            witnesses: Witnesses::default(),
+        };
+        let entry =
+            |id: &String| format!("[[device]]\nid = \"{id}\"\nserial = \"1\"\nsize = 512\n");
+        let list = AllowList::parse(&ids.each_ref().map(entry).concat()).expect("a list");
+        let devices = [device];
+        let (free, not) = usable(&list, &devices);
+        assert_eq!(free.len(), 1);
+        assert!(
+            not[0].contains("lines 1 and 5 of the allow-list"),
+            "{not:?}"
+        );
     }
 }
