@@ -112,6 +112,8 @@ pub(super) struct Heard {
     pub(super) events: i64,
     /// That, when somebody was heard last.
     pub(super) last: i64,
+    /// Sectors that a resync has asked of the array's thread, which has not come to them yet.
+    pub(super) asked: i64,
 }
 
 /// Requests in flight of the whole tree.
@@ -126,6 +128,8 @@ pub(super) struct Core {
     pub(super) guards: Slab<Guard>,
     /// By array of the tree and role, while there is a resync.
     pub(super) heard: Vec<Vec<Heard>>,
+    /// A resync asks the array's thread, which comes to it when the resync waits.
+    pub(super) asks_thread: bool,
 }
 
 impl Core {
@@ -139,6 +143,7 @@ impl Core {
             work: VecDeque::new(),
             guards: Slab::new(),
             heard: Vec::new(),
+            asks_thread: false,
         }
     }
 
@@ -195,7 +200,11 @@ impl Core {
     pub(super) fn ask(&mut self, child: Child, op: Op) {
         if !self.heard.is_empty() && op.origin.background {
             let heard = &mut self.heard[usize::from(op.node)][usize::from(op.role)];
-            heard.events -= i64::from(op.sectors);
+            if self.asks_thread {
+                heard.asked += i64::from(op.sectors);
+            } else {
+                heard.events -= i64::from(op.sectors);
+            }
         }
         let id = self.ops.insert(op);
         let bio = Bio {
@@ -213,6 +222,14 @@ impl Core {
                 up: Up::Op(id),
                 bio,
             }),
+        }
+    }
+
+    /// The thread of an array comes to what its resync has asked for, and sends it (`raid5.c:ops_run_io`).
+    pub(super) fn come_to(&mut self, node: usize) {
+        self.asks_thread = false;
+        for heard in self.heard.get_mut(node).into_iter().flatten() {
+            heard.events -= std::mem::take(&mut heard.asked);
         }
     }
 

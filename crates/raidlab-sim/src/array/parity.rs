@@ -78,7 +78,8 @@ pub(super) struct ParityArray {
     waiters: Slab<Waiter>,
     /// Groups that wait for room, or for a band in flight.
     queue: VecDeque<Group>,
-    /// There was no room; the next is given when a quarter is free.
+    /// Somebody waits for room, a resync perhaps: until a quarter is free nobody is given any
+    /// (`raid5.c:get_active_stripe`, `R5_INACTIVE_BLOCKED`).
     short: bool,
     /// Since when those that wait are to be looked at again: room has come up.
     rested: Option<Instant>,
@@ -130,9 +131,15 @@ impl ParityArray {
         self.roles[(stripe % self.roles.len() as u64) as usize]
     }
 
-    /// Whether the stripe cache has so much room that whoever waits for it goes on: more than a quarter.
+    /// Whether the array's thread sends what a resync asks for.
+    pub(super) const fn thread_syncs(&self) -> bool {
+        self.era.thread_syncs
+    }
+
+    /// Whether a resync that waited for room in the stripe cache goes on: there is more than a quarter, and nobody
+    /// else waits.
     pub(super) fn has_quarter(&self) -> bool {
-        self.queue.is_empty() && self.cache.available() > self.cache.most_rows()
+        self.queue.is_empty() && !self.short
     }
 
     /// Rows of all members that are synchronised by a resync.

@@ -145,7 +145,7 @@ impl Resync {
             return false;
         }
         let mut idle = true;
-        for Heard { events, last } in heard {
+        for Heard { events, last, .. } in heard {
             if *events - *last > self.unheard as i64 {
                 (*last, idle) = (*events, false);
             }
@@ -240,8 +240,15 @@ pub fn controlled(rate: u64, most: u64) -> u64 {
 }
 
 impl Node {
-    /// Sends what the resync may send now.
+    /// Sends what the resync may send now. Of a parity array it asks the thread, which counts what it sends: all that
+    /// is asked for in one go hides nobody from the resync yet.
     pub(super) fn pump(&mut self, core: &mut Core) {
+        core.asks_thread = self.parity().is_some_and(|parity| parity.thread_syncs());
+        self.send(core);
+        core.come_to(usize::from(self.common.index));
+    }
+
+    fn send(&mut self, core: &mut Core) {
         let index = usize::from(self.common.index);
         let pointless = self.common.filling.is_empty() && !self.common.resyncing;
         if pointless || self.common.lost {

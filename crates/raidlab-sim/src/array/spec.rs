@@ -54,6 +54,9 @@ pub struct Era {
     /// A resync above its least speed that sees other I/O waits for its own requests to end (since
     /// 4.1, `md.c:md_do_sync`); before, half a second.
     pub resync_yields_briefly: bool,
+    /// The thread of a parity array sends what a resync asks for (since 3.16, `raid5.c:sync_request`); before, the resync
+    /// handles the stripes itself.
+    pub thread_syncs: bool,
     /// A timer goes off a tick later than it is set to (since 4.8, `timer.c:calc_index`).
     pub late_timers: bool,
     /// A resync of raid1 keeps requests out of where it is, not out of the whole array (since 3.13).
@@ -89,6 +92,7 @@ impl Era {
                 WritePolicy::LINUX_BEFORE_4_1
             },
             resync_yields_briefly: since(4, 1, 0),
+            thread_syncs: since(3, 16, 0),
             late_timers: since(4, 8, 0),
             local_barrier: since(3, 13, 0),
             zfs_load: since(3, 12, 0),

@@ -175,6 +175,58 @@ fn a_resync_fills_the_stripe_cache_and_then_waits_for_a_quarter_of_it_and_a_tick
 }
 
 #[test]
+fn whoever_wants_a_stripe_waits_for_the_quarter_that_a_resync_waits_for() {
+    let mut spec = in_state(layout("raid5", 4, 64 * 1000), "rebuilding 1", &[2]);
+    spec.era.cache_grows = false;
+    let mut toy = Toy::new(&spec, 7);
+    while toy.log.is_empty() {
+        assert!(toy.step());
+    }
+    // All stripes are the resync's, and end eight by eight.
+    toy.submit(bio(0, Read, 100_000, 8));
+    toy.unplug();
+    let asked = |toy: &Toy| toy.log.iter().any(|a| !a.bio.origin.background);
+    while !asked(&toy) {
+        assert!(toy.step());
+    }
+    assert!(toy.filled() / 8 > 64, "{} of 256", toy.filled() / 8);
+    toy.settle();
+    assert!(toy.ended[0].result.is_ok());
+}
+
+#[test]
+fn what_the_thread_of_an_array_has_not_come_to_hides_nobody_from_its_resync() {
+    // 264 stripes: the second burst is looked at after 192 sectors of each member.
+    let burst = |thread_syncs| {
+        let mut spec = in_state(layout("raid5", 4, 64 * 1000), "rebuilding 1", &[2]);
+        (spec.stripe_cache, spec.era.cache_grows) = (264, false);
+        spec.era.thread_syncs = thread_syncs;
+        let mut toy = Toy::new(&spec, 0);
+        while toy.filled() < 264 * 8 {
+            assert!(toy.step());
+        }
+        // 160 sectors of each survivor are read before the resync's tick.
+        for i in 0..40 {
+            toy.submit(bio(i, Read, 100_032 + i * 64, 8));
+        }
+        toy.unplug();
+        while toy.ended.len() < 40 {
+            assert!(toy.step());
+        }
+        let begun = toy.log.len();
+        while toy.log.len() == begun {
+            assert!(toy.step());
+        }
+        let of = toy.log[begun..].iter().filter(|a| a.member == 0);
+        of.map(|a| a.bio.sectors).sum::<u32>()
+    };
+    // The thread sends later: they are heard, and the resync waits for what it has asked for.
+    assert_eq!(burst(true), 192);
+    // It has sent the 192 itself, which weigh more than the others' 160.
+    assert_eq!(burst(false), 264 * 8);
+}
+
+#[test]
 fn what_a_resync_has_in_flight_hides_others_from_it() {
     // Reads of 4 KiB, one at a time, beside a rebuild of 16 MiB that could go much faster than its least speed.
     let mut spec = in_state(layout("raid1", 2, 32 << 10), "rebuilding 1", &[1]);

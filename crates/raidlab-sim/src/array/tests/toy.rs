@@ -223,6 +223,15 @@ impl Toy {
         Ok(())
     }
 
+    /// Sectors that a resync has written to members, as far as that has ended.
+    pub(super) fn filled(&self) -> u32 {
+        let written = |a: &&Asked| a.bio.origin.background && a.bio.kind == BlockKind::Write;
+        let sum = |all: &mut dyn Iterator<Item = &Asked>| {
+            all.filter(written).map(|a| a.bio.sectors).sum::<u32>()
+        };
+        sum(&mut self.log.iter()) - sum(&mut self.flight.iter().map(|f| &f.2))
+    }
+
     /// Member requests of a kind since the start.
     pub(super) fn count(&self, kind: BlockKind) -> usize {
         self.log
