@@ -144,7 +144,7 @@ impl<D: Device> Host<D> {
         let queue = below.hints.queue;
         Self {
             now: Instant::ZERO,
-            cache: Cache::new(pages, era.balance),
+            cache: Cache::new(pages, era.balance, era.writes_use),
             back: WriteBack::new(spec, &era, &traits, pages, queue),
             below,
             fs,

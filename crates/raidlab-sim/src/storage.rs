@@ -51,6 +51,7 @@ pub struct Storage {
     sectors: u64,
     /// Bytes of data in a stripe; 0 without.
     stripe: u64,
+    max_sectors: u32,
     /// Members whose queue is to be asked for requests.
     touched: Vec<u16>,
     /// Members whose queue has been given something since the last unplugging.
@@ -89,11 +90,10 @@ impl Storage {
         self.stripe
     }
 
-    /// Sectors of the largest request that no queue has to take in pieces.
+    /// Sectors of the largest request that neither the array nor a queue has to take in pieces.
     #[must_use]
-    pub fn max_sectors(&self) -> u32 {
-        let limits = self.members.iter().map(|m| m.queue.spec().max_sectors);
-        limits.min().unwrap_or(u32::MAX)
+    pub const fn max_sectors(&self) -> u32 {
+        self.max_sectors
     }
 
     /// Sectors of writes that the queues hold before a submitter must wait.

@@ -65,6 +65,8 @@ pub(super) struct Cache {
     free: Vec<u32>,
     files: Vec<Cached>,
     lists: Lists,
+    /// Writing pages counts as using them.
+    writes_use: bool,
     capacity: u64,
     dirty: u64,
     writing: u64,
@@ -93,13 +95,14 @@ fn parts(page: u64, pages: u64) -> impl Iterator<Item = (u64, u64, u64)> {
 }
 
 impl Cache {
-    /// An empty cache of at most so many pages.
-    pub(super) fn new(capacity: u64, balance: Balance) -> Self {
+    /// An empty cache of at most so many pages, where writing counts as use or does not.
+    pub(super) fn new(capacity: u64, balance: Balance, writes_use: bool) -> Self {
         Self {
             nodes: Vec::new(),
             free: Vec::new(),
             files: Vec::new(),
             lists: Lists::new(balance),
+            writes_use,
             capacity,
             dirty: 0,
             writing: 0,
@@ -265,7 +268,9 @@ impl Cache {
                 node.present |= mask;
                 node.dirty |= mask;
             });
-            self.touch(index, mask);
+            if self.writes_use {
+                self.touch(index, mask);
+            }
         }
         self.dirty - before
     }

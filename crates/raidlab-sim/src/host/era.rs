@@ -27,6 +27,15 @@ pub(super) struct Era {
     pub(super) ahead: Ahead,
     /// Read-ahead of a plain device in bytes.
     pub(super) read_ahead: u64,
+    /// Whoever comes to the marked page asks for the next window before he waits for that page to come, so that two
+    /// windows are on their way (`filemap_get_pages`; on demand on Linux).
+    pub(super) ahead_before_wait: bool,
+    /// A call that wants more than the largest window has as much as the largest request takes
+    /// (`bdi->io_pages`, Linux since 4.10).
+    pub(super) ahead_by_request: bool,
+    /// A first window that the call uses up and the one after it are together no larger than the largest
+    /// (Linux since 4.19); before, they were two of them.
+    pub(super) ahead_fits: bool,
     /// Read-ahead is sent off before the reader waits, when the page it wants is there.
     pub(super) unplug_ahead: bool,
     /// A process sends off what it has submitted at the end of each batch (plug lists by process).
@@ -35,6 +44,9 @@ pub(super) struct Era {
     /// handed over piece by piece (`block/fops.c:__blkdev_direct_IO_async`, Linux since 5.16).
     pub(super) bare_direct: bool,
     pub(super) balance: Balance,
+    /// A page that is written counts as used, so that a file that is read and rewritten stays in memory before
+    /// others (Linux before 4.7, "mm: filemap: only do access activations on reads").
+    pub(super) writes_use: bool,
     /// Dirty share of memory in per cent above which writers are held back.
     pub(super) dirty_percent: u64,
     /// Above which the flusher writes.
@@ -53,10 +65,14 @@ pub(super) struct Era {
 const LINUX: Era = Era {
     ahead: Ahead::Windows,
     read_ahead: 128 << 10,
+    ahead_before_wait: false,
+    ahead_by_request: false,
+    ahead_fits: false,
     unplug_ahead: false,
     unplug_batch: false,
     bare_direct: false,
     balance: Balance::Proportional,
+    writes_use: true,
     dirty_percent: 40,
     background_percent: 10,
     throttle: Throttle::Writes,
@@ -72,10 +88,14 @@ const LINUX: Era = Era {
 const WINDOWS: Era = Era {
     ahead: Ahead::Marked,
     read_ahead: 128 << 10,
+    ahead_before_wait: false,
+    ahead_by_request: false,
+    ahead_fits: false,
     unplug_ahead: true,
     unplug_batch: true,
     bare_direct: false,
     balance: Balance::Half,
+    writes_use: true,
     dirty_percent: 37,
     background_percent: 37,
     throttle: Throttle::Writes,
@@ -96,7 +116,7 @@ impl Era {
             (era.dirty_percent, era.background_percent) = (10, 5);
         }
         if since(2, 6, 23) {
-            era.ahead = Ahead::Marked;
+            (era.ahead, era.ahead_before_wait) = (Ahead::Marked, true);
         }
         if since(2, 6, 28) {
             era.balance = Balance::Half;
@@ -104,6 +124,9 @@ impl Era {
         if since(2, 6, 30) {
             (era.dirty_percent, era.background_percent) = (20, 10);
         }
+        era.writes_use = !since(4, 7, 0);
+        era.ahead_by_request = since(4, 10, 0);
+        era.ahead_fits = since(4, 19, 0);
         era.unplug_ahead = since(2, 6, 33);
         era.unplug_batch = since(2, 6, 39);
         era.bare_direct = since(5, 16, 0);

@@ -95,6 +95,7 @@ impl<D: Device> Host<D> {
 
     /// Looks at read-ahead for the pages from `page` on; what it wants is issued next.
     fn look_ahead(&mut self, tag: u32, page: u64, wanted: u64) {
+        let request = self.request_pages();
         let call = &mut self.calls[tag as usize];
         let file = call.file;
         let known = &mut self.files[file as usize];
@@ -102,6 +103,8 @@ impl<D: Device> Host<D> {
             page,
             pages: wanted,
             most: self.ahead_most,
+            request,
+            joined_fit: self.era.ahead_fits,
             end: known.size.div_ceil(PAGE),
         };
         let cache = &mut self.cache;
@@ -112,16 +115,30 @@ impl<D: Device> Host<D> {
         call.look = again.max(page + 1);
     }
 
+    /// Pages of the largest request where read-ahead may be of its size, else 0.
+    fn request_pages(&self) -> u64 {
+        if self.era.ahead_by_request && self.traits.prefetch.is_none() {
+            u64::from(self.below.hints.max_sectors) * SECTOR / PAGE
+        } else {
+            0
+        }
+    }
+
     /// Read-ahead on demand: false when it had something to ask for.
     #[inline]
     fn on_demand_quiet(&mut self, tag: u32, page: u64, run: u64, wanted: u64) -> bool {
         let call = &self.calls[tag as usize];
         let (file, ahead, look) = (call.file, call.ahead, call.look);
+        let way = &mut self.files[file as usize].ahead[ahead as usize];
         if run > 0 {
-            if self.files[file as usize].ahead[ahead as usize].quiet(page, run) {
+            if way.quiet(page, run) {
                 return true;
             }
-        } else if page < look || self.cache.is_reading(file, page) {
+        } else if page < look {
+            return true;
+        } else if self.cache.is_reading(file, page)
+            && (!self.era.ahead_before_wait || way.quiet(page, 1))
+        {
             // It was asked for: there is nothing but to wait.
             return true;
         }

@@ -63,8 +63,24 @@ pub(super) struct Look {
     pub(super) pages: u64,
     /// Largest window.
     pub(super) most: u64,
+    /// Pages of the largest request, which a call that wants more than the window may have at once; 0 where
+    /// the kernel does not ask for it.
+    pub(super) request: u64,
+    /// Two windows are joined only as far as they fit in the largest one.
+    pub(super) joined_fit: bool,
     /// Pages of the file.
     pub(super) end: u64,
+}
+
+impl Look {
+    /// The largest window for a call that wants so many pages.
+    fn most_for(&self, pages: u64) -> u64 {
+        if self.most > 0 && pages > self.most && self.request > self.most {
+            pages.min(self.request)
+        } else {
+            self.most
+        }
+    }
 }
 
 impl ReadAhead {
@@ -130,6 +146,7 @@ impl ReadAhead {
             mut pages,
             most,
             end,
+            ..
         } = look;
         let mut out = Windows::default();
         if page == self.previous {
@@ -219,20 +236,17 @@ impl ReadAhead {
     /// `ondemand_readahead` of 2.6.23 and later: called on a page that is missing, or the marked one.
     fn on_demand(&mut self, look: Look) -> (Windows, u64) {
         let Look {
-            page,
-            pages,
-            most,
-            end,
+            page, pages, end, ..
         } = look;
         let mut out = Windows::default();
         let close = page.wrapping_sub(self.previous) <= 1;
-        let expected = self.size > 0 && (page == self.marker() || page == self.start + self.size);
-        if expected {
-            self.start += self.size;
-            self.size = next_on_demand(self.size, most);
-            self.ahead_size = self.size;
-        } else if self.size > 0 && (page..page + pages).contains(&self.marker()) {
-            // The marker lies within a call that began before it.
+        let marked =
+            (self.size > 0 && (page..page + pages).contains(&self.marker())).then(|| self.marker());
+        let expected = self.size > 0 && page == self.start + self.size;
+        let mut most = look.most_for(pages);
+        if let Some(at) = marked.or(expected.then_some(page)) {
+            // The call may have begun before the marker; it wants what is left from there on.
+            most = look.most_for(page + pages - at);
             self.start += self.size;
             self.size = next_on_demand(self.size, most);
             self.ahead_size = self.size;
@@ -252,8 +266,12 @@ impl ReadAhead {
         }
         if page == self.start && self.size == self.ahead_size {
             // The call itself will use the window up: the next one goes along.
-            self.ahead_size = next_on_demand(self.size, most);
-            self.size += self.ahead_size;
+            let next = next_on_demand(self.size, most);
+            if look.joined_fit && self.size + next > most {
+                (self.size, self.ahead_size) = (most, most / 2);
+            } else {
+                (self.size, self.ahead_size) = (self.size + next, next);
+            }
         }
         out.push(self.start, self.size.min(end.saturating_sub(self.start)));
         self.previous = page;
@@ -298,119 +316,4 @@ fn next_on_demand(size: u64, most: u64) -> u64 {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Reads `calls` calls of `pages` pages one after another with nothing in memory that was not
-    /// read ahead; the windows issued, in order.
-    fn sequence(kind: Ahead, calls: u64, pages: u64) -> Vec<(u64, u64)> {
-        let (mut ahead, mut held, mut issued) = (ReadAhead::new(), 0_u64, Vec::new());
-        for call in 0..calls {
-            let page = call * pages;
-            let mut at = page;
-            while at < page + pages {
-                let look = Look {
-                    page: at,
-                    pages: page + pages - at,
-                    most: 32,
-                    end: 1 << 20,
-                };
-                let present = held.saturating_sub(at).min(look.pages);
-                if kind == Ahead::Marked && present > 0 && ahead.quiet(at, present) {
-                    at += present;
-                    continue;
-                }
-                let known = held;
-                let (windows, again) = ahead.look(kind, look, |from, n| {
-                    (from + n).saturating_sub(known.max(from))
-                });
-                for &(from, n) in windows.as_slice() {
-                    issued.push((from, n));
-                    held = held.max(from + n);
-                }
-                at = if kind == Ahead::Marked {
-                    held.min(page + pages)
-                } else {
-                    again
-                };
-            }
-        }
-        issued
-    }
-
-    #[test]
-    fn two_windows_grow_to_the_largest_and_follow_each_other() {
-        let issued = sequence(Ahead::Windows, 64, 2);
-        // A quarter of the largest, then doubled; always one window ahead of the one in use.
-        assert_eq!(&issued[..4], &[(0, 8), (8, 16), (24, 32), (56, 32)]);
-        assert!(issued[3..].windows(2).all(|w| w[1] == (w[0].0 + 32, 32)));
-    }
-
-    #[test]
-    fn on_demand_grows_to_the_largest_window() {
-        let issued = sequence(Ahead::Marked, 64, 2);
-        assert_eq!(&issued[..4], &[(0, 4), (4, 8), (12, 16), (28, 32)]);
-        assert!(issued[3..].windows(2).all(|w| w[1] == (w[0].0 + 32, 32)));
-    }
-
-    #[test]
-    fn windows_go_on_over_what_is_in_memory_and_behind_it() {
-        // Pages 100 to 300 are in memory, and 1000 to 2000.
-        let held = |page: u64| (100..300).contains(&page) || (1000..2000).contains(&page);
-        let (mut ahead, mut read, mut alone) = (ReadAhead::new(), 0_u64, Vec::new());
-        for page in 0..3000_u64 {
-            let look = Look {
-                page,
-                pages: 1,
-                most: 32,
-                end: 1 << 20,
-            };
-            let missing = |from: u64, n: u64| (from..from + n).filter(|p| !held(*p)).count() as u64;
-            let (windows, _) = ahead.look(Ahead::Windows, look, missing);
-            for (from, n) in windows.as_slice() {
-                read = read.max(from + n);
-            }
-            if page >= read && !held(page) {
-                // Nobody has asked for it.
-                ahead.missed(page);
-                alone.push(page);
-                read = page + 1;
-            }
-        }
-        // After 256 pages in a row that are in memory it is off, until the first one that is not.
-        assert_eq!(alone, [2000]);
-    }
-
-    #[test]
-    fn random_calls_read_what_they_want_alone() {
-        for kind in [Ahead::Windows, Ahead::Marked] {
-            let mut ahead = ReadAhead::new();
-            for page in [1000, 500, 9000, 40] {
-                let look = Look {
-                    page,
-                    pages: 2,
-                    most: 32,
-                    end: 1 << 20,
-                };
-                let (windows, again) = ahead.look(kind, look, |_, n| n);
-                assert_eq!(windows.as_slice(), &[(page, 2)], "{kind:?}");
-                assert_eq!(again, page + 2);
-            }
-        }
-    }
-
-    #[test]
-    fn nothing_is_read_past_the_end() {
-        for kind in [Ahead::Windows, Ahead::Marked] {
-            let mut ahead = ReadAhead::new();
-            let look = Look {
-                page: 0,
-                pages: 2,
-                most: 32,
-                end: 3,
-            };
-            let (windows, _) = ahead.look(kind, look, |_, n| n);
-            assert_eq!(windows.as_slice(), &[(0, 3)], "{kind:?}");
-        }
-    }
-}
+mod tests;

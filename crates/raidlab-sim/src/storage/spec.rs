@@ -98,6 +98,32 @@ fn stripe(layout: &Layout) -> u64 {
     sectors * SECTOR
 }
 
+/// Sectors of a request that a parity array takes at most (`raid5.c:raid5_run`: it notes for 256 rows of 4 KiB
+/// which of them are through, `RAID5_MAX_REQ_STRIPES`; since 6.0).
+const PARITY_REQUEST: u32 = 256 * 8;
+
+/// Whether some level of the array has parity.
+fn has_parity(layout: &Layout) -> bool {
+    match layout {
+        Layout::Nested(nested) => {
+            has_parity(nested.outer()) || nested.inner().iter().any(has_parity)
+        }
+        plain => matches!(plain, Layout::Parity(_)),
+    }
+}
+
+/// Sectors of the largest request that goes down whole: of the array and of each member's queue.
+fn max_sectors(spec: &StorageSpec) -> u32 {
+    let own = match &spec.array.kind {
+        ArrayKind::Md(layout) if spec.array.era.rows_at_once && has_parity(layout) => {
+            PARITY_REQUEST
+        }
+        _ => u32::MAX,
+    };
+    let limits = spec.members.iter().map(|member| member.queue.max_sectors);
+    limits.fold(own, u32::min)
+}
+
 pub(super) fn build(spec: &StorageSpec, seed: u64) -> Result<Storage, StorageError> {
     let fabric = Fabric::new(&spec.fabric, seed)?;
     let (wanted, stripe, array) = match &spec.array.kind {
@@ -156,6 +182,7 @@ pub(super) fn build(spec: &StorageSpec, seed: u64) -> Result<Storage, StorageErr
         disks: spec.fabric.disks.len() as u32,
         fabric,
         stripe,
+        max_sectors: max_sectors(spec),
         touched: Vec::new(),
         held: Vec::new(),
         timed: Vec::new(),

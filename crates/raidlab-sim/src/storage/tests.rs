@@ -315,3 +315,22 @@ fn what_does_not_fit_is_refused() {
         told(&small)
     );
 }
+
+#[test]
+fn parity_arrays_of_new_kernels_take_smaller_requests_than_their_members() {
+    let most = |levels: &str, members: usize, kernel: Kernel| {
+        let kind = ArrayKind::Md(layout(levels, members, 1 << 20));
+        let mut spec = spec(kind, fabric(MODEL, members, Link::Sata), kernel);
+        spec.array.era = crate::array::Era::of(kernel);
+        for member in &mut spec.members {
+            member.queue.max_sectors = 2560;
+        }
+        Storage::new(&spec, 1).expect("storage").max_sectors()
+    };
+    let new = Kernel::Linux(6, 1, 0);
+    assert_eq!(most("raid5", 4, new), 2048);
+    assert_eq!(most("raid6", 4, new), 2048);
+    assert_eq!(most("raid50 2x3", 6, new), 2048);
+    assert_eq!(most("raid10-n2", 4, new), 2560);
+    assert_eq!(most("raid5", 4, Kernel::Linux(5, 19, 0)), 2560);
+}

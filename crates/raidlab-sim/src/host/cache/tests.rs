@@ -74,7 +74,7 @@ proptest! {
 
     #[test]
     fn it_agrees_with_a_table_of_pages(acts in acts()) {
-        let mut cache = Cache::new(1 << 20, Balance::Half);
+        let mut cache = Cache::new(1 << 20, Balance::Half, true);
         let mut table = vec![[Page::default(); 256]; 3];
         for (act, file, page, pages) in acts {
             apply(&mut cache, act, file, page, pages);
@@ -106,7 +106,7 @@ proptest! {
     #[test]
     fn it_never_grows_beyond_its_size_when_all_is_clean(runs in proptest::collection::vec((0..3_u32, 0..4000_u64, 1..200_u64), 1..100)) {
         for balance in [Balance::Half, Balance::Proportional] {
-            let mut cache = Cache::new(500, balance);
+            let mut cache = Cache::new(500, balance, true);
             for &(file, page, pages) in &runs {
                 cache.fill(file, page, pages);
                 cache.touch_run(file, page, pages);
@@ -119,7 +119,7 @@ proptest! {
 
 #[test]
 fn what_was_used_twice_outlives_a_stream() {
-    let mut cache = Cache::new(1024, Balance::Half);
+    let mut cache = Cache::new(1024, Balance::Half, true);
     cache.fill(0, 0, 256);
     cache.touch_run(0, 0, 256);
     cache.touch_run(0, 0, 256);
@@ -134,8 +134,27 @@ fn what_was_used_twice_outlives_a_stream() {
 }
 
 #[test]
+fn what_was_read_and_rewritten_outlives_a_stream_where_writing_is_use() {
+    let left = |writes_use: bool| {
+        let mut cache = Cache::new(1024, Balance::Half, writes_use);
+        cache.fill(0, 0, 256);
+        cache.touch_run(0, 0, 256);
+        cache.make_dirty(0, 0, 256);
+        cache.make_clean(0, 0, 256);
+        for page in (0..64_000).step_by(64) {
+            cache.fill(1, page, 64);
+            cache.touch_run(1, page, 64);
+            cache.shrink();
+        }
+        cache.pages_of(0)
+    };
+    assert_eq!(left(true), 256);
+    assert_eq!(left(false), 0);
+}
+
+#[test]
 fn a_long_stream_takes_no_more_memory_than_the_cache_is_large() {
-    let mut cache = Cache::new(4096, Balance::Proportional);
+    let mut cache = Cache::new(4096, Balance::Proportional, true);
     for page in (0..1 << 24).step_by(32) {
         cache.begin_read(0, page, 32);
         cache.end_read(0, page, 32, true);

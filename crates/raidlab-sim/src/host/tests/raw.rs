@@ -111,6 +111,30 @@ fn a_sequential_read_comes_at_the_rate_of_the_media() {
 }
 
 #[test]
+fn two_windows_are_on_their_way_to_a_reader_who_waits() {
+    for (kernel, two) in [
+        (OLD, true),
+        (Kernel::Linux(2, 6, 32), true),
+        (Kernel::DEFAULT, true),
+        (Kernel::Windows2000, false),
+    ] {
+        let mut host = host(kernel, 64, FilesystemKind::None, Toy::new());
+        let job = pass(PassAction::Read, 8 * MIB, 8192, Durable::Never);
+        assert_eq!(one(&mut host, job).bytes, 8 * MIB);
+        // Each request takes 100 us and 8 us a sector, one after the other; windows have grown after eight.
+        let mut end = Instant::ZERO;
+        let asked = host.device().asked[..40].windows(2);
+        let early = asked.map(|pair| {
+            let (at, bio) = pair[0];
+            end = end.max(at) + Span::from_micros(100 + 8 * u64::from(bio.sectors));
+            pair[1].0 + Span::from_micros(500) < end
+        });
+        let early = early.skip(8).filter(|early| *early).count();
+        assert_eq!(early > 24, two, "{kernel}: {early} of 31");
+    }
+}
+
+#[test]
 fn a_file_in_memory_costs_processor_time_alone() {
     let mut host = shared(host(OLD, 128, FilesystemKind::None, disk()));
     let job = pass(PassAction::Read, 32 * MIB, 8192, Durable::Never);
