@@ -60,14 +60,25 @@ pub struct Image {
 pub struct Content {
     /// Programs, by name.
     pub programs: Vec<String>,
-    /// Programs that this machine does not have: name, and the package that has it.
-    pub missing: Vec<(String, String)>,
+    /// Programs that were wanted and are not in it.
+    pub missing: Vec<Missing>,
     /// Libraries.
     pub libraries: usize,
     /// Kernel modules.
     pub modules: usize,
     /// Modules that were wanted and that the kernel does not have.
     pub no_modules: Vec<String>,
+}
+
+/// A program that an image was to have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Missing {
+    /// Its name, or the path of its file.
+    pub name: String,
+    /// The package that has it, where that is known.
+    pub package: Option<&'static str>,
+    /// It is on this machine, but no program that a kernel starts by itself: a script, mostly.
+    pub script: bool,
 }
 
 /// Directories that stand for others in a merged tree.
@@ -137,17 +148,14 @@ impl Recipe<'_> {
         Ok((tree, content))
     }
 
-    /// Programs that the image is to have, each with its package.
-    fn wanted(&self) -> Vec<(&str, &str)> {
-        let usual = TOOLS.iter().map(|tool| (tool.name, tool.package));
+    /// Programs that the image is to have, each with its package where that is known.
+    fn wanted(&self) -> Vec<(&str, Option<&'static str>)> {
+        let usual = TOOLS.iter().map(|tool| (tool.name, Some(tool.package)));
         let also = self.also.iter().map(|name| {
             let known = EXTRA.iter().find(|tool| tool.name == name);
-            (
-                name.as_str(),
-                known.map_or(name.as_str(), |tool| tool.package),
-            )
+            (name.as_str(), known.map(|tool| tool.package))
         });
-        let mut wanted: Vec<(&str, &str)> = usual.collect();
+        let mut wanted: Vec<(&str, Option<&'static str>)> = usual.collect();
         for one in also {
             if !wanted.iter().any(|(name, _)| *name == one.0) {
                 wanted.push(one);
@@ -191,8 +199,13 @@ impl Recipe<'_> {
                 None => Vec::new(),
             };
             // A script needs an interpreter, which is more than a small guest has.
+            let script = found.is_some();
             let (Some(path), Ok(_)) = (found, Elf::parse(&bytes)) else {
-                content.missing.push((name.to_owned(), package.to_owned()));
+                content.missing.push(Missing {
+                    name: name.to_owned(),
+                    package,
+                    script,
+                });
                 continue;
             };
             libraries.collect(&path, &bytes, &mut loaded)?;

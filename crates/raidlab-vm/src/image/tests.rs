@@ -81,16 +81,17 @@ fn programs_are_added_by_name_and_by_file() {
         name(&own),
         name(&script),
         "cryptsetup".to_owned(),
+        "no-such-program".to_owned(),
     ];
     let recipe = recipe(&kernel, also);
     let (tree, content) = recipe.tree().unwrap();
     assert!(tree.contains("usr/bin/sleep") && tree.contains("usr/bin/own-program"));
     assert!(content.programs.contains(&name(&own)));
-    let missing = content
-        .missing
-        .iter()
-        .any(|(missing, _)| *missing == name(&script));
-    assert!(missing, "a script is none");
+    let missing = |name: &str| content.missing.iter().find(|missing| missing.name == name);
+    let found = missing(&name(&script)).expect("a script is no program");
+    assert!(found.script && found.package.is_none());
+    let found = missing("no-such-program").expect("it is nowhere");
+    assert!(!found.script && found.package.is_none());
     // What encryption asks of the kernel is looked for as soon as the program is wanted.
     assert!(content.no_modules.contains(&"dm_crypt".to_owned()));
 }

@@ -138,16 +138,20 @@ pub(super) fn tools(experiment: &Experiment, image: &Image) -> Result<(), Failur
     wanted.dedup();
     let missing = image.content.missing.iter();
     let missing: Vec<_> = missing
-        .filter(|(name, _)| wanted.contains(&name.as_str()))
+        .filter(|missing| wanted.contains(&missing.name.as_str()))
         .collect();
-    let Some((_, package)) = missing.first() else {
+    let Some(first) = missing.first() else {
         return Ok(());
     };
-    let names: Vec<&str> = missing.iter().map(|(name, _)| name.as_str()).collect();
+    let names: Vec<&str> = missing
+        .iter()
+        .map(|missing| missing.name.as_str())
+        .collect();
     let message = format!(
         "the guest needs {}, which this machine does not have",
         names.join(", ")
     );
+    let package = first.package.unwrap_or(&first.name);
     Err(Failure::new(MISSING, message).remedy(format!("apt-get install {package}")))
 }
 

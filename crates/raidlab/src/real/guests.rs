@@ -6,6 +6,7 @@ use crate::signals::Stop;
 use crate::talk;
 use raidlab_core::units::Bytes;
 use raidlab_vm::channel::Message;
+use raidlab_vm::image::Missing;
 use raidlab_vm::rundir::Runs;
 use raidlab_vm::vm::Trouble;
 use raidlab_vm::{Cache, Flavour, Image, Kernel, Recipe, Vm, VmError, Zfs};
@@ -83,10 +84,9 @@ pub(super) fn runs() -> Result<Runs, Failure> {
 /// Whether an image has a program that nothing can be done without.
 pub(super) fn needs(image: &Image, program: &str) -> Result<(), Failure> {
     let mut missing = image.content.missing.iter();
-    match missing.find(|(name, _)| name == program) {
+    match missing.find(|missing| missing.name == program) {
         None => Ok(()),
-        Some((name, package)) => Err(Failure::new(MISSING, format!("{name} is not installed"))
-            .remedy(format!("apt-get install {package}"))),
+        Some(missing) => Err(lacks(missing)),
     }
 }
 
@@ -169,6 +169,30 @@ pub(super) fn read<T: DeserializeOwned>(text: &str) -> Result<T, Failure> {
 /// It sent something that it would not.
 pub(super) fn nonsense(error: impl std::fmt::Display) -> Failure {
     Failure::new(TRIAL_FAILED, format!("the guest sent nonsense: {error}"))
+}
+
+/// Why a guest does not have a program, and what would give it that.
+fn lacks(missing: &Missing) -> Failure {
+    let name = &missing.name;
+    if missing.script {
+        return Failure::new(
+            MISSING,
+            format!("{name} is no program that a guest could start: it has no interpreters of scripts"),
+        )
+        .remedy("'raidlab vm exec sh -- -c COMMANDS' runs commands; --with names the programs that they call");
+    }
+    if let Some(package) = missing.package {
+        return Failure::new(MISSING, format!("{name} is not installed"))
+            .remedy(format!("apt-get install {package}"));
+    }
+    Failure::new(
+        MISSING,
+        format!("the guest has no program '{name}': it has this machine's, and there is none of that name here"),
+    )
+    .remedy(format!(
+        "name its file ('./{name}', or --with ./{name} beside another): it is put into the guest's /usr/bin with the \
+         libraries that it loads"
+    ))
 }
 
 /// An error of the host's side: something is missing.

@@ -147,7 +147,7 @@ fn as_json(
             "sha256": image.sha256,
             "bytes": image.bytes,
             "programs": image.content.programs,
-            "missing": missing.map(|(name, package)| json!({ "program": name, "package": package })).collect::<Vec<_>>(),
+            "missing": missing.map(|missing| json!({ "program": missing.name, "package": missing.package })).collect::<Vec<_>>(),
             "modules": image.content.modules,
             "libraries": image.content.libraries,
         },
@@ -242,7 +242,10 @@ fn document(
     ];
     let mut table = Table::new("programs", "Programs", columns);
     for tool in TOOLS.iter().chain(&EXTRA) {
-        let missing = content.missing.iter().any(|(name, _)| name == tool.name);
+        let missing = content
+            .missing
+            .iter()
+            .any(|missing| missing.name == tool.name);
         let there = content.programs.iter().any(|name| name == tool.name);
         let here = match (there, missing) {
             (true, _) => "yes".to_owned(),

@@ -66,3 +66,26 @@ fn what_is_no_kernel_package_is_refused() {
         .refused(4)
         .says(&["dpkg-deb"]);
 }
+
+#[test]
+fn a_program_that_is_not_here_is_no_package_of_that_name() {
+    if !may("a_program_that_is_not_here_is_no_package_of_that_name") {
+        return;
+    }
+    let lab = Lab::new();
+    let said = run(&lab, "vm exec nosuchprog").refused(4).err;
+    for part in [
+        "the guest has no program 'nosuchprog'",
+        "./nosuchprog",
+        "/usr/bin",
+    ] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    assert!(!said.contains("apt-get"), "{said}");
+    lab.write("script", "#!/bin/sh\n");
+    run(&lab, "vm exec ./script").refused(4).says(&[
+        "./script is no program that a guest could start",
+        "vm exec sh -- -c",
+    ]);
+    assert!(left(&lab).is_empty());
+}
