@@ -36,7 +36,6 @@ pub fn facts(built: &Built) -> Facts {
                     FilesystemKind::Ext2 | FilesystemKind::Ext3 | FilesystemKind::Ext4 => {
                         facts.ask(&["dumpe2fs", "-h", &path]);
                     }
-                    FilesystemKind::Xfs => facts.ask(&["xfs_info", &path]),
                     FilesystemKind::Btrfs => facts.ask(&["btrfs", "filesystem", "show", &path]),
                     _ => {}
                 }
@@ -56,6 +55,12 @@ pub fn facts(built: &Built) -> Facts {
                 point,
                 ..
             } => facts.ask(&["btrfs", "filesystem", "df", &point.display().to_string()]),
+            Step::Mount {
+                fs_type: "xfs",
+                point,
+                ..
+                // What xfs_info, a script, calls.
+            } => facts.ask(&["xfs_spaceman", "-c", "info", &point.display().to_string()]),
             _ => {}
         }
     }

@@ -122,11 +122,10 @@ impl<'a> Tool<'a> {
             .lines()
             .filter(|line| !line.trim().is_empty())
             .collect();
-        let last = &lines[lines.len().saturating_sub(4)..];
         Err(HostError::Tool {
             command: self.words.join(" "),
             status: status.to_string(),
-            output: last.join("; "),
+            output: gist(&lines),
         })
     }
 
@@ -200,6 +199,17 @@ impl<'a> Tool<'a> {
     }
 }
 
+/// What matters of what a failed program said: mostly the end, but some say what is wrong first and then how they are
+/// used.
+fn gist(lines: &[&str]) -> String {
+    match lines {
+        [first, second, .., before, last] if lines.len() > 6 => {
+            [*first, second, "...", before, last].join("; ")
+        }
+        lines => lines.join("; "),
+    }
+}
+
 /// A file in memory that a program writes to.
 fn memory(program: &Path) -> Result<File> {
     let made = rustix::fs::memfd_create("output", rustix::fs::MemfdFlags::CLOEXEC);
@@ -218,4 +228,28 @@ fn written(mut file: &File) -> String {
     let mut bytes = Vec::new();
     let _ = file.rewind().and_then(|()| file.read_to_end(&mut bytes));
     String::from_utf8_lossy(&bytes).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_words_of_a_long_complaint_are_told() {
+        assert_eq!(gist(&["a", "b", "c"]), "a; b; c");
+        let usage = [
+            "Log size must be at least 64MB.",
+            "Usage: mkfs.xfs",
+            "1",
+            "2",
+            "3",
+            "4",
+            "devicename is required",
+            "sizes",
+        ];
+        assert_eq!(
+            gist(&usage),
+            "Log size must be at least 64MB.; Usage: mkfs.xfs; ...; devicename is required; sizes"
+        );
+    }
 }

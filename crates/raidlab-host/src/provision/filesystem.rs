@@ -1,27 +1,12 @@
 //! File systems: the makers' command lines, with stripes as the layout has them.
 use super::plan::{Draft, PlanError, Target};
 use super::step::{Node, Step};
+use super::stripe::Stripe;
 use raidlab_core::units::Bytes;
 use raidlab_experiment::kernel::{FilesystemKind, JournalMode};
 use raidlab_experiment::setup::{ArrayLayout, ArrayState, Filesystem};
-use raidlab_layout::{Layout, Member, VdevKind};
+use raidlab_layout::{Layout, VdevKind};
 use std::path::PathBuf;
-
-/// Chunk and data members of a stripe.
-#[derive(Clone, Copy)]
-struct Stripe {
-    chunk: Bytes,
-    data: u64,
-}
-
-impl Stripe {
-    fn of(layout: &Layout) -> Option<Self> {
-        let chunk = layout.chunk()?.to_bytes();
-        let used = layout.used(Member::new(0)).0.max(1);
-        let data = layout.capacity().0 / used;
-        (data > 0).then_some(Self { chunk, data })
-    }
-}
 
 /// The file system of a setup on a device, or the device itself.
 pub(super) fn on(
@@ -32,7 +17,14 @@ pub(super) fn on(
     let Some(filesystem) = &draft.setup.filesystem else {
         return Ok(Target::Device(node.clone()));
     };
+    let block = filesystem.block.unwrap_or(Bytes::kib(4)).0;
     let stripe = layout.and_then(Stripe::of);
+    // ext has no stripes below a block, and btrfs none at all.
+    let stripe = stripe.filter(|stripe| match filesystem.kind {
+        FilesystemKind::Xfs => true,
+        FilesystemKind::Btrfs => false,
+        _ => stripe.chunk.0 >= block,
+    });
     let path = draft.path(node);
     let words = match filesystem.kind {
         FilesystemKind::None => return Ok(Target::Device(node.clone())),
@@ -60,6 +52,7 @@ pub(super) fn on(
         words,
         on: vec![node.clone()],
         kind,
+        stripe,
     });
     Ok(mounted(draft, kind, vec![node.clone()], Vec::new()))
 }
@@ -132,7 +125,7 @@ fn ext(
         extended.push("lazy_itable_init=0".to_owned());
         extended.push("lazy_journal_init=0".to_owned());
     }
-    if let Some(Stripe { chunk, data }) = stripe.filter(|stripe| stripe.chunk.0 >= block) {
+    if let Some(Stripe { chunk, data }) = stripe {
         let stride = chunk.0 / block;
         extended.push(format!("stride={stride}"));
         extended.push(format!("stripe-width={}", stride * data));
@@ -229,6 +222,7 @@ pub(super) fn btrfs(draft: &mut Draft<'_>) -> Result<Target, PlanError> {
         words,
         on: on.clone(),
         kind: FilesystemKind::Btrfs,
+        stripe: None,
     });
     // Without udev no one has told the kernel which devices belong together.
     let devices = paths.iter().skip(1).map(|path| format!("device={path}"));

@@ -10,6 +10,7 @@ mod plan;
 mod pool;
 mod ready;
 mod step;
+mod stripe;
 mod sync;
 mod take;
 mod tune;
@@ -20,6 +21,7 @@ pub use plan::{
 };
 pub use ready::{claimed_member, free_arrays, member, requirements};
 pub use step::{Node, Step};
+pub use stripe::Stripe;
 pub use sync::SyncState;
 
 /// Metadata of BIOS RAIDs is refused where the board's firmware does not offer it, unless mdadm is told not to ask;

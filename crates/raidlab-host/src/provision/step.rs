@@ -1,4 +1,5 @@
 //! One step of building, as data: what it does can be printed as a command line before it is done.
+use super::stripe::Stripe;
 use raidlab_core::units::Bytes;
 use raidlab_experiment::kernel::FilesystemKind;
 use std::fmt;
@@ -97,6 +98,8 @@ pub enum Step {
         on: Vec<Node>,
         /// Which one.
         kind: FilesystemKind,
+        /// The stripes that it is told of: verified.
+        stripe: Option<Stripe>,
     },
     /// Mounts it.
     Mount {

@@ -1,6 +1,7 @@
 //! Each kind of step: announced, taken, looked at.
 use super::build::{Built, Context, Stage};
 use super::step::{Node, Step, UUID};
+use super::stripe::Stripe;
 use super::sync;
 use crate::claim::Claim;
 use crate::error::{HostError, Result};
@@ -10,6 +11,7 @@ use crate::label;
 use crate::patience::patiently;
 use crate::sysfs;
 use crate::tool::Tool;
+use raidlab_experiment::kernel::FilesystemKind;
 use raidlab_io::observe::Roots;
 use raidlab_io::observe::mountinfo;
 use rustix::mount::{MountFlags, mount};
@@ -77,12 +79,17 @@ impl Built {
             Step::WriteCache { member, words, on } => {
                 self.write_cache(*member, words, *on, journal, roots)
             }
-            Step::Filesystem { words, on, .. } => {
+            Step::Filesystem {
+                words,
+                on,
+                kind,
+                stripe,
+            } => {
                 self.lend(on, claims)?;
                 Tool::new(self.filled(words))
                     .cancelled_by(context.cancel)
                     .run()?;
-                self.check_label(words, on, claims)
+                self.check_made(words, on, claims, (*kind, *stripe))
             }
             Step::Mount { .. } => self.mount(step, claims, journal, roots),
             Step::Partition { member, id, .. } => self.partition(*member, id, claims),
@@ -259,8 +266,15 @@ impl Built {
         journal.done(step)
     }
 
-    /// The devices are taken back, and carry what was to be made and nothing else; then they are lent for the mount.
-    fn check_label(&mut self, words: &[String], on: &[Node], claims: &mut [Claim]) -> Result<()> {
+    /// The devices are taken back, and carry what was to be made and nothing else, with the stripes that it was told of;
+    /// then they are lent for the mount.
+    fn check_made(
+        &mut self,
+        words: &[String],
+        on: &[Node],
+        claims: &mut [Claim],
+        (kind, stripe): (FilesystemKind, Option<Stripe>),
+    ) -> Result<()> {
         let filled = self.filled(words);
         let uuids: Vec<String> = self.uuids.iter().map(|uuid| label::plain(uuid)).collect();
         for node in on {
@@ -283,6 +297,9 @@ impl Built {
                             found.join(", ")
                         },
                     )));
+                }
+                if let Some(stripe) = stripe {
+                    stripe.verify(file, kind, claim.path())?;
                 }
             }
             claim.lend()?;
@@ -328,11 +345,8 @@ impl Built {
         let taken = journal.intend(&step.what(), &[undo])?;
         let (flags, data) = flags_of(options);
         let data = CString::new(data).unwrap_or_default();
-        mount(source, point, *fs_type, flags, Some(data.as_c_str())).map_err(|error| {
-            HostError::Unexpected(format!(
-                "'{step}' failed: {error}; see the kernel's log (dmesg)"
-            ))
-        })?;
+        mount(source, point, *fs_type, flags, Some(data.as_c_str()))
+            .map_err(|error| HostError::Unexpected(format!("'{step}' failed: {error}")))?;
         journal.done(taken)?;
         let table = roots.proc.join("self/mountinfo");
         let text = std::fs::read_to_string(&table).map_err(HostError::call("read", &table))?;

@@ -20,13 +20,14 @@ const fn tool(name: &'static str, package: &'static str, what: &'static str) -> 
 }
 
 /// Programs of every image, where this machine has them.
-pub const TOOLS: [Tool; 17] = [
+pub const TOOLS: [Tool; 18] = [
     tool("mdadm", "mdadm", "builds md arrays"),
     tool("mdmon", "mdadm", "keeps IMSM and DDF containers"),
     tool("mke2fs", "e2fsprogs", "makes ext2, ext3, ext4"),
     tool("tune2fs", "e2fsprogs", "changes ext file systems"),
     tool("dumpe2fs", "e2fsprogs", "tells what an ext file system is"),
     tool("mkfs.xfs", "xfsprogs", "makes XFS"),
+    tool("xfs_spaceman", "xfsprogs", "tells what an XFS is"),
     tool("mkfs.btrfs", "btrfs-progs", "makes btrfs"),
     tool("btrfs", "btrfs-progs", "keeps btrfs"),
     tool("zpool", "zfsutils-linux", "builds ZFS pools"),
