@@ -43,6 +43,7 @@ fn options() -> Options {
         mount: PathBuf::from("/run/raidlab-mnt"),
         arrays: vec![119, 118, 117, 116],
         initial_sync: InitialSync::Real,
+        adds_to_ddf: false,
     }
 }
 
@@ -195,6 +196,16 @@ metadata = ["imsm", "ddf"]
 state = ["degraded 1", "rebuilding 1"]
 "#;
     insta::assert_snapshot!(told(&plans(4, &format!("{RAW}{rest}"), &options())));
+    let newer = Options {
+        adds_to_ddf: true,
+        ..options()
+    };
+    let rest = rest.replace("\"imsm\", \"ddf\"", "\"ddf\"");
+    let rest = rest.replace("\"degraded 1\", \"rebuilding 1\"", "\"rebuilding 1\"");
+    insta::assert_snapshot!(
+        "ddf_rebuilt_by_a_newer_mdadm",
+        told(&plans(4, &format!("{RAW}{rest}"), &newer))
+    );
 }
 
 #[test]

@@ -325,9 +325,10 @@ fn state(draft: &mut Draft<'_>, array: &Array, made: &[Made]) -> Result<(), Plan
             });
         }
     }
-    if array.metadata == Some(Metadata::Ddf) && !array.failed.is_empty() {
-        let message = "no member of a DDF array can be made to fail here: mdadm 4.2 does not let go of a failed disk of such \
-                       a container, and crashes when one is added";
+    let rebuilding = matches!(array.state, ArrayState::Rebuilding(_));
+    if array.metadata == Some(Metadata::Ddf) && rebuilding && !draft.options.adds_to_ddf {
+        let message = "no replacement can be put into a DDF container here: mdadm 4.2 reads through a null pointer and \
+                       dies when a disk is added to one (mended in 4.3); its degraded arrays can be measured";
         return Err(PlanError(message.to_owned()));
     }
     let mut failed: Vec<(u32, Node)> = Vec::new();
@@ -357,7 +358,7 @@ fn state(draft: &mut Draft<'_>, array: &Array, made: &[Made]) -> Result<(), Plan
             container,
             node: node.clone(),
         });
-        if matches!(array.state, ArrayState::Rebuilding(_)) {
+        if rebuilding {
             super::tune::sync_speeds(draft, number);
             let clear = ["mdadm", "--zero-superblock", &device];
             let into = container.map_or(of, |container| format!("/dev/md{container}"));

@@ -19,7 +19,7 @@ pub use build::{Built, Context, Stage, build};
 pub use plan::{
     InitialSync, MemberDevice, Options, PlanError, ProvisionPlan, Target, digest, plan,
 };
-pub use ready::{claimed_member, free_arrays, member, requirements};
+pub use ready::{adds_to_ddf, claimed_member, free_arrays, member, requirements};
 pub use step::{Node, Step};
 pub use stripe::Stripe;
 pub use sync::SyncState;

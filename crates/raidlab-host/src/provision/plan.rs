@@ -45,6 +45,8 @@ pub struct Options {
     pub arrays: Vec<u32>,
     /// Whether new arrays are synced.
     pub initial_sync: InitialSync,
+    /// Whether mdadm can put a disk into a DDF container ([`adds_to_ddf`](super::adds_to_ddf)).
+    pub adds_to_ddf: bool,
 }
 
 /// What is measured.

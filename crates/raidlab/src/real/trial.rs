@@ -17,15 +17,15 @@ use raidlab_core::profile::{Place as ProfilePlace, Plan as ProfilePlan, ProfileC
 use raidlab_core::rng::mix;
 use raidlab_core::time::Span;
 use raidlab_core::units::Bytes;
-use raidlab_experiment::setup::ArrayState;
+use raidlab_experiment::setup::{ArrayState, Metadata};
 use raidlab_experiment::{Cell, Experiment};
 use raidlab_host::claim::{Claim, Own};
 use raidlab_host::facts::facts;
 use raidlab_host::journal::Journal;
 use raidlab_host::kmsg::{Failing, KernelLog};
 use raidlab_host::provision::{
-    Built, Context, InitialSync, MemberDevice, Options, ProvisionPlan, Stage, Target, build,
-    free_arrays, plan,
+    Built, Context, InitialSync, MemberDevice, Options, ProvisionPlan, Stage, Target, adds_to_ddf,
+    build, free_arrays, plan,
 };
 use raidlab_io::observe::Roots;
 use raidlab_io::observe::environment::{Environment, memory, space_at};
@@ -106,9 +106,16 @@ pub(crate) fn plan_of(
         mount: places::mount()?,
         arrays: free_arrays(&Roots::system()),
         initial_sync,
+        adds_to_ddf: ddf_rebuilt(cell) && adds_to_ddf(),
     };
     plan(&cell.setup, members, &options)
         .map_err(|error| Failure::new(BAD_REQUEST, format!("cell '{}': {error}", cell.label)))
+}
+
+/// Whether members of a DDF array are replaced: only then mdadm is asked whether it can do that.
+fn ddf_rebuilt(cell: &Cell) -> bool {
+    let array = &cell.setup.array;
+    array.metadata == Some(Metadata::Ddf) && matches!(array.state, ArrayState::Rebuilding(_))
 }
 
 /// Runs one trial by a plan, of [`plan_of`] mostly. Whatever comes of it, what was built is undone, and the members are held and empty again.

@@ -175,12 +175,15 @@ fn a_bios_raid_loses_the_member_that_the_experiment_names() {
     let text = text.replace(
         "layout = [\"single\", \"raid0\", \"raid1\"]",
         "array = [\n  { name = \"intel\", metadata = \"imsm\" },\n  \
-         { name = \"filled\", metadata = \"imsm\", state = \"rebuilding 1\" },\n]",
+         { name = \"filled\", metadata = \"imsm\", state = \"rebuilding 1\" },\n  \
+         { name = \"ddf 5\", metadata = \"ddf\" },\n  \
+         { name = \"ddf 6\", metadata = \"ddf\", layout = \"raid6-ddf-N-continue\" },\n  \
+         { name = \"ddf 10\", metadata = \"ddf\", layout = \"raid10\" },\n]",
     );
     lab.write("bios.toml", text);
     run(&lab, "run bios.toml --on vm").done();
     let trials = lab.trials();
-    assert_eq!((trials.len(), complete(&trials)), (2, 2), "{trials:#?}");
+    assert_eq!((trials.len(), complete(&trials)), (5, 5), "{trials:#?}");
     let shown = lab.run("show --json").done().json();
     for trial in &trials {
         let id = trial["environment"].as_str().expect("an environment");

@@ -110,6 +110,7 @@ fn with_disks(
         mount: Path::new(PLACE).join("mount"),
         arrays: free_arrays(roots),
         initial_sync: InitialSync::Real,
+        adds_to_ddf: false,
     };
     let planned = plan(&case.setup, &members, &options)
         .map_err(|error| Failure::bad_request(error.to_string()))?;
