@@ -15,6 +15,7 @@ if [ "${1:-}" = test ]; then
   # `make test` drives loop devices and file systems.
   need losetup mount
   need g++ g++
+  need fio fio
   # What holds devices, in a guest where the kernel has it: the gates before a device are tested with it.
   need dmsetup dmsetup
   need lvm lvm2

@@ -131,16 +131,26 @@ pub fn run_phase(
     monitor: RunMonitor<'_>,
 ) -> Result<PhaseOutcome, RunError> {
     let content = Content::new(options.data, options.seed);
-    prepare::prepare(place, phase, &content, options, monitor)?;
-    let cold = if phase.cold {
-        evict_all(phase, place, options, monitor)?
-    } else {
-        Vec::new()
-    };
+    let cold = ready(phase, place, options, &content, monitor)?;
     let launched = jobs::launch(phase, place, options, &content)?;
     let watch = judge::Watch::begin(phase, place)?;
     let ran = launched.run(monitor)?;
     watch.end(phase, place, options, &cold, ran)
+}
+
+/// Makes all ready for a phase that another program carries out: its data files are there, and out of the cache where it
+/// begins cold.
+///
+/// # Errors
+/// See [`RunError`]: no space, a file that is too small, cancelled.
+pub fn make_ready(
+    phase: &Phase,
+    place: &Place,
+    options: &RunOptions,
+    monitor: RunMonitor<'_>,
+) -> Result<(), RunError> {
+    let content = Content::new(options.data, options.seed);
+    ready(phase, place, options, &content, monitor).map(drop)
 }
 
 /// Whether io_uring can be used here, and if not, why.
@@ -149,6 +159,22 @@ pub fn run_phase(
 /// The reason.
 pub fn uring_available() -> Result<(), RunError> {
     Ok(Uring::probe()?)
+}
+
+/// What a phase finds when it begins; how cold that is.
+fn ready(
+    phase: &Phase,
+    place: &Place,
+    options: &RunOptions,
+    content: &Content,
+    monitor: RunMonitor<'_>,
+) -> Result<Vec<Eviction>, RunError> {
+    prepare::prepare(place, phase, content, options, monitor)?;
+    if phase.cold {
+        evict_all(phase, place, options, monitor)
+    } else {
+        Ok(Vec::new())
+    }
 }
 
 /// Takes what the phase reads out of the page cache.

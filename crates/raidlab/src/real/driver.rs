@@ -1,17 +1,20 @@
 //! The tools that profiles are named after, run themselves in the place that was built; their output becomes the
 //! trial's phases by the importers.
+mod fio;
+
 use super::host_failure;
+use super::trial::Watch;
 use crate::commands::quoted;
 use crate::exit::{BAD_REQUEST, Failure, MISSING, TRIAL_FAILED};
 use raidlab_core::profile::{Bonnie, Conv, Dd, Hdparm, Plan, Profile, Tiobench};
 use raidlab_host::HostError;
 use raidlab_host::tool::{Output, Tool};
 use raidlab_io::observe::cache::evict;
-use raidlab_io::run::Place;
+use raidlab_io::run::{Place, RunOptions};
 use raidlab_results::import::{Format, Source, import};
 use raidlab_results::record::{PhaseRecord, Provenance};
 use std::fmt::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
 /// What carries out a profile.
@@ -20,7 +23,7 @@ pub(crate) enum Driver {
     /// raidlab's own phases
     #[default]
     Raidlab,
-    /// The tool that the profile is named after: bonnie++, dd, hdparm, tiotest
+    /// The tool that the profile is named after (bonnie++, dd, hdparm, tiotest) or made like (fio: random, sequential)
     Tool,
 }
 
@@ -34,84 +37,106 @@ pub(crate) struct Said {
     pub(crate) text: String,
 }
 
-/// Which tool a profile is named after.
+/// Where a tool runs, and how.
+pub(crate) struct Ground<'a> {
+    /// The profile as it was resolved for the place.
+    pub(crate) plan: &'a Plan,
+    /// The place.
+    pub(crate) place: &'a Place,
+    /// The seed, and what ends it.
+    pub(crate) options: &'a RunOptions,
+    /// A device there is one of a guest's, and nobody has it open.
+    pub(crate) guest: bool,
+}
+
+/// Which tool a profile is named after, or made like.
 fn tool_of(profile: &Profile) -> Result<(&'static str, Format), Failure> {
     match profile {
         Profile::Bonnie(_) => Ok(("bonnie++", Format::Bonnie)),
         Profile::Dd(_) => Ok(("dd", Format::Dd)),
         Profile::Hdparm(_) => Ok(("hdparm", Format::Hdparm)),
         Profile::Tiobench(_) => Ok(("tiotest", Format::Tiotest)),
+        Profile::Random(_) | Profile::Sequential(_) | Profile::Fio(_) => Ok(("fio", Format::FioJson)),
         other => Err(Failure::new(
             BAD_REQUEST,
-            format!("profile {} has no tool of its name", other.name()),
+            format!("profile {} has no tool that could carry it out", other.name()),
         )
-        .remedy("leave --driver out, or use the profile bonnie, dd, hdparm or tiobench")),
+        .remedy(
+            "leave --driver out, or use the profile bonnie, dd, hdparm, tiobench, random, sequential or fio",
+        )),
     }
 }
 
-/// Fails when a profile has no tool, or it is not installed.
-pub(crate) fn check(profile: &Profile) -> Result<(), Failure> {
+/// The tool of a profile.
+///
+/// # Errors
+/// When it has none, or it is not installed.
+pub(crate) fn check(profile: &Profile) -> Result<&'static str, Failure> {
     let (name, _) = tool_of(profile)?;
-    raidlab_host::tool::need(name)
-        .map(drop)
-        .map_err(|error| host_failure(&error))
+    raidlab_host::tool::need(name).map_err(|error| host_failure(&error))?;
+    Ok(name)
 }
 
-/// Runs the tool of a profile in a place. `guest`: a device there is one of a guest's, and nobody has it open.
+/// Runs the tool of a profile.
 pub(crate) fn run(
     profile: &Profile,
-    plan: &Plan,
-    place: &Place,
-    cancel: &AtomicBool,
-    guest: bool,
+    ground: &Ground<'_>,
+    watch: &mut dyn Watch,
 ) -> Result<Said, Failure> {
     let (name, format) = tool_of(profile)?;
-    let mut calls = Calls {
-        cancel,
-        text: String::new(),
-    };
+    if format == Format::FioJson {
+        return fio::run(ground, watch);
+    }
+    watch.phase(0, 1, "the tool itself");
+    let (plan, place) = (ground.plan, ground.place);
+    let mut calls = Calls::new(&ground.options.cancel);
     match profile {
         Profile::Bonnie(settings) => calls.bonnie(settings, plan, directory(place, name)?)?,
         Profile::Dd(settings) => {
-            let (file, own) = match place.directory() {
-                Some(directory) => (directory.join("data0"), true),
+            let file = match place.directory() {
                 // On a device of one's own; on this machine's disks raidlab holds on to it, and dd is not the last to
                 // close it.
-                None if guest => (place.resolved().path.clone(), false),
-                None => (directory(place, name)?.to_owned(), false),
+                None if !ground.guest => directory(place, name)?.to_owned(),
+                _ => directory_or_device(ground, name)?,
             };
-            calls.dd(settings, &file, own)?;
+            calls.dd(settings, &file, place.directory().is_some())?;
         }
         Profile::Hdparm(settings) => calls.hdparm(settings, place)?,
         Profile::Tiobench(settings) => calls.tiotest(settings, plan, directory(place, name)?)?,
         _ => {}
     }
+    let (mut phases, provenance) = imported(&calls.text, name, format)?;
+    if let Profile::Dd(_) = profile {
+        passes(&mut phases);
+    }
+    Ok(Said {
+        phases,
+        provenance,
+        text: calls.text,
+    })
+}
+
+/// The phases that a tool tells of, and where they come from.
+fn imported(
+    text: &str,
+    name: &str,
+    format: Format,
+) -> Result<(Vec<PhaseRecord>, Provenance), Failure> {
     let unreadable = |why: String| {
         Failure::new(
             TRIAL_FAILED,
             format!("what {name} wrote cannot be read: {why}"),
         )
     };
-    let source = Source {
-        format: Some(format),
-        ..Source::new(name)
-    };
-    let read =
-        import(calls.text.as_bytes(), &source).map_err(|error| unreadable(error.to_string()))?;
+    let source = Source::new(name).format(format);
+    let read = import(text.as_bytes(), &source).map_err(|error| unreadable(error.to_string()))?;
     let mut trials = read.trials.into_iter();
     let first = trials
         .next()
         .ok_or_else(|| unreadable("there is nothing in it".to_owned()))?;
     let mut phases = first.phases;
     phases.extend(trials.flat_map(|trial| trial.phases));
-    if let Profile::Dd(_) = profile {
-        passes(&mut phases);
-    }
-    Ok(Said {
-        phases,
-        provenance: first.provenance,
-        text: calls.text,
-    })
+    Ok((phases, first.provenance))
 }
 
 /// The first pass pays for what the second does not: it has names of its own, as in the profile.
@@ -134,13 +159,29 @@ fn directory<'p>(place: &'p Place, tool: &str) -> Result<&'p Path, Failure> {
     })
 }
 
+/// The data file that phases have in a directory, or the device itself.
+fn directory_or_device(ground: &Ground<'_>, tool: &str) -> Result<PathBuf, Failure> {
+    let place = ground.place;
+    if place.directory().is_none() && !place.is_writable() {
+        return directory(place, tool).map(Path::to_owned);
+    }
+    Ok(place.data(0))
+}
+
 /// Calls of tools, with what they wrote.
 struct Calls<'c> {
     cancel: &'c AtomicBool,
     text: String,
 }
 
-impl Calls<'_> {
+impl<'c> Calls<'c> {
+    fn new(cancel: &'c AtomicBool) -> Self {
+        Self {
+            cancel,
+            text: String::new(),
+        }
+    }
+
     fn call(&self, words: &[String]) -> Result<Output, Failure> {
         let tool = Tool::new(words.iter().cloned()).cancelled_by(self.cancel);
         tool.run().map_err(|error| match error {
@@ -307,78 +348,4 @@ fn is_root() -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use raidlab_core::profile::{Place as Where, ProfileContext};
-    use raidlab_core::units::Bytes;
-    use std::io::Write as _;
-
-    fn ran(profile: &Profile) -> Option<Said> {
-        if check(profile).is_err() {
-            let name = profile.name();
-            let _ = writeln!(
-                std::io::stderr(),
-                "SKIPPED the tool of {name}: not installed"
-            );
-            assert!(std::env::var_os("CI").is_none());
-            return None;
-        }
-        // A home directory may have a space in its name.
-        let directory = tempfile::Builder::new().prefix("of a tool").tempdir();
-        let directory = directory.expect("a directory");
-        let place = Place::open(directory.path()).expect("a place");
-        let context = ProfileContext {
-            memory: Bytes::gib(1),
-            place: Where::Directory {
-                free: Bytes::gib(100),
-            },
-            writable: true,
-            alignment: 512,
-        };
-        let plan = profile.plan(&context).expect("a plan");
-        Some(run(profile, &plan, &place, &AtomicBool::new(false), false).expect("it runs"))
-    }
-
-    #[test]
-    fn dd_writes_and_reads_twice() {
-        let mut profile = Profile::named("dd").expect("dd");
-        profile.set("count", "4").expect("set");
-        let said = ran(&profile).expect("dd is everywhere");
-        let names: Vec<&str> = said
-            .phases
-            .iter()
-            .map(|phase| phase.phase.as_str())
-            .collect();
-        assert_eq!(
-            names,
-            ["write-first", "read-first", "write", "read"],
-            "{}",
-            said.text
-        );
-        assert!(said.phases.iter().all(|phase| phase.bytes == Some(4 << 20)));
-        assert!(matches!(said.provenance, Provenance::Imported { ref tool, .. } if tool == "dd"));
-    }
-
-    #[test]
-    fn bonnie_itself_gives_the_phases_of_its_profile() {
-        let mut profile = Profile::named("bonnie").expect("bonnie");
-        for (name, value) in [("size", "16MiB"), ("files", "0"), ("fast", "yes")] {
-            profile.set(name, value).expect("set");
-        }
-        let Some(said) = ran(&profile) else { return };
-        let names: Vec<&str> = said
-            .phases
-            .iter()
-            .map(|phase| phase.phase.as_str())
-            .collect();
-        for wanted in ["block-write", "rewrite", "block-read", "seeks"] {
-            assert!(names.contains(&wanted), "{names:?}");
-        }
-    }
-
-    #[test]
-    fn a_profile_without_a_tool_is_told() {
-        let failure = check(&Profile::named("random").expect("random")).expect_err("none");
-        assert_eq!(failure.code(), BAD_REQUEST);
-    }
-}
+mod tests;

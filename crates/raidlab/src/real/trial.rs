@@ -4,7 +4,7 @@ mod came;
 pub(super) use came::Came;
 
 use super::busy::{background, begin_background, expected_state, syncs};
-use super::driver::{self, Driver};
+use super::driver::{self, Driver, Ground};
 use super::traffic::Traffic;
 use super::{host_failure, places, trouble};
 use crate::bench::of_phase;
@@ -70,6 +70,17 @@ pub(crate) struct Lab<'a> {
     pub(crate) stop: Arc<AtomicBool>,
     /// How long nothing may end before a phase is called stalled.
     pub(crate) stall: Span,
+}
+
+impl Lab<'_> {
+    /// How the phases of a trial are run.
+    fn options(&self, turn: Turn<'_>) -> RunOptions {
+        RunOptions {
+            stall: self.stall,
+            cancel: Arc::clone(&self.stop),
+            ..RunOptions::new(turn.seed)
+        }
+    }
 }
 
 /// Told how far a trial is.
@@ -262,10 +273,15 @@ fn by_tool(
     watch: &mut dyn Watch,
     came: &mut Came,
 ) -> Result<(), Failure> {
-    watch.phase(0, 1, "the tool itself");
     let set = &turn.cell.setup.profile;
     let own = Own::in_guest(&Roots::system());
-    let tool = || driver::run(set, profile, place, &lab.stop, own.is_some());
+    let ground = Ground {
+        plan: profile,
+        place,
+        options: &lab.options(turn),
+        guest: own.is_some(),
+    };
+    let mut tool = || driver::run(set, &ground, watch);
     let said = match &own {
         // As the user of the tool has it: nobody else has the device open.
         Some(own) => built.without_hold(lab.claims, own, tool),
@@ -289,11 +305,7 @@ fn by_phases(
     mut log: Option<&mut KernelLog>,
 ) -> Result<(), Failure> {
     let roots = Roots::system();
-    let options = RunOptions {
-        stall: lab.stall,
-        cancel: Arc::clone(&lab.stop),
-        ..RunOptions::new(turn.seed)
-    };
+    let options = lab.options(turn);
     let total = profile.phases.len();
     for (number, phase) in profile.phases.iter().enumerate() {
         watch.phase(number, total, &phase.title);

@@ -81,20 +81,21 @@ pub(super) fn carry_out(
 ) -> Result<Option<Carried>, Failure> {
     fit::check(experiment, args.vm.time)?;
     fit::deaths(experiment, args)?;
-    let mut also = Vec::new();
+    let mut tools = Vec::new();
     if args.real.driver == Driver::Tool {
         for cell in &experiment.cells {
-            driver::check(&cell.setup.profile)?;
-            // Its libraries are larger than all else together.
-            if cell.setup.profile.name() == "fio" {
-                also = vec!["fio"];
-            }
+            tools.push(driver::check(&cell.setup.profile)?);
         }
+        tools.sort_unstable();
+        tools.dedup();
     }
     let plan = expand(experiment, experiment.design.seed);
     let stop = Stop::listen()
         .map_err(|error| Failure::new(MISSING, format!("cannot listen for signals: {error}")))?;
-    let lab = Lab::prepare(args.vm.cache.as_deref(), experiment, args.vm.time, &also)?;
+    let lab = Lab::prepare(args.vm.cache.as_deref(), experiment, args.vm.time, &tools)?;
+    for tool in &tools {
+        lab.needs(tool)?;
+    }
     let mut store = Store::open(&place.path()?).map_err(store_failure)?;
     let on = words::on(args);
     let open = sessions::open(&mut store, &plan, args, &on)?;

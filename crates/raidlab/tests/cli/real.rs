@@ -1,6 +1,6 @@
 //! Experiments on real arrays of loop devices, as root: built, measured, taken apart; whatever ends them.
 use crate::lab::{Lab, Ran, ended, ended_within, names, until};
-use crate::root::may;
+use crate::root::{has, may};
 use rustix::process::Signal;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -173,10 +173,60 @@ fn the_tool_itself_runs_where_its_profile_would() {
         "its output is kept"
     );
     assert_taken_apart(&lab);
-    lab.write("random.toml", RAW);
-    lab.run("run random.toml --on host --loop-dir place --driver tool")
+    let other = RAW.replace("\"sequential\"", "\"hdbench\"");
+    let other = other.replace("size = \"16MiB\"\nread-percent = 0\ntime = \"300ms\"\n", "");
+    lab.write("other.toml", other.replace("filesystem = \"none\"\n", ""));
+    lab.run("run other.toml --on host --loop-dir place --driver tool")
         .refused(2)
-        .says(&["profile sequential has no tool of its name"]);
+        .says(&["profile hdbench has no tool that could carry it out"]);
+}
+
+#[test]
+fn fio_itself_runs_on_a_disk_that_is_held_and_on_a_file_system() {
+    let name = "fio_itself_runs_on_a_disk_that_is_held_and_on_a_file_system";
+    if !may(name) || !has(name, "fio") {
+        return;
+    }
+    let lab = Lab::new();
+    lab.write("raw.toml", RAW);
+    let on = "--on host --loop-dir place --driver tool --loop-size";
+    slowly(&lab, &format!("run raw.toml {on} 64MiB")).done();
+    let mixed =
+        "name = \"random\"\nsize = \"16MiB\"\nread-percent = 70\ndepth = 4\ntotal = \"4MiB\"\n";
+    let dd = "name = \"dd\"\nbs = \"256KiB\"\ncount = 32\n";
+    let files = BTRFS
+        .replace(dd, mixed)
+        .replace("repeats = 2", "repeats = 1");
+    lab.write(
+        "files.toml",
+        files.replace("\"raid0\", \"raid1\", \"raid10\"", "\"raid1\""),
+    );
+    slowly(&lab, &format!("run files.toml {on} 160MiB")).done();
+    let sessions = lab.sessions();
+    assert_eq!(sessions.len(), 2);
+    let mut seen = Vec::new();
+    for listed in &sessions {
+        let id = listed["session"]["id"].as_str().expect("an id");
+        let shown = lab.run(&format!("show {id} --json")).done().json();
+        let trial = &shown["trials"][0];
+        assert_eq!(trial["provenance"]["tool"], "fio", "{trial}");
+        let phase = &trial["phases"][0];
+        assert!(
+            phase["rate"].as_f64().is_some_and(|rate| rate > 0.0),
+            "{phase}"
+        );
+        seen.push(phase["phase"].as_str().expect("a name").to_owned());
+        if phase["phase"] == "mixed" {
+            assert_eq!(phase["bytes"], 4 << 20, "{phase}");
+        }
+        assert!(
+            shown.to_string().contains("+ fio --output-format=json+"),
+            "its output is kept"
+        );
+    }
+    seen.sort();
+    assert_eq!(seen, ["mixed", "write"]);
+    assert_taken_apart(&lab);
 }
 
 #[test]

@@ -15,6 +15,19 @@ pub(crate) fn may(name: &str) -> bool {
     false
 }
 
+/// Whether a test that runs this program may go on. Where it may not, it says so; in CI that is a failure.
+pub(crate) fn has(name: &str, program: &str) -> bool {
+    let found = ["/usr/bin", "/usr/sbin", "/usr/local/bin"]
+        .iter()
+        .any(|place| Path::new(place).join(program).exists());
+    if !found {
+        let message = format!("SKIPPED {name}: needs {program}");
+        assert!(std::env::var_os("CI").is_none(), "{message}");
+        let _ = writeln!(std::io::stderr(), "{message}");
+    }
+    found
+}
+
 #[track_caller]
 pub(crate) fn system(program: &str, args: &[&str]) -> String {
     let output = Command::new(program)
