@@ -155,7 +155,7 @@ pub(crate) fn run(
     let mut built = match build(provision, lab.claims, lab.journal, &mut context) {
         Ok(built) => built,
         Err(_) if stop.load(Ordering::Relaxed) => return Ok(Ended::Interrupted),
-        Err(error) => return Err(host_failure(&error)),
+        Err(error) => return not_built(turn, provision, host_failure(&error), log, began),
     };
     let mut came = Came {
         driver: turn.driver,
@@ -188,21 +188,44 @@ pub(crate) fn run(
         None => measured.err(),
     };
     let environment = came.environment(provision);
-    let mut record = record_of(turn, came)?;
-    record.started = Some(began.1);
-    record.elapsed_ns = Some(u64::try_from(began.0.elapsed().as_nanos()).unwrap_or(u64::MAX));
+    let mut record = record_of(turn, came, began)?;
     Ok(match failed {
         None => Ended::Complete(Box::new(record), environment),
         Some(failure) => {
-            record.status = Status::Failed {
-                reason: failure.message.clone(),
-            };
+            record.status = failed_for(&failure);
             match stuck {
                 None => Ended::Failed(Box::new(record), environment, failure),
                 Some(stuck) => Ended::Stuck(Box::new(record), environment, stuck),
             }
         }
     })
+}
+
+/// A step of building failed: the trial is kept with what the kernel said meanwhile, for in a guest nobody can ask it
+/// afterwards.
+fn not_built(
+    turn: Turn<'_>,
+    provision: &ProvisionPlan,
+    mut failure: Failure,
+    mut log: Option<KernelLog>,
+    began: (Instant, String),
+) -> Result<Ended, Failure> {
+    let mut came = Came {
+        driver: turn.driver,
+        ..Came::default()
+    };
+    came.hear(log.as_mut(), Failing::Raidlab);
+    came.tell(&mut failure);
+    let environment = came.environment(provision);
+    let mut record = record_of(turn, came, began)?;
+    record.status = failed_for(&failure);
+    Ok(Ended::Failed(Box::new(record), environment, failure))
+}
+
+fn failed_for(failure: &Failure) -> Status {
+    Status::Failed {
+        reason: failure.message.clone(),
+    }
 }
 
 /// Runs the phases, and what goes on beside them.

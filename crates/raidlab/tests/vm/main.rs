@@ -12,3 +12,4 @@ mod maps;
 mod run;
 mod setup;
 mod studies;
+mod tools;

@@ -10,6 +10,10 @@ use raidlab_host::provision::ProvisionPlan;
 use raidlab_results::id;
 use raidlab_results::record::{self, PhaseRecord, Provenance, Status, TrialRecord};
 use serde_json::{Value, json};
+use std::time::Instant;
+
+/// Lines of the kernel's log that are told with what went wrong; all of them are kept.
+const TOLD: usize = 8;
 
 /// What was found while a trial ran.
 #[derive(Default)]
@@ -38,8 +42,25 @@ impl Came {
         }
     }
 
+    /// The kernel's last words, behind what went wrong.
+    pub(super) fn tell(&self, failure: &mut Failure) {
+        let lines = &self.said.lines;
+        if lines.is_empty() {
+            return;
+        }
+        failure.message.push_str("; the kernel said meanwhile:");
+        for line in &lines[lines.len().saturating_sub(TOLD)..] {
+            failure.message.push_str("\n  ");
+            failure.message.push_str(line);
+        }
+    }
+
     pub(super) fn environment(&self, provision: &ProvisionPlan) -> Value {
-        let mut machine = self.machine.clone();
+        // Until the machine has been looked at, there is nothing to put it beside.
+        let mut machine = match &self.machine {
+            Value::Object(_) => self.machine.clone(),
+            _ => json!({}),
+        };
         let members = provision.members.iter().map(|member| {
             json!({
                 "path": member.path, "size": member.identity.size, "serial": member.identity.serial,
@@ -60,7 +81,12 @@ impl Came {
     }
 }
 
-pub(super) fn record_of(turn: Turn<'_>, came: Came) -> Result<TrialRecord, Failure> {
+/// The record of a trial that began then, as of one that came to its end.
+pub(super) fn record_of(
+    turn: Turn<'_>,
+    came: Came,
+    (begun, started): (Instant, String),
+) -> Result<TrialRecord, Failure> {
     let cell = turn.cell;
     let settings = came
         .profile
@@ -80,8 +106,8 @@ pub(super) fn record_of(turn: Turn<'_>, came: Came) -> Result<TrialRecord, Failu
         provenance: came
             .tool
             .map_or(Provenance::Measured { place: turn.place }, |(tool, _)| tool),
-        started: None,
-        elapsed_ns: None,
+        started: Some(started),
+        elapsed_ns: Some(u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX)),
         seed: Some(turn.seed),
         // A tool draws its own operations.
         digest: (came.driver == Driver::Raidlab).then_some(came.digest),
