@@ -136,8 +136,13 @@ impl<D: Device> Host<D> {
     /// the page cache until [`set_direct`](Self::set_direct) says otherwise.
     #[must_use]
     pub fn new(spec: &HostSpec, device: D, fs: FileSystem) -> Self {
-        let era = Era::of(spec.kernel);
         let traits = fs.traits().clone();
+        let era = Era::of(spec.kernel);
+        let era = if traits.page_cache {
+            era
+        } else {
+            era.of_own_cache()
+        };
         let below = Below::new(device);
         let pages = spec.cache_pages(&traits);
         let ahead = spec.read_ahead_pages(&era, &traits, below.hints.stripe);

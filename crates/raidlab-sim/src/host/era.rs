@@ -135,6 +135,18 @@ impl Era {
         }
         era
     }
+
+    /// Of a file system with a cache and a prefetch of its own: nothing of what the page cache learned since
+    /// 2.6.23 is in them.
+    pub(super) fn of_own_cache(self) -> Self {
+        Self {
+            ahead_before_wait: LINUX.ahead_before_wait,
+            ahead_by_request: LINUX.ahead_by_request,
+            ahead_fits: LINUX.ahead_fits,
+            writes_use: LINUX.writes_use,
+            ..self
+        }
+    }
 }
 
 #[cfg(test)]
@@ -154,5 +166,15 @@ mod tests {
         assert!(!of(38).unplug_batch && of(39).unplug_batch);
         assert_eq!(Era::of(Kernel::DEFAULT).throttle, Throttle::Sleeps);
         assert_eq!(Era::of(Kernel::Linux(2, 4, 20)), LINUX);
+    }
+
+    #[test]
+    fn a_cache_of_its_own_is_as_it_was() {
+        let new = Era::of(Kernel::DEFAULT);
+        assert!(new.ahead_before_wait && new.ahead_by_request && new.ahead_fits && !new.writes_use);
+        let own = new.of_own_cache();
+        assert!(!own.ahead_before_wait && !own.ahead_by_request && !own.ahead_fits);
+        assert!(own.writes_use);
+        assert_eq!(own.throttle, new.throttle);
     }
 }

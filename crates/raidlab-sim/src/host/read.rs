@@ -117,7 +117,7 @@ impl<D: Device> Host<D> {
 
     /// Pages of the largest request where read-ahead may be of its size, else 0.
     fn request_pages(&self) -> u64 {
-        if self.era.ahead_by_request && self.traits.prefetch.is_none() {
+        if self.era.ahead_by_request {
             u64::from(self.below.hints.max_sectors) * SECTOR / PAGE
         } else {
             0
