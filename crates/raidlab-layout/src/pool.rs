@@ -3,7 +3,7 @@ use crate::error::{LayoutError, SpecError};
 use crate::raidz::Raidz;
 use crate::survival::Survival;
 use crate::types::{Member, MemberSet};
-use crate::zfs::ZfsMirror;
+use crate::zfs::{END, START, ZfsMirror};
 use raidlab_core::units::Bytes;
 use std::fmt;
 use std::str::FromStr;
@@ -125,7 +125,46 @@ impl Vdev {
         }
     }
 
-    fn survives(&self, failed: MemberSet) -> Survival {
+    /// log2 of the unit of allocation in bytes.
+    #[must_use]
+    pub const fn ashift(&self) -> u32 {
+        match self {
+            Self::Mirror(mirror) => mirror.ashift(),
+            Self::Raidz(raidz) => raidz.ashift(),
+        }
+    }
+
+    /// Bytes that a block of `psize` bytes (after compression) takes of it, parity and filling included.
+    #[must_use]
+    pub const fn allocated(&self, psize: Bytes) -> Bytes {
+        match self {
+            Self::Mirror(mirror) => mirror.allocated(psize),
+            Self::Raidz(raidz) => raidz.allocated(psize),
+        }
+    }
+
+    /// Bytes that can be allocated at most: the space that offsets of ZFS are in.
+    #[must_use]
+    pub const fn allocatable(&self) -> Bytes {
+        match self {
+            Self::Mirror(mirror) => mirror.allocatable(),
+            Self::Raidz(raidz) => raidz.allocatable(),
+        }
+    }
+
+    /// Bytes of each child that it uses, labels included.
+    #[must_use]
+    pub const fn of_child(&self) -> Bytes {
+        let data = match self {
+            Self::Mirror(mirror) => mirror.allocatable().0,
+            Self::Raidz(raidz) => raidz.allocatable().0 / raidz.children() as u64,
+        };
+        Bytes(START + data + END)
+    }
+
+    /// What is left with these children failed.
+    #[must_use]
+    pub const fn survives(&self, failed: MemberSet) -> Survival {
         match self {
             Self::Mirror(mirror) => mirror.survives(failed),
             Self::Raidz(raidz) => raidz.survives(failed),
@@ -256,6 +295,9 @@ mod tests {
         assert_eq!(pool("raidz1", 4).second_failures(), Some(0.0));
         assert_eq!(pool("raidz3 2x4", 8).guaranteed(), 3);
         assert_eq!(pool("raidz3 2x4", 8).vdevs().count(), 2);
+        for vdev in [pool("raidz2", 5), pool("zfs-mirror", 2)] {
+            assert!(vdev.vdevs().all(|vdev| vdev.of_child() == Bytes::gib(1)));
+        }
     }
 
     #[test]

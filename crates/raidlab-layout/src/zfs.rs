@@ -8,12 +8,12 @@ use crate::survival::Survival;
 use crate::types::{MAX_MEMBERS, Member, MemberSet};
 use raidlab_core::units::{Bytes, KIB, MIB};
 
-/// Size of a vdev label; two are at the start of a child and two at its end (`vdev_impl.h`).
-pub(crate) const LABEL: u64 = 256 * KIB;
-/// Labels and boot block at the start of a child (`VDEV_LABEL_START_SIZE`).
-pub(crate) const START: u64 = 2 * LABEL + 3 * MIB + 512 * KIB;
-/// Labels at its end (`VDEV_LABEL_END_SIZE`).
-pub(crate) const END: u64 = 2 * LABEL;
+/// Bytes of a vdev label; two are at the start of a child and two at its end (`vdev_impl.h`).
+pub const LABEL: u64 = 256 * KIB;
+/// Bytes of labels and boot block at the start of a child (`VDEV_LABEL_START_SIZE`).
+pub const START: u64 = 2 * LABEL + 3 * MIB + 512 * KIB;
+/// Bytes of labels at its end (`VDEV_LABEL_END_SIZE`).
+pub const END: u64 = 2 * LABEL;
 
 /// The smallest child, of children that a vdev can have.
 ///

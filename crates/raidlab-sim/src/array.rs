@@ -1,4 +1,4 @@
-//! Arrays of the kernel: md levels, arrays of arrays, and the mirrors of ZFS.
+//! Arrays of the kernel: md levels, arrays of arrays, and the vdevs of ZFS.
 //!
 //! An [`Array`] does no I/O of its own. It takes requests ([`Array::submit`]), gives out what it wants
 //! of its members ([`Array::take`]) and is told how that ended ([`Array::member_ended`]). It is a tree
@@ -15,6 +15,7 @@ mod core;
 mod mirror;
 mod node;
 mod parity;
+mod raidz;
 mod resync;
 mod slab;
 mod spec;

@@ -28,6 +28,7 @@ pub use why::{Account, Load, Share, Why};
 #[cfg(test)]
 mod tests;
 
+use crate::array::ArrayKind;
 use crate::disk::Fault;
 use crate::fabric::FabricSpec;
 use crate::host::fs::{FileSystem, FsSpec};
@@ -85,7 +86,10 @@ impl Machine {
         let host = HostSpec::of(&setup.host);
         let plans = build::plans(experiment, cell, &host.cpu)?;
         let storage = Storage::new(&plans.storage, seed)?;
-        let spec = FsSpec::of(setup, storage.sectors());
+        let mut spec = FsSpec::of(setup, storage.sectors());
+        if let ArrayKind::Pool(pool) = &plans.storage.array.kind {
+            spec.vdevs = pool.vdevs().cloned().collect();
+        }
         let fs = FileSystem::new(&spec)?;
         let directory = !fs.is_raw();
         Ok(Self {

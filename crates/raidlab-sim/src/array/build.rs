@@ -4,11 +4,13 @@ use super::core::{Child, Core, Heard};
 use super::mirror::{Map, Mirror};
 use super::node::{Common, Node, Shape};
 use super::parity::ParityArray;
+use super::raidz::RaidzVdev;
 use super::resync::{DEPTH, Resync};
 use super::spec::{ArrayError, ArrayKind, ArraySpec, LEAST_CACHE};
 use raidlab_core::units::SECTOR;
 use raidlab_experiment::setup::ArrayState;
-use raidlab_layout::{Layout, Member, MemberSet, Survival};
+use raidlab_layout::zfs::{END, START};
+use raidlab_layout::{Layout, Member, MemberSet, Pool, Survival, Vdev};
 
 /// A tree under construction.
 struct Builder<'a> {
@@ -26,7 +28,13 @@ pub(super) fn array(spec: &ArraySpec) -> Result<Array, ArrayError> {
         ArrayKind::Single(_) => 1,
         ArrayKind::Md(layout) => layout.members(),
         ArrayKind::Zfs(mirror) => mirror.children(),
+        ArrayKind::Pool(pool) => pool.members(),
     };
+    if matches!(spec.kind, ArrayKind::Pool(_))
+        && !matches!(spec.state, ArrayState::Clean | ArrayState::Degraded(_))
+    {
+        return Err(ArrayError::NoResilver(spec.state));
+    }
     if let Some(role) = spec.failed.iter().find(|r| usize::from(**r) >= members) {
         return Err(ArrayError::NoMember(*role));
     }
@@ -60,6 +68,7 @@ pub(super) fn array(spec: &ArraySpec) -> Result<Array, ArrayError> {
             builder.homes = (0..members as u16).map(|role| (0, role)).collect();
             capacity
         }
+        ArrayKind::Pool(pool) => builder.pool(pool),
     };
     builder.states()?;
     let mut core = Core::new();
@@ -75,6 +84,11 @@ pub(super) fn array(spec: &ArraySpec) -> Result<Array, ArrayError> {
         sectors,
         homes: builder.homes,
     })
+}
+
+/// Sectors of a vdev's labels and of the space between them.
+fn region(vdev: &Vdev) -> u64 {
+    (START + vdev.allocatable().0 + END) / SECTOR
 }
 
 fn begin_resync(node: &mut Node, spec: &ArraySpec) {
@@ -95,7 +109,7 @@ fn begin_resync(node: &mut Node, spec: &ArraySpec) {
             };
             (end, DEPTH)
         }
-        Shape::Linear(_) | Shape::Raid0(_) => return,
+        Shape::Linear(_) | Shape::Raid0(_) | Shape::Raidz(_) | Shape::Vdevs(_) => return,
     };
     node.resync = Some(Resync::new(end, depth, spec, era));
 }
@@ -174,6 +188,39 @@ impl Builder<'_> {
         }
         self.nodes[usize::from(index)].common.children = children;
         index
+    }
+
+    /// Adds the vdevs of a pool, below one that has them all when there are several; sectors of the whole.
+    fn pool(&mut self, pool: &Pool) -> u64 {
+        let ends = pool.vdevs().scan(0, |end, vdev| {
+            *end += region(vdev);
+            Some(*end)
+        });
+        let ends: Vec<u64> = ends.collect();
+        let all = ends.last().copied().unwrap_or(0);
+        let several = ends.len() > 1;
+        if several {
+            let children = (1..=ends.len() as u16).map(Child::Node).collect();
+            self.push(None, children, all, Shape::Vdevs(ends), None);
+        }
+        for (number, vdev) in pool.vdevs().enumerate() {
+            let base = self.homes.len();
+            let children = base..base + vdev.children();
+            let shape = match vdev {
+                Vdev::Mirror(_) => {
+                    // Its labels are in front of the space that is handed out.
+                    let (map, solid) = (Map::Same { offset: 0 }, self.solid(base, vdev.children()));
+                    Shape::Mirror(Mirror::new(map, true, &solid, &self.spec.era))
+                }
+                Vdev::Raidz(raidz) => Shape::Raidz(RaidzVdev::new(raidz.clone(), vdev.of_child())),
+            };
+            let up = several.then_some((0, number as u16));
+            let disks = children.clone().map(|disk| Child::Disk(disk as u16));
+            let index = self.push(up, disks.collect(), region(vdev), shape, None);
+            self.homes
+                .extend((0..children.len() as u16).map(|role| (index, role)));
+        }
+        all
     }
 
     /// Puts the failed members into the arrays they are in. An array that does not survive them is

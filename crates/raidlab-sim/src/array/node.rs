@@ -2,11 +2,13 @@
 use super::core::{Child, Core, Op, Task, Up};
 use super::mirror::Mirror;
 use super::parity::ParityArray;
+use super::raidz::RaidzVdev;
 use super::resync::Resync;
 use crate::block::Bio;
 use crate::disk::DiskError;
 use raidlab_core::op::BlockKind;
 use raidlab_core::time::Instant;
+use raidlab_core::units::Lba;
 use raidlab_layout::stripe::{Linear, Raid0};
 use raidlab_layout::{Layout, Member, MemberSet, Place, Survival};
 
@@ -63,6 +65,9 @@ pub(super) enum Shape {
     Raid0(Raid0),
     Mirror(Mirror),
     Parity(Box<ParityArray>),
+    Raidz(RaidzVdev),
+    /// Several vdevs of ZFS, and the sector after the last one of each.
+    Vdevs(Vec<u64>),
 }
 
 /// One array of the tree.
@@ -70,7 +75,7 @@ pub(super) enum Shape {
 pub(super) struct Node {
     pub(super) common: Common,
     pub(super) shape: Shape,
-    /// The level's mapping, for what it survives; `None` for ZFS, which survives while one child does.
+    /// The level's mapping, for what it survives; `None` for ZFS.
     pub(super) layout: Option<Layout>,
     pub(super) resync: Option<Resync>,
 }
@@ -94,6 +99,8 @@ impl Node {
             Shape::Raid0(l) => pieces(common, core, up, bio, |at| l.place(at)),
             Shape::Mirror(mirror) => mirror.submit(common, core, up, bio),
             Shape::Parity(parity) => parity.submit(common, core, up, bio),
+            Shape::Raidz(raidz) => raidz.submit(common, core, up, bio),
+            Shape::Vdevs(ends) => pieces(common, core, up, bio, |at| vdev_of(ends, at)),
         }
     }
 
@@ -132,9 +139,16 @@ impl Node {
             return core.close(parent, if survived { Ok(()) } else { result });
         }
         match &mut self.shape {
-            Shape::Linear(_) | Shape::Raid0(_) => {
+            Shape::Linear(_) | Shape::Raid0(_) | Shape::Vdevs(_) => {
                 if let Task::Part(parent) = op.task {
                     core.close(parent, result);
+                }
+            }
+            Shape::Raidz(_) => {
+                if let Task::Part(parent) = op.task {
+                    // A write without the member that is out is good.
+                    let good = op.kind == BlockKind::Write && !self.common.lost;
+                    core.close(parent, if good { Ok(()) } else { result });
                 }
             }
             Shape::Mirror(mirror) => mirror.ended(&self.common, core, op, result),
@@ -194,12 +208,26 @@ impl Node {
         common.gone.insert(Member(role));
         common.filling.remove(Member(role));
         let missing = common.gone.union(common.filling);
-        common.lost |= match &self.layout {
-            Some(layout) => layout.survives(missing) == Survival::Lost,
-            None => missing.len() == common.children.len(),
+        common.lost |= match (&self.layout, &self.shape) {
+            (Some(layout), _) => layout.survives(missing) == Survival::Lost,
+            (None, Shape::Raidz(raidz)) => !raidz.survives(missing),
+            // None of its vdevs may be lost; a mirror survives while one child does.
+            (None, Shape::Vdevs(_)) => !missing.is_empty(),
+            (None, _) => missing.len() == common.children.len(),
         };
         common.lost
     }
+}
+
+/// The vdev that a sector is in, and how many follow there.
+fn vdev_of(ends: &[u64], at: u64) -> (Place, u64) {
+    let vdev = ends.partition_point(|end| *end <= at);
+    let begin = vdev.checked_sub(1).map_or(0, |before| ends[before]);
+    let place = Place {
+        member: Member(vdev as u16),
+        sector: Lba(at - begin),
+    };
+    (place, ends[vdev] - at)
 }
 
 /// Parts that are contiguous on one member.

@@ -2,7 +2,7 @@
 use raidlab_core::units::Sectors;
 use raidlab_experiment::kernel::Kernel;
 use raidlab_experiment::setup::ArrayState;
-use raidlab_layout::{Layout, WritePolicy, ZfsMirror};
+use raidlab_layout::{Layout, Pool, WritePolicy, ZfsMirror};
 
 /// What keeps the members together.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,6 +13,9 @@ pub enum ArrayKind {
     Md(Layout),
     /// A ZFS mirror: what its allocator hands out, from the end of the labels on.
     Zfs(ZfsMirror),
+    /// RAID-Z, or several vdevs of ZFS: one vdev after the other, each with its labels at both ends and the space of
+    /// its offsets between. A request is one block of ZFS: where it begins, and its data without parity.
+    Pool(Pool),
 }
 
 /// What differs between kernels.
@@ -182,6 +185,11 @@ pub enum ArrayError {
     /// A state that needs redundancy, of an array without.
     #[error("an array without redundancy cannot be {0}")]
     NoRedundancy(ArrayState),
+    /// A state that is not modelled of RAID-Z and of several vdevs: their resilvering goes by blocks.
+    #[error(
+        "a pool that is {0} is modelled of one mirror alone: use clean or degraded, or run it with --on vm or --on host"
+    )]
+    NoResilver(ArrayState),
     /// A stripe cache that md refuses.
     #[error("a stripe cache of {0} stripes is too small: md has at least {LEAST_CACHE}")]
     StripeCache(u32),

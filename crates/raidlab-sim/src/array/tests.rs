@@ -1,6 +1,7 @@
 mod content;
 mod mirrors;
 mod parity;
+mod pools;
 mod resync;
 mod thread;
 mod toy;

@@ -10,7 +10,7 @@
 //! | [`spec`] | what a file system is made with |
 //! | `raw` | no file system: a file is a stretch of the device |
 //! | `ext` | ext2, ext3, ext4 |
-//! | `zfs` | ZFS on one vdev |
+//! | `zfs` | ZFS on vdevs of one kind |
 //! | `extents` | xfs, btrfs and NTFS in a simple form |
 //! | `space`, `runs` | free space by groups, and where the blocks of one file lie |
 mod ext;

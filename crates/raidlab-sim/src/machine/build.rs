@@ -20,7 +20,7 @@ use raidlab_layout::{Geometry, Layout, PoolSpec, VdevKind, ZfsMirror};
 /// libata knows native queueing from here on (2.6.18, K: its release notes).
 const NCQ: Kernel = Kernel::Linux(2, 6, 18);
 
-/// The only pool that is modelled.
+/// The pool that needs no vdevs: its places are those of its children.
 const ONE_MIRROR: PoolSpec = PoolSpec {
     kind: VdevKind::Mirror,
     shape: None,
@@ -255,14 +255,19 @@ impl<'e> Parts<'e> {
             let kind = ArrayKind::Single(Sectors(areas[0].sectors));
             return self.plans(setup, fabric, kind, &areas, Vec::new());
         }
-        // Several vdevs, and RAID-Z, need an allocator's choices that nobody has checked against the real one.
+        let sizes: Vec<Bytes> = areas.iter().map(|a| Bytes(a.sectors * SECTOR)).collect();
+        let ashift = setup.array.ashift.unwrap_or(12);
         if let ArrayLayout::Zfs(pool) = &setup.array.layout
             && *pool != ONE_MIRROR
         {
-            return Err(MachineError::NotModelled(format!("layout '{pool}'")));
+            let built = pool.build(&sizes, ashift);
+            let built = built.map_err(|source| MachineError::Layout {
+                layout: pool.to_string(),
+                members: sizes.len(),
+                source,
+            })?;
+            return self.plans(setup, fabric, ArrayKind::Pool(built), &areas, Vec::new());
         }
-        let sizes: Vec<Bytes> = areas.iter().map(|a| Bytes(a.sectors * SECTOR)).collect();
-        let ashift = setup.array.ashift.unwrap_or(12);
         let mirror = ZfsMirror::new(&sizes, ashift).map_err(|source| MachineError::Zfs {
             members: sizes.len(),
             source,

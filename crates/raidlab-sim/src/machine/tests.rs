@@ -1,6 +1,7 @@
 //! Machines of whole experiments.
 mod golden;
 mod leaps;
+mod pools;
 mod refusals;
 mod states;
 mod theory;

@@ -78,6 +78,12 @@ fn used(kind: &ArrayKind, member: usize) -> u64 {
         ArrayKind::Single(sectors) => sectors.0,
         ArrayKind::Md(layout) => layout.used(Role::new(member)).0,
         ArrayKind::Zfs(mirror) => (mirror.data_start().0 + mirror.allocatable().0) / SECTOR,
+        ArrayKind::Pool(pool) => {
+            let mut of = pool
+                .vdevs()
+                .flat_map(|vdev| (0..vdev.children()).map(|_| vdev.of_child()));
+            of.nth(member).map_or(0, |bytes| bytes.0 / SECTOR)
+        }
     }
 }
 
@@ -133,6 +139,7 @@ pub(super) fn build(spec: &StorageSpec, seed: u64) -> Result<Storage, StorageErr
             (layout.members(), stripe(layout), Some(array))
         }
         ArrayKind::Zfs(mirror) => (mirror.children(), 0, Some(Array::new(&spec.array)?)),
+        ArrayKind::Pool(pool) => (pool.members(), 0, Some(Array::new(&spec.array)?)),
     };
     let given = spec.members.len();
     if given != wanted || given > MAX_MEMBERS {

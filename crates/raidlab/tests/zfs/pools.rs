@@ -105,10 +105,16 @@ fn pools_are_what_was_asked_for() {
 }
 
 #[test]
-fn the_simulator_says_what_it_has_no_model_of() {
+fn the_simulator_has_the_same_pools_and_says_what_it_has_no_model_of() {
     let lab = Lab::new();
     lab.write("pools.toml", SMALL);
-    lab.run("run pools.toml --on sim")
+    lab.run("run pools.toml --on sim --repeats 1")
+        .done()
+        .prints(&["raidz2", "striped mirrors"]);
+    let rebuilding = SMALL.replace("[host]", "state = \"rebuilding 1\"\n\n[host]");
+    let rebuilding = rebuilding.lines().filter(|line| !line.contains("one disk"));
+    lab.write("rebuilding.toml", rebuilding.collect::<Vec<_>>().join("\n"));
+    lab.run("run rebuilding.toml --on sim --repeats 1")
         .code(5)
-        .says(&["raidz1", "--on vm or --on host"]);
+        .says(&["a pool that is rebuilding 1", "--on vm or --on host"]);
 }

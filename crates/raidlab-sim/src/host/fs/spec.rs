@@ -2,6 +2,7 @@
 use raidlab_core::units::{Bytes, SECTOR};
 use raidlab_experiment::kernel::{FilesystemKind, JournalMode, Kernel};
 use raidlab_experiment::setup::{Engine, Setup};
+use raidlab_layout::Vdev;
 
 /// What a file system is made with. Zero stands for "as its maker would choose".
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,6 +29,9 @@ pub struct FsSpec {
     pub ashift: u32,
     /// ZFS: largest record in bytes.
     pub record: u32,
+    /// ZFS: the vdevs that the device is made of, one after the other with its labels; empty: the device is one without
+    /// parity.
+    pub vdevs: Vec<Vdev>,
     /// Bytes of an array's chunk, 0 without.
     pub chunk: u64,
     /// Bytes of data in a stripe of the array, 0 without.
@@ -50,6 +54,7 @@ impl FsSpec {
             atime: true,
             ashift: 12,
             record: 128 << 10,
+            vdevs: Vec::new(),
             chunk: 0,
             stripe: 0,
         }

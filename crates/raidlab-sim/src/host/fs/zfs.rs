@@ -1,4 +1,4 @@
-//! ZFS on one vdev without parity: records, copy on write, transaction groups.
+//! ZFS: records, copy on write, transaction groups, on one vdev or several.
 //!
 //! What makes `ashift` matter is all here, and each as ZFS does it: blocks take whole units of
 //! 2^ashift; metadata is compressed to any number of sectors; the allocator puts a block where the
@@ -8,8 +8,9 @@
 //! What a partly covered sector costs is the disk's matter. Reading changes the time of access, so
 //! transaction groups go on under a reader, too.
 //!
-//! Left out: compression of data, gang blocks, snapshots, space maps that grow, several vdevs,
-//! the log's own vdev, the ARC (the host's cache takes its part).
+//! Left out: compression of data, gang blocks, snapshots, space maps that grow, vdevs of different kinds,
+//! the log's own vdev, the ARC (the host's cache takes its part). With RAID-Z each record is remembered by itself, which
+//! takes memory in proportion to what is written.
 mod place;
 mod pool;
 mod size;
@@ -37,6 +38,9 @@ const CALL: u64 = 4_000;
 const RECORD: u64 = 80_000;
 /// A KiB through fletcher4, one word of 32 bits at a time: 1.2 GB/s. Assumed.
 const CHECKSUM_KIB: u64 = 850;
+/// A KiB of data into P, Q and R: sums of bytes, doubled before each addition for Q and for R twice, of words of 64 bits.
+/// Assumed: P runs as memory is read, at 2.5 GB/s, Q and R take twice as long each.
+const PARITY_KIB: [u64; 3] = [400, 800, 800];
 /// Writes up to this go into the log with their data (`zfs_immediate_write_sz`).
 const IMMEDIATE: u64 = 32 * KIB;
 
@@ -70,6 +74,8 @@ pub(super) struct Zfs {
     next_object: u64,
     /// Sectors of records that wait for a place.
     pending: u64,
+    /// Processor time of the parities of a KiB.
+    parity: u64,
     small: Small,
     group: Group,
 }
@@ -86,12 +92,14 @@ impl Zfs {
                 given: record,
             });
         }
+        let pool = Pool::new(spec)?;
         Ok(Self {
             traits: traits(spec),
             record,
             fan: size::fan(spec.kernel),
             atime: spec.atime,
-            pool: Pool::new(spec)?,
+            parity: PARITY_KIB[..pool.parities()].iter().sum(),
+            pool,
             files: BTreeMap::new(),
             next_object: 8,
             pending: 0,
@@ -122,7 +130,7 @@ impl Zfs {
         len: u64,
     ) -> Result<Charge, FsError> {
         let end = offset + len;
-        let sectors = self.pool.sectors(self.bytes_of(end));
+        let sectors = self.pool.takes(self.bytes_of(end));
         let f = self.files.get_mut(&file).ok_or(FsError::NoFile)?;
         let (mut at, records) = (offset / self.record, end.div_ceil(self.record));
         while at < records {
@@ -257,7 +265,7 @@ impl Zfs {
         let keep = bytes.div_ceil(self.record);
         let mut freed = Vec::new();
         f.pending.carve(keep, u64::MAX, &mut freed);
-        let unit = self.pool.sectors(f.size.min(self.record).max(1));
+        let unit = self.pool.takes(f.size.min(self.record).max(1));
         let waiting: u64 = freed.drain(..).map(|run| run.len * unit).sum();
         self.pending -= waiting.min(self.pending);
         f.runs

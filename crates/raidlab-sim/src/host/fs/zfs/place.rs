@@ -41,7 +41,7 @@ impl Zfs {
         for record in records {
             f.pending.carve(record, record + 1, &mut freed);
             if freed.pop().is_some() {
-                self.pending -= self.pool.sectors(bytes).min(self.pending);
+                self.pending -= self.pool.takes(bytes).min(self.pending);
             }
             // The indirect block of the records before is ready as soon as its last one has a place.
             if let Some(last) = f.last
@@ -56,7 +56,7 @@ impl Zfs {
             f.last = Some(record);
             self.group.dirty.insert((id, 1, record / self.fan));
             charge.cpu += Span(RECORD * (out.len() - before) as u64);
-            charge.cpu += Span(CHECKSUM_KIB * (bytes / KIB));
+            charge.cpu += Span((CHECKSUM_KIB + self.parity) * (bytes / KIB));
         }
         self.group.dnode(f.object);
         Ok(())

@@ -1,16 +1,17 @@
-//! The allocator: metaslabs, their cursors, copies far from each other, deferred frees.
+//! The allocator: vdevs in turn, metaslabs, their cursors, copies far from each other, deferred frees.
 use super::super::FsError;
 use super::super::plan::Place;
 use super::super::space::{Bare, Run, Space};
 use super::super::spec::FsSpec;
 use raidlab_core::units::{Bytes, KIB, Lba, MIB, SECTOR};
-use raidlab_layout::ZfsMirror;
+use raidlab_layout::zfs::{END, LABEL};
+use raidlab_layout::{Vdev, ZfsMirror};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Labels and boot block before the first metaslab (`VDEV_LABEL_START_SIZE`).
-const START: u64 = 4 * MIB / SECTOR;
-/// Bytes of a label.
-const LABEL: u64 = 256 * KIB;
+const START: u64 = raidlab_layout::zfs::START / SECTOR;
+/// Bytes for each child that are given of a vdev before the next has its turn (`metaslab_aliquot`, 512 KiB).
+const ALIQUOT: u64 = 512 * KIB;
 /// Metaslabs that a vdev is cut into, about.
 const METASLABS: u64 = 200;
 /// Transaction groups that freed space waits (`TXG_DEFER_SIZE`).
@@ -18,10 +19,29 @@ const DEFER: usize = 2;
 /// Most copies of a block.
 const COPIES: usize = 3;
 
-/// Free space of a vdev. Runs are in sectors after [`START`].
+/// Free space of all vdevs. Runs are in sectors after [`START`] of the first; they are as long as what a block has to be
+/// written, which of RAID-Z is less than it takes.
 #[derive(Clone, Debug)]
 pub(super) struct Pool {
-    mirror: ZfsMirror,
+    vdevs: Vec<VdevSpace>,
+    /// Whose turn it is, and bytes that were given since that began.
+    rotor: usize,
+    given: u64,
+    /// The vdev of the block or copy that was placed last.
+    last: usize,
+    /// Freed by this group, and by the ones before that still wait.
+    freed: Vec<Run>,
+    deferred: VecDeque<Vec<Run>>,
+    /// Sectors that are never given to files.
+    slop: u64,
+}
+
+/// Free space of a vdev, in sectors of its own.
+#[derive(Clone, Debug)]
+struct VdevSpace {
+    vdev: Vdev,
+    /// Sectors of the vdevs before.
+    base: u64,
     space: Space<Bare>,
     /// Sectors of a metaslab.
     metaslab: u64,
@@ -31,12 +51,7 @@ pub(super) struct Pool {
     active: [Option<u64>; COPIES],
     /// Metaslabs that changed in this transaction group: their space maps are written.
     touched: BTreeSet<u64>,
-    /// Freed by this group, and by the ones before that still wait.
-    freed: Vec<Run>,
-    deferred: VecDeque<Vec<Run>>,
-    /// Sectors that are never given to files.
-    slop: u64,
-    /// Sectors of the device, in whole labels.
+    /// Sectors with labels, in whole labels.
     device: u64,
 }
 
@@ -47,36 +62,54 @@ impl Pool {
             sectors: spec.device_sectors,
             kind: spec.kind,
         };
-        // The rules of a mirror's child hold for any vdev without parity.
-        let mirror = ZfsMirror::new(&[bytes, bytes], spec.ashift).map_err(|_| too_small)?;
-        let room = mirror.allocatable().0;
-        // vdev_metaslab_set_size: the power of two above a 200th, at least a largest block of its time.
-        let metaslab = (room / METASLABS + 1).next_power_of_two().max(16 * MIB);
-        let metaslab = metaslab.min(room) / SECTOR;
-        let whole = room / SECTOR / metaslab * metaslab;
-        let slop = (whole / 32).max(MIB / SECTOR);
+        let mut vdevs = Vec::new();
+        if spec.vdevs.is_empty() {
+            // The rules of a mirror's child hold for any vdev without parity.
+            let mirror = ZfsMirror::new(&[bytes, bytes], spec.ashift).map_err(|_| too_small)?;
+            let device = bytes.0 / LABEL * LABEL / SECTOR;
+            vdevs.push(VdevSpace::new(Vdev::Mirror(mirror), 0, device));
+        }
+        let mut base = 0;
+        for vdev in &spec.vdevs {
+            let device = (START * SECTOR + vdev.allocatable().0 + END) / SECTOR;
+            vdevs.push(VdevSpace::new(vdev.clone(), base, device));
+            base += device;
+        }
+        let whole: u64 = vdevs.iter().map(|vdev| vdev.space.free()).sum();
         Ok(Self {
-            mirror,
-            space: Space::new(Bare, whole, metaslab),
-            metaslab,
-            cursors: BTreeMap::new(),
-            active: [None; COPIES],
-            touched: BTreeSet::new(),
+            slop: (whole / 32).max(MIB / SECTOR),
+            vdevs,
+            rotor: 0,
+            given: 0,
+            last: 0,
             freed: Vec::new(),
             deferred: VecDeque::new(),
-            slop,
-            device: bytes.0 / LABEL * LABEL / SECTOR,
         })
     }
 
-    /// Sectors that a block of so many bytes takes.
-    pub(super) const fn sectors(&self, bytes: u64) -> u64 {
-        self.mirror.allocated(Bytes(bytes)).0 / SECTOR
+    /// Sectors that a block of so many bytes has: what is read and written of it beside parity.
+    pub(super) fn sectors(&self, bytes: u64) -> u64 {
+        bytes.next_multiple_of(1 << self.vdevs[0].vdev.ashift()) / SECTOR
+    }
+
+    /// Sectors that it takes of the pool: parity, and what RAID-Z fills up with, included.
+    pub(super) fn takes(&self, bytes: u64) -> u64 {
+        let of = |vdev: &VdevSpace| vdev.vdev.allocated(Bytes(bytes)).0 / SECTOR;
+        self.vdevs.iter().map(of).max().unwrap_or(0)
+    }
+
+    /// Parities that writing a block computes.
+    pub(super) fn parities(&self) -> usize {
+        match &self.vdevs[0].vdev {
+            Vdev::Mirror(_) => 0,
+            Vdev::Raidz(raidz) => raidz.parity(),
+        }
     }
 
     /// Whether files may take so many more sectors.
-    pub(super) const fn has(&self, sectors: u64) -> bool {
-        self.space.free() >= self.slop + sectors
+    pub(super) fn has(&self, sectors: u64) -> bool {
+        let free: u64 = self.vdevs.iter().map(|vdev| vdev.space.free()).sum();
+        free >= self.slop + sectors
     }
 
     pub(super) const fn place(run: Run) -> Place {
@@ -86,9 +119,102 @@ impl Pool {
         }
     }
 
-    /// Puts one copy of a block of so many bytes: copy 0 where files go on, the others far from it.
+    /// Puts one copy of a block of so many bytes: copy 0 on the vdev whose turn it is, where files go on, the others on the
+    /// next vdev, or far from it when there is one alone. A vdev has its turn for [`ALIQUOT`] a child
+    /// (`metaslab_alloc_dva`, without its bias to vdevs that are emptier).
     pub(super) fn allocate(&mut self, bytes: u64, copy: usize) -> Option<Run> {
-        let len = self.sectors(bytes);
+        let count = self.vdevs.len();
+        let first = match copy {
+            0 => self.rotor,
+            _ => (self.last + 1) % count,
+        };
+        for turn in 0..count {
+            let number = (first + turn) % count;
+            let Some(run) = self.vdevs[number].allocate(bytes, copy) else {
+                continue;
+            };
+            self.last = number;
+            self.given += self.vdevs[number].vdev.allocated(Bytes(bytes)).0;
+            if self.given >= ALIQUOT * self.vdevs[number].vdev.children() as u64 {
+                (self.rotor, self.given) = ((number + 1) % count, 0);
+            }
+            return Some(run);
+        }
+        None
+    }
+
+    /// Frees a run, one block of RAID-Z or any run of others: it can be taken again some groups later.
+    pub(super) fn free(&mut self, run: Run) {
+        self.freed.push(run);
+    }
+
+    fn vdev_of(&mut self, run: &Run) -> &mut VdevSpace {
+        let after = self.vdevs.partition_point(|vdev| vdev.base <= run.start);
+        &mut self.vdevs[after.saturating_sub(1)]
+    }
+
+    /// Metaslabs that changed in this group, those with freed space included.
+    pub(super) fn touched(&mut self) -> u64 {
+        for run in std::mem::take(&mut self.freed) {
+            let vdev = self.vdev_of(&run);
+            let metaslab = (run.start - vdev.base) / vdev.metaslab;
+            vdev.touched.insert(metaslab);
+            self.freed.push(run);
+        }
+        let touched = self.vdevs.iter().map(|vdev| vdev.touched.len() as u64);
+        touched.sum()
+    }
+
+    /// Ends the group.
+    pub(super) fn end(&mut self) {
+        self.vdevs.iter_mut().for_each(|vdev| vdev.touched.clear());
+        self.deferred.push_back(std::mem::take(&mut self.freed));
+        if self.deferred.len() > DEFER {
+            for run in self.deferred.pop_front().into_iter().flatten() {
+                self.vdev_of(&run).give(run);
+            }
+        }
+    }
+
+    /// Where the uberblock of a group goes: in all four labels of each vdev, of three in turn when there are more.
+    pub(super) fn uberblocks(&self, group: u64) -> Vec<Place> {
+        let count = self.vdevs.len();
+        let first = (group % count as u64) as usize;
+        let numbers = (0..count.min(COPIES)).map(|turn| (first + turn) % count);
+        let vdevs = numbers.map(|number| &self.vdevs[number]);
+        vdevs.flat_map(|vdev| vdev.uberblocks(group)).collect()
+    }
+}
+
+impl VdevSpace {
+    fn new(vdev: Vdev, base: u64, device: u64) -> Self {
+        let room = vdev.allocatable().0;
+        // vdev_metaslab_set_size: the power of two above a 200th, at least a largest block of its time.
+        let metaslab = (room / METASLABS + 1).next_power_of_two().max(16 * MIB);
+        let metaslab = metaslab.min(room) / SECTOR;
+        let whole = room / SECTOR / metaslab * metaslab;
+        Self {
+            vdev,
+            base,
+            space: Space::new(Bare, whole, metaslab),
+            metaslab,
+            cursors: BTreeMap::new(),
+            active: [None; COPIES],
+            touched: BTreeSet::new(),
+            device,
+        }
+    }
+
+    fn allocate(&mut self, bytes: u64, copy: usize) -> Option<Run> {
+        let len = self.vdev.allocated(Bytes(bytes)).0 / SECTOR;
+        let run = self.allocate_sectors(len, copy)?;
+        Some(Run {
+            start: self.base + run.start,
+            len: bytes.next_multiple_of(1 << self.vdev.ashift()) / SECTOR,
+        })
+    }
+
+    fn allocate_sectors(&mut self, len: u64, copy: usize) -> Option<Run> {
         if let Some(metaslab) = self.active[copy]
             && let Some(run) = self.take(metaslab, len)
         {
@@ -104,7 +230,7 @@ impl Pool {
             }
         }
         // No room far away: copies may lie together.
-        (copy > 0).then(|| self.allocate(bytes, 0)).flatten()
+        (copy > 0).then(|| self.allocate_sectors(len, 0)).flatten()
     }
 
     /// Metaslabs for a copy with their weight: free space, up to twice as much for low addresses,
@@ -145,42 +271,23 @@ impl Pool {
         Some(run)
     }
 
-    /// Frees a run: it can be taken again some groups later.
-    pub(super) fn free(&mut self, run: Run) {
-        self.freed.push(run);
+    /// Takes back what a run, in sectors of the pool, has taken here.
+    fn give(&mut self, run: Run) {
+        self.space.give(Run {
+            start: run.start - self.base,
+            len: self.vdev.allocated(Bytes(run.len * SECTOR)).0 / SECTOR,
+        });
     }
 
-    /// Metaslabs that changed in this group, those with freed space included.
-    pub(super) fn touched(&mut self) -> u64 {
-        for run in &self.freed {
-            self.touched.insert(run.start / self.metaslab);
-        }
-        self.touched.len() as u64
-    }
-
-    /// Ends the group.
-    pub(super) fn end(&mut self) {
-        self.touched.clear();
-        self.deferred.push_back(std::mem::take(&mut self.freed));
-        if self.deferred.len() > DEFER {
-            for run in self.deferred.pop_front().into_iter().flatten() {
-                self.space.give(run);
-            }
-        }
-    }
-
-    /// Where the uberblock of a group goes: in all four labels, in a ring of 128 KiB of slots of
-    /// 1 KiB or, if that is more, 2^ashift.
-    pub(super) fn uberblocks(&self, group: u64) -> Vec<Place> {
-        let slot = (1_u64 << self.mirror.ashift()).max(KIB);
+    /// In all four labels, in a ring of 128 KiB of slots of 1 KiB or, if that is more, 2^ashift.
+    fn uberblocks(&self, group: u64) -> [Place; 4] {
+        let slot = (1_u64 << self.vdev.ashift()).max(KIB);
         let at = LABEL / 2 + group % (LABEL / 2 / slot) * slot;
         let label = LABEL / SECTOR;
-        [0, label, self.device - 2 * label, self.device - label]
-            .map(|label| Place {
-                lba: Lba(label + at / SECTOR),
-                sectors: (slot / SECTOR) as u32,
-            })
-            .to_vec()
+        [0, label, self.device - 2 * label, self.device - label].map(|label| Place {
+            lba: Lba(self.base + label + at / SECTOR),
+            sectors: (slot / SECTOR) as u32,
+        })
     }
 }
 

@@ -201,7 +201,7 @@ impl Zfs {
         sync: bool,
         charge: &mut Charge,
     ) -> Result<(), FsError> {
-        if !self.pool.has(self.pool.sectors(u64::from(size)) + 1) {
+        if !self.pool.has(self.pool.takes(u64::from(size)) + 1) {
             return Err(FsError::NoSpace);
         }
         self.directory(entry.directory);

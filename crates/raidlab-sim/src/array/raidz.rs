@@ -1,0 +1,116 @@
+//! RAID-Z: each request is a block of ZFS, and its columns go to the children.
+//!
+//! A block is read and written as a whole, so that each touches as many children as it has columns: a block of more
+//! data than a row has units touches them all, and a vdev does no more random I/O than one child. Parity is read only when
+//! data is missing.
+//!
+//! Left out: a column that cannot be read although its child is there is not computed from the others, and reads of
+//! neighbours are joined by the children's queues when they touch, not over small gaps (`zfs_vdev_read_gap_limit`).
+use super::core::{Core, Op, Task, Up};
+use super::node::Common;
+use crate::block::Bio;
+use raidlab_core::op::BlockKind;
+use raidlab_core::units::{Bytes, SECTOR};
+use raidlab_layout::raidz::{Column, ColumnKind};
+use raidlab_layout::zfs::{END, START};
+use raidlab_layout::{MemberSet, Raidz, Survival};
+
+/// A vdev with parity.
+#[derive(Clone, Debug)]
+pub(super) struct RaidzVdev {
+    raidz: Raidz,
+    /// Sectors of a child that are used.
+    child: u64,
+}
+
+impl RaidzVdev {
+    pub(super) const fn new(raidz: Raidz, child: Bytes) -> Self {
+        Self {
+            raidz,
+            child: child.0 / SECTOR,
+        }
+    }
+
+    /// Whether there is enough without these children.
+    pub(super) fn survives(&self, missing: MemberSet) -> bool {
+        self.raidz.survives(missing) != Survival::Lost
+    }
+
+    pub(super) fn submit(&self, common: &Common, core: &mut Core, up: Up, bio: &Bio) {
+        let parent = core.open(up);
+        let op = Op {
+            node: common.index,
+            role: 0,
+            task: Task::Part(parent),
+            at: bio.lba.0,
+            kind: bio.kind,
+            lba: 0,
+            sectors: bio.sectors,
+            fua: bio.fua,
+            origin: bio.origin,
+            tries: 0,
+        };
+        if let Some(lba) = self.label(common, bio) {
+            self.labels(common, core, parent, Op { lba, ..op });
+        } else {
+            let offset = Bytes(bio.lba.0 * SECTOR - START);
+            let size = Bytes(u64::from(bio.sectors) * SECTOR);
+            for column in self.wanted(common, bio.kind, self.raidz.columns(offset, size)) {
+                let op = Op {
+                    role: column.child.0,
+                    lba: column.at.0 / SECTOR,
+                    sectors: (column.size.0 / SECTOR) as u32,
+                    ..op
+                };
+                core.ask_part(common.children[column.child.index()], parent, op);
+            }
+        }
+        core.close(parent, Ok(()));
+    }
+
+    /// Where on each child it is, if it is in the labels: those at the end are as far from the child's end.
+    fn label(&self, common: &Common, bio: &Bio) -> Option<u64> {
+        if bio.end() <= START / SECTOR {
+            return Some(bio.lba.0);
+        }
+        let from_end = common.capacity - bio.lba.0;
+        (from_end <= END / SECTOR).then(|| self.child - from_end)
+    }
+
+    /// Labels are written to all children, and read from one.
+    fn labels(&self, common: &Common, core: &mut Core, parent: u32, op: Op) {
+        let all = MemberSet::first(self.raidz.children()).without(common.gone);
+        let count = if op.kind == BlockKind::Read {
+            1
+        } else {
+            all.len()
+        };
+        for child in all.iter().take(count) {
+            let op = Op {
+                role: child.0,
+                ..op
+            };
+            core.ask_part(common.children[child.index()], parent, op);
+        }
+    }
+
+    /// The columns that are asked for: all that can be written; of reads the data, and a parity for each that is
+    /// missing.
+    fn wanted(&self, common: &Common, kind: BlockKind, columns: Vec<Column>) -> Vec<Column> {
+        let is_data = |column: &Column| matches!(column.kind, ColumnKind::Data(_));
+        let gone = |column: &Column| common.gone.contains(column.child);
+        let mut missing = columns.iter().filter(|c| is_data(c) && gone(c)).count();
+        let wanted = columns.into_iter().filter(|column| {
+            if gone(column) {
+                return false;
+            }
+            if kind != BlockKind::Read || is_data(column) {
+                return true;
+            }
+            let needed = missing > 0;
+            missing = missing.saturating_sub(1);
+            needed
+        });
+        wanted.collect()
+    }
+}

@@ -1,0 +1,128 @@
+//! Pools of ZFS: RAID-Z and several vdevs.
+use super::*;
+use crate::disk::Counters;
+
+/// All phases of a pool's cell, and the counters of its disks.
+fn measured(array: &str, profile: &str, memory: &str) -> (Vec<PhaseRun>, Vec<Counters>) {
+    let members = match array {
+        text if text.contains("single") => 1,
+        text if text.contains("\"zfs-mirror\"") => 2,
+        _ => 4,
+    };
+    let text = format!(
+        "title = \"Pools\"\n\
+         disks = {{ model = \"ST3250624AS\", count = {members}, override = {{ capacity = \"16GiB\" }} }}\n\
+         [array]\n{array}\n[host]\nmemory = \"{memory}\"\n[profile]\n{profile}\n"
+    );
+    let experiment = experiment(&text);
+    let mut machine = machine(&experiment, &experiment.cells[0]);
+    let runs = run(&mut machine);
+    let disks = machine.host().device().disks();
+    (runs, disks.map(|disk| *disk.counters()).collect())
+}
+
+const ONE: &str = "layout = \"single\"\nengine = \"zfs\"";
+const RECORDS: &str = "name = \"random\"\nblock = \"128KiB\"\nread-percent = 100\ndirect = false";
+
+/// Random reads of whole records, a second; and reads of disks for each. The file takes as much of each disk, whatever the
+/// layout, so that arms have as far to go: so many GiB.
+fn reads(array: &str, gib: u32, depth: u32) -> (f64, f64) {
+    let profile = format!("{RECORDS}\nsize = \"{gib}GiB\"\ndepth = {depth}\ntime = \"20s\"");
+    let (runs, disks) = measured(array, &profile, "256MiB");
+    let outcome = &runs[0].outcome;
+    let asked: u64 = disks.iter().map(|c| c.reads).sum();
+    (
+        outcome.ops_per_second().expect("time has passed"),
+        asked as f64 / outcome.ops as f64,
+    )
+}
+
+/// A record is on all children of a vdev but those with its parity: each read moves three arms of four, and waits for the
+/// last of them. What is gained over one disk is two thirds of the transfer, and that one child of four is left out.
+#[test]
+fn a_raidz_vdev_reads_at_random_like_one_disk_and_mirrors_like_all() {
+    const RAIDZ: &str = "layout = \"raidz1\"";
+    let ((one, each), (raidz, columns)) = (reads(ONE, 1, 8), reads(RAIDZ, 3, 8));
+    // Less what is in memory of the file, an eighth at the most.
+    assert!((0.85..1.05).contains(&each), "{each}");
+    assert!((2.7..3.1).contains(&columns), "{columns}");
+    assert!((1.0..1.7).contains(&(raidz / one)), "{raidz} {one}");
+    let (mirrors, of_one) = reads("layout = \"zfs-mirror 2x2\"", 2, 8);
+    assert!((0.85..1.05).contains(&of_one), "{of_one}");
+    let times = (mirrors / one, mirrors / raidz);
+    assert!(times.0 > 2.0 && times.1 > 1.2, "{mirrors} {raidz} {one}");
+    // One at a time the last of three arms is later than one.
+    let (one, raidz) = (reads(ONE, 1, 1).0, reads(RAIDZ, 3, 1).0);
+    assert!(raidz < one, "{raidz} {one}");
+}
+
+#[test]
+fn what_is_written_of_a_record_is_its_data_and_a_parity_for_each_row() {
+    for (layout, share) in [
+        ("single\"\nengine = \"zfs", 1.0),
+        ("zfs-mirror 2x2", 2.0),
+        // 32 units of 4 KiB: 11 rows of 3, 16 rows of 2.
+        ("raidz1", 43.0 / 32.0),
+        ("raidz2", 64.0 / 32.0),
+        ("raidz3", 4.0),
+    ] {
+        let array = format!("layout = \"{layout}\"");
+        let (runs, disks) = measured(&array, "name = \"dd\"\ncount = 1024", "2GiB");
+        let claimed = runs.iter().filter_map(|run| run.outcome.device);
+        let asked = claimed.map(|device| device.claimed_written).sum::<u64>() as f64;
+        let written: u64 = disks.iter().map(|c| c.sectors_written).sum();
+        let per = (written * SECTOR) as f64 / asked;
+        assert!(
+            (1.0..1.03).contains(&(per / share)),
+            "{layout}: {per} {share}"
+        );
+        // Nobody has much more of it than the others.
+        let most = disks.iter().map(|c| c.sectors_written).max().unwrap_or(0);
+        let mean = written as f64 / disks.len() as f64;
+        assert!(most as f64 / mean < 1.05, "{layout}: {most} {mean}");
+    }
+}
+
+/// What is read is data alone, so that it takes its share of all disks' rates: of RAID-Z with one parity 32 of 43 units, with
+/// two a half. Writes come to less, as what ends a group is written to several disks as well.
+#[test]
+fn sequential_reads_are_as_fast_as_the_disks_that_have_data() {
+    let rates = |array: &str| {
+        let (runs, _) = measured(array, "name = \"dd\"\ncount = 1024", "256MiB");
+        let rate = |name: &str| {
+            let run = runs.iter().find(|run| run.outcome.id == name);
+            let run = run.expect("a phase");
+            run.outcome.bytes_per_second().expect("time has passed")
+        };
+        (rate("write-first"), rate("read-first"))
+    };
+    let (write, read) = rates(ONE);
+    for (layout, disks, least_of_writes) in [
+        ("zfs-mirror 2x2", 4.0, 1.5),
+        ("raidz1", 4.0 * 32.0 / 43.0, 1.2),
+        ("raidz2", 2.0, 0.8),
+    ] {
+        let (wrote, got) = rates(&format!("layout = \"{layout}\""));
+        let times = got / read;
+        assert!(
+            (0.7 * disks..1.03 * disks).contains(&times),
+            "{layout}: {times} {disks}"
+        );
+        assert!(wrote / write > least_of_writes, "{layout}: {wrote} {write}");
+    }
+}
+
+#[test]
+fn a_degraded_pool_reads_as_much_with_parity_instead_of_data() {
+    let profile = format!("{RECORDS}\nsize = \"1GiB\"\ndepth = 4\ntotal = \"64MiB\"");
+    let read = |state: &str| {
+        let array = format!("layout = \"raidz1\"\nstate = \"{state}\"");
+        let (_, disks) = measured(&array, &profile, "256MiB");
+        disks.iter().map(|c| c.sectors_read).collect::<Vec<_>>()
+    };
+    let (clean, degraded) = (read("clean"), read("degraded 1"));
+    assert_eq!(degraded.iter().filter(|sectors| **sectors == 0).count(), 1);
+    let sum = |all: &[u64]| all.iter().sum::<u64>() as f64;
+    let ratio = sum(&degraded) / sum(&clean);
+    assert!((ratio - 1.0).abs() < 0.03, "{clean:?} {degraded:?}");
+}
