@@ -9,7 +9,7 @@ mkdir -p "$out"
 export RAIDLAB_CACHE=${RAIDLAB_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/raidlab}
 raidlab=${CARGO_TARGET_DIR:-target}/release/raidlab
 
-step() { printf '== %s\n' "$*" >&2; }
+step() { printf '== %s (%s s so far)\n' "$*" "$SECONDS" >&2; }
 
 step "build raidlab (release)"
 cargo build --release --locked --quiet -p raidlab
@@ -17,6 +17,8 @@ step "ZFS for the guest's kernel"
 "$raidlab" vm setup --zfs
 step "tests"
 cargo clippy --release --locked --quiet -p raidlab --features test-zfs --test zfs -- -D warnings
+cargo clippy --release --locked --quiet -p raidlab-host --features test-zfs --lib --tests -- -D warnings
 cargo test --release --locked -p raidlab --features test-zfs --test zfs
 step "ashift 9 against ashift 12"
-exec "$raidlab" --store "$out/zfs.sqlite" run experiments/vm-zfs-ashift.toml --on vm --with-sim --fresh --html "$out/zfs.html"
+"$raidlab" --store "$out/zfs.sqlite" run experiments/vm-zfs-ashift.toml --on vm --with-sim --fresh --html "$out/zfs.html"
+step "done"

@@ -4,6 +4,8 @@ mod content;
 mod holders;
 mod lost;
 mod partitions;
+#[cfg(feature = "test-zfs")]
+mod pools;
 
 use super::*;
 use crate::identity::FileId;

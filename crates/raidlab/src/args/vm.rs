@@ -259,7 +259,8 @@ code than 0, or the guest came to nothing.
 
 Examples:
   raidlab vm exec cat -- /proc/mdstat
-  raidlab vm exec ./my-test --with losetup --with mdadm --module loop -- --verbose")]
+  raidlab vm exec ./my-test --with losetup --with mdadm --module loop -- --verbose
+  raidlab vm exec zpool --zfs -- version")]
 pub(crate) struct ExecArgs {
     /// The program: a name, or the path of its file
     #[arg(value_name = "PROGRAM")]
@@ -276,6 +277,10 @@ pub(crate) struct ExecArgs {
     /// A kernel module to load before; may be given several times
     #[arg(long, value_name = "NAME")]
     pub(crate) module: Vec<String>,
+
+    /// Give the guest ZFS, as 'raidlab vm setup --zfs' has built it, and load its module before
+    #[arg(long)]
+    pub(crate) zfs: bool,
 
     /// A variable of its environment; may be given several times
     #[arg(long, value_name = "NAME=VALUE", value_parser = variable)]

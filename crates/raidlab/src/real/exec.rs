@@ -2,6 +2,7 @@
 use super::guests::{self, Patience};
 use super::job::{Job, Program, Ran};
 use super::view::Waiting;
+use super::zfs;
 use crate::args::ExecArgs;
 use crate::commands::print;
 use crate::exit::{BAD_REQUEST, Failure, MISSING, Outcome, TRIAL_FAILED};
@@ -28,9 +29,13 @@ pub(super) fn run(cache: Option<&Path>, args: &ExecArgs) -> Result<Outcome, Fail
     }
     let cache = guests::cache(cache)?;
     let kernel = guests::kernel(&cache, Flavour::Cloud)?;
+    let zfs = match args.zfs {
+        true => zfs::of_kernel(&cache, &kernel, Flavour::Cloud)?,
+        false => None,
+    };
     let mut also: Vec<&str> = args.with.iter().map(String::as_str).collect();
     also.push(&named);
-    let image = guests::image(&cache, &kernel, &also, None)?;
+    let image = guests::image(&cache, &kernel, &also, zfs.as_ref())?;
     for name in &also {
         guests::needs(&image, name)?;
     }
@@ -38,10 +43,12 @@ pub(super) fn run(cache: Option<&Path>, args: &ExecArgs) -> Result<Outcome, Fail
     let name = args.program.file_name().unwrap_or_default();
     let mut words = vec![name.to_string_lossy().into_owned()];
     words.extend(args.arguments.iter().cloned());
+    // Nothing asks the kernel for it: zpool does so for a person at a terminal alone.
+    let of_zfs = args.zfs.then(|| "zfs".to_owned());
     let job = Job::Program(Program {
         words,
         environment: args.env.clone(),
-        modules: args.module.clone(),
+        modules: args.module.iter().cloned().chain(of_zfs).collect(),
     });
     let machine = Machine::virtual_time(guests::memory(args.memory, &image), Bytes(0));
     let boot = Boot {

@@ -54,6 +54,18 @@ pub(super) fn of_experiment(
     if !cells.any(|cell| cell.setup.array.engine == Engine::Zfs) {
         return Ok(None);
     }
+    of_kernel(cache, kernel, flavour)
+}
+
+/// ZFS for guests with this kernel: `None` when the kernel and this machine have their own.
+///
+/// # Errors
+/// When it has not been built.
+pub(super) fn of_kernel(
+    cache: &Cache,
+    kernel: &Kernel,
+    flavour: Flavour,
+) -> Result<Option<Zfs>, Failure> {
     if let Some(zfs) = Zfs::cached(cache, &kernel.release) {
         return Ok(Some(zfs));
     }

@@ -1,11 +1,10 @@
 //! The gates before a device is written to, in a guest: its kernel has arrays, volume groups and encryption, and nothing
 //! of anyone's is there to be lost. What runs are the gates' own tests, as they were built for this machine.
+use crate::built;
 use crate::guest;
 use crate::lab::Lab;
 use std::collections::BTreeSet;
 use std::io::Write as _;
-use std::path::{Path, PathBuf};
-use std::process::Command;
 
 /// What a gate must refuse, by the test that shows it and that without the gate the claim is given.
 const GATES: [&str; 14] = [
@@ -46,45 +45,6 @@ const WITH: [&str; 16] = [
     "busybox",
 ];
 
-/// The program that has the gates' tests: built already where all tests are run.
-fn tests() -> PathBuf {
-    let target = Path::new(env!("CARGO_TARGET_TMPDIR"))
-        .parent()
-        .expect("the target directory");
-    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    // Of the whole workspace, so that what it needs has been built in the same way.
-    command
-        .args([
-            "test",
-            "--workspace",
-            "--lib",
-            "--no-run",
-            "--locked",
-            "--message-format=json",
-        ])
-        .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."))
-        .env("CARGO_TARGET_DIR", target);
-    if !cfg!(debug_assertions) {
-        command.arg("--release");
-    }
-    let built = command.output().expect("cargo runs");
-    assert!(
-        built.status.success(),
-        "{}",
-        String::from_utf8_lossy(&built.stderr)
-    );
-    let said = String::from_utf8_lossy(&built.stdout).into_owned();
-    let program = said.lines().find_map(|line| {
-        let message: serde_json::Value = serde_json::from_str(line).ok()?;
-        let of_gates = message["target"]["name"] == "raidlab_host";
-        message["executable"]
-            .as_str()
-            .filter(|_| of_gates)
-            .map(PathBuf::from)
-    });
-    program.expect("cargo tells where the tests are")
-}
-
 #[test]
 fn every_gate_refuses_in_a_guest_and_nothing_else_stands_behind_it() {
     let name = "every_gate_refuses_in_a_guest_and_nothing_else_stands_behind_it";
@@ -92,7 +52,8 @@ fn every_gate_refuses_in_a_guest_and_nothing_else_stands_behind_it() {
         return;
     }
     let lab = Lab::new();
-    let program = tests();
+    // Of the whole workspace, so that what it needs has been built in the same way.
+    let program = built::tests(&["--workspace"]);
     let with = WITH.map(|program| format!("--with {program}")).join(" ");
     let modules = ["loop", "md_mod", "dm_mod"].map(|module| format!("--module {module}"));
     let line = format!(

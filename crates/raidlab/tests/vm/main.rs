@@ -4,6 +4,7 @@
 #[expect(dead_code, reason = "the other tests' helpers")]
 mod lab;
 
+mod built;
 mod disks;
 mod faults;
 mod gates;

@@ -1,5 +1,7 @@
 //! ZFS in guests, driven through the program: built from the distribution's source package, which takes minutes, and
 //! therefore a target of its own: `make test-zfs`.
+#[path = "../vm/built.rs"]
+mod built;
 #[path = "../vm/guest.rs"]
 #[expect(dead_code, reason = "the other tests' helpers")]
 mod guest;
@@ -8,6 +10,9 @@ mod guest;
 mod lab;
 
 mod build;
+mod gates;
+mod inside;
+mod places;
 mod pools;
 
 use lab::{Lab, Ran};
