@@ -1,7 +1,9 @@
 //! The simulator behind a trial: a machine is built, and runs the phases of its cell.
 use super::run::{Simulate, Simulated};
 use crate::bench::of_phase;
+use crate::exit::Failure;
 use raidlab_core::drive::{Monitor, Progress as Driving};
+use raidlab_core::profile::Plan;
 use raidlab_core::rng::mix;
 use raidlab_core::target::Target;
 use raidlab_core::time::{Instant, Span};
@@ -27,11 +29,49 @@ impl<'e> Machines<'e> {
         }
     }
 
-    fn run(&self, cell: &Cell, seed: u64, stop: &AtomicBool) -> Result<Simulated, String> {
+    /// Whether there is a model of every cell, before the first is run.
+    ///
+    /// # Errors
+    /// Names the cells without one, and why; of those with the same reason the first.
+    pub(super) fn check(&self) -> Result<(), Failure> {
+        let cells = &self.experiment.cells;
+        let mut reasons: Vec<(String, Vec<&str>)> = Vec::new();
+        for cell in cells {
+            let Err(reason) = self.planned(cell, self.experiment.design.seed) else {
+                continue;
+            };
+            match reasons.iter_mut().find(|(known, _)| *known == reason) {
+                Some((_, labels)) => labels.push(&cell.label),
+                None => reasons.push((reason, vec![&cell.label])),
+            }
+        }
+        if reasons.is_empty() {
+            return Ok(());
+        }
+        let without: usize = reasons.iter().map(|(_, labels)| labels.len()).sum();
+        let mut message = format!("{without} of {} cells cannot be predicted", cells.len());
+        for (reason, labels) in &reasons {
+            let more = match labels.len() {
+                1 => String::new(),
+                n => format!(" and {} more", n - 1),
+            };
+            message.push_str(&format!("\n  {}{more}: {reason}", labels[0]));
+        }
+        Err(Failure::bad_request(message)
+            .remedy("leave them out with --only, or measure them with --on vm or --on host"))
+    }
+
+    /// The machine of a cell, and what is run on it.
+    fn planned(&self, cell: &Cell, seed: u64) -> Result<(Machine, Plan), String> {
         let built = Machine::build(self.experiment, cell, seed);
-        let mut machine = built.map_err(|error| error.to_string())?;
-        machine.set_fast_forward(self.fast_forward);
+        let machine = built.map_err(|error| error.to_string())?;
         let plan = machine.plan().map_err(|error| error.to_string())?;
+        Ok((machine, plan))
+    }
+
+    fn run(&self, cell: &Cell, seed: u64, stop: &AtomicBool) -> Result<Simulated, String> {
+        let (mut machine, plan) = self.planned(cell, seed)?;
+        machine.set_fast_forward(self.fast_forward);
         let mut came = Simulated {
             flags: plan.flags.clone(),
             ..Simulated::default()

@@ -47,11 +47,12 @@ pub(crate) fn run(args: &RunArgs, place: &place::Store) -> Result<Outcome, Failu
         files::check(path)?;
     }
     let plan = expand(&experiment, experiment.design.seed);
+    let machines = Machines::new(&experiment, !args.no_fast_forward);
+    machines.check()?;
     let stop = Stop::listen()
         .map_err(|error| Failure::new(MISSING, format!("cannot listen for signals: {error}")))?;
     let mut store = Store::open(&place.path()?).map_err(store_failure)?;
     let open = open(&mut store, &plan, args, "sim")?;
-    let machines = Machines::new(&experiment, !args.no_fast_forward);
     let session = Running {
         plan: &plan,
         open: &open,

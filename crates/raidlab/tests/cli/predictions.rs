@@ -115,6 +115,22 @@ fn threads_change_nothing() {
     assert_ne!(outs[0], other);
 }
 
+/// What there is no model of is known before anything is run or kept.
+#[test]
+fn cells_without_a_model_are_refused_up_front() {
+    let lab = Lab::new();
+    let text = SMALL.replace(r#"["raid0", "raid5"]"#, r#"["raidz1", "zfs-mirror 2x2"]"#);
+    let text = text.replace("{ layout = \"raid0\" }", "{ layout = \"raidz1\" }");
+    let text = text.replace("chunk = \"64KiB\"", "state = \"rebuilding 1\"");
+    lab.write("pools.toml", text);
+    lab.run("run pools.toml --on sim").refused(2).says(&[
+        "2 of 2 cells cannot be predicted",
+        "raidz1 and 1 more: a pool that is rebuilding 1",
+        "--only",
+    ]);
+    assert!(!lab.store().exists(), "nothing is kept");
+}
+
 #[test]
 fn one_trial_has_no_interval() {
     let lab = lab();

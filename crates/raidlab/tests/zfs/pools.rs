@@ -115,6 +115,10 @@ fn the_simulator_has_the_same_pools_and_says_what_it_has_no_model_of() {
     let rebuilding = rebuilding.lines().filter(|line| !line.contains("one disk"));
     lab.write("rebuilding.toml", rebuilding.collect::<Vec<_>>().join("\n"));
     lab.run("run rebuilding.toml --on sim --repeats 1")
-        .code(5)
-        .says(&["a pool that is rebuilding 1", "--on vm or --on host"]);
+        .refused(2)
+        .says(&[
+            "cells cannot be predicted",
+            "a pool that is rebuilding 1",
+            "--on vm or --on host",
+        ]);
 }
