@@ -11,6 +11,9 @@ use raidlab_core::units::{Lba, Sectors};
 /// Fatal patterns that are written out; more are only mentioned.
 const PATTERNS: usize = 12;
 
+/// Members in all patterns together: of large ones fewer are written out.
+const NAMED: usize = 60;
+
 /// Numbers of failures beyond the guarantee that are written out.
 const LUCKY: usize = 5;
 
@@ -163,7 +166,8 @@ fn fatal(layout: &Layout, survived: u128, k: usize) -> String {
             if k == 1 { "failure" } else { "failures" }
         );
     }
-    let (found, more) = fatal_patterns(layout, k, PATTERNS);
+    let most = PATTERNS.min(NAMED / k.max(1)).max(1);
+    let (found, more) = fatal_patterns(layout, k, most);
     let list = found
         .iter()
         .map(ToString::to_string)
