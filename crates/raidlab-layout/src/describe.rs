@@ -168,6 +168,10 @@ fn fatal(layout: &Layout, survived: u128, k: usize) -> String {
     }
     let most = PATTERNS.min(NAMED / k.max(1)).max(1);
     let (found, more) = fatal_patterns(layout, k, most);
+    if found.is_empty() {
+        // Too many to look through.
+        return format!("lost with some patterns of {k} failures");
+    }
     let list = found
         .iter()
         .map(ToString::to_string)
