@@ -46,16 +46,18 @@ impl Watch for Nobody {
     fn tick(&mut self, _: &RunProgress) {}
 }
 
+/// The phases that a tool told of, in order.
+fn names(said: &Said) -> Vec<&str> {
+    let phases = said.phases.iter();
+    phases.map(|phase| phase.phase.as_str()).collect()
+}
+
 #[test]
 fn dd_writes_and_reads_twice() {
     let mut profile = Profile::named("dd").expect("dd");
     profile.set("count", "4").expect("set");
     let said = ran(&profile).expect("dd is everywhere");
-    let names: Vec<&str> = said
-        .phases
-        .iter()
-        .map(|phase| phase.phase.as_str())
-        .collect();
+    let names = names(&said);
     assert_eq!(
         names,
         ["write-first", "read-first", "write", "read"],
@@ -73,11 +75,7 @@ fn bonnie_itself_gives_the_phases_of_its_profile() {
         profile.set(name, value).expect("set");
     }
     let Some(said) = ran(&profile) else { return };
-    let names: Vec<&str> = said
-        .phases
-        .iter()
-        .map(|phase| phase.phase.as_str())
-        .collect();
+    let names = names(&said);
     for wanted in ["block-write", "rewrite", "block-read", "seeks"] {
         assert!(names.contains(&wanted), "{names:?}");
     }
@@ -101,11 +99,7 @@ fn fio_itself_gives_the_phases_of_random_and_sequential() {
             profile.set(setting, value).expect("set");
         }
         let Some(said) = ran(&profile) else { return };
-        let names: Vec<&str> = said
-            .phases
-            .iter()
-            .map(|phase| phase.phase.as_str())
-            .collect();
+        let names = names(&said);
         assert_eq!(names.join(" "), wanted, "{}", said.text);
         for phase in &said.phases {
             assert_eq!(phase.bytes, Some(4 << 20), "{phase:#?}");
