@@ -19,15 +19,15 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 /// How often the jobs are looked at.
-const TICK: Duration = Duration::from_millis(20);
+pub(super) const TICK: Duration = Duration::from_millis(20);
 /// From the last job's readiness to the common start.
 const LEAD: Span = Span::from_millis(1);
 /// What jobs are given to end after a cancellation, of the 100 ms promised.
-const GRACE: Span = Span::from_millis(80);
+pub(super) const GRACE: Span = Span::from_millis(80);
 /// What the other jobs are given to end after one has failed.
 const GRACE_AFTER_FAILURE: Span = Span::from_secs(5);
 /// A job reports a stall itself; only one whose thread is stuck is reported for.
-const STALL_MARGIN: Span = Span::from_secs(1);
+pub(super) const STALL_MARGIN: Span = Span::from_secs(1);
 
 /// Jobs whose targets are made and that wait for the start.
 pub(super) struct Launched<'a> {
@@ -346,7 +346,7 @@ impl Launched<'_> {
 }
 
 /// State of a thread of this process: `R`, `S`, `D` … (`proc(5)`); `?` when it cannot be told.
-fn thread_state(thread: i32) -> char {
+pub(super) fn thread_state(thread: i32) -> char {
     std::fs::read_to_string(format!("/proc/self/task/{thread}/stat"))
         .ok()
         .and_then(|text| text.rsplit_once(')')?.1.trim_start().chars().next())

@@ -10,7 +10,7 @@
 //! left behind: it ends, unheard, when the kernel lets it go.
 //!
 //! # No progress
-//! The calling thread looks at each job's sign of life. When nothing ended for
+//! The calling thread looks at each job's sign of life, and at that of the thread which writes data files. When nothing ended for
 //! [`RunOptions::stall`], the run fails with [`RunError::Stalled`], which tells the state of the
 //! job's thread; that thread is left behind as above. Nothing more can be done about a thread in
 //! uninterruptible sleep (state `D`).
@@ -22,6 +22,7 @@ mod judge;
 mod place;
 mod prepare;
 mod workdir;
+mod writer;
 
 pub use error::RunError;
 pub use place::{NULL_SIZE, Place, size_of_place};

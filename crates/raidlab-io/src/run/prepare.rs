@@ -1,24 +1,22 @@
 //! Data files that must exist before a phase.
 use super::error::RunError;
 use super::place::Place;
+use super::writer::Writer;
 use super::{RunMonitor, RunOptions, RunProgress, RunStage};
 use crate::engine::{BLOCK, Content};
 use crate::observe::environment::space_at;
 use raidlab_core::data::DataPolicy;
-use raidlab_core::op::FileId;
 use raidlab_core::phase::{Needed, Phase};
 use raidlab_core::time::Span;
-use raidlab_core::units::{Bytes, MIB};
+use raidlab_core::units::Bytes;
 use raidlab_core::workload::Expected;
 use rustix::fs::{Advice, fadvise};
 use std::fs::File;
-use std::io::{self, Write as _};
+use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 use std::time::Instant;
 
-/// Bytes written at a time.
-const PIECE: usize = MIB as usize;
 /// Blocks that are read to see whether a file is one of this run.
 const SAMPLES: u64 = 64;
 
@@ -60,25 +58,28 @@ pub(super) fn prepare(
     check_space(place, &missing)?;
     let total = missing.iter().map(|need| need.size.0).sum();
     let mut progress = Written {
-        done: 0,
+        before: 0,
         total,
         begun: Instant::now(),
         options,
         monitor,
     };
     for need in missing {
-        let path = place.data(need.file);
-        if let Err(error) = write(&path, need, content, &mut progress) {
-            // A torn file would be found invalid, but it takes space meanwhile.
-            let _ = std::fs::remove_file(&path);
-            return Err(error);
-        }
+        let writer = Writer {
+            path: place.data(need.file),
+            file: need.file,
+            size: need.size.0,
+            content: content.clone(),
+        };
+        writer.write(options.stall, |written| progress.report(need, written))?;
+        progress.before += need.size.0;
     }
     Ok(())
 }
 
 struct Written<'a> {
-    done: u64,
+    /// Bytes of the files that are whole.
+    before: u64,
     total: u64,
     begun: Instant,
     options: &'a RunOptions,
@@ -86,12 +87,12 @@ struct Written<'a> {
 }
 
 impl Written<'_> {
-    fn report(&mut self, file: FileId) -> Result<(), RunError> {
+    fn report(&mut self, need: &Needed, written: u64) -> Result<(), RunError> {
         let progress = RunProgress {
-            stage: RunStage::Preparing { file },
+            stage: RunStage::Preparing { file: need.file },
             elapsed: Span(u64::try_from(self.begun.elapsed().as_nanos()).unwrap_or(u64::MAX)),
             ops: 0,
-            bytes: self.done,
+            bytes: self.before + written,
             expected: Expected {
                 bytes: Some(self.total),
                 ..Expected::default()
@@ -102,32 +103,6 @@ impl Written<'_> {
         }
         Ok(())
     }
-}
-
-fn write(
-    path: &Path,
-    need: &Needed,
-    content: &Content,
-    progress: &mut Written<'_>,
-) -> Result<(), RunError> {
-    let mut file = File::create(path).map_err(RunError::path("make", path))?;
-    let mut piece = vec![0; PIECE];
-    let mut at = 0;
-    while at < need.size.0 {
-        let len = (need.size.0 - at).min(PIECE as u64) as usize;
-        content.fill(need.file, at, &mut piece[..len]);
-        file.write_all(&piece[..len])
-            .map_err(RunError::path("write", path))?;
-        at += len as u64;
-        progress.done += len as u64;
-        // Written through in steps, so that the sync at the end does not sit on gigabytes: it could
-        // not be cancelled, and would be taken for a stall.
-        if at.is_multiple_of(64 * MIB) {
-            file.sync_data().map_err(RunError::path("sync", path))?;
-        }
-        progress.report(need.file)?;
-    }
-    file.sync_all().map_err(RunError::path("sync", path))
 }
 
 fn check_space(place: &Place, missing: &[&Needed]) -> Result<(), RunError> {

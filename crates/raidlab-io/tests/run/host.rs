@@ -66,6 +66,25 @@ fn unmounts(point: &Path) -> bool {
 
 #[test]
 fn a_job_stuck_in_the_kernel_is_reported_with_its_state() {
+    stuck_at(
+        "a_job_stuck_in_the_kernel_is_reported_with_its_state",
+        |progress| progress.stage == RunStage::Running && progress.ops > 0,
+        "in a system call",
+    );
+}
+
+/// A file system that stops answering while data files are written.
+#[test]
+fn preparing_that_is_stuck_in_the_kernel_is_reported_with_its_state() {
+    stuck_at(
+        "preparing_that_is_stuck_in_the_kernel_is_reported_with_its_state",
+        |progress| progress.stage == RunStage::Preparing { file: 0 },
+        "writing a data file",
+    );
+}
+
+/// Freezes a file system of 32 MiB as soon as `at` says so, and sees what becomes of the run.
+fn stuck_at(test: &str, at: fn(&RunProgress) -> bool, what: &str) {
     let parent = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let (image, point) = (parent.path().join("image"), parent.path().join("point"));
     std::fs::File::create(&image)
@@ -80,9 +99,7 @@ fn a_job_stuck_in_the_kernel_is_reported_with_its_state() {
             .arg(&image)
             .arg(&point));
     if !mounted {
-        eprintln!(
-            "skipped a_job_stuck_in_the_kernel_is_reported_with_its_state: a loop mount takes root"
-        );
+        eprintln!("skipped {test}: a loop mount takes root");
         return;
     }
     let place = Place::open(&point).unwrap();
@@ -109,7 +126,7 @@ fn a_job_stuck_in_the_kernel_is_reported_with_its_state() {
     };
     let mut frozen = false;
     let mut freeze = |progress: RunProgress| {
-        if progress.stage == RunStage::Running && progress.ops > 0 && !frozen {
+        if at(&progress) && !frozen {
             frozen = ok(Command::new("fsfreeze").arg("-f").arg(&point));
         }
         ControlFlow::Continue(())
@@ -124,6 +141,7 @@ fn a_job_stuck_in_the_kernel_is_reported_with_its_state() {
         job: 0,
         waited,
         state,
+        in_flight,
         ..
     }) = stuck
     else {
@@ -131,6 +149,7 @@ fn a_job_stuck_in_the_kernel_is_reported_with_its_state() {
     };
     assert!(waited >= options.stall);
     assert!(matches!(state, 'D' | 'S'), "{state}");
+    assert_eq!(in_flight, what);
 }
 
 /// Makes `io_uring_setup` fail with EPERM in this thread and those it starts, as container runtimes
