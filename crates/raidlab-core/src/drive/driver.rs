@@ -116,7 +116,11 @@ impl<'a, W: Workload, T: Target> Driver<'a, W, T> {
             while room > 0 {
                 let most = room.min(AT_ONCE as u32);
                 if let Some(ready) = self.lanes[lane].workload.ready(now, most) {
-                    self.issue_ready(lane, ready, now)?;
+                    if ready.count == 1 {
+                        self.issue_one(lane, ready, now)?;
+                    } else {
+                        self.issue_ready(lane, ready, now)?;
+                    }
                     room = room.saturating_sub(ready.count);
                 } else if self.issue_next(lane, now, &mut wake)? {
                     room -= 1;
@@ -154,6 +158,31 @@ impl<'a, W: Workload, T: Target> Driver<'a, W, T> {
         state.issued += u64::from(ready.count);
         state.in_flight += ready.count;
         Ok(())
+    }
+
+    /// The same for a single operation, as there are many: without the loops.
+    #[inline(always)]
+    fn issue_one(&mut self, number: usize, ready: Ready, now: Instant) -> Result<(), DriveError> {
+        let (lane, state) = (&mut self.lanes[number], &mut self.states[number]);
+        let Some(tag) = self.free.pop() else {
+            return Ok(());
+        };
+        let mut offsets = [0];
+        lane.workload.issue(&mut offsets);
+        let op = Op::Block(BlockOp {
+            kind: ready.kind,
+            len: ready.len,
+            offset: offsets[0],
+        });
+        let batch = self.flying.add(Batch {
+            lane: number as u32,
+            first: state.issued,
+            ..Batch::of(op, now, now, true)
+        });
+        self.flying.slots.put(tag, offsets[0], batch);
+        state.issued += 1;
+        state.in_flight += 1;
+        Ok(self.target.submit(tag, op)?)
     }
 
     /// Asks the lane's workload and submits what it wants; false when it wants nothing now.
@@ -211,6 +240,10 @@ impl<'a, W: Workload, T: Target> Driver<'a, W, T> {
     /// Records what has ended.
     #[inline]
     pub(super) fn complete(&mut self, done: &mut Vec<Completion>) {
+        if let [only] = done[..] {
+            done.clear();
+            return self.complete_one(&only);
+        }
         let mut rest = done.as_slice();
         while let Some(first) = rest.first() {
             let batch = self.flying.slots.batch(first.tag);
@@ -225,12 +258,41 @@ impl<'a, W: Workload, T: Target> Driver<'a, W, T> {
         done.clear();
     }
 
+    /// Records an operation that ended by itself, as many do: without the loops.
+    #[inline]
+    fn complete_one(&mut self, completion: &Completion) {
+        let slots = &mut self.flying.slots;
+        let number = slots.batch(completion.tag);
+        if number == Slots::FREE {
+            return;
+        }
+        slots.free(completion.tag);
+        let own = slots.own(completion.tag);
+        let batch = self.flying.batch(number);
+        let lane = &mut self.lanes[batch.lane as usize];
+        let state = &mut self.states[batch.lane as usize];
+        lane.workload.completed(&batch.record(own, completion));
+        if completion.result == Ok(batch.bytes) {
+            let bytes = u64::from(batch.bytes).into();
+            state.tally.add_some(batch.kind(), completion.at, 1, bytes);
+        } else {
+            let (result, tally) = (completion.result, &mut state.tally);
+            tally.add_unexpected(batch.kind(), completion.at, result, batch.bytes);
+            if self.failure.is_none() {
+                self.failure = Some(batch.failure(own, completion));
+            }
+        }
+        self.free.push(completion.tag);
+        state.in_flight -= 1;
+        self.flying.end(number, 1);
+    }
+
     /// Records the operations with which `done` begins that were submitted in one batch and ended at
     /// one time; returns how many.
     // By itself, so that its loop has the registers for itself.
     #[inline(never)]
     fn complete_of(&mut self, number: u32, at: Instant, done: &[Completion]) -> usize {
-        let batch = self.flying.batch(number);
+        let batch = *self.flying.batch(number);
         let lane = &mut self.lanes[batch.lane as usize];
         let state = &mut self.states[batch.lane as usize];
         let slots = &mut self.flying.slots;

@@ -206,8 +206,8 @@ impl InFlight {
     }
 
     #[inline(always)]
-    pub(super) fn batch(&self, number: u32) -> Batch {
-        self.batches[number as usize]
+    pub(super) fn batch(&self, number: u32) -> &Batch {
+        &self.batches[number as usize]
     }
 
     /// `count` operations of the batch have ended.

@@ -189,9 +189,14 @@ impl Tally {
     /// Adds `ops` operations that have succeeded.
     #[inline(never)]
     pub(super) fn add(&mut self, kind: Kind, completed: Instant, ops: u64, bytes: Moved) {
-        if ops == 0 {
-            return;
+        if ops > 0 {
+            self.add_some(kind, completed, ops, bytes);
         }
+    }
+
+    /// The same where there is at least one, for a caller that knows how many at compile time.
+    #[inline(always)]
+    pub(super) fn add_some(&mut self, kind: Kind, completed: Instant, ops: u64, bytes: Moved) {
         self.to = self.to.max(completed);
         match kind.class {
             OpClass::Read => self.bytes_read += bytes.actual,
@@ -202,12 +207,13 @@ impl Tally {
         if completed < self.recording_from {
             return;
         }
-        self.response[kind.class as usize]
-            .get_or_insert_default()
+        let response = &mut self.response[kind.class as usize];
+        response
+            .get_or_insert_with(first)
             .record_n(completed.since(kind.intended), ops);
         if kind.submitted > kind.intended {
             let delay = kind.submitted.since(kind.intended);
-            self.delay.get_or_insert_default().record_n(delay, ops);
+            self.delay.get_or_insert_with(first).record_n(delay, ops);
         }
         if kind.counted {
             self.ops += ops;
@@ -345,4 +351,11 @@ impl Tally {
     pub fn latencies(&self, class: OpClass) -> Option<&Latencies> {
         self.response[class as usize].as_deref()
     }
+}
+
+/// A histogram for the first latency of its kind.
+#[cold]
+#[inline(never)]
+fn first() -> Box<Latencies> {
+    Box::default()
 }

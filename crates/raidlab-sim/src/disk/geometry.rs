@@ -124,6 +124,8 @@ struct Zone {
 pub struct Place {
     /// Its media coordinate, in units of 1/[`REVOLUTION`] turn.
     pub x: u64,
+    /// Its angle: the coordinate within a turn.
+    pub angle: u64,
     /// Cylinder.
     pub cylinder: u32,
     /// Head (surface).
@@ -295,8 +297,13 @@ impl Geometry {
 
     /// Where `lba` (below [`sectors`](Self::sectors)) lies.
     #[must_use]
-    #[inline]
     pub fn locate(&self, lba: u64) -> Place {
+        self.place_of(lba)
+    }
+
+    /// The same as part of the caller, for the path of every request.
+    #[inline(always)]
+    pub(super) fn place_of(&self, lba: u64) -> Place {
         let zone = self.zone_of(lba);
         let logical = (lba - zone.first_lba) as u32;
         let mut physical = logical + zone.unused;
@@ -308,8 +315,10 @@ impl Geometry {
         let track = zone.origin
             + u64::from(cylinder) * zone.cylinder_stride
             + u64::from(head) * zone.track_stride;
+        let x = track + ((u64::from(sector) * zone.width) >> WIDTH_BITS);
         Place {
-            x: track + ((u64::from(sector) * zone.width) >> WIDTH_BITS),
+            x,
+            angle: x % REVOLUTION,
             cylinder: zone.first_cylinder + cylinder,
             head,
             track,

@@ -41,8 +41,6 @@ struct Waiting {
     write: bool,
     /// Its first physical sector.
     place: Place,
-    /// Angle of that sector.
-    angle: u64,
     /// Coordinate where its last physical sector has passed.
     end: u64,
 }
@@ -264,7 +262,7 @@ impl Hdd {
     fn waiting(&self, id: u64, lba: u64, sectors: u64, since: u64, write: bool) -> Waiting {
         let (from, count) = self.widen(lba, sectors);
         let geometry = &self.model.geometry;
-        let place = geometry.locate(from);
+        let place = geometry.place_of(from);
         Waiting {
             id,
             lba,
@@ -273,7 +271,6 @@ impl Hdd {
             ready: since,
             write,
             place,
-            angle: place.x % REVOLUTION,
             end: geometry.end_of(&place, from, count),
         }
     }
@@ -425,7 +422,9 @@ impl Hdd {
         if destage {
             self.destage(at);
         } else {
-            let waiting = self.pick(at);
+            let Some(waiting) = self.pick(at) else {
+                return;
+            };
             if waiting.write {
                 self.start_write(&waiting, at);
             } else {

@@ -11,9 +11,6 @@ pub const REVOLUTION: u64 = 600_000_000_000;
 /// below 2^64, so the reciprocal is exact.
 const RECIPROCAL_LIMIT: u64 = 1 << 46;
 
-/// Nanoseconds (nine hours) that the fastest spindle turns through in fewer than 2^63 units.
-const SMALL: u64 = 1 << 45;
-
 /// Fastest spindle that the arithmetic carries, in tenths of a revolution a minute.
 pub const FASTEST: u32 = 200_000;
 
@@ -26,6 +23,8 @@ pub struct Spindle {
     reciprocal: u64,
     /// Angle at time zero.
     phase: u64,
+    /// Below so many nanoseconds (25 hours for the fastest) the angle passed fits in 64 bits.
+    small: u64,
 }
 
 impl Spindle {
@@ -38,6 +37,7 @@ impl Spindle {
             speed,
             reciprocal: u64::MAX / speed + 1,
             phase: phase % REVOLUTION,
+            small: (u64::MAX - REVOLUTION) / speed,
         }
     }
 
@@ -46,7 +46,7 @@ impl Spindle {
     #[inline]
     pub fn angle(&self, t: u64) -> u64 {
         // Whole minutes count nothing; leaving them out is only needed where the product is too large.
-        let t = if t < SMALL { t } else { t % REVOLUTION };
+        let t = if t < self.small { t } else { t % REVOLUTION };
         (t * self.speed + self.phase) % REVOLUTION
     }
 
@@ -76,13 +76,13 @@ impl Spindle {
         }
     }
 
-    /// When the coordinate `x` is first under the head from time `t` on, and the coordinate that is
-    /// exactly under it then: `x` plus less than two nanoseconds of angle, so that no rounding adds
+    /// When the coordinate `x`, at `angle` within a turn, is first under the head from time `t` on, and the
+    /// coordinate that is exactly under it then: `x` plus less than two nanoseconds of angle, so that no rounding adds
     /// up over transfers that follow each other.
     #[must_use]
     #[inline]
-    pub fn meet(&self, t: u64, x: u64) -> (u64, u64) {
-        let (from, to) = (self.angle(t), x % REVOLUTION);
+    pub fn meet(&self, t: u64, x: u64, angle: u64) -> (u64, u64) {
+        let (from, to) = (self.angle(t), angle);
         let gap = if to >= from {
             to - from
         } else {
@@ -146,6 +146,12 @@ mod tests {
         for t in [0, 1, 8_333_333, 1_000_000_007] {
             assert_eq!(spindle.angle(t), spindle.angle(t + minute));
             assert_eq!(spindle.angle(t), spindle.angle(t + 1_000_000 * minute));
+            // On both sides of where whole turns are left out first.
+            for near in [spindle.small - 1, spindle.small] {
+                let turned = u128::from(near + t) * 72_000 + 12_345;
+                let angle = (turned % u128::from(REVOLUTION)) as u64;
+                assert_eq!(spindle.angle(near + t), angle);
+            }
         }
         assert_eq!(spindle.revolution(), 8_333_334);
     }

@@ -147,9 +147,20 @@ impl SeekCurve {
             return u64::from(time);
         }
         let beyond = distance - DENSE;
-        let index = ((beyond >> self.shift) as usize).min(self.coarse.len() - 1);
-        let (from, rise) = self.coarse[index];
+        let index = (beyond >> self.shift) as usize;
+        let Some(&(from, rise)) = self.coarse.get(index) else {
+            return self.beyond_all(beyond);
+        };
         let part = u64::from(beyond) - ((index as u64) << self.shift);
+        u64::from(from) + ((u64::from(rise) * part) >> self.shift)
+    }
+
+    /// A distance longer than the full stroke lies on the last line.
+    #[cold]
+    fn beyond_all(&self, beyond: u32) -> u64 {
+        let last = self.coarse.len().saturating_sub(1);
+        let (from, rise) = self.coarse.last().copied().unwrap_or_default();
+        let part = u64::from(beyond) - ((last as u64) << self.shift);
         u64::from(from) + ((u64::from(rise) * part) >> self.shift)
     }
 

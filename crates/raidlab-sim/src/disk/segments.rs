@@ -24,8 +24,10 @@ pub(super) struct Segments {
     marks: Vec<u16>,
     /// Bits of that unit.
     shift: u32,
-    /// Indices in the order of last use, the latest first.
+    /// Indices in the order of last use, the latest at `first`, the others behind it and then from the
+    /// beginning on.
     order: Vec<u8>,
+    first: usize,
     /// Sectors that a segment can hold.
     size: u64,
 }
@@ -38,6 +40,7 @@ impl Segments {
             marks: vec![0; count as usize],
             shift: size.max(1).next_power_of_two().trailing_zeros(),
             order: (0..count as u8).collect(),
+            first: 0,
             size,
         }
     }
@@ -84,9 +87,14 @@ impl Segments {
     /// Makes `index` the latest used.
     #[inline]
     pub(super) fn touch(&mut self, index: u8) {
-        if self.order.first() == Some(&index) {
-            return;
+        if self.order.get(self.first) != Some(&index) {
+            self.put_first(index);
         }
+    }
+
+    fn put_first(&mut self, index: u8) {
+        self.order.rotate_left(self.first);
+        self.first = 0;
         if let Some(at) = self.order.iter().position(|&i| i == index) {
             self.order[..=at].rotate_right(1);
         }
@@ -95,8 +103,10 @@ impl Segments {
     /// Takes the segment that was not used longest for data from `start`.
     #[inline]
     pub(super) fn take(&mut self, start: u64) -> Option<u8> {
-        let index = self.order.pop()?;
-        self.order.insert(0, index);
+        // The last is the first now, which moves none of the others.
+        let before = self.first.checked_sub(1);
+        self.first = before.or(self.order.len().checked_sub(1))?;
+        let index = self.order[self.first];
         self.list[usize::from(index)] = Segment { start, filled: 0 };
         self.set_mark(index, start);
         Some(index)

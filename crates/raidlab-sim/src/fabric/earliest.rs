@@ -6,8 +6,9 @@ use std::hint::select_unpredictable;
 /// A time for each of a fixed number of things.
 #[derive(Clone, Debug)]
 pub(super) struct Earliest {
-    /// The earlier of two below, and which it is; the root is at 1, the things themselves are the last.
-    tree: Box<[(u64, u32)]>,
+    /// The earlier of two below; the root is at 1, the things themselves are the last. A time and whose it
+    /// is stand in one number, so that one comparison decides by the time and then by the number.
+    tree: Box<[u128]>,
     leaves: usize,
 }
 
@@ -15,9 +16,9 @@ impl Earliest {
     /// Of `count` things, each at [`NEVER`].
     pub(super) fn new(count: usize) -> Self {
         let leaves = count.max(1).next_power_of_two();
-        let mut tree = vec![(NEVER, 0); 2 * leaves];
-        for (leaf, number) in tree[leaves..].iter_mut().zip(0..) {
-            leaf.1 = number;
+        let mut tree = vec![key(NEVER, 0); 2 * leaves];
+        for (which, leaf) in tree[leaves..].iter_mut().enumerate() {
+            *leaf = key(NEVER, which);
         }
         Self {
             tree: tree.into(),
@@ -28,25 +29,28 @@ impl Earliest {
     /// The earliest time and whose it is: of equal ones that with the lowest number.
     #[inline]
     pub(super) fn first(&self) -> (u64, usize) {
-        let (at, which) = self.tree[1];
-        (at, which as usize)
+        let first = self.tree[1];
+        ((first >> 64) as u64, first as u64 as usize)
     }
 
     /// The time of thing `which` is `at` now.
     #[inline]
     pub(super) fn set(&mut self, which: usize, at: u64) {
         let mut place = self.leaves + which;
-        self.tree[place].0 = at;
+        let mut least = key(at, which);
+        self.tree[place] = least;
         while place > 1 {
+            let other = self.tree[place ^ 1];
+            least = select_unpredictable(other < least, other, least);
             place /= 2;
-            let (left, right) = (self.tree[2 * place], self.tree[2 * place + 1]);
-            let later = right.0 < left.0;
-            self.tree[place] = (
-                select_unpredictable(later, right.0, left.0),
-                select_unpredictable(later, right.1, left.1),
-            );
+            self.tree[place] = least;
         }
     }
+}
+
+#[inline]
+fn key(at: u64, which: usize) -> u128 {
+    u128::from(at) << 64 | which as u128
 }
 
 #[cfg(test)]

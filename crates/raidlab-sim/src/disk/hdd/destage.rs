@@ -164,9 +164,9 @@ impl Hdd {
                 .is_some_and(|(lba, _)| self.is_leftover(run, lba));
             let place = self.model.geometry.locate(self.widen(run.lba, 1).0);
             let moved = self.move_nanos((place.cylinder, place.head), true);
-            let (begin, _) = self
-                .spindle
-                .meet(t + moved.max(self.set_up(run.lba)), place.x);
+            let (begin, _) =
+                self.spindle
+                    .meet(t + moved.max(self.set_up(run.lba)), place.x, place.angle);
             if best.is_none_or(|(h, b, _)| (held, begin) < (h, b)) {
                 best = Some((held, begin, *run));
             }

@@ -33,7 +33,7 @@ impl Hdd {
     #[inline]
     pub(super) fn position(&mut self, t: u64, place: &Place, write: bool) -> (u64, u64) {
         let seek = self.move_nanos((place.cylinder, place.head), write);
-        let (begin, x) = self.spindle.meet(t + seek, place.x);
+        let (begin, x) = self.spindle.meet(t + seek, place.x, place.angle);
         self.counters.seek += Span(seek);
         self.counters.rotation += Span(begin - t - seek);
         (self.cylinder, self.head) = (place.cylinder, place.head);
@@ -134,7 +134,7 @@ impl Hdd {
     fn read_whole_track(&mut self, read: &Waiting, t: u64) -> (u64, u64) {
         let seek = self.move_nanos((read.place.cylinder, read.place.head), false);
         let arrived = t + seek;
-        let wait = self.spindle.until(arrived, read.place.x % REVOLUTION);
+        let wait = self.spindle.until(arrived, read.place.angle);
         let length = read.end - read.place.x;
         if wait + length <= REVOLUTION {
             let (begin, x) = self.position(t, &read.place, false);

@@ -34,7 +34,7 @@ pub(super) struct Queue {
     /// The rest of these requests, and places that are free.
     places: Vec<Waiting>,
     free: Vec<u32>,
-    /// Those that came too late to be compared, the oldest first.
+    /// Those that came too late to be compared, the oldest first; all of them in a drive that compares none.
     later: VecDeque<Waiting>,
     size: usize,
     count: u64,
@@ -46,11 +46,12 @@ impl Queue {
     /// An empty queue of a drive that compares the `window` oldest.
     pub(super) fn new(window: u32) -> Self {
         Self {
+            // Of one alone there is nothing to compare.
+            size: if window > 1 { window as usize } else { 0 },
             near: Vec::new(),
             places: Vec::new(),
             free: Vec::new(),
             later: VecDeque::new(),
-            size: window.max(1) as usize,
             count: 0,
             since: 0,
         }
@@ -58,7 +59,7 @@ impl Queue {
 
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
-        self.near.is_empty()
+        self.near.is_empty() && self.later.is_empty()
     }
 
     #[inline]
@@ -82,7 +83,7 @@ impl Queue {
         self.near.push(Near {
             age: self.count,
             lba: waiting.lba,
-            angle: waiting.angle,
+            angle: waiting.place.angle,
             ready: waiting.ready,
             cylinder: waiting.place.cylinder,
             head: waiting.place.head,
@@ -167,10 +168,16 @@ impl Hdd {
     /// does not reorder, else the one among the window that is reached soonest (shortest
     /// positioning time first), the older one of two.
     #[inline]
-    pub(super) fn pick(&mut self, t: u64) -> Waiting {
-        if self.queue.near.len() <= 1 {
-            return self.queue.remove(0);
+    pub(super) fn pick(&mut self, t: u64) -> Option<Waiting> {
+        match self.queue.near.len() {
+            0 => self.queue.later.pop_front(),
+            1 => Some(self.queue.remove(0)),
+            _ => Some(self.pick_among(t)),
         }
+    }
+
+    #[inline]
+    fn pick_among(&mut self, t: u64) -> Waiting {
         // Sectors that the stream may reach: those are few, and looked at apart.
         let reached = if self.stream.active {
             let (from, to) = self.stream_window();
@@ -271,7 +278,7 @@ mod tests {
             let cost = |w: &Waiting| {
                 let seek = hdd.move_nanos((w.place.cylinder, w.place.head), w.write);
                 let arrived = hdd.spindle.units(seek + w.ready.saturating_sub(t));
-                let gap = hdd.spindle.gap(angle, w.angle);
+                let gap = hdd.spindle.gap(angle, w.place.angle);
                 let mut wait = gap;
                 while wait + hdd.spindle.tolerance() < arrived {
                     wait += REVOLUTION;
@@ -286,7 +293,7 @@ mod tests {
                     .expect("some")
             };
             let expected = waiting.remove(best);
-            let picked = hdd.pick(t);
+            let picked = hdd.pick(t).expect("some wait");
             assert_eq!(picked.id, expected.id, "pick {i}");
             (hdd.cylinder, hdd.head) = (picked.place.cylinder, picked.place.head);
             t += 7_000_000 + numbers.below(i, 9_000_000);

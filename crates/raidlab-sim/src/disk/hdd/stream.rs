@@ -127,6 +127,7 @@ impl Hdd {
     }
 
     /// Sectors among which a request must begin for the stream to reach it.
+    #[inline]
     pub(super) fn stream_window(&self) -> (u64, u64) {
         let start = self.segments.get(self.stream.segment).start;
         // At most a turn beyond the limit.
@@ -145,7 +146,16 @@ impl Hdd {
         }
         let (start, last) = self.stream_window();
         // One comparison, false for all that are elsewhere.
-        if read.lba.wrapping_sub(start) > last - start || read.lba < self.oldest(t) {
+        if read.lba.wrapping_sub(start) > last - start {
+            return None;
+        }
+        self.reach_in_window(read, t)
+    }
+
+    /// The same for a read that the stream may reach, which few are.
+    #[inline(never)]
+    fn reach_in_window(&mut self, read: &Waiting, t: u64) -> Option<u64> {
+        if read.lba < self.oldest(t) {
             return None;
         }
         let there = self.frontier(t);
