@@ -107,12 +107,12 @@ impl<'a, W: Workload, T: Target> Driver<'a, W, T> {
     pub(super) fn fill(&mut self, now: Instant) -> Result<Option<Instant>, DriveError> {
         let mut wake: Option<Instant> = None;
         for lane in 0..self.lanes.len() {
-            if self.states[lane].done || self.states[lane].held {
+            let (state, depth) = (&self.states[lane], self.lanes[lane].depth.max(1));
+            if state.done || state.held {
                 continue;
             }
             let free = self.free.len() as u32;
-            let depth = self.lanes[lane].depth.max(1);
-            let mut room = free.min(depth.saturating_sub(self.states[lane].in_flight));
+            let mut room = free.min(depth.saturating_sub(state.in_flight));
             while room > 0 {
                 let most = room.min(AT_ONCE as u32);
                 if let Some(ready) = self.lanes[lane].workload.ready(now, most) {

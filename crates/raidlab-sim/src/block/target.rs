@@ -139,19 +139,13 @@ impl<D: Alone> Target for BlockTarget<D> {
         let before = done.len();
         loop {
             let next = self.device.next_event();
-            match (next, until) {
-                (Some(next), Some(until)) if next > until => {
-                    self.advance(until.max(self.now), done);
-                    return Ok(());
-                }
-                (Some(next), _) => self.advance(next.max(self.now), done),
-                (None, Some(until)) => {
-                    self.advance(until.max(self.now), done);
-                    return Ok(());
-                }
+            let to = match (next, until) {
+                (Some(next), Some(until)) => next.min(until),
+                (Some(to), None) | (None, Some(to)) => to,
                 (None, None) => return Ok(()),
-            }
-            if done.len() > before {
+            };
+            self.advance(to.max(self.now), done);
+            if done.len() > before || next.is_none_or(|next| next > to) {
                 return Ok(());
             }
         }

@@ -22,6 +22,9 @@ pub(super) struct Segments {
     /// For each segment the low word of its start in units of at least a segment, apart, so that a
     /// miss takes few instructions.
     marks: Vec<u16>,
+    /// How many of the marks there are in each class, of many more classes than marks: a miss mostly takes
+    /// no look at the marks either.
+    classes: Box<[u8]>,
     /// Bits of that unit.
     shift: u32,
     /// Indices in the order of last use, the latest at `first`, the others behind it and then from the
@@ -38,6 +41,7 @@ impl Segments {
         Self {
             list: vec![Segment::default(); count as usize],
             marks: vec![0; count as usize],
+            classes: classes(count),
             shift: size.max(1).next_power_of_two().trailing_zeros(),
             order: (0..count as u8).collect(),
             first: 0,
@@ -61,9 +65,20 @@ impl Segments {
     #[inline]
     pub(super) fn may_hold(&self, lba: u64) -> bool {
         let mark = self.mark(lba);
+        let there = self.classes[self.class(mark)] | self.classes[self.class(mark.wrapping_sub(1))];
+        there != 0 && self.is_marked(mark)
+    }
+
+    #[inline(never)]
+    fn is_marked(&self, mark: u16) -> bool {
         self.marks
             .iter()
             .fold(false, |any, &at| any | (mark.wrapping_sub(at) < 2))
+    }
+
+    #[inline]
+    fn class(&self, mark: u16) -> usize {
+        usize::from(mark) & (self.classes.len() - 1)
     }
 
     #[inline]
@@ -73,7 +88,11 @@ impl Segments {
 
     #[inline]
     fn set_mark(&mut self, index: u8, start: u64) {
-        self.marks[usize::from(index)] = self.mark(start);
+        let mark = self.mark(start);
+        let before = std::mem::replace(&mut self.marks[usize::from(index)], mark);
+        let (old, new) = (self.class(before), self.class(mark));
+        self.classes[old] -= 1;
+        self.classes[new] += 1;
     }
 
     /// A segment that holds the sectors from `lba` up to the coordinate `end`, the active one apart.
@@ -126,6 +145,13 @@ impl Segments {
             self.set_mark(index, start);
         }
     }
+}
+
+/// The classes of `count` marks of 0: at least 32 for each.
+fn classes(count: u32) -> Box<[u8]> {
+    let mut classes = vec![0; (32 * count.max(1)).next_power_of_two() as usize];
+    classes[0] = count as u8;
+    classes.into()
 }
 
 #[cfg(test)]

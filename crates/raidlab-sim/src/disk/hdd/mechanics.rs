@@ -101,7 +101,7 @@ impl Hdd {
     /// the last.
     #[inline]
     fn read_anew(&mut self, read: &Waiting, t: u64) -> (u64, u64) {
-        self.stop_stream(t);
+        self.stop_here(t);
         let place = &read.place;
         let (first, begin, x, media_end);
         if self.model.spec.zero_latency && read.end <= place.track_end() {

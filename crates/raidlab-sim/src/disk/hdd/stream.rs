@@ -55,6 +55,7 @@ impl Hdd {
     }
 
     /// Coordinate of the end of the last sector that is read ahead.
+    #[inline(never)]
     fn limit_x(&mut self) -> u64 {
         if !self.stream.exact {
             self.stream.bound = self.model.geometry.locate(self.stream.limit - 1).end();
@@ -111,6 +112,12 @@ impl Hdd {
         if self.stream.limit <= start + size {
             return start;
         }
+        self.oldest_of_full(t, start)
+    }
+
+    #[inline(never)]
+    fn oldest_of_full(&mut self, t: u64, start: u64) -> u64 {
+        let size = self.segments.size();
         let there = self.frontier(t);
         let passed = self.model.geometry.sector_at(there);
         start.max(passed.saturating_sub(size))
@@ -174,8 +181,13 @@ impl Hdd {
     }
 
     /// The arm is needed elsewhere at `t`: books what was read and where the arm is.
-    #[inline]
     pub(super) fn stop_stream(&mut self, t: u64) {
+        self.stop_here(t);
+    }
+
+    /// The same as part of the caller, for the path of every read.
+    #[inline(always)]
+    pub(super) fn stop_here(&mut self, t: u64) {
         if !self.stream.active {
             return;
         }
