@@ -22,7 +22,7 @@ pub struct Origin {
     pub sync: bool,
     /// Resync, rebuild: gives way to others.
     pub background: bool,
-    /// Part of a run read ahead of what was asked for.
+    /// Asked for by read-ahead, which does without what would take waiting for room (`REQ_RAHEAD`).
     pub ahead: bool,
 }
 

@@ -42,7 +42,7 @@ pub use spec::HostSpec;
 
 use crate::block::Ended;
 use back::WriteBack;
-use cache::{Cache, PAGE};
+use cache::{Cache, Left, PAGE};
 use call::Call;
 use cpu::{Cores, Costs};
 use device::{Below, Owner};
@@ -227,7 +227,19 @@ impl<D: Device> Host<D> {
             self.cores.kernel(self.now, cost);
             let good = end.result.is_ok();
             match owner {
-                Owner::Fill { file, page, pages } => self.pages_came(file, page, pages, good),
+                Owner::Fill {
+                    file,
+                    page,
+                    pages,
+                    ahead,
+                } => {
+                    let left = match (good, ahead) {
+                        (true, _) => Left::Content,
+                        (false, true) => Left::Blank,
+                        (false, false) => Left::Nothing,
+                    };
+                    self.pages_came(file, page, pages, left);
+                }
                 Owner::Flush {
                     file,
                     page,

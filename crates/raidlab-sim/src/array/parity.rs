@@ -52,6 +52,8 @@ struct Group {
     resync: bool,
     fua: bool,
     sync: bool,
+    /// Fails when there is no room.
+    ahead: bool,
     /// Whose request it is of.
     task: u16,
 }
@@ -160,7 +162,8 @@ impl ParityArray {
             && self.era.aligned_reads
             && (self.era.aligned_degraded || absent.is_empty());
         let (mut at, end) = (bio.lba.0, bio.end());
-        while at < end {
+        let mut goes_on = true;
+        while at < end && goes_on {
             let (number, from) = (at >> self.chunk.trailing_zeros(), at & (chunk - 1));
             let (stripe, first) = (number / data as u64, (number % data as u64) as usize);
             let roles = self.roles(stripe);
@@ -176,7 +179,7 @@ impl ParityArray {
                         from,
                         to,
                     };
-                    self.groups(common, core, parent, bio, &roles, &piece);
+                    goes_on = self.groups(common, core, parent, bio, &roles, &piece);
                 } else {
                     self.read_around(common, core, parent, bio, (at, member, stripe, from, len));
                 }
@@ -192,7 +195,7 @@ impl ParityArray {
                 from: from as u32,
                 to: (last % chunk) as u32 + 1,
             };
-            self.groups(common, core, parent, bio, &roles, &piece);
+            goes_on = self.groups(common, core, parent, bio, &roles, &piece);
             at += covered;
         }
         core.close(parent, Ok(()));
@@ -311,7 +314,7 @@ impl ParityArray {
                 from,
                 to: from + op.sectors,
             };
-            self.groups(common, core, parent, &bio, &roles, &piece);
+            let _ = self.groups(common, core, parent, &bio, &roles, &piece);
             return core.close(parent, Ok(()));
         }
         core.close(parent, result);

@@ -29,6 +29,10 @@ pub struct Era {
     pub aligned_reads: bool,
     /// So do those of a degraded or rebuilding one where the member is there (before 4.2).
     pub aligned_degraded: bool,
+    /// What read-ahead wants fails when the stripe cache has no room for it, instead of waiting
+    /// (`raid5.c:make_stripe_request`, `R5_GAS_NOBLOCK` on `REQ_RAHEAD`). md has always done so; the page cache says
+    /// that it reads ahead since 4.19 ("mpage: mpage_readpages() should submit IO as read-ahead").
+    pub ahead_fails: bool,
     /// A write that has to read first plugs the array's queue anew, so that it waits for its timer or
     /// whoever waits (before 2.6.39, `raid5.c:__release_stripe`); since, the submitter's plug alone.
     pub delay_plugs: bool,
@@ -78,6 +82,7 @@ impl Era {
             run_per_disk: since(3, 6, 0),
             aligned_reads: since(2, 6, 20),
             aligned_degraded: !since(4, 2, 0),
+            ahead_fails: since(4, 19, 0),
             delay_plugs: !since(2, 6, 39),
             cache_grows: since(4, 1, 0),
             submitter_handles: !since(2, 6, 32),

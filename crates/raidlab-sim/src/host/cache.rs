@@ -32,6 +32,9 @@ struct Node {
     dirty: u64,
     /// Being read from the device.
     reading: u64,
+    /// There without content: their read has failed, and they are read again when they are wanted. Never with
+    /// `present` or `reading`.
+    blank: u64,
     /// Being written to the device.
     writing: u64,
     /// Used once since they came.
@@ -44,8 +47,19 @@ struct Node {
 
 impl Node {
     const fn held(&self) -> u64 {
-        self.present | self.reading
+        self.present | self.reading | self.blank
     }
+}
+
+/// What the end of a read leaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Left {
+    /// Pages with their content.
+    Content,
+    /// Pages without (a page that is not up to date): it failed.
+    Blank,
+    /// It failed, and there are none.
+    Nothing,
 }
 
 /// What the cache holds of one file.
@@ -165,6 +179,7 @@ impl Cache {
             present: 0,
             dirty: 0,
             reading: 0,
+            blank: 0,
             writing: 0,
             used: 0,
             file,
@@ -195,6 +210,7 @@ impl Cache {
         let node = &mut self.nodes[index as usize];
         let (held, dirty, writing) = (node.held(), node.dirty, node.writing);
         change(node);
+        node.blank &= !(node.present | node.reading);
         let file = &mut self.files[node.file as usize];
         let less = u64::from((dirty & !node.dirty).count_ones());
         let more = u64::from((node.dirty & !dirty).count_ones());
@@ -234,17 +250,31 @@ impl Cache {
         }
     }
 
-    /// The read of the pages has ended; without success they are not in memory.
-    pub(super) fn end_read(&mut self, file: u32, page: u64, pages: u64, success: bool) {
+    /// The read of the pages has ended, or has failed; what that leaves.
+    pub(super) fn end_read(&mut self, file: u32, page: u64, pages: u64, left: Left) {
         for (chunk, first, count) in parts(page, pages) {
             if let Some(index) = self.find(file, chunk) {
                 self.change(index, |node| {
                     let came = node.reading & bits(first, count);
                     node.reading &= !came;
-                    if success {
-                        node.present |= came;
+                    match left {
+                        Left::Content => node.present |= came,
+                        Left::Blank => node.blank |= came,
+                        Left::Nothing => {}
                     }
                 });
+            }
+        }
+    }
+
+    /// Pages that are there without content are there no longer, so that they can be read again.
+    pub(super) fn drop_blank(&mut self, file: u32, page: u64, pages: u64) {
+        for (chunk, first, count) in parts(page, pages) {
+            if let Some(index) = self.find(file, chunk) {
+                let mask = bits(first, count);
+                if self.nodes[index as usize].blank & mask != 0 {
+                    self.change(index, |node| node.blank &= !mask);
+                }
             }
         }
     }
@@ -341,6 +371,7 @@ impl Cache {
                     node.dirty &= !mask;
                 }
                 node.present &= !(mask & !node.dirty & !node.writing);
+                node.blank &= !mask;
                 node.used &= node.present;
             });
         }
@@ -378,6 +409,7 @@ impl Cache {
             }
             self.change(index, |node| {
                 node.present &= keep;
+                node.blank = 0;
                 node.used &= keep;
             });
         }

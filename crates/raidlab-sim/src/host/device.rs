@@ -101,8 +101,13 @@ impl Device for BareDisk {
 /// Whose a request is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Owner {
-    /// Pages of a file come into the cache.
-    Fill { file: u32, page: u64, pages: u32 },
+    /// Pages of a file come into the cache, by read-ahead or because somebody waits for them.
+    Fill {
+        file: u32,
+        page: u64,
+        pages: u32,
+        ahead: bool,
+    },
     /// Pages of a file go from the cache; `number` counts such requests up.
     Flush {
         file: u32,

@@ -1,5 +1,6 @@
 //! Reading through the page cache.
 use super::call::{Call, Work};
+use super::cache::Left;
 use super::device::{Device, Owner, Wish};
 use super::era::Ahead;
 use super::fs::Place;
@@ -136,6 +137,10 @@ impl<D: Device> Host<D> {
             }
         } else if page < look {
             return true;
+        } else if self.cache.is_blank(file, page) {
+            if way.quiet(page, 1) {
+                return true;
+            }
         } else if self.cache.is_reading(file, page)
             && (!self.era.ahead_before_wait || way.quiet(page, 1))
         {
@@ -152,16 +157,15 @@ impl<D: Device> Host<D> {
     fn absent(&mut self, tag: u32, page: u64) {
         let file = self.calls[tag as usize].file;
         if !self.cache.is_reading(file, page) {
+            let blank = self.cache.is_blank(file, page);
             let call = &mut self.calls[tag as usize];
             let ways = &mut self.files[file as usize].ahead;
-            if ways
-                .get_mut(call.ahead as usize)
-                .is_some_and(|way| way.missed(page))
-            {
+            let way = ways.get_mut(call.ahead as usize);
+            if !blank && way.is_some_and(|way| way.missed(page)) {
                 call.look = page + 1;
             }
             let mut unused = Span::ZERO;
-            self.fill(tag, page, 1, &mut unused);
+            self.fill(tag, page, 1, false, &mut unused);
             if self.cache.present_run(file, page, 1) == 1 {
                 // A hole.
                 return self.at(self.now, What::Step(tag));
@@ -198,13 +202,13 @@ impl<D: Device> Host<D> {
                 // What lies before the next piece of metadata goes off before it (`BH_Boundary`).
                 let known = self.known_run(file, page, pages);
                 if known > 0 {
-                    self.fill(tag, page, known, system);
+                    self.fill(tag, page, known, true, system);
                     let call = &mut self.calls[tag as usize];
                     call.windows.shorten(call.window, known);
                 }
                 continue;
             }
-            self.fill(tag, page, pages, system);
+            self.fill(tag, page, pages, true, system);
             let call = &mut self.calls[tag as usize];
             call.window += 1;
             call.meta.clear();
@@ -262,16 +266,25 @@ impl<D: Device> Host<D> {
     }
 
     /// Asks the device for the pages of a run that are not in memory. With a unit above a page, for
-    /// whole units.
-    pub(super) fn fill(&mut self, tag: u32, page: u64, pages: u64, system: &mut Span) {
-        let call = &self.calls[tag as usize];
-        let (file, wanted) = (call.file, call.end.div_ceil(PAGE));
+    /// whole units. Read-ahead leaves pages alone that are there without content.
+    pub(super) fn fill(
+        &mut self,
+        tag: u32,
+        page: u64,
+        pages: u64,
+        ahead: bool,
+        system: &mut Span,
+    ) {
+        let file = self.calls[tag as usize].file;
         let unit = u64::from(self.traits.unit).div_ceil(PAGE).max(1);
         let size = self.size_of(file).div_ceil(PAGE);
         let end = (page + pages)
             .next_multiple_of(unit)
             .min(size.max(page + pages));
         let mut at = page / unit * unit;
+        if !ahead {
+            self.cache.drop_blank(file, at, end - at);
+        }
         let mut pieces = std::mem::take(&mut self.pieces);
         while let Some((start, run)) = self.cache.next_missing(file, at, end) {
             at = start + run;
@@ -284,7 +297,7 @@ impl<D: Device> Host<D> {
                 let (first, count) = pages_of(piece.offset, piece.bytes());
                 self.cache.begin_read(file, first, count);
                 let mut origin = Self::origin(tag, true);
-                origin.ahead = first >= wanted;
+                origin.ahead = ahead;
                 let wish = Wish {
                     kind: BlockKind::Read,
                     lba: piece.lba.0,
@@ -344,7 +357,12 @@ impl<D: Device> Host<D> {
             }
             let pages = pages as u32;
             let owner = match number {
-                None => Owner::Fill { file, page, pages },
+                None => Owner::Fill {
+                    file,
+                    page,
+                    pages,
+                    ahead: wish.origin.ahead,
+                },
                 Some(number) => Owner::Flush {
                     file,
                     page,
@@ -363,9 +381,11 @@ impl<D: Device> Host<D> {
         count
     }
 
-    /// Pages have come from the device: whoever waits for one of them goes on.
-    pub(super) fn pages_came(&mut self, file: u32, page: u64, pages: u32, good: bool) {
-        self.cache.end_read(file, page, u64::from(pages), good);
+    /// Pages have come from the device, or could not be read: whoever waits for one of them goes on. Of a run that was
+    /// read ahead the pages are there without content then, and are read one by one as they are wanted
+    /// (`mpage_end_io`, `filemap_read_folio`).
+    pub(super) fn pages_came(&mut self, file: u32, page: u64, pages: u32, left: Left) {
+        self.cache.end_read(file, page, u64::from(pages), left);
         let range = page..page + u64::from(pages);
         let calls = &self.calls;
         let waits = |tag: &u32| {
@@ -380,7 +400,7 @@ impl<D: Device> Host<D> {
         self.sleepers = asleep;
         let awake: Vec<u32> = awake;
         for tag in awake {
-            if !good {
+            if left == Left::Nothing {
                 let call = &mut self.calls[tag as usize];
                 call.error = Some(EIO);
                 if call.work == Work::Names {

@@ -119,7 +119,7 @@ impl<D: Device> Host<D> {
             }
             let mut seen = page + self.cache.present_run(file, page, last - page);
             if seen < last {
-                self.fill(tag, seen, last - seen, system);
+                self.fill(tag, seen, last - seen, false, system);
                 seen += self.cache.present_run(file, seen, last - seen);
             }
             self.calls[tag as usize].look = seen;

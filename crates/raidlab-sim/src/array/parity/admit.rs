@@ -4,6 +4,7 @@ use super::{Group, ParityArray, Piece, Waiter};
 use crate::array::core::Core;
 use crate::array::node::Common;
 use crate::block::Bio;
+use crate::disk::DiskError;
 use raidlab_core::op::BlockKind;
 use raidlab_layout::parity::Roles;
 use raidlab_layout::{Member, MemberSet};
@@ -13,10 +14,21 @@ use raidlab_layout::{Member, MemberSet};
 /// of the work.
 const GRAIN: u32 = 4;
 
+/// How far the admission of a group came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Admitted {
+    /// All of it.
+    All,
+    /// There was no room for more.
+    NoRoom,
+    /// A band in flight would have to be divided.
+    InFlight,
+}
+
 impl ParityArray {
     /// Admits a piece. Before 6.0 blocks to be written come chunk by chunk, in the order of the request
     /// (`raid5.c:make_request`): when the cache has no room for more rows of the first chunk, those that
-    /// are in it lack the others yet.
+    /// are in it lack the others yet. False when read-ahead has found no room, which ends its request there.
     pub(super) fn groups(
         &mut self,
         common: &Common,
@@ -25,7 +37,7 @@ impl ParityArray {
         bio: &Bio,
         roles: &Roles,
         piece: &Piece,
-    ) {
+    ) -> bool {
         let whole = self.era.rows_at_once || piece.first == piece.last;
         if bio.kind != BlockKind::Write || whole {
             return self.rows(common, core, parent, bio, roles, piece);
@@ -45,8 +57,10 @@ impl ParityArray {
                 to,
                 ..*piece
             };
-            self.rows(common, core, parent, bio, roles, &chunk);
+            // Only reads are ahead of anything.
+            let _ = self.rows(common, core, parent, bio, roles, &chunk);
         }
+        true
     }
 
     /// Admits a piece, group by group of rows that it covers alike.
@@ -58,7 +72,7 @@ impl ParityArray {
         bio: &Bio,
         roles: &Roles,
         piece: &Piece,
-    ) {
+    ) -> bool {
         let down = |x: u32| x / ROW * ROW;
         let up = |x: u32| x.div_ceil(ROW) * ROW;
         let (from, to) = (piece.from, piece.to);
@@ -76,6 +90,7 @@ impl ParityArray {
             resync: false,
             fua: write && bio.fua,
             sync: write && bio.origin.sync,
+            ahead: !write && bio.origin.ahead && self.era.ahead_fails,
             task: bio.origin.task,
         };
         if piece.first == piece.last && down(from) == from && down(to) == to {
@@ -125,13 +140,16 @@ impl ParityArray {
                 want: only(touched, !write),
                 ..group
             };
-            self.enter_grains(common, core, group);
+            if !self.enter_grains(common, core, group) {
+                return false;
+            }
         }
+        true
     }
 
     /// Admits a group, [`GRAIN`] after [`GRAIN`] when it is to be written.
     #[inline]
-    fn enter_grains(&mut self, common: &Common, core: &mut Core, group: Group) {
+    fn enter_grains(&mut self, common: &Common, core: &mut Core, group: Group) -> bool {
         let grain = GRAIN * ROW;
         if group.full.is_empty() || group.to - group.from <= grain {
             return self.enter(common, core, group);
@@ -139,15 +157,24 @@ impl ParityArray {
         let mut from = group.from;
         while from < group.to {
             let to = ((from / grain + 1) * grain).min(group.to);
-            self.enter(common, core, Group { from, to, ..group });
+            let _ = self.enter(common, core, Group { from, to, ..group });
             from = to;
         }
+        true
     }
 
-    /// Admits a group, or lets it wait behind those that wait already.
-    fn enter(&mut self, common: &Common, core: &mut Core, mut group: Group) {
-        if self.queue.is_empty() && self.admit(common, core, &mut group) {
-            return;
+    /// Admits a group, or lets it wait behind those that wait already; false when it fails instead.
+    fn enter(&mut self, common: &Common, core: &mut Core, mut group: Group) -> bool {
+        if self.queue.is_empty() || group.ahead {
+            match self.admit(common, core, &mut group) {
+                Admitted::All => return true,
+                Admitted::NoRoom if group.ahead => {
+                    let error = &mut core.parents.get_mut(group.parent).error;
+                    error.get_or_insert(DiskError::Unreadable);
+                    return false;
+                }
+                Admitted::NoRoom | Admitted::InFlight => {}
+            }
         }
         core.parents.get_mut(group.parent).waits += 1;
         self.queue.push_back(group);
@@ -155,6 +182,7 @@ impl ParityArray {
             // Whoever waits for room releases the plug (`raid5.c:get_active_stripe`).
             self.release(common, core);
         }
+        true
     }
 
     /// Rows `at..at + len` of all members for a resync; false when that cannot be now. `parent` waits
@@ -182,31 +210,33 @@ impl ParityArray {
             resync: true,
             fua: false,
             sync: false,
+            ahead: false,
             task: 0,
         };
-        let all = self.queue.is_empty() && self.admit(common, core, &mut group);
+        let all =
+            self.queue.is_empty() && self.admit(common, core, &mut group) == Admitted::All;
         *at = stripe * chunk + u64::from(group.from);
         all
     }
 
-    /// Puts the rows of a group into bands as far as can be; true when all are.
+    /// Puts the rows of a group into bands as far as can be.
     #[inline]
-    fn admit(&mut self, common: &Common, core: &mut Core, group: &mut Group) -> bool {
+    fn admit(&mut self, common: &Common, core: &mut Core, group: &mut Group) -> Admitted {
         if self.era.submitter_handles {
             self.asks = group.task;
         }
-        let all = self.put(common, core, group);
+        let admitted = self.put(common, core, group);
         self.asks = 0;
-        all
+        admitted
     }
 
     #[inline]
-    fn put(&mut self, common: &Common, core: &mut Core, group: &mut Group) -> bool {
+    fn put(&mut self, common: &Common, core: &mut Core, group: &mut Group) -> Admitted {
         while group.from < group.to {
             let key = match self.cache.find(group.stripe, group.from, group.to) {
                 Found::Band(key) => {
                     let Some(key) = self.fit(core, key, group) else {
-                        return false;
+                        return Admitted::InFlight;
                     };
                     if self.cache.get(key).phase == Phase::Idle {
                         self.cache.wake(key);
@@ -217,8 +247,8 @@ impl ParityArray {
                 Found::Gap(end) => {
                     let room = self.cache.available().min(self.cache.most_rows());
                     if room == 0 || self.short {
-                        self.runs_short(group.resync);
-                        return false;
+                        self.runs_short(group);
+                        return Admitted::NoRoom;
                     }
                     let to = end.min(group.from + room * ROW);
                     self.cache
@@ -231,13 +261,16 @@ impl ParityArray {
                 self.handle(common, core, key);
             }
         }
-        true
+        Admitted::All
     }
 
     /// There is no room; kernels that let the cache grow add a stripe each time. That they do so for a resync,
     /// too, is left out: its pace would not settle. It makes a rebuild by itself faster by up to half.
-    fn runs_short(&mut self, resync: bool) {
-        if !std::mem::replace(&mut self.short, true) && !resync && self.era.cache_grows {
+    /// Read-ahead keeps nobody else out.
+    fn runs_short(&mut self, group: &Group) {
+        let before = self.short;
+        self.short |= !group.ahead;
+        if !before && !group.resync && self.era.cache_grows {
             self.cache.grow();
         }
     }
@@ -327,11 +360,15 @@ impl ParityArray {
                 self.plugged.get_or_insert(core.now);
             }
             while let Some(mut group) = self.queue.pop_front() {
-                if !self.admit(common, core, &mut group) {
-                    self.queue.push_front(group);
-                    break;
-                }
-                core.close(group.parent, Ok(()));
+                let result = match self.admit(common, core, &mut group) {
+                    Admitted::All => Ok(()),
+                    Admitted::NoRoom if group.ahead => Err(DiskError::Unreadable),
+                    Admitted::NoRoom | Admitted::InFlight => {
+                        self.queue.push_front(group);
+                        break;
+                    }
+                };
+                core.close(group.parent, result);
             }
         }
         let through = self.queue.is_empty() && std::mem::take(&mut self.unplug_after);

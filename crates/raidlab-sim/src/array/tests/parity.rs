@@ -161,6 +161,43 @@ fn degraded_arrays_of_old_kernels_read_around_the_cache_where_the_member_is_ther
     assert_eq!(reads("6.1"), 3);
 }
 
+/// Reads three stripes at once of a degraded array whose cache holds two: how that ended, and the sectors asked of members
+/// for it and for a page of the third stripe that somebody waits for.
+fn read_beyond_the_cache(kernel: &str, ahead: bool) -> (Result<(), DiskError>, [u32; 2]) {
+    let mut spec = raid5(4, 128);
+    spec.era = Era::of(kernel.parse().unwrap());
+    (spec.stripe_cache, spec.era.cache_grows) = (32, false);
+    (spec.state, spec.failed) = ("degraded 1".parse().unwrap(), vec![1]);
+    let mut toy = Toy::new(&spec, 0);
+    let mut large = bio(0, Read, 0, 3 * 384);
+    large.origin.ahead = ahead;
+    toy.submit(large);
+    let sum = |toy: &Toy| toy.log.iter().map(|asked| asked.bio.sectors).sum::<u32>();
+    let at_once = sum(&toy);
+    toy.settle();
+    let settled = sum(&toy);
+    toy.submit(bio(1, Read, 2 * 384, 8));
+    toy.settle();
+    assert!(toy.ended[1].result.is_ok());
+    (toy.ended[0].result, [at_once, sum(&toy) - settled])
+}
+
+#[test]
+fn read_ahead_that_finds_no_room_in_the_cache_fails_there() {
+    // Two stripes of the three members that are left are asked for either way.
+    let at_once = 2 * 3 * 128;
+    for (kernel, ahead) in [("6.1", false), ("4.18", true)] {
+        let whole = (Ok(()), [at_once, 0]);
+        assert_eq!(read_beyond_the_cache(kernel, ahead), whole, "{kernel}");
+    }
+    for kernel in ["4.19", "6.1"] {
+        let (result, [asked, later]) = read_beyond_the_cache(kernel, true);
+        assert_eq!(result, Err(DiskError::Unreadable), "{kernel}");
+        // Of the third stripe nothing was.
+        assert!(asked == at_once && later > 0, "{kernel}: {asked} {later}");
+    }
+}
+
 #[test]
 fn a_write_that_somebody_waits_for_reads_at_once_whoever_else_does() {
     let reads = |kernel: &str, sync: bool| {

@@ -25,6 +25,12 @@ impl Cache {
         found.is_some_and(|i| self.nodes[i as usize].reading >> (page % NODE) & 1 == 1)
     }
 
+    /// Whether the page is there without content.
+    pub(in crate::host) fn is_blank(&mut self, file: u32, page: u64) -> bool {
+        let found = self.find(file, page / NODE);
+        found.is_some_and(|i| self.nodes[i as usize].blank >> (page % NODE) & 1 == 1)
+    }
+
     /// Pages of the run that are neither in memory nor on their way.
     pub(in crate::host) fn missing(&mut self, file: u32, page: u64, pages: u64) -> u64 {
         let mut held = 0;

@@ -7,13 +7,15 @@ struct Page {
     present: bool,
     dirty: bool,
     reading: bool,
+    blank: bool,
     writing: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
 enum Act {
     Read,
-    Came,
+    Came(Left),
+    Drop,
     Dirty,
     Write,
     Went,
@@ -24,7 +26,8 @@ enum Act {
 fn acts() -> impl Strategy<Value = Vec<(Act, u32, u64, u64)>> {
     let act = prop_oneof![
         Just(Act::Read),
-        Just(Act::Came),
+        prop_oneof![Just(Left::Content), Just(Left::Blank), Just(Left::Nothing)].prop_map(Act::Came),
+        Just(Act::Drop),
         Just(Act::Dirty),
         Just(Act::Write),
         Just(Act::Went),
@@ -37,7 +40,8 @@ fn acts() -> impl Strategy<Value = Vec<(Act, u32, u64, u64)>> {
 fn apply(cache: &mut Cache, act: Act, file: u32, page: u64, pages: u64) {
     match act {
         Act::Read => cache.begin_read(file, page, pages),
-        Act::Came => cache.end_read(file, page, pages, true),
+        Act::Came(left) => cache.end_read(file, page, pages, left),
+        Act::Drop => cache.drop_blank(file, page, pages),
         Act::Dirty => {
             cache.make_dirty(file, page, pages);
         }
@@ -50,12 +54,17 @@ fn apply(cache: &mut Cache, act: Act, file: u32, page: u64, pages: u64) {
 
 fn expect(page: &mut Page, act: Act) {
     match act {
-        Act::Read => page.reading |= !page.present,
-        Act::Came => {
-            page.present |= page.reading;
+        Act::Read => {
+            page.reading |= !page.present;
+            page.blank &= !page.reading;
+        }
+        Act::Came(left) => {
+            page.present |= page.reading && left == Left::Content;
+            page.blank |= page.reading && !page.present && left == Left::Blank;
             page.reading = false;
         }
-        Act::Dirty => (page.present, page.dirty) = (true, true),
+        Act::Drop => page.blank = false,
+        Act::Dirty => (page.present, page.dirty, page.blank) = (true, true, false),
         Act::Write => {
             page.writing |= page.present;
             page.dirty = false;
@@ -65,6 +74,7 @@ fn expect(page: &mut Page, act: Act) {
         Act::Forget(dirty) => {
             page.dirty &= !dirty;
             page.present &= page.dirty || page.writing;
+            page.blank = false;
         }
     }
 }
@@ -85,13 +95,14 @@ proptest! {
         let count = |pick: &dyn Fn(&Page) -> bool| table.iter().flatten().filter(|p| pick(p)).count() as u64;
         prop_assert_eq!(cache.dirty(), count(&|p| p.dirty));
         prop_assert_eq!(cache.writing(), count(&|p| p.writing));
-        prop_assert_eq!(cache.pages(), count(&|p| p.present || p.reading));
+        prop_assert_eq!(cache.pages(), count(&|p| p.present || p.reading || p.blank));
         for file in 0..3 {
             let of = |at: u64| table[file as usize][at as usize];
             for at in (0..256).step_by(5) {
                 let run = (at..256).take_while(|p| of(*p).present).count() as u64;
                 prop_assert_eq!(cache.present_run(file, at, 256 - at), run);
-                let held = |p: u64| of(p).present || of(p).reading;
+                prop_assert_eq!(cache.is_blank(file, at), of(at).blank);
+                let held = |p: u64| of(p).present || of(p).reading || of(p).blank;
                 let gap = (at..256).find(|p| !held(*p));
                 let gap = gap.map(|g| (g, (g..256).take_while(|p| !held(*p)).count() as u64));
                 prop_assert_eq!(cache.next_missing(file, at, 256), gap);
@@ -157,7 +168,7 @@ fn a_long_stream_takes_no_more_memory_than_the_cache_is_large() {
     let mut cache = Cache::new(4096, Balance::Proportional, true);
     for page in (0..1 << 24).step_by(32) {
         cache.begin_read(0, page, 32);
-        cache.end_read(0, page, 32, true);
+        cache.end_read(0, page, 32, Left::Content);
         cache.shrink();
     }
     assert!(cache.nodes.len() <= 4096 / 64 + 2, "{}", cache.nodes.len());

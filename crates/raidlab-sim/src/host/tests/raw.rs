@@ -306,3 +306,26 @@ fn a_read_error_reaches_the_call_that_wants_the_page() {
     let text = error.to_string();
     assert!(text.contains("failed with error 5"), "{text}");
 }
+
+#[test]
+fn what_read_ahead_could_not_have_is_read_page_by_page() {
+    for kernel in [OLD, Kernel::Linux(2, 6, 32), Kernel::DEFAULT] {
+        let mut toy = Toy::new();
+        toy.full = true;
+        let mut host = host(kernel, 64, FilesystemKind::None, toy);
+        let tally = one(
+            &mut host,
+            pass(PassAction::Read, MIB, 8192, Durable::Never),
+        );
+        assert_eq!(tally.bytes, MIB, "{kernel}");
+        let (ahead, alone): (Vec<_>, Vec<_>) = (host.below.device.asked.iter())
+            .map(|asked| asked.1)
+            .partition(|bio| bio.origin.ahead);
+        // Each page is asked for once in a run, and once alone; a run ends beyond what is read.
+        let sectors: u32 = ahead.iter().map(|bio| bio.sectors).sum();
+        assert!(u64::from(sectors) * SECTOR >= MIB, "{kernel}: {sectors}");
+        let pages: Vec<u64> = alone.iter().map(|bio| bio.lba.0 / 8).collect();
+        assert_eq!(pages, (0..256).collect::<Vec<_>>(), "{kernel}");
+        assert!(alone.iter().all(|bio| bio.sectors == 8), "{kernel}");
+    }
+}

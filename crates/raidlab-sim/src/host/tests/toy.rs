@@ -25,6 +25,8 @@ pub(super) struct Toy {
     pub(super) digest: u64,
     /// Requests that touch this sector fail.
     pub(super) bad: Option<u64>,
+    /// What read-ahead asks for fails.
+    pub(super) full: bool,
 }
 
 impl Toy {
@@ -46,6 +48,7 @@ impl Toy {
             asked: Vec::new(),
             digest: 0,
             bad: None,
+            full: false,
         }
     }
 
@@ -103,7 +106,8 @@ impl Device for Toy {
             self.digest = mix(self.digest ^ mix(at.0) ^ bio.lba.0);
             let touched = self
                 .bad
-                .is_some_and(|bad| (bio.lba.0..bio.end()).contains(&bad));
+                .is_some_and(|bad| (bio.lba.0..bio.end()).contains(&bad))
+                || self.full && bio.origin.ahead;
             done.push(Ended {
                 id: bio.id,
                 at,
