@@ -30,7 +30,7 @@ use self::core::{Core, Up, Work};
 use self::node::Node;
 use crate::block::{Bio, Busy, Ended};
 use crate::disk::DiskError;
-use raidlab_core::time::Instant;
+use raidlab_core::time::{Instant, Span};
 
 /// An array above its members.
 #[derive(Clone, Debug)]
@@ -87,6 +87,14 @@ impl Array {
             node.unplug(&mut self.core);
         }
         self.work();
+    }
+
+    /// A process has the machine's one processor for `time` from `now` on: what the threads of parity arrays have to do
+    /// comes so much later.
+    pub fn wait(&mut self, now: Instant, time: Span) {
+        for node in &mut self.nodes {
+            node.wait(now, time);
+        }
     }
 
     /// Moves the member requests that are wanted now to the end of `out`, in order.

@@ -51,7 +51,7 @@ use fs::{FileSystem, Piece, Traits};
 use journal::Journal;
 use raidlab_core::op::Op;
 use raidlab_core::target::{Completion, Errno, Limits, Tag, Target, TargetError};
-use raidlab_core::time::Instant;
+use raidlab_core::time::{Instant, Span};
 use raidlab_core::units::SECTOR;
 use readahead::ReadAhead;
 use std::cmp::Reverse;
@@ -113,6 +113,8 @@ pub struct Host<D> {
     era: Era,
     costs: Costs,
     cores: Cores,
+    /// Of the one core's time, what the threads of arrays below have waited for.
+    waited: Span,
     cache: Cache,
     /// Largest read-ahead window in pages.
     ahead_most: u64,
@@ -157,6 +159,7 @@ impl<D: Device> Host<D> {
             era,
             costs: Costs::of(&spec.cpu, spec.mhz),
             cores: Cores::new(spec.cores),
+            waited: Span::ZERO,
             ahead_most: ahead,
             files: vec![File::default()],
             calls: Vec::new(),
@@ -213,6 +216,17 @@ impl<D: Device> Host<D> {
             What::Step(tag) => self.step(tag),
             What::Wake => self.flusher_wakes(),
             What::Commit => self.commit_timer(),
+        }
+    }
+
+    /// The threads of arrays below have the one core after the processes: whoever is woken, by such a thread perhaps,
+    /// goes before what has run for longer (`check_preempt_wakeup`). With more cores they have another.
+    #[inline]
+    fn share_core(&mut self) {
+        let used = self.cores.used.total();
+        if self.cores.count() == 1 && used > self.waited {
+            let more = used - std::mem::replace(&mut self.waited, used);
+            self.below.wait(self.now, more);
         }
     }
 
@@ -304,7 +318,9 @@ impl<D: Device> Target for Host<D> {
 
     #[inline]
     fn submit(&mut self, tag: Tag, op: Op) -> Result<(), TargetError> {
-        self.begin(tag.0, op)
+        let begun = self.begin(tag.0, op);
+        self.share_core();
+        begun
     }
 
     #[inline]
@@ -325,7 +341,10 @@ impl<D: Device> Target for Host<D> {
                     return Ok(());
                 }
                 None if next == device::NEVER => return Ok(()),
-                _ => self.happen(next, below, done),
+                _ => {
+                    self.happen(next, below, done);
+                    self.share_core();
+                }
             }
             if done.len() > before {
                 return Ok(());

@@ -17,7 +17,7 @@ use crate::block::{Alone, Bio, BlockTarget, Busy, Ended};
 use crate::disk::{Disk, Fault};
 use crate::fabric::{Fabric, PortEnd};
 use crate::queue::Queue;
-use raidlab_core::time::Instant;
+use raidlab_core::time::{Instant, Span};
 use raidlab_core::units::Lba;
 
 /// Later than anything.
@@ -184,6 +184,14 @@ impl Storage {
                 array.submit(now, bio);
                 self.take(now);
             }
+        }
+    }
+
+    /// A process has the machine's one processor for `time` from `now` on, before the threads of arrays.
+    pub fn wait(&mut self, now: Instant, time: Span) {
+        if let Some(array) = &mut self.array {
+            array.wait(now, time);
+            self.look();
         }
     }
 

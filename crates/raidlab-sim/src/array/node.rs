@@ -7,7 +7,7 @@ use super::resync::Resync;
 use crate::block::Bio;
 use crate::disk::DiskError;
 use raidlab_core::op::BlockKind;
-use raidlab_core::time::Instant;
+use raidlab_core::time::{Instant, Span};
 use raidlab_core::units::Lba;
 use raidlab_layout::stripe::{Linear, Raid0};
 use raidlab_layout::{Layout, Member, MemberSet, Place, Survival};
@@ -172,6 +172,13 @@ impl Node {
         match &self.shape {
             Shape::Parity(parity) => Some(parity),
             _ => None,
+        }
+    }
+
+    /// Somebody else has the one processor for so long.
+    pub(super) fn wait(&mut self, now: Instant, time: Span) {
+        if let Shape::Parity(parity) = &mut self.shape {
+            parity.wait(now, time);
         }
     }
 

@@ -286,6 +286,11 @@ impl ParityArray {
         }
     }
 
+    /// Somebody else has the one processor for so long.
+    pub(super) fn wait(&mut self, now: Instant, time: Span) {
+        self.thread.wait(now, time);
+    }
+
     /// Name of the level.
     pub(super) const fn level(&self) -> &'static str {
         self.layout.level().name()

@@ -2,7 +2,7 @@
 use crate::block::{Alone, Bio, Ended, Origin};
 use crate::disk::Disk;
 use raidlab_core::op::BlockKind;
-use raidlab_core::time::Instant;
+use raidlab_core::time::{Instant, Span};
 use raidlab_core::units::{Lba, SECTOR};
 
 /// What the host must know of a device beside its size.
@@ -36,6 +36,11 @@ pub trait Device {
 
     /// The submitter waits now: what is held back is to be sent off.
     fn unplug(&mut self, now: Instant);
+
+    /// A process has the machine's one processor for `time` from `now` on: what the device needs it for comes later.
+    fn wait(&mut self, now: Instant, time: Span) {
+        let _ = (now, time);
+    }
 
     /// When to call [`advance`](Self::advance) next.
     fn next_event(&self) -> Option<Instant>;
@@ -244,6 +249,12 @@ impl<D: Device> Below<D> {
             self.device.unplug(now);
             self.refresh();
         }
+    }
+
+    /// A process has the one processor.
+    pub(super) fn wait(&mut self, now: Instant, time: Span) {
+        self.device.wait(now, time);
+        self.refresh();
     }
 
     pub(super) fn advance(&mut self, now: Instant, done: &mut Vec<Ended>) {

@@ -1,6 +1,6 @@
 //! Reading through the page cache.
-use super::call::{Call, Work};
 use super::cache::Left;
+use super::call::{Call, Work};
 use super::device::{Device, Owner, Wish};
 use super::era::Ahead;
 use super::fs::Place;
@@ -267,14 +267,7 @@ impl<D: Device> Host<D> {
 
     /// Asks the device for the pages of a run that are not in memory. With a unit above a page, for
     /// whole units. Read-ahead leaves pages alone that are there without content.
-    pub(super) fn fill(
-        &mut self,
-        tag: u32,
-        page: u64,
-        pages: u64,
-        ahead: bool,
-        system: &mut Span,
-    ) {
+    pub(super) fn fill(&mut self, tag: u32, page: u64, pages: u64, ahead: bool, system: &mut Span) {
         let file = self.calls[tag as usize].file;
         let unit = u64::from(self.traits.unit).div_ceil(PAGE).max(1);
         let size = self.size_of(file).div_ceil(PAGE);

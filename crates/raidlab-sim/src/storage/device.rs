@@ -2,7 +2,7 @@
 use super::Storage;
 use crate::block::{Bio, Ended};
 use crate::host::{Device, Hints};
-use raidlab_core::time::Instant;
+use raidlab_core::time::{Instant, Span};
 
 impl Device for Storage {
     fn sectors(&self) -> u64 {
@@ -30,6 +30,10 @@ impl Device for Storage {
     #[inline]
     fn unplug(&mut self, now: Instant) {
         self.unplug(now);
+    }
+
+    fn wait(&mut self, now: Instant, time: Span) {
+        self.wait(now, time);
     }
 
     #[inline]

@@ -213,8 +213,7 @@ impl ParityArray {
             ahead: false,
             task: 0,
         };
-        let all =
-            self.queue.is_empty() && self.admit(common, core, &mut group) == Admitted::All;
+        let all = self.queue.is_empty() && self.admit(common, core, &mut group) == Admitted::All;
         *at = stripe * chunk + u64::from(group.from);
         all
     }

@@ -145,6 +145,22 @@ impl ParityArray {
         }
     }
 
+    /// What was read of a band has been handed over: its rows are free for others when the thread has come to them once
+    /// more, behind all that it has to do (`raid5.c:ops_complete_biofill` sets `STRIPE_HANDLE`; `do_release_stripe` puts
+    /// it at the end of `handle_list`). False when there is more to do with it, or the thread takes no time.
+    fn leaves(&mut self, core: &Core, key: u32) -> bool {
+        let band = self.cache.get_mut(key);
+        let nothing = band.readers == NONE && band.writers == NONE && band.syncers == NONE;
+        if !nothing || self.thread.is_free() {
+            return false;
+        }
+        if !std::mem::replace(&mut band.queued, true) {
+            let sectors = band.to - band.from;
+            self.thread.leave(core.now, key, sectors);
+        }
+        true
+    }
+
     /// A band counts as one that reads before it writes.
     fn preread(&mut self, key: u32) {
         if !std::mem::replace(&mut self.cache.get_mut(key).preread, true) {
@@ -244,6 +260,7 @@ impl ParityArray {
             sums,
             syndrome: self.layout.level().parities() == 2,
             copies,
+            comes_again: purpose == Purpose::Read,
         };
         self.thread.run(core.now, key, job);
     }
@@ -263,6 +280,9 @@ impl ParityArray {
                     band.want = MemberSet::EMPTY;
                     let readers = std::mem::replace(&mut band.readers, NONE);
                     self.answer(core, readers, Ok(()));
+                }
+                if self.leaves(core, key) {
+                    return;
                 }
                 return self.handle(common, core, key);
             }

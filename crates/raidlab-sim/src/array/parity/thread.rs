@@ -14,6 +14,8 @@ pub(super) struct Job {
     pub(super) syndrome: bool,
     /// Blocks that are copied from or to a request.
     pub(super) copies: u32,
+    /// The thread comes to the stripes once more before it is through with them, by [`Thread::leave`].
+    pub(super) comes_again: bool,
 }
 
 /// What the thread does with a band.
@@ -71,13 +73,45 @@ impl Thread {
         };
         let sum = time(block * u64::from(job.sums), rate);
         let copy = time(block * u64::from(job.copies), self.cost.copy);
-        let rows = u64::from(job.sectors.div_ceil(super::cache::ROW));
-        let handle = Span(self.cost.stripe * rows);
+        let again = if job.comes_again {
+            self.leaving(job.sectors)
+        } else {
+            Span::ZERO
+        };
+        let handle = self.handling(job.sectors) - again;
         for (spent, more) in self.spent.iter_mut().zip([sum, copy, handle]) {
             *spent += more;
         }
         self.free = self.free.max(now) + sum + copy + handle;
         self.jobs.push_back((self.free, band, Work::Compute));
+    }
+
+    fn handling(&self, sectors: u32) -> Span {
+        Span(self.cost.stripe * u64::from(sectors.div_ceil(super::cache::ROW)))
+    }
+
+    /// Of three times that it comes to a stripe that is read: when it asks for the blocks, when they have come, and
+    /// when they have been handed over.
+    fn leaving(&self, sectors: u32) -> Span {
+        Span(self.handling(sectors).0 / 3)
+    }
+
+    /// It comes to a band a last time, after all that it has to do before.
+    pub(super) fn leave(&mut self, now: Instant, band: u32, sectors: u32) {
+        let time = self.leaving(sectors);
+        self.spent[2] += time;
+        self.free = self.free.max(now) + time;
+        self.jobs.push_back((self.free, band, Work::Look));
+    }
+
+    /// Somebody else has the one processor for so long, before it.
+    pub(super) fn wait(&mut self, now: Instant, time: Span) {
+        for job in &mut self.jobs {
+            job.0 = job.0 + time;
+        }
+        if !self.jobs.is_empty() {
+            self.free = self.free.max(now) + time;
+        }
     }
 
     /// It is to look at a band when it has come that far.

@@ -86,3 +86,38 @@ fn a_full_plug_is_handed_over_before_the_thread_is_through() {
     }
     assert_eq!(toy.check(&[]), Ok(()));
 }
+
+#[test]
+fn rows_that_were_read_make_room_when_the_thread_has_come_to_them_again() {
+    let mut spec = raid5(4, 128);
+    (spec.stripe_cache, spec.era.cache_grows, spec.cost.stripe) = (32, false, 3_000);
+    (spec.state, spec.failed) = ("degraded 1".parse().unwrap(), vec![1]);
+    let ahead = |id, lba| {
+        let mut bio = bio(id, Read, lba, 384);
+        bio.origin.ahead = true;
+        bio
+    };
+    for waits in [Span::ZERO, Span::from_millis(1)] {
+        let mut toy = Toy::new(&spec, 0);
+        toy.submit(bio(0, Read, 0, 2 * 384));
+        toy.unplug();
+        while toy.ended.is_empty() {
+            assert!(toy.step(), "it is read");
+        }
+        // All 32 rows have been handed over, and half of them at least are still to be left.
+        toy.array.wait(toy.now, waits);
+        assert!(toy.array.next_event() >= Some(Instant(toy.now.0 + waits.0)));
+        toy.submit(ahead(1, 6 * 384));
+        toy.settle();
+        toy.submit(ahead(2, 6 * 384));
+        toy.settle();
+        let result = |id| toy.ended.iter().find(|end| end.id == id).unwrap().result;
+        assert_eq!(result(1), Err(DiskError::Unreadable));
+        assert_eq!(result(2), Ok(()));
+        // Each row costs the thread three microseconds, in all.
+        let mut busy = Vec::new();
+        toy.array.busy(toy.now, &mut busy);
+        let rows: u64 = 32 + 16;
+        assert!(busy[0].busy >= Span(rows * 3_000), "{:?}", busy[0]);
+    }
+}

@@ -26,7 +26,8 @@ enum Act {
 fn acts() -> impl Strategy<Value = Vec<(Act, u32, u64, u64)>> {
     let act = prop_oneof![
         Just(Act::Read),
-        prop_oneof![Just(Left::Content), Just(Left::Blank), Just(Left::Nothing)].prop_map(Act::Came),
+        prop_oneof![Just(Left::Content), Just(Left::Blank), Just(Left::Nothing)]
+            .prop_map(Act::Came),
         Just(Act::Drop),
         Just(Act::Dirty),
         Just(Act::Write),

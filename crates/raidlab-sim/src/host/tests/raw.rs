@@ -313,10 +313,7 @@ fn what_read_ahead_could_not_have_is_read_page_by_page() {
         let mut toy = Toy::new();
         toy.full = true;
         let mut host = host(kernel, 64, FilesystemKind::None, toy);
-        let tally = one(
-            &mut host,
-            pass(PassAction::Read, MIB, 8192, Durable::Never),
-        );
+        let tally = one(&mut host, pass(PassAction::Read, MIB, 8192, Durable::Never));
         assert_eq!(tally.bytes, MIB, "{kernel}");
         let (ahead, alone): (Vec<_>, Vec<_>) = (host.below.device.asked.iter())
             .map(|asked| asked.1)
@@ -327,5 +324,22 @@ fn what_read_ahead_could_not_have_is_read_page_by_page() {
         let pages: Vec<u64> = alone.iter().map(|bio| bio.lba.0 / 8).collect();
         assert_eq!(pages, (0..256).collect::<Vec<_>>(), "{kernel}");
         assert!(alone.iter().all(|bio| bio.sectors == 8), "{kernel}");
+    }
+}
+
+#[test]
+fn what_is_below_waits_for_the_one_core_and_has_another_of_two() {
+    for cores in [1, 2] {
+        let spec = HostSpec {
+            cores,
+            ..machine(OLD, 64)
+        };
+        let fs = FsSpec::new(FilesystemKind::None, OLD, Toy::new().sectors);
+        let mut host = Host::new(&spec, Toy::new(), FileSystem::new(&fs).unwrap());
+        one(&mut host, pass(PassAction::Read, MIB, 8192, Durable::Never));
+        let used = host.cores.used.total();
+        assert!(used > Span::ZERO);
+        let waited = host.below.device.waited;
+        assert_eq!(waited, if cores == 1 { used } else { Span::ZERO });
     }
 }

@@ -27,6 +27,8 @@ pub(super) struct Toy {
     pub(super) bad: Option<u64>,
     /// What read-ahead asks for fails.
     pub(super) full: bool,
+    /// How long it was told to wait for the processor.
+    pub(super) waited: Span,
 }
 
 impl Toy {
@@ -49,6 +51,7 @@ impl Toy {
             digest: 0,
             bad: None,
             full: false,
+            waited: Span::ZERO,
         }
     }
 
@@ -92,6 +95,11 @@ impl Device for Toy {
         while let Some(bio) = self.plugged.as_mut().and_then(VecDeque::pop_front) {
             self.begin(now, bio);
         }
+    }
+
+    fn wait(&mut self, now: Instant, time: Span) {
+        assert!(now >= self.now, "time goes on");
+        self.waited += time;
     }
 
     fn next_event(&self) -> Option<Instant> {
