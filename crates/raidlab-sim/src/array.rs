@@ -243,7 +243,7 @@ impl Array {
     /// the time, as if both had not been, so that a limit holds before and after alike; that the limit
     /// holds between is the caller's business: it jumps at a rate that it has seen. Nothing else may be
     /// in flight.
-    pub fn resync_skip(&mut self, to: u64, passed: raidlab_core::time::Span) -> Option<u64> {
+    pub fn resync_skip(&mut self, to: u64, passed: Span) -> Option<u64> {
         for node in &mut self.nodes {
             node.skip(&mut self.core, to, passed);
         }

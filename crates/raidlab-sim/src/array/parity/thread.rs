@@ -107,7 +107,7 @@ impl Thread {
     /// Somebody else has the one processor for so long, before it.
     pub(super) fn wait(&mut self, now: Instant, time: Span) {
         for job in &mut self.jobs {
-            job.0 = job.0 + time;
+            job.0 += time;
         }
         if !self.jobs.is_empty() {
             self.free = self.free.max(now) + time;
