@@ -294,6 +294,9 @@ pub struct Host {
     /// Largest request to a disk; `None`: what the system sets.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub request_size: Option<Bytes>,
+    /// Requests that the queue before each disk holds (`nr_requests`); `None`: what the system sets.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queue_requests: Option<u32>,
     /// Whether the drives' write caches are on.
     pub write_cache: bool,
     /// Commands given to a drive at once; `None`: as many as it takes.

@@ -282,6 +282,7 @@ layout = "raid0"
 scheduler = "bfq"
 read-ahead = "1MiB"
 request-size = "128KiB"
+queue-requests = 16
 write-cache = false
 drive-queue = 1
 "#;

@@ -8,6 +8,7 @@
 //! What nbd.ko cannot tell is set through sysfs: that the disk turns, the largest request, and how many
 //! requests it takes at once (never less than 4, the kernel's least; those beyond the disk's own depth
 //! wait in front of it, in order). A physical sector larger than the logical one cannot be told at all.
+//! A scheduler has 256 requests before each of them, twice nbd.ko's tags, where a real drive's has twice the drive's own.
 mod device;
 mod sysfs;
 

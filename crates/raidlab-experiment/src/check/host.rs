@@ -51,6 +51,7 @@ pub(super) fn host(
         scheduler: scheduler(problems, view, hardware, kernel)?,
         read_ahead: size(Key::ReadAhead).map(|r| r.value),
         request_size: request_size.map(|r| r.value),
+        queue_requests: view.count(Key::QueueRequests).map(|r| r.value),
         write_cache: view.flag(Key::WriteCache).is_none_or(|w| w.value),
         drive_queue: view.count(Key::DriveQueue).map(|d| d.value),
     })

@@ -109,6 +109,7 @@ keys! {
     Scheduler: "scheduler", "host", "scheduler", Form::Scheduler;
     ReadAhead: "read-ahead", "host", "read-ahead", Form::Size;
     RequestSize: "request-size", "host", "request-size", Form::Size;
+    QueueRequests: "queue-requests", "host", "queue-requests", Form::Count(4, 2048);
     WriteCache: "write-cache", "host", "write-cache", Form::Flag;
     DriveQueue: "drive-queue", "host", "drive-queue", Form::Count(1, 65_536);
     Filesystem: "filesystem", "filesystem", "kind", Form::Filesystem;

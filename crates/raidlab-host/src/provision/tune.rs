@@ -47,6 +47,10 @@ pub(super) fn members(draft: &mut Draft<'_>) -> Result<(), PlanError> {
         if let Some(size) = host.request_size {
             set("queue/max_sectors_kb", (size.0 / 1024).to_string());
         }
+        // After the scheduler, which brings a number of its own.
+        if let Some(requests) = host.queue_requests {
+            set("queue/nr_requests", requests.to_string());
+        }
         match host.drive_queue {
             Some(depth) if member.has_queue_depth => set("device/queue_depth", depth.to_string()),
             Some(_) => note("the depth of the drives' own queue cannot be set here".to_owned()),

@@ -385,13 +385,17 @@ impl<'e> Parts<'e> {
             largest = largest.min(ZFS_AGGREGATE);
         }
         let max_sectors = u64::from(port.max_sectors).min(largest) as u32;
-        QueueSpec::of(
+        let spec = QueueSpec::of(
             host.kernel,
             host.scheduler,
             port.rotational,
             max_sectors,
             tags,
-        )
+        );
+        match host.queue_requests {
+            Some(requests) => spec.with_requests(host.kernel, host.scheduler, requests),
+            None => spec,
+        }
     }
 
     fn array(&self, setup: &Setup, kind: ArrayKind) -> ArraySpec {

@@ -140,6 +140,42 @@ impl QueueSpec {
     }
 }
 
+impl QueueSpec {
+    /// With another number of requests (`nr_requests`, at least 1): of each direction before blk-mq, of both together
+    /// with a scheduler of blk-mq, and without one no more than the device has tags.
+    #[must_use]
+    pub fn with_requests(
+        mut self,
+        kernel: Kernel,
+        scheduler: Option<Scheduler>,
+        requests: u32,
+    ) -> Self {
+        let requests = requests.max(1);
+        self.requests = if !self.requests.by_sync {
+            Requests {
+                total: 2 * requests,
+                each: [requests; 2],
+                by_sync: false,
+            }
+        } else if scheduler == Some(Scheduler::None) {
+            let requests = requests.min(self.depth);
+            of_both(requests, requests)
+        } else {
+            of_both(requests, behind(kernel, scheduler, requests))
+        };
+        self
+    }
+}
+
+/// Requests of blk-mq: so many, and of them asynchronous ones.
+const fn of_both(total: u32, asynchronous: u32) -> Requests {
+    Requests {
+        total,
+        each: [total, asynchronous],
+        by_sync: true,
+    }
+}
+
 fn policy(kernel: Kernel, scheduler: Option<Scheduler>) -> Policy {
     match scheduler {
         None => Policy::Elevator,
@@ -172,9 +208,7 @@ fn plugging(kernel: Kernel) -> Plugging {
 }
 
 /// blk-mq: as many requests as the device has tags without a scheduler, twice as many with one (at
-/// most twice [`NR_REQUESTS`], `blk_mq_init_sched`), of which asynchronous ones may have three
-/// quarters: kyber always (`KYBER_ASYNC_PERCENT` 75), mq-deadline since 5.14 (`async_depth`), bfq by
-/// its word depths, which start there as well.
+/// most twice [`NR_REQUESTS`], `blk_mq_init_sched`), of which asynchronous ones may have [`behind`].
 fn requests(kernel: Kernel, scheduler: Option<Scheduler>, multi: bool, depth: u32) -> Requests {
     if !multi {
         return Requests {
@@ -184,20 +218,45 @@ fn requests(kernel: Kernel, scheduler: Option<Scheduler>, multi: bool, depth: u3
         };
     }
     if scheduler == Some(Scheduler::None) {
-        return Requests {
-            total: depth,
-            each: [depth; 2],
-            by_sync: true,
-        };
+        return of_both(depth, depth);
     }
     let total = 2 * depth.min(NR_REQUESTS);
-    let free = scheduler == Some(Scheduler::MqDeadline) && kernel < Kernel::Linux(5, 14, 0);
-    let behind = if free { total } else { (total * 3 / 4).max(1) };
-    Requests {
-        total,
-        each: [total, behind],
-        by_sync: true,
-    }
+    of_both(total, behind(kernel, scheduler, total))
+}
+
+/// Of so many requests of a scheduler, those that asynchronous ones may have.
+///
+/// The kernel keeps them in a bitmap and limits how many bits of a *word* are used
+/// (`__blk_mq_get_tag`, `sbitmap_queue_get_shallow`). A word has 64 bits, or as few as it takes for
+/// four words (`sbitmap_calculate_shift`); only with fewer than four requests they are less than a word, and a
+/// share of the word may then be more than there are.
+///
+/// - bfq: half of a word (`bfq_update_depths`, with no process's weight raised), since 4.16;
+/// - kyber: 75 % of it (`kyber_depth_updated`, `KYBER_ASYNC_PERCENT`), unlimited where that is none;
+/// - mq-deadline: three quarters of *all*, but at least one, as a limit to each word
+///   (`dd_depth_updated`, since 5.14): with four or more that limits nothing. All of them since 6.11, and since
+///   6.1.105 ("block/mq-deadline: Fix the tag reservation code").
+fn behind(kernel: Kernel, scheduler: Option<Scheduler>, total: u32) -> u32 {
+    let since = |a, b| kernel >= Kernel::Linux(a, b, 0);
+    let series = Kernel::Linux(6, 1, 105)..Kernel::Linux(6, 2, 0);
+    let mended = since(6, 11) || series.contains(&kernel);
+    let word = if total < 4 {
+        64
+    } else {
+        (total / 4).clamp(1, 64)
+    };
+    let word = 1 << word.ilog2();
+    let each = match scheduler {
+        Some(Scheduler::Bfq) if since(4, 16) => (word / 2).max(1),
+        Some(Scheduler::Kyber) => match word * 3 / 4 {
+            0 => word,
+            some => some,
+        },
+        Some(Scheduler::MqDeadline) if since(5, 14) && !mended => (total * 3 / 4).max(1),
+        _ => word,
+    };
+    let (whole, rest) = (total / word, total % word);
+    whole * each.min(word) + each.min(rest)
 }
 
 fn limit(kernel: Kernel) -> u32 {

@@ -69,6 +69,8 @@ pub(super) struct Ext {
     atime: bool,
     /// Largest and first reservation window in blocks.
     windows: (u64, u64),
+    /// ext3 whose driver is ext4's.
+    by_ext4: bool,
 }
 
 impl Ext {
@@ -137,6 +139,7 @@ impl Ext {
             names: Names::new(spec, &geometry),
             atime: spec.atime,
             windows: windows(spec),
+            by_ext4: by_ext4(spec),
         })
     }
 
@@ -261,6 +264,12 @@ impl Ext {
     }
 }
 
+/// Whether ext4's driver has it although it is an ext3: there is no other since 4.3, and it allocates in its own way
+/// (`mballoc`), but not late (`ext4_fill_super` leaves `delalloc` off for what is mounted as ext3).
+fn by_ext4(spec: &FsSpec) -> bool {
+    spec.kind == FilesystemKind::Ext3 && spec.kernel >= Kernel::Linux(4, 3, 0)
+}
+
 /// Largest and first window in blocks.
 ///
 /// ext3: windows of 8 to 1027 blocks since 2.6.10 (`EXT3_DEFAULT_RESERVE_BLOCKS`,
@@ -269,6 +278,7 @@ impl Ext {
 fn windows(spec: &FsSpec) -> (u64, u64) {
     let since = match spec.kind {
         FilesystemKind::Ext4 => return (2048, 4),
+        _ if by_ext4(spec) => return (2048, 4),
         FilesystemKind::Ext3 => Kernel::Linux(2, 6, 10),
         _ => Kernel::Linux(2, 6, 24),
     };

@@ -153,6 +153,21 @@ impl<S: Shape> Space<S> {
         Some(Run { start, len })
     }
 
+    /// Takes exactly `len` blocks that begin at a multiple of `len` in their group, as a buddy allocator has them: the
+    /// first such place in the group of `goal`, else in the groups after it in turn. `None` when there is none.
+    pub(super) fn take_aligned(&mut self, goal: u64, len: u64) -> Option<Run> {
+        let groups = self.groups();
+        let first = self.group_of(goal.min(self.blocks - 1));
+        (0..groups).find_map(|i| {
+            let group = (first + i) % groups;
+            let base = self.start_of(group);
+            let aligned = |run: &Run| base + (run.start - base).next_multiple_of(len);
+            let fits = |run: &&Run| aligned(run) + len <= run.end();
+            let start = aligned(self.runs(group).iter().find(fits)?);
+            self.take_in(group, start, len)
+        })
+    }
+
     /// Takes exactly `len` blocks in one run of this group: from the start of the free run that holds
     /// `cursor`, or of the first after it that is long enough. `None` when none is, from there on.
     pub(super) fn take_exact(&mut self, group: u64, cursor: u64, len: u64) -> Option<Run> {
@@ -253,6 +268,22 @@ mod tests {
         assert_eq!(space.take(99, 5), Some(Run { start: 110, len: 5 }));
         assert_eq!(space.take(299, 5), Some(Run { start: 299, len: 1 }));
         assert_eq!(space.take(299, 5), Some(Run { start: 10, len: 5 }));
+    }
+
+    #[test]
+    fn an_aligned_place_is_a_buddy_of_its_group() {
+        let mut space = Space::new(Ten, 300, 100);
+        assert_eq!(space.take_aligned(50, 16), Some(Run { start: 16, len: 16 }));
+        assert_eq!(space.take_aligned(0, 8), Some(Run { start: 32, len: 8 }));
+        // Neither group has 64 free blocks from its 64th on.
+        assert_eq!(space.take_aligned(0, 64), None);
+        assert_eq!(
+            space.take_aligned(150, 16),
+            Some(Run {
+                start: 116,
+                len: 16
+            })
+        );
     }
 
     proptest! {

@@ -73,3 +73,58 @@ fn a_request_that_fails_fails_for_all_in_it() {
     assert_eq!(done.len(), 2);
     assert!(done.iter().all(|e| e.result == Err(DiskError::Unreadable)));
 }
+
+/// Asynchronous requests of all that a queue before a device of so many tags may have.
+fn asynchronous(kernel: Kernel, scheduler: Scheduler, tags: u32) -> (u32, u32) {
+    let requests = QueueSpec::of(kernel, Some(scheduler), true, 1024, tags).requests;
+    (requests.each[1], requests.total)
+}
+
+#[test]
+fn asynchronous_requests_are_limited_by_words_of_the_bitmap() {
+    use Scheduler::{Bfq, Kyber, MqDeadline};
+    let (old, new) = (Kernel::Linux(6, 1, 0), Kernel::Linux(6, 12, 0));
+    // Two requests are less than a word of 64, of which any scheduler but mq-deadline leaves more than two.
+    assert_eq!(asynchronous(old, Bfq, 1), (2, 2));
+    assert_eq!(asynchronous(old, Kyber, 1), (2, 2));
+    assert_eq!(asynchronous(old, MqDeadline, 1), (1, 2));
+    assert_eq!(asynchronous(new, MqDeadline, 1), (2, 2));
+    assert_eq!(
+        asynchronous(Kernel::Linux(6, 1, 105), MqDeadline, 1),
+        (2, 2)
+    );
+    assert_eq!(asynchronous(Kernel::Linux(6, 2, 0), MqDeadline, 1), (1, 2));
+    // 64 requests are four words of 16, and three quarters of all are more than a word has.
+    assert_eq!(asynchronous(old, Bfq, 32), (32, 64));
+    assert_eq!(asynchronous(old, Kyber, 32), (48, 64));
+    assert_eq!(asynchronous(old, MqDeadline, 32), (64, 64));
+    assert_eq!(asynchronous(old, Bfq, 128), (128, 256));
+}
+
+#[test]
+fn the_number_of_requests_can_be_set() {
+    let of = |kernel, scheduler, tags| {
+        let spec = QueueSpec::of(kernel, Some(scheduler), true, 1024, tags);
+        let requests = spec.with_requests(kernel, Some(scheduler), 16).requests;
+        (requests.total, requests.each)
+    };
+    let new = Kernel::Linux(6, 1, 0);
+    assert_eq!(of(new, Scheduler::Bfq, 1), (16, [16, 8]));
+    assert_eq!(of(new, Scheduler::None, 32), (16, [16, 16]));
+    assert_eq!(of(new, Scheduler::None, 4), (4, [4, 4]));
+    assert_eq!(
+        of(Kernel::Linux(2, 6, 16), Scheduler::Noop, 1),
+        (32, [16, 16])
+    );
+}
+
+#[test]
+fn writes_join_while_a_drive_of_one_command_is_busy() {
+    let mut queue = queue(Scheduler::Bfq, 1);
+    queue.submit(ms(0), write(1, 0, 128));
+    assert_eq!(drain(&mut queue, ms(0)), [(0, 128)]);
+    for i in 1..4 {
+        queue.submit(ms(0), write(i + 1, i * 128, 128));
+    }
+    assert_eq!((queue.waiting(), queue.merges()), (1, 2));
+}

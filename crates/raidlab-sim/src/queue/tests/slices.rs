@@ -85,7 +85,14 @@ fn a_reader_cuts_write_back_short_with_cfq() {
 #[test]
 fn write_back_is_slowed_but_not_starved_beside_a_reader() {
     for scheduler in BOTH {
+        // Of the two requests that bfq has before a drive of one command, write-back could take both.
         let mut queue = queue(scheduler, 1);
+        if scheduler == Scheduler::Bfq {
+            let spec = queue
+                .spec()
+                .with_requests(Kernel::DEFAULT, Some(scheduler), 64);
+            queue = Queue::new(spec);
+        }
         let outcome = contend(&mut queue, &[sequential(1, 200)], 32, 20);
         let [reads, writes] = [outcome.reads[0] * 12 / 10, outcome.writes * 9];
         // Milliseconds of 20 s: CFQ gives reads most of the time, bfq half of it and a start.

@@ -164,7 +164,11 @@ impl Ext {
                 above = Some(dev);
                 continue;
             }
-            self.extend(id, f, slot, 1, charge)?;
+            if self.by_ext4 {
+                self.apart(f, slot, charge)?;
+            } else {
+                self.extend(id, f, slot, 1, charge)?;
+            }
             if let Some(dev) = f.runs.get(slot) {
                 charge.made.push(self.geometry.place(dev, 1));
                 self.join(dev, charge);
@@ -175,6 +179,34 @@ impl Ext {
             above = f.runs.get(slot);
         }
         Ok(())
+    }
+
+    /// Gives a place to an indirect block as ext4's driver does: not in what is preallocated for data, but in the
+    /// first room of the group that the data is in (`ext4_alloc_branch`, `ext4_new_meta_blocks`: a request of one
+    /// block is no power of two to `ext4_mb_regular_allocator`, so that `ext4_mb_complex_scan_group` looks from the
+    /// group's beginning on). That is the odd end behind the inode table, which is no buddy of 8 MiB, and data stays
+    /// in one piece.
+    fn apart(&mut self, f: &mut File, slot: u64, charge: &mut Charge) -> Result<(), FsError> {
+        let before = slot.checked_sub(1).and_then(|before| f.runs.get(before));
+        let group = match before {
+            Some(dev) => self.space.group_of(dev),
+            None => f.inode / self.geometry.inodes,
+        };
+        let goal = self.space.start_of(group);
+        let run = self.space.take(goal, 1).or_else(|| self.steal(goal, 1));
+        let run = run.ok_or(FsError::NoSpace)?;
+        let (at, dev, len) = (slot, run.start, 1);
+        f.runs.insert(Mapped { at, dev, len });
+        self.charge_for(run.start, charge);
+        charge.cpu += Span(cost::ALLOCATE_BLOCK);
+        Ok(())
+    }
+
+    /// The bitmap and the descriptor of a block's group change.
+    fn charge_for(&mut self, block: u64, charge: &mut Charge) {
+        let group = self.space.group_of(block);
+        self.join(self.geometry.block_bitmap(group), charge);
+        self.join(self.geometry.descriptor(group), charge);
     }
 
     /// Gives a place to up to `want` slots from `slot` on; how many it was.
@@ -196,14 +228,7 @@ impl Ext {
             dev: lease.start,
             len,
         });
-        let group = self.space.group_of(lease.start);
-        let bitmaps = [
-            self.geometry.block_bitmap(group),
-            self.geometry.descriptor(group),
-        ];
-        for block in bitmaps {
-            self.join(block, charge);
-        }
+        self.charge_for(lease.start, charge);
         charge.cpu += if self.traits.delayed {
             Span(cost::ALLOCATE_RUN)
         } else {
@@ -246,7 +271,11 @@ impl Ext {
             f.window
         };
         f.window = (f.window * 2).min(self.windows.0);
-        let run = match self.space.take(goal, window) {
+        // `ext4_mb_simple_scan_group`: a power of two is a buddy of that order.
+        let buddy = (self.by_ext4)
+            .then(|| self.space.take_aligned(goal, window))
+            .flatten();
+        let run = match buddy.or_else(|| self.space.take(goal, window)) {
             Some(run) => run,
             None => self.steal(goal, want).ok_or(FsError::NoSpace)?,
         };

@@ -70,6 +70,24 @@ fn a_sequential_ext3_file_has_a_gap_every_four_mib() {
 }
 
 #[test]
+fn an_ext3_of_the_ext4_driver_has_its_indirect_blocks_out_of_the_way() {
+    let of = |kernel| {
+        let spec = FsSpec::new(FilesystemKind::Ext3, kernel, 40_000_000_000 / SECTOR);
+        let mut fs = FileSystem::new(&spec).unwrap();
+        let _ = fs.open(0, OpenMode::Create).unwrap();
+        write(&mut fs, 0, GIB, 8192);
+        let pieces = found(&mut fs, 0, GIB);
+        assert_eq!(pieces.iter().map(Piece::bytes).sum::<u64>(), GIB);
+        let apart = |w: &&[Piece]| w[0].lba.0 + u64::from(w[0].sectors) != w[1].lba.0;
+        pieces.windows(2).filter(apart).count()
+    };
+    let (before, since) = (of(Kernel::Linux(4, 2, 0)), of(Kernel::Linux(4, 3, 0)));
+    assert!(before >= 256, "{before}");
+    // Nine groups, and the first MiB by preallocations that grow.
+    assert!(since <= 9 + 10, "{since}");
+}
+
+#[test]
 fn an_ext4_file_is_a_few_extents() {
     let mut fs = with_file(FilesystemKind::Ext4, 100 * GIB);
     write(&mut fs, 0, GIB, 64 * KIB);
@@ -359,12 +377,15 @@ proptest! {
     /// and none lies in fixed metadata or the journal.
     #[test]
     fn places_hold(
-        kind in prop_oneof![
-            Just(FilesystemKind::Ext2), Just(FilesystemKind::Ext3), Just(FilesystemKind::Ext4)
+        (kind, kernel) in prop_oneof![
+            Just((FilesystemKind::Ext2, Kernel::Linux(2, 6, 16))),
+            Just((FilesystemKind::Ext3, Kernel::Linux(2, 6, 16))),
+            Just((FilesystemKind::Ext3, Kernel::DEFAULT)),
+            Just((FilesystemKind::Ext4, Kernel::DEFAULT)),
         ],
         steps in proptest::collection::vec((0_u32..3, 0_u64..3000, 1_u64..600, 0_u8..10), 1..40),
     ) {
-        let mut fs = made(kind, 700 * MIB);
+        let mut fs = FileSystem::new(&FsSpec::new(kind, kernel, 700 * MIB / SECTOR)).unwrap();
         for (file, first, n, what) in steps {
             if fs.open(file, OpenMode::Update).is_err() {
                 let _ = fs.open(file, OpenMode::Create).unwrap();

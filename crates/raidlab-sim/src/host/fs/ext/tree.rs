@@ -3,7 +3,8 @@
 //! ext2 and ext3 allocate an indirect block just before the first data block that it points to, from
 //! the same stream of free blocks. So a file is a sequence of *slots*, data and indirect blocks in
 //! the order in which a sequential writer allocates them, and one run of slots is one run of the
-//! device. With 4 KiB blocks there is one indirect block every 1024 data blocks (4 MiB).
+//! device. With 4 KiB blocks there is one indirect block every 1024 data blocks (4 MiB). ext4's driver, which has ext3
+//! since 4.3, gives those slots places apart from the data.
 
 /// Blocks that an inode points to itself (`EXT2_NDIR_BLOCKS`).
 const DIRECT: u64 = 12;
