@@ -66,6 +66,9 @@ pub(super) struct WriteBack {
     /// Then: dirty pages above which a transaction is closed at once, now and at the most.
     pub(super) transaction: u64,
     pub(super) transaction_most: u64,
+    /// Bytes that the open transaction frees, and from how many on it may free no more.
+    pub(super) frees: u64,
+    pub(super) frees_most: u64,
     pub(super) rate: super::throttle::Rate,
 }
 
@@ -83,6 +86,10 @@ impl WriteBack {
         if let Some(share) = traits.dirty_most {
             limit = shared(share) / PAGE;
         }
+        let frees_most = match (traits.frees_most, traits.dirty_most) {
+            (Some(percent), Some(share)) => shared(share) / 100 * u64::from(percent),
+            _ => u64::MAX,
+        };
         let transaction = match traits.dirty_limit {
             Some((share, most)) => (shared(share).min(most) / PAGE).min(limit / 2).max(32),
             None => u64::MAX,
@@ -108,6 +115,8 @@ impl WriteBack {
             by_commit: traits.dirty_limit.is_some(),
             transaction,
             transaction_most: transaction,
+            frees: 0,
+            frees_most,
             rate: super::throttle::Rate::default(),
         }
     }

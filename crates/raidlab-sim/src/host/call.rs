@@ -79,6 +79,8 @@ pub(super) struct Call {
     pub(super) data_only: bool,
     pub(super) planned: bool,
     pub(super) transaction: u64,
+    /// Bytes that it frees and that no transaction has counted yet.
+    pub(super) frees: u64,
     /// Makes all files durable, the names with them.
     pub(super) all: bool,
     /// Closes a device that nobody else has open.
@@ -115,7 +117,7 @@ impl Call {
         self.file = file;
         (self.at, self.end) = (offset, offset.saturating_add(len));
         (self.begin, self.reserved, self.look) = (offset, offset, 0);
-        self.left = 0;
+        (self.left, self.frees) = (0, 0);
         self.user = User::Nothing;
         self.until = Instant::ZERO;
         self.meta.clear();

@@ -41,6 +41,8 @@ pub(super) struct Journal {
     stage: usize,
     later: Vec<super::fs::Place>,
     waiting: Vec<u32>,
+    /// Calls that wait for the running transaction to be closed.
+    opening: Vec<u32>,
 }
 
 const ORIGIN: Origin = Origin {
@@ -126,6 +128,13 @@ impl<D: Device> Host<D> {
         true
     }
 
+    /// A call goes on when the running transaction is closed, which is asked for.
+    pub(super) fn wait_for_open(&mut self, tag: u32) {
+        self.journal.opening.push(tag);
+        self.below.unplug(self.now);
+        self.want_commit();
+    }
+
     fn start_commit(&mut self) {
         self.journal.part = Part::Data;
         (self.journal.begun, self.journal.pages) = (self.now, self.cache.dirty());
@@ -191,6 +200,10 @@ impl<D: Device> Host<D> {
         journal.dirty = more;
         journal.closed += 1;
         journal.stage = 0;
+        self.back.frees = 0;
+        for tag in std::mem::take(&mut self.journal.opening) {
+            self.at(self.now, What::Step(tag));
+        }
         match self.fs.commit() {
             None => (self.journal.stages, self.journal.later) = (Vec::new(), Vec::new()),
             Some(commit) => {

@@ -59,6 +59,7 @@ impl<D: Device> Host<D> {
             || (matches!(op, FileOp::SyncAll) && self.traits.commit_time.is_none())
             || matches!(op, FileOp::Create { sync: true, .. });
         call.meta.clone_from(&charge.reads);
+        call.frees = charge.frees;
         let mut system = self.costs.call + self.charged(charge);
         if copied > 0 {
             let pages = copied.div_ceil(PAGE);
@@ -71,6 +72,9 @@ impl<D: Device> Host<D> {
     /// Goes on when the metadata is there.
     pub(super) fn names_on(&mut self, tag: u32) {
         if !self.metadata_there(tag) {
+            return;
+        }
+        if self.calls[tag as usize].frees > 0 && self.too_much_freed(tag) {
             return;
         }
         let call = &self.calls[tag as usize];

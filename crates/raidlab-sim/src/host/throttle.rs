@@ -137,6 +137,17 @@ impl<D: Device> Host<D> {
         self.journal.is_busy() && open > self.back.transaction
     }
 
+    /// Counts what a call frees in the open transaction; true when that has as much as it may have: the call goes on when the
+    /// next one is open (`txg_wait_open` in `dmu_free_long_range_impl`).
+    pub(super) fn too_much_freed(&mut self, tag: u32) -> bool {
+        if self.back.frees >= self.back.frees_most {
+            self.wait_for_open(tag);
+            return true;
+        }
+        self.back.frees += std::mem::take(&mut self.calls[tag as usize].frees);
+        false
+    }
+
     /// Lets writers go on that wait for fewer pages to be on their way.
     pub(super) fn release_held(&mut self) {
         let total = self.cache.dirty() + self.cache.writing();

@@ -111,6 +111,7 @@ impl Ext {
                 commit_interval: Some(Span::from_secs(5)),
                 dirty_limit: None,
                 dirty_most: None,
+                frees_most: None,
                 commit_time: None,
                 fsync: if kind == FilesystemKind::Ext3 && mode == JournalMode::Ordered {
                     Fsync::EverythingOrdered

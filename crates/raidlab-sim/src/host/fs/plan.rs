@@ -51,6 +51,8 @@ pub struct Charge {
     pub dropped: Vec<Place>,
     /// Metadata blocks that joined the running transaction by this call.
     pub dirtied: u32,
+    /// Bytes that the call counts for as freed, see [`Traits::frees_most`].
+    pub frees: u64,
     /// The call is not done before what it changed is durable: see
     /// [`FileSystem::sync`](super::FileSystem::sync).
     pub commit_needed: bool,
@@ -134,6 +136,9 @@ pub struct Traits {
     pub dirty_limit: Option<(u32, u64)>,
     /// A writer waits while there is more dirty data than this share of memory in 1/1024.
     pub dirty_most: Option<u32>,
+    /// What one transaction may free, in per cent of [`dirty_most`](Self::dirty_most): when that is reached, who would free
+    /// more waits for the next one; `None`: no such limit.
+    pub frees_most: Option<u32>,
     /// A commit is begun early, so that it takes about this long at the rate that the device wrote
     /// the last ones (the write throttle of ZFS before 0.6.3); `None`: no such aim.
     pub commit_time: Option<Span>,

@@ -29,6 +29,7 @@ impl Raw {
                 commit_interval: None,
                 dirty_limit: None,
                 dirty_most: None,
+                frees_most: None,
                 commit_time: None,
                 fsync: Fsync::OwnData,
                 prefetch: None,

@@ -280,13 +280,20 @@ impl Zfs {
         }
         let runs = freed.len() as u64;
         freed.drain(..).for_each(|run| self.pool.free(run));
-        f.size = f.size.min(bytes);
+        let was = f.size;
+        f.size = was.min(bytes);
         f.last = None;
         self.group.dnode(f.object);
         self.group.forget(file, keep, self.fan);
+        let above = was.div_ceil(self.record).div_ceil(self.fan) - keep / self.fan;
         Charge {
             cpu: Span(CALL + 100 * runs),
             dirtied: 1,
+            frees: if was > bytes {
+                above * size::indirect_raw(self.fan)
+            } else {
+                0
+            },
             ..Charge::default()
         }
     }
@@ -297,8 +304,11 @@ impl Zfs {
     }
 
     pub(super) fn remove(&mut self, file: FileId) -> Charge {
-        let charge = self.truncate(file, 0);
-        self.files.remove(&file);
+        let mut charge = self.truncate(file, 0);
+        if self.files.remove(&file).is_some() {
+            // An object has at least one block, and that block is taken to have one above it.
+            charge.frees = charge.frees.max(size::indirect_raw(self.fan));
+        }
         charge
     }
 
@@ -349,6 +359,7 @@ fn traits(spec: &FsSpec) -> Traits {
             (102, 64 * MIB)
         }),
         dirty_most: Some(if old { 128 } else { 102 }),
+        frees_most: size::frees_most(spec.kernel),
         commit_time: old.then_some(Span::from_secs(1)),
         fsync: Fsync::Log,
         prefetch: Some(if old {

@@ -177,6 +177,7 @@ impl Kind {
             commit_interval: Some(Span::from_secs(if ntfs { 5 } else { 30 })),
             dirty_limit: None,
             dirty_most: None,
+            frees_most: None,
             commit_time: None,
             fsync: if btrfs { Fsync::Log } else { Fsync::OwnData },
             prefetch: None,

@@ -3,7 +3,7 @@ use super::super::FsError;
 use super::super::plan::{Charge, Piece};
 use super::super::raw::push_sectors;
 use super::super::runs::Mapped;
-use super::pool::Pool;
+use super::pool::{Pool, owner};
 use super::{CHECKSUM_KIB, File, RECORD, Zfs, size};
 use raidlab_core::op::FileId;
 use raidlab_core::time::Span;
@@ -73,7 +73,10 @@ impl Zfs {
     ) -> Result<(), FsError> {
         let (mut done, mut part) = (0, bytes);
         while done < bytes {
-            let Some(run) = self.pool.allocate(part.min(bytes - done), 0) else {
+            let Some(run) = self
+                .pool
+                .allocate(owner(f.object, 0), part.min(bytes - done), 0)
+            else {
                 if self.pool.sectors(part) == self.pool.sectors(1) {
                     return Err(FsError::NoSpace);
                 }
@@ -129,7 +132,9 @@ impl Zfs {
         for copy in 0..2 {
             let runs = &mut f.indirect[usize::from(level) - 1][copy];
             runs.carve(index * unit, (index + 1) * unit, &mut freed);
-            let run = self.pool.allocate(size::indirect(used), copy);
+            let run = self
+                .pool
+                .allocate(owner(f.object, level.into()), size::indirect(used), copy);
             let run = run.ok_or(FsError::NoSpace)?;
             runs.insert(Mapped {
                 at: index * unit,

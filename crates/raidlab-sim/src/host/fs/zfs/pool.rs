@@ -3,7 +3,9 @@ use super::super::FsError;
 use super::super::plan::Place;
 use super::super::space::{Bare, Run, Space};
 use super::super::spec::FsSpec;
+use raidlab_core::rng::mix;
 use raidlab_core::units::{Bytes, KIB, Lba, MIB, SECTOR};
+use raidlab_experiment::kernel::Kernel;
 use raidlab_layout::zfs::{END, LABEL};
 use raidlab_layout::{Vdev, ZfsMirror};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -14,10 +16,16 @@ const START: u64 = raidlab_layout::zfs::START / SECTOR;
 const ALIQUOT: u64 = 512 * KIB;
 /// Metaslabs that a vdev is cut into, about.
 const METASLABS: u64 = 200;
+/// Bytes of a metaslab, and how many there are at the least, since 0.8 (`zfs_vdev_default_ms_shift`, `zfs_vdev_min_ms_count`).
+const LEAST_METASLAB: u64 = 512 * MIB;
+const LEAST_COUNT: u64 = 16;
 /// Transaction groups that freed space waits (`TXG_DEFER_SIZE`).
 const DEFER: usize = 2;
 /// Most copies of a block.
 const COPIES: usize = 3;
+/// Allocators of a pool since 0.8 (2019, the time of 5.1): each puts its blocks in metaslabs of its own
+/// (`spa_allocators`).
+const ALLOCATORS: usize = 4;
 
 /// Free space of all vdevs. Runs are in sectors after [`START`] of the first; they are as long as what a block has to be
 /// written, which of RAID-Z is less than it takes.
@@ -34,6 +42,8 @@ pub(super) struct Pool {
     deferred: VecDeque<Vec<Run>>,
     /// Sectors that are never given to files.
     slop: u64,
+    /// Allocators: [`ALLOCATORS`], or one before there were several.
+    allocators: u64,
 }
 
 /// Free space of a vdev, in sectors of its own.
@@ -47,8 +57,8 @@ struct VdevSpace {
     metaslab: u64,
     /// Where the next block goes in a metaslab, by the largest power of two that divides its size.
     cursors: BTreeMap<u64, [u64; 20]>,
-    /// The metaslab that copies are put in.
-    active: [Option<u64>; COPIES],
+    /// The metaslab that copies are put in, by allocator.
+    active: [[Option<u64>; COPIES]; ALLOCATORS],
     /// Metaslabs that changed in this transaction group: their space maps are written.
     touched: BTreeSet<u64>,
     /// Sectors with labels, in whole labels.
@@ -67,12 +77,12 @@ impl Pool {
             // The rules of a mirror's child hold for any vdev without parity.
             let mirror = ZfsMirror::new(&[bytes, bytes], spec.ashift).map_err(|_| too_small)?;
             let device = bytes.0 / LABEL * LABEL / SECTOR;
-            vdevs.push(VdevSpace::new(Vdev::Mirror(mirror), 0, device));
+            vdevs.push(VdevSpace::new(Vdev::Mirror(mirror), 0, device, spec.kernel));
         }
         let mut base = 0;
         for vdev in &spec.vdevs {
             let device = (START * SECTOR + vdev.allocatable().0 + END) / SECTOR;
-            vdevs.push(VdevSpace::new(vdev.clone(), base, device));
+            vdevs.push(VdevSpace::new(vdev.clone(), base, device, spec.kernel));
             base += device;
         }
         let whole: u64 = vdevs.iter().map(|vdev| vdev.space.free()).sum();
@@ -84,6 +94,11 @@ impl Pool {
             last: 0,
             freed: Vec::new(),
             deferred: VecDeque::new(),
+            allocators: if spec.kernel >= Kernel::Linux(5, 1, 0) {
+                ALLOCATORS as u64
+            } else {
+                1
+            },
         })
     }
 
@@ -119,18 +134,19 @@ impl Pool {
         }
     }
 
-    /// Puts one copy of a block of so many bytes: copy 0 on the vdev whose turn it is, where files go on, the others on the
+    /// Puts one copy of a block of an [`owner`] and so many bytes: copy 0 on the vdev whose turn it is, where files go on, the others on the
     /// next vdev, or far from it when there is one alone. A vdev has its turn for [`ALIQUOT`] a child
     /// (`metaslab_alloc_dva`, without its bias to vdevs that are emptier).
-    pub(super) fn allocate(&mut self, bytes: u64, copy: usize) -> Option<Run> {
+    pub(super) fn allocate(&mut self, owner: u64, bytes: u64, copy: usize) -> Option<Run> {
         let count = self.vdevs.len();
+        let allocator = (mix(owner) % self.allocators) as usize;
         let first = match copy {
             0 => self.rotor,
             _ => (self.last + 1) % count,
         };
         for turn in 0..count {
             let number = (first + turn) % count;
-            let Some(run) = self.vdevs[number].allocate(bytes, copy) else {
+            let Some(run) = self.vdevs[number].allocate(allocator, bytes, copy) else {
                 continue;
             };
             self.last = number;
@@ -187,11 +203,9 @@ impl Pool {
 }
 
 impl VdevSpace {
-    fn new(vdev: Vdev, base: u64, device: u64) -> Self {
+    fn new(vdev: Vdev, base: u64, device: u64, kernel: Kernel) -> Self {
         let room = vdev.allocatable().0;
-        // vdev_metaslab_set_size: the power of two above a 200th, at least a largest block of its time.
-        let metaslab = (room / METASLABS + 1).next_power_of_two().max(16 * MIB);
-        let metaslab = metaslab.min(room) / SECTOR;
+        let metaslab = metaslab_bytes(room, kernel).min(room) / SECTOR;
         let whole = room / SECTOR / metaslab * metaslab;
         Self {
             vdev,
@@ -199,49 +213,58 @@ impl VdevSpace {
             space: Space::new(Bare, whole, metaslab),
             metaslab,
             cursors: BTreeMap::new(),
-            active: [None; COPIES],
+            active: [[None; COPIES]; ALLOCATORS],
             touched: BTreeSet::new(),
             device,
         }
     }
 
-    fn allocate(&mut self, bytes: u64, copy: usize) -> Option<Run> {
+    fn allocate(&mut self, allocator: usize, bytes: u64, copy: usize) -> Option<Run> {
         let len = self.vdev.allocated(Bytes(bytes)).0 / SECTOR;
-        let run = self.allocate_sectors(len, copy)?;
+        let run = self.allocate_sectors(allocator, len, copy)?;
         Some(Run {
             start: self.base + run.start,
             len: bytes.next_multiple_of(1 << self.vdev.ashift()) / SECTOR,
         })
     }
 
-    fn allocate_sectors(&mut self, len: u64, copy: usize) -> Option<Run> {
-        if let Some(metaslab) = self.active[copy]
+    fn allocate_sectors(&mut self, allocator: usize, len: u64, copy: usize) -> Option<Run> {
+        if let Some(metaslab) = self.active[allocator][copy]
             && let Some(run) = self.take(metaslab, len)
         {
             return Some(run);
         }
-        let mut left = self.candidates(copy);
+        let mut left = self.candidates(allocator, copy);
         // The one with the most weight first; all of them before giving up.
         while let Some(best) = best(&left) {
             let (metaslab, _) = left.swap_remove(best);
             if let Some(run) = self.take(metaslab, len) {
-                self.active[copy] = Some(metaslab);
+                self.active[allocator][copy] = Some(metaslab);
                 return Some(run);
             }
         }
         // No room far away: copies may lie together.
-        (copy > 0).then(|| self.allocate_sectors(len, 0)).flatten()
+        if copy > 0 {
+            return self.allocate_sectors(allocator, len, 0);
+        }
+        // Nor in a metaslab that is not another allocator's.
+        let others = 0..self.active.len();
+        let mut theirs = others.flat_map(|other| self.active[other]).flatten();
+        let found = theirs.find(|metaslab| self.space.free_in(*metaslab) >= len)?;
+        self.take(found, len)
     }
 
     /// Metaslabs for a copy with their weight: free space, up to twice as much for low addresses,
-    /// which are outer tracks.
-    fn candidates(&self, copy: usize) -> Vec<(u64, u128)> {
+    /// which are outer tracks. Those that another allocator has are not among them (`metaslab_group_alloc_normal`).
+    fn candidates(&self, allocator: usize, copy: usize) -> Vec<(u64, u128)> {
         let count = self.space.groups();
         // An eighth of the vdev apart, half as much again as long as the metaslab is untouched.
         let apart = count / 8 + count / 16;
         let far = |m: u64| {
-            let others = self.active[..copy].iter().flatten();
-            others.into_iter().all(|o| m.abs_diff(*o) > apart)
+            let copies = self.active[allocator][..copy].iter().flatten();
+            let others = (0..ALLOCATORS).filter(|other| *other != allocator);
+            let mut theirs = others.flat_map(|other| self.active[other]).flatten();
+            copies.into_iter().all(|o| m.abs_diff(*o) > apart) && !theirs.any(|their| their == m)
         };
         (0..count)
             .filter(|m| far(*m))
@@ -289,6 +312,27 @@ impl VdevSpace {
             sectors: (slot / SECTOR) as u32,
         })
     }
+}
+
+/// Bytes of a metaslab (`vdev_metaslab_set_size`): the power of two above a 200th of the vdev, at least a largest block of its
+/// time. Since 0.8 (2019, the time of 5.1) 512 MiB at the least, but for vdevs that would have fewer than 16 then.
+fn metaslab_bytes(room: u64, kernel: Kernel) -> u64 {
+    let part = |count: u64| (room / count + 1).next_power_of_two().max(16 * MIB);
+    if kernel < Kernel::Linux(5, 1, 0) {
+        return part(METASLABS);
+    }
+    match room / LEAST_METASLAB {
+        ..LEAST_COUNT => part(LEAST_COUNT),
+        LEAST_COUNT..=METASLABS => LEAST_METASLAB,
+        _ => part(METASLABS),
+    }
+}
+
+/// Whose a block is, an object's and of which level: those of one are put together, by one allocator. ZFS hashes the two with the
+/// object set and 2^20 blocks of the object (`zio_dva_throttle`); its hash is another one, so that only how many fall
+/// together is alike.
+pub(super) fn owner(object: u64, level: u64) -> u64 {
+    object << 8 | level
 }
 
 /// Index of the heaviest; of equals the first.

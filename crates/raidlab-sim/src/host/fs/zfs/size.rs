@@ -42,6 +42,25 @@ pub(super) fn fan(kernel: Kernel) -> u64 {
     bytes / POINTER_RAW
 }
 
+/// Bytes of an indirect block with so many pointers, in memory.
+pub(super) const fn indirect_raw(fan: u64) -> u64 {
+    fan * POINTER_RAW
+}
+
+/// What one transaction group may free, in per cent of the dirty data there may be (`zfs_per_txg_dirty_frees_percent`,
+/// `dmu_free_long_range_impl` in dmu.c): 5 from 0.8 (2019, the time of 5.1), 30 since 2.1.7 (2022, 6.1). Counted are the
+/// indirect blocks of level 1 that would cover what is freed, whole and whether they are there or not (`get_next_chunk`), so
+/// that an empty file counts as one of 128 KiB. 0.7 counted the bytes of data, which is left out; nothing did before.
+pub(super) fn frees_most(kernel: Kernel) -> Option<u32> {
+    if kernel >= Kernel::Linux(6, 1, 0) {
+        Some(30)
+    } else if kernel >= Kernel::Linux(5, 1, 0) {
+        Some(5)
+    } else {
+        None
+    }
+}
+
 /// An indirect block with so many pointers in use, compressed.
 pub(super) fn indirect(used: u64) -> u64 {
     sectors(used * POINTER)

@@ -244,6 +244,7 @@ impl Zfs {
         let leaf = self.look_up(entry, charge);
         self.dnode_read(object, charge);
         self.change(entry, leaf, object, charge);
+        charge.frees = size::indirect_raw(self.fan);
         if !entry.ordered {
             charge.cpu += Span(OTHER);
         }

@@ -2,7 +2,7 @@
 use super::super::plan::{Commit, Place, Stage};
 use super::super::runs::{Mapped, Runs};
 use super::super::space::Run;
-use super::pool::Pool;
+use super::pool::{Pool, owner};
 use super::{CALL, CHECKSUM_KIB, Dirty, RECORD, Zfs, size};
 use raidlab_core::op::FileId;
 use raidlab_core::time::Span;
@@ -19,6 +19,13 @@ const POOL_COPIES: usize = 3;
 const LOG_BLOCK: (u64, u64) = (4 * KIB, 128 * KIB);
 /// Adjacent writes become one up to this (`zfs_vdev_aggregation_limit`).
 const AGGREGATE: u64 = 128 * KIB / SECTOR;
+
+/// Numbers of objects that are not files, for their allocators: directories from the first on, the intent log, the pool's own
+/// objects, space maps.
+const DIRECTORIES: u64 = 1 << 40;
+const LOG: u64 = 1 << 41;
+const POOL: u64 = 1 << 42;
+const MAPS: u64 = 1 << 43;
 
 /// The open transaction group.
 #[derive(Clone, Debug, Default)]
@@ -84,13 +91,17 @@ impl Zfs {
             self.pool.free(run);
         }
         let before = std::mem::take(&mut self.group.fixed);
-        self.many(size::above_dnodes(), 2);
+        self.many(owner(0, 2), size::above_dnodes(), 2);
         let mut stages = vec![stage(std::mem::take(&mut self.group.writes))];
-        self.many(size::pool(), POOL_COPIES);
+        self.many(owner(POOL, 0), size::pool(), POOL_COPIES);
         before.into_iter().for_each(|run| self.pool.free(run));
         let own = std::mem::take(&mut self.group.writes);
         let maps = self.pool.touched();
-        self.many((0..maps).map(|_| size::SPACE_MAP), POOL_COPIES);
+        self.many(
+            owner(MAPS, 0),
+            (0..maps).map(|_| size::SPACE_MAP),
+            POOL_COPIES,
+        );
         let again: Vec<Place> = own.iter().chain(&self.group.writes).copied().collect();
         self.group.writes.clear();
         stages.push(stage(own));
@@ -137,7 +148,9 @@ impl Zfs {
             while left > 0 {
                 let n = left.min(self.record);
                 left -= n;
-                if let Some(run) = self.pool.allocate(n.next_multiple_of(SECTOR), 0)
+                if let Some(run) =
+                    self.pool
+                        .allocate(owner(u64::from(index), 0), n.next_multiple_of(SECTOR), 0)
                     && self.small.lies(index, run)
                 {
                     self.group.writes.push(Pool::place(run));
@@ -154,7 +167,9 @@ impl Zfs {
             };
             let unit = self.pool.sectors(unit);
             for copy in 0..2 {
-                let run = self.pool.allocate(bytes, copy);
+                let run =
+                    self.pool
+                        .allocate(owner(DIRECTORIES + u64::from(*directory), 0), bytes, copy);
                 let old = self.small.leaf_moves(*directory, *leaf, unit, copy, run);
                 old.into_iter().for_each(|run| self.pool.free(run));
                 self.group.writes.extend(run.map(Pool::place));
@@ -174,7 +189,7 @@ impl Zfs {
                 let mut old = Vec::new();
                 let places = &mut self.group.places[copy];
                 places.carve(block * unit, (block + 1) * unit, &mut old);
-                if let Some(run) = self.pool.allocate(size::dnodes(used), copy) {
+                if let Some(run) = self.pool.allocate(owner(0, 0), size::dnodes(used), copy) {
                     places.insert(Mapped {
                         at: block * unit,
                         dev: run.start,
@@ -187,15 +202,15 @@ impl Zfs {
         }
         let above: BTreeSet<u64> = blocks.iter().map(|block| block / self.fan).collect();
         let used = (self.next_object / size::DNODES + 1).min(self.fan);
-        self.many(above.iter().map(|_| size::indirect(used)), 2);
+        self.many(owner(0, 1), above.iter().map(|_| size::indirect(used)), 2);
         self.group.dnodes = blocks;
     }
 
-    /// Writes blocks that every group rewrites.
-    fn many(&mut self, sizes: impl Iterator<Item = u64>, copies: usize) {
-        for bytes in sizes {
+    /// Writes blocks that every group rewrites, each of another object or level.
+    fn many(&mut self, first: u64, sizes: impl Iterator<Item = u64>, copies: usize) {
+        for (number, bytes) in (0..).zip(sizes) {
             for copy in 0..copies {
-                if let Some(run) = self.pool.allocate(bytes, copy) {
+                if let Some(run) = self.pool.allocate(first + number, bytes, copy) {
                     self.group.fixed.push(run);
                     self.group.writes.push(Pool::place(run));
                 }
@@ -212,7 +227,7 @@ impl Zfs {
                 .next_power_of_two()
                 .clamp(LOG_BLOCK.0, LOG_BLOCK.1);
             bytes = bytes.saturating_sub(n - 192);
-            let Some(run) = self.pool.allocate(n, 0) else {
+            let Some(run) = self.pool.allocate(owner(LOG, 0), n, 0) else {
                 break;
             };
             self.group.log_blocks.push(run);
