@@ -235,3 +235,30 @@ proptest::proptest! {
         let _ = Study::parse("small.toml", &text);
     }
 }
+
+#[test]
+fn figures_of_a_claim_are_told_in_the_unit_of_their_phase() {
+    let study = study("zfs-ashift").unwrap().unwrap();
+    let figures = |row: &str, phase: &str| {
+        let twelve = row == "ashift 12";
+        match phase {
+            "ran-create" => Some(Published::Value(if twelve { 7722.0 } else { 7716.0 })),
+            "block-write" => Some(Published::Value(if twelve {
+                1_228_800.0
+            } else {
+                1_024_000.0
+            })),
+            _ => None,
+        }
+    };
+    let told = |claim: &str| {
+        let mut all = study.check_predicted(&[], &figures).into_iter();
+        let checked = all.find(|checked| checked.claim.contains(claim)).unwrap();
+        (checked.evidence, checked.told)
+    };
+    // A thousandth is no gain.
+    let expected = ("7722 / 7716 = 1.00".to_owned(), Told::DoesNot);
+    assert_eq!(told("random create gains"), expected);
+    let expected = ("1200 / 1000 = 1.20".to_owned(), Told::Holds);
+    assert_eq!(told("ashift 12 writes"), expected);
+}

@@ -12,7 +12,7 @@ use crate::talk;
 use raidlab_core::units::Bytes;
 use raidlab_results::report::document::{Block, Cell, Column, Document, Table};
 use raidlab_vm::channel::Hello;
-use raidlab_vm::image::{EXTRA, TOOLS};
+use raidlab_vm::image::{Content, EXTRA, TOOLS};
 use raidlab_vm::vm::Boot;
 use raidlab_vm::{Cache, Image, Kernel, Machine, Vm, Zfs};
 use serde_json::json;
@@ -167,6 +167,15 @@ fn document(
     booted: Option<&Booted>,
 ) -> Document {
     let mut document = Document::new("The guest");
+    document
+        .blocks
+        .push(Block::Table(parts(kernel, zfs, image, booted)));
+    document.blocks.push(Block::Table(programs(&image.content)));
+    document
+}
+
+/// What the guest is made of.
+fn parts(kernel: &Kernel, zfs: Option<&Zfs>, image: &Image, booted: Option<&Booted>) -> Table {
     let content = &image.content;
     let mut lines = vec![
         ("kernel", kernel.describe()),
@@ -234,7 +243,11 @@ fn document(
     for (name, text) in lines {
         table.rows.push(vec![Cell::text(name), Cell::text(text)]);
     }
-    document.blocks.push(Block::Table(table));
+    table
+}
+
+/// The programs a guest may have, and whether this one has them.
+fn programs(content: &Content) -> Table {
     let columns = vec![
         Column::text("program"),
         Column::text("what it is for"),
@@ -258,6 +271,5 @@ fn document(
             Cell::text(here),
         ]);
     }
-    document.blocks.push(Block::Table(table));
-    document
+    table
 }

@@ -10,6 +10,8 @@ use crate::exit::{BAD_REQUEST, Failure, MISSING, Outcome};
 use crate::predict::catalogue;
 use crate::signals::Stop;
 use raidlab_core::time::Span;
+use raidlab_experiment::Experiment;
+use raidlab_vm::Vm;
 use raidlab_vm::channel::Message;
 use std::path::Path;
 use std::time::Duration;
@@ -21,17 +23,7 @@ pub(super) fn run(cache: Option<&Path>, args: &ShellArgs) -> Result<Outcome, Fai
     };
     let experiment = catalogue::experiment(&args.file, &design)?;
     fit::check(&experiment, args.time)?;
-    let number = match &args.cell {
-        None => 0,
-        Some(label) => {
-            let mut cells = experiment.cells.iter();
-            let found = cells.position(|cell| cell.label == *label);
-            found.ok_or_else(|| {
-                Failure::bad_request(format!("there is no cell '{label}'"))
-                    .remedy(format!("'raidlab plan {}' lists them", args.file.display()))
-            })?
-        }
-    };
+    let number = chosen(&experiment, args)?;
     let cell = experiment
         .cells
         .get(number)
@@ -74,6 +66,24 @@ pub(super) fn run(cache: Option<&Path>, args: &ShellArgs) -> Result<Outcome, Fai
         serde_json::to_string(&job).map_err(|error| Failure::new(MISSING, error.to_string()))?;
     vm.send(&Message::Job(job))
         .map_err(|trouble| guests::trouble(&trouble))?;
+    serve(vm, &stop)
+}
+
+/// The number of the cell that was asked for; the first one when none was.
+fn chosen(experiment: &Experiment, args: &ShellArgs) -> Result<usize, Failure> {
+    let Some(label) = &args.cell else {
+        return Ok(0);
+    };
+    let mut cells = experiment.cells.iter();
+    let found = cells.position(|cell| cell.label == *label);
+    found.ok_or_else(|| {
+        Failure::bad_request(format!("there is no cell '{label}'"))
+            .remedy(format!("'raidlab plan {}' lists them", args.file.display()))
+    })
+}
+
+/// Waits until the shell ends.
+fn serve(mut vm: Vm, stop: &Stop) -> Result<Outcome, Failure> {
     loop {
         if stop.asked() {
             return Ok(Outcome::Interrupted);
