@@ -8,8 +8,8 @@ use raidlab_results::record::{
 use raidlab_results::store::{Store, TrialFilter};
 use std::path::Path;
 
-/// Histograms of 40 KiB each, 105 MiB together.
-const TRIALS: u32 = 45;
+/// Histograms of 36 KiB each, 127 MiB together.
+const TRIALS: u32 = 60;
 const PHASES: u32 = 60;
 
 /// Peak resident memory of this process in KiB.
@@ -22,7 +22,8 @@ fn peak() -> u64 {
 
 fn phase(number: u32) -> PhaseRecord {
     let mut latency = Latencies::new();
-    latency.record(Span::from_micros(u64::from(number)));
+    // One of each order of magnitude, so that all of the histogram's memory is used.
+    (0..42).for_each(|bit| latency.record(Span((1 << bit) + u64::from(number))));
     PhaseRecord {
         phase: format!("phase-{number}"),
         rate: Some(1e6),
