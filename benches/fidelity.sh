@@ -6,7 +6,7 @@
 #
 #   benches/fidelity.sh [bonnie] [tiobench] [dd] [hdparm]       all of them when none is named
 #
-#   RAIDLAB=target/release/raidlab   the program to test (built when missing)
+#   RAIDLAB=PATH   the program to test; built when none is named
 #   DIR=/var/tmp                     a directory with 4 x SIZE of free space
 #   ROUNDS=10                        rounds; the order within a round alternates
 #   SIZE=1024                        data set in MiB
@@ -39,7 +39,7 @@ IOPS=${IOPS:-4000}
 SEEKS=${SEEKS:-8192}
 DIR=${DIR:-/var/tmp}
 TIOTEST=${TIOTEST:-tiotest}
-RAIDLAB=${RAIDLAB:-target/release/raidlab}
+RAIDLAB=${RAIDLAB:-$("$(dirname "$0")/../scripts/build.sh")}
 THREADS=4
 MIB=1048576
 
@@ -52,7 +52,7 @@ die() {
 for tool in losetup mkfs.ext4 mount; do
     command -v $tool >/dev/null || die "$tool is missing"
 done
-[ -x "$RAIDLAB" ] || cargo build --release -p raidlab
+[ -x "$RAIDLAB" ] || die "$RAIDLAB is not a program"
 work=$(mktemp -d "$DIR/raidlab-fidelity.XXXXXX")
 results=$work/results
 disk=$work/disk

@@ -5,7 +5,6 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 out=${1:-demo-out}
 mkdir -p "$out"
-echo "building raidlab (release) ..." >&2
-cargo build --release --locked --quiet -p raidlab
-exec "${CARGO_TARGET_DIR:-target}/release/raidlab" --store "$out/vm.sqlite" run experiments/vm-levels.toml \
+raidlab=$(scripts/build.sh)
+exec "$raidlab" --store "$out/vm.sqlite" run experiments/vm-levels.toml \
   --on vm --with-sim --fresh --html "$out/vm.html"

@@ -7,9 +7,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 out=${1:-demo-out}
 mkdir -p "$out"
-echo "building raidlab (release) ..." >&2
-cargo build --release --locked --quiet -p raidlab
-raidlab=target/release/raidlab
+raidlab=$(scripts/build.sh)
 echo "predicting experiments/home-lab.toml: RAID5, RAID6 or RAID10 of four disks?" >&2
 "$raidlab" --store "$out/results.sqlite" run experiments/home-lab.toml --on sim --repeats 6 --fresh \
   --html "$out/prediction.html" > "$out/prediction.txt"

@@ -7,12 +7,11 @@ scripts/tools.sh zfs
 out=${1:-demo-out}
 mkdir -p "$out"
 export RAIDLAB_CACHE=${RAIDLAB_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/raidlab}
-raidlab=${CARGO_TARGET_DIR:-target}/release/raidlab
 
 step() { printf '== %s (%s s so far)\n' "$*" "$SECONDS" >&2; }
 
-step "build raidlab (release)"
-cargo build --release --locked --quiet -p raidlab
+step "raidlab"
+raidlab=$(scripts/build.sh)
 step "ZFS for the guest's kernel"
 "$raidlab" vm setup --zfs
 step "tests"

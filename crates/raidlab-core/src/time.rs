@@ -73,6 +73,13 @@ impl Span {
     }
 }
 
+impl From<std::time::Duration> for Span {
+    /// [`MAX`](Self::MAX) for what is longer.
+    fn from(time: std::time::Duration) -> Self {
+        Self(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX))
+    }
+}
+
 impl Add<Span> for Instant {
     type Output = Self;
     fn add(self, rhs: Span) -> Self {

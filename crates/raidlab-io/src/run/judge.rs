@@ -118,7 +118,6 @@ fn leave_to_the_caches(known: &mut evidence::Evidence, wanted: Evidence) {
 
 /// The jobs' threads, and the kernel's io_uring workers that worked for them.
 fn cpu_time(ran: &Ran, cpu: &CpuUse) -> CpuTime {
-    let span = |time: Duration| Span(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
     let workers: Duration = cpu
         .threads
         .iter()
@@ -126,9 +125,9 @@ fn cpu_time(ran: &Ran, cpu: &CpuUse) -> CpuTime {
         .map(|thread| thread.cpu)
         .sum();
     CpuTime {
-        user: span(ran.cpu.iter().map(|cpu| cpu.user).sum()),
-        system: span(ran.cpu.iter().map(|cpu| cpu.system).sum::<Duration>() + workers),
-        kernel_threads: Some(span(cpu.kernel_total())),
+        user: Span::from(ran.cpu.iter().map(|cpu| cpu.user).sum::<Duration>()),
+        system: Span::from(ran.cpu.iter().map(|cpu| cpu.system).sum::<Duration>() + workers),
+        kernel_threads: Some(Span::from(cpu.kernel_total())),
     }
 }
 

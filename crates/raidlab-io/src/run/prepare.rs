@@ -90,7 +90,7 @@ impl Written<'_> {
     fn report(&mut self, need: &Needed, written: u64) -> Result<(), RunError> {
         let progress = RunProgress {
             stage: RunStage::Preparing { file: need.file },
-            elapsed: Span(u64::try_from(self.begun.elapsed().as_nanos()).unwrap_or(u64::MAX)),
+            elapsed: Span::from(self.begun.elapsed()),
             ops: 0,
             bytes: self.before + written,
             expected: Expected {

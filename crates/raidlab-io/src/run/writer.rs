@@ -90,12 +90,12 @@ impl Writer {
             }
             match &ending {
                 // Stuck in the kernel: left behind.
-                Some((since, _)) if span(*since, now) >= GRACE => {
+                Some((since, _)) if Span::from(now - *since) >= GRACE => {
                     return Err(ending.map_or(RunError::Cancelled, |(_, why)| why));
                 }
                 Some(_) => {}
                 None => {
-                    let waited = span(last.1, now);
+                    let waited = Span::from(now - last.1);
                     if waited >= stall + STALL_MARGIN {
                         shared.stop.store(true, Ordering::Relaxed);
                         return Err(stalled(path, waited, &shared));
@@ -145,10 +145,6 @@ impl Writer {
 
 fn sync(file: &File, path: &Path) -> Result<(), RunError> {
     file.sync_data().map_err(RunError::path("sync", path))
-}
-
-fn span(from: Instant, to: Instant) -> Span {
-    Span(u64::try_from((to - from).as_nanos()).unwrap_or(u64::MAX))
 }
 
 fn stalled(path: PathBuf, waited: Span, shared: &Shared) -> RunError {

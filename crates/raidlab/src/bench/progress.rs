@@ -135,12 +135,10 @@ impl View {
     /// From the mean length of the trials that have ended; before the first, from this one's own
     /// progress.
     fn left(&self, trial_share: f64) -> Option<Span> {
-        let span =
-            |duration: Duration| Span(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX));
         let ended = self.done - self.done_before;
         if ended == 0 {
-            let this = time_left(span(self.started.elapsed()), trial_share)?;
-            let whole = span(self.started.elapsed()) + this;
+            let this = time_left(Span::from(self.started.elapsed()), trial_share)?;
+            let whole = Span::from(self.started.elapsed()) + this;
             return Some(
                 this + Span(
                     whole
@@ -151,7 +149,7 @@ impl View {
         }
         let mean = self.spent / ended;
         let to_come = f64::from(self.most.saturating_sub(self.done)) - trial_share;
-        Some(span(mean.mul_f64(to_come.max(0.0))))
+        Some(Span::from(mean.mul_f64(to_come.max(0.0))))
     }
 }
 

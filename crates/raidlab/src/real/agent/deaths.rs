@@ -50,7 +50,7 @@ impl<'d> Deaths<'d> {
         let Some(begun) = self.begun.filter(|_| !self.all.is_empty()) else {
             return;
         };
-        let now = Span(u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX));
+        let now = Span::from(begun.elapsed());
         for one in &mut self.all {
             if one.died.is_none() && now >= one.death.after && self.members.kill(one.member) {
                 one.died = Some(now);
