@@ -41,8 +41,10 @@ pub(crate) enum Generator {
     FioTuned,
     /// t/io_uring, the floor of what a C program does.
     Tio,
-    /// Raidlab and t/io_uring at the same time on the same processor.
+    /// Raidlab and others at the same time on the same processor (see [`beside`]).
     Beside,
+    /// Reads through io_uring with no statistics at all.
+    Bare,
     /// `IORING_OP_NOP`: submission alone.
     Nop,
     /// `pread` in a tight loop.
@@ -67,6 +69,7 @@ impl Config {
             Generator::FioTuned => "fio-tuned",
             Generator::Tio => "tio",
             Generator::Beside => "beside",
+            Generator::Bare => "bare",
             Generator::Nop => "nop",
             Generator::Pread => "pread",
         };
@@ -84,11 +87,8 @@ impl Config {
             Generator::Tio => tio::run(args.tio.as_deref(), path, self.depth),
             Generator::Nop => floor::nop(self.depth, args.time),
             Generator::Pread => floor::pread(path, args.time),
-            Generator::Beside => {
-                let (ours, theirs) = beside::run(args.tio.as_deref(), path, self, args.beside)?;
-                let name = |who| format!("{}/{who}-beside/q{}", self.target.name(), self.depth);
-                return Ok(vec![(name("raidlab"), ours), (name("tio"), theirs)]);
-            }
+            Generator::Bare => floor::bare(path, self, args.time),
+            Generator::Beside => return beside::run(args, path, self),
         };
         Ok(vec![(self.name(), figures?)])
     }
@@ -96,7 +96,7 @@ impl Config {
 
 /// All configurations that can run here; what cannot is said on standard error.
 pub(crate) fn all(places: &Places, args: &Args) -> Vec<Config> {
-    use Generator::{Beside, FioPsync, FioTuned, FioUring, Nop, Pread, Raidlab, Tio};
+    use Generator::{Bare, Beside, FioPsync, FioTuned, FioUring, Nop, Pread, Raidlab, Tio};
     let on = |target, depth, generators: &[Generator]| {
         generators
             .iter()
@@ -107,7 +107,11 @@ pub(crate) fn all(places: &Places, args: &Args) -> Vec<Config> {
             })
             .collect::<Vec<_>>()
     };
-    let mut configs = on(Target::Null, 32, &[Raidlab, FioTuned, FioUring, Nop]);
+    let mut configs = on(
+        Target::Null,
+        32,
+        &[Raidlab, FioTuned, FioUring, Beside, Bare, Nop],
+    );
     configs.extend(on(Target::Null, 1, &[Raidlab, FioPsync, Pread]));
     configs.extend(on(Target::Hot, 32, &[Raidlab, Tio, Beside]));
     configs.extend(on(Target::Hot, 1, &[Raidlab, FioPsync, Pread]));
@@ -131,6 +135,7 @@ pub(crate) fn all(places: &Places, args: &Args) -> Vec<Config> {
     }
     configs.retain(|config| match config.generator {
         FioPsync | FioUring | FioTuned => fio.is_some(),
+        Beside if config.target == Target::Null => fio.is_some(),
         Tio | Beside => args.tio.is_some(),
         _ => true,
     });

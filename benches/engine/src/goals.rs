@@ -49,70 +49,8 @@ pub(crate) fn is_contended(measured: &[Measured]) -> bool {
 pub(crate) fn judge(measured: &[Measured]) -> Vec<Verdict> {
     let busy = is_contended(measured);
     let goals = Goals { measured, busy };
-    let mut all = vec![
-        goals.ratio(
-            "P1",
-            "CPU an I/O over tuned fio, /dev/zero, depth 32",
-            ("null/raidlab/q32", "null/fio-tuned/q32"),
-            CPU,
-            Limit::AtMost(0.65),
-        ),
-        goals.ratio(
-            "P2",
-            "CPU an I/O over default fio, /dev/zero, depth 32",
-            ("null/raidlab/q32", "null/fio-uring/q32"),
-            CPU,
-            Limit::AtMost(0.35),
-        ),
-        goals.rate(
-            "P3",
-            "IOPS over t/io_uring, cached file, depth 32",
-            ("hot/raidlab/q32", "hot/tio/q32"),
-            Limit::AtLeast(0.95),
-        ),
-        // The same by CPU time, which other load disturbs least, and by turns: 1 / 0.95.
-        goals.ratio(
-            "P3c",
-            "CPU an I/O over t/io_uring, at the same time",
-            ("hot/raidlab-beside/q32", "hot/tio-beside/q32"),
-            CPU,
-            Limit::AtMost(1.0 / 0.95),
-        ),
-        goals.ratio(
-            "P3a",
-            "CPU an I/O over t/io_uring, one after the other",
-            ("hot/raidlab/q32", "hot/tio/q32"),
-            CPU,
-            Limit::Report,
-        ),
-        goals.ratio(
-            "P4",
-            "CPU an I/O over fio psync, cached file",
-            ("hot/raidlab/q1", "hot/fio-psync/q1"),
-            CPU,
-            Limit::AtMost(0.75),
-        ),
-        goals.ratio(
-            "P4",
-            "CPU an I/O over fio psync, /dev/zero",
-            ("null/raidlab/q1", "null/fio-psync/q1"),
-            CPU,
-            Limit::AtMost(0.60),
-        ),
-        goals.figure(
-            "P5",
-            "user time an I/O, ns, /dev/zero, depth 32",
-            "null/raidlab/q32",
-            USER,
-            1.0,
-            Limit::AtMost(25.0),
-        ),
-        goals.difference(
-            "P6",
-            "CPU an I/O above the NOP floor, ns",
-            ("null/raidlab/q32", "null/nop/q32"),
-        ),
-    ];
+    let mut all = goals.of_zero();
+    all.extend(goals.of_cache());
     for (target, depth) in [("direct", 1), ("direct", 32), ("loop", 32)] {
         all.push(goals.device(target, depth));
     }
@@ -142,6 +80,103 @@ impl Goals<'_> {
         let mut rows: Vec<&Measured> = self.measured.iter().filter(|m| m.name == name).collect();
         rows.sort_by_key(|m| m.round);
         rows.iter().filter_map(|m| pick(&m.figures)).collect()
+    }
+
+    /// What generators cost where the kernel does next to nothing: `/dev/zero` at depth 32.
+    fn of_zero(&self) -> Vec<Option<Verdict>> {
+        vec![
+            self.ratio(
+                "P1",
+                "CPU an I/O over tuned fio, /dev/zero, depth 32",
+                ("null/raidlab/q32", "null/fio-tuned/q32"),
+                CPU,
+                Limit::AtMost(0.65),
+            ),
+            // The same by turns: of what disturbs the machine nothing is left in it.
+            self.ratio(
+                "P1c",
+                "CPU an I/O over tuned fio, at the same time",
+                ("null/raidlab-beside/q32", "null/fio-tuned-beside/q32"),
+                CPU,
+                Limit::AtMost(0.65),
+            ),
+            // What a generator would have that takes no time of its own.
+            self.ratio(
+                "P1f",
+                "CPU an I/O of a bare loop over tuned fio, at the same time",
+                ("null/bare-beside/q32", "null/fio-tuned-beside/q32"),
+                CPU,
+                Limit::Report,
+            ),
+            self.ratio(
+                "P1b",
+                "CPU an I/O over a bare loop, at the same time",
+                ("null/raidlab-beside/q32", "null/bare-beside/q32"),
+                CPU,
+                Limit::Report,
+            ),
+            self.ratio(
+                "P2",
+                "CPU an I/O over default fio, /dev/zero, depth 32",
+                ("null/raidlab/q32", "null/fio-uring/q32"),
+                CPU,
+                Limit::AtMost(0.35),
+            ),
+            self.figure(
+                "P5",
+                "user time an I/O, ns, /dev/zero, depth 32",
+                "null/raidlab/q32",
+                USER,
+                1.0,
+                Limit::AtMost(25.0),
+            ),
+            self.difference(
+                "P6",
+                "CPU an I/O above the NOP floor, ns",
+                ("null/raidlab/q32", "null/nop/q32"),
+            ),
+        ]
+    }
+
+    /// On a cached file beside t/io_uring, and one system call an I/O beside fio.
+    fn of_cache(&self) -> Vec<Option<Verdict>> {
+        vec![
+            self.rate(
+                "P3",
+                "IOPS over t/io_uring, cached file, depth 32",
+                ("hot/raidlab/q32", "hot/tio/q32"),
+                Limit::AtLeast(0.95),
+            ),
+            // The same by CPU time, which other load disturbs least, and by turns: 1 / 0.95.
+            self.ratio(
+                "P3c",
+                "CPU an I/O over t/io_uring, at the same time",
+                ("hot/raidlab-beside/q32", "hot/tio-beside/q32"),
+                CPU,
+                Limit::AtMost(1.0 / 0.95),
+            ),
+            self.ratio(
+                "P3a",
+                "CPU an I/O over t/io_uring, one after the other",
+                ("hot/raidlab/q32", "hot/tio/q32"),
+                CPU,
+                Limit::Report,
+            ),
+            self.ratio(
+                "P4",
+                "CPU an I/O over fio psync, cached file",
+                ("hot/raidlab/q1", "hot/fio-psync/q1"),
+                CPU,
+                Limit::AtMost(0.75),
+            ),
+            self.ratio(
+                "P4",
+                "CPU an I/O over fio psync, /dev/zero",
+                ("null/raidlab/q1", "null/fio-psync/q1"),
+                CPU,
+                Limit::AtMost(0.60),
+            ),
+        ]
     }
 
     fn ratio(
