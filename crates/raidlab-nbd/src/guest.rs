@@ -10,17 +10,20 @@
 //! wait in front of it, in order). A physical sector larger than the logical one cannot be told at all.
 //! A scheduler has 256 requests before each of them, twice nbd.ko's tags, where a real drive's has twice the drive's own.
 mod device;
+mod netlink;
 mod sysfs;
 
 use crate::server::{Disk, DiskReport, Options, Report, Running, Scheduling, Server};
 use crate::store::{Memory, MemoryError, Store};
 use crate::wire::flag;
-use device::{Attached, Device};
+use device::Device;
+use netlink::Family;
 use raidlab_core::time::Span;
 use raidlab_core::units::SECTOR;
 use raidlab_sim::disk::Fault;
 use raidlab_sim::fabric::{Fabric, FabricError, FabricSpec, PortInfo};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Bytes a second that a guest of one processor of 1000 million instructions a second reads from disks
 /// that take no time to speak of, from one of them. Measured: `raidlab vm disks nvme-ssd`, 1 MiB past the
@@ -71,6 +74,9 @@ pub enum GuestError {
     /// No device is free.
     #[error("there is no free /dev/nbd device left (is the module nbd loaded?)")]
     NoDevice,
+    /// The kernel cannot be asked.
+    #[error("the kernel's client of NBD cannot be asked over netlink: {0}")]
+    Netlink(std::io::Error),
     /// The kernel refused.
     #[error("{path}: {what}: {source}", path = path.display())]
     Kernel {
@@ -103,7 +109,7 @@ pub fn options() -> Options {
 #[derive(Debug)]
 pub struct Served {
     devices: Vec<PathBuf>,
-    attached: Vec<Attached>,
+    attached: Vec<Device>,
     running: Option<Running>,
 }
 
@@ -140,9 +146,10 @@ pub fn serve(
     });
     let mut server = Server::new(fabric, disks.collect(), options);
     let exports = server.exports();
+    let family = Family::find().map_err(GuestError::Netlink)?.map(Arc::new);
     let (mut opened, mut from) = (Vec::new(), 0);
     for (number, export) in exports.iter().enumerate() {
-        let (device, socket) = Device::open(export, &mut from)?;
+        let (device, socket) = Device::open(export, &mut from, family.as_ref())?;
         server.attach(socket, number);
         opened.push(device);
     }
@@ -154,10 +161,11 @@ pub fn serve(
         running: Some(running),
     };
     for (device, (export, port)) in opened.into_iter().zip(exports.iter().zip(&ports)) {
-        let attached = device.connect(export.size)?;
-        served.devices.push(attached.path().to_owned());
-        sysfs::tune(attached.path(), port)?;
-        served.attached.push(attached);
+        served.devices.push(device.path().to_owned());
+        served.attached.push(device);
+        let device = served.attached.last_mut().expect("it was just pushed");
+        device.connect(export.size)?;
+        sysfs::tune(device.path(), port)?;
     }
     Ok(served)
 }
