@@ -18,7 +18,7 @@ pub(crate) use results::{
 pub(crate) use real::{CleanArgs, DevicesArgs, RealArgs};
 pub(crate) use vm::{
     ExecArgs, GuestTime, Hardware, KernelChoice, MapsArgs, Misbehave, SetupArgs, ShellArgs,
-    VmAction, VmArgs, VmDisksArgs,
+    VmAction, VmArgs, VmDisksArgs, VmRunArgs,
 };
 
 use clap::{Parser, Subcommand};

@@ -13,6 +13,7 @@ pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod serve;
 pub(crate) mod topology;
+mod unheard;
 
 pub(crate) use estimate::told;
 pub(crate) use run::StoredRun;

@@ -2,6 +2,7 @@
 use super::catalogue;
 use super::choose;
 use super::estimate::{self, Work};
+use super::unheard;
 use crate::args::{On, PlanArgs};
 use crate::commands::{print, print_json};
 use crate::exit::{Failure, MISSING, Outcome};
@@ -15,6 +16,7 @@ use std::fmt::Write as _;
 const MOST: usize = 40;
 
 pub(crate) fn run(args: &PlanArgs) -> Result<Outcome, Failure> {
+    unheard::plan(args)?;
     let mut experiment = match args.on {
         None | Some(On::Sim) => catalogue::simulated(&args.file, &args.design)?,
         Some(On::Vm | On::Host) => catalogue::experiment(&args.file, &args.design)?,

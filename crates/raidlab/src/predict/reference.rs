@@ -5,6 +5,7 @@ use super::choose::{self, matches};
 use super::estimate;
 use super::machine::Machines;
 use super::run::{Failed, Recorder, results_digest, simulate};
+use super::unheard;
 use crate::args::{ReferenceRunArgs, StudyOn};
 use crate::commands::{output, print_json, reference};
 use crate::exit::{Failure, MISSING, Outcome, TRIAL_FAILED};
@@ -31,6 +32,7 @@ struct Predicted {
 }
 
 pub(crate) fn run(args: &ReferenceRunArgs, place: &place::Store) -> Result<Outcome, Failure> {
+    unheard::study(args)?;
     let studies = studies(&args.studies)?;
     output::check(&args.output)?;
     if args.on == StudyOn::Vm {

@@ -11,6 +11,7 @@ use super::catalogue;
 use super::choose;
 use super::estimate::{self, Work};
 use super::machine::Machines;
+use super::unheard;
 use crate::args::{On, RunArgs};
 use crate::bench::store_failure;
 use crate::commands::{files, output, quoted};
@@ -28,12 +29,7 @@ use raidlab_results::report::document::Block;
 use raidlab_results::store::{Store, TrialFilter};
 
 pub(crate) fn run(args: &RunArgs, place: &place::Store) -> Result<Outcome, Failure> {
-    if args.on != On::Vm && !args.vm.fail.is_empty() {
-        return Err(
-            Failure::bad_request("disks can be made to fail in a guest alone")
-                .remedy("run it with --on vm, or give the array a state: state = \"degraded 1\""),
-        );
-    }
+    unheard::run(args)?;
     match args.on {
         On::Sim => {}
         On::Host => return real::host::run(args, place),
