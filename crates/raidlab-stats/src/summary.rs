@@ -61,7 +61,8 @@ pub struct Summary {
     /// The figure to quote: the trimmed mean (best and worst dropped) for n ≥ 5, else the median.
     /// Carries all flags of the sample.
     pub headline: Estimate,
-    /// Median with its exact interval and that interval's true confidence.
+    /// Median with its exact interval and that interval's true confidence; of the times for a harmonic
+    /// aggregate, which matters where it lies between two runs.
     pub median: Estimate,
     /// Untrimmed mean with Student's interval.
     pub mean: Estimate,
@@ -106,7 +107,7 @@ pub fn headline(
 ) -> Result<Estimate, StatsError> {
     let scaled = aggregate.forward(sample)?;
     if sample.len() < TRIM_FROM {
-        return Ok(median_ci(sample, confidence));
+        return Ok(aggregate.back(&median_ci(&scaled, confidence)));
     }
     let trimmed = trimmed_mean_ci(&scaled, 1, confidence)?;
     let mut estimate = aggregate.back(&trimmed.estimate);
@@ -143,6 +144,7 @@ pub fn summarise_at(
     } else {
         None
     };
+    let scaled = aggregate.forward(sample)?;
     let mut headline = headline(sample, aggregate, confidence)?;
     for flag in sample_flags(sample, &outliers, drift, r1) {
         headline.flag(flag);
@@ -151,8 +153,8 @@ pub fn summarise_at(
         n,
         aggregate,
         headline,
-        median: median_ci(sample, confidence),
-        mean: aggregate.back(&t_ci(&aggregate.forward(sample)?, confidence)),
+        median: aggregate.back(&median_ci(&scaled, confidence)),
+        mean: aggregate.back(&t_ci(&scaled, confidence)),
         sd: sample.sd(),
         cv: sample.cv(),
         mad: sample.mad(),
@@ -298,5 +300,22 @@ mod tests {
         let s = summarise(&[1.0, 2.0, 4.0, 3.0, 2.5, 9.0], Aggregate::Geometric).unwrap();
         let json = serde_json::to_string(&s).unwrap();
         assert_eq!(serde_json::from_str::<Summary>(&json).unwrap(), s);
+    }
+
+    #[test]
+    fn the_median_of_two_rates_is_that_of_their_times() {
+        // 3 s and 1 s of the same work: 2 s in the middle, however the rates lie.
+        let two = summarise(&[10.0, 30.0], Aggregate::Harmonic).unwrap();
+        assert!(
+            (two.headline.value - 15.0).abs() < 1e-12,
+            "{}",
+            two.headline.value
+        );
+        assert_eq!(two.headline.value, two.median.value);
+        let ends = two.median.interval.unwrap();
+        assert!((ends.lo - 10.0).abs() < 1e-12 && (ends.hi - 30.0).abs() < 1e-12);
+        // An odd number has one in the middle either way.
+        let three = summarise(&[10.0, 30.0, 20.0], Aggregate::Harmonic).unwrap();
+        assert!((three.headline.value - 20.0).abs() < 1e-12);
     }
 }
