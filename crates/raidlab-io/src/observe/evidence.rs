@@ -52,6 +52,8 @@ pub struct Evidence {
     pub device_read: Option<u64>,
     /// Bytes the topmost devices wrote in the phase.
     pub device_written: Option<u64>,
+    /// Bytes that the devices beneath the stack's loop devices read; `None` when there are none.
+    pub beneath_read: Option<u64>,
     /// The file system lies on several devices and may keep copies (btrfs), so more bytes written than asked for is
     /// no sign of anything else.
     pub copies: bool,
@@ -91,6 +93,15 @@ impl Evidence {
         self.device_read = sums.map(|(read, _)| read);
         self.device_written = sums.map(|(_, written)| written);
         self.copies = stack.top.len() > 1;
+        let beneath = stack.beneath_loops();
+        let uncounted = |name: &&str| {
+            let device = stack.device(name);
+            device.is_none_or(|device| device.counted == Some(false))
+        };
+        self.beneath_read = Some(&beneath)
+            .filter(|names| !names.is_empty() && !names.iter().any(uncounted))
+            .and_then(|names| difference.sum(names.iter().copied()))
+            .map(|(read, _)| read);
         self
     }
 
@@ -106,10 +117,11 @@ impl Evidence {
 
 /// Judges a phase.
 pub fn judge(evidence: &Evidence) -> Vec<Flag> {
-    let checks: [fn(&Evidence) -> Option<Flag>; 9] = [
+    let checks: [fn(&Evidence) -> Option<Flag>; 10] = [
         too_short,
         direct_not_honoured,
         read_accounting,
+        read_beneath_loops,
         unflushed,
         foreign_writes,
         above_limit,
@@ -213,6 +225,28 @@ fn read_accounting(e: &Evidence) -> Option<Flag> {
             format!("{figures}: {:.1} % came from the page cache", share * 100.0),
         )
     })
+}
+
+/// A loop device counts what it was asked for, also when the page cache holds the file that it shows. A remark: arrays
+/// of loop files are made to see what software costs.
+fn read_beneath_loops(e: &Evidence) -> Option<Flag> {
+    let (device, beneath) = e.device_read.zip(e.beneath_read)?;
+    let share = hit_share(e.claimed_read, beneath)?;
+    let seen = hit_share(e.claimed_read, device)? <= SERVED;
+    if e.warm || !seen || share <= PARTLY || e.claimed_read < SLACK {
+        return None;
+    }
+    let kind = if share > SERVED {
+        FlagKind::ServedFromCache
+    } else {
+        FlagKind::PartlyCached
+    };
+    let reason = format!(
+        "{} were read through loop devices, and {} from the disk beneath: the page cache held their files",
+        size(e.claimed_read),
+        size(beneath)
+    );
+    Some(Flag::new(kind, reason).remark())
 }
 
 fn unflushed(e: &Evidence) -> Option<Flag> {

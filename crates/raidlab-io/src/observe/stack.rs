@@ -208,6 +208,21 @@ impl DeviceStack {
         !self.counting_names().into_iter().any(off)
     }
 
+    /// Names of the devices on which the files of loop devices lie: what the page cache answers for a loop device,
+    /// they do not see.
+    pub fn beneath_loops(&self) -> Vec<&str> {
+        let loops = self
+            .devices
+            .iter()
+            .filter(|device| matches!(device.kind, DeviceKind::Loop { .. }));
+        let mut names: Vec<&str> = loops
+            .flat_map(|device| device.below.iter().map(String::as_str))
+            .collect();
+        names.sort_unstable();
+        names.dedup();
+        names
+    }
+
     /// Names of all devices.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.devices.iter().map(|device| device.name.as_str())

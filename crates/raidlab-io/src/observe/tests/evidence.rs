@@ -3,6 +3,7 @@ use crate::observe::{diskstats, resolve};
 use super::*;
 
 const GIB: u64 = 1 << 30;
+const MIB: u64 = 1 << 20;
 
 fn reading(device: u64) -> Evidence {
     Evidence {
@@ -232,7 +233,14 @@ fn a_cold_read_is_proved_and_a_warm_one_is_found_out() {
     };
     let cold = read();
     assert!(cold.device_read.unwrap() >= cold.claimed_read, "{cold:?}");
-    assert_eq!(kinds(&cold), []);
+    let by_itself = Evidence {
+        beneath_read: None,
+        ..cold.clone()
+    };
+    assert_eq!(kinds(&by_itself), []);
+    // The loop device was read; whether the disk beneath it was is another matter, and is told.
+    let cached = cold.beneath_read.is_some_and(|read| read < MIB);
+    assert_eq!(kinds(&cold).is_empty(), !cached, "{cold:?}");
     let warm = read();
     assert_eq!(kinds(&warm), [FlagKind::ServedFromCache], "{warm:?}");
 }
@@ -325,4 +333,29 @@ fn a_phase_without_time_or_bytes_is_judged_too() {
         ..Evidence::default()
     };
     assert_eq!(kinds(&empty), [FlagKind::TooShort]);
+}
+
+#[test]
+fn a_loop_device_whose_file_is_in_memory_reads_no_disk() {
+    let of = |beneath| Evidence {
+        direct: true,
+        beneath_read: Some(beneath),
+        ..reading(GIB)
+    };
+    assert_eq!(kinds(&of(GIB)), []);
+    assert_eq!(kinds(&of(GIB / 2)), [FlagKind::PartlyCached]);
+    assert_eq!(kinds(&of(0)), [FlagKind::ServedFromCache]);
+    assert!(
+        reasons(&of(0)).contains("1 GiB were read through loop devices, and 0 B from the disk"),
+        "{}",
+        reasons(&of(0))
+    );
+    // It is the cost of the software that arrays of loop files are measured for.
+    assert!(judge(&of(0)).iter().all(|flag| !flag.voids));
+    // A warm run wants the cache.
+    let warm = Evidence {
+        warm: true,
+        ..of(0)
+    };
+    assert_eq!(kinds(&warm), []);
 }
