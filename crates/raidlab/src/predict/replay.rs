@@ -171,12 +171,27 @@ fn on(
         return Err(cannot_read(&args.trace, &error));
     }
     let came = came.map_err(|error| failure(&args.trace, &error))?;
+    if came.tally.all_ops == 0 {
+        return Err(nothing(args, came.skipped));
+    }
     written?;
     if let Some(out) = out {
         out.finish()?;
     }
     tell(args, name, format, &came)?;
     Ok(Outcome::Done)
+}
+
+/// A replay of nothing is a mistake: an empty trace, or a device that is not in it.
+fn nothing(args: &ReplayArgs, skipped: u64) -> Failure {
+    let trace = args.trace.display();
+    match args.device {
+        Some(device) if skipped > 0 => Failure::bad_request(format!(
+            "{trace} has no request of device {device}, and {skipped} of others"
+        ))
+        .remedy("leave --device out to replay all, or name another"),
+        _ => Failure::bad_request(format!("{trace} has no request")),
+    }
 }
 
 fn failure(path: &Path, error: &ReplayError) -> Failure {

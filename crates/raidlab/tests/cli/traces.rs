@@ -125,3 +125,17 @@ fn what_is_wrong_with_a_trace_is_told_with_its_line() {
         "mine"
     );
 }
+
+#[test]
+fn a_replay_of_nothing_is_a_mistake() {
+    let lab = lab();
+    lab.write("one", "0.0 3 100 8 1\n");
+    lab.run("replay one --disk small.toml --device 7")
+        .code(2)
+        .says(&["no request of device 7", "1 of others", "--device"]);
+    lab.run("replay one --disk small.toml --device 3").done();
+    lab.write("empty", "");
+    lab.run("replay empty --disk small.toml --format disksim")
+        .code(2)
+        .says(&["empty has no request"]);
+}
