@@ -146,6 +146,7 @@ fn differences(used: &[(&str, Flat, Vec<&str>)]) -> Vec<Block> {
         let text = "All trials ran in the same environment.";
         return vec![Block::paragraph(text)];
     }
+    let used = alike(used, &paths);
     let mut columns = vec![Column::text("")];
     columns.extend(
         used.iter()
@@ -168,6 +169,29 @@ fn differences(used: &[(&str, Flat, Vec<&str>)]) -> Vec<Block> {
         blocks.push(Block::paragraph(more));
     }
     blocks
+}
+
+/// The environments, those together that do not differ in what is shown: a trial of ten has its free memory, and no
+/// column of its own.
+fn alike<'u>(
+    used: &[(&'u str, Flat, Vec<&'u str>)],
+    paths: &[&String],
+) -> Vec<(&'u str, Flat, Vec<&'u str>)> {
+    let mut kinds: Vec<(&str, Flat, Vec<&str>)> = Vec::new();
+    for (digest, flat, labels) in used {
+        let same = |other: &Flat| paths.iter().all(|path| other.get(*path) == flat.get(*path));
+        match kinds.iter_mut().find(|(_, other, _)| same(other)) {
+            None => kinds.push((digest, flat.clone(), labels.clone())),
+            Some((.., known)) => {
+                for label in labels {
+                    if !known.contains(label) {
+                        known.push(label);
+                    }
+                }
+            }
+        }
+    }
+    kinds
 }
 
 fn heading(labels: &[&str], number: usize) -> String {
@@ -252,5 +276,25 @@ mod tests {
             device_of(pattern, "target.devices.sda.queue.scheduler"),
             Some("sda")
         );
+    }
+
+    #[test]
+    fn environments_that_differ_in_nothing_shown_share_a_column() {
+        let of = |free: u32, path: &str| {
+            flatten(&serde_json::json!({"memory": {"available": free}, "target": {"path": path}}))
+        };
+        let used = [
+            ("1", of(1, "/a"), vec!["a"]),
+            ("2", of(2, "/a"), vec!["a"]),
+            ("3", of(3, "/b"), vec!["b"]),
+            ("4", of(4, "/b"), vec!["c"]),
+        ];
+        let blocks = differences(&used);
+        let Some(Block::Table(table)) = blocks.first() else {
+            panic!("a table");
+        };
+        let headings: Vec<&str> = table.columns.iter().map(|c| c.title.as_str()).collect();
+        assert_eq!(headings, ["", "a", "b and 1 more"]);
+        assert_eq!(table.rows.len(), 1);
     }
 }
