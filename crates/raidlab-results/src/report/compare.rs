@@ -2,7 +2,7 @@
 use super::analysis::{Judging, Outcome, adjust, compare_phase};
 use super::blocks::context;
 use super::blocks::environment::environments;
-use super::blocks::ratios::verdict_text;
+use super::blocks::ratios::{digits, verdict_text};
 use super::document::{Block, Cell, Column, Document, Table, Tone, Value};
 use super::group::{Group, group, phases};
 use super::{ReportError, ReportRequest};
@@ -76,6 +76,9 @@ pub struct PhaseGate {
     pub ratio: Option<f64>,
     /// Its interval.
     pub interval: Option<(f64, f64)>,
+    /// Digits after the point with which the interval bears out verdict and gate, when two do not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub digits: Option<usize>,
     /// `better`, `worse`, `equivalent`, `different, small`, `inconclusive`, or why there is none.
     pub verdict: String,
     /// The reason in a sentence.
@@ -197,6 +200,7 @@ fn shell_of(candidate: &Group<'_>, phase: &str) -> PhaseGate {
         phase: phase.to_owned(),
         ratio: None,
         interval: None,
+        digits: None,
         verdict: String::new(),
         why: String::new(),
         gate: GateResult::NotJudged,
@@ -234,6 +238,10 @@ fn judge(shell: &PhaseGate, outcome: &Outcome, threshold: Option<f64>) -> PhaseG
 fn fill(judged: &mut PhaseGate, comparison: &Comparison, threshold: Option<f64>) {
     judged.ratio = Some(comparison.ratio.value);
     judged.interval = comparison.ratio.interval.map(|i| (i.lo, i.hi));
+    judged.digits = digits(comparison, |gain| {
+        let below = |limit| gain.interval.is_some_and(|i| i.hi < limit);
+        threshold.is_some_and(below)
+    });
     judged.verdict = if comparison.ratio.flags.contains(&Flag::SingleValue) {
         "n=1, no uncertainty".to_owned()
     } else {
@@ -300,7 +308,8 @@ fn document(
 fn table(request: &CompareRequest, judging: &Judging, phases: &[PhaseGate]) -> Table {
     let [base, new] = &request.names;
     let caption = format!(
-        "{new} over {base}: ratio with {:.0} % interval; better or worse is by more than {:.1} %",
+        "{new} over {base}: ratio of the geometric means of the runs with {:.0} % interval; better or worse is by \
+         more than {:.1} %",
         100.0 * judging.confidence.level(),
         100.0 * judging.margin
     );
@@ -320,6 +329,7 @@ fn table(request: &CompareRequest, judging: &Judging, phases: &[PhaseGate]) -> T
             Value::Ratio {
                 value,
                 interval: phase.interval,
+                digits: phase.digits,
             }
             .into()
         });

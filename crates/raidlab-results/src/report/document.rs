@@ -284,6 +284,9 @@ pub enum Value {
         value: f64,
         /// Its interval, when there is one.
         interval: Option<(f64, f64)>,
+        /// More digits after the point, where two do not bear out the verdict.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        digits: Option<usize>,
     },
     /// Measured, but the figure is not given.
     Withheld,
@@ -302,13 +305,13 @@ impl Value {
             Self::Text { text } => text.clone(),
             Self::Number { value, decimals } => format::number(*value, *decimals),
             Self::Interval { lo, hi, decimals } => format::interval(*lo, *hi, *decimals),
-            Self::Ratio { value, interval } => match interval {
-                Some((lo, hi)) => format!(
-                    "{} {}",
-                    format::ratio(*value),
-                    format::ratio_interval(*lo, *hi)
-                ),
-                None => format::ratio(*value),
+            Self::Ratio {
+                value,
+                interval,
+                digits,
+            } => match format::ratio_parts(*value, *interval, *digits) {
+                (ratio, Some(interval)) => format!("{ratio} {interval}"),
+                (ratio, None) => ratio,
             },
             Self::Withheld => "withheld".to_owned(),
             Self::TooFast => "too fast".to_owned(),

@@ -32,6 +32,41 @@ pub(crate) fn ratio_interval(lo: f64, hi: f64) -> String {
     format!("[{}, {}]", ratio(lo), ratio(hi))
 }
 
+/// Most digits after the point of a ratio.
+const MOST_DIGITS: usize = 4;
+
+/// Digits after the point with which an interval says the same as it does unrounded: `0.98 [0.98, 0.98]` does not
+/// bear out that it is worse by more than 2 %, `0.979 [0.978, 0.979]` does. `None` when the usual digits do.
+pub(crate) fn telling_digits<T: PartialEq>(
+    (lo, hi): (f64, f64),
+    says: impl Fn(f64, f64) -> T,
+) -> Option<usize> {
+    let exact = says(lo, hi);
+    let read = |text: String| text.parse::<f64>().unwrap_or(f64::NAN);
+    if says(read(ratio(lo)), read(ratio(hi))) == exact {
+        return None;
+    }
+    let same = (3..MOST_DIGITS)
+        .find(|digits| says(read(number(lo, *digits)), read(number(hi, *digits))) == exact);
+    Some(same.unwrap_or(MOST_DIGITS))
+}
+
+/// A ratio with its interval, with more digits than usual where that is asked for.
+pub(crate) fn ratio_parts(
+    value: f64,
+    interval: Option<(f64, f64)>,
+    digits: Option<usize>,
+) -> (String, Option<String>) {
+    let Some(digits) = digits else {
+        return (
+            ratio(value),
+            interval.map(|(lo, hi)| ratio_interval(lo, hi)),
+        );
+    };
+    let ends = interval.map(|(lo, hi)| self::interval(lo, hi, digits));
+    (number(value, digits), ends)
+}
+
 /// A unit to show figures in: its name and how much of the stored unit it is.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Shown {
@@ -93,6 +128,20 @@ mod tests {
         assert_eq!(slug("read-0.1gb"), "read-0-1gb");
         assert_eq!(slug("  Täst // x "), "t-st-x");
         assert_eq!(slug("../../x\"><y"), "x-y");
+    }
+
+    #[test]
+    fn a_verdict_is_borne_out_by_the_digits() {
+        let worse = |_: f64, hi: f64| hi < 0.98;
+        assert_eq!(telling_digits((0.60, 0.70), worse), None);
+        assert_eq!(telling_digits((0.977, 0.979), worse), Some(3));
+        assert_eq!(telling_digits((0.977, 0.9798), worse), Some(4));
+        assert_eq!(telling_digits((0.977, 0.983), worse), None);
+        assert_eq!(
+            ratio_parts(0.9781, Some((0.977, 0.979)), Some(3)),
+            ("0.978".to_owned(), Some("[0.977, 0.979]".to_owned()))
+        );
+        assert_eq!(ratio_parts(1.171, None, None), ("1.17".to_owned(), None));
     }
 
     #[test]

@@ -187,11 +187,13 @@ fn ratio_cell(line: &Line<'_>, column: usize, tone: Tone) -> Cell {
         Outcome::Ratio(comparison) => Cell::from(Value::Ratio {
             value: comparison.ratio.value,
             interval: comparison.ratio.interval.map(|i| (i.lo, i.hi)),
+            digits: None,
         })
         .tone(tone),
         Outcome::IsBaseline => Cell::from(Value::Ratio {
             value: 1.0,
             interval: None,
+            digits: None,
         })
         .tone(tone),
         Outcome::Withheld => Value::Withheld.into(),

@@ -5,7 +5,8 @@ use crate::report::document::{Cell, Column, Table, Tone, Value};
 use crate::report::format;
 use crate::report::group::{Group, phases};
 use crate::report::select::Baseline;
-use raidlab_stats::{Comparison, Flag, Verdict};
+use raidlab_stats::compare::Gain;
+use raidlab_stats::{Comparison, Flag, Interval, Verdict};
 
 /// What a table of ratios is about.
 pub(crate) struct Ratios<'r> {
@@ -148,7 +149,7 @@ fn caption(
     };
     let sure = match intervals {
         Some(true) => format!(
-            " ({:.0} % interval; better or worse is by more than {:.1} %)",
+            " (of the geometric means of the runs, {:.0} % interval; better or worse is by more than {:.1} %)",
             100.0 * judging.confidence.level(),
             100.0 * judging.margin
         ),
@@ -156,6 +157,21 @@ fn caption(
         None => String::new(),
     };
     format!("{title}: ratio{to}{sure}")
+}
+
+/// Digits with which the printed interval bears out the verdict, and what else is read from its gain.
+pub(crate) fn digits<T: PartialEq>(
+    comparison: &Comparison,
+    read: impl Fn(Gain) -> T,
+) -> Option<usize> {
+    let interval = comparison.ratio.interval?;
+    format::telling_digits((interval.lo, interval.hi), |lo, hi| {
+        let mut printed = comparison.clone();
+        printed.ratio.interval = Some(Interval { lo, hi, ..interval });
+        let gain = printed.gain()?;
+        let verdict = Verdict::of_gain(&gain.interval?, comparison.criteria.margin);
+        Some((verdict, read(gain)))
+    })
 }
 
 /// The cells of a ratio and its verdict.
@@ -170,6 +186,7 @@ fn cells_of(table: &mut Table, outcome: &Outcome) -> [Cell; 2] {
             let one = Value::Ratio {
                 value: 1.0,
                 interval: None,
+                digits: None,
             };
             [
                 Cell::from(one).tone(Tone::Muted),
@@ -195,6 +212,7 @@ fn ratio_cells(table: &mut Table, comparison: &Comparison) -> [Cell; 2] {
     let value = Value::Ratio {
         value: comparison.ratio.value,
         interval: comparison.ratio.interval.map(|i| (i.lo, i.hi)),
+        digits: digits(comparison, |_| ()),
     };
     if comparison.ratio.flags.contains(&Flag::SingleValue) {
         let alone = Cell::text("n=1, no uncertainty").tone(Tone::Muted);

@@ -185,10 +185,11 @@ fn content(table: &Table, cell: &Cell) -> Markup {
     html! {
         @match &cell.value {
             Value::Absent => span.muted title="not measured" { "–" },
-            Value::Ratio { value, interval: Some((lo, hi)) } => {
-                (crate::report::format::ratio(*value))
+            Value::Ratio { value, interval: interval @ Some(_), digits } => {
+                @let (ratio, interval) = crate::report::format::ratio_parts(*value, *interval, *digits);
+                (ratio)
                 " "
-                span.interval { (crate::report::format::ratio_interval(*lo, *hi)) }
+                span.interval { (interval.unwrap_or_default()) }
             },
             value => (value.text()),
         }

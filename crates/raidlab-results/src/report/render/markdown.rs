@@ -71,6 +71,16 @@ fn target(directory: &str, id: &str) -> String {
 fn code(out: &mut String, language: &str, text: &str) {
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest.max(2) + 1);
+    let text: String = text
+        .chars()
+        .map(|c| {
+            if c.is_control() && c != '\n' {
+                '\u{fffd}'
+            } else {
+                c
+            }
+        })
+        .collect();
     out.push_str(&format!("{fence}{language}\n{text}\n{fence}\n"));
 }
 
@@ -158,5 +168,9 @@ mod tests {
         let mut out = String::new();
         code(&mut out, "sh", "echo ```` x");
         assert_eq!(out, "`````sh\necho ```` x\n`````\n");
+        // What steers a terminal does so from a file that is shown there, too.
+        out.clear();
+        code(&mut out, "sh", "ls \u{1b}[31mred\nls");
+        assert_eq!(out, "```sh\nls \u{fffd}[31mred\nls\n```\n");
     }
 }
