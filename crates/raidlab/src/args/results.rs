@@ -48,9 +48,9 @@ pub(crate) struct ReportArgs {
     #[arg(long, value_name = "LABEL")]
     pub(crate) baseline: Option<String>,
 
-    /// Differences smaller than this do not matter: the margin of "equivalent"
-    #[arg(long, value_name = "PERCENT", default_value = "2%", value_parser = percent)]
-    pub(crate) margin: f64,
+    /// Differences smaller than this do not matter: the margin of "equivalent" [default: the experiment's, else 2%]
+    #[arg(long, value_name = "PERCENT", value_parser = percent)]
+    pub(crate) margin: Option<f64>,
 
     /// Title of the report
     #[arg(long)]

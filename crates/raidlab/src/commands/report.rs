@@ -5,19 +5,26 @@ use crate::args::{BenchArgs, Output, ReportArgs};
 use crate::bench::{open_store, store_failure};
 use crate::exit::{BAD_REQUEST, Failure, MISSING, Outcome};
 use crate::place;
+use crate::predict::report::Judged;
 use crate::predict::{self, StoredRun};
 use raidlab_results::export::{import_jsonl, write_csv};
 use raidlab_results::id;
 use raidlab_results::record::TrialRecord;
 use raidlab_results::report::{Baseline, ReportRequest, Selector, report};
 use raidlab_results::store::{Bundle, Store, TrialFilter};
+use raidlab_stats::compare::DEFAULT_MARGIN;
+use std::collections::BTreeSet;
 use std::io::BufReader;
 use std::path::Path;
 
 pub(crate) fn run(args: &ReportArgs, store: &place::Store) -> Result<Outcome, Failure> {
     if let Some(session) = experiment(args, store)? {
         let mut store = open_store(store)?;
-        predict::report::of_session(&mut store, &session, &args.output)?;
+        let judged = Judged {
+            margin: args.margin,
+            allow_mixed_streams: args.allow_different_streams,
+        };
+        predict::report::of_session_judged(&mut store, &session, &judged, &args.output)?;
         return Ok(Outcome::Done);
     }
     let (title, mut bundle) = match &args.from_export {
@@ -25,10 +32,16 @@ pub(crate) fn run(args: &ReportArgs, store: &place::Store) -> Result<Outcome, Fa
         None => stored(&args.sessions, store)?,
     };
     if let Some(profile) = &args.profile {
+        let there: BTreeSet<String> = bundle.trials.iter().map(|t| t.profile.clone()).collect();
         bundle.trials.retain(|trial| trial.profile == *profile);
         if bundle.trials.is_empty() {
+            let there: Vec<String> = there.into_iter().collect();
             return Err(Failure::bad_request(format!(
-                "there are no trials of profile '{profile}' among these"
+                "there are no trials of profile '{profile}' in '{title}'"
+            ))
+            .remedy(format!(
+                "it has {}; 'raidlab list --profile {profile}' tells which sessions have it, and any can be named here",
+                there.join(", ")
             )));
         }
     }
@@ -38,7 +51,7 @@ pub(crate) fn run(args: &ReportArgs, store: &place::Store) -> Result<Outcome, Fa
             args.title.clone().unwrap_or(title),
             bundle,
             args.baseline.as_deref(),
-            args.margin,
+            args.margin.unwrap_or(DEFAULT_MARGIN),
         )?
     };
     print(&request, &args.output)

@@ -5,6 +5,7 @@ use crate::args::Output;
 use crate::bench::store_failure;
 use crate::commands::{output, reference};
 use crate::exit::{BAD_REQUEST, Failure, MISSING};
+use raidlab_core::units::Bytes;
 use raidlab_experiment::Experiment;
 use raidlab_experiment::experiment::{Aggregate, Baseline, Chart, ChartKind, Design, TableKind};
 use raidlab_results::record::TrialRecord;
@@ -21,11 +22,43 @@ pub(crate) fn of_session(store: &mut Store, id: &str, to: &Output) -> Result<(),
     of_session_beside(store, id, Vec::new(), to)
 }
 
+/// How a report is judged otherwise than its experiment says.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Judged {
+    /// Instead of the experiment's margin.
+    pub(crate) margin: Option<f64>,
+    /// Compare trials although they did different operations.
+    pub(crate) allow_mixed_streams: bool,
+}
+
+/// The report, judged as is asked for.
+///
+/// # Errors
+/// As [`of_session`].
+pub(crate) fn of_session_judged(
+    store: &mut Store,
+    id: &str,
+    judged: &Judged,
+    to: &Output,
+) -> Result<(), Failure> {
+    emit(store, id, Vec::new(), judged, to)
+}
+
 /// The same with blocks at its end.
 pub(crate) fn of_session_beside(
     store: &mut Store,
     id: &str,
     beside: Vec<Block>,
+    to: &Output,
+) -> Result<(), Failure> {
+    emit(store, id, beside, &Judged::default(), to)
+}
+
+fn emit(
+    store: &mut Store,
+    id: &str,
+    beside: Vec<Block>,
+    judged: &Judged,
     to: &Output,
 ) -> Result<(), Failure> {
     let session = store.session(id).map_err(store_failure)?;
@@ -38,7 +71,9 @@ pub(crate) fn of_session_beside(
     let bundle = store
         .bundle(&TrialFilter::of_session(id))
         .map_err(store_failure)?;
-    let request = request(&run, bundle)?;
+    let mut request = request(&run, bundle)?;
+    request.base.margin = judged.margin.unwrap_or(request.base.margin);
+    request.base.allow_mixed_streams |= judged.allow_mixed_streams;
     let mut document =
         experiment_report(&request).map_err(|error| Failure::from_error(BAD_REQUEST, &error))?;
     document.blocks.extend(beside);
@@ -58,7 +93,9 @@ pub(crate) fn request(run: &StoredRun, bundle: Bundle) -> Result<ExperimentReque
     };
     let mut arrays = arrays::facts(experiment);
     for facts in &mut arrays {
-        facts.capacity = found_usable(facts, &trials, &bundle.environments).or(facts.capacity);
+        if let Some(found) = found_usable(facts, &trials, &bundle.environments) {
+            hold(facts, found);
+        }
     }
     let identity = if run.on == "sim" {
         format!(
@@ -84,6 +121,15 @@ pub(crate) fn request(run: &StoredRun, bundle: Bundle) -> Result<ExperimentReque
         arrays,
         identity,
     })
+}
+
+/// Has an array hold what it was found to hold: the capacity of its models is no part of its name any more.
+fn hold(facts: &mut ArrayFacts, found: u64) {
+    if let Some(modelled) = facts.capacity.replace(found)
+        && let Some(name) = facts.name.strip_suffix(&format!(", {}", Bytes(modelled)))
+    {
+        facts.name = name.to_owned();
+    }
 }
 
 /// Bytes that could be used of an array that was built, as its trials found it: the experiment only knows what its

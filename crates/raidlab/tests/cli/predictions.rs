@@ -45,6 +45,20 @@ fn found(lab: &Lab) -> Vec<Value> {
     trials
 }
 
+/// The margin of the file is what is meant when none is given, and no more than that.
+#[test]
+fn a_report_is_judged_as_is_asked_for() {
+    let lab = lab();
+    lab.run("run lab.toml --on sim")
+        .done()
+        .prints(&["by more than 2.0 %"]);
+    lab.run("report")
+        .done()
+        .prints(&["by more than 2.0 %", "what limits it"]);
+    let wide = lab.run("report --margin 50%").done();
+    wide.prints(&["by more than 50.0 %", "what limits it"]);
+}
+
 #[test]
 fn an_experiment_is_predicted() {
     let lab = lab();
