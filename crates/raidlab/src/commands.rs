@@ -52,6 +52,19 @@ pub(crate) fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,%+@".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
         word.to_owned()
+    } else if word.chars().any(char::is_control) {
+        // Such as a shell takes them, and as no terminal does.
+        let escaped: String = word
+            .chars()
+            .map(|c| match c {
+                '\'' | '\\' => format!("\\{c}"),
+                '\n' => r"\n".to_owned(),
+                c if c.is_ascii_control() => format!("\\x{:02x}", u32::from(c)),
+                c if c.is_control() => format!("\\u{:04x}", u32::from(c)),
+                c => c.to_string(),
+            })
+            .collect();
+        format!("$'{escaped}'")
     } else {
         format!("'{}'", word.replace('\'', r"'\''"))
     }
@@ -75,5 +88,6 @@ mod tests {
         assert_eq!(quoted("two words"), "'two words'");
         assert_eq!(quoted("it's"), r"'it'\''s'");
         assert_eq!(quoted(""), "''");
+        assert_eq!(quoted("a\nb \x1b[31m it's"), r"$'a\nb \x1b[31m it\'s'");
     }
 }

@@ -34,6 +34,11 @@ pub(crate) fn plain(text: &str) -> String {
         .collect()
 }
 
+/// [`plain`] on one line, for what stands in lists and tables.
+pub(crate) fn one_line(text: &str) -> String {
+    plain(text).replace(['\n', '\t'], "\u{fffd}")
+}
+
 /// A bar of a thousand steps on one line with a message, where there is a terminal.
 pub(crate) fn bar() -> Option<ProgressBar> {
     on_terminal(Some(1000), "{bar:24.cyan/dim} {wide_msg}")

@@ -167,7 +167,7 @@ fn unknown(text: &Text<'_>) -> Fault {
         None => Fault::at(1, 1, "an empty file"),
     };
     let tools = "bonnie++, tiotest, tiobench, hdparm, dd, fio, iozone, HDBENCH clone, elbencho, \
-                 vdbench or sysbench";
+                 vdbench, sysbench, or a whole export of raidlab";
     found
         .expected(format!("the output of {tools}"))
         .remedy("Give the format by name if the beginning of the output is missing")

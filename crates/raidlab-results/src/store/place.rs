@@ -76,7 +76,13 @@ pub(super) fn create(path: &Path) -> Result<(), StoreError> {
 
 fn of_io(path: &Path, error: &io::Error) -> StoreError {
     let path = path.to_owned();
+    // Without the name of the file beside, which says nothing to a user.
     let detail = error.to_string();
+    let detail = detail
+        .split(" at path ")
+        .next()
+        .unwrap_or_default()
+        .to_owned();
     match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => StoreError::Full { path },
         io::ErrorKind::ReadOnlyFilesystem => StoreError::ReadOnly { path, detail },

@@ -4,6 +4,7 @@ use super::settings;
 use crate::args::{BenchArgs, EngineChoice, Rounds};
 use crate::exit::{BAD_REQUEST, Failure, MISSING};
 use crate::patience;
+use crate::talk;
 use raidlab_core::data::DataPolicy;
 use raidlab_core::profile::{
     Fio, Place, Plan as ProfilePlan, Profile, ProfileContext, ProfileError,
@@ -219,7 +220,7 @@ fn labelled(text: &str) -> Result<(String, PathBuf), Failure> {
         _ => Failure::bad_request(format!("{path}: {error}")),
     })?;
     as_text(&found)?;
-    Ok((label.to_owned(), found))
+    Ok((talk::one_line(label), found))
 }
 
 /// Results are kept with the paths they belong to, as text; another path than the one measured must not be
@@ -354,6 +355,14 @@ mod tests {
             odd,
             "an existing path is a path"
         );
+        let broken = path.join("a\nb");
+        std::fs::create_dir(&broken).unwrap();
+        let (label, place) = labelled(broken.to_str().unwrap()).unwrap();
+        assert!(
+            label.ends_with("a\u{fffd}b"),
+            "a label is one line: {label:?}"
+        );
+        assert_eq!(place, broken);
     }
 
     #[test]

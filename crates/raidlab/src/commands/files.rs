@@ -74,6 +74,15 @@ fn beside(file: &Path) -> std::io::Result<tempfile::NamedTempFile> {
         .prefix(".raidlab-")
         .permissions(Permissions::from_mode(0o666))
         .tempfile_in(directory)
+        .map_err(without_place)
+}
+
+/// The error without the name of the file beside, which says nothing to a user.
+fn without_place(error: Error) -> Error {
+    match error.to_string().split_once(" at path ") {
+        Some((cause, _)) => Error::new(error.kind(), cause),
+        None => error,
+    }
 }
 
 fn destination(path: &Path) -> Result<Destination, Failure> {

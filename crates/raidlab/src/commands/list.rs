@@ -90,10 +90,11 @@ fn table(sessions: &[SessionInfo]) -> String {
             .replace('T', " ");
         let _ = writeln!(
             out,
-            "{}  {when}  {state:<12}  {trials:>9} trials  {:<20}  {}",
+            "{}  {when}  {state:<12}  {trials:>9} {}  {:<20}  {}",
             &info.session.id[..digits.min(info.session.id.len())],
+            if trials == "1" { "trial " } else { "trials" },
             info.profiles.join(","),
-            info.session.title
+            talk::one_line(&info.session.title)
         );
     }
     out

@@ -160,6 +160,11 @@ fn what_cannot_be_done_is_known_before_it_is_measured() {
             .run(&format!("bench place -n 1 {DD} {output}"))
             .refused(4);
         let path = output.split(' ').nth(1).expect("a path");
+        assert!(
+            !ran.err.contains(".raidlab-"),
+            "a name that nobody gave: {}",
+            ran.err
+        );
         ran.says(&["cannot write", path, "help:"]);
         lab.assert_untouched();
     }
@@ -294,6 +299,10 @@ fn sessions_that_are_not_there() {
         ("bench --resume", "there is no unfinished session"),
         ("bench --resume ffffffff", "no session 'ffffffff'"),
         ("report --profile bonnie", "no trials of profile 'bonnie'"),
+        (
+            "report --profile bonnie",
+            "it has dd; 'raidlab list --profile bonnie'",
+        ),
         ("compare old new", "'old' is neither a session nor a study"),
     ] {
         lab.run(line).refused(2).says(&[says]);
