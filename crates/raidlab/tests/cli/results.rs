@@ -58,7 +58,7 @@ fn sessions_are_listed_shown_and_removed() {
     lab.run(&format!("import {}", sample.display())).done();
     lab.run("list")
         .done()
-        .prints(&["finished", "1 trials", "dd on place", "hdparm"]);
+        .prints(&["finished", "1 trial ", "dd on place", "hdparm"]);
     lab.run("list --profile dd").done().prints(&["dd on place"]);
     lab.run("list --label nothing*")
         .refused(0)
