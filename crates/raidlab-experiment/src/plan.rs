@@ -90,7 +90,12 @@ impl Plan<'_> {
         let width = experiment.factors.iter().map(|f| f.name.chars().count());
         let width = width.max().unwrap_or(0);
         for factor in &experiment.factors {
-            let levels = factor.levels.join(", ");
+            // Names of levels may have commas of their own: "2 disks, 1 channel".
+            let between = match factor.levels.iter().any(|level| level.contains(',')) {
+                true => "; ",
+                false => ", ",
+            };
+            let levels = factor.levels.join(between);
             lines.push(format!("  {:width$}  {levels}", factor.name));
         }
         lines.push(format!("disks: {}", self.disks()));

@@ -228,3 +228,16 @@ fn experiments_name_model_files_by_their_paths() {
         "the model file 'models/none.toml' cannot be used: No such file",
     ]);
 }
+
+#[test]
+fn levels_with_commas_in_their_names_are_told_apart() {
+    let lab = Lab::new();
+    lab.write(
+        "lab.toml",
+        "title = \"x\"\ndisks = { model = \"sata-ssd\", count = 2 }\nprofile = \"random\"\n[factors]\n\
+         array = [{ name = \"two, striped\", layout = \"raid0\" }, { name = \"two, mirrored\", layout = \"raid1\" }]\n",
+    );
+    lab.run("plan lab.toml")
+        .done()
+        .prints(&["array  two, striped; two, mirrored\n"]);
+}
