@@ -9,6 +9,7 @@ pub(crate) mod import;
 pub(crate) mod layout;
 pub(crate) mod list;
 pub(crate) mod output;
+mod pool;
 pub(crate) mod reference;
 pub(crate) mod remove;
 pub(crate) mod report;

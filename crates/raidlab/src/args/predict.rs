@@ -209,7 +209,7 @@ docs/experiments.md describes the language; experiments/ has worked examples.
 
 Examples:
   raidlab plan experiments/home-lab.toml          cells, trials, order, time
-  raidlab plan lab.toml --resolved                the experiment with every default filled in
+  raidlab plan lab.toml --resolved                what it comes to, with every default filled in
   raidlab plan lab.toml --on host                 the exact commands, what they overwrite, and the plan's digest")]
 pub(crate) struct PlanArgs {
     /// The experiment
@@ -230,7 +230,7 @@ pub(crate) struct PlanArgs {
     #[command(flatten)]
     pub(crate) real: RealArgs,
 
-    /// Print the experiment as resolved, as TOML
+    /// Print what the experiment comes to, every default filled in, as TOML to read (it is no experiment file)
     #[arg(long, conflicts_with = "json")]
     pub(crate) resolved: bool,
 

@@ -238,10 +238,12 @@ pub(crate) struct DoctorArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Levels: linear, raid0, raid1, raid4, raid5 (raid5-la, -ra, -ls, -rs), raid6, raid10 (raid10-n2, -f2, -o2),
-and nested ones such as 'raid50 2x3' or 'raid01 2x2'.
+and nested ones such as 'raid50 2x3' or 'raid01 2x2'; of ZFS zfs-mirror, raidz1, raidz2, raidz3, and pools of several
+such as 'raidz1 2x3', whose blocks have no fixed places.
 
 Examples:
   raidlab layout raid5 --members 4
+  raidlab layout raidz2 --members 6 --ashift 12 --member-size 8TB
   raidlab layout raid10-f2 --members 4 --chunk 64KiB --sector 123456")]
 pub(crate) struct LayoutArgs {
     /// The level, with its variant
@@ -259,6 +261,10 @@ pub(crate) struct LayoutArgs {
     /// Size of each member
     #[arg(long, default_value = "1GiB", value_name = "SIZE")]
     pub(crate) member_size: Bytes,
+
+    /// Of ZFS: log2 of the unit of allocation in bytes
+    #[arg(long, default_value_t = 12, value_parser = clap::value_parser!(u32).range(9..=16))]
+    pub(crate) ashift: u32,
 
     /// Where is this array sector (512 bytes)?
     #[arg(long, value_name = "LBA")]

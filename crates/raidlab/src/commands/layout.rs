@@ -1,5 +1,5 @@
 //! `raidlab layout`.
-use super::{print, print_json};
+use super::{pool, print, print_json};
 use crate::args::LayoutArgs;
 use crate::exit::{BAD_REQUEST, Failure, Outcome};
 use raidlab_core::units::Lba;
@@ -11,6 +11,9 @@ use serde_json::json;
 const ROWS: usize = 6;
 
 pub(crate) fn run(args: &LayoutArgs) -> Result<Outcome, Failure> {
+    if pool::is_of_zfs(&args.level) {
+        return pool::run(args);
+    }
     let bad = |error: &dyn std::error::Error| Failure::from_error(BAD_REQUEST, error);
     let spec: Spec = args.level.parse().map_err(|error| bad(&error))?;
     let members = match (spec.shape_members(), args.members) {

@@ -250,3 +250,54 @@ fn doctor() {
         .says(&["nowhere"]);
     lab.assert_untouched();
 }
+
+/// Pools have no fixed places, but what they hold and survive, and what blocks take of them.
+#[test]
+fn layouts_of_zfs() {
+    let lab = Lab::new();
+    let told = lab
+        .run("layout raidz1 -n 4 --member-size 1TiB --ashift 12")
+        .done()
+        .out;
+    insta::assert_snapshot!(told, @r"
+    raidz1, 4 members, ashift 12
+    capacity: 2.9 TiB in blocks of 128 KiB, 72.7 % of 4 TiB; labels and ZFS's reserve are not taken off
+    failures: survives any 1 failure
+    failures: lost with any 2 failures
+
+    a block of   takes of the disks   of that its data
+         4 KiB                8 KiB             50.0 %
+         8 KiB               16 KiB             50.0 %
+        16 KiB               24 KiB             66.7 %
+        64 KiB               88 KiB             72.7 %
+       128 KiB              176 KiB             72.7 %
+         1 MiB              1.3 MiB             74.9 %
+    ");
+    // 4 KiB of data and as much of parity; a block of 128 KiB on four disks: 32 sectors and 11 of parity, which is
+    // 43, filled up to 44 (a multiple of two): 176 KiB.
+    let json = lab
+        .run("layout raidz1 -n 4 --member-size 1TiB --json")
+        .done()
+        .json();
+    let taken = |place: usize| json["blocks"][place]["taken_bytes"].as_u64();
+    assert_eq!((taken(0), taken(4)), (Some(8 << 10), Some(176 << 10)));
+    lab.run("layout 'zfs-mirror 2x2'")
+        .done()
+        .prints(&["survives any 1 failure", "66.7 % of second failures"]);
+    lab.run("layout raidz2 -n 6")
+        .done()
+        .prints(&["survives any 2 failures"]);
+    lab.run("layout raidz1 -n 4 --sector 5")
+        .refused(2)
+        .says(&["no fixed places", "zdb"]);
+    for (line, says) in [
+        ("layout raidz1 -n 1", "member"),
+        ("layout raidz9 -n 4", "raidz9"),
+        ("layout 'raidz1 2x3' -n 5", "has 6 members, not 5"),
+        ("layout raidz1 -n 4000000000", "128"),
+        ("layout raidz1 --ashift 3", "--ashift"),
+    ] {
+        lab.run(line).refused(2).says(&[says]);
+    }
+    lab.assert_untouched();
+}
