@@ -32,6 +32,9 @@ use crate::block::{Bio, Busy, Ended};
 use crate::disk::DiskError;
 use raidlab_core::time::{Instant, Span};
 
+/// Later than anything.
+const NEVER: Instant = Instant(u64::MAX);
+
 /// An array above its members.
 #[derive(Clone, Debug)]
 pub struct Array {
@@ -107,6 +110,19 @@ impl Array {
         }
     }
 
+    /// The same one by one; whether there were any.
+    #[inline]
+    pub(crate) fn each_wanted(&mut self, mut each: impl FnMut(MemberBio)) -> bool {
+        if self.core.out.is_empty() {
+            return false;
+        }
+        for wanted in &self.core.out {
+            each(*wanted);
+        }
+        self.core.out.clear();
+        true
+    }
+
     /// A member request has ended. A member that answers [`DiskError::Failed`] is out for good.
     #[inline]
     pub fn member_ended(
@@ -140,14 +156,18 @@ impl Array {
     #[must_use]
     #[inline]
     pub fn next_event(&self) -> Option<Instant> {
+        let next = self.next();
+        (next != NEVER).then_some(next)
+    }
+
+    /// The same, later than anything when nothing will happen by itself.
+    #[inline]
+    pub(crate) fn next(&self) -> Instant {
         if !self.core.ended.is_empty() {
-            return Some(self.core.now);
+            return self.core.now;
         }
-        let mut next = Instant(u64::MAX);
-        for node in &self.nodes {
-            next = node.next_event().map_or(next, |at| next.min(at));
-        }
-        (next.0 < u64::MAX).then_some(next)
+        let nodes = self.nodes.iter();
+        nodes.fold(NEVER, |next, node| next.min(node.next()))
     }
 
     /// Lets time pass until `now` and appends what has ended.
@@ -257,10 +277,11 @@ impl Array {
         self.core.parents.len()
     }
 
+    #[inline]
     fn op_ended(&mut self, op: u32, result: Result<(), DiskError>) {
         let op = self.core.ops.remove(op);
         self.core.hear(&op);
-        self.nodes[usize::from(op.node)].ended(&mut self.core, op, result);
+        self.nodes[usize::from(op.node)].ended(&mut self.core, &op, result);
     }
 
     /// Requests and ends between the arrays of the tree, and what a resync may do after them.

@@ -220,9 +220,16 @@ impl Disk {
     #[must_use]
     #[inline]
     pub fn next_event(&self) -> Option<Instant> {
+        let next = self.next();
+        (next != Instant(u64::MAX)).then_some(next)
+    }
+
+    /// The same, later than anything when nothing will happen by itself.
+    #[inline]
+    pub(crate) fn next(&self) -> Instant {
         match &self.kind {
-            Kind::Hdd(disk) => disk.next_event(),
-            Kind::Ssd(disk) => disk.next_event(),
+            Kind::Hdd(disk) => disk.next(),
+            Kind::Ssd(disk) => disk.next(),
         }
     }
 
@@ -233,7 +240,7 @@ impl Disk {
     }
 
     /// The same, handing over one by one.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn each_end(&mut self, now: Instant, mut each: impl FnMut(Done)) {
         on_kind!(self, disk => {
             disk.pass_time(now);

@@ -77,6 +77,8 @@ pub struct Fabric {
     volumes_next: u64,
     ends: Vec<LineEnd>,
     ended: Vec<Ended>,
+    /// Ends that are still to be handed over, the last first; empty between calls.
+    port_ends: Vec<PortEnd>,
 }
 
 /// What is behind a port.
@@ -112,6 +114,7 @@ impl Fabric {
             volumes_next: NEVER,
             ends: Vec::new(),
             ended: Vec::new(),
+            port_ends: Vec::new(),
         }
     }
 
@@ -144,65 +147,103 @@ impl Fabric {
     #[must_use]
     #[inline]
     pub fn next_event(&self) -> Option<Instant> {
-        let next = self.plant.next().min(self.volumes_next);
-        (next != NEVER).then_some(Instant(next))
+        let next = self.next();
+        (next.0 != NEVER).then_some(next)
+    }
+
+    /// The same, later than anything when nothing will happen by itself.
+    #[inline]
+    pub(crate) fn next(&self) -> Instant {
+        Instant(self.plant.next().min(self.volumes_next))
     }
 
     /// Lets time pass until `now` and appends what has ended, in the order of (time, port).
     #[inline]
     pub fn advance(&mut self, now: Instant, done: &mut Vec<PortEnd>) {
-        let from = done.len();
+        while let Some(end) = self.pop(now) {
+            done.push(end);
+        }
+    }
+
+    /// The same one by one: to be called until there is none.
+    #[inline]
+    pub(crate) fn pop(&mut self, now: Instant) -> Option<PortEnd> {
+        if self.port_ends.is_empty() {
+            let next = self.plant.next();
+            if next.min(self.volumes_next) > now.0 {
+                return None;
+            }
+            if next <= self.volumes_next {
+                self.plant.step(&mut self.ends);
+                // Nearly always a single command has ended, and nothing else happens by then.
+                if let [end] = self.ends[..]
+                    && let Owner::Port(port) = self.plant.slots[end.disk as usize].owner
+                    && self.next() > now
+                {
+                    self.ends.clear();
+                    return Some(port_end(port, &end));
+                }
+                self.hand_over();
+            }
+            self.advance_all(now);
+        }
+        self.port_ends.pop()
+    }
+
+    /// Lets time pass until `now`, whatever happens meanwhile; what has ended is in `port_ends` then, the last first.
+    fn advance_all(&mut self, now: Instant) {
         loop {
             let next = self.plant.next();
             if next.min(self.volumes_next) > now.0 {
                 break;
             }
             if self.volumes_next < next {
-                self.advance_volumes(done);
+                self.advance_volumes();
                 continue;
             }
             self.plant.step(&mut self.ends);
-            for index in 0..self.ends.len() {
-                let end = self.ends[index];
-                match self.plant.slots[end.disk as usize].owner {
-                    Owner::Port(port) => done.push(PortEnd {
-                        port,
-                        end: Ended {
-                            id: end.id,
-                            at: Instant(end.at),
-                            result: end.result,
-                        },
-                    }),
-                    Owner::Volume(volume) => self.tell(volume, &end, done),
-                    Owner::Nobody => {}
-                }
-            }
-            self.ends.clear();
+            self.hand_over();
         }
-        let new = &mut done[from..];
+        let new = &mut self.port_ends;
         if new.len() > 1 && !new.is_sorted_by_key(|end| (end.end.at, end.port)) {
             new.sort_by_key(|end| (end.end.at, end.port));
         }
+        new.reverse();
+    }
+
+    /// What has ended on a line goes to whom it belongs.
+    fn hand_over(&mut self) {
+        for index in 0..self.ends.len() {
+            let end = self.ends[index];
+            match self.plant.slots[end.disk as usize].owner {
+                Owner::Port(port) => self.port_ends.push(port_end(port, &end)),
+                Owner::Volume(volume) => self.tell(volume, &end),
+                Owner::Nobody => {}
+            }
+        }
+        self.ends.clear();
     }
 
     /// A command to a disk of a volume has ended.
-    fn tell(&mut self, volume: u32, end: &LineEnd, done: &mut Vec<PortEnd>) {
+    fn tell(&mut self, volume: u32, end: &LineEnd) {
         let port = self.first_volume + volume;
         let volume = &mut self.volumes[volume as usize];
         volume.ended(end, &mut self.plant, &mut self.ended);
         let ended = self.ended.drain(..);
-        done.extend(ended.map(|end| PortEnd { port, end }));
+        let ended = ended.map(|end| PortEnd { port, end });
+        self.port_ends.extend(ended);
         self.look_at_volumes();
     }
 
     /// The first of the volumes does what it has to do by itself.
-    fn advance_volumes(&mut self, done: &mut Vec<PortEnd>) {
+    fn advance_volumes(&mut self) {
         let now = self.volumes_next;
         for (volume, port) in self.volumes.iter_mut().zip(self.first_volume..) {
             if volume.next() <= now {
                 volume.advance(now, &mut self.plant, &mut self.ended);
                 let ended = self.ended.drain(..);
-                done.extend(ended.map(|end| PortEnd { port, end }));
+                let ended = ended.map(|end| PortEnd { port, end });
+                self.port_ends.extend(ended);
             }
         }
         self.look_at_volumes();
@@ -268,6 +309,19 @@ impl Fabric {
                 parts,
             });
         }
+    }
+}
+
+/// The end of a command as the end of the request at the port of its disk.
+#[inline]
+fn port_end(port: u32, end: &LineEnd) -> PortEnd {
+    PortEnd {
+        port,
+        end: Ended {
+            id: end.id,
+            at: Instant(end.at),
+            result: end.result,
+        },
     }
 }
 

@@ -150,7 +150,7 @@ impl Queue {
     }
 
     /// Joins a bio to a request, makes one of it, or lets it wait for a free one.
-    #[inline]
+    #[inline(always)]
     fn take_in(&mut self, now: Instant, bio: Bio) {
         let class = self.order.class(&bio);
         if self.store.waiting() > 0 && !bio.fua && self.merge(&bio, class) {
@@ -174,7 +174,7 @@ impl Queue {
     }
 
     /// Makes a request of a bio and plugs the queue.
-    #[inline]
+    #[inline(always)]
     fn make(&mut self, now: Instant, bio: &Bio, class: u16, group: usize) {
         let idle = self.store.waiting() == 0;
         self.used[group] += 1;
@@ -208,7 +208,7 @@ impl Queue {
 
     /// The next request for the device, its number the queue's own; `None` when there is none to be
     /// given now: nothing waits, the device has all it takes, or the queue holds back.
-    #[inline]
+    #[inline(always)]
     pub fn dispatch(&mut self, now: Instant) -> Option<Bio> {
         if self.in_device >= self.spec.depth {
             return None;
@@ -259,6 +259,18 @@ impl Queue {
         result: Result<(), DiskError>,
         done: &mut Vec<Ended>,
     ) {
+        self.each_end(now, id, result, |end| done.push(end));
+    }
+
+    /// The same, handing over the ends one by one.
+    #[inline(always)]
+    pub(crate) fn each_end(
+        &mut self,
+        now: Instant,
+        id: u64,
+        result: Result<(), DiskError>,
+        each: impl FnMut(Ended),
+    ) {
         let slot = id as u32;
         let rq = self.store.get(slot);
         self.in_device -= 1;
@@ -272,9 +284,9 @@ impl Queue {
             self.order.ended(&self.store, now, rq);
         }
         if rq.kind == BlockKind::Flush || rq.fua {
-            self.special_ended(now, slot, result, done);
+            self.special_ended(now, slot, result, each);
         } else {
-            self.store.end(slot, now, result, done);
+            self.store.end(slot, now, result, each);
         }
         if !self.starved[0].is_empty() || !self.starved[1].is_empty() {
             self.admit(now);
@@ -309,6 +321,12 @@ impl Queue {
             return None;
         }
         self.plugged.or_else(|| self.order.wake())
+    }
+
+    /// The same, later than anything when nothing is given by itself.
+    #[inline]
+    pub(crate) fn next(&self) -> Instant {
+        self.next_event().unwrap_or(Instant(u64::MAX))
     }
 }
 

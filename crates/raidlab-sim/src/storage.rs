@@ -60,8 +60,7 @@ pub struct Storage {
     timed: Vec<u16>,
     next: Instant,
     wanted: Vec<MemberBio>,
-    port_ends: Vec<PortEnd>,
-    bio_ends: Vec<Ended>,
+    /// What has ended; empty between calls.
     ended: Vec<Ended>,
 }
 
@@ -152,8 +151,17 @@ impl Storage {
     /// Takes the one request of a submitter that waits for it.
     #[inline]
     pub fn submit_alone(&mut self, now: Instant, bio: Bio) {
-        self.give(now, bio);
-        self.unplug(now);
+        match &mut self.array {
+            None => self.enqueue(now, MemberBio { member: 0, bio }),
+            Some(array) => {
+                array.submit(now, bio);
+                array.unplug(now);
+                self.take(now);
+            }
+        }
+        self.send_off(now);
+        self.pump(now);
+        self.look();
     }
 
     /// Takes a request of a submitter that collects nothing: what an array makes of it goes to the members'
@@ -217,8 +225,14 @@ impl Storage {
     /// Lets time pass until `now` and appends what has ended, in the order of the ends.
     #[inline]
     pub fn advance(&mut self, now: Instant, done: &mut Vec<Ended>) {
+        self.run(now);
+        done.append(&mut self.ended);
+    }
+
+    #[inline]
+    fn run(&mut self, now: Instant) {
         while self.next <= now {
-            self.step(self.next, done);
+            self.step(self.next);
         }
     }
 
@@ -237,9 +251,9 @@ impl Storage {
     }
 
     /// All that happens at `t`.
-    fn step(&mut self, t: Instant, done: &mut Vec<Ended>) {
-        if self.fabric.next_event().is_some_and(|at| at <= t) {
-            self.ports_end(t, done);
+    fn step(&mut self, t: Instant) {
+        if self.fabric.next() <= t {
+            self.ports_end(t);
         }
         for &index in &self.timed {
             let member = &mut self.members[usize::from(index)];
@@ -248,8 +262,8 @@ impl Storage {
             }
         }
         if let Some(array) = &mut self.array {
-            if array.next_event().is_some_and(|at| at <= t) {
-                array.advance(t, done);
+            if array.next() <= t {
+                array.advance(t, &mut self.ended);
             }
             // What the array wants by itself, its thread submits in one go.
             if self.take(t) {
@@ -260,25 +274,21 @@ impl Storage {
         self.look();
     }
 
-    fn ports_end(&mut self, t: Instant, done: &mut Vec<Ended>) {
-        self.fabric.advance(t, &mut self.port_ends);
-        for &PortEnd { port, end } in &self.port_ends {
+    #[inline]
+    fn ports_end(&mut self, t: Instant) {
+        while let Some(PortEnd { port, end }) = self.fabric.pop(t) {
             let index = self.at_port[port as usize];
             let member = &mut self.members[usize::from(index)];
             // Also when nothing waits there: its turn among those that are wanted next depends on it.
             member.touch(index, &mut self.touched);
-            if let Some(array) = &mut self.array {
-                let ends = &mut self.bio_ends;
-                member.queue.ended(t, end.id, end.result, ends);
-                for end in &*ends {
+            member.queue.each_end(t, end.id, end.result, |end| {
+                if let Some(array) = &mut self.array {
                     array.member_ended(t, index, end.id, end.result);
+                } else {
+                    self.ended.push(end);
                 }
-                ends.clear();
-            } else {
-                member.queue.ended(t, end.id, end.result, done);
-            }
+            });
         }
-        self.port_ends.clear();
     }
 
     /// Brings what the array wants to the queues; whether there was anything.
@@ -287,25 +297,16 @@ impl Storage {
         let Some(array) = &mut self.array else {
             return false;
         };
-        array.take(&mut self.wanted);
-        if self.wanted.is_empty() {
-            return false;
-        }
-        for index in 0..self.wanted.len() {
-            self.enqueue(now, self.wanted[index]);
-        }
-        self.wanted.clear();
-        true
+        array.each_wanted(|MemberBio { member: index, bio }| {
+            let member = &mut self.members[usize::from(index)];
+            member.enqueue(now, index, bio, &mut self.touched, &mut self.held);
+        })
     }
 
     #[inline]
     fn enqueue(&mut self, now: Instant, MemberBio { member: index, bio }: MemberBio) {
         let member = &mut self.members[usize::from(index)];
-        member.touch(index, &mut self.touched);
-        if !std::mem::replace(&mut member.held, true) {
-            self.held.push(index);
-        }
-        member.queue.submit(now, bio);
+        member.enqueue(now, index, bio, &mut self.touched, &mut self.held);
     }
 
     /// Nothing is held back any more.
@@ -321,7 +322,7 @@ impl Storage {
     }
 
     /// Gives the ports what the touched queues have for them.
-    #[inline]
+    #[inline(always)]
     fn pump(&mut self, now: Instant) {
         for &index in &self.touched {
             let member = &mut self.members[usize::from(index)];
@@ -332,7 +333,7 @@ impl Storage {
                 bio.lba = Lba(bio.lba.0 + member.offset);
                 self.fabric.submit(now, member.port, bio);
             }
-            member.timer = member.queue.next_event().unwrap_or(NEVER);
+            member.timer = member.queue.next();
             if member.timer != NEVER && !std::mem::replace(&mut member.timed, true) {
                 self.timed.push(index);
             }
@@ -341,11 +342,11 @@ impl Storage {
     }
 
     /// Finds out when something happens next.
-    #[inline]
+    #[inline(always)]
     fn look(&mut self) {
-        let mut next = self.fabric.next_event().unwrap_or(NEVER);
+        let mut next = self.fabric.next();
         if let Some(array) = &self.array {
-            next = next.min(array.next_event().unwrap_or(NEVER));
+            next = next.min(array.next());
         }
         if !self.timed.is_empty() {
             next = next.min(self.timers());
@@ -383,15 +384,30 @@ impl Alone for Storage {
 
     #[inline]
     fn advance_each(&mut self, now: Instant, each: impl FnMut(Ended)) {
-        let mut ended = std::mem::take(&mut self.ended);
-        self.advance(now, &mut ended);
-        ended.iter().copied().for_each(each);
-        ended.clear();
-        self.ended = ended;
+        self.run(now);
+        if !self.ended.is_empty() {
+            self.ended.drain(..).for_each(each);
+        }
     }
 }
 
 impl Member {
+    /// Gives its queue a request, and puts it on the lists of those to be asked and to be unplugged.
+    fn enqueue(
+        &mut self,
+        now: Instant,
+        index: u16,
+        bio: Bio,
+        touched: &mut Vec<u16>,
+        held: &mut Vec<u16>,
+    ) {
+        self.touch(index, touched);
+        if !std::mem::replace(&mut self.held, true) {
+            held.push(index);
+        }
+        self.queue.submit(now, bio);
+    }
+
     /// Puts it on the list of those to be asked.
     #[inline]
     fn touch(&mut self, index: u16, touched: &mut Vec<u16>) {

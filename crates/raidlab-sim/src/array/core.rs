@@ -196,7 +196,7 @@ impl Core {
     }
 
     /// Asks a member.
-    #[inline]
+    #[inline(always)]
     pub(super) fn ask(&mut self, child: Child, op: Op) {
         if !self.heard.is_empty() && op.origin.background {
             let heard = &mut self.heard[usize::from(op.node)][usize::from(op.role)];

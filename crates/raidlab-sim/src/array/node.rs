@@ -1,4 +1,5 @@
 //! One array of the tree: its members, their state, and its level.
+use super::NEVER;
 use super::core::{Child, Core, Op, Task, Up};
 use super::mirror::Mirror;
 use super::parity::ParityArray;
@@ -132,7 +133,7 @@ impl Node {
 
     /// An op of this array has ended.
     #[inline]
-    pub(super) fn ended(&mut self, core: &mut Core, op: Op, result: Result<(), DiskError>) {
+    pub(super) fn ended(&mut self, core: &mut Core, op: &Op, result: Result<(), DiskError>) {
         if op.kind == BlockKind::Flush {
             let Task::Part(parent) = op.task else { return };
             let survived = result.is_err() && !self.common.lost;
@@ -151,7 +152,7 @@ impl Node {
                     core.close(parent, if good { Ok(()) } else { result });
                 }
             }
-            Shape::Mirror(mirror) => mirror.ended(&self.common, core, op, result),
+            Shape::Mirror(mirror) => mirror.ended(&self.common, core, *op, result),
             Shape::Parity(parity) => match op.task {
                 Task::Part(parent) => parity.around_ended(&self.common, core, parent, op, result),
                 Task::Band(band) => parity.band_ended(&self.common, core, band, op, result),
@@ -191,15 +192,13 @@ impl Node {
     }
 
     #[inline]
-    pub(super) fn next_event(&self) -> Option<Instant> {
+    pub(super) fn next(&self) -> Instant {
         let own = match &self.shape {
-            Shape::Parity(parity) => parity.next_event(),
-            _ => None,
+            Shape::Parity(parity) => parity.next(),
+            _ => NEVER,
         };
-        let Some(resync) = self.resync.as_ref().and_then(Resync::next_event) else {
-            return own;
-        };
-        Some(own.map_or(resync, |own| own.min(resync)))
+        let resync = self.resync.as_ref().and_then(Resync::next_event);
+        resync.map_or(own, |resync| own.min(resync))
     }
 
     #[inline]

@@ -246,10 +246,14 @@ impl ParityArray {
     }
 
     #[inline]
-    pub(super) fn next_event(&self) -> Option<Instant> {
-        let plug = self.plugged.filter(|_| !self.delayed.is_empty());
-        let plug = plug.map(|since| since + PLUG);
-        earlier(earlier(self.thread.next_event(), plug), self.rested)
+    pub(super) fn next(&self) -> Instant {
+        let mut next = self.thread.next();
+        if let Some(since) = self.plugged
+            && !self.delayed.is_empty()
+        {
+            next = next.min(since + PLUG);
+        }
+        self.rested.map_or(next, |rested| next.min(rested))
     }
 
     #[inline]
@@ -297,41 +301,39 @@ impl ParityArray {
     }
 
     /// A read around the cache has ended; one that failed is made again through the cache.
+    #[inline]
     pub(super) fn around_ended(
         &mut self,
         common: &Common,
         core: &mut Core,
         parent: u32,
-        op: Op,
+        op: &Op,
         result: Result<(), DiskError>,
     ) {
         if result.is_err() && !common.lost {
-            let chunk = u64::from(self.chunk);
-            let (stripe, from) = (op.lba / chunk, (op.lba % chunk) as u32);
-            let roles = self.roles(stripe);
-            let index = roles.index(usize::from(op.role)).unwrap_or(0);
-            let (kind, origin) = (BlockKind::Read, op.origin);
-            let bio = retry_bio(kind, origin);
-            let piece = Piece {
-                stripe,
-                first: index,
-                last: index,
-                from,
-                to: from + op.sectors,
-            };
-            let _ = self.groups(common, core, parent, &bio, &roles, &piece);
+            self.read_again(common, core, parent, op);
             return core.close(parent, Ok(()));
         }
         core.close(parent, result);
     }
-}
 
-/// The earlier of two times, if there is any.
-#[inline]
-fn earlier(a: Option<Instant>, b: Option<Instant>) -> Option<Instant> {
-    match (a, b) {
-        (Some(a), Some(b)) => Some(a.min(b)),
-        (a, b) => a.or(b),
+    /// What could not be read around the cache is read through it.
+    #[cold]
+    fn read_again(&mut self, common: &Common, core: &mut Core, parent: u32, op: &Op) {
+        let chunk = u64::from(self.chunk);
+        let (stripe, from) = (op.lba / chunk, (op.lba % chunk) as u32);
+        let roles = self.roles(stripe);
+        let index = roles.index(usize::from(op.role)).unwrap_or(0);
+        let (kind, origin) = (BlockKind::Read, op.origin);
+        let bio = retry_bio(kind, origin);
+        let piece = Piece {
+            stripe,
+            first: index,
+            last: index,
+            from,
+            to: from + op.sectors,
+        };
+        let _ = self.groups(common, core, parent, &bio, &roles, &piece);
     }
 }
 

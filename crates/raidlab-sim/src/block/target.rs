@@ -9,6 +9,9 @@ use raidlab_core::units::{Lba, SECTOR};
 /// Operations in flight at most; what the device does not take waits in front of it in order.
 const IN_FLIGHT: u32 = 4096;
 
+/// Later than anything.
+const NEVER: Instant = Instant(u64::MAX);
+
 /// EIO and EINVAL of Linux.
 const EIO: Errno = Errno(5);
 const EINVAL: Errno = Errno(22);
@@ -136,16 +139,15 @@ impl<D: Alone> Target for BlockTarget<D> {
         until: Option<Instant>,
         done: &mut Vec<Completion>,
     ) -> Result<(), TargetError> {
-        let before = done.len();
+        let (before, until) = (done.len(), until.unwrap_or(NEVER));
         loop {
-            let next = self.device.next_event();
-            let to = match (next, until) {
-                (Some(next), Some(until)) => next.min(until),
-                (Some(to), None) | (None, Some(to)) => to,
-                (None, None) => return Ok(()),
-            };
+            let next = self.device.next_event().unwrap_or(NEVER);
+            let to = next.min(until);
+            if to == NEVER {
+                return Ok(());
+            }
             self.advance(to.max(self.now), done);
-            if done.len() > before || next.is_none_or(|next| next > to) {
+            if done.len() > before || next > to {
                 return Ok(());
             }
         }

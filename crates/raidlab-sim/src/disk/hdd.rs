@@ -161,17 +161,18 @@ impl Hdd {
     }
 
     #[inline]
-    pub(super) fn next_event(&self) -> Option<Instant> {
-        let (Some(due), Some(end)) = (self.due(), self.ready.next()) else {
-            return self.due().map(Instant).or(self.ready.next());
-        };
+    pub(super) fn next(&self) -> Instant {
+        let (due, end) = (self.due().unwrap_or(u64::MAX), self.ready.next());
+        if end.0 <= due {
+            return end;
+        }
         // What is picked at `due` ends no earlier than a sector on the link after it. So when that is
         // not before a known end, the picking can be made up for then, with the same outcome.
         let bookkeeping = self.destage_active || self.queue.is_empty() || !self.blocked.is_empty();
         if !bookkeeping && end.0 <= due + self.model.link_nanos(1) {
-            return Some(end);
+            return end;
         }
-        Some(Instant(due).min(end))
+        Instant(due)
     }
 
     /// Lets time pass until `now`.
@@ -258,7 +259,7 @@ impl Hdd {
         (from, ((lba + sectors + mask) & !mask) - from)
     }
 
-    #[inline]
+    #[inline(always)]
     fn waiting(&self, id: u64, lba: u64, sectors: u64, since: u64, write: bool) -> Waiting {
         let (from, count) = self.widen(lba, sectors);
         let geometry = &self.model.geometry;
@@ -347,7 +348,7 @@ impl Hdd {
         if !self.bad.is_empty() {
             self.bad.write(lba, sectors);
         }
-        let cache = self.model.spec.cache;
+        let cache = &self.model.spec.cache;
         if cache.write_back && !fua && sectors <= cache.write_sectors {
             let run = Run {
                 lba,
@@ -362,11 +363,19 @@ impl Hdd {
             self.admit(now);
             self.run(now);
         } else {
-            self.dirty.remove(lba, sectors);
+            if !self.dirty.is_empty() {
+                self.dirty.remove(lba, sectors);
+            }
             let mut waiting = self.waiting(id, lba, sectors, now, true);
             waiting.ready = ready;
-            self.queue.push(&waiting);
-            self.run(now);
+            if self.idle(now) && self.dirty.is_empty() {
+                // What `decide` would do.
+                (self.clock, self.destaged_last) = (now, false);
+                self.start_write(&waiting, now);
+            } else {
+                self.queue.push(&waiting);
+                self.run(now);
+            }
         }
     }
 
@@ -422,9 +431,7 @@ impl Hdd {
         if destage {
             self.destage(at);
         } else {
-            let Some(waiting) = self.pick(at) else {
-                return;
-            };
+            let waiting = self.pick(at);
             if waiting.write {
                 self.start_write(&waiting, at);
             } else {

@@ -2,6 +2,9 @@
 use super::Done;
 use raidlab_core::time::Instant;
 
+/// Later than anything.
+const NEVER: Instant = Instant(u64::MAX);
+
 /// Ends to come, the next one last; ties end in the order in which they became known.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Ready {
@@ -20,12 +23,17 @@ impl Ready {
                 at -= 1;
             }
         }
-        self.list.insert(at, done);
+        if at == self.list.len() {
+            self.list.push(done);
+        } else {
+            self.list.insert(at, done);
+        }
     }
 
+    /// When the next one comes, [`NEVER`] if none does.
     #[inline]
-    pub(super) fn next(&self) -> Option<Instant> {
-        self.list.last().map(|done| done.at)
+    pub(super) fn next(&self) -> Instant {
+        self.list.last().map_or(NEVER, |done| done.at)
     }
 
     /// The next one that has come by `now`.

@@ -90,7 +90,7 @@ impl Ssd {
         self.buffered
     }
 
-    pub(super) fn next_event(&self) -> Option<Instant> {
+    pub(super) fn next(&self) -> Instant {
         self.ready.next()
     }
 

@@ -1,56 +1,66 @@
-//! Which of several comes first: a tree of comparisons in which each has a fixed place, so that a new time
-//! for one takes as many comparisons as the tree has levels, and none that a processor could guess wrong.
+//! Which of several comes first: times in blocks, so that a new one is compared with those of its block and with the
+//! earliest of the other blocks, by comparisons none of which a processor could guess wrong.
 use super::time::NEVER;
 use std::hint::select_unpredictable;
+
+/// Times in a block: about the root of the most that there are.
+const BLOCK: usize = 8;
 
 /// A time for each of a fixed number of things.
 #[derive(Clone, Debug)]
 pub(super) struct Earliest {
-    /// The earlier of two below; the root is at 1, the things themselves are the last. A time and whose it
-    /// is stand in one number, so that one comparison decides by the time and then by the number.
-    tree: Box<[u128]>,
-    leaves: usize,
+    blocks: Box<[[u64; BLOCK]]>,
+    /// The earliest of each block, and of all.
+    least: Box<[u64]>,
+    first: u64,
 }
 
 impl Earliest {
     /// Of `count` things, each at [`NEVER`].
     pub(super) fn new(count: usize) -> Self {
-        let leaves = count.max(1).next_power_of_two();
-        let mut tree = vec![key(NEVER, 0); 2 * leaves];
-        for (which, leaf) in tree[leaves..].iter_mut().enumerate() {
-            *leaf = key(NEVER, which);
-        }
+        let blocks = count.div_ceil(BLOCK);
         Self {
-            tree: tree.into(),
-            leaves,
+            blocks: vec![[NEVER; BLOCK]; blocks].into(),
+            least: vec![NEVER; blocks].into(),
+            first: NEVER,
         }
     }
 
-    /// The earliest time and whose it is: of equal ones that with the lowest number.
+    /// The earliest time.
     #[inline]
-    pub(super) fn first(&self) -> (u64, usize) {
-        let first = self.tree[1];
-        ((first >> 64) as u64, first as u64 as usize)
+    pub(super) fn first(&self) -> u64 {
+        self.first
+    }
+
+    /// Whose the earliest time is: of equal ones that with the lowest number.
+    #[inline]
+    pub(super) fn which(&self) -> usize {
+        let block = place(&self.least, self.first);
+        BLOCK * block + place(&self.blocks[block], self.first)
     }
 
     /// The time of thing `which` is `at` now.
     #[inline]
     pub(super) fn set(&mut self, which: usize, at: u64) {
-        let mut place = self.leaves + which;
-        let mut least = key(at, which);
-        self.tree[place] = least;
-        while place > 1 {
-            let other = self.tree[place ^ 1];
-            least = select_unpredictable(other < least, other, least);
-            place /= 2;
-            self.tree[place] = least;
-        }
+        let block = &mut self.blocks[which / BLOCK];
+        block[which % BLOCK] = at;
+        self.least[which / BLOCK] = least(block);
+        self.first = least(&self.least);
     }
 }
 
 #[inline]
-fn key(at: u64, which: usize) -> u128 {
-    u128::from(at) << 64 | which as u128
+fn least(times: &[u64]) -> u64 {
+    times.iter().fold(NEVER, |least, at| least.min(*at))
+}
+
+/// The first place of a time among some that have it.
+#[inline]
+fn place(times: &[u64], time: u64) -> usize {
+    let places = times.iter().enumerate().rev();
+    places.fold(0, |first, (place, at)| {
+        select_unpredictable(*at == time, place, first)
+    })
 }
 
 #[cfg(test)]
@@ -69,9 +79,9 @@ mod tests {
                 earliest.set(which, at);
                 let least = times.iter().copied().zip(0..).min().expect("some");
                 if least.0 < NEVER {
-                    prop_assert_eq!(earliest.first(), least);
+                    prop_assert_eq!((earliest.first(), earliest.which()), least);
                 } else {
-                    prop_assert_eq!(earliest.first().0, NEVER);
+                    prop_assert_eq!(earliest.first(), NEVER);
                 }
             }
         }

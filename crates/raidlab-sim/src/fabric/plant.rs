@@ -74,11 +74,11 @@ impl Plant {
     /// When something happens by itself, `NEVER` if nothing does.
     #[inline]
     pub(super) fn next(&self) -> u64 {
-        self.next.first().0
+        self.next.first()
     }
 
     /// Gives a command to a disk, now or when it has a tag free.
-    #[inline]
+    #[inline(always)]
     pub(super) fn submit(&mut self, now: u64, disk: u32, request: Request) {
         let slot = &mut self.slots[disk as usize];
         if slot.in_flight >= slot.tags {
@@ -104,7 +104,7 @@ impl Plant {
     /// Lets the next event happen and appends what has ended by it; to be called at that time.
     #[inline]
     pub(super) fn step(&mut self, ends: &mut Vec<LineEnd>) {
-        let (now, line) = self.next.first();
+        let (now, line) = (self.next.first(), self.next.which());
         let mut gear = Gear {
             disks: &mut self.disks,
             pipes: &mut self.pipes,
@@ -124,7 +124,7 @@ impl Plant {
     }
 
     /// Looks again when a line wants to be looked at.
-    #[inline]
+    #[inline(always)]
     fn refresh(&mut self, line: usize) {
         let next = self.lines[line].next(&self.disks);
         self.next.set(line, next);

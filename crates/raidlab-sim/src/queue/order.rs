@@ -1,4 +1,4 @@
-//! The schedulers behind one face.
+//! The schedulers behind one face. What a queue without one does is nearly nothing, and part of the caller.
 use super::anticipatory::Anticipatory;
 use super::bfq::Bfq;
 use super::cfq::Cfq;
@@ -39,6 +39,14 @@ impl Order {
     /// The list that a bio's request waits in.
     #[inline]
     pub(super) fn class(&mut self, bio: &Bio) -> u16 {
+        if matches!(self, Self::Fifo) {
+            return 0;
+        }
+        self.class_of(bio)
+    }
+
+    #[inline(never)]
+    fn class_of(&mut self, bio: &Bio) -> u16 {
         match self {
             Self::Elevator(_) | Self::Fifo => 0,
             Self::Deadline(_) => Deadline::class(bio.kind),
@@ -52,6 +60,13 @@ impl Order {
     /// A request has come in.
     #[inline]
     pub(super) fn added(&mut self, now: Instant, rq: &Rq) {
+        if !matches!(self, Self::Fifo) {
+            self.note_added(now, rq);
+        }
+    }
+
+    #[inline(never)]
+    fn note_added(&mut self, now: Instant, rq: &Rq) {
         match self {
             Self::Elevator(_) | Self::Fifo | Self::Deadline(_) | Self::Kyber(_) => {}
             Self::Anticipatory(anticipatory) => anticipatory.added(now, rq),
@@ -72,6 +87,14 @@ impl Order {
     /// The request to be given out now; [`NIL`] when none is to be, although some wait.
     #[inline]
     pub(super) fn pick(&mut self, store: &Store, now: Instant) -> u32 {
+        if matches!(self, Self::Fifo) {
+            return store.oldest(0);
+        }
+        self.pick_by_rule(store, now)
+    }
+
+    #[inline(never)]
+    fn pick_by_rule(&mut self, store: &Store, now: Instant) -> u32 {
         match self {
             Self::Fifo => store.oldest(0),
             Self::Elevator(position) => {
@@ -91,6 +114,13 @@ impl Order {
     /// The device has ended a request that was picked.
     #[inline]
     pub(super) fn ended(&mut self, store: &Store, now: Instant, rq: &Rq) {
+        if !matches!(self, Self::Fifo) {
+            self.note_ended(store, now, rq);
+        }
+    }
+
+    #[inline(never)]
+    fn note_ended(&mut self, store: &Store, now: Instant, rq: &Rq) {
         match self {
             Self::Elevator(_) | Self::Fifo | Self::Deadline(_) => {}
             Self::Anticipatory(anticipatory) => anticipatory.ended(store, now, rq),

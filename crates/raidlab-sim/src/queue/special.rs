@@ -55,16 +55,14 @@ impl Queue {
         now: Instant,
         slot: u32,
         result: Result<(), DiskError>,
-        done: &mut Vec<Ended>,
+        mut each: impl FnMut(Ended),
     ) {
         let rq = *self.store.get(slot);
         if rq.kind == BlockKind::Flush && !self.flushing.is_empty() {
-            let ids = self.flushing.drain(..);
-            done.extend(ids.map(|id| Ended {
-                id,
-                at: now,
-                result,
-            }));
+            let at = now;
+            for id in self.flushing.drain(..) {
+                each(Ended { id, at, result });
+            }
             self.store.forget(slot);
         } else if rq.fua && rq.kind == BlockKind::Write && !self.spec.fua && result.is_ok() {
             // The device may still have it in its buffer: it ends with a flush.
@@ -72,7 +70,7 @@ impl Queue {
             self.store.forget(slot);
             return;
         } else {
-            self.store.end(slot, now, result, done);
+            self.store.end(slot, now, result, each);
         }
         if std::mem::take(&mut self.barrier) {
             self.pass_barrier(now);

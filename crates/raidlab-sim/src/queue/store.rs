@@ -390,19 +390,20 @@ impl Store {
         slot: u32,
         at: Instant,
         result: Result<(), DiskError>,
-        done: &mut Vec<Ended>,
+        mut each: impl FnMut(Ended),
     ) {
-        let rq = &self.slots[slot as usize];
-        let id = rq.first;
-        done.push(Ended { id, at, result });
-        let mut node = rq.rest;
-        while node != NIL {
-            let (id, next) = self.chain[node as usize];
-            done.push(Ended { id, at, result });
-            self.chain[node as usize].1 = std::mem::replace(&mut self.free_chain, node);
-            node = next;
-        }
         self.free.push(slot);
+        let rq = &self.slots[slot as usize];
+        let (mut id, mut node) = (rq.first, rq.rest);
+        loop {
+            each(Ended { id, at, result });
+            if node == NIL {
+                return;
+            }
+            let (next_id, next) = self.chain[node as usize];
+            self.chain[node as usize].1 = std::mem::replace(&mut self.free_chain, node);
+            (id, node) = (next_id, next);
+        }
     }
 
     /// Forgets a request whose bios end elsewhere.

@@ -195,8 +195,6 @@ pub(super) fn build(spec: &StorageSpec, seed: u64) -> Result<Storage, StorageErr
         timed: Vec::new(),
         next: NEVER,
         wanted: Vec::new(),
-        port_ends: Vec::new(),
-        bio_ends: Vec::new(),
         ended: Vec::new(),
     };
     // A resync begins by itself.

@@ -44,7 +44,7 @@ impl ParityArray {
         if nothing {
             return self.rest(common, core, key);
         }
-        if missing.len() > self.layout.level().parities() {
+        if !missing.is_empty() && missing.len() > self.layout.level().parities() {
             return self.give_up(common, core, key);
         }
         let all = MemberSet::first(common.children.len());
@@ -332,7 +332,7 @@ impl ParityArray {
         common: &Common,
         core: &mut Core,
         key: u32,
-        op: Op,
+        op: &Op,
         result: Result<(), DiskError>,
     ) {
         let member = MemberSet::one(Member(op.role));

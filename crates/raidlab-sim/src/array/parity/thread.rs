@@ -1,4 +1,5 @@
 //! The thread of a parity array: one computation after the other.
+use crate::array::NEVER;
 use crate::array::spec::ParityCost;
 use raidlab_core::time::{Instant, Span};
 use raidlab_core::units::SECTOR;
@@ -127,13 +128,13 @@ impl Thread {
     }
 
     #[inline]
-    pub(super) fn next_event(&self) -> Option<Instant> {
-        self.jobs.front().map(|job| job.0)
+    pub(super) fn next(&self) -> Instant {
+        self.jobs.front().map_or(NEVER, |job| job.0)
     }
 
     /// A band whose computation has ended, or that it has come to.
     pub(super) fn done(&mut self, now: Instant) -> Option<(u32, Work)> {
-        if self.next_event()? > now {
+        if self.next() > now {
             return None;
         }
         self.jobs.pop_front().map(|job| (job.1, job.2))

@@ -93,7 +93,7 @@ impl Queue {
         self.count += 1;
     }
 
-    #[inline]
+    #[inline(always)]
     fn remove(&mut self, index: usize) -> Waiting {
         let place = self.near.swap_remove(index).place;
         let waiting = self.places[place as usize];
@@ -105,9 +105,16 @@ impl Queue {
     }
 
     fn admit_later(&mut self) {
-        if let Some(next) = self.later.pop_front() {
-            self.admit(&next);
-        }
+        let next = self.remove_later();
+        self.admit(&next);
+    }
+
+    /// Takes out the oldest of those that are not compared; there must be one.
+    #[inline]
+    fn remove_later(&mut self) -> Waiting {
+        let next = self.later[0];
+        self.later.pop_front();
+        next
     }
 
     /// The oldest of those that are compared.
@@ -166,18 +173,20 @@ impl Best {
 impl Hdd {
     /// Takes out the request to serve from time `t` on: the oldest when it is too old or the drive
     /// does not reorder, else the one among the window that is reached soonest (shortest
-    /// positioning time first), the older one of two.
-    #[inline]
-    pub(super) fn pick(&mut self, t: u64) -> Option<Waiting> {
-        match self.queue.near.len() {
-            0 => self.queue.later.pop_front(),
-            1 => Some(self.queue.remove(0)),
-            _ => Some(self.pick_among(t)),
-        }
+    /// positioning time first), the older one of two. Some request must wait.
+    #[inline(always)]
+    pub(super) fn pick(&mut self, t: u64) -> Waiting {
+        let index = match self.queue.near.len() {
+            0 => return self.queue.remove_later(),
+            1 => 0,
+            _ => self.pick_among(t),
+        };
+        self.queue.remove(index)
     }
 
+    /// Which of several.
     #[inline]
-    fn pick_among(&mut self, t: u64) -> Waiting {
+    fn pick_among(&mut self, t: u64) -> usize {
         // Sectors that the stream may reach: those are few, and looked at apart.
         let reached = if self.stream.active {
             let (from, to) = self.stream_window();
@@ -189,19 +198,19 @@ impl Hdd {
         if t.saturating_sub(self.queue.since) > max_age {
             let oldest = self.queue.oldest();
             if t.saturating_sub(self.queue.since) > max_age {
-                return self.queue.remove(oldest);
+                return oldest;
             }
         }
         let (best, streams) = self.compare(t, reached);
         if streams || best.shared {
-            let index = self.compare_all(t, reached);
-            return self.queue.remove(index);
+            return self.compare_all(t, reached);
         }
-        self.queue.remove(best.index)
+        best.index
     }
 
     /// Compares the requests by seek and rotation alone; whether the stream may reach any.
-    #[inline]
+    // By itself, so that its loop has the registers for itself.
+    #[inline(never)]
     fn compare(&self, t: u64, (from, span): (u64, u64)) -> (Best, bool) {
         let angle = self.spindle.angle(t);
         let (mut best, mut streams) = (Best::NONE, false);
@@ -293,7 +302,7 @@ mod tests {
                     .expect("some")
             };
             let expected = waiting.remove(best);
-            let picked = hdd.pick(t).expect("some wait");
+            let picked = hdd.pick(t);
             assert_eq!(picked.id, expected.id, "pick {i}");
             (hdd.cylinder, hdd.head) = (picked.place.cylinder, picked.place.head);
             t += 7_000_000 + numbers.below(i, 9_000_000);
