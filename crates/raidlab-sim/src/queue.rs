@@ -269,7 +269,7 @@ impl Queue {
         now: Instant,
         id: u64,
         result: Result<(), DiskError>,
-        each: impl FnMut(Ended),
+        mut each: impl FnMut(Ended),
     ) {
         let slot = id as u32;
         let rq = self.store.get(slot);
@@ -283,10 +283,16 @@ impl Queue {
         if rq.kind != BlockKind::Flush && !self.barrier {
             self.order.ended(&self.store, now, rq);
         }
-        if rq.kind == BlockKind::Flush || rq.fua {
-            self.special_ended(now, slot, result, each);
+        let bios = if rq.kind == BlockKind::Flush || rq.fua {
+            self.special_ended(now, slot, result)
         } else {
-            self.store.end(slot, now, result, each);
+            Some(self.store.take(slot))
+        };
+        let (mut left, at) = (bios, now);
+        while let Some(bios) = left {
+            let id = bios.first;
+            each(Ended { id, at, result });
+            left = self.store.next_of(bios);
         }
         if !self.starved[0].is_empty() || !self.starved[1].is_empty() {
             self.admit(now);

@@ -261,9 +261,12 @@ impl Storage {
                 member.touch(index, &mut self.touched);
             }
         }
+        let mut array_next = NEVER;
         if let Some(array) = &mut self.array {
-            if array.next() <= t {
+            array_next = array.next();
+            if array_next <= t {
                 array.advance(t, &mut self.ended);
+                array_next = array.next();
             }
             // What the array wants by itself, its thread submits in one go.
             if self.take(t) {
@@ -271,7 +274,7 @@ impl Storage {
             }
         }
         self.pump(t);
-        self.look();
+        self.look_at(array_next);
     }
 
     #[inline]
@@ -342,12 +345,15 @@ impl Storage {
     }
 
     /// Finds out when something happens next.
-    #[inline(always)]
+    #[inline]
     fn look(&mut self) {
-        let mut next = self.fabric.next();
-        if let Some(array) = &self.array {
-            next = next.min(array.next());
-        }
+        self.look_at(self.array.as_ref().map_or(NEVER, Array::next));
+    }
+
+    /// The same where it is known when the array does something by itself.
+    #[inline]
+    fn look_at(&mut self, array_next: Instant) {
+        let mut next = self.fabric.next().min(array_next);
         if !self.timed.is_empty() {
             next = next.min(self.timers());
         }

@@ -1,6 +1,7 @@
 //! Flushes, durable writes and barriers.
 use super::Queue;
-use crate::block::{Bio, Ended, Origin};
+use super::store::Bios;
+use crate::block::{Bio, Origin};
 use crate::disk::DiskError;
 use raidlab_core::op::BlockKind;
 use raidlab_core::time::Instant;
@@ -50,31 +51,29 @@ impl Queue {
         Some(self.give(now, slot))
     }
 
+    /// A flush or a durable write has ended; the bios that end with it, if any do.
     pub(super) fn special_ended(
         &mut self,
         now: Instant,
         slot: u32,
         result: Result<(), DiskError>,
-        mut each: impl FnMut(Ended),
-    ) {
+    ) -> Option<Bios> {
         let rq = *self.store.get(slot);
-        if rq.kind == BlockKind::Flush && !self.flushing.is_empty() {
-            let at = now;
-            for id in self.flushing.drain(..) {
-                each(Ended { id, at, result });
-            }
+        let bios = if rq.kind == BlockKind::Flush && !self.flushing.is_empty() {
             self.store.forget(slot);
+            self.store.bios_of(self.flushing.drain(..).rev())
         } else if rq.fua && rq.kind == BlockKind::Write && !self.spec.fua && result.is_ok() {
             // The device may still have it in its buffer: it ends with a flush.
             self.flushes.push(self.store.first_bio(slot));
             self.store.forget(slot);
-            return;
+            return None;
         } else {
-            self.store.end(slot, now, result, each);
-        }
+            Some(self.store.take(slot))
+        };
         if std::mem::take(&mut self.barrier) {
             self.pass_barrier(now);
         }
+        bios
     }
 
     /// The barrier has ended: what came after it goes on, up to the next one.

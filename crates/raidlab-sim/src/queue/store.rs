@@ -1,7 +1,6 @@
 //! The requests of a queue: a slab, an order of arrival and an order by sector for every class, and
 //! the merging of neighbours. Nothing is allocated once the largest load has been seen.
-use crate::block::{Bio, Ended, Origin};
-use crate::disk::DiskError;
+use crate::block::{Bio, Origin};
 use raidlab_core::op::BlockKind;
 use raidlab_core::time::Instant;
 use std::collections::VecDeque;
@@ -54,6 +53,13 @@ impl Rq {
             origin: self.origin,
         }
     }
+}
+
+/// The bios of a request that has ended: the first, and the others in the order of their addresses.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Bios {
+    pub(super) first: u64,
+    rest: u32,
 }
 
 /// Requests of one kind (direction, process) that wait.
@@ -154,7 +160,7 @@ impl Store {
     }
 
     /// A request of its own for `bio`, which waits in `class` from `now` on.
-    #[inline]
+    #[inline(always)]
     pub(super) fn insert(&mut self, now: Instant, bio: &Bio, class: u16, group: u8) -> u32 {
         let slot = self.alloc(now, bio, class, group);
         self.waiting += 1;
@@ -383,27 +389,32 @@ impl Store {
         self.free.push(next);
     }
 
-    /// Hands over the ends of a request's bios, in the order of their addresses, and forgets it.
+    /// Forgets a request that has ended; its bios are to be gone through.
     #[inline]
-    pub(super) fn end(
-        &mut self,
-        slot: u32,
-        at: Instant,
-        result: Result<(), DiskError>,
-        mut each: impl FnMut(Ended),
-    ) {
+    pub(super) fn take(&mut self, slot: u32) -> Bios {
         self.free.push(slot);
-        let rq = &self.slots[slot as usize];
-        let (mut id, mut node) = (rq.first, rq.rest);
-        loop {
-            each(Ended { id, at, result });
-            if node == NIL {
-                return;
-            }
-            let (next_id, next) = self.chain[node as usize];
-            self.chain[node as usize].1 = std::mem::replace(&mut self.free_chain, node);
-            (id, node) = (next_id, next);
+        let Rq { first, rest, .. } = self.slots[slot as usize];
+        Bios { first, rest }
+    }
+
+    /// The bios of these numbers, the last first.
+    pub(super) fn bios_of(&mut self, ids: impl Iterator<Item = u64>) -> Option<Bios> {
+        ids.fold(None, |bios: Option<Bios>, first| {
+            let rest = bios.map_or(NIL, |bios| self.link(bios.first, bios.rest));
+            Some(Bios { first, rest })
+        })
+    }
+
+    /// The bios after the first, which is forgotten; `None` when there are no more.
+    #[inline]
+    pub(super) fn next_of(&mut self, bios: Bios) -> Option<Bios> {
+        let node = bios.rest;
+        if node == NIL {
+            return None;
         }
+        let (first, rest) = self.chain[node as usize];
+        self.chain[node as usize].1 = std::mem::replace(&mut self.free_chain, node);
+        Some(Bios { first, rest })
     }
 
     /// Forgets a request whose bios end elsewhere.

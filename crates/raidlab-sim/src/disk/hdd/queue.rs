@@ -40,6 +40,8 @@ pub(super) struct Queue {
     count: u64,
     /// No request that is compared came before this time.
     since: u64,
+    /// The drive's processor is through with all that were ever compared by this time.
+    latest: u64,
 }
 
 impl Queue {
@@ -54,6 +56,7 @@ impl Queue {
             later: VecDeque::new(),
             count: 0,
             since: 0,
+            latest: 0,
         }
     }
 
@@ -91,6 +94,7 @@ impl Queue {
             write: waiting.write,
         });
         self.count += 1;
+        self.latest = self.latest.max(waiting.ready);
     }
 
     #[inline(always)]
@@ -211,12 +215,27 @@ impl Hdd {
     /// Compares the requests by seek and rotation alone; whether the stream may reach any.
     // By itself, so that its loop has the registers for itself.
     #[inline(never)]
-    fn compare(&self, t: u64, (from, span): (u64, u64)) -> (Best, bool) {
+    fn compare(&self, t: u64, reached: (u64, u64)) -> (Best, bool) {
+        if self.queue.latest <= t {
+            // The drive's processor is through with all of them, as mostly.
+            self.compare_by(t, reached, |_| 0)
+        } else {
+            self.compare_by(t, reached, |near| late(near, t))
+        }
+    }
+
+    #[inline(always)]
+    fn compare_by(
+        &self,
+        t: u64,
+        (from, span): (u64, u64),
+        late: impl Fn(&Near) -> u64,
+    ) -> (Best, bool) {
         let angle = self.spindle.angle(t);
         let (mut best, mut streams) = (Best::NONE, false);
         for (index, near) in self.queue.near.iter().enumerate() {
             streams |= near.lba.wrapping_sub(from) < span;
-            best.add(self.reach(near, t, angle), index);
+            best.add(self.reach(near, late(near), angle), index);
         }
         (best, streams)
     }
@@ -236,25 +255,30 @@ impl Hdd {
                 let late = self.spindle.units(near.ready.saturating_sub(t));
                 cost = ahead.map(|ahead| late.saturating_add(ahead));
             }
-            let cost = cost.unwrap_or_else(|| self.reach(&near, t, angle));
+            let cost = cost.unwrap_or_else(|| self.reach(&near, late(&near, t), angle));
             best = best.min((cost, near.age, index));
         }
         best.2
     }
 
-    /// Angle that passes from `t`, with `angle` under the heads, until the first sector of a request
-    /// is there.
+    /// Angle that passes until the first sector of a request is there, with `angle` under the heads now
+    /// and the drive's processor through with the request `late` nanoseconds from now.
     #[inline(always)]
-    fn reach(&self, near: &Near, t: u64, angle: u64) -> u64 {
-        let late = near.ready.saturating_sub(t).min(LATEST);
+    fn reach(&self, near: &Near, late: u64, angle: u64) -> u64 {
         let seek = self.move_nanos((near.cylinder, near.head), near.write);
         let least = self.spindle.turned(late + seek);
         // The first time from `least` on that the sector's angle comes round.
         let gap = self.spindle.gap(angle, near.angle);
         let missing = least.saturating_sub(gap + self.spindle.tolerance());
         let turns = missing + (REVOLUTION - 1);
-        gap + (turns - turns % REVOLUTION)
+        gap + turns / REVOLUTION * REVOLUTION
     }
+}
+
+/// How long after `t` the drive's processor is through with a request.
+#[inline]
+fn late(near: &Near, t: u64) -> u64 {
+    near.ready.saturating_sub(t).min(LATEST)
 }
 
 #[cfg(test)]
