@@ -440,3 +440,6 @@ impl Hdd {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

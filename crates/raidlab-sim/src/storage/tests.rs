@@ -248,6 +248,46 @@ fn what_a_submitter_collects_is_joined_and_what_it_does_not_is_not() {
     assert_eq!((commands(true), commands(false)), (16, 2));
 }
 
+/// The array is told of the request and of the waiting at once; the queues must not notice.
+#[test]
+fn a_request_whose_submitter_waits_is_one_that_is_submitted_and_unplugged() {
+    for (text, members) in [("single", 1), ("raid10", 4), ("raid5", 5)] {
+        let (mut alone, mut apart) = (array(text, members), array(text, members));
+        let (numbers, mut now) = (Stream::new(3), Instant::ZERO);
+        let (mut ends, mut same) = (Vec::new(), Vec::new());
+        for id in 0..600 {
+            let draw = numbers.at(2 * id);
+            let bio = Bio {
+                id,
+                kind: match draw % 16 {
+                    0 => BlockKind::Flush,
+                    1..9 => BlockKind::Write,
+                    _ => BlockKind::Read,
+                },
+                lba: Lba(numbers.below(2 * id + 1, 1 << 16) * 8),
+                sectors: 8 << (draw >> 8 & 7),
+                fua: draw >> 16 & 15 == 0,
+                origin: crate::block::Origin {
+                    task: 1,
+                    sync: true,
+                    ..Default::default()
+                },
+            };
+            alone.submit_alone(now, bio);
+            apart.give(now, bio);
+            apart.unplug(now);
+            assert_eq!(alone.next_event(), apart.next_event(), "{text} {id}");
+            now += Span(draw >> 40);
+            alone.advance(now, &mut ends);
+            apart.advance(now, &mut same);
+        }
+        alone.advance(now + Span::from_secs(1000), &mut ends);
+        apart.advance(now + Span::from_secs(1000), &mut same);
+        assert_eq!(ends.len(), 600, "{text}");
+        assert_eq!(ends, same, "{text}");
+    }
+}
+
 #[test]
 fn two_drives_on_one_cable_take_turns() {
     let load = Load {

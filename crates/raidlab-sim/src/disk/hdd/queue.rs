@@ -298,12 +298,16 @@ mod tests {
         let (mut hdd, numbers) = (Hdd::new(Arc::clone(&model), 3), Stream::new(5));
         let window = model.spec.queue.window as usize;
         assert!(window > 1);
-        let (mut waiting, mut t) = (Vec::new(), 0);
+        let (mut waiting, mut t, mut late) = (Vec::new(), 0, 0);
         for i in 0..3000 {
             while waiting.len() < 2 * window {
                 let n = 1000 * i + waiting.len() as u64;
                 let lba = numbers.below(n, model.spec.sectors - 8) / 8 * 8;
-                let request = hdd.waiting(n, lba, 8, t, n.is_multiple_of(3));
+                let mut request = hdd.waiting(n, lba, 8, t, n.is_multiple_of(3));
+                // The processor is not through with some of every other hundred.
+                if i / 100 % 2 == 1 {
+                    request.ready = t + numbers.below(n, 1_000_000_000);
+                }
                 hdd.queue.push(&request);
                 waiting.push(request);
             }
@@ -326,11 +330,13 @@ mod tests {
                     .expect("some")
             };
             let expected = waiting.remove(best);
+            late += u64::from(hdd.queue.latest > t);
             let picked = hdd.pick(t);
             assert_eq!(picked.id, expected.id, "pick {i}");
             (hdd.cylinder, hdd.head) = (picked.place.cylinder, picked.place.head);
             t += 7_000_000 + numbers.below(i, 9_000_000);
         }
+        assert!((500..2900).contains(&late), "{late}");
         let left: Vec<u64> = waiting.iter().map(|w| w.id).collect();
         assert_eq!(hdd.queue.drain(), left);
         assert!(hdd.queue.is_empty());

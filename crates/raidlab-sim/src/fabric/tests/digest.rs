@@ -125,6 +125,30 @@ fn the_seed_decides_and_looking_changes_nothing() {
     }
 }
 
+/// A single end of a moment goes another way than several.
+#[test]
+fn ends_are_the_same_one_by_one_and_all_at_once() {
+    for (name, spec) in kinds() {
+        let submitted = || {
+            let mut fabric = Fabric::new(&spec, 7).unwrap();
+            let (numbers, ports) = (Stream::new(7), fabric.ports().len() as u64);
+            for i in 0..120 {
+                let sectors = fabric.ports()[(i % ports) as usize].sectors;
+                let port = (i % ports) as u32;
+                fabric.submit(Instant::ZERO, port, mixed(&numbers, i, sectors));
+            }
+            fabric
+        };
+        let (mut fabric, mut one_by_one, mut at_once) = (submitted(), Vec::new(), Vec::new());
+        while let Some(next) = fabric.next_event() {
+            fabric.advance(next, &mut one_by_one);
+        }
+        submitted().advance(Instant(1 << 50), &mut at_once);
+        assert!(one_by_one.len() >= 120, "{name}");
+        assert_eq!(one_by_one, at_once, "{name}");
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
     #[test]
