@@ -67,8 +67,12 @@ pub(crate) fn run(args: &BenchArgs, store: &place::Store) -> Result<Outcome, Fai
     let mut store = Store::open(&path).map_err(store_failure)?;
     let resumed = match resumed {
         Some(resumed) => Some(resumed.session),
-        None => resume::offered(&store, &plan)?,
+        None => resume::offered(&store, &plan, &stop)?,
     };
+    if stop.asked() {
+        talk::note("interrupted before anything was measured");
+        return Ok(Outcome::Interrupted);
+    }
     let is_new = resumed.is_none();
     let session = begin(&mut store, &plan, resumed, notes)?;
     let mut machine = Machine {

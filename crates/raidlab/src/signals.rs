@@ -1,7 +1,12 @@
 //! Ctrl-C and its like: the first asks the run to end and clean up, the second ends the program.
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
-use std::sync::Arc;
+use std::io::BufRead as _;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, mpsc};
+use std::time::Duration;
+
+/// How often a question looks for a signal.
+const LOOK: Duration = Duration::from_millis(50);
 
 /// Set once a signal has asked the program to stop.
 #[derive(Clone, Debug, Default)]
@@ -31,5 +36,62 @@ impl Stop {
     /// The flag itself, for code that runs in other threads.
     pub(crate) fn flag(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.0)
+    }
+
+    /// A line that a person types; `None` when a signal comes instead. Reading alone would go on after it: what is
+    /// listened to interrupts no system call for good.
+    ///
+    /// # Errors
+    /// As reading standard input.
+    pub(crate) fn or_line(&self) -> std::io::Result<Option<String>> {
+        self.or(|| {
+            let mut line = String::new();
+            std::io::stdin().lock().read_line(&mut line)?;
+            Ok(line)
+        })
+    }
+
+    /// What is read, by a thread that is left to itself when a signal comes first.
+    fn or(
+        &self,
+        read: impl FnOnce() -> std::io::Result<String> + Send + 'static,
+    ) -> std::io::Result<Option<String>> {
+        let (send, came) = mpsc::channel();
+        std::thread::Builder::new()
+            .name("answer".to_owned())
+            .spawn(move || send.send(read()))?;
+        while !self.asked() {
+            match came.recv_timeout(LOOK) {
+                Ok(line) => return line.map(Some),
+                Err(mpsc::RecvTimeoutError::Timeout) => {}
+                Err(mpsc::RecvTimeoutError::Disconnected) => break,
+            }
+        }
+        Ok(None)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_question_hears_an_answer_and_a_signal() {
+        let stop = Stop::default();
+        let answer = stop.or(|| Ok("y\n".to_owned())).unwrap();
+        assert_eq!(answer.as_deref(), Some("y\n"));
+        // Nobody types anything; the signal comes.
+        let (_open, never) = mpsc::channel::<()>();
+        let flag = stop.flag();
+        let signal = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(100));
+            flag.store(true, Ordering::Relaxed);
+        });
+        let answer = stop.or(move || {
+            let _ = never.recv();
+            Ok(String::new())
+        });
+        assert_eq!(answer.unwrap(), None);
+        signal.join().unwrap();
     }
 }

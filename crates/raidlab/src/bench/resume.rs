@@ -5,11 +5,12 @@ use crate::args::BenchArgs;
 use crate::exit::{Failure, MISSING};
 use crate::place;
 use crate::predict::StoredRun;
+use crate::signals::Stop;
 use crate::talk;
 use raidlab_results::id;
 use raidlab_results::record::Session;
 use raidlab_results::store::Store;
-use std::io::{BufRead, IsTerminal};
+use std::io::IsTerminal;
 
 /// A session to be resumed, with its plan as it was.
 pub(crate) struct Resumed {
@@ -98,8 +99,9 @@ fn newest_unfinished(store: &Store) -> Result<Option<Session>, Failure> {
         .max_by(|a, b| a.created.cmp(&b.created)))
 }
 
-/// An unfinished session of the very same plan: asked about on a terminal, mentioned elsewhere.
-pub(crate) fn offered(store: &Store, plan: &Plan) -> Result<Option<Session>, Failure> {
+/// An unfinished session of the very same plan: asked about on a terminal, mentioned elsewhere. `None` also when a
+/// signal came instead of an answer.
+pub(crate) fn offered(store: &Store, plan: &Plan, stop: &Stop) -> Result<Option<Session>, Failure> {
     let unfinished = store.unfinished_sessions().map_err(store_failure)?;
     let same = unfinished.into_iter().rev().find(|info| {
         info.running.is_none()
@@ -123,10 +125,11 @@ pub(crate) fn offered(store: &Store, plan: &Plan) -> Result<Option<Session>, Fai
     talk::note(&format!(
         "the same was interrupted after {done} (session {short}). Go on with it? [Y/n]"
     ));
-    let mut answer = String::new();
-    std::io::stdin()
-        .lock()
-        .read_line(&mut answer)
+    let answer = stop
+        .or_line()
         .map_err(|error| Failure::bad_request(format!("no answer: {error}")))?;
+    let Some(answer) = answer else {
+        return Ok(None);
+    };
     Ok((!matches!(answer.trim(), "n" | "N" | "no")).then_some(info.session))
 }

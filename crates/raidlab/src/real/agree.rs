@@ -3,13 +3,14 @@ use super::host::{planned_members, plans, source};
 use super::members::{self, Chosen, Source};
 use crate::args::{PlanArgs, RunArgs};
 use crate::exit::{Failure, REFUSED};
+use crate::signals::Stop;
 use crate::talk;
 use raidlab_core::units::Bytes;
 use raidlab_experiment::Experiment;
 use raidlab_host::provision::{ProvisionPlan, digest};
 use raidlab_io::observe::Roots;
 use std::fmt::Write as _;
-use std::io::{BufRead as _, IsTerminal as _};
+use std::io::IsTerminal as _;
 
 /// Digits of a plan's digest that are shown and asked for.
 const DIGITS: usize = 12;
@@ -19,6 +20,7 @@ pub(super) fn confirm(
     args: &RunArgs,
     devices: &[Chosen],
     plans: &[ProvisionPlan],
+    stop: &Stop,
 ) -> Result<(), Failure> {
     let wanted = &digest(plans)[..DIGITS];
     if let Some(given) = &args.real.yes {
@@ -47,9 +49,8 @@ pub(super) fn confirm(
             .remedy(format!("look at the plan and add --yes {wanted}")));
     }
     talk::note("Type 'yes' to go on:");
-    let mut line = String::new();
-    let read = std::io::stdin().lock().read_line(&mut line);
-    if read.is_ok() && line.trim() == "yes" {
+    let line = stop.or_line();
+    if matches!(line, Ok(Some(line)) if line.trim() == "yes") {
         return Ok(());
     }
     Err(Failure::new(REFUSED, "not agreed to; nothing was written"))

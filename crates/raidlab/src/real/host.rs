@@ -177,7 +177,7 @@ fn with_journal(
         .collect();
     let plans = plans(experiment, parts, &planned, &args.real)?;
     if *source == Source::Allowed {
-        agree::confirm(args, &chosen, &plans)?;
+        agree::confirm(args, &chosen, &plans, stop)?;
     }
     let mut notes: Vec<&String> = plans.iter().flat_map(|plan| &plan.notes).collect();
     notes.sort();
