@@ -87,9 +87,12 @@ pub(crate) fn run(
     if format == Format::FioJson {
         return fio::run(ground, watch);
     }
-    watch.phase(0, 1, "the tool itself");
     let (plan, place) = (ground.plan, ground.place);
-    let mut calls = Calls::new(&ground.options.cancel);
+    let one_call = !matches!(profile, Profile::Dd(_));
+    if one_call {
+        watch.phase(0, 1, "the tool itself");
+    }
+    let mut calls = Calls::new(&ground.options.cancel, watch);
     match profile {
         Profile::Bonnie(settings) => calls.bonnie(settings, plan, directory(place, name)?)?,
         Profile::Dd(settings) => {
@@ -99,7 +102,7 @@ pub(crate) fn run(
                 None if !ground.guest => directory(place, name)?.to_owned(),
                 _ => directory_or_device(ground, name)?,
             };
-            calls.dd(settings, &file, place.directory().is_some())?;
+            calls.dd(settings, plan, &file, place.directory().is_some())?;
         }
         Profile::Hdparm(settings) => calls.hdparm(settings, place)?,
         Profile::Tiobench(settings) => calls.tiotest(settings, plan, directory(place, name)?)?,
@@ -171,13 +174,15 @@ fn directory_or_device(ground: &Ground<'_>, tool: &str) -> Result<PathBuf, Failu
 /// Calls of tools, with what they wrote.
 struct Calls<'c> {
     cancel: &'c AtomicBool,
+    watch: &'c mut dyn Watch,
     text: String,
 }
 
 impl<'c> Calls<'c> {
-    fn new(cancel: &'c AtomicBool) -> Self {
+    fn new(cancel: &'c AtomicBool, watch: &'c mut dyn Watch) -> Self {
         Self {
             cancel,
+            watch,
             text: String::new(),
         }
     }
@@ -225,7 +230,17 @@ impl<'c> Calls<'c> {
         Ok(())
     }
 
-    fn dd(&mut self, settings: &Dd, file: &Path, own: bool) -> Result<(), Failure> {
+    /// A call that does the work of one phase.
+    fn phase(&mut self, words: &[String]) -> Result<Output, Failure> {
+        self.watch.at_work();
+        let output = self.call(words);
+        self.watch.at_work();
+        output
+    }
+
+    fn dd(&mut self, settings: &Dd, plan: &Plan, file: &Path, own: bool) -> Result<(), Failure> {
+        let titles = plan.phases.iter().map(|phase| phase.title.as_str());
+        let mut titles = titles.enumerate();
         let path = file.display();
         let size = [
             format!("bs={}", settings.bs.0),
@@ -260,7 +275,10 @@ impl<'c> Calls<'c> {
                 if settings.cold && reads {
                     evict(file).map_err(|error| Failure::from_error(MISSING, &error))?;
                 }
-                let output = self.call(&words)?;
+                if let Some((number, title)) = titles.next() {
+                    self.watch.phase(number, plan.phases.len(), title);
+                }
+                let output = self.phase(&words)?;
                 // As a shell takes it, and the importer of such lines.
                 let word = |word: &String| match word.split_once('=') {
                     Some((key, value)) => format!("{key}={}", quoted(value)),

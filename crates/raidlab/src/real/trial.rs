@@ -91,6 +91,8 @@ pub(crate) trait Watch {
     fn phase(&mut self, number: usize, of: usize, title: &str);
     /// It goes on.
     fn tick(&mut self, progress: &RunProgress);
+    /// A tool that says nothing while it runs begins the work of a phase, or has ended it.
+    fn at_work(&mut self) {}
     /// The last phase has ended.
     fn ended(&mut self) {}
 }

@@ -57,6 +57,13 @@ fn tools_run_on_synced_arrays_and_on_file_systems() {
         let phases = phases(trial);
         let names: Vec<&str> = phases.iter().map(|(name, _)| name.as_str()).collect();
         assert_eq!(names, ["write-first", "read-first", "write", "read"]);
+        // How busy the guest's processor was is told of each call of dd.
+        for phase in trial["phases"].as_array().expect("phases") {
+            assert!(
+                phase["figures"].to_string().contains("guest-cpu"),
+                "{phase:#}"
+            );
+        }
         if trial["cell"]["label"] != "raid0 ext4" {
             // dd was the last to close the array, or the disk: what it wrote had to go to the disks, and what it read
             // came from there.

@@ -230,6 +230,10 @@ impl Watch for Told<'_> {
         self.deaths.tick();
     }
 
+    fn at_work(&mut self) {
+        self.shares.tick();
+    }
+
     fn ended(&mut self) {
         self.counting.mark();
         tell(self.session, &At::Ended);

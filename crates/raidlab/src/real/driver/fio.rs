@@ -46,7 +46,7 @@ pub(super) fn run(ground: &Ground<'_>, watch: &mut dyn Watch) -> Result<Said, Fa
         // Phases do not visit the same places in the same order; fio reads numbers with a sign.
         let seed = options.seed.wrapping_add(number as u64) >> 1;
         let words = words(phase, &file, seed, queue)?;
-        let output = Calls::new(&options.cancel).call(&words)?;
+        let output = Calls::new(&options.cancel, watch).phase(&words)?;
         let line: Vec<_> = words.iter().map(|word| quoted(word)).collect();
         let _ = write!(text, "+ {}\n{}", line.join(" "), output.out);
         let (said, from) = imported(&output.out, "fio", Format::FioJson)?;

@@ -5,7 +5,8 @@ use raidlab_host::provision::Stage;
 use raidlab_io::run::RunProgress;
 use std::io::Write as _;
 
-fn ran(profile: &Profile) -> Option<Said> {
+/// What the tool of a profile said in a directory, and what was heard of its phases; `None` where it is not installed.
+fn ran(profile: &Profile) -> Option<(Said, Vec<(String, u32)>)> {
     if check(profile).is_err() {
         let name = profile.name();
         let _ = writeln!(
@@ -34,16 +35,24 @@ fn ran(profile: &Profile) -> Option<Said> {
         options: &RunOptions::new(u64::MAX - 1),
         guest: false,
     };
-    Some(run(profile, &ground, &mut Nobody).expect("it runs"))
+    let mut heard = Heard::default();
+    let said = run(profile, &ground, &mut heard).expect("it runs");
+    Some((said, heard.0))
 }
 
-/// Nobody watches.
-struct Nobody;
+/// Of each phase that began, the title and how often its tool was said to begin or end.
+#[derive(Default)]
+struct Heard(Vec<(String, u32)>);
 
-impl Watch for Nobody {
+impl Watch for Heard {
     fn stage(&mut self, _: &Stage) {}
-    fn phase(&mut self, _: usize, _: usize, _: &str) {}
+    fn phase(&mut self, _: usize, _: usize, title: &str) {
+        self.0.push((title.to_owned(), 0));
+    }
     fn tick(&mut self, _: &RunProgress) {}
+    fn at_work(&mut self) {
+        self.0.last_mut().expect("a phase has begun").1 += 1;
+    }
 }
 
 /// The phases that a tool told of, in order.
@@ -56,7 +65,15 @@ fn names(said: &Said) -> Vec<&str> {
 fn dd_writes_and_reads_twice() {
     let mut profile = Profile::named("dd").expect("dd");
     profile.set("count", "4").expect("set");
-    let said = ran(&profile).expect("dd is everywhere");
+    let (said, heard) = ran(&profile).expect("dd is everywhere");
+    // Who listens can tell how busy the processor was in each.
+    let wanted = [
+        "Write, first pass",
+        "Read, first pass",
+        "Write, second pass",
+        "Read, second pass",
+    ];
+    assert_eq!(heard, wanted.map(|title| (title.to_owned(), 2)));
     let names = names(&said);
     assert_eq!(
         names,
@@ -74,7 +91,9 @@ fn bonnie_itself_gives_the_phases_of_its_profile() {
     for (name, value) in [("size", "16MiB"), ("files", "0"), ("fast", "yes")] {
         profile.set(name, value).expect("set");
     }
-    let Some(said) = ran(&profile) else { return };
+    let Some((said, _)) = ran(&profile) else {
+        return;
+    };
     let names = names(&said);
     for wanted in ["block-write", "rewrite", "block-read", "seeks"] {
         assert!(names.contains(&wanted), "{names:?}");
@@ -98,7 +117,9 @@ fn fio_itself_gives_the_phases_of_random_and_sequential() {
             let (setting, value) = setting.split_once('=').expect("a setting");
             profile.set(setting, value).expect("set");
         }
-        let Some(said) = ran(&profile) else { return };
+        let Some((said, _)) = ran(&profile) else {
+            return;
+        };
         let names = names(&said);
         assert_eq!(names.join(" "), wanted, "{}", said.text);
         for phase in &said.phases {
