@@ -166,6 +166,7 @@ fn request(case: &Case, stream: Stream, sectors: u64, i: u64) -> Bio {
             sync: true,
             background: false,
             ahead: false,
+            paged: false,
         },
     }
 }

@@ -24,6 +24,10 @@ pub struct Origin {
     pub background: bool,
     /// Asked for by read-ahead, which does without what would take waiting for room (`REQ_RAHEAD`).
     pub ahead: bool,
+    /// It stands for a request of each page, in their order: write-back of a block device itself, whose pages have buffers
+    /// that are submitted one by one (`fs/buffer.c:__block_write_full_page`, `submit_bh`). Queues join them; what is
+    /// above queues meets them one after the other.
+    pub paged: bool,
 }
 
 /// One request to a block device: an array, a member behind its queue, or a port of a controller.

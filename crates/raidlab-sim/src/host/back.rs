@@ -287,6 +287,7 @@ impl<D: Device> Host<D> {
         let origin = Origin {
             task,
             sync,
+            paged: self.fs.is_raw(),
             ..Origin::default()
         };
         let (requests, cost) = self.submit_dirty(file, page, pages, origin);

@@ -291,6 +291,7 @@ impl<D: Device> Host<D> {
             sync,
             background: false,
             ahead: false,
+            paged: false,
         }
     }
 

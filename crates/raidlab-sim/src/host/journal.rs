@@ -50,6 +50,7 @@ const ORIGIN: Origin = Origin {
     sync: true,
     background: false,
     ahead: false,
+    paged: false,
 };
 
 impl Journal {

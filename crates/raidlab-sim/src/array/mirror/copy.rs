@@ -203,6 +203,7 @@ impl Mirror {
                 sync: kind == BlockKind::Read,
                 background: true,
                 ahead: false,
+                paged: false,
             },
             tries: 0,
         };

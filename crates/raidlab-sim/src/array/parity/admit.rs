@@ -26,8 +26,8 @@ enum Admitted {
 }
 
 impl ParityArray {
-    /// Admits a piece. Before 6.0 blocks to be written come chunk by chunk, in the order of the request
-    /// (`raid5.c:make_request`): when the cache has no room for more rows of the first chunk, those that
+    /// Admits a piece. Before 6.0, and where each page is a request of its own, blocks to be written come chunk by chunk, in
+    /// the order of the request (`raid5.c:make_request`): when the cache has no room for more rows of the first chunk, those that
     /// are in it lack the others yet. False when read-ahead has found no room, which ends its request there.
     pub(super) fn groups(
         &mut self,
@@ -38,7 +38,8 @@ impl ParityArray {
         roles: &Roles,
         piece: &Piece,
     ) -> bool {
-        let whole = self.era.rows_at_once || piece.first == piece.last;
+        let at_once = self.era.rows_at_once && !bio.origin.paged;
+        let whole = at_once || piece.first == piece.last;
         if bio.kind != BlockKind::Write || whole {
             return self.rows(common, core, parent, bio, roles, piece);
         }

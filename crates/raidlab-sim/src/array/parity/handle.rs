@@ -195,6 +195,7 @@ impl ParityArray {
                 sync: read || band.sync,
                 background,
                 ahead: false,
+                paged: false,
             },
             tries: 0,
         };

@@ -1,5 +1,6 @@
 //! The raw device: streams, caching, thresholds, direct access.
 use super::*;
+use raidlab_core::op::BlockKind;
 
 fn pass(action: PassAction, size: u64, call: u32, durable: Durable) -> WorkloadSpec {
     WorkloadSpec::Pass(PassSpec {
@@ -173,6 +174,29 @@ fn a_stream_of_writes_ends_at_the_rate_of_the_device() {
         );
         close(windows[2].bytes as f64, device, 0.06);
     }
+}
+
+#[test]
+fn write_back_of_the_device_itself_is_a_request_for_each_page() {
+    let writes = |kind, mode| {
+        let mut host = host(Kernel::DEFAULT, 64, kind, Toy::new());
+        let job = WorkloadSpec::Pass(PassSpec {
+            handle: Handle::new(0, mode),
+            action: PassAction::Write,
+            start: Bytes(0),
+            size: Bytes(8 * MIB),
+            call: 8192,
+            durable: Durable::AtEnd,
+        });
+        assert_eq!(one(&mut host, job).bytes, 8 * MIB);
+        let asked = host.device().asked.iter();
+        let large = asked.filter(|(_, bio)| bio.kind == BlockKind::Write && bio.sectors > 64);
+        large.map(|(_, bio)| bio.origin.paged).collect::<Vec<_>>()
+    };
+    let raw = writes(FilesystemKind::None, OpenMode::Update);
+    assert!(raw.len() > 32 && raw.iter().all(|paged| *paged));
+    let file = writes(FilesystemKind::Xfs, OpenMode::Create);
+    assert!(file.len() > 32 && file.iter().all(|paged| !*paged));
 }
 
 #[test]

@@ -54,6 +54,7 @@ fn bio(id: u64, step: &Step) -> Bio {
             sync,
             background: step.what == 9,
             ahead: false,
+            paged: false,
         },
     }
 }
