@@ -155,8 +155,16 @@ impl View {
 
 /// The rates of a trial on one line.
 pub(crate) fn summary(record: &TrialRecord) -> String {
-    let rates: Vec<String> = record.phases.iter().map(rate).collect();
-    rates.join(", ")
+    rates(&record.phases)
+}
+
+fn rates(phases: &[PhaseRecord]) -> String {
+    let rates: Vec<String> = phases.iter().map(rate).collect();
+    let legend = match phases.iter().all(PhaseRecord::is_valid) {
+        true => "",
+        false => " († is kept out of the figures: the report says why)",
+    };
+    rates.join(", ") + legend
 }
 
 fn rate(phase: &PhaseRecord) -> String {
@@ -167,7 +175,7 @@ fn rate(phase: &PhaseRecord) -> String {
         (Some(seconds), Unit::Seconds) => format!("{seconds:.2} s"),
         (Some(percent), Unit::Percent) => format!("{percent:.1} %"),
     };
-    // A dagger is what the report's footnotes use for a doubtful figure.
+    // The summary says what a dagger is.
     let doubt = if phase.is_valid() { "" } else { "†" };
     format!("{} {value}{doubt}", phase.phase)
 }
@@ -187,6 +195,12 @@ mod tests {
             "the device read nothing",
         ));
         assert_eq!(rate(&phase), "block-read 100.0 MiB/s†");
+        let sound = PhaseRecord::bare("seeks", Some(170.74), Unit::PerSecond);
+        assert_eq!(
+            rates(&[phase, sound.clone()]),
+            "block-read 100.0 MiB/s†, seeks 170.7/s († is kept out of the figures: the report says why)"
+        );
+        assert_eq!(rates(&[sound]), "seeks 170.7/s");
         assert_eq!(
             rate(&PhaseRecord::bare("seeks", Some(170.74), Unit::PerSecond)),
             "seeks 170.7/s"
