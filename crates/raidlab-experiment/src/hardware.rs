@@ -172,9 +172,12 @@ pub struct Controller {
     pub kind: ControllerKind,
     /// The link of its disks.
     pub link: Link,
-    /// The catalogue's model of it.
+    /// The catalogue's model of it, or the path of a model file as the experiment names it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
+    /// The text of the model file; `None`: the model is the catalogue's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model_text: Option<String>,
     /// The bus it is on; `None`: one that does not limit it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bus: Option<String>,

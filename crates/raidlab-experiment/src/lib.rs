@@ -64,6 +64,15 @@ pub struct OwnModel<'k> {
     pub text: &'k str,
 }
 
+/// A file with a controller's model that an experiment names by its path, see [`controller_files`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ControllerFile<'k> {
+    /// The path as the experiment has it.
+    pub path: &'k str,
+    /// Its text, which becomes part of the experiment, or why it cannot be used.
+    pub text: Result<&'k str, String>,
+}
+
 /// A published study.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KnownStudy<'k> {
@@ -82,6 +91,8 @@ pub struct Known<'k> {
     pub files: Vec<ModelFile<'k>>,
     /// Controller models.
     pub controllers: Vec<&'k str>,
+    /// The files with controllers' models that the experiment names.
+    pub controller_files: Vec<ControllerFile<'k>>,
     /// Published studies.
     pub studies: Vec<KnownStudy<'k>>,
 }
@@ -110,6 +121,14 @@ impl<'k> Known<'k> {
 pub fn model_files(text: &str) -> Vec<String> {
     let (document, _) = DeTable::parse_recoverable(text);
     read::disks::model_files(document.get_ref())
+}
+
+/// The same of controllers: the values of `model` in `[topology.controllers]` that look like a path, which the
+/// caller gives in [`Known::controller_files`].
+#[must_use]
+pub fn controller_files(text: &str) -> Vec<String> {
+    let (document, _) = DeTable::parse_recoverable(text);
+    read::topology::controller_files(document.get_ref())
 }
 
 /// Whether an experiment says how often each cell is to run. Where it does not, the caller may know better

@@ -101,15 +101,17 @@ fn is_known(problems: &Problems, model: &mut At<String>, known: &Known<'_>) -> b
     if let Some(file) = file {
         if let Err(reason) = &file.model {
             let message = format!("the model file '{}' cannot be used: {reason}", file.path);
-            let help = "a path is taken from the folder of this file; 'raidlab disk show PATH' \
-                        prints a model file, or all that is wrong with it";
-            problems.wrong(&model.at, message, help);
+            problems.wrong(&model.at, message, ABOUT_FILES);
         }
         return file.model.is_ok();
     }
     let names = known.disks.iter().map(|disk: &KnownDisk<'_>| disk.name);
     problems.reference(model, "disk model", names)
 }
+
+/// What helps with a model file that cannot be used.
+pub(super) const ABOUT_FILES: &str = "a path is taken from the folder of this file; 'raidlab disk show \
+    PATH' prints a model file, or all that is wrong with it";
 
 /// What a model is when it is no name of the catalogue.
 fn is_path(model: &str) -> bool {
@@ -125,9 +127,12 @@ pub(crate) fn model_files(root: &DeTable<'_>) -> Vec<String> {
     let groups = disks
         .values()
         .filter_map(|group| group.get_ref().as_table());
-    let models = std::iter::once(disks)
-        .chain(groups)
-        .filter_map(|table| table.get("model")?.get_ref().as_str());
+    paths(std::iter::once(disks).chain(groups))
+}
+
+/// The values of `model` in these tables that look like a path, each once.
+pub(super) fn paths<'a, 'i: 'a>(tables: impl Iterator<Item = &'a DeTable<'i>>) -> Vec<String> {
+    let models = tables.filter_map(|table| table.get("model")?.get_ref().as_str());
     let mut files: Vec<String> = models
         .map(|model| model.trim().to_owned())
         .filter(|model| is_path(model))

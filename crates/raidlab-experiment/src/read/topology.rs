@@ -1,11 +1,12 @@
 //! `[topology]`: buses, controllers, and which disk sits where.
+use super::disks;
 use super::tree::{At, Entry, Node};
 use super::value::hint;
 use crate::Known;
 use crate::diagnostic::{Diagnostic, Problems};
 use crate::hardware::{AtaMode, BUSES, Bus, CacheMode, ControllerKind, Link, bus_rate};
 use raidlab_core::units::Bytes;
-use toml::de::DeValue;
+use toml::de::{DeTable, DeValue};
 
 /// Buses and controllers as declared.
 #[derive(Clone, Debug, Default)]
@@ -21,6 +22,7 @@ pub(crate) struct DraftController {
     pub(crate) kind: ControllerKind,
     pub(crate) link: Option<Link>,
     pub(crate) model: Option<String>,
+    pub(crate) model_text: Option<String>,
     pub(crate) bus: Option<String>,
     pub(crate) channels: Option<At<u32>>,
     pub(crate) ports: Option<u32>,
@@ -141,9 +143,9 @@ fn controller(
         problems.wrong(&node.key_at("link"), message, help);
     }
     let model = text("model");
-    if let Some(model) = model.as_ref().filter(|_| !known.controllers.is_empty()) {
-        problems.reference(model, "controller model", known.controllers.iter().copied());
-    }
+    let model_text = model
+        .as_ref()
+        .and_then(|model| text_of_model(problems, model, known));
     let bus = text("bus").filter(|bus| {
         let names = buses.iter().map(String::as_str);
         problems.reference(bus, "bus", names)
@@ -172,6 +174,7 @@ fn controller(
         kind,
         link: kind.link().or(link),
         model: model.map(|m| m.value),
+        model_text,
         bus: bus.map(|b| b.value),
         channels,
         ports,
@@ -182,6 +185,39 @@ fn controller(
         own_raid: own_raid.unwrap_or(kind == ControllerKind::HardwareRaid),
         disks: seats?,
     })
+}
+
+/// The text of the file that a model is the path of. Tells when it cannot be used, and when a model is neither a file nor one
+/// of the catalogue, which has names with a stroke in them.
+fn text_of_model(problems: &Problems, model: &At<String>, known: &Known<'_>) -> Option<String> {
+    if known.controllers.contains(&model.value.as_str()) {
+        return None;
+    }
+    let mut files = known.controller_files.iter();
+    match files.find(|file| file.path == model.value) {
+        Some(file) => match &file.text {
+            Ok(text) => return Some((*text).to_owned()),
+            Err(reason) => {
+                let message = format!("the model file '{}' cannot be used: {reason}", file.path);
+                problems.wrong(&model.at, message, disks::ABOUT_FILES);
+            }
+        },
+        None if known.controllers.is_empty() => {}
+        None => {
+            problems.reference(model, "controller model", known.controllers.iter().copied());
+        }
+    }
+    None
+}
+
+/// See [`crate::controller_files`].
+pub(crate) fn controller_files(root: &DeTable<'_>) -> Vec<String> {
+    let controllers = root
+        .get("topology")
+        .and_then(|topology| topology.get_ref().as_table()?.get("controllers"))
+        .and_then(|all| all.get_ref().as_table());
+    let tables = controllers.into_iter().flat_map(|all| all.values());
+    disks::paths(tables.filter_map(|controller| controller.get_ref().as_table()))
 }
 
 /// `["a", "b"]` dealt round the channels, or `[["a", "b"], ["c"]]` channel by channel.

@@ -178,6 +178,17 @@ pub struct UnknownController {
     pub name: String,
 }
 
+/// Why there is no model of a controller.
+#[derive(Debug, thiserror::Error)]
+pub enum ControllerError {
+    /// No controller has its name.
+    #[error(transparent)]
+    Unknown(#[from] UnknownController),
+    /// The file cannot be used.
+    #[error(transparent)]
+    File(#[from] ModelError),
+}
+
 fn names() -> String {
     let all: Vec<_> = MODELS.iter().map(|(name, _)| *name).collect();
     all.join(", ")

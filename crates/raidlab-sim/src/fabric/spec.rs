@@ -1,5 +1,5 @@
 //! What a fabric is built of.
-use crate::catalogue::controller::{self, ControllerModel, UnknownController};
+use crate::catalogue::controller::{self, ControllerError, ControllerModel};
 use crate::disk::DiskModel;
 use raidlab_core::units::SECTOR;
 use raidlab_experiment::hardware::{AtaMode, Bus, CacheMode, Controller, ControllerKind, Link};
@@ -52,11 +52,12 @@ impl ControllerSpec {
     /// The controller of an experiment: the model it names, or the generic one of its kind.
     ///
     /// # Errors
-    /// A model that the catalogue does not have.
-    pub fn of(given: &Controller, bus: Option<u32>) -> Result<Self, UnknownController> {
-        let model = match &given.model {
-            Some(name) => controller::find(name)?,
-            None => controller::find(match given.kind {
+    /// A model that the catalogue does not have, and a file that is none.
+    pub fn of(given: &Controller, bus: Option<u32>) -> Result<Self, ControllerError> {
+        let model = match (&given.model, &given.model_text) {
+            (Some(path), Some(text)) => controller::parse(path, text)?,
+            (Some(name), None) => controller::find(name)?,
+            (None, _) => controller::find(match given.kind {
                 ControllerKind::Pata => "pata",
                 ControllerKind::Sata => "ahci",
                 ControllerKind::Scsi => "u160",

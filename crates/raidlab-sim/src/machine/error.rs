@@ -1,7 +1,7 @@
 //! Why a machine cannot be built, or a phase not be run on it.
 use super::overrides::OverrideError;
 use crate::catalogue::UnknownModel;
-use crate::catalogue::controller::UnknownController;
+use crate::catalogue::controller::ControllerError;
 use crate::host::fs::FsError;
 use crate::storage::StorageError;
 use raidlab_core::drive::DriveError;
@@ -52,13 +52,13 @@ pub enum MachineError {
         /// As it says.
         bus: String,
     },
-    /// A controller's model that is not in the catalogue.
+    /// A controller's model that is not in the catalogue, or a file that is none.
     #[error("controller '{controller}': {source}")]
     ControllerModel {
         /// The controller.
         controller: String,
-        /// What there is.
-        source: UnknownController,
+        /// What there is, or what is wrong.
+        source: ControllerError,
     },
     /// A layout that cannot be built of these members.
     #[error("layout '{layout}' of {members} members: {source}")]

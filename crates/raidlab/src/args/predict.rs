@@ -12,12 +12,14 @@ use std::path::PathBuf;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A MODEL is a name of the catalogue, or the path of a model file. The files of the catalogue are in
-crates/raidlab-sim/models: copy the one that is nearest to your disk and change its figures.
+A MODEL is a name of the catalogue, of a disk or a controller, or the path of a model file. For one of
+your own, print the file that is nearest to it (--file), change its figures, and name its path in the
+experiment.
 
 Examples:
   raidlab disk list                               what is in the catalogue, and how fast it is
   raidlab disk show ST340015A                     every parameter with its source
+  raidlab disk show ST340015A --file > my-disk.toml    a file to begin with
   raidlab disk show ./my-disk.toml                a file of your own; all that is wrong with it is told
   raidlab disk serve ST340015A -n 2 --unix DIR    two of them over NBD, as slow as they are")]
 pub(crate) struct DiskArgs {
@@ -40,6 +42,9 @@ pub(crate) enum DiskAction {
         /// Print as JSON
         #[arg(long)]
         json: bool,
+        /// Print the model's file as it is, to begin one of your own with
+        #[arg(long, conflicts_with = "json")]
+        file: bool,
     },
     /// Serve modelled disks over NBD, each reply when the model says
     Serve(Box<ServeArgs>),

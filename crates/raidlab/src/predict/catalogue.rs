@@ -9,7 +9,8 @@ use raidlab_core::units::{Bytes, SECTOR};
 use raidlab_experiment::experiment::Aggregate;
 use raidlab_experiment::hardware::Link;
 use raidlab_experiment::{
-    Experiment, Known, KnownDisk, KnownStudy, ModelFile, OwnModel, model_files, parse,
+    ControllerFile, Experiment, Known, KnownDisk, KnownStudy, ModelFile, OwnModel,
+    controller_files, model_files, parse,
 };
 use raidlab_results::reference::Study;
 use raidlab_sim::catalogue::{self, Fact, MODELS, Model, controller};
@@ -115,6 +116,16 @@ pub(super) fn model(name: &str) -> Result<Named, Failure> {
     read.map_err(|error| Failure::bad_file(talk::plain(&error.to_string())))
 }
 
+/// The text of the file of the model that a user names.
+pub(super) fn file(name: &str) -> Result<String, Failure> {
+    let same = |(known, _): &&(&str, &str)| known.eq_ignore_ascii_case(name);
+    let mut all = controller::MODELS.iter().chain(MODELS);
+    match all.find(same) {
+        Some((_, text)) => Ok((*text).to_owned()),
+        None => text_of(Path::new(name)),
+    }
+}
+
 fn text_of(path: &Path) -> Result<String, Failure> {
     std::fs::read_to_string(path)
         .map_err(|error| Failure::bad_request(format!("cannot read {}: {error}", path.display())))
@@ -176,8 +187,14 @@ pub(crate) fn read(text: &str, file: &str, folder: &Path) -> Result<Experiment, 
         .into_iter()
         .map(|path| OwnFile::read(path, folder))
         .collect();
+    let cards: Vec<OwnCard> = controller_files(text)
+        .into_iter()
+        .filter(|path| controller::find(path).is_err())
+        .map(|path| OwnCard::read(path, folder))
+        .collect();
     let known = Known {
         files: own.iter().map(OwnFile::known).collect(),
+        controller_files: cards.iter().map(OwnCard::known).collect(),
         ..known(&models, &studies)
     };
     parse(text, file, &known).map_err(|error| Failure::bad_file(error.render(talk::coloured())))
@@ -216,6 +233,33 @@ impl OwnFile {
     }
 }
 
+/// A controller's model file of the user's own.
+struct OwnCard {
+    /// As the experiment names it.
+    path: String,
+    /// Its text, or why it cannot be used.
+    text: Result<String, String>,
+}
+
+impl OwnCard {
+    fn read(path: String, folder: &Path) -> Self {
+        let text = std::fs::read_to_string(folder.join(&path));
+        let text = text.map_err(|error| error.to_string()).and_then(|text| {
+            let model = controller::parse(&path, &text);
+            model.map_err(|error| talk::plain(&error.to_string()))?;
+            Ok(text)
+        });
+        Self { path, text }
+    }
+
+    fn known(&self) -> ControllerFile<'_> {
+        ControllerFile {
+            path: &self.path,
+            text: self.text.as_deref().map_err(Clone::clone),
+        }
+    }
+}
+
 fn known_disk<'k>(name: &'k str, model: &Model) -> KnownDisk<'k> {
     KnownDisk {
         name,
@@ -235,6 +279,7 @@ fn known<'k>(models: &'k [(&'static str, Model)], studies: &'k [Study]) -> Known
         controllers: controller::MODELS.iter().map(|(name, _)| *name).collect(),
         studies: studies.collect(),
         files: Vec::new(),
+        controller_files: Vec::new(),
     }
 }
 

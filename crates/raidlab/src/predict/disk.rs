@@ -2,7 +2,7 @@
 use super::catalogue::{self, Named, fact};
 use super::figures::Derived;
 use crate::args::{DiskAction, DiskArgs};
-use crate::commands::{output, print_json};
+use crate::commands::{output, print, print_json};
 use crate::exit::{Failure, Outcome};
 use raidlab_core::units::Bytes;
 use raidlab_results::report::document::{Block, Cell, Column, Document, Table};
@@ -13,7 +13,13 @@ use serde_json::{Value, json};
 pub(crate) fn run(args: &DiskArgs) -> Result<Outcome, Failure> {
     match &args.action {
         DiskAction::List { json } => list(*json),
-        DiskAction::Show { model, json } => match catalogue::model(model)? {
+        DiskAction::Show { model, file, .. } if *file => {
+            // With the check of what is in it.
+            catalogue::model(model)?;
+            print(&catalogue::file(model)?)?;
+            Ok(Outcome::Done)
+        }
+        DiskAction::Show { model, json, .. } => match catalogue::model(model)? {
             Named::Disk(model) => show(&model, *json),
             Named::Controller(model) => show_controller(&model, *json),
         },

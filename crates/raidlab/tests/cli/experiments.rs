@@ -241,3 +241,49 @@ fn levels_with_commas_in_their_names_are_told_apart() {
         .done()
         .prints(&["array  two, striped; two, mirrored\n"]);
 }
+
+/// As with disks; what the file says of the controller decides.
+#[test]
+fn experiments_name_files_of_controllers_by_their_paths() {
+    let lab = Lab::new();
+    let card = lab.run("disk show hardware-raid --file").done().out;
+    std::fs::create_dir_all(lab.path("study")).expect("a folder");
+    lab.write("study/card.toml", &card);
+    let text = GOOD.replace(
+        "[factors]",
+        "[topology.controllers.card]\nkind = \"hardware-raid\"\nlink = \"sata\"\n\
+         model = \"./card.toml\"\nchannels = 4\n\n[host]\nmemory = \"256MiB\"\n\n[factors]",
+    );
+    lab.write("study/lab.toml", &text);
+    let digest = || {
+        let json = lab.run("plan study/lab.toml --json").done().json();
+        json["digest"].as_str().expect("a digest").to_owned()
+    };
+    let rates = || lab.run("run study/lab.toml --on sim --json").done().json();
+    let before = (digest(), rates());
+    let slow = card.replace("host_read_mb_s = 3000", "host_read_mb_s = 30");
+    assert_ne!(slow, card);
+    lab.write("study/card.toml", &slow);
+    let after = (digest(), rates());
+    assert_ne!(before.0, after.0);
+    assert_ne!(before.1.to_string(), after.1.to_string());
+
+    lab.write("study/card.toml", card.replace("= 3000", "= \"fast\""));
+    lab.run("plan study/lab.toml").refused(2).says(&[
+        "the model file './card.toml' cannot be used",
+        "card.toml:",
+        "raidlab disk show PATH",
+    ]);
+    lab.write("study/lab.toml", text.replace("./card.toml", "none.toml"));
+    lab.run("plan study/lab.toml")
+        .refused(2)
+        .says(&["the model file 'none.toml' cannot be used: No such file"]);
+    // One of the catalogue whose name looks like a path.
+    let known = text.replace("./card.toml", "PERC3/Di");
+    lab.write("study/lab.toml", known.replace("\"sata\"", "\"scsi\""));
+    lab.run("plan study/lab.toml").done();
+    lab.write("study/lab.toml", text.replace("./card.toml", "PERC4"));
+    lab.run("plan study/lab.toml")
+        .refused(2)
+        .says(&["unknown controller model 'PERC4'", "PERC3/Di"]);
+}

@@ -107,6 +107,23 @@ fn a_model_may_be_a_file() {
 }
 
 #[test]
+fn a_models_file_is_printed_as_it_is() {
+    let lab = Lab::new();
+    for (model, key) in [("st340015a", "[geometry]"), ("PERC3/Di", "[cache]")] {
+        let text = lab.run(&format!("disk show {model} --file")).done().out;
+        assert!(text.contains(key), "{text}");
+        // It is one to begin with.
+        lab.write("own.toml", &text);
+        lab.run("disk show own.toml").done();
+        let again = lab.run("disk show own.toml --file").done().out;
+        assert_eq!(again, text);
+    }
+    lab.write("own.toml", "name = ");
+    lab.run("disk show own.toml --file").refused(2);
+    lab.run("disk show ST1 --file").refused(2);
+}
+
+#[test]
 fn a_model_that_is_not_there() {
     let lab = Lab::new();
     lab.run("disk show ST1").refused(2).says(&[
