@@ -105,9 +105,13 @@ pub struct CacheModel {
     pub host_read: u64,
     /// Bytes a second from the host.
     pub host_write: u64,
-    /// Bytes a second between its memory and the disks, both ways together.
-    pub disk_rate: u64,
-    /// Bytes a second of the operands of parity, by the same engine.
+    /// Bytes a second from the disks to its memory.
+    pub disk_read: u64,
+    /// Bytes a second from its memory to the disks.
+    pub disk_write: u64,
+    /// Bytes a second that its memory gives and takes, for host and disks together.
+    pub memory: u64,
+    /// Bytes a second of the operands of parity, for which it has the memory for itself.
     pub xor_rate: u64,
 }
 

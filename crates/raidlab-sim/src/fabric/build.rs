@@ -33,17 +33,27 @@ pub(super) struct Card {
     /// To and from its disks.
     pub(super) disk_read: Path,
     pub(super) disk_write: Path,
-    /// Between cache and disks, for parity; with a cache only.
-    pub(super) mover: Option<u16>,
+    /// Where the cache is and parity is computed; with a cache only.
+    pub(super) memory: Option<u16>,
 }
 
 impl Card {
-    /// So many sectors of parity's operands go through the engine between cache and disks; when
-    /// they have.
+    /// So many sectors go to the host, or come from it, on their way `path`; when they have. The memory serves the
+    /// host between whatever else it does: runs to the disks and their parity are long, and a host that waited for
+    /// the end of each would leave it idle in between.
+    pub(super) fn host(&self, path: Path, now: u64, sectors: u64, plant: &mut Plant) -> u64 {
+        let end = plant.pipes.pass(path, now, sectors);
+        let memory = self
+            .memory
+            .map(|memory| plant.pipes.list[usize::from(memory)].pass_first(now, sectors));
+        end.max(memory.unwrap_or(now))
+    }
+
+    /// Parity of so many sectors of operands is computed in the memory; when it has been.
     pub(super) fn xor(&self, now: u64, sectors: u64, per_sector: u64, plant: &mut Plant) -> u64 {
         let nanos = (sectors * per_sector) >> 20;
-        match self.mover {
-            Some(mover) => plant.pipes.list[usize::from(mover)].work(now, nanos),
+        match self.memory {
+            Some(memory) => plant.pipes.list[usize::from(memory)].work(now, nanos),
             None => now + nanos,
         }
     }
@@ -149,23 +159,27 @@ fn card(spec: &ControllerSpec, buses: &[u16], pipes: &mut Pipes) -> Card {
             host_write: Path::EMPTY,
             disk_read: read,
             disk_write: write,
-            mover: None,
+            memory: None,
         };
     };
+    let memory = pipe("memory", cache.memory);
     let read = Path::EMPTY
         .and(pipe("reads by the host", cache.host_read))
         .and(bus);
     let write = Path::EMPTY
         .and(pipe("writes by the host", cache.host_write))
         .and(bus);
-    let mover = pipe("memory", cache.disk_rate);
     Card {
         processor,
         host_read: read,
         host_write: write,
-        disk_read: Path::EMPTY.and(mover),
-        disk_write: Path::EMPTY.and(mover),
-        mover,
+        disk_read: Path::EMPTY
+            .and(pipe("reads from its disks", cache.disk_read))
+            .and(memory),
+        disk_write: Path::EMPTY
+            .and(pipe("writes to its disks", cache.disk_write))
+            .and(memory),
+        memory,
     }
 }
 

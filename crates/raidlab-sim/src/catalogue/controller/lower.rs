@@ -154,7 +154,9 @@ fn lower_cache(table: &Table<'_, '_>) -> CacheModel {
         command: micros(table, "command_us"),
         host_read: rate(table, "host_read_mb_s", false),
         host_write: rate(table, "host_write_mb_s", false),
-        disk_rate: rate(table, "disk_mb_s", false),
+        disk_read: rate(table, "disk_read_mb_s", false),
+        disk_write: rate(table, "disk_write_mb_s", false),
+        memory: rate(table, "memory_mb_s", false),
         xor_rate: rate(table, "xor_mb_s", false),
     };
     table.deny_unknown();

@@ -45,7 +45,9 @@ line_kib = { value = 48, source = "no mark" }
     bad.toml:10:1: 'channel.rates' is not known here: known are command_us, efficiency_percent, rate_mb_s, reconnect_us, slow_efficiency_percent, switch_read_us, switch_write_us
     bad.toml:11:1: 'cache.host_read_mb_s' is missing: give a rate in millions of bytes a second
     bad.toml:11:1: 'cache.host_write_mb_s' is missing: give a rate in millions of bytes a second
-    bad.toml:11:1: 'cache.disk_mb_s' is missing: give a rate in millions of bytes a second
+    bad.toml:11:1: 'cache.disk_read_mb_s' is missing: give a rate in millions of bytes a second
+    bad.toml:11:1: 'cache.disk_write_mb_s' is missing: give a rate in millions of bytes a second
+    bad.toml:11:1: 'cache.memory_mb_s' is missing: give a rate in millions of bytes a second
     bad.toml:11:1: 'cache.xor_mb_s' is missing: give a rate in millions of bytes a second
     bad.toml:12:22: a cache has at least 16 lines
     bad.toml:13:12: the source of 'cache.line_kib' is 'no mark': begin it with M:, S:, K:, K-low:, D:, fitted: or assumed:

@@ -111,8 +111,8 @@ fn digests_are_fixed_for_ever() {
     scsi 97211b8ce7887986
     nvme b8bc0eeda2ee77ea
     firmware ab77a6c3f8bc0a40
-    cache 5945c82f60bf5300
-    write-through cad5e32c50fc0e35
+    cache 8b4f18ba597f639e
+    write-through 23bd5d5b2c3ae625
     ");
 }
 

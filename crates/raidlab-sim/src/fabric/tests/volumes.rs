@@ -1,5 +1,6 @@
 //! RAID of controllers: against the equations, the published shape, and failures.
 use super::*;
+use crate::catalogue::controller::CacheModel;
 use raidlab_core::units::{Bytes, Sectors};
 use raidlab_layout::{Geometry, Spec};
 
@@ -142,6 +143,49 @@ fn the_memory_of_a_caching_controller_is_the_limit_it_was_found_to_be() {
         raid1_write < raid5_write && raid5_write < six_write,
         "{raid5_write} {six_write}"
     );
+}
+
+/// MB/s of a copy: a file is read and what was read is written elsewhere, 1 MiB at a time.
+fn copy(spec: &FabricSpec, bytes: u64) -> f64 {
+    let mut fabric = Fabric::new(spec, 1).unwrap();
+    let (mut now, mut done) = (Instant::ZERO, Vec::new());
+    let (chunk, to) = (2048, 4_000_000);
+    for i in 0..bytes / (chunk * 512) {
+        for (kind, at) in [(BlockKind::Read, 0), (BlockKind::Write, to)] {
+            fabric.submit(now, 0, bio(i, kind, at + i * chunk, chunk as u32));
+            while done.is_empty() {
+                now = fabric.next_event().expect("a request is in flight");
+                fabric.advance(now, &mut done);
+            }
+            assert_eq!(done.pop().unwrap().end.result, Ok(()));
+        }
+    }
+    bytes as f64 / now.0 as f64 * 1e3
+}
+
+#[test]
+fn a_copy_passes_the_memory_and_takes_both_ways_of_the_disks() {
+    let size = 300_000_000;
+    let spec = perc("raid01 2x2", 4);
+    let (write, _) = write_and_read(&spec, size);
+    let usual = copy(&spec, size);
+    // In from the disks, out to the host, in from the host, out to two disks.
+    let cache = spec.controllers[0].model.cache.unwrap();
+    let most = cache.memory as f64 / 1e6 / 5.0;
+    // What is still in the cache in the end, a twelfth at the most, is not out yet.
+    assert!((0.9 * most..1.05 * most).contains(&usual), "{usual} {most}");
+    // With memory to spare, reading costs writing nothing: these are two ways.
+    let with = |change: fn(&mut CacheModel)| {
+        let mut spec = spec.clone();
+        let mut model = (*spec.controllers[0].model).clone();
+        change(model.cache.as_mut().unwrap());
+        spec.controllers[0].model = Arc::new(model);
+        copy(&spec, size)
+    };
+    let wide = with(|cache| cache.memory = 1_000_000_000);
+    assert!(wide > 0.9 * write, "{wide} {write}");
+    let narrow = with(|cache| cache.memory /= 2);
+    assert!((0.4..0.6).contains(&(narrow / usual)), "{narrow} {usual}");
 }
 
 #[test]

@@ -3,7 +3,8 @@
 //!
 //! A command takes the processor's time. A read ends when its data, from the cache or the disks, have
 //! gone to the host. With write-back, a write ends when its data are in the cache, which has battery:
-//! a flush costs nothing. Data between memory and disks, and parity, share one engine.
+//! a flush costs nothing. Whatever comes from and goes to host and disks passes the memory, and parity is
+//! computed in it.
 //!
 //! Left out: the cache's contents are lost to nobody (no power failure), and the cache is not split
 //! between the volumes of a controller: each has all of it.
@@ -197,7 +198,7 @@ impl Cached {
                 self.written(now, plant);
             }
             _ => {
-                let came = plant.pipes.pass(self.card.host_write, now, sectors);
+                let came = self.card.host(self.card.host_write, now, sectors, plant);
                 self.agenda.push(came, Due::Came(number));
             }
         }

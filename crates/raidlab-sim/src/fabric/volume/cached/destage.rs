@@ -74,7 +74,8 @@ impl Cached {
             let asked = &mut self.asked[number as usize];
             if at > from {
                 asked.moved += at - from;
-                asked.moved_at = plant.pipes.pass(self.card.host_write, now, at - from);
+                let card = &self.card;
+                asked.moved_at = card.host(card.host_write, now, at - from, plant);
                 (self.dirty.last_write, self.dirty.draining) = (now, false);
                 self.arm(now);
             }

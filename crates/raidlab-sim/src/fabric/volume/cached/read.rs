@@ -105,7 +105,8 @@ impl Cached {
         }
         if at > from {
             asked.moved += at - from;
-            asked.moved_at = plant.pipes.pass(self.card.host_read, now, at - from);
+            let card = &self.card;
+            asked.moved_at = card.host(card.host_read, now, at - from, plant);
         }
         if at < end {
             return false;

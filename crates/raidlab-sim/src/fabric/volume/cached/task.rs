@@ -108,7 +108,7 @@ impl Cached {
         let parts = rest.iter().take_while(|part| part.step == step).count();
         let writes = rest[..parts].iter().any(|part| part.write);
         if writes && task.xor > 0 {
-            // The data of the writes pass the same engine after that.
+            // The data of the writes pass the same memory after that.
             self.card.xor(now, task.xor, self.xor_sector, plant);
             task.xor = 0;
         }
