@@ -287,3 +287,22 @@ fn experiments_name_files_of_controllers_by_their_paths() {
         .refused(2)
         .says(&["unknown controller model 'PERC4'", "PERC3/Di"]);
 }
+
+/// Those that take a second or two; the others are planned by tests and run by hand.
+#[test]
+fn small_experiments_that_come_with_the_program_run() {
+    let lab = Lab::new();
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../experiments");
+    for name in [
+        "pata-channels",
+        "vm-all-levels",
+        "vm-levels",
+        "vm-states",
+        "vm-zfs-ashift",
+    ] {
+        let text = std::fs::read_to_string(format!("{folder}/{name}.toml")).expect("an experiment");
+        let file = format!("{name}.toml");
+        lab.write(&file, text);
+        lab.run(&format!("run {file} --on sim --repeats 1")).done();
+    }
+}

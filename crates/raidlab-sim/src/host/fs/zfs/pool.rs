@@ -247,11 +247,11 @@ impl VdevSpace {
         if copy > 0 {
             return self.allocate_sectors(allocator, len, 0);
         }
-        // Nor in a metaslab that is not another allocator's.
-        let others = 0..self.active.len();
-        let mut theirs = others.flat_map(|other| self.active[other]).flatten();
-        let found = theirs.find(|metaslab| self.space.free_in(*metaslab) >= len)?;
-        self.take(found, len)
+        // Nor in a metaslab that is not another allocator's: any of theirs then. One with room enough may have it in
+        // pieces.
+        let theirs = self.active;
+        let mut theirs = theirs.iter().flatten().flatten();
+        theirs.find_map(|metaslab| self.take(*metaslab, len))
     }
 
     /// Metaslabs for a copy with their weight: free space, up to twice as much for low addresses,
@@ -339,4 +339,35 @@ pub(super) fn owner(object: u64, level: u64) -> u64 {
 fn best(weights: &[(u64, u128)]) -> Option<usize> {
     let rank = |i: &usize| (weights[*i].1, std::cmp::Reverse(weights[*i].0));
     (0..weights.len()).max_by_key(rank)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use raidlab_core::units::GIB;
+    use raidlab_experiment::kernel::FilesystemKind;
+
+    #[test]
+    fn room_in_one_piece_is_found_in_a_metaslab_of_another_allocator() {
+        let mut spec = FsSpec::new(FilesystemKind::Zfs, Kernel::DEFAULT, GIB / SECTOR);
+        spec.ashift = 12;
+        let mut pool = Pool::new(&spec).unwrap();
+        // An owner for each allocator; each but the first begins a metaslab.
+        let owner_of = |number: u64| (0..).find(|o| mix(*o) % pool.allocators == number).unwrap();
+        let owners: Vec<u64> = (0..ALLOCATORS as u64).map(owner_of).collect();
+        for owner in &owners[1..] {
+            pool.allocate(*owner, 64 * KIB, 0).unwrap();
+        }
+        // The first fills all the others, and every second block is free again: room, but in small pieces.
+        let mut runs = Vec::new();
+        let untouched = 3 * 60 * MIB / SECTOR;
+        while pool.has(untouched) {
+            runs.push(pool.allocate(owners[0], 64 * KIB, 0).unwrap());
+        }
+        runs.into_iter().step_by(2).for_each(|run| pool.free(run));
+        (0..=DEFER).for_each(|_| pool.end());
+        for _ in 0..1000 {
+            assert!(pool.allocate(owners[0], 128 * KIB, 0).is_some());
+        }
+    }
 }
