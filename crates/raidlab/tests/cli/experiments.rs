@@ -280,7 +280,11 @@ fn experiments_name_files_of_controllers_by_their_paths() {
         .says(&["the model file 'none.toml' cannot be used: No such file"]);
     // One of the catalogue whose name looks like a path.
     let known = text.replace("./card.toml", "PERC3/Di");
-    lab.write("study/lab.toml", known.replace("\"sata\"", "\"scsi\""));
+    let known = known.replace("\"sata\"", "\"scsi\"");
+    lab.write(
+        "study/lab.toml",
+        known.replace("nearline-24tb", "MAN3367MP"),
+    );
     lab.run("plan study/lab.toml").done();
     lab.write("study/lab.toml", text.replace("./card.toml", "PERC4"));
     lab.run("plan study/lab.toml")
