@@ -160,6 +160,8 @@ pub fn experiment_report(request: &ExperimentRequest) -> Result<Document, Report
     for groups in by_profile(&groups) {
         let profile = groups[0].profile;
         out.push(Block::heading(format!("Results: {profile}")));
+        let answer = blocks::fastest::fastest(profile, &groups, &judging);
+        out.extend(answer.into_iter().map(Block::Table));
         out.extend(blocks::context::settings(&groups));
         for table in &request.tables {
             of_profile(out, *table, request, profile, &groups, &judging);

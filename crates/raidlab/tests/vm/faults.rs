@@ -235,5 +235,5 @@ fn a_member_that_dies_in_the_middle_of_a_trial_is_reported_by_name() {
         .says(&["no cell has a member 'disk7'"]);
     run(&lab, "run small.toml --on sim --fail disk1@1s")
         .refused(2)
-        .says(&["in a guest alone"]);
+        .says(&["--fail means nothing to --on sim", "--on vm"]);
 }

@@ -5,6 +5,7 @@ pub(crate) mod closing;
 pub(crate) mod context;
 pub(crate) mod distribution;
 pub(crate) mod environment;
+pub(crate) mod fastest;
 pub(crate) mod limits;
 pub(crate) mod published;
 pub(crate) mod ratios;

@@ -1,0 +1,192 @@
+//! The answer first: which cell is fastest in each phase, which ones cannot be told from it, and by how much it is ahead
+//! of the next.
+use crate::record::{Better, Unit};
+use crate::report::analysis::{Judging, Outcome, adjust, compare_phase, summarise};
+use crate::report::document::{Cell, Column, Table, Tone, Value};
+use crate::report::format;
+use crate::report::group::{Group, phases, provenance_kind};
+use raidlab_stats::{Comparison, Flag, Verdict};
+
+/// Names of cells that are told in a line.
+const NAMES: usize = 3;
+
+/// How a phase came out.
+struct Contest {
+    unit: Unit,
+    /// The cell with the best figure, and that figure.
+    winner: usize,
+    figure: f64,
+    /// Cells that are not worse than it by more than the margin, as far as can be told; the best first.
+    alike: Vec<usize>,
+    /// The best of the others, and the winner compared with it.
+    next: Option<(usize, Box<Comparison>)>,
+}
+
+/// A table for each kind of provenance, for a prediction is not ahead of a measurement; none where there is nothing to
+/// choose from.
+pub(crate) fn fastest(profile: &str, groups: &[Group<'_>], judging: &Judging) -> Vec<Table> {
+    let mut kinds: Vec<String> = Vec::new();
+    for group in groups {
+        let kind = provenance_kind(group.provenance);
+        if !kinds.contains(&kind) {
+            kinds.push(kind);
+        }
+    }
+    let of = |kind: &String| -> Vec<Group<'_>> {
+        let same = groups
+            .iter()
+            .filter(|g| provenance_kind(g.provenance) == *kind);
+        same.cloned().collect()
+    };
+    let several = kinds.len() > 1;
+    let tables = kinds.iter().filter_map(|kind| {
+        let among = if several {
+            format!(", {kind}")
+        } else {
+            String::new()
+        };
+        of_kind(profile, &among, &of(kind), judging)
+    });
+    tables.collect()
+}
+
+/// A line for each phase; `None` when there is nothing to choose from.
+fn of_kind(profile: &str, among: &str, groups: &[Group<'_>], judging: &Judging) -> Option<Table> {
+    let contests: Vec<(&str, Contest)> = phases(groups)
+        .into_iter()
+        .filter_map(|phase| Some((phase, contest(groups, phase, judging)?)))
+        .collect();
+    if contests.is_empty() {
+        return None;
+    }
+    let caption = format!(
+        "{profile}{among}: the best of each phase. As good is what is not for certain worse by more than {:.1} %",
+        100.0 * judging.margin
+    );
+    let columns = vec![
+        Column::text("phase"),
+        Column::text("best"),
+        Column::number("figure"),
+        Column::text("unit"),
+        Column::text("as good"),
+        Column::number("ratio").under("ahead of the next"),
+        Column::text("which is").under("ahead of the next"),
+    ];
+    let mut table = Table::new(format!("{profile}-fastest"), caption, columns);
+    for (phase, contest) in &contests {
+        let cells = row(&mut table, phase, contest, groups);
+        table.rows.push(cells);
+    }
+    table.drop_empty_columns();
+    Some(table)
+}
+
+fn contest(groups: &[Group<'_>], phase: &str, judging: &Judging) -> Option<Contest> {
+    let mut figures: Vec<(usize, f64)> = groups
+        .iter()
+        .enumerate()
+        .filter_map(|(i, group)| Some((i, summarise(group, phase, judging)?.headline.value)))
+        .collect();
+    let unit = groups[figures.first()?.0].unit(phase)?;
+    // Of equal ones the first stays first.
+    figures.sort_by(|a, b| match unit.better() {
+        Better::Higher => b.1.total_cmp(&a.1),
+        Better::Lower => a.1.total_cmp(&b.1),
+    });
+    let [(winner, figure), others @ ..] = &figures[..] else {
+        return None;
+    };
+    if others.is_empty() {
+        return None;
+    }
+    let against = |other: usize| compare_phase(&groups[*winner], &groups[other], phase, judging);
+    let mut outcomes: Vec<Outcome> = others.iter().map(|other| against(other.0)).collect();
+    adjust(outcomes.iter_mut(), judging);
+    let (mut alike, mut next) = (Vec::new(), None);
+    for ((other, _), outcome) in others.iter().zip(&outcomes) {
+        match outcome {
+            Outcome::Ratio(comparison) if !is_worse(comparison, judging) => alike.push(*other),
+            Outcome::Ratio(_) if next.is_none() => {
+                // Told as the winner's gain.
+                let ahead = compare_phase(&groups[*other], &groups[*winner], phase, judging);
+                if let Outcome::Ratio(ahead) = ahead {
+                    next = Some((*other, ahead));
+                }
+            }
+            _ => {}
+        }
+    }
+    Some(Contest {
+        unit,
+        winner: *winner,
+        figure: *figure,
+        alike,
+        next,
+    })
+}
+
+/// Whether a cell is worse than the best one by more than the margin; for certain, where there is more than one run.
+fn is_worse(comparison: &Comparison, judging: &Judging) -> bool {
+    if comparison.ratio.flags.contains(&Flag::SingleValue) {
+        return comparison
+            .gain()
+            .is_some_and(|gain| gain.value < 1.0 - judging.margin);
+    }
+    comparison.verdict == Verdict::Worse
+}
+
+fn row(table: &mut Table, phase: &str, contest: &Contest, groups: &[Group<'_>]) -> Vec<Cell> {
+    let shown = format::suited(contest.unit, contest.figure.abs());
+    let value = contest.figure / shown.scale;
+    let all = contest.alike.len() + 1 == groups.len();
+    let best = if all {
+        Cell::text("no difference").tone(Tone::Muted)
+    } else {
+        Cell::text(groups[contest.winner].label.clone()).tone(Tone::Strong)
+    };
+    let mut figure = Cell::number(value, format::decimals(value));
+    for (kind, _) in groups[contest.winner].remarks(phase) {
+        let doubt = format!("{}: see the figures below", kind.name());
+        figure = figure.mark(table.footnote(&doubt));
+    }
+    let mut cells = vec![
+        Cell::text(phase),
+        best,
+        figure,
+        Cell::text(shown.name),
+        alike(contest, groups, all),
+    ];
+    match &contest.next {
+        Some((next, comparison)) => {
+            let ratio = Value::Ratio {
+                value: comparison.ratio.value,
+                interval: comparison.ratio.interval.map(|i| (i.lo, i.hi)),
+                digits: None,
+            };
+            cells.extend([ratio.into(), Cell::text(groups[*next].label.clone())]);
+        }
+        None => cells.extend([Cell::absent(), Cell::absent()]),
+    }
+    cells
+}
+
+fn alike(contest: &Contest, groups: &[Group<'_>], all: bool) -> Cell {
+    if all {
+        return Cell::text(format!("all {}", groups.len()));
+    }
+    let mut names: Vec<&str> = contest
+        .alike
+        .iter()
+        .map(|i| groups[*i].label.as_str())
+        .collect();
+    if names.is_empty() {
+        return Cell::absent();
+    }
+    let more = names.len().saturating_sub(NAMES);
+    names.truncate(NAMES);
+    let mut text = names.join("; ");
+    if more > 0 {
+        text += &format!("; and {more} more");
+    }
+    Cell::text(text)
+}
