@@ -16,6 +16,8 @@ pub(super) struct Pipe {
     per_sector: u64,
     /// When all that was given to it has passed.
     free: u64,
+    /// When what passes first has.
+    first: u64,
     /// Of the time until `free`, what it was in use.
     busy: u64,
     /// Of that, other work than passing sectors.
@@ -30,6 +32,7 @@ impl Pipe {
             kind,
             per_sector: sector_units(rate),
             free: 0,
+            first: 0,
             busy: 0,
             other: 0,
         }
@@ -42,12 +45,13 @@ impl Pipe {
     }
 
     /// `sectors` that others make way for, as a pipe does that is shared by the burst when a short transfer
-    /// meets long ones: it takes its own time, and the others as much more.
+    /// meets long ones: it waits for its like alone, and the others for as much longer.
     #[inline]
     pub(super) fn pass_first(&mut self, from: u64, sectors: u64) -> u64 {
         let nanos = (sectors * self.per_sector) >> 20;
         self.take(from, nanos);
-        from + nanos
+        self.first = self.first.max(from) + nanos;
+        self.first
     }
 
     /// Other work of so many nanoseconds.
@@ -140,7 +144,10 @@ mod tests {
         let mut pipe = Pipe::new("memory".to_owned(), ResourceKind::Controller, 51_200_000);
         assert_eq!(pipe.pass(0, 10), 100_000);
         assert_eq!(pipe.pass_first(20_000, 2), 40_000);
-        assert_eq!(pipe.pass(20_000, 10), 220_000);
-        assert_eq!(pipe.used(220_000), (220_000, 0));
+        // Among themselves they take turns: together they are no faster than the pipe.
+        assert_eq!(pipe.pass_first(20_000, 2), 60_000);
+        assert_eq!(pipe.pass(20_000, 10), 240_000);
+        assert_eq!(pipe.pass_first(100_000, 1), 110_000);
+        assert_eq!(pipe.used(250_000), (250_000, 0));
     }
 }

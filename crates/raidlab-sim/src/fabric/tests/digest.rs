@@ -111,8 +111,8 @@ fn digests_are_fixed_for_ever() {
     scsi 97211b8ce7887986
     nvme b8bc0eeda2ee77ea
     firmware ab77a6c3f8bc0a40
-    cache 8b4f18ba597f639e
-    write-through 23bd5d5b2c3ae625
+    cache 99167f786ba35965
+    write-through 94ac0dca0d3b19df
     ");
 }
 
