@@ -161,17 +161,35 @@ impl LoopDisk {
     }
 }
 
+/// The directory that loop files are to be made in, by its full path: what is written down of them is read again by whoever
+/// cleans up, from a directory of its own.
+///
+/// # Errors
+/// [`HostError::BadRequest`] when it is none; when it cannot be looked at.
+pub fn place(parent: &Path) -> Result<PathBuf> {
+    let wrong = |why: String| Err(HostError::BadRequest(why));
+    match parent.canonicalize() {
+        Ok(whole) if whole.is_dir() => Ok(whole),
+        Ok(_) => wrong(format!("{} is no directory", parent.display())),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            wrong(format!("there is no directory {}", parent.display()))
+        }
+        Err(error) => Err(HostError::call("find", parent)(error)),
+    }
+}
+
 /// Makes `count` disks of `size` bytes in a new directory inside `parent`.
 ///
 /// # Errors
-/// When there is no room, or the kernel gives no loop device.
+/// As [`place`]; when there is no room, or the kernel gives no loop device.
 pub fn make_disks(
     parent: &Path,
     count: usize,
     size: u64,
     journal: &mut Journal,
 ) -> Result<Vec<LoopDisk>> {
-    let free = raidlab_io::observe::environment::space_at(parent)?.available;
+    let whole = place(parent)?;
+    let free = raidlab_io::observe::environment::space_at(&whole)?.available;
     let wanted = size.saturating_mul(count as u64);
     if wanted > free {
         let units = raidlab_core::units::Bytes;
@@ -186,7 +204,7 @@ pub fn make_disks(
             "give a smaller --loop-size, or another --loop-dir",
         ));
     }
-    let directory = parent.join(format!("raidlab-loop-{}", journal.id()));
+    let directory = whole.join(format!("raidlab-loop-{}", journal.id()));
     let step = journal.intend(
         "make a directory for loop files",
         &[Undo::NewDirectory(directory.clone())],

@@ -16,6 +16,7 @@ use raidlab_io::observe::stack::DeviceKind;
 use raidlab_io::observe::{DeviceNumber, Roots};
 use rustix::mount::{UnmountFlags, unmount};
 use std::fs;
+use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -58,7 +59,10 @@ fn recorded(device: &Identity, of: &Process) -> Option<Identity> {
 fn remove_directory(path: &Path) -> Result<Undone> {
     match fs::remove_dir(path) {
         Ok(()) => Ok(Undone::Done(format!("removed {}", path.display()))),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Undone::Nothing),
+        // It was never made, or what it was in has gone; something else may have that name by now.
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            Ok(Undone::Nothing)
+        }
         Err(error) => Ok(Undone::Left(format!(
             "{} stays: {error}; look into it and remove it",
             path.display()

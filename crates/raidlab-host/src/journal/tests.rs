@@ -75,6 +75,22 @@ fn the_journal_of_a_run_that_lives_is_left_alone() {
 }
 
 #[test]
+fn a_directory_below_what_has_become_a_file_has_gone() {
+    let place = tempfile::tempdir().expect("a directory");
+    let file = place.path().join("file");
+    fs::write(&file, "content").expect("made");
+    let mut journal =
+        Journal::begin(&place.path().join("journal"), "raidlab run x").expect("begun");
+    journal
+        .intend("make a directory", &[Undo::NewDirectory(file.join("made"))])
+        .expect("announced");
+    let path = journal.path().to_owned();
+    let report = journal.finish(&roots()).expect("undone");
+    assert!(report.left.is_empty() && !path.exists(), "{report:?}");
+    assert!(file.exists());
+}
+
+#[test]
 fn a_file_that_took_the_place_of_ours_is_left() {
     let place = tempfile::tempdir().expect("a directory");
     let (journal, folder, file) = made(place.path());

@@ -258,7 +258,7 @@ devices can be made there. What it writes comes here when it has ended. Exit cod
 code than 0, or the guest came to nothing.
 
 Examples:
-  raidlab vm exec cat -- /proc/mdstat
+  raidlab vm exec cat --module raid1 -- /proc/mdstat
   raidlab vm exec ./my-test --with losetup --with mdadm --module loop -- --verbose
   raidlab vm exec zpool --zfs -- version")]
 pub(crate) struct ExecArgs {

@@ -93,8 +93,9 @@ pub(super) fn planned_members(
     parts: &[Part],
 ) -> Result<Vec<MemberDevice>, Failure> {
     match source {
-        Source::Loops { size, .. } => {
+        Source::Loops { directory, size } => {
             members::only_disks(parts)?;
+            members::check_place(directory)?;
             Ok(members::loops_to_come(roots, parts.len(), *size))
         }
         Source::Allowed => {

@@ -8,7 +8,7 @@ use raidlab_host::claim::{Claim, Own, Right};
 use raidlab_host::identity::Identity;
 use raidlab_host::inventory::{Device, device_at, inventory};
 use raidlab_host::journal::Journal;
-use raidlab_host::loops::make_disks;
+use raidlab_host::loops::{make_disks, place};
 use raidlab_host::ownership::Ownership;
 use raidlab_host::provision::{MemberDevice, member};
 use raidlab_host::volume::Volume;
@@ -156,6 +156,14 @@ pub(crate) fn loops(
         })
     });
     chosen.collect()
+}
+
+/// Whether loop files could be made in a directory, before anything is.
+pub(crate) fn check_place(directory: &Path) -> Result<(), Failure> {
+    let found = place(directory).map_err(|error| host_failure(&error));
+    found
+        .map(drop)
+        .map_err(|failure| failure.remedy("make it, or name another with --loop-dir"))
 }
 
 /// As members of a plan, before the loop files are there.

@@ -21,13 +21,15 @@ pub(super) fn run(cache: Option<&Path>, args: &ShellArgs) -> Result<Outcome, Fai
         member_size: args.member_size,
         ..DesignArgs::default()
     };
-    let experiment = catalogue::experiment(&args.file, &design)?;
-    fit::check(&experiment, args.time)?;
+    let mut experiment = catalogue::experiment(&args.file, &design)?;
     let number = chosen(&experiment, args)?;
-    let cell = experiment
-        .cells
-        .get(number)
-        .ok_or_else(|| Failure::new(BAD_REQUEST, "the experiment has no cells"))?;
+    if number >= experiment.cells.len() {
+        return Err(Failure::new(BAD_REQUEST, "the experiment has no cells"));
+    }
+    // The others are no matter of this guest, neither what they need nor what they cannot have.
+    experiment.cells = vec![experiment.cells.swap_remove(number)];
+    fit::check(&experiment, args.time)?;
+    let cell = &experiment.cells[0];
     let stop = Stop::listen()
         .map_err(|error| Failure::new(MISSING, format!("cannot listen for signals: {error}")))?;
     let lab = Lab::prepare(cache, &experiment, args.time, &["busybox"])?;
@@ -59,7 +61,7 @@ pub(super) fn run(cache: Option<&Path>, args: &ShellArgs) -> Result<Outcome, Fai
     drop(waiting);
     let job = Job::Shell(Box::new(Shell {
         disks: lab::disks(&machine),
-        cell: number,
+        cell: 0,
         experiment,
     }));
     let job =

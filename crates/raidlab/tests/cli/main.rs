@@ -19,6 +19,7 @@ mod memory;
 mod models;
 mod predictions;
 mod real;
+mod real_places;
 mod results;
 mod rounds;
 mod serve;

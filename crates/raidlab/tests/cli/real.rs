@@ -54,7 +54,7 @@ pub(crate) fn slowly(lab: &Lab, line: &str) -> Ran {
 
 /// Nothing of this lab's is left on the machine.
 #[track_caller]
-fn assert_taken_apart(lab: &Lab) {
+pub(crate) fn assert_taken_apart(lab: &Lab) {
     lab.assert_clean();
     let root = lab.path("");
     let root = root

@@ -1,0 +1,84 @@
+//! Where loop files are to be made: whatever is said, nothing is left there, and nothing is lost sight of.
+use crate::lab::{Lab, Running, names, until};
+use crate::real::{ON_FILES, RAW, assert_taken_apart, slowly};
+use crate::root::{Mounted, may};
+use rustix::process::Signal;
+use std::path::Path;
+
+/// Kills a run as soon as it has made a file for a loop device in this directory.
+fn kill_with_loop_files(running: &mut Running, directory: &Path) {
+    until("a loop file", || {
+        let here = names(directory);
+        here.iter()
+            .any(|name| directory.join(name).join("disk0").exists())
+    });
+    running.signal(Signal::KILL);
+    running.end();
+}
+
+/// What a run does is undone from wherever `clean` is called, and not only from where the run was.
+#[test]
+fn what_a_killed_run_left_is_found_from_another_directory() {
+    if !may("what_a_killed_run_left_is_found_from_another_directory") {
+        return;
+    }
+    let lab = Lab::new();
+    lab.write("lab.toml", RAW.replace("300ms", "30s"));
+    let mut running = lab.start(&format!("run lab.toml {ON_FILES}"));
+    kill_with_loop_files(&mut running, &lab.place());
+    let mut elsewhere = lab.command("clean");
+    elsewhere.current_dir("/");
+    let ran = crate::lab::ended(elsewhere).done();
+    assert!(
+        ran.out.contains("removed") || ran.err.contains("removed"),
+        "{ran:?}"
+    );
+    assert_taken_apart(&lab);
+}
+
+#[test]
+fn a_place_for_loop_files_that_is_none_is_refused_and_nothing_is_written_down() {
+    let name = "a_place_for_loop_files_that_is_none_is_refused_and_nothing_is_written_down";
+    if !may(name) {
+        return;
+    }
+    let lab = Lab::new();
+    lab.write("lab.toml", RAW);
+    for (place, says) in [
+        ("lab.toml", "is no directory"),
+        ("nowhere/at/all", "there is no directory"),
+    ] {
+        for command in ["run", "plan"] {
+            lab.run(&format!(
+                "{command} lab.toml --on host --loop-dir {place} --loop-size 16MiB"
+            ))
+            .refused(2)
+            .says(&[place, says, "help:"]);
+        }
+    }
+    lab.run("clean").done().says(&["nothing was left behind"]);
+    assert_taken_apart(&lab);
+}
+
+/// Its directory has gone, and something else has its name: what was in there has gone with it.
+#[test]
+fn what_was_in_a_directory_that_has_gone_is_undone() {
+    if !may("what_was_in_a_directory_that_has_gone_is_undone") {
+        return;
+    }
+    let lab = Lab::new();
+    lab.write("lab.toml", RAW.replace("300ms", "30s"));
+    let mounted = Mounted::tmpfs(&lab.path("files"), "64m");
+    let mut running = lab.start("run lab.toml --on host --loop-dir files --loop-size 32MiB");
+    kill_with_loop_files(&mut running, &lab.path("files"));
+    drop(mounted);
+    std::fs::remove_dir(lab.path("files")).expect("nothing is in it any more");
+    lab.write("files", "something else");
+    slowly(&lab, "clean").done();
+    lab.run("clean").done().says(&["nothing was left behind"]);
+    assert_eq!(
+        std::fs::read(lab.path("files")).expect("the file"),
+        b"something else"
+    );
+    assert_taken_apart(&lab);
+}
