@@ -1,7 +1,7 @@
 //! What stands in the machine: disks, buses, controllers, and which disk sits where.
 use crate::words::words;
 use raidlab_core::time::Span;
-use raidlab_core::units::Bytes;
+use raidlab_core::units::{Bytes, SECTOR};
 use serde::{Deserialize, Serialize};
 
 words! {
@@ -147,6 +147,15 @@ pub struct Disk {
     /// What differs from the model.
     #[serde(rename = "override")]
     pub overrides: Overrides,
+}
+
+impl Disk {
+    /// Bytes of the sectors by which it is addressed: 512 unless the experiment says otherwise, for all models of the
+    /// catalogue have such.
+    #[must_use]
+    pub fn logical_sector(&self) -> Bytes {
+        self.overrides.sector_logical.unwrap_or(Bytes(SECTOR))
+    }
 }
 
 /// A bus that controllers share.

@@ -63,9 +63,9 @@ pub enum GuestError {
     /// No room for the content.
     #[error(transparent)]
     Memory(#[from] MemoryError),
-    /// Sizes for another number of disks.
-    #[error("{given} sizes are given for {ports} disks")]
-    Sizes {
+    /// What is shown of another number of disks.
+    #[error("{given} disks are to be shown of {ports}")]
+    Ports {
         /// As given.
         given: usize,
         /// Ports of the fabric.
@@ -113,37 +113,50 @@ pub struct Served {
     running: Option<Running>,
 }
 
-/// Serves the ports of a fabric to this kernel. `sizes` are the bytes of each port that are shown, from
-/// its first sector on; the geometry stays that of the whole disk. The content is all zeroes.
+/// What of a port is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shown {
+    /// Bytes from its first sector on; the geometry stays that of the whole disk.
+    pub bytes: u64,
+    /// Bytes of a logical sector.
+    pub sector: u32,
+}
+
+/// Serves the ports of a fabric to this kernel, as each is to be shown. The content is all zeroes.
 ///
 /// # Errors
-/// A fabric or sizes that do not fit, no free device, no permission.
+/// A fabric or ports that do not fit, no free device, no permission.
 pub fn serve(
     spec: &FabricSpec,
     seed: u64,
-    sizes: &[u64],
+    shown: &[Shown],
     memory: &mut Memory,
     options: Options,
 ) -> Result<Served, GuestError> {
     let fabric = Fabric::new(spec, seed)?;
     let ports: Vec<PortInfo> = fabric.ports().to_vec();
-    if sizes.len() != ports.len() {
-        let (given, ports) = (sizes.len(), ports.len());
-        return Err(GuestError::Sizes { given, ports });
+    if shown.len() != ports.len() {
+        let (given, ports) = (shown.len(), ports.len());
+        return Err(GuestError::Ports { given, ports });
     }
-    let whole =
-        |(size, port): (&u64, &PortInfo)| size.min(&(port.sectors * SECTOR)) / SECTOR * SECTOR;
-    let sizes: Vec<u64> = sizes.iter().zip(&ports).map(whole).collect();
+    let whole = |(shown, port): (&Shown, &PortInfo)| {
+        let sector = u64::from(shown.sector);
+        shown.bytes.min(port.sectors * SECTOR) / sector * sector
+    };
+    let sizes: Vec<u64> = shown.iter().zip(&ports).map(whole).collect();
     let contents = memory.divide(&sizes)?;
-    let disks = contents.into_iter().zip(&ports).zip(&sizes).enumerate();
-    let disks = disks.map(|(number, ((content, port), size))| {
-        let mut disk = Disk::new(number as u32, port, "", *size, Store::Mapped(content));
-        if port.rotational {
-            // A hard disk knows no trimming, and a kernel that thinks so would discard before mkfs.
-            disk.export.flags &= !flag::SEND_TRIM;
-        }
-        disk
-    });
+    let disks = contents.into_iter().zip(&ports).zip(&sizes).zip(shown);
+    let disks = disks
+        .enumerate()
+        .map(|(number, (((content, port), size), shown))| {
+            let disk = Disk::new(number as u32, port, "", *size, Store::Mapped(content));
+            let mut disk = disk.with_sector(shown.sector);
+            if port.rotational {
+                // A hard disk knows no trimming, and a kernel that thinks so would discard before mkfs.
+                disk.export.flags &= !flag::SEND_TRIM;
+            }
+            disk
+        });
     let mut server = Server::new(fabric, disks.collect(), options);
     let exports = server.exports();
     let family = Family::find().map_err(GuestError::Netlink)?.map(Arc::new);

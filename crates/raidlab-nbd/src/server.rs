@@ -74,6 +74,19 @@ impl Disk {
     }
 }
 
+impl Disk {
+    /// The same with logical sectors of so many bytes, which requests then are whole numbers of; what is beyond the last
+    /// whole one is not shown.
+    #[must_use]
+    pub fn with_sector(mut self, bytes: u32) -> Self {
+        let export = &mut self.export;
+        export.size -= export.size % u64::from(bytes);
+        export.blocks.minimum = bytes;
+        export.blocks.preferred = export.blocks.preferred.max(bytes);
+        self
+    }
+}
+
 /// How the server's thread asks to be scheduled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Scheduling {

@@ -148,13 +148,17 @@ fn disks(disks: &[Disk], words: &mut Vec<String>) {
         );
         pair(
             "-device",
-            format!("{device},drive=disk{n},serial={}", disk.name),
+            format!(
+                "{device},drive=disk{n},serial={}{}",
+                disk.name, disk.sectors
+            ),
         );
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::Sectors;
     use super::*;
     use raidlab_core::units::Bytes;
 
@@ -186,7 +190,28 @@ mod tests {
             name: format!("d{n}"),
             socket: format!("/run/d{n}.sock").into(),
             slot,
+            sectors: Sectors::default(),
         }
+    }
+
+    #[test]
+    fn sectors_are_told_where_they_are_not_of_512_bytes() {
+        let sectors = |logical, physical| Sectors { logical, physical };
+        let told = |slot, sectors| {
+            let disk = Disk {
+                sectors,
+                ..disk(0, slot)
+            };
+            told(&Machine::real_time(Bytes::gib(1), 1, vec![disk]), false)
+        };
+        assert!(!told(Slot::Virtio, sectors(512, 512)).contains("block_size"));
+        let large = told(Slot::Virtio, sectors(4096, 4096));
+        let end = "serial=d0,logical_block_size=4096,physical_block_size=4096";
+        assert!(large.contains(end), "{large}");
+        let emulated = told(Slot::Ahci { port: 0 }, sectors(512, 4096));
+        let end = "serial=d0,logical_block_size=512,physical_block_size=4096";
+        assert!(emulated.contains(end), "{emulated}");
+        assert!(Slot::Nvme.takes(4096) && !Slot::Ahci { port: 0 }.takes(4096));
     }
 
     #[test]

@@ -11,6 +11,7 @@ use crate::kernel::Flavour;
 use crate::tools;
 use raidlab_core::units::Bytes;
 use serde::{Deserialize, Serialize};
+use std::fmt;
 use std::path::PathBuf;
 
 /// The program.
@@ -105,6 +106,48 @@ impl Slot {
             Self::Nvme | Self::Virtio => true,
         }
     }
+
+    /// Whether a disk there may have logical sectors of so many bytes: QEMU's drives of ATA have 512.
+    #[must_use]
+    pub const fn takes(self, sector: u32) -> bool {
+        match self {
+            Self::Ide { .. } | Self::Ahci { .. } => sector == 512,
+            Self::Scsi { .. } | Self::Nvme | Self::Virtio => true,
+        }
+    }
+}
+
+/// Bytes of a disk's sectors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Sectors {
+    /// By which it is addressed.
+    pub logical: u32,
+    /// As they are on the medium.
+    pub physical: u32,
+}
+
+impl Default for Sectors {
+    fn default() -> Self {
+        Self {
+            logical: 512,
+            physical: 512,
+        }
+    }
+}
+
+/// As a device's properties, where they are not what QEMU takes them to be.
+impl fmt::Display for Sectors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if *self == Self::default() {
+            return Ok(());
+        }
+        let Self { logical, physical } = self;
+        write!(
+            f,
+            ",logical_block_size={logical},physical_block_size={physical}"
+        )
+    }
 }
 
 /// Ports of an AHCI adapter.
@@ -120,6 +163,8 @@ pub struct Disk {
     pub socket: PathBuf,
     /// Where it is connected.
     pub slot: Slot,
+    /// Its sectors.
+    pub sectors: Sectors,
 }
 
 /// A machine.

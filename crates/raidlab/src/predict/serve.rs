@@ -8,6 +8,7 @@ use crate::exit::{BAD_REQUEST, Failure, MISSING, Outcome, REFUSED};
 use crate::real::death::Death;
 use crate::signals::Stop;
 use crate::talk;
+use raidlab_core::units::SECTOR;
 use raidlab_nbd::server::{Disk, ListenError, Listener, Options, Running, Server};
 use raidlab_nbd::store::{Backing, Budget, Sparse, Store};
 use raidlab_sim::catalogue::Model;
@@ -21,12 +22,12 @@ use told::{Address, Place};
 pub(super) fn run(args: &ServeArgs) -> Result<Outcome, Failure> {
     let stop = Stop::listen()
         .map_err(|error| Failure::new(MISSING, format!("cannot listen for signals: {error}")))?;
-    let mut spec = fabric(args)?;
+    let (mut spec, sectors) = fabric(args)?;
     spec.write_cache_off |= args.no_write_cache;
     let fabric =
         Fabric::new(&spec, args.seed).map_err(|error| Failure::from_error(BAD_REQUEST, &error))?;
     let budget = Budget::new(args.memory.map_or_else(half_of_memory, |bytes| bytes.0));
-    let disks = disks(args, &spec, &fabric, &budget)?;
+    let disks = disks(args, &spec, &sectors, &fabric, &budget)?;
     let deaths = deaths(args, &spec)?;
     let options = Options {
         tolerance: args.tolerance,
@@ -95,7 +96,8 @@ fn serve(
     running.stop()
 }
 
-fn fabric(args: &ServeArgs) -> Result<FabricSpec, Failure> {
+/// The disks behind their controllers, and the bytes of each one's logical sectors.
+fn fabric(args: &ServeArgs) -> Result<(FabricSpec, Vec<u32>), Failure> {
     if let Some(path) = args.topology.as_deref().filter(|t| topology::is_file(t)) {
         if !args.models.is_empty() {
             return Err(Failure::bad_request(
@@ -114,7 +116,11 @@ fn fabric(args: &ServeArgs) -> Result<FabricSpec, Failure> {
         return Err(Failure::bad_request("no disk is named")
             .remedy("name one of 'raidlab disk list', or an experiment's file with --topology"));
     }
-    topology::fabric(&models, args.topology.as_deref())
+    let sectors = vec![SECTOR as u32; models.len()];
+    Ok((
+        topology::fabric(&models, args.topology.as_deref())?,
+        sectors,
+    ))
 }
 
 /// Half of what this machine has: content grows as it is written, and the rest is for others.
@@ -128,6 +134,7 @@ fn half_of_memory() -> u64 {
 fn disks(
     args: &ServeArgs,
     spec: &FabricSpec,
+    sectors: &[u32],
     fabric: &Fabric,
     budget: &Budget,
 ) -> Result<Vec<Disk>, Failure> {
@@ -135,7 +142,9 @@ fn disks(
         files::directory(directory)?;
     }
     let disk = |(number, port): (usize, &PortInfo)| {
-        let bytes = port.sectors * 512;
+        let bytes = port.sectors * SECTOR;
+        let of_disk = port.disk.and_then(|disk| sectors.get(disk as usize));
+        let sector = of_disk.copied().unwrap_or(SECTOR as u32);
         let size = match args.size {
             Some(size) if size.0 > bytes => {
                 return Err(Failure::bad_request(format!(
@@ -144,9 +153,10 @@ fn disks(
                 ))
                 .remedy("a smaller --size shows the beginning of each disk"));
             }
-            Some(size) => size.0 / 512 * 512,
+            Some(size) => size.0,
             None => bytes,
         };
+        let size = size - size % u64::from(sector);
         if size == 0 {
             return Err(Failure::bad_request("--size is less than a sector"));
         }
@@ -163,7 +173,7 @@ fn disks(
             .disk
             .map(|disk| spec.disks[disk as usize].model.name().to_owned());
         let description = description.unwrap_or_else(|| "a volume".to_owned());
-        Ok(Disk::new(number as u32, port, &description, size, store))
+        Ok(Disk::new(number as u32, port, &description, size, store).with_sector(sector))
     };
     fabric.ports().iter().enumerate().map(disk).collect()
 }

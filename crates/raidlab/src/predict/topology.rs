@@ -50,12 +50,15 @@ pub(crate) fn fabric(models: &[Model], topology: Option<&str>) -> Result<FabricS
     Ok(spec)
 }
 
-/// All disks of an experiment, as its topology has them.
-pub(crate) fn of_experiment(path: &Path) -> Result<FabricSpec, Failure> {
+/// All disks of an experiment, as its topology has them, and the bytes of each one's logical sectors.
+pub(crate) fn of_experiment(path: &Path) -> Result<(FabricSpec, Vec<u32>), Failure> {
     let experiment = catalogue::experiment(path, &DesignArgs::default())?;
     let names: Vec<String> = experiment.disks.iter().map(|d| d.name.clone()).collect();
-    raidlab_sim::machine::fabric(&experiment, &names, true)
-        .map_err(|error| Failure::from_error(BAD_REQUEST, &error))
+    let spec = raidlab_sim::machine::fabric(&experiment, &names, true)
+        .map_err(|error| Failure::from_error(BAD_REQUEST, &error))?;
+    let disks = experiment.disks.iter();
+    let sectors = disks.map(|disk| disk.logical_sector().0 as u32);
+    Ok((spec, sectors.collect()))
 }
 
 /// Whether a topology is the path of an experiment.

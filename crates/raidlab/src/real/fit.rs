@@ -2,10 +2,12 @@
 use super::driver::Driver;
 use crate::args::{GuestTime, RunArgs};
 use crate::exit::{BAD_REQUEST, Failure, MISSING};
-use raidlab_core::units::Bytes;
+use raidlab_core::units::{Bytes, SECTOR};
+use raidlab_experiment::hardware::Disk;
 use raidlab_experiment::kernel::FilesystemKind;
 use raidlab_experiment::setup::Engine;
 use raidlab_experiment::{Cell, Experiment};
+use raidlab_nbd::guest::Shown;
 use raidlab_vm::Image;
 
 /// What md and partitions keep of a member beside the data that is asked for.
@@ -32,6 +34,23 @@ pub(super) fn sizes(experiment: &Experiment, cell: &Cell) -> Vec<u64> {
         used.min(has).next_multiple_of(1 << 20).min(has)
     };
     array.members.iter().map(size).collect()
+}
+
+/// What a guest is shown of a cell's disks, in the order of its members.
+pub(super) fn shown(experiment: &Experiment, cell: &Cell) -> Vec<Shown> {
+    let members = cell.setup.array.members.iter();
+    let disks = sizes(experiment, cell).into_iter().zip(members);
+    let disks = disks.map(|(bytes, name)| Shown {
+        bytes,
+        sector: sector(experiment, name),
+    });
+    disks.collect()
+}
+
+/// Bytes of a disk's logical sectors.
+pub(super) fn sector(experiment: &Experiment, disk: &str) -> u32 {
+    let sector = experiment.disk(disk).map(Disk::logical_sector);
+    sector.map_or(SECTOR as u32, |sector| sector.0 as u32)
 }
 
 /// Bytes of memory that the disks of any cell need.

@@ -4,6 +4,7 @@ use super::fit;
 use crate::exit::{BAD_REQUEST, Failure, MISSING};
 use raidlab_core::flag::{Flag, FlagKind};
 use raidlab_core::time::Span;
+use raidlab_core::units::SECTOR;
 use raidlab_experiment::hardware::Link;
 use raidlab_experiment::{Cell, Experiment};
 use raidlab_nbd::server::{Disk, Listener, Options, Report, Running, Server};
@@ -11,7 +12,7 @@ use raidlab_nbd::store::{Budget, Sparse, Store};
 use raidlab_sim::fabric::Fabric;
 use raidlab_sim::machine;
 use raidlab_vm::Flavour;
-use raidlab_vm::qemu::{self, Slot};
+use raidlab_vm::qemu::{self, Sectors, Slot};
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -54,11 +55,12 @@ impl Served {
         let mut disks = Vec::new();
         let mut served = Vec::new();
         let mut listeners = Vec::new();
-        let sizes = fit::sizes(experiment, cell);
-        for (n, (size, slot)) in sizes.into_iter().zip(slots).enumerate() {
+        let shown = fit::shown(experiment, cell);
+        for (n, (shown, slot)) in shown.into_iter().zip(slots).enumerate() {
             let port = &fabric.ports()[n];
             let store = Store::Sparse(Sparse::new(&budget));
-            served.push(Disk::new(n as u32, port, &spec.disks[n].name, size, store));
+            let disk = Disk::new(n as u32, port, &spec.disks[n].name, shown.bytes, store);
+            served.push(disk.with_sector(shown.sector));
             let socket = directory.join(format!("d{n}.sock"));
             let listener = Listener::unix(&socket, n).map_err(|error| missing(&error))?;
             listeners.push(listener);
@@ -66,6 +68,10 @@ impl Served {
                 name: serial(n, &spec.disks[n].name),
                 socket,
                 slot,
+                sectors: Sectors {
+                    logical: shown.sector,
+                    physical: shown.sector.max(port.physical * SECTOR as u32),
+                },
             });
         }
         let options = Options {
@@ -146,7 +152,8 @@ pub(super) fn slots(experiment: &Experiment, cell: &Cell) -> Vec<Slot> {
             },
             _ => Slot::Virtio,
         };
-        let fits = slot.exists() && (slot == Slot::Nvme || !taken.contains(&slot));
+        let fits = slot.exists() && slot.takes(fit::sector(experiment, name));
+        let fits = fits && (slot == Slot::Nvme || !taken.contains(&slot));
         taken.push(if fits { slot } else { Slot::Virtio });
     }
     taken

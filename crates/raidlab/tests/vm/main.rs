@@ -11,6 +11,7 @@ mod gates;
 mod guest;
 mod maps;
 mod run;
+mod sectors;
 mod setup;
 mod studies;
 mod tools;

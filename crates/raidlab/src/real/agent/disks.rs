@@ -72,8 +72,8 @@ impl Source {
                     cell.setup.host.write_cache,
                 );
                 let spec = spec.map_err(|error| missing("the disks cannot be modelled")(&error))?;
-                let sizes = fit::sizes(experiment, cell);
-                serve(&spec, seed, &sizes, memory, options())
+                let shown = fit::shown(experiment, cell);
+                serve(&spec, seed, &shown, memory, options())
                     .map(|served| Members::Modelled(Box::new(served)))
                     .map_err(|error| missing("the disks cannot be served")(&error))
             }

@@ -2,7 +2,8 @@
 use super::{Order, Phase, Seen};
 use crate::real::agent::with_serials;
 use crate::real::job::Disks;
-use raidlab_nbd::guest;
+use raidlab_core::units::SECTOR;
+use raidlab_nbd::guest::{self, Shown};
 use raidlab_nbd::server::Report;
 use raidlab_nbd::store::Memory;
 use std::fs::{File, OpenOptions};
@@ -30,9 +31,13 @@ pub(in crate::real) fn measure(order: &Order, begins: &dyn Fn(&str)) -> Result<V
     };
     load(&["nbd"])?;
     let spec = order.fabric().map_err(|failure| failure.message)?;
-    let sizes = vec![order.size; order.models.len()];
+    let shown = Shown {
+        bytes: order.size,
+        sector: SECTOR as u32,
+    };
+    let shown = vec![shown; order.models.len()];
     let mut memory = Memory::of_guest(bytes).map_err(|error| error.to_string())?;
-    let served = guest::serve(&spec, order.seed, &sizes, &mut memory, guest::options())
+    let served = guest::serve(&spec, order.seed, &shown, &mut memory, guest::options())
         .map_err(|error| error.to_string())?;
     let report = || {
         let gone = || "the server of the disks has died".to_owned();

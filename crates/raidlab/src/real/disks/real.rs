@@ -10,7 +10,7 @@ use raidlab_nbd::server::{Disk, Listener, Options, Running, Server};
 use raidlab_nbd::store::{Budget, Sparse, Store};
 use raidlab_sim::fabric::{Fabric, FabricSpec};
 use raidlab_vm::Machine;
-use raidlab_vm::qemu::{Disk as Attached, Slot};
+use raidlab_vm::qemu::{Disk as Attached, Sectors, Slot};
 use raidlab_vm::rundir::RunDir;
 use std::collections::BTreeMap;
 
@@ -61,6 +61,7 @@ impl Served {
                 name: export.name,
                 socket,
                 slot: slots[number as usize],
+                sectors: Sectors::default(),
             });
         }
         let running = server
