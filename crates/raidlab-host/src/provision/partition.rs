@@ -6,13 +6,11 @@ use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 
-/// First sector of the partition, and sectors left free at the end: 1 MiB each, as partitioning tools do.
-const MARGIN: u64 = 2048;
+/// Bytes before the partition, and bytes left free at the end: 1 MiB each, as partitioning tools do.
+const MARGIN: u64 = 1 << 20;
 /// Entries of the table, 128 bytes each, as UEFI 2.10 has at the least.
 const ENTRIES: usize = 128;
 const ENTRY: usize = 128;
-/// Sectors of the entries.
-const TABLE: u64 = (ENTRIES * ENTRY) as u64 / SECTOR;
 /// Type "Solaris /usr & Apple ZFS", 6A898CC3-1DD2-11B2-99A6-080020736631, in the order of the disk.
 const ZFS: [u8; 16] = [
     0xc3, 0x8c, 0x89, 0x6a, 0xd2, 0x1d, 0xb2, 0x11, 0x99, 0xa6, 0x08, 0x00, 0x20, 0x73, 0x66, 0x31,
@@ -48,31 +46,32 @@ pub(crate) fn node(disk: &str) -> String {
 
 /// Writes the table with the disk's own id, and shows the kernel the partition.
 pub(crate) fn write(file: &File, path: &Path, size: u64, id: [u8; 16]) -> Result<()> {
-    let sectors = size / SECTOR;
-    if sectors < 4 * MARGIN {
+    // A table counts in the disk's own sectors; a file has none.
+    let sector = rustix::fs::ioctl_blksszget(file).map_or(SECTOR, u64::from);
+    let disk = Disk::new(size, sector);
+    if disk.sectors < 4 * disk.margin {
         let text = format!("{} is too small for a partition", path.display());
         return Err(HostError::BadRequest(text));
     }
-    let entries = entries(sectors, id);
-    let last = sectors - 1;
+    let entries = disk.entries(id);
+    let last = disk.sectors - 1;
+    let first_table = disk.header(1, last, 2, id, &entries);
+    let second_table = disk.header(last, 1, last - disk.table, id, &entries);
     let pieces = [
-        (0, protective(sectors)),
-        (SECTOR, header(1, last, 2, sectors, id, &entries)),
-        (2 * SECTOR, entries.clone()),
-        ((last - TABLE) * SECTOR, entries.clone()),
-        (
-            last * SECTOR,
-            header(last, 1, last - TABLE, sectors, id, &entries),
-        ),
+        (0, disk.protective()),
+        (1, first_table),
+        (2, entries.clone()),
+        (last - disk.table, entries),
+        (last, second_table),
     ];
     for (at, bytes) in pieces {
-        file.write_all_at(&bytes, at)
+        file.write_all_at(&bytes, at * sector)
             .map_err(HostError::call("partition", path))?;
     }
     file.sync_all()
         .map_err(HostError::call("partition", path))?;
-    let (from, to) = (MARGIN, last_of(sectors));
-    match tell(file, ADD, from * SECTOR, (to + 1 - from) * SECTOR) {
+    let (from, to) = (disk.margin, disk.last_of_partition());
+    match tell(file, ADD, from * sector, (to + 1 - from) * sector) {
         // It has read the table by itself.
         Err(error) if error.raw_os_error() == Some(libc::EBUSY) => Ok(()),
         other => other.map_err(HostError::call("show the kernel the partition of", path)),
@@ -110,52 +109,77 @@ fn tell(file: &File, operation: libc::c_int, start: u64, length: u64) -> std::io
     }
 }
 
-/// Last sector of the partition.
-fn last_of(sectors: u64) -> u64 {
-    (sectors - MARGIN) / MARGIN * MARGIN - 1
+/// A disk as a table sees it: all counted in its logical sectors.
+struct Disk {
+    /// Bytes of a sector.
+    sector: u64,
+    sectors: u64,
+    /// First sector of the partition, and sectors left free at the end.
+    margin: u64,
+    /// Sectors of the entries.
+    table: u64,
 }
 
-/// The old table says that all of the disk is taken, so that old tools leave it alone.
-fn protective(sectors: u64) -> Vec<u8> {
-    let mut sector = vec![0_u8; SECTOR as usize];
-    let length = u32::try_from(sectors - 1).unwrap_or(u32::MAX);
-    sector[446..462].copy_from_slice(&[0, 0, 2, 0, 0xee, 0xff, 0xff, 0xff, 1, 0, 0, 0, 0, 0, 0, 0]);
-    sector[458..462].copy_from_slice(&length.to_le_bytes());
-    sector[510..].copy_from_slice(&[0x55, 0xaa]);
-    sector
-}
+impl Disk {
+    fn new(size: u64, sector: u64) -> Self {
+        Self {
+            sector,
+            sectors: size / sector,
+            margin: MARGIN / sector,
+            table: ((ENTRIES * ENTRY) as u64).div_ceil(sector),
+        }
+    }
 
-fn entries(sectors: u64, id: [u8; 16]) -> Vec<u8> {
-    let mut entries = vec![0_u8; ENTRIES * ENTRY];
-    let mut own = id;
-    own[15] ^= 1;
-    let last = last_of(sectors);
-    entries[..16].copy_from_slice(&ZFS);
-    entries[16..32].copy_from_slice(&own);
-    entries[32..40].copy_from_slice(&MARGIN.to_le_bytes());
-    entries[40..48].copy_from_slice(&last.to_le_bytes());
-    entries
-}
+    fn last_of_partition(&self) -> u64 {
+        (self.sectors - self.margin) / self.margin * self.margin - 1
+    }
 
-/// UEFI 2.10, section 5.3.2.
-fn header(at: u64, other: u64, table: u64, sectors: u64, id: [u8; 16], entries: &[u8]) -> Vec<u8> {
-    let mut header = vec![0_u8; SECTOR as usize];
-    let mut put = |at: usize, bytes: &[u8]| header[at..at + bytes.len()].copy_from_slice(bytes);
-    put(0, b"EFI PART");
-    put(8, &0x0001_0000_u32.to_le_bytes());
-    put(12, &92_u32.to_le_bytes());
-    put(24, &at.to_le_bytes());
-    put(32, &other.to_le_bytes());
-    put(40, &(2 + TABLE).to_le_bytes());
-    put(48, &(sectors - 2 - TABLE).to_le_bytes());
-    put(56, &id);
-    put(72, &table.to_le_bytes());
-    put(80, &(ENTRIES as u32).to_le_bytes());
-    put(84, &(ENTRY as u32).to_le_bytes());
-    put(88, &crc32(entries).to_le_bytes());
-    let sum = crc32(&header[..92]);
-    header[16..20].copy_from_slice(&sum.to_le_bytes());
-    header
+    fn empty_sector(&self) -> Vec<u8> {
+        vec![0_u8; self.sector as usize]
+    }
+
+    /// The old table says that all of the disk is taken, so that old tools leave it alone.
+    fn protective(&self) -> Vec<u8> {
+        let mut sector = self.empty_sector();
+        let length = u32::try_from(self.sectors - 1).unwrap_or(u32::MAX);
+        sector[446..462]
+            .copy_from_slice(&[0, 0, 2, 0, 0xee, 0xff, 0xff, 0xff, 1, 0, 0, 0, 0, 0, 0, 0]);
+        sector[458..462].copy_from_slice(&length.to_le_bytes());
+        sector[510..512].copy_from_slice(&[0x55, 0xaa]);
+        sector
+    }
+
+    fn entries(&self, id: [u8; 16]) -> Vec<u8> {
+        let mut entries = vec![0_u8; ENTRIES * ENTRY];
+        let mut own = id;
+        own[15] ^= 1;
+        entries[..16].copy_from_slice(&ZFS);
+        entries[16..32].copy_from_slice(&own);
+        entries[32..40].copy_from_slice(&self.margin.to_le_bytes());
+        entries[40..48].copy_from_slice(&self.last_of_partition().to_le_bytes());
+        entries
+    }
+
+    /// UEFI 2.10, section 5.3.2.
+    fn header(&self, at: u64, other: u64, table: u64, id: [u8; 16], entries: &[u8]) -> Vec<u8> {
+        let mut header = self.empty_sector();
+        let mut put = |at: usize, bytes: &[u8]| header[at..at + bytes.len()].copy_from_slice(bytes);
+        put(0, b"EFI PART");
+        put(8, &0x0001_0000_u32.to_le_bytes());
+        put(12, &92_u32.to_le_bytes());
+        put(24, &at.to_le_bytes());
+        put(32, &other.to_le_bytes());
+        put(40, &(2 + self.table).to_le_bytes());
+        put(48, &(self.sectors - 2 - self.table).to_le_bytes());
+        put(56, &id);
+        put(72, &table.to_le_bytes());
+        put(80, &(ENTRIES as u32).to_le_bytes());
+        put(84, &(ENTRY as u32).to_le_bytes());
+        put(88, &crc32(entries).to_le_bytes());
+        let sum = crc32(&header[..92]);
+        header[16..20].copy_from_slice(&sum.to_le_bytes());
+        header
+    }
 }
 
 /// CRC-32 of IEEE 802.3, as GPT has it.

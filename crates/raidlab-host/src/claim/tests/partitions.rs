@@ -74,12 +74,22 @@ fn a_partition_of_a_disk_in_use_is_refused_and_so_is_the_disk() {
 
 #[test]
 fn a_partition_of_raidlabs_own_is_taken_back_by_its_id_alone() {
-    use crate::journal::{Journal, Undo};
-    if !may("a_partition_of_raidlabs_own_is_taken_back_by_its_id_alone") {
-        return;
+    if may("a_partition_of_raidlabs_own_is_taken_back_by_its_id_alone") {
+        is_taken_back_by_its_id_alone(&["--partscan"]);
     }
+}
+
+#[test]
+fn a_partition_of_a_disk_with_large_sectors_is_so_too() {
+    if may("a_partition_of_a_disk_with_large_sectors_is_so_too") {
+        is_taken_back_by_its_id_alone(&["--partscan", "--sector-size", "4096"]);
+    }
+}
+
+fn is_taken_back_by_its_id_alone(options: &[&str]) {
+    use crate::journal::{Journal, Undo};
     let roots = Roots::system();
-    let theirs = Theirs::with(&["--partscan"]);
+    let theirs = Theirs::with(options);
     let mut claim = theirs.take(Gate::ALL).expect("a claim");
     let held = claim.held().expect("held");
     crate::provision::partition::write(held, &theirs.path, SIZE, [7; 16]).expect("partitioned");
@@ -94,6 +104,15 @@ fn a_partition_of_raidlabs_own_is_taken_back_by_its_id_alone() {
         std::thread::sleep(Duration::from_millis(10));
     }
     claim.lend().expect("lent");
+    if crate::tool::find("sgdisk").is_some() {
+        let verify = Tool::new(["sgdisk", "--verify", "--print", theirs.path()]).run();
+        let said = verify.expect("it reads it").out;
+        // Of a disk without a table it finds no problems, either.
+        assert!(
+            said.contains("No problems found") && said.contains("BF01"),
+            "{said}"
+        );
+    }
     let undo = |id: &str| {
         let mut journal = Journal::begin(theirs.directory.path(), "x").expect("begun");
         let member = claim.identity().clone();

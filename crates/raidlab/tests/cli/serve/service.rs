@@ -33,6 +33,34 @@ fn a_dead_servers_socket_is_replaced_and_a_living_ones_is_not() {
     });
 }
 
+/// What an experiment says of its disks' sectors is what clients are told.
+#[test]
+fn disks_of_an_experiment_have_the_sectors_that_it_says() {
+    if !may(
+        "disks_of_an_experiment_have_the_sectors_that_it_says",
+        &["nbdinfo"],
+    ) {
+        return;
+    }
+    let lab = Lab::new();
+    lab.write(
+        "large.toml",
+        "title = \"t\"\nprofile = \"hdparm\"\n[disks.large]\nmodel = \"nearline-24tb\"\n\
+         override = { sector-logical = \"4KiB\" }\n[disks.small]\nmodel = \"ST3250624AS\"\n\
+         [factors]\nlayout = [\"raid1\"]\n",
+    );
+    let serving = Serving::start(&lab, "--topology large.toml --size 1000000B --unix sockets");
+    for (disk, sector) in [(0, 4096), (1, 512)] {
+        let told = works("nbdinfo", &[serving.uri(disk)]);
+        let minimum = format!("block_size_minimum: {sector}");
+        assert!(told.contains(&minimum), "{told}");
+        let size = format!("({})", 1_000_000 / sector * sector);
+        let exact = format!("export-size: {}", 1_000_000 / sector * sector);
+        assert!(told.contains(&exact) || told.contains(&size), "{told}");
+    }
+    serving.end();
+}
+
 #[test]
 fn content_in_files_is_there_again() {
     let lab = Lab::new();
