@@ -27,4 +27,5 @@ pub mod rng;
 pub mod target;
 pub mod time;
 pub mod units;
+pub mod words;
 pub mod workload;

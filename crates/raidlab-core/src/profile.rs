@@ -84,6 +84,11 @@ impl Profile {
         "sequential",
     ];
 
+    /// The names of all profiles, `fio` too.
+    pub fn all_names() -> impl Iterator<Item = &'static str> + Clone {
+        Self::NAMES.into_iter().chain(["fio"])
+    }
+
     /// The profile of that name with its defaults.
     ///
     /// # Errors
@@ -98,7 +103,7 @@ impl Profile {
             "random" => Self::Random(BlockIo::default()),
             "sequential" => Self::Sequential(BlockIo::default()),
             "fio" => return Err(ProfileError::NeedsJobFile),
-            _ => return Err(ProfileError::unknown_profile(name, &Self::NAMES)),
+            _ => return Err(ProfileError::unknown_profile(name, Self::all_names())),
         })
     }
 

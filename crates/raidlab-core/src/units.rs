@@ -102,12 +102,21 @@ impl Bytes {
     }
 }
 
-const BINARY: [(&str, u64); 4] = [("KiB", KIB), ("MiB", MIB), ("GiB", GIB), ("TiB", 1 << 40)];
-const DECIMAL: [(&str, u64); 4] = [
+const BINARY: [(&str, u64); 6] = [
+    ("KiB", KIB),
+    ("MiB", MIB),
+    ("GiB", GIB),
+    ("TiB", 1 << 40),
+    ("PiB", 1 << 50),
+    ("EiB", 1 << 60),
+];
+const DECIMAL: [(&str, u64); 6] = [
     ("kB", 1_000),
     ("MB", 1_000_000),
     ("GB", 1_000_000_000),
     ("TB", 1_000_000_000_000),
+    ("PB", 1_000_000_000_000_000),
+    ("EB", 1_000_000_000_000_000_000),
 ];
 
 impl fmt::Display for Bytes {
@@ -146,7 +155,7 @@ pub enum ParseBytesError {
     },
     /// Not a number followed by a known unit.
     #[error(
-        "'{0}' is not a size: write a number with B, KiB, MiB, GiB or TiB (binary), or kB, MB, GB or TB (decimal)"
+        "'{0}' is not a size: write a number with B, KiB, MiB, GiB, TiB, PiB or EiB (binary), or kB, MB, GB, TB, PB or EB (decimal)"
     )]
     Malformed(String),
     /// Does not come to a whole number of bytes.
@@ -180,6 +189,8 @@ impl FromStr for Bytes {
             "M" => 1,
             "G" => 2,
             "T" => 3,
+            "P" => 4,
+            "E" => 5,
             _ => return Err(ParseBytesError::Malformed(text.to_owned())),
         };
         let ((binary, kib), (decimal, kb)) = (BINARY[letter], DECIMAL[letter]);
@@ -256,10 +267,20 @@ mod tests {
         assert_eq!("0.1GB".parse(), Ok(Bytes(100_000_000)));
         assert_eq!("512".parse(), Ok(Bytes(512)));
         assert_eq!("512 B".parse(), Ok(Bytes(512)));
+        assert_eq!("1.5PiB".parse(), Ok(Bytes(3 << 49)));
+        assert_eq!("2 PB".parse(), Ok(Bytes(2_000_000_000_000_000)));
+        assert_eq!("7EiB".parse(), Ok(Bytes(7 << 60)));
+        assert_eq!(Bytes(3 << 49).to_string(), "1.5 PiB");
+        assert_eq!(Bytes(2 << 60).to_string(), "2 EiB");
     }
 
     #[test]
     fn an_ambiguous_size_offers_both_readings() {
+        let message = "2P".parse::<Bytes>().unwrap_err().to_string();
+        assert!(
+            message.contains("'2PiB'") && message.contains("'2PB'"),
+            "{message}"
+        );
         for text in ["64K", "64k", "64KB"] {
             let message = text.parse::<Bytes>().unwrap_err().to_string();
             assert!(
@@ -320,8 +341,9 @@ mod tests {
         }
 
         #[test]
-        fn whole_units_come_back_as_printed(n in 1_u64..1024, unit in 0_usize..3) {
-            let size = Bytes(n * BINARY[unit].1);
+        fn whole_units_come_back_as_printed(n in 1_u64..1024, unit in 0_usize..BINARY.len()) {
+            // At most half of what a size may be: 4 EiB.
+            let size = Bytes((n % (1 << 62 >> (10 * (unit + 1))).max(1)).max(1) * BINARY[unit].1);
             prop_assert_eq!(size.to_string().parse::<Bytes>(), Ok(size));
         }
     }

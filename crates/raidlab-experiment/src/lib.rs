@@ -33,6 +33,7 @@ pub use plan::{Plan, Trial, expand};
 use diagnostic::Problems;
 use hardware::Link;
 use raidlab_core::units::Bytes;
+use raidlab_core::words::count;
 use toml::de::DeTable;
 
 /// A disk model of the catalogue.
@@ -169,7 +170,8 @@ pub fn parse(text: &str, file: &str, known: &Known<'_>) -> Result<Experiment, Di
     if let Some(next) = syntax.get(told) {
         let more = syntax.len() - told;
         let what = format!(
-            "and {more} more places from here on that are not TOML: is this an experiment at all?"
+            "and {} from here on that are not TOML: is this an experiment at all?",
+            count(more, "more place")
         );
         problems.push(Diagnostic::new(place(next), what));
         return Err(problems.into_diagnostics(file, text));

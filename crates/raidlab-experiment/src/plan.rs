@@ -1,6 +1,7 @@
 //! From an experiment to its trials in order.
 use crate::experiment::{Aggregate, Experiment, Order};
 use raidlab_core::rng::{Stream, shuffle};
+use raidlab_core::words::count;
 
 /// One run of one cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,14 +69,10 @@ impl Plan<'_> {
         let experiment = self.experiment;
         let mut lines = vec![experiment.title.clone()];
         lines.extend(experiment.question.clone());
-        let plural = |n: usize, what: &str| match n {
-            1 => format!("1 {what}"),
-            n => format!("{n} {what}s"),
-        };
         let cells = experiment.cells.len();
         let left_out = match experiment.excluded {
             0 => String::new(),
-            n => format!(" ({} left out)", plural(n as usize, "combination")),
+            n => format!(" ({} left out)", count(n, "combination")),
         };
         let order = match experiment.design.order {
             Order::Randomised => format!("randomised within rounds by seed {}", self.seed),
@@ -83,9 +80,9 @@ impl Plan<'_> {
         };
         lines.push(format!(
             "{}{left_out}, {} of each: {}, {order}",
-            plural(cells, "cell"),
-            plural(experiment.design.repeats as usize, "trial"),
-            plural(self.trials.len(), "trial"),
+            count(cells, "cell"),
+            count(experiment.design.repeats, "trial"),
+            count(self.trials.len(), "trial"),
         ));
         let width = experiment.factors.iter().map(|f| f.name.chars().count());
         let width = width.max().unwrap_or(0);
@@ -105,7 +102,7 @@ impl Plan<'_> {
             lines.push(format!(
                 "beside published figures: study {}, {}",
                 expected.study,
-                plural(expected.rows.len(), "row")
+                count(expected.rows.len(), "row")
             ));
         }
         lines

@@ -3,6 +3,7 @@ use crate::claim::Own;
 use crate::error::{HostError, Result};
 use crate::identity::FileId;
 use crate::journal::{Journal, Undo};
+use raidlab_io::observe::privilege;
 use rustix::io::Errno;
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::os::fd::AsRawFd as _;
@@ -244,7 +245,7 @@ fn make_disk(path: &Path, size: u64, journal: &mut Journal) -> Result<LoopDisk> 
     let device = attach(&file).map_err(|error| match error.kind() {
         std::io::ErrorKind::PermissionDenied => HostError::missing(
             format!("loop devices may not be made: {error}"),
-            "run as root",
+            privilege::remedy(privilege::is_root(), "run as root"),
         ),
         std::io::ErrorKind::NotFound => HostError::missing(
             "this kernel has no loop devices (/dev/loop-control is missing)",

@@ -7,6 +7,7 @@ use crate::stripe::Raid0Order;
 use crate::survival::{Tolerance, fatal_patterns, second_failures};
 use crate::types::{Content, Member, MemberSet, ParityKind, Place};
 use raidlab_core::units::{Lba, Sectors};
+use raidlab_core::words::count;
 
 /// Fatal patterns that are written out; more are only mentioned.
 const PATTERNS: usize = 12;
@@ -42,7 +43,11 @@ pub fn name(layout: &Layout) -> String {
                 .map_or_else(String::new, |c| format!(", chunk {}", c.to_bytes()));
             format!("{}{chunk}, over {inner}", level(outer))
         }
-        _ => format!("{}, {} members{chunk}", level(layout), layout.members()),
+        _ => format!(
+            "{}, {}{chunk}",
+            level(layout),
+            count(layout.members(), "member")
+        ),
     }
 }
 
@@ -111,8 +116,7 @@ pub fn tolerance(layout: &Layout) -> Vec<String> {
     let (sure, best) = (tolerance.guaranteed(), tolerance.best_case());
     let mut lines = vec![match sure {
         0 => "does not survive every single failure".into(),
-        1 => "survives any 1 failure".to_owned(),
-        n => format!("survives any {n} failures"),
+        n => format!("survives any {}", count(n, "failure")),
     }];
     if best == 0 {
         lines[0] = "survives no failure".into();
@@ -123,7 +127,8 @@ pub fn tolerance(layout: &Layout) -> Vec<String> {
     }
     if told < best {
         lines.push(format!(
-            "survives at most {best} failures, if they are the right ones"
+            "survives at most {}, if they are the right ones",
+            count(best, "failure")
         ));
     }
     if best > 0 {
@@ -137,7 +142,8 @@ fn lucky(layout: &Layout, tolerance: &Tolerance, k: usize) -> String {
     let (survived, all) = (tolerance.survived(k), tolerance.patterns(k));
     // Rounding must not turn nearly all into all.
     let share = (survived as f64 / all as f64 * 100.0).min(99.9);
-    let patterns = format!("{survived} of {all} patterns of {k} failures ({share:.1} %)");
+    let failures = count(k, "failure");
+    let patterns = format!("{survived} of {all} patterns of {failures} ({share:.1} %)");
     let second = if k == 2 {
         second_failures(layout)
     } else {
@@ -146,13 +152,13 @@ fn lucky(layout: &Layout, tolerance: &Tolerance, k: usize) -> String {
     match second {
         Some((least, most)) if least == most => {
             format!(
-                "survives {least} of {} second failures: {patterns}",
-                layout.members() - 1
+                "survives {least} of {}: {patterns}",
+                count(layout.members() - 1, "second failure")
             )
         }
         Some((least, most)) => format!(
-            "survives {least} to {most} of {} second failures, by the first: {patterns}",
-            layout.members() - 1
+            "survives {least} to {most} of {}, by the first: {patterns}",
+            count(layout.members() - 1, "second failure")
         ),
         None => format!("survives {patterns}"),
     }
@@ -161,16 +167,13 @@ fn lucky(layout: &Layout, tolerance: &Tolerance, k: usize) -> String {
 /// The smallest fatal patterns.
 fn fatal(layout: &Layout, survived: u128, k: usize) -> String {
     if survived == 0 {
-        return format!(
-            "lost with any {k} {}",
-            if k == 1 { "failure" } else { "failures" }
-        );
+        return format!("lost with any {}", count(k, "failure"));
     }
     let most = PATTERNS.min(NAMED / k.max(1)).max(1);
     let (found, more) = fatal_patterns(layout, k, most);
     if found.is_empty() {
         // Too many to look through.
-        return format!("lost with some patterns of {k} failures");
+        return format!("lost with some patterns of {}", count(k, "failure"));
     }
     let list = found
         .iter()

@@ -1,13 +1,14 @@
 //! What is refused, and the remedy.
 use crate::types::{MAX_MEMBERS, MemberSet, Run};
 use raidlab_core::units::{Bytes, SECTOR, Sectors};
+use raidlab_core::words::count;
 
 /// Why a geometry is no array.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LayoutError {
     /// Fewer members than the level needs.
-    #[error("{level} needs at least {least} members and was given {given}: add members{}", or_use(.instead))]
+    #[error("{level} needs at least {} and was given {given}: add members{}", count(.least, "member"), or_use(.instead))]
     TooFewMembers {
         /// The level asked for.
         level: String,
@@ -48,7 +49,7 @@ pub enum LayoutError {
         above: Sectors,
     },
     /// More copies than members.
-    #[error("{near} near x {far} far copies need {} members and there are {members}: use at most {members} copies or add members", .near * .far)]
+    #[error("{near} near x {far} far copies need {} and there are {members}: use at most {} or add members", count(.near * .far, "member"), count(.members, "copy"))]
     TooManyCopies {
         /// Near copies.
         near: usize,
@@ -59,7 +60,7 @@ pub enum LayoutError {
     },
     /// No copies, or only one.
     #[error(
-        "raid10 with {copies} copies of each chunk stores nothing twice: use 2 or more copies, or raid0"
+        "raid10 with {} of each chunk stores nothing twice: use 2 or more copies, or raid0", count(.copies, "copy")
     )]
     TooFewCopies {
         /// Near times far copies.
@@ -193,7 +194,7 @@ pub enum SpecError {
     #[error("a chunk of {} bytes is no whole number of 512-byte sectors: use a multiple of 512", .0.0)]
     OddChunk(Bytes),
     /// Not as many members as the shape has.
-    #[error("the shape {groups}x{each} has {} members and {given} were given: give {}", .groups * .each, .groups * .each)]
+    #[error("the shape {groups}x{each} has {} and {given} were given: give {}", count(.groups * .each, "member"), .groups * .each)]
     Members {
         /// Groups.
         groups: usize,

@@ -21,7 +21,7 @@ pub(crate) use vm::{
     VmAction, VmArgs, VmDisksArgs, VmRunArgs,
 };
 
-use clap::{Parser, Subcommand};
+use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
 
 /// A laboratory for disk arrays: which layout is fastest for these disks, how much faster, and is
@@ -46,12 +46,42 @@ Exit codes: 0 done · 1 a gate found 'worse' · 2 bad request · 3 refused for s
 4 something needed is missing · 5 a trial failed · 130 interrupted, cleaned up"
 )]
 pub(crate) struct Cli {
-    /// File that results are kept in [default: raidlab/results.sqlite in the XDG data directory]
-    #[arg(long, global = true, value_name = "FILE", env = "RAIDLAB_STORE")]
-    pub(crate) store: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
 
     #[command(subcommand)]
     pub(crate) command: Command,
+}
+
+/// Where results are kept: an option of the commands that read or keep some, and before any of them.
+///
+/// The environment is read where the two meet, so that it does not win over the one before the command.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct StoreArgs {
+    /// File that results are kept in [default: raidlab/results.sqlite in the XDG data directory] [env: RAIDLAB_STORE]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) store: Option<PathBuf>,
+}
+
+impl Command {
+    /// What `--store` says after the command; `None` where results are neither read nor kept.
+    pub(crate) fn store(&self) -> Option<&StoreArgs> {
+        match self {
+            Self::Bench(args) => Some(&args.store),
+            Self::Run(args) => Some(&args.store),
+            Self::Report(args) => Some(&args.store),
+            Self::Compare(args) => Some(&args.store),
+            Self::List(args) => Some(&args.store),
+            Self::Show(args) => Some(&args.store),
+            Self::Export(args) => Some(&args.store),
+            Self::Import(args) => Some(&args.store),
+            Self::Remove(args) => Some(&args.store),
+            Self::Reference(ReferenceArgs {
+                action: ReferenceAction::Run(args),
+            }) => Some(&args.store),
+            _ => None,
+        }
+    }
 }
 
 #[derive(Debug, Subcommand)]

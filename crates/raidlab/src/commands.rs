@@ -14,6 +14,7 @@ pub(crate) mod reference;
 pub(crate) mod remove;
 pub(crate) mod report;
 pub(crate) mod show;
+pub(crate) mod text;
 
 use crate::exit::{Failure, MISSING};
 use crate::talk;
@@ -29,8 +30,18 @@ pub(crate) fn print_json(value: &impl Serialize) -> Result<(), Failure> {
 
 /// Prints data.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
-    talk::data(text)
-        .map_err(|error| Failure::new(MISSING, format!("cannot write to standard output: {error}")))
+    printed(talk::data(text))
+}
+
+/// What became of something printed: a reader that has gone (`| head`) is not an error.
+pub(crate) fn printed(written: std::io::Result<()>) -> Result<(), Failure> {
+    match written {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+            let message = format!("cannot write to standard output: {error}");
+            Err(Failure::new(MISSING, message))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// The command line as it was typed, quoted so that a shell takes it back.

@@ -34,12 +34,16 @@ fn main() -> ExitCode {
         }
         Err(error) => {
             // Help and version are answers, not errors; clap prints each where it belongs.
-            let bad = error.use_stderr();
-            let _ = error.print();
-            return if bad {
-                exit::BAD_REQUEST.into()
-            } else {
-                ExitCode::SUCCESS
+            if error.use_stderr() {
+                let _ = error.print();
+                return exit::BAD_REQUEST.into();
+            }
+            return match commands::printed(error.print()) {
+                Ok(()) => ExitCode::SUCCESS,
+                Err(failure) => {
+                    talk::failure(&failure);
+                    failure.code().into()
+                }
             };
         }
     };
@@ -64,7 +68,7 @@ fn not_text() -> exit::Failure {
 }
 
 fn run(cli: Cli) -> Result<Outcome, exit::Failure> {
-    let store = place::Store::new(cli.store);
+    let store = place::Store::new(&cli)?;
     match cli.command {
         Command::Bench(args) => bench::run(&args, &store),
         Command::Plan(args) => predict::plan::run(&args),

@@ -93,13 +93,10 @@ fn too_many_files(message: &str) -> bool {
     message.contains("(os error 24)") && !message.contains("ulimit -n")
 }
 
-/// Writes data to standard output; a reader that has gone (`| head`) is not an error.
+/// Writes data to standard output.
 pub(crate) fn data(text: &str) -> std::io::Result<()> {
     let mut out = std::io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
-        other => other,
-    }
+    out.write_all(text.as_bytes()).and_then(|()| out.flush())
 }
 
 #[cfg(test)]

@@ -8,7 +8,14 @@ struct Exact(u64);
 
 impl fmt::Display for Exact {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let units = [("TiB", 40), ("GiB", 30), ("MiB", 20), ("KiB", 10)];
+        let units = [
+            ("EiB", 60),
+            ("PiB", 50),
+            ("TiB", 40),
+            ("GiB", 30),
+            ("MiB", 20),
+            ("KiB", 10),
+        ];
         let fitting = units.into_iter().find(|(_, bits)| {
             let unit = 1_u64 << bits;
             self.0 > 0 && self.0.is_multiple_of(unit)

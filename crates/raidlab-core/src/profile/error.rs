@@ -89,11 +89,15 @@ impl ProfileError {
         }
     }
 
-    pub(super) fn unknown_profile(name: &str, known: &[&'static str]) -> Self {
+    pub(super) fn unknown_profile(
+        name: &str,
+        known: impl Iterator<Item = &'static str> + Clone,
+    ) -> Self {
+        let all: Vec<&str> = known.clone().collect();
         Self::UnknownProfile {
             name: name.to_owned(),
-            known: known.join(", "),
-            nearest: nearest(name, known.iter().copied()),
+            known: all.join(", "),
+            nearest: nearest(name, known),
         }
     }
 

@@ -9,6 +9,7 @@ use crate::read::tree::At;
 use crate::setup::ArrayState;
 use crate::suggest::list;
 use crate::{Known, KnownStudy};
+use raidlab_core::words::count;
 use std::collections::BTreeMap;
 
 /// Trials of a cell when nothing is said.
@@ -45,7 +46,10 @@ impl Parts<'_> {
         if trimmed && repeats <= trim.saturating_mul(2) {
             let given = draft.trim.as_ref().or(draft.repeats.as_ref());
             let at = given.map_or(0..0, |g| g.at.clone());
-            let message = format!("of {repeats} trials nothing is left without {trim} at each end");
+            let message = format!(
+                "of {} nothing is left without {trim} at each end",
+                count(repeats, "trial")
+            );
             let help = format!(
                 "write repeats = {}",
                 trim.saturating_mul(2).saturating_add(3)

@@ -6,6 +6,7 @@ use crate::read::key::Key;
 use crate::read::members::MemberChoice;
 use crate::read::tree::At;
 use crate::setup::ArrayLayout;
+use raidlab_core::words::count;
 use std::ops::Range;
 
 /// The members of an array.
@@ -32,8 +33,8 @@ pub(super) fn choose(
     };
     if *layout == ArrayLayout::Single && disks.len() != 1 {
         let message = format!(
-            "'single' is one disk, and there are {} members",
-            disks.len()
+            "'single' is one disk, and there are {}",
+            count(disks.len(), "member")
         );
         let problem = Diagnostic::new(at, message).help("choose one member, or a layout");
         problems.push(problem.also(view.place(&[Key::Layout]), "this layout"));
@@ -61,8 +62,8 @@ fn unsaid(
 }
 
 fn too_many(at: Range<usize>, what: &str, wanted: usize, has: usize) -> Diagnostic {
-    let disks = if has == 1 { "disk" } else { "disks" };
-    let message = format!("{what} has {wanted} members, and there are {has} {disks}");
+    let (wanted, has) = (count(wanted, "member"), count(has, "disk"));
+    let message = format!("{what} has {wanted}, and there are {has}");
     Diagnostic::new(at, message).help("raise 'count' in [disks], or use fewer members")
 }
 
@@ -102,8 +103,9 @@ fn by_groups(
         let of: Vec<usize> = of.into_iter().filter(|i| !chosen.contains(i)).collect();
         if of.len() < *wanted as usize {
             let message = format!(
-                "{wanted} members of group '{group}', which has {} disks left",
-                of.len()
+                "{} of group '{group}', which has {} left",
+                count(*wanted, "member"),
+                count(of.len(), "disk")
             );
             problems.wrong(at, message, "raise its 'count', or use fewer members");
             return None;
@@ -151,8 +153,8 @@ fn by_channels(
     let channels: Vec<_> = all_channels(hardware).collect();
     if counts.value.len() > channels.len() {
         let message = format!(
-            "members on {} channels, and the topology has {}",
-            counts.value.len(),
+            "members on {}, and the topology has {}",
+            count(counts.value.len(), "channel"),
             channels.len()
         );
         let help = "give at most one number a channel";
@@ -169,8 +171,10 @@ fn by_channels(
         let on: Vec<usize> = all.filter(on).collect();
         if on.len() < *wanted as usize {
             let message = format!(
-                "{wanted} members on channel {channel} of '{controller}', which has {} disks and {ports} ports",
-                on.len()
+                "{} on channel {channel} of '{controller}', which has {} and {}",
+                count(*wanted, "member"),
+                count(on.len(), "disk"),
+                count(ports, "port")
             );
             let help = "choose as many members as there are disks on the channel";
             problems.wrong(&counts.at, message, help);

@@ -5,6 +5,7 @@ use crate::read::disks::Group;
 use crate::read::topology::{DraftController, DraftTopology, Seats};
 use crate::read::tree::At;
 use crate::{Known, KnownDisk};
+use raidlab_core::words::count;
 
 /// All hardware, every disk in its place.
 pub(super) struct Hardware {
@@ -185,8 +186,9 @@ fn seat(
         .map_or(listed.unwrap_or(own), |c| c.value as usize);
     if let Some(listed) = listed.filter(|listed| *listed > channels) {
         let message = format!(
-            "'{}' has {channels} channels, and disks are given for {listed}",
-            draft.name.value
+            "'{}' has {}, and disks are given for {listed}",
+            draft.name.value,
+            count(channels, "channel")
         );
         let at = draft.channels.as_ref().map_or(&draft.name.at, |c| &c.at);
         problems.wrong(at, message, "give as many lists of disks as channels");
@@ -206,11 +208,11 @@ fn seat(
     let ports = draft.ports.unwrap_or(draft.kind.ports());
     for (channel, on_it) in by_channel.iter().enumerate() {
         if on_it.len() > ports as usize {
-            let plural = if ports == 1 { "" } else { "s" };
             let message = format!(
-                "{} disks on channel {channel} of '{}', which has {ports} port{plural}",
-                on_it.len(),
+                "{} on channel {channel} of '{}', which has {}",
+                count(on_it.len(), "disk"),
                 draft.name.value,
+                count(ports, "port"),
             );
             let help = "add channels or ports, or put fewer disks on it";
             problems.wrong(&draft.name.at, message, help);

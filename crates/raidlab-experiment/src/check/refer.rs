@@ -8,6 +8,7 @@ use crate::read::key::Key;
 use crate::read::setting::{Bound, What};
 use crate::read::tree::shown;
 use crate::suggest::{list, nearest};
+use raidlab_core::words::count;
 use std::cell::Cell as Flag;
 use std::collections::BTreeMap;
 
@@ -242,7 +243,7 @@ impl<'d> Words<'d> {
                 let found = cells.iter().filter(|c| matches(selection, &c.levels));
                 let found: Vec<&Cell> = found.collect();
                 let [one] = found.as_slice() else {
-                    let message = format!("this matches {} cells, not one", found.len());
+                    let message = format!("this matches {}, not one", count(found.len(), "cell"));
                     let help = "name more levels, or the cell's label";
                     problems.wrong(&selection.at, message, help);
                     return None;

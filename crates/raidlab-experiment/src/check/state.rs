@@ -4,6 +4,7 @@ use crate::diagnostic::{Diagnostic, Problems};
 use crate::read::key::Key;
 use crate::read::tree::At;
 use crate::setup::{ArrayLayout, ArrayState};
+use raidlab_core::words::count;
 use raidlab_layout::{Layout, Member, MemberSet, Pool, Survival};
 
 /// What an array survives.
@@ -106,10 +107,10 @@ pub(super) fn state(
         return match redundancy.pattern(failures) {
             Some(failed) => Some((state, failed.iter().map(|m| m.0).collect())),
             None => {
-                let members = if failures == 1 { "member" } else { "members" };
                 let message = format!(
-                    "{} does not survive {failures} failed {members}",
-                    layout.value
+                    "{} does not survive {}",
+                    layout.value,
+                    count(failures, "failed member")
                 );
                 let help = "use a layout that does, or a state with fewer failures";
                 wrong(at, message, help)
@@ -136,8 +137,8 @@ fn named(
     let failures = usize::from(state.failures());
     if roles.value.len() != failures {
         let message = format!(
-            "'failed' names {} members, and the state is '{state}'",
-            roles.value.len()
+            "'failed' names {}, and the state is '{state}'",
+            count(roles.value.len(), "member")
         );
         let help = format!("write state = \"degraded {}\"", roles.value.len().max(1));
         return wrong(message, &help);

@@ -4,6 +4,7 @@ use crate::diagnostic::{Diagnostic, Problems};
 use crate::hardware::Overrides;
 use crate::{Known, KnownDisk};
 use raidlab_core::units::Bytes;
+use raidlab_core::words;
 use toml::de::DeTable;
 
 /// Disks of one model and place.
@@ -162,7 +163,11 @@ fn names(node: &Node<'_, '_>, group: &str) -> Option<Vec<String>> {
             Some(labels.into_iter().map(|l| l.value).collect())
         }
         Some(labels) => {
-            let message = format!("{} labels for {count} disks", labels.len());
+            let message = format!(
+                "{} for {}",
+                words::count(labels.len(), "label"),
+                words::count(count, "disk")
+            );
             let problem = Diagnostic::new(node.key_at("labels"), message);
             problems.push(problem.help("give each disk one label, or drop 'count'"));
             None

@@ -48,12 +48,11 @@ fn profile_settings() -> impl Iterator<Item = &'static str> + Clone {
 
 /// The profile of that name, `fio` too.
 pub(crate) fn profile_name(name: &str) -> Option<&'static str> {
-    let all = Profile::NAMES.iter().copied().chain(["fio"]);
-    all.into_iter().find(|known| *known == name)
+    profile_names().find(|known| *known == name)
 }
 
 pub(crate) fn profile_names() -> impl Iterator<Item = &'static str> + Clone {
-    Profile::NAMES.iter().copied().chain(["fio"])
+    Profile::all_names()
 }
 
 /// A setting by its name as a factor; told when there is none.

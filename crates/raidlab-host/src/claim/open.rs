@@ -1,5 +1,6 @@
 //! Opening a device for itself alone.
 use crate::error::{HostError, Result};
+use raidlab_io::observe::privilege;
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
@@ -42,8 +43,11 @@ fn not_opened(path: &Path, error: std::io::Error) -> HostError {
         }
         Some(libc::EROFS) => HostError::refused(path, "it is write-protected"),
         Some(libc::EACCES | libc::EPERM) => HostError::missing(
-            format!("{} may not be written to by this user", path.display()),
-            "run as root",
+            format!(
+                "{} may not be written to by this user: {error}",
+                path.display()
+            ),
+            privilege::remedy(privilege::is_root(), "run as root"),
         ),
         _ => HostError::call("open", path)(error),
     }

@@ -3,6 +3,7 @@ use super::step::{Node, Step};
 use super::{filesystem, md, tune};
 use crate::identity::Identity;
 use crate::volume::Volume;
+use raidlab_core::words::count;
 use raidlab_experiment::kernel::FilesystemKind;
 use raidlab_experiment::setup::{ArrayState, Engine, Setup};
 use sha2::{Digest as _, Sha256};
@@ -99,7 +100,8 @@ pub fn plan(
     let wanted = volume.as_ref().map_or(setup.array.members.len(), |_| 1);
     if members.len() != wanted {
         let message = format!(
-            "{wanted} members are needed, and {} are given",
+            "{} needed, and {} given",
+            count(wanted, "member"),
             members.len()
         );
         return Err(PlanError(message));

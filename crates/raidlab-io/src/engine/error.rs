@@ -1,4 +1,5 @@
 //! What can go wrong while a target is made.
+use crate::observe::privilege;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -47,12 +48,19 @@ pub enum EngineError {
     },
 }
 
-fn remedy(source: &io::Error) -> &'static str {
+fn remedy(source: &io::Error) -> String {
+    if source.kind() == io::ErrorKind::PermissionDenied {
+        let otherwise = "run as a user who may, or name another path";
+        return format!("; {}", privilege::remedy(privilege::is_root(), otherwise));
+    }
+    other_remedy(source).to_owned()
+}
+
+fn other_remedy(source: &io::Error) -> &'static str {
     if let Some(libc::EMFILE | libc::ENFILE) = source.raw_os_error() {
         return "; raise the limit of open files (ulimit -n), or give fewer jobs";
     }
     match source.kind() {
-        io::ErrorKind::PermissionDenied => "; run as a user who may, or name another path",
         io::ErrorKind::ReadOnlyFilesystem => "; remount it for writing, or name another path",
         io::ErrorKind::StorageFull => "; free some space, or give a smaller size",
         _ => "",

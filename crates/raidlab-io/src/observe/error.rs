@@ -1,5 +1,6 @@
 //! What can go wrong while looking at the machine.
 
+use super::privilege;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -54,10 +55,13 @@ pub enum ObserveError {
     },
 }
 
-fn remedy(source: &io::Error) -> &'static str {
+fn remedy(source: &io::Error) -> String {
     match source.kind() {
-        io::ErrorKind::PermissionDenied => "; run as root, or leave this step out",
-        _ => "",
+        io::ErrorKind::PermissionDenied => {
+            let otherwise = "run as root, or leave this step out";
+            format!("; {}", privilege::remedy(privilege::is_root(), otherwise))
+        }
+        _ => String::new(),
     }
 }
 

@@ -14,6 +14,7 @@
 //! | [`fitness`] | is this machine fit to measure |
 //! | [`evidence`] | may the figure be believed |
 //! | [`safety`] | is a device in use |
+//! | [`privilege`] | what helps whom the kernel forbids something |
 
 pub mod cache;
 pub mod cpu;
@@ -24,6 +25,7 @@ pub mod evidence;
 pub mod fitness;
 pub mod link;
 pub mod mountinfo;
+pub mod privilege;
 pub mod resolve;
 mod roots;
 pub mod safety;

@@ -1,6 +1,6 @@
 //! Why a phase could not be run: each error says what to do.
 use crate::engine::EngineError;
-use crate::observe::ObserveError;
+use crate::observe::{ObserveError, privilege};
 use raidlab_core::drive::DriveError;
 use raidlab_core::target::{Errno, TargetError};
 use raidlab_core::time::Span;
@@ -129,9 +129,16 @@ pub enum RunError {
     Cancelled,
 }
 
-pub(super) fn remedy(source: &io::Error) -> &'static str {
+pub(super) fn remedy(source: &io::Error) -> String {
+    if let Some(libc::EACCES | libc::EPERM) = source.raw_os_error() {
+        let otherwise = "run as a user who may, or name another path";
+        return format!("; {}", privilege::remedy(privilege::is_root(), otherwise));
+    }
+    other_remedy(source).to_owned()
+}
+
+fn other_remedy(source: &io::Error) -> &'static str {
     match source.raw_os_error() {
-        Some(libc::EACCES | libc::EPERM) => "; run as a user who may, or name another path",
         Some(libc::EROFS) => "; remount it for writing, or name another path",
         Some(libc::ENOSPC) => "; free some space, or give a smaller size",
         Some(libc::EDQUOT) => "; the user's quota is used up: give a smaller size",

@@ -3,6 +3,7 @@ use super::exact::{Difference, difference};
 use super::{ExportError, Stored, Trials};
 use crate::record::{SCHEMA_VERSION, Session, TrialRecord};
 use crate::store::{Bundle, Store, StoreError, TrialFilter, check_bundle, check_trial};
+use raidlab_core::words::count;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -11,6 +12,9 @@ use std::io::{self, BufRead, Write};
 
 /// The value of `format` in the header line.
 pub const FORMAT: &str = "raidlab-results";
+
+/// How the first line begins, as it is written here.
+const BEGINNING: &str = "{\"format\":\"raidlab-results\"";
 
 /// The first line.
 #[derive(Debug, Serialize, Deserialize)]
@@ -116,6 +120,9 @@ pub enum JsonlProblem {
     /// Not JSON, or not the JSON of a record.
     #[error("{0}")]
     Json(String),
+    /// A line that ends within its record.
+    #[error("the line ends before what is written on it is complete ({0}); is the file cut short?")]
+    Cut(String),
     /// Not text.
     #[error("not UTF-8 text")]
     NotText,
@@ -129,7 +136,7 @@ pub enum JsonlProblem {
     #[error("{0}")]
     Record(#[source] Box<StoreError>),
     /// Lines are missing or too many.
-    #[error("the header announces {announced} trials, but {found} follow; is the file complete?")]
+    #[error("the header announces {}, but {found} follow; is the file complete?", count(.announced, "trial"))]
     Count {
         /// What the header says.
         announced: u64,
@@ -212,8 +219,15 @@ impl<R: BufRead> Lines<'_, R> {
     fn header(&self) -> Result<Header, JsonlError> {
         // The format first: a header of a later version may look different in all else.
         let value: Value = match self.read_json() {
+            // Of a header that is cut, the beginning is there.
+            Err(
+                cut @ JsonlError {
+                    problem: JsonlProblem::Cut(_),
+                    ..
+                },
+            ) if self.text.starts_with(BEGINNING.as_bytes()) => return Err(cut),
             Err(JsonlError {
-                problem: JsonlProblem::Json(_),
+                problem: JsonlProblem::Json(_) | JsonlProblem::Cut(_),
                 ..
             }) => return Err(self.fail(1, JsonlProblem::NoHeader)),
             other => other?,
@@ -253,7 +267,11 @@ impl<R: BufRead> Lines<'_, R> {
             let place = format!(" at line {} column {}", e.line(), e.column());
             let what = e.to_string();
             let what = what.strip_suffix(&place).unwrap_or(&what).to_owned();
-            self.fail(e.column().max(1), JsonlProblem::Json(what))
+            let problem = match e.is_eof() {
+                true => JsonlProblem::Cut(what),
+                false => JsonlProblem::Json(what),
+            };
+            self.fail(e.column().max(1), problem)
         })
     }
 

@@ -5,6 +5,7 @@ use crate::id;
 use crate::record::{Cell, Figure, PhaseRecord, Provenance, Status, TrialRecord, Unit};
 use raidlab_core::flag::{Flag, FlagKind};
 use raidlab_core::phase::SHORTEST_PHASE;
+use raidlab_core::words::count;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// One run as an importer found it.
@@ -98,8 +99,8 @@ impl Harvest {
         remarks.sort_by_key(|remark| remark.line);
         if self.untold > 0 {
             remarks.push(Remark::general(format!(
-                "and {} more lines like these",
-                self.untold
+                "and {} like these",
+                count(self.untold, "more line")
             )));
         }
         remarks.extend(self.general);

@@ -7,6 +7,7 @@ use super::draft::{Draft, Harvest, bytes_phase};
 use super::error::Fault;
 use super::scan::whole;
 use super::text::{Line, Text, quoted};
+use raidlab_core::words::count;
 
 /// Bytes of its kB and MB.
 const KB: u64 = 1000;
@@ -126,8 +127,8 @@ fn row(
     // The drive's path is last and may have spaces.
     if cells.len() < titles.len() {
         return Err(line
-            .cut(format!("{} values", cells.len()))
-            .expected(format!("{} values", titles.len())));
+            .cut(count(cells.len(), "value"))
+            .expected(count(titles.len(), "value")));
     }
     let find = |name: &str| {
         titles

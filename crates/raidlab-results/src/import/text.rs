@@ -1,5 +1,6 @@
 //! From bytes to lines: encoding, line ends, and where in the file something is.
 use super::error::{Fault, Remark};
+use raidlab_core::words::count;
 use std::borrow::Cow;
 
 /// Largest file taken, in bytes. A fio result with full histograms is some 30 KiB a job; more than
@@ -41,8 +42,8 @@ impl<'a> Line<'a> {
             return Ok(());
         }
         Err(self
-            .cut(format!("{cells} cells"))
-            .expected(format!("{titles} cells")))
+            .cut(count(cells, "cell"))
+            .expected(count(titles, "cell")))
     }
 
     /// The line in quotes, shortened: what was found.

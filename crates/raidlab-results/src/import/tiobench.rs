@@ -8,6 +8,7 @@ use super::{Reading, Source};
 use crate::record::{PhaseRecord, Unit};
 use raidlab_core::flag::{Flag, FlagKind};
 use raidlab_core::units::MIB;
+use raidlab_core::words::count;
 use std::collections::BTreeMap;
 
 /// Phases in the order of the profile.
@@ -248,7 +249,7 @@ fn section_row(
     let words: Vec<&str> = line.words().collect();
     let Some(first) = words.len().checked_sub(VALUES).filter(|n| *n > 0) else {
         return Err(line
-            .cut(format!("{} values", words.len()))
+            .cut(count(words.len(), "value"))
             .expected(format!("an identifier and {VALUES} values")));
     };
     let (identifier, cells) = (words[..first].join(" "), &words[first..]);

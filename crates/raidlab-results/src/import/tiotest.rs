@@ -10,6 +10,7 @@ use super::{Reading, Source};
 use crate::record::{PhaseRecord, Unit};
 use raidlab_core::flag::{Flag, FlagKind};
 use raidlab_core::units::MIB;
+use raidlab_core::words::count;
 use winnow::Result;
 use winnow::ascii::space0;
 use winnow::combinator::{alt, delimited, preceded, terminated};
@@ -189,8 +190,8 @@ pub(super) fn read_terse(text: &Text<'_>, source: &Source<'_>) -> Reading {
                 return Ok(());
             }
             Err(line
-                .cut(format!("{} values", values.len()))
-                .expected(format!("{n} values after '{name}:'")))
+                .cut(count(values.len(), "value"))
+                .expected(format!("{} after '{name}:'", count(n, "value"))))
         };
         if name == "total" {
             counted(4)?;

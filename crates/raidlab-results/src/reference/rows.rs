@@ -3,6 +3,7 @@ use super::tree::{Node, ProblemKind, Reader};
 use super::{Published, PublishedFigure, Row};
 use crate::record::Unit;
 use raidlab_core::units::KIB;
+use raidlab_core::words::count;
 use std::collections::BTreeMap;
 use toml::Spanned;
 use toml::de::DeValue;
@@ -156,7 +157,11 @@ impl Shape<'_> {
                 continue;
             };
             if items.len() != self.columns.len() {
-                let why = format!("{} figures for {} columns", items.len(), self.columns.len());
+                let why = format!(
+                    "{} for {}",
+                    count(items.len(), "figure"),
+                    count(self.columns.len(), "column")
+                );
                 self.reader.invalid(&node.at, size, why);
             }
             for (column, item) in self.columns.iter().zip(items) {

@@ -101,10 +101,7 @@ pub(crate) fn decimals(value: f64) -> usize {
     }
 }
 
-/// `1 run`, `3 runs`.
-pub(crate) fn plural(count: usize, one: &str) -> String {
-    format!("{count} {one}{}", if count == 1 { "" } else { "s" })
-}
+pub(crate) use raidlab_core::words::count as plural;
 
 /// Letters, digits and dashes: for ids and names of images.
 pub(crate) fn slug(text: &str) -> String {

@@ -1,4 +1,5 @@
 //! Arguments of `raidlab bench`.
+use super::StoreArgs;
 use super::results::{Output, percent};
 use clap::Args;
 use raidlab_core::data::DataPolicy;
@@ -171,6 +172,9 @@ pub(crate) struct BenchArgs {
 
     #[command(flatten)]
     pub(crate) output: Output,
+
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
 }
 
 /// Parameters of the profiles. Each applies to the profiles that know it; one that none of the

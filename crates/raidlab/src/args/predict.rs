@@ -1,4 +1,5 @@
 //! Arguments of the commands that model: disks, traces, experiments.
+use super::StoreArgs;
 use super::real::RealArgs;
 use super::results::Output;
 use super::vm::VmRunArgs;
@@ -328,6 +329,9 @@ pub(crate) struct RunArgs {
 
     #[command(flatten)]
     pub(crate) output: Output,
+
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
 }
 
 #[derive(Debug, Args)]
@@ -386,6 +390,9 @@ pub(crate) struct ReferenceRunArgs {
 
     #[command(flatten)]
     pub(crate) output: Output,
+
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
 }
 
 /// Where a published study is carried out.

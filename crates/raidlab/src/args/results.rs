@@ -1,4 +1,5 @@
 //! Arguments of the commands that work on results.
+use super::StoreArgs;
 use super::predict::ReferenceRunArgs;
 use clap::{Args, Subcommand, ValueEnum};
 use raidlab_core::units::Bytes;
@@ -62,6 +63,9 @@ pub(crate) struct ReportArgs {
 
     #[command(flatten)]
     pub(crate) output: Output,
+
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
 }
 
 #[derive(Debug, Args)]
@@ -104,6 +108,9 @@ pub(crate) struct CompareArgs {
 
     #[command(flatten)]
     pub(crate) output: Output,
+
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
 }
 
 #[derive(Debug, Args)]
@@ -119,6 +126,9 @@ pub(crate) struct ListArgs {
     /// Print as JSON
     #[arg(long)]
     pub(crate) json: bool,
+
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
 }
 
 #[derive(Debug, Args)]
@@ -130,6 +140,9 @@ pub(crate) struct ShowArgs {
     /// Print the whole record as JSON
     #[arg(long)]
     pub(crate) json: bool,
+
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
 }
 
 /// The form of an export.
@@ -154,6 +167,9 @@ pub(crate) struct ExportArgs {
     /// Write here instead of standard output
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
 }
 
 #[derive(Debug, Args)]
@@ -186,6 +202,9 @@ pub(crate) struct ImportArgs {
     /// Print what was imported as JSON
     #[arg(long)]
     pub(crate) json: bool,
+
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
 }
 
 #[derive(Debug, Args)]
@@ -197,6 +216,9 @@ pub(crate) struct RemoveArgs {
     /// Do not ask
     #[arg(long)]
     pub(crate) yes: bool,
+
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
 }
 
 #[derive(Debug, Args)]

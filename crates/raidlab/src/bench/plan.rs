@@ -2,6 +2,7 @@
 use super::schedule::Enough;
 use super::settings;
 use crate::args::{BenchArgs, EngineChoice, Rounds};
+use crate::commands::text::text;
 use crate::exit::{BAD_REQUEST, Failure, MISSING};
 use crate::patience;
 use crate::talk;
@@ -12,7 +13,7 @@ use raidlab_core::profile::{
 use raidlab_core::time::Span;
 use raidlab_core::units::Bytes;
 use raidlab_io::observe::environment::{Environment, TargetRecord};
-use raidlab_io::observe::{PathKind, Resolved, Roots, resolve};
+use raidlab_io::observe::{PathKind, Resolved, Roots, privilege, resolve};
 use raidlab_results::record::Cell;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -168,9 +169,7 @@ fn job_file(args: &BenchArgs) -> Result<Option<Fio>, Failure> {
         ));
     }
     as_text(path)?;
-    let text = std::fs::read_to_string(path).map_err(|error| {
-        Failure::bad_request(format!("cannot read {}: {error}", path.display()))
-    })?;
+    let text = text(path)?;
     let fio = Fio::parse(&text).map_err(|error| {
         Failure::bad_request(format!("{}: {error}", path.display()))
             .remedy("docs/profiles/fio.md says which options are understood")
@@ -216,7 +215,10 @@ fn labelled(text: &str) -> Result<(String, PathBuf), Failure> {
             "name an existing directory, file or block device; raidlab makes its own files inside",
         ),
         std::io::ErrorKind::PermissionDenied => Failure::new(MISSING, format!("{path}: {error}"))
-            .remedy("run as a user who may, or name another path"),
+            .remedy(privilege::remedy(
+                privilege::is_root(),
+                "run as a user who may, or name another path",
+            )),
         _ => Failure::bad_request(format!("{path}: {error}")),
     })?;
     as_text(&found)?;

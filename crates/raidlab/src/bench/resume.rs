@@ -7,6 +7,7 @@ use crate::place;
 use crate::predict::StoredRun;
 use crate::signals::Stop;
 use crate::talk;
+use raidlab_core::words::count;
 use raidlab_results::id;
 use raidlab_results::record::Session;
 use raidlab_results::store::Store;
@@ -113,8 +114,8 @@ pub(crate) fn offered(store: &Store, plan: &Plan, stop: &Stop) -> Result<Option<
     let Some(info) = same else { return Ok(None) };
     let short = id::short(&info.session.id).to_owned();
     let done = match info.session.planned {
-        Some(planned) => format!("{} of {planned} trials", info.trials),
-        None => format!("{} trials", info.trials),
+        Some(planned) => format!("{} of {}", info.trials, count(planned, "trial")),
+        None => count(info.trials, "trial"),
     };
     if !(std::io::stdin().is_terminal() && std::io::stderr().is_terminal()) {
         talk::note(&format!(

@@ -5,6 +5,7 @@ use crate::bench::{open_store, store_failure};
 use crate::exit::{Failure, MISSING, Outcome};
 use crate::place;
 use crate::talk;
+use raidlab_core::words::count;
 use raidlab_results::export::{ExportError, export_csv, export_jsonl};
 use raidlab_results::store::TrialFilter;
 
@@ -39,7 +40,11 @@ pub(crate) fn run(args: &ExportArgs, store: &place::Store) -> Result<Outcome, Fa
     })?;
     out.finish()?;
     if let Some(path) = &args.output {
-        talk::note(&format!("wrote {trials} trials to {}", path.display()));
+        talk::note(&format!(
+            "wrote {} to {}",
+            count(trials, "trial"),
+            path.display()
+        ));
     }
     Ok(Outcome::Done)
 }

@@ -5,6 +5,7 @@ use crate::bench::store_failure;
 use crate::exit::{BAD_REQUEST, Failure, MISSING, Outcome};
 use crate::place;
 use crate::talk;
+use raidlab_core::words::count;
 use raidlab_results::export::{FORMAT, import_jsonl};
 use raidlab_results::import::{Format, MAX_INPUT, Source, import};
 use raidlab_results::store::{Bundle, Store};
@@ -30,7 +31,7 @@ pub(crate) fn run(args: &ImportArgs, store: &place::Store) -> Result<Outcome, Fa
     let mut store = if args.dry_run {
         None
     } else {
-        Some(Store::open(&store.path()?).map_err(store_failure)?)
+        Some(Store::open(&store.to_write()?).map_err(store_failure)?)
     };
     for (path, bundle) in &bundles {
         let name = name_of(path);
@@ -56,7 +57,7 @@ pub(crate) fn run(args: &ImportArgs, store: &place::Store) -> Result<Outcome, Fa
         } else {
             String::new()
         };
-        talk::note(&format!("{name}: {verb} {added} trials{before}"));
+        talk::note(&format!("{name}: {verb} {}{before}", count(added, "trial")));
         imported.push(json!({
             "file": name,
             "trials": added,
@@ -148,6 +149,11 @@ fn is_export(bytes: &[u8]) -> bool {
         .split(|byte| *byte == b'\n')
         .next()
         .unwrap_or_default();
+    // One whose first line is cut is one all the same, and is told so.
+    let begins = format!("{{\"format\":\"{FORMAT}\"");
+    if first.starts_with(begins.as_bytes()) {
+        return true;
+    }
     serde_json::from_slice::<serde_json::Value>(first)
         .is_ok_and(|value| value.get("format").and_then(|format| format.as_str()) == Some(FORMAT))
 }

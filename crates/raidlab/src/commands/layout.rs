@@ -3,6 +3,7 @@ use super::{pool, print, print_json};
 use crate::args::LayoutArgs;
 use crate::exit::{BAD_REQUEST, Failure, Outcome};
 use raidlab_core::units::Lba;
+use raidlab_core::words::count;
 use raidlab_layout::spec::{Geometry, Spec};
 use raidlab_layout::{Layout, describe};
 use serde_json::json;
@@ -19,8 +20,9 @@ pub(crate) fn run(args: &LayoutArgs) -> Result<Outcome, Failure> {
     let members = match (spec.shape_members(), args.members) {
         (Some(shape), Some(given)) if shape != given as usize => {
             return Err(Failure::bad_request(format!(
-                "'{}' has {shape} members, not {given}",
-                args.level
+                "'{}' has {}, not {given}",
+                args.level,
+                count(shape, "member")
             )));
         }
         (Some(shape), _) => shape,

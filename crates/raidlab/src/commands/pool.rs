@@ -3,6 +3,7 @@ use super::{print, print_json};
 use crate::args::LayoutArgs;
 use crate::exit::{BAD_REQUEST, Failure, Outcome};
 use raidlab_core::units::Bytes;
+use raidlab_core::words::count;
 use raidlab_layout::spec::Geometry;
 use raidlab_layout::{Pool, PoolSpec, Vdev, VdevKind};
 use serde_json::json;
@@ -36,7 +37,11 @@ pub(super) fn run(args: &LayoutArgs) -> Result<Outcome, Failure> {
     }
     let members = match (spec.shape_members(), args.members) {
         (Some(shape), Some(given)) if shape != given as usize => {
-            let message = format!("'{}' has {shape} members, not {given}", args.level);
+            let message = format!(
+                "'{}' has {}, not {given}",
+                args.level,
+                count(shape, "member")
+            );
             return Err(Failure::bad_request(message));
         }
         (Some(shape), _) => shape,
@@ -71,8 +76,8 @@ pub(super) fn run(args: &LayoutArgs) -> Result<Outcome, Failure> {
 fn text(args: &LayoutArgs, spec: &PoolSpec, pool: &Pool) -> String {
     let raw = Bytes(args.member_size.0.saturating_mul(pool.members() as u64));
     let mut out = format!(
-        "{spec}, {} members, ashift {}\ncapacity: {} in blocks of 128 KiB, {:.1} % of {raw}; labels and ZFS's reserve are not taken off\n",
-        pool.members(),
+        "{spec}, {}, ashift {}\ncapacity: {} in blocks of 128 KiB, {:.1} % of {raw}; labels and ZFS's reserve are not taken off\n",
+        count(pool.members(), "member"),
         args.ashift,
         pool.capacity(),
         100.0 * pool.capacity().0 as f64 / raw.0 as f64,

@@ -4,6 +4,7 @@ use crate::bench::store_failure;
 use crate::exit::{Failure, Outcome, REFUSED};
 use crate::place;
 use crate::talk;
+use raidlab_core::words::count;
 use raidlab_results::id;
 use raidlab_results::store::Store;
 use std::io::{BufRead, IsTerminal};
@@ -36,9 +37,9 @@ pub(crate) fn run(args: &RemoveArgs, store: &place::Store) -> Result<Outcome, Fa
     for session in sessions {
         let removed = store.remove_session(&session.id).map_err(store_failure)?;
         talk::note(&format!(
-            "removed session {} with {} trials",
+            "removed session {} with {}",
             id::short(&session.id),
-            removed.trials
+            count(removed.trials, "trial")
         ));
     }
     Ok(Outcome::Done)

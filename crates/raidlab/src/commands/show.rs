@@ -5,6 +5,7 @@ use crate::bench::{open_store, store_failure};
 use crate::exit::{BAD_REQUEST, Failure, Outcome};
 use crate::place;
 use crate::talk::plain;
+use raidlab_core::words::count;
 use raidlab_results::id;
 use raidlab_results::record::{Explained, PhaseRecord, Session, Status, TrialRecord, Unit};
 use raidlab_results::store::{SessionFilter, Store, StoreError, TrialFilter};
@@ -167,12 +168,12 @@ fn explain(out: &mut String, explained: &Explained, elapsed_ns: u64) {
         let mib = |bytes: u64| bytes as f64 / 1_048_576.0;
         let _ = writeln!(
             out,
-            "    moved  {} {}: {} reads, {:.1} MiB; {} writes, {:.1} MiB",
+            "    moved  {} {}: {}, {:.1} MiB; {}, {:.1} MiB",
             member.disk,
             member.model,
-            member.reads,
+            count(member.reads, "read"),
             mib(member.read_bytes),
-            member.writes,
+            count(member.writes, "write"),
             mib(member.written_bytes)
         );
     }

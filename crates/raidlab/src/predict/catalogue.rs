@@ -3,6 +3,7 @@
 use super::choose;
 use crate::args::DesignArgs;
 use crate::commands::reference;
+use crate::commands::text::{text, told};
 use crate::exit::{BAD_REQUEST, Failure, MISSING};
 use crate::talk;
 use raidlab_core::units::{Bytes, SECTOR};
@@ -13,7 +14,7 @@ use raidlab_experiment::{
     controller_files, model_files, parse,
 };
 use raidlab_results::reference::Study;
-use raidlab_sim::catalogue::{self, Fact, MODELS, Model, controller};
+use raidlab_sim::catalogue::{self, Fact, MODELS, Model, ModelError, controller};
 use std::path::Path;
 
 /// The experiment that carries out a published study: its id and the text of its file.
@@ -105,7 +106,7 @@ pub(super) fn model(name: &str) -> Result<Named, Failure> {
     if !(path.exists() || name.ends_with(".toml") || name.contains('/')) {
         return Err(unknown);
     }
-    let text = text_of(path)?;
+    let text = text(path)?;
     // Controllers say what they connect, disks what they are.
     let has = |key: &str| text.lines().any(|line| line.starts_with(key));
     let read = if has("link") && !has("kind") {
@@ -113,7 +114,20 @@ pub(super) fn model(name: &str) -> Result<Named, Failure> {
     } else {
         catalogue::parse(name, &text).map(Named::Disk)
     };
-    read.map_err(|error| Failure::bad_file(talk::plain(&error.to_string())))
+    read.map_err(|error| wrong_model(&error))
+}
+
+/// One thing that is wrong on the line of the error, more below it.
+fn wrong_model(error: &ModelError) -> Failure {
+    let told = error.to_string();
+    Failure::bad_request(match error.problems.len() {
+        0 | 1 => told,
+        n => format!(
+            "{n} things are wrong with {}\n  {}",
+            error.file,
+            told.replace('\n', "\n  ")
+        ),
+    })
 }
 
 /// The text of the file of the model that a user names.
@@ -122,13 +136,8 @@ pub(super) fn file(name: &str) -> Result<String, Failure> {
     let mut all = controller::MODELS.iter().chain(MODELS);
     match all.find(same) {
         Some((_, text)) => Ok((*text).to_owned()),
-        None => text_of(Path::new(name)),
+        None => text(Path::new(name)),
     }
-}
-
-fn text_of(path: &Path) -> Result<String, Failure> {
-    std::fs::read_to_string(path)
-        .map_err(|error| Failure::bad_request(format!("cannot read {}: {error}", path.display())))
 }
 
 /// Trials of each cell on the simulator when nothing is said. They cost little there, and with fewer,
@@ -137,7 +146,7 @@ const SIMULATED_REPEATS: u32 = 10;
 
 /// The experiment of a file, as it is simulated.
 pub(crate) fn simulated(path: &Path, design: &DesignArgs) -> Result<Experiment, Failure> {
-    let text = text_of(path)?;
+    let text = text(path)?;
     let repeats = if raidlab_experiment::says_repeats(&text) {
         design.repeats
     } else {
@@ -149,7 +158,7 @@ pub(crate) fn simulated(path: &Path, design: &DesignArgs) -> Result<Experiment, 
 
 /// The experiment of a file, with what the command line decides.
 pub(crate) fn experiment(path: &Path, design: &DesignArgs) -> Result<Experiment, Failure> {
-    resolved(&text_of(path)?, path, design)
+    resolved(&text(path)?, path, design)
 }
 
 fn resolved(text: &str, path: &Path, design: &DesignArgs) -> Result<Experiment, Failure> {
@@ -210,8 +219,7 @@ struct OwnFile {
 
 impl OwnFile {
     fn read(path: String, folder: &Path) -> Self {
-        let text = std::fs::read_to_string(folder.join(&path));
-        let model = text.map_err(|error| error.to_string()).and_then(|text| {
+        let model = told(&folder.join(&path)).and_then(|text| {
             let model = catalogue::parse(&path, &text);
             let model = model.map_err(|error| talk::plain(&error.to_string()))?;
             Ok((model, text))
@@ -243,8 +251,7 @@ struct OwnCard {
 
 impl OwnCard {
     fn read(path: String, folder: &Path) -> Self {
-        let text = std::fs::read_to_string(folder.join(&path));
-        let text = text.map_err(|error| error.to_string()).and_then(|text| {
+        let text = told(&folder.join(&path)).and_then(|text| {
             let model = controller::parse(&path, &text);
             model.map_err(|error| talk::plain(&error.to_string()))?;
             Ok(text)

@@ -8,6 +8,7 @@ use crate::commands::{print, print_json};
 use crate::exit::{Failure, MISSING, Outcome};
 use crate::real::agree;
 use raidlab_core::units::Bytes;
+use raidlab_core::words::count;
 use raidlab_experiment::{Cell, Plan, expand};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
@@ -85,7 +86,7 @@ fn text(plan: &Plan<'_>, all: bool) -> String {
             about(cell)
         );
     }
-    left_out(&mut out, experiment.cells.len(), most, "cells");
+    left_out(&mut out, experiment.cells.len(), most, "more cell");
     out.push_str("\nOrder, by the numbers of the cells:\n");
     let rounds = experiment.design.repeats as usize;
     for round in 0..rounds.min(most) {
@@ -97,28 +98,20 @@ fn text(plan: &Plan<'_>, all: bool) -> String {
         }
         let _ = writeln!(out, "  round {}: {}", round + 1, order.join(" "));
     }
-    left_out(&mut out, rounds, most, "rounds");
+    left_out(&mut out, rounds, most, "more round");
     let processors = estimate::processors();
     let _ = writeln!(
         out,
         "\nOn --on sim about {} on {}. Nothing of this machine is read or written but the store.",
         estimate::told(estimate::seconds(plan, processors)),
-        if processors == 1 {
-            "1 processor".to_owned()
-        } else {
-            format!("{processors} processors")
-        },
+        count(processors, "processor"),
     );
     out
 }
 
-fn left_out(out: &mut String, count: usize, most: usize, what: &str) {
-    if count > most {
-        let _ = writeln!(
-            out,
-            "  … and {} more {what}; --all lists them",
-            count - most
-        );
+fn left_out(out: &mut String, all: usize, most: usize, what: &str) {
+    if all > most {
+        let _ = writeln!(out, "  … and {}; --all lists them", count(all - most, what));
     }
 }
 

@@ -13,6 +13,7 @@ use crate::place;
 use crate::real;
 use crate::signals::Stop;
 use crate::talk;
+use raidlab_core::words::count;
 use raidlab_experiment::{Experiment, expand};
 use raidlab_results::record::TrialRecord;
 use raidlab_results::reference::{Prediction, Study, median_error};
@@ -66,8 +67,8 @@ pub(crate) fn run(args: &ReferenceRunArgs, place: &place::Store) -> Result<Outco
         Some(first) => Err(Failure::new(
             TRIAL_FAILED,
             format!(
-                "{} trials failed; the first: {}: {}",
-                failed.len(),
+                "{} failed; the first: {}: {}",
+                count(failed.len(), "trial"),
                 first.cell,
                 first.reason
             ),

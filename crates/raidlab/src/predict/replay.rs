@@ -8,6 +8,7 @@ use crate::talk;
 use raidlab_core::histogram::Latencies;
 use raidlab_core::op::BlockKind;
 use raidlab_core::target::Target;
+use raidlab_core::words::count;
 use raidlab_experiment::{Cell, Experiment};
 use raidlab_sim::disk::{Disk, DiskTarget};
 use raidlab_sim::machine::Machine;
@@ -287,9 +288,9 @@ fn summary(args: &ReplayArgs, name: &str, format: &str, came: &Replay, all: &Lat
     };
     let _ = writeln!(
         text,
-        "{} ({format}) on {name}: {} requests in {}{skipped}",
+        "{} ({format}) on {name}: {} in {}{skipped}",
         args.trace.display(),
-        came.tally.all_ops,
+        count(came.tally.all_ops, "request"),
         came.tally.elapsed()
     );
     let (Some(mean), Some(max)) = (all.mean(), all.max()) else {

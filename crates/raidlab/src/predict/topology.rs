@@ -3,6 +3,7 @@
 use super::catalogue;
 use crate::args::DesignArgs;
 use crate::exit::{BAD_REQUEST, Failure};
+use raidlab_core::words::count;
 use raidlab_experiment::hardware::Link;
 use raidlab_sim::catalogue::Model;
 use raidlab_sim::catalogue::controller::{self, ControllerModel};
@@ -128,7 +129,8 @@ fn controller_and_channels(
     let sum: u64 = counts.iter().map(|n| u64::from(*n)).sum();
     if sum != disks as u64 {
         return Err(wrong(format!(
-            "the topology {text} has places for {sum} disks, and there are {disks}"
+            "the topology {text} has places for {}, and there are {disks}",
+            count(sum, "disk")
         )));
     }
     let point_to_point = matches!(card.link, Link::Sata | Link::Nvme);
@@ -214,7 +216,7 @@ mod tests {
         let two = models(&["ST3250624AS"; 2]);
         for (text, part) in [
             ("usb", "no controller model 'usb'"),
-            ("sata:1", "places for 1 disks"),
+            ("sata:1", "places for 1 disk,"),
             ("sata:2", "one a channel"),
             ("sata:1+x", "no topology"),
             ("pata:1+1", "is a sata disk"),

@@ -47,6 +47,7 @@ pub(super) fn study(args: &ReferenceRunArgs) -> Result<(), Failure> {
     let here = [
         ("--driver tool", args.driver == Driver::Tool, &[On::Vm][..]),
         ("--fresh", args.fresh, &[On::Vm]),
+        ("--store", args.store.store.is_some(), &[On::Vm]),
     ];
     let on = match args.on {
         StudyOn::Sim => On::Sim,

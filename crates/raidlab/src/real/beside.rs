@@ -1,5 +1,6 @@
 //! What a real kernel measured beside what was predicted and, of a published study, what was published.
 use raidlab_core::flag::{Flag, FlagKind};
+use raidlab_core::words::count;
 use raidlab_results::record::{PhaseRecord, TrialRecord, Unit};
 use raidlab_results::reference::{Checked, Prediction, Published as Given, Study};
 use raidlab_results::report::document::{Block, Cell, Column, Table};
@@ -159,8 +160,8 @@ fn sentence(errors: Vec<f64>, what: &str) -> Option<String> {
         0.5 * (sizes[half - 1] + sizes[half])
     };
     Some(format!(
-        "{} figures: {what} by {:.1} % in the median and {:.1} % at worst.",
-        sizes.len(),
+        "{}: {what} by {:.1} % in the median and {:.1} % at worst.",
+        count(sizes.len(), "figure"),
         100.0 * median,
         100.0 * worst
     ))

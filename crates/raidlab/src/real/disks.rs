@@ -25,6 +25,7 @@ use crate::signals::Stop;
 use crate::talk;
 use raidlab_core::time::Span;
 use raidlab_core::units::Bytes;
+use raidlab_core::words;
 use raidlab_nbd::server::Report;
 use raidlab_nbd::session::Action;
 use raidlab_sim::fabric::FabricSpec;
@@ -202,8 +203,9 @@ pub(super) fn run(cache: Option<&Path>, args: &VmDisksArgs) -> Result<Outcome, F
                 REFUSED
             },
             format!(
-                "{} disks of {} do not fit into a guest",
-                args.count, args.size
+                "{} of {} do not fit into a guest",
+                words::count(args.count, "disk"),
+                args.size
             ),
         )
         .remedy("all disks together may show 1 MiB to 8 GiB: give a --size"));

@@ -188,7 +188,7 @@ fn with_journal(
     }
     let mut claims = claim_all(&roots, &chosen)?;
     let plan = expand(experiment, experiment.design.seed);
-    let mut store = Store::open(&place.path()?).map_err(store_failure)?;
+    let mut store = Store::open(&place.to_write()?).map_err(store_failure)?;
     let by = match args.real.driver {
         Driver::Raidlab => "",
         Driver::Tool => ", by the tools themselves",

@@ -2,6 +2,7 @@
 use super::{host_failure, places};
 use crate::exit::{BAD_REQUEST, Failure, MISSING, REFUSED};
 use raidlab_core::units::Bytes;
+use raidlab_core::words::count;
 use raidlab_experiment::{Cell, Experiment};
 use raidlab_host::allow::{AllowError, AllowList, Allowed, Word};
 use raidlab_host::claim::{Claim, Own, Right};
@@ -279,11 +280,11 @@ fn too_few(
     if have < wanted {
         let have = match have {
             0 => "none".to_owned(),
-            1 => "1 device".to_owned(),
-            n => format!("{n} devices"),
+            n => count(n, "device"),
         };
         message = format!(
-            "the experiment needs {wanted} devices, and {} allows {have} that can be used",
+            "the experiment needs {}, and {} allows {have} that can be used",
+            count(wanted, "device"),
             path.display()
         );
     }

@@ -91,6 +91,7 @@ fn one(
         with_sim: true,
         out: None,
         output: args.output.clone(),
+        store: args.store.clone(),
     };
     let rows = match &args.rows {
         Some(rows) => format!(" --rows {}", crate::commands::quoted(rows)),

@@ -96,7 +96,7 @@ pub(super) fn carry_out(
     for tool in &tools {
         lab.needs(tool)?;
     }
-    let mut store = Store::open(&place.path()?).map_err(store_failure)?;
+    let mut store = Store::open(&place.to_write()?).map_err(store_failure)?;
     let on = words::on(args);
     let open = sessions::open(&mut store, &plan, args, &on)?;
     let command = words::command(args, head, &plan);

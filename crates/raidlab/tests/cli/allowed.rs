@@ -47,7 +47,7 @@ fn a_device_of_the_allow_list_is_overwritten_only_by_the_plan_that_was_seen() {
     let run = "run lab.toml --on host";
     lab.run(run)
         .refused(4)
-        .says(&["needs 1 devices", "allows none"]);
+        .says(&["needs 1 device,", "allows none"]);
     let entry = offered(&lab, &device.path);
     allow(&lab, &entry);
     lab.run("devices").done().prints(&["may be overwritten"]);

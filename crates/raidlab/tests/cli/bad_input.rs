@@ -80,7 +80,11 @@ fn profiles_and_settings() {
     nonsense(&[
         (
             "bench place --profile bonny",
-            &["no profile 'bonny'", "did you mean 'bonnie'"],
+            &[
+                "no profile 'bonny'",
+                "sequential, fio (",
+                "did you mean 'bonnie'",
+            ],
         ),
         (
             "bench place --profile dd,dd",

@@ -152,20 +152,27 @@ fn a_cut_export_imports_nothing() {
     let lab = Lab::new();
     lab.bench(&format!("-n 3 {DD}"));
     let whole = lab.run("export").done().out;
-    for keep in [
-        whole.len() - 2,
-        whole.len() / 2,
-        40,
-        whole.find('\n').expect("a line") + 1,
+    let ends: Vec<usize> = whole.match_indices('\n').map(|(at, _)| at).collect();
+    let within = "the line ends before what is written on it is complete";
+    for (keep, line, why) in [
+        (whole.len() - 2, 4, within),
+        (ends[1] + 50, 3, within),
+        (40, 1, within),
+        (
+            ends[0] + 1,
+            2,
+            "the header announces 3 trials, but 0 follow",
+        ),
     ] {
         lab.write("cut.jsonl", &whole[..keep]);
+        let place = format!("error: cut.jsonl:{line}:");
         lab.run("import cut.jsonl --store second.sqlite")
             .refused(2)
-            .says(&["cut.jsonl"]);
+            .says(&[&place, why]);
         assert!(!lab.path("second.sqlite").exists());
         lab.run("report --from-export cut.jsonl")
             .refused(2)
-            .says(&["cut.jsonl"]);
+            .says(&[&place, why]);
     }
 }
 

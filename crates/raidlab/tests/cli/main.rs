@@ -18,6 +18,7 @@ mod interrupted;
 mod memory;
 mod models;
 mod predictions;
+mod printing;
 mod real;
 mod real_places;
 mod results;

@@ -97,13 +97,25 @@ fn a_model_may_be_a_file() {
         DISK.replace("7200", "-7200").replace("depth", "deep"),
     );
     lab.run("disk show wrong.toml").refused(2).says(&[
+        "error: 2 things are wrong with wrong.toml\n",
         "wrong.toml:12:7: 'geometry.rpm' is -7200",
         "'queue.deep' is not known here",
     ]);
     lab.write("none.toml", "name = ");
     lab.run("disk show none.toml")
         .refused(2)
-        .says(&["none.toml:1:"]);
+        .says(&["error: none.toml:1:"]);
+    lab.write("latin.toml", b"name = 'ok'\ntitle = 'gr\xfcn'\n");
+    for line in [
+        "disk show latin.toml",
+        "disk show latin.toml --file",
+        "plan latin.toml",
+        "run latin.toml --on sim",
+    ] {
+        lab.run(line).refused(2).says(&[
+            "error: cannot read latin.toml: line 2, column 12: the byte 0xfc is not UTF-8",
+        ]);
+    }
 }
 
 #[test]

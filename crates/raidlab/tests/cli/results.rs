@@ -178,6 +178,12 @@ fn layouts() {
     row 5  D16  D17    P  D15
     ...
     ");
+    lab.run("layout raid0 -n 4 --member-size 1.5PiB")
+        .done()
+        .prints(&["raid0, 4 members", "6 PiB"]);
+    lab.run("layout linear -n 1")
+        .done()
+        .prints(&["linear, 1 member\n"]);
     let placed = lab
         .run("layout raid10-f2 --members 4 --chunk 64KiB --sector 123456")
         .done()

@@ -133,7 +133,7 @@ fn a_bad_file_is_told_with_line_and_column() {
     x.jsonl:1:1: unknown field 'colour'; was the file written by a newer raidlab, or changed by hand?
     x.jsonl:1:1: environment 64cc52fb4d0d74717377e6c11233d63f: the digest of its content is 1ca2a860889e1547db5fcff8c2e71000
     x.jsonl:3:8: invalid type: integer `7`, expected a string
-    x.jsonl:3:200: EOF while parsing a string
+    x.jsonl:3:200: the line ends before what is written on it is complete (EOF while parsing a string); is the file cut short?
     x.jsonl:4:1: expected value
     x.jsonl:2:545: unknown variant `furlongs`, expected one of `bytes-per-second`, `per-second`, `seconds`, `percent`
     x.jsonl:2:14760: missing field `voids`

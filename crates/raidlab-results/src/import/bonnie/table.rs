@@ -9,6 +9,7 @@ use crate::import::error::Fault;
 use crate::import::scan::{number, parse_part, split_chars};
 use crate::import::text::{Line, quoted};
 use raidlab_core::units::{GIB, KIB, MIB};
+use raidlab_core::words::count;
 
 /// Columns before the first latency, and of each.
 const LATENCY_HEAD: usize = 17;
@@ -202,7 +203,7 @@ impl Table {
         let mut words: Vec<&str> = line.words().collect();
         if words.len() != CELLS + 1 {
             return Err(line
-                .cut(format!("{} values", words.len()))
+                .cut(count(words.len(), "value"))
                 .expected(format!("a number of files and {CELLS} values")));
         }
         let spec = words.remove(0);

@@ -10,6 +10,7 @@ use crate::record::{PhaseRecord, Unit};
 use raidlab_core::histogram::Latencies;
 use raidlab_core::time::Span;
 use raidlab_core::units::KIB;
+use raidlab_core::words::count;
 
 /// The percentiles that are kept where there is no histogram.
 const PERCENTILES: [(f64, &str); 4] = [
@@ -67,8 +68,9 @@ impl Place {
             let told = match lines.count() {
                 0 => format!("not JSON, left out: {}", quoted(first)),
                 more => format!(
-                    "not JSON, left out: {} and {more} more lines",
-                    quoted(first)
+                    "not JSON, left out: {} and {}",
+                    quoted(first),
+                    count(more, "more line")
                 ),
             };
             harvest.remark(self.line + i, told);

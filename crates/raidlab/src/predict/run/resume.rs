@@ -5,6 +5,7 @@ use crate::bench::store_failure;
 use crate::commands::{command_line, timestamp};
 use crate::exit::{Failure, MISSING};
 use crate::talk;
+use raidlab_core::words::count;
 use raidlab_experiment::{Experiment, Plan};
 use raidlab_results::id;
 use raidlab_results::record::{Session, Status, TrialRecord};
@@ -91,10 +92,10 @@ pub(crate) fn open(
             .map_err(store_failure)?;
         done.retain(|trial| trial.status == Status::Complete);
         talk::note(&format!(
-            "going on with session {}: {} of {} trials are there (--fresh begins anew)",
+            "going on with session {}: {} of {} are there (--fresh begins anew)",
             id::short(&session.id),
             done.len(),
-            plan.trials.len()
+            count(plan.trials.len(), "trial")
         ));
         return Ok(Open {
             session: session.id,

@@ -2,6 +2,7 @@
 use crate::commands::quoted;
 use raidlab_core::time::Span;
 use raidlab_core::units::Bytes;
+use raidlab_core::words;
 use raidlab_nbd::server::{DiskReport, Report};
 use raidlab_nbd::session::Export;
 use raidlab_results::report::document::{Block, Cell, Column, Document, Table};
@@ -197,7 +198,8 @@ pub(crate) fn report(report: &Report) -> String {
         "no request came\n".to_owned()
     } else {
         format!(
-            "{count} replies, late by {:.0} us (p50), {:.0} us (p99), {:.0} us (max); {} later than {}\n",
+            "{}, late by {:.0} us (p50), {:.0} us (p99), {:.0} us (max); {} later than {}\n",
+            words::count(count, "reply"),
             micros(late.all.percentile(50.0)),
             micros(late.all.percentile(99.0)),
             micros(late.all.max()),
@@ -212,13 +214,13 @@ pub(crate) fn report(report: &Report) -> String {
     {
         let _ = writeln!(
             text,
-            "{}: {} reads ({:.1} MB), {} writes ({:.1} MB), {} flushes, {} failed, {:.1} MB kept",
+            "{}: {} ({:.1} MB), {} ({:.1} MB), {}, {} failed, {:.1} MB kept",
             disk.name,
-            disk.reads,
+            words::count(disk.reads, "read"),
             disk.bytes_read as f64 / 1e6,
-            disk.writes,
+            words::count(disk.writes, "write"),
             disk.bytes_written as f64 / 1e6,
-            disk.flushes,
+            words::count(disk.flushes, "flush"),
             disk.errors,
             disk.stored as f64 / 1e6,
         );

@@ -1,0 +1,44 @@
+//! Numbers of things in messages.
+use std::fmt::Display;
+
+/// `1 member`, `3 members`, `2 replies`, `0 flushes`: the thing is named in the singular, with what stands
+/// before it if need be (`more run`).
+#[must_use]
+pub fn count(number: impl Display, one: &str) -> String {
+    let number = number.to_string();
+    if number == "1" {
+        format!("1 {one}")
+    } else {
+        format!("{number} {}", plural(one))
+    }
+}
+
+fn plural(one: &str) -> String {
+    let before = |end: &str| {
+        one.strip_suffix(end)
+            .and_then(|rest| rest.chars().next_back())
+    };
+    if before("y").is_some_and(|c| !"aeiou".contains(c)) {
+        return format!("{}ies", &one[..one.len() - 1]);
+    }
+    let hisses = ["s", "x", "z", "ch", "sh"]
+        .iter()
+        .any(|end| one.ends_with(end));
+    format!("{one}{}", if hisses { "es" } else { "s" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_is_not_many() {
+        assert_eq!(count(1, "member"), "1 member");
+        assert_eq!(count(0_u64, "member"), "0 members");
+        assert_eq!(count(2_usize, "reply"), "2 replies");
+        assert_eq!(count(1, "reply"), "1 reply");
+        assert_eq!(count(2, "array"), "2 arrays");
+        assert_eq!(count(3, "flush"), "3 flushes");
+        assert_eq!(count(3, "more run"), "3 more runs");
+    }
+}
