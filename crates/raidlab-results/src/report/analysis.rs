@@ -37,7 +37,8 @@ impl Judging {
 
 /// How the runs of a profile are averaged: the old tools do a fixed amount of work, so that the
 /// times are averaged (the harmonic mean of the rates); the others run for a fixed time.
-pub(crate) fn aggregate_of(profile: &str, unit: Unit) -> Aggregate {
+#[must_use]
+pub fn aggregate_of(profile: &str, unit: Unit) -> Aggregate {
     match (profile, unit) {
         (
             "bonnie" | "tiobench" | "hdbench" | "hdparm" | "dd",

@@ -26,6 +26,7 @@ mod study;
 #[cfg(test)]
 mod tests;
 
+pub use analysis::aggregate_of;
 pub use compare::{CompareReport, CompareRequest, GateResult, PhaseGate, compare_request};
 pub use document::Document;
 pub use experiment::{ExperimentRequest, experiment_report};

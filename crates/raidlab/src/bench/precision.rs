@@ -1,6 +1,8 @@
 //! How well each figure is known, for sessions that repeat until it is enough.
 use super::schedule::Enough;
-use raidlab_results::record::TrialRecord;
+use raidlab_core::words::count;
+use raidlab_results::record::{TrialRecord, Unit};
+use raidlab_results::report::aggregate_of;
 use raidlab_stats::{Aggregate, Decision, StopReason, StoppingRule};
 use std::collections::BTreeSet;
 
@@ -15,45 +17,64 @@ pub(crate) struct Known {
     pub(crate) settled: bool,
 }
 
-/// The figures of each group of trials (a label and its trials in run order). Invalid trials and
-/// phases do not count.
+/// Trials of one profile in one place.
+pub(crate) struct Group<'a> {
+    pub(crate) label: &'a str,
+    pub(crate) profile: &'a str,
+    /// In run order.
+    pub(crate) trials: Vec<&'a TrialRecord>,
+}
+
+/// The figures of each group. Invalid trials and phases do not count. What is judged is what the report will
+/// show: of rates of a fixed amount of work the mean of the times.
 pub(crate) fn known<'a>(
-    groups: impl Iterator<Item = (&'a str, Vec<&'a TrialRecord>)>,
+    groups: impl Iterator<Item = Group<'a>>,
     width: f64,
     most: u32,
 ) -> Vec<Known> {
     let most = most as usize;
-    // Ten rounds before the first look, as far as there are so many: fewer cost coverage.
-    let Ok(rule) = StoppingRule::standard(width, Aggregate::Arithmetic).map(|rule| StoppingRule {
-        min_runs: rule.min_runs.min(most),
-        max_runs: most,
-        ..rule
-    }) else {
-        return Vec::new();
-    };
     let mut known = Vec::new();
-    for (label, trials) in groups {
-        let valid: Vec<_> = trials.into_iter().filter(|t| t.is_valid()).collect();
+    for group in groups {
+        let valid: Vec<_> = group.trials.into_iter().filter(|t| t.is_valid()).collect();
         let phases: BTreeSet<&str> = valid
             .iter()
             .flat_map(|t| &t.phases)
             .filter(|p| p.is_valid())
             .map(|p| p.phase.as_str())
             .collect();
-        known.extend(phases.into_iter().map(|phase| {
-            let values: Vec<f64> = valid
-                .iter()
-                .filter_map(|t| {
-                    t.phases
-                        .iter()
-                        .find(|p| p.phase == phase && p.is_valid())?
-                        .rate
-                })
-                .collect();
-            figure(&rule, format!("{label} {phase}"), &values)
-        }));
+        for phase in phases {
+            let runs = valid.iter().filter_map(|t| {
+                let mut phases = t.phases.iter();
+                let record = phases.find(|p| p.phase == phase && p.is_valid())?;
+                Some((record.unit, record.rate?))
+            });
+            let runs: Vec<(Unit, f64)> = runs.collect();
+            let Some((unit, _)) = runs.first() else {
+                continue;
+            };
+            let values: Vec<f64> = runs.iter().map(|(_, value)| *value).collect();
+            let aggregate = aggregate_of(group.profile, *unit);
+            // As in the report: a rate of zero has no harmonic mean, but it was measured.
+            let aggregate = match values.iter().all(|value| *value > 0.0) {
+                true => aggregate,
+                false => Aggregate::Arithmetic,
+            };
+            if let Some(rule) = rule(width, most, aggregate) {
+                known.push(figure(&rule, format!("{} {phase}", group.label), &values));
+            }
+        }
     }
     known
+}
+
+/// Ten rounds before the first look, as far as there are so many: fewer cost coverage.
+fn rule(width: f64, most: usize, aggregate: Aggregate) -> Option<StoppingRule> {
+    let rule = StoppingRule::standard(width, aggregate).ok()?;
+    Some(StoppingRule {
+        min_runs: rule.min_runs.min(most),
+        max_runs: most,
+        ..rule
+    })
 }
 
 fn figure(rule: &StoppingRule, what: String, values: &[f64]) -> Known {
@@ -75,7 +96,8 @@ fn figure(rule: &StoppingRule, what: String, values: &[f64]) -> Known {
 pub(crate) fn remark(known: &[Known], enough: Enough, rounds: u32) -> Option<String> {
     match enough {
         Enough::Rounds { rounds: wanted } if rounds < wanted => Some(format!(
-            "the time budget is used up after {rounds} of {wanted} rounds"
+            "the time budget is used up after {rounds} of {}",
+            count(wanted, "round")
         )),
         Enough::Rounds { .. } => None,
         Enough::Width { width, .. } => {
@@ -91,14 +113,16 @@ pub(crate) fn remark(known: &[Known], enough: Enough, rounds: u32) -> Option<Str
             let wanted = 100.0 * width;
             if let Some(reached) = worst.half_width.filter(|reached| *reached <= width) {
                 return Some(format!(
-                    "after {rounds} rounds {} seems known well enough (±{:.1} % of ±{wanted:.1} %), but one look \
+                    "after {} {} seems known well enough (±{:.1} % of ±{wanted:.1} %), but one look \
                      may be chance: two in a row were wanted, the first of them after ten rounds",
+                    count(rounds, "round"),
                     worst.what,
                     100.0 * reached
                 ));
             }
             Some(format!(
-                "after {rounds} rounds {} is not known well enough: {reached}, ±{wanted:.1} % was wanted",
+                "after {} {} is not known well enough: {reached}, ±{wanted:.1} % was wanted",
+                count(rounds, "round"),
                 worst.what
             ))
         }
@@ -108,9 +132,79 @@ pub(crate) fn remark(known: &[Known], enough: Enough, rounds: u32) -> Option<Str
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bench::session::Turn;
+    use crate::bench::tests::record;
 
     fn rule(width: f64) -> StoppingRule {
-        StoppingRule::standard(width, Aggregate::Arithmetic).unwrap()
+        super::rule(width, 30, Aggregate::Arithmetic).unwrap()
+    }
+
+    /// Twelve runs of a phase: mostly 100, and a slow one now and then, which weighs more in the mean of the times
+    /// than in that of the rates.
+    fn runs() -> Vec<f64> {
+        let slow = [60.0, 45.0, 80.0, 50.0];
+        let usual = [100.0, 102.0, 98.0, 101.0, 99.0, 100.0, 103.0, 97.0];
+        slow.into_iter().chain(usual).collect()
+    }
+
+    #[test]
+    fn what_is_judged_is_what_the_report_shows() {
+        use raidlab_stats::summarise;
+        let reported = |aggregate| {
+            let summary = summarise(&runs(), aggregate).unwrap();
+            summary.headline.relative_half_width().unwrap()
+        };
+        let (times, rates) = (
+            reported(Aggregate::Harmonic),
+            reported(Aggregate::Arithmetic),
+        );
+        assert!(
+            times > 1.1 * rates,
+            "{times} and {rates} tell the two apart"
+        );
+        for (profile, expected) in [
+            ("dd", times),
+            ("bonnie", times),
+            ("tiobench", times),
+            ("random", rates),
+            ("fio", rates),
+        ] {
+            let judged = judged(profile, runs());
+            assert!(
+                (judged - expected).abs() < 1e-12,
+                "{profile}: {judged}, {expected}"
+            );
+        }
+        // A rate of zero has no harmonic mean.
+        let mut with_none = runs();
+        with_none[0] = 0.0;
+        assert!(judged("dd", with_none) > 0.0);
+    }
+
+    /// The half-width that is judged of a phase with these rates.
+    fn judged(profile: &str, rates: Vec<f64>) -> f64 {
+        let trials: Vec<TrialRecord> = (0..)
+            .zip(rates)
+            .map(|(round, rate)| {
+                let turn = Turn {
+                    session: "s",
+                    arm: 0,
+                    round,
+                    order: round,
+                    seed: 1,
+                };
+                record("a", profile, turn, rate)
+            })
+            .collect();
+        let group = Group {
+            label: "a",
+            profile,
+            trials: trials.iter().collect(),
+        };
+        let known = known(std::iter::once(group), 0.01, 30);
+        assert_eq!(known.len(), 1);
+        assert_eq!(known[0].what, "a read");
+        known[0].half_width.unwrap()
     }
 
     #[test]

@@ -180,14 +180,15 @@ impl<M: Measure> Running<'_, M> {
             return Vec::new();
         };
         let groups = (0..self.plan.arms.len()).map(|arm| {
-            let label = &self.plan.arms[arm].label;
-            (
-                label.as_str(),
-                trials
+            let of = &self.plan.arms[arm];
+            precision::Group {
+                label: &of.label,
+                profile: of.profile.name(),
+                trials: trials
                     .iter()
                     .filter(move |t| self.arm_of(t) == Some(arm))
                     .collect(),
-            )
+            }
         });
         precision::known(groups, width, most)
     }

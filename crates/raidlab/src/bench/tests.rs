@@ -60,17 +60,23 @@ fn scripted<F: Fn(usize, u32) -> f64>(rate: F) -> Scripted<F> {
 }
 
 fn trial(prepared: &Prepared, turn: Turn<'_>, rate: f64) -> TrialRecord {
+    let arm = &prepared.arm;
+    record(&arm.label, arm.profile.name(), turn, rate)
+}
+
+/// A trial with one phase, `read`.
+pub(super) fn record(label: &str, profile: &str, turn: Turn<'_>, rate: f64) -> TrialRecord {
     TrialRecord {
         id: id::random().unwrap(),
         session: turn.session.to_owned(),
         order: turn.order,
         round: turn.round,
         cell: Cell {
-            label: prepared.arm.label.clone(),
+            label: label.to_owned(),
             factors: BTreeMap::new(),
         },
         cell_digest: None,
-        profile: prepared.arm.profile.name().to_owned(),
+        profile: profile.to_owned(),
         settings: BTreeMap::new(),
         provenance: Provenance::Measured { place: Where::Host },
         started: None,
