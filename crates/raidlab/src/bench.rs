@@ -1,4 +1,5 @@
 //! `raidlab bench`: measure places with profiles, in rounds, until it is enough.
+mod again;
 mod measure;
 mod plan;
 mod precision;
@@ -56,7 +57,7 @@ pub(crate) fn run(args: &BenchArgs, store: &place::Store) -> Result<Outcome, Fai
         return Ok(Outcome::Done);
     }
     // A store is made only when something can be measured.
-    let path = store.path()?;
+    let path = store.to_write()?;
     usable(&path)?;
     try_places(&prepared)?;
     let notes = unfitness(&prepared, &stop)?;

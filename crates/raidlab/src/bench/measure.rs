@@ -1,10 +1,11 @@
 //! Measuring on this machine: one trial of one arm, from its place to its record.
+use super::again;
 use super::plan::{Plan, Prepared};
 use super::progress::View;
 use super::record::of_phase;
 use super::session::{Ended, Measure, Turn};
 use crate::args::EngineChoice;
-use crate::commands::{quoted, timestamp};
+use crate::commands::timestamp;
 use crate::exit::{BAD_REQUEST, Code, Failure, MISSING, REFUSED, TRIAL_FAILED};
 use crate::patience;
 use crate::signals::Stop;
@@ -175,36 +176,11 @@ impl Machine<'_> {
             seed: Some(self.plan.seed),
             digest: Some(digest),
             environment: None,
-            command: Some(self.command(prepared)),
+            command: Some(again::command(self.plan)),
             phases,
             status: Status::Complete,
             flags: plan.flags.clone(),
         })
-    }
-
-    /// The command that repeats the trial, with every setting spelled out.
-    fn command(&self, prepared: &Prepared) -> String {
-        let arm = &prepared.arm;
-        let mut words = vec![
-            "raidlab bench".to_owned(),
-            quoted(&arm.path.to_string_lossy()),
-            format!(
-                "--profile {} --seed {} --data {}",
-                arm.profile.name(),
-                self.plan.seed,
-                self.plan.data
-            ),
-        ];
-        if let Some(path) = &self.plan.job_file {
-            words.push(format!("--job-file {}", quoted(&path.to_string_lossy())));
-            return words.join(" ");
-        }
-        for (key, value) in arm.profile.settings() {
-            if value != "auto" {
-                words.push(format!("--set {}", quoted(&format!("{key}={value}"))));
-            }
-        }
-        words.join(" ")
     }
 }
 

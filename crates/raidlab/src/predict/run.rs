@@ -27,6 +27,7 @@ use raidlab_results::id;
 use raidlab_results::record::{Status, TrialRecord};
 use raidlab_results::report::document::Block;
 use raidlab_results::store::{Store, TrialFilter};
+use std::fmt::Write as _;
 
 pub(crate) fn run(args: &RunArgs, place: &place::Store) -> Result<Outcome, Failure> {
     unheard::run(args)?;
@@ -47,7 +48,7 @@ pub(crate) fn run(args: &RunArgs, place: &place::Store) -> Result<Outcome, Failu
     machines.check()?;
     let stop = Stop::listen()
         .map_err(|error| Failure::new(MISSING, format!("cannot listen for signals: {error}")))?;
-    let mut store = Store::open(&place.path()?).map_err(store_failure)?;
+    let mut store = Store::open(&place.to_write()?).map_err(store_failure)?;
     let open = open(&mut store, &plan, args, "sim")?;
     let session = Running {
         plan: &plan,
@@ -70,17 +71,22 @@ pub(crate) fn run(args: &RunArgs, place: &place::Store) -> Result<Outcome, Failu
 
 /// The command that repeats the run: all that the results depend on, and nothing else.
 fn command(args: &RunArgs, plan: &Plan<'_>) -> String {
-    let slow = if args.no_fast_forward {
-        " --no-fast-forward"
-    } else {
-        ""
-    };
-    format!(
-        "raidlab run {} --on sim --seed {} --repeats {}{slow}",
+    let mut words = format!(
+        "raidlab run {} --on sim --seed {} --repeats {}",
         quoted(&args.file.to_string_lossy()),
         plan.seed,
         plan.experiment.design.repeats
-    )
+    );
+    if let Some(only) = &args.only {
+        let _ = write!(words, " --only {}", quoted(only));
+    }
+    if let Some(size) = args.design.member_size {
+        let _ = write!(words, " --member-size {}B", size.0);
+    }
+    if args.no_fast_forward {
+        words.push_str(" --no-fast-forward");
+    }
+    words
 }
 
 /// What was done is kept.

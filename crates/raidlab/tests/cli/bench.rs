@@ -245,7 +245,8 @@ fn the_command_of_a_trial_repeats_it() {
     let first = lab.trials().remove(0);
     let repeat = first["command"].as_str().expect("a command");
     let line = repeat.strip_prefix("raidlab ").expect("this program");
-    lab.run(&format!("{line} -n 1")).done();
+    lab.run(line).done();
+    assert_eq!(lab.sessions().len(), 2);
     let second = lab.trials().remove(0);
     assert_ne!(first["id"], second["id"]);
     for same in ["digest", "seed", "settings", "profile"] {

@@ -67,8 +67,17 @@ pub(super) fn command(args: &RunArgs, Head(head): &Head, plan: &Plan<'_>) -> Str
         .iter()
         .map(|death| format!(" --fail {}", quoted(&death.to_string())));
     let fail: String = fail.collect();
+    // A study's figures are always predicted beside.
+    let beside = match args.with_sim && !head.starts_with("reference") {
+        true => " --with-sim",
+        false => "",
+    };
+    let slow = match args.no_fast_forward {
+        true => " --no-fast-forward",
+        false => "",
+    };
     format!(
-        "raidlab {head}{time}{early}{members}{sync}{tools}{fail} --seed {} --repeats {}",
+        "raidlab {head}{time}{early}{members}{sync}{tools}{fail}{beside}{slow} --seed {} --repeats {}",
         plan.seed, plan.experiment.design.repeats
     )
 }
