@@ -178,8 +178,11 @@ impl Array {
             node.advance(&mut self.core);
         }
         self.work();
-        done.extend_from_slice(&self.core.ended);
-        self.core.ended.clear();
+        if done.is_empty() {
+            std::mem::swap(done, &mut self.core.ended);
+        } else {
+            done.append(&mut self.core.ended);
+        }
     }
 
     /// Busy time of the threads of parity arrays. Time that is booked for work not yet done is not
@@ -296,6 +299,7 @@ impl Array {
     }
 
     /// What a resync may do, and what comes of that.
+    #[inline(never)]
     fn pump(&mut self) {
         while self.resyncs {
             for node in &mut self.nodes {
@@ -312,6 +316,7 @@ impl Array {
         }
     }
 
+    #[inline(never)]
     fn pass(&mut self) {
         while let Some(work) = self.core.work.pop_front() {
             match work {
@@ -330,6 +335,7 @@ impl Array {
     }
 
     /// A failure goes up the tree as far as arrays do not survive it.
+    #[cold]
     fn drop_member(&mut self, member: u16) {
         let mut place = self.homes.get(usize::from(member)).copied();
         while let Some((node, role)) = place {

@@ -191,6 +191,7 @@ impl Fabric {
     }
 
     /// Lets time pass until `now`, whatever happens meanwhile; what has ended is in `port_ends` then, the last first.
+    #[inline(never)]
     fn advance_all(&mut self, now: Instant) {
         loop {
             let next = self.plant.next();
@@ -212,6 +213,7 @@ impl Fabric {
     }
 
     /// What has ended on a line goes to whom it belongs.
+    #[inline(never)]
     fn hand_over(&mut self) {
         for index in 0..self.ends.len() {
             let end = self.ends[index];

@@ -210,6 +210,13 @@ impl Queue {
     /// given now: nothing waits, the device has all it takes, or the queue holds back.
     #[inline(always)]
     pub fn dispatch(&mut self, now: Instant) -> Option<Bio> {
+        let slot = self.next_slot(now)?;
+        Some(self.give(now, slot))
+    }
+
+    /// Takes out the next request for the device.
+    #[inline(always)]
+    fn next_slot(&mut self, now: Instant) -> Option<u32> {
         if self.in_device >= self.spec.depth {
             return None;
         }
@@ -237,7 +244,7 @@ impl Queue {
         if self.last == slot {
             self.last = NIL;
         }
-        Some(self.give(now, slot))
+        Some(slot)
     }
 
     #[inline]
@@ -300,6 +307,7 @@ impl Queue {
     }
 
     /// Makes requests of bios that waited for one.
+    #[inline(never)]
     fn admit(&mut self, now: Instant) {
         for group in 0..2 {
             while self.room(group) {

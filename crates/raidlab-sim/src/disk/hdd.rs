@@ -145,14 +145,14 @@ impl Hdd {
         self.run(now.0);
         let (lba, sectors) = (request.lba.0, u64::from(request.sectors));
         if self.failed {
-            return self.end_now(request.id, now.0, Err(DiskError::Failed));
+            return self.refuse(request.id, now.0, DiskError::Failed);
         }
         if request.kind == BlockKind::Flush {
             return self.flush(now.0, request.id);
         }
         let capacity = self.model.spec.sectors;
         if sectors == 0 || lba >= capacity || sectors > capacity - lba {
-            return self.end_now(request.id, now.0, Err(DiskError::OutOfRange));
+            return self.refuse(request.id, now.0, DiskError::OutOfRange);
         }
         match request.kind {
             BlockKind::Read => self.read(now.0, request.id, lba, sectors),
@@ -213,6 +213,11 @@ impl Hdd {
         (self.dirty, self.destaging, self.destage_active) = (Dirty::default(), 0, false);
         (self.flushing, self.pressing, self.leftover) = (false, false, None);
         self.stream.active = false;
+    }
+
+    #[cold]
+    fn refuse(&mut self, id: u64, at: u64, error: DiskError) {
+        self.end_now(id, at, Err(error));
     }
 
     fn end_now(&mut self, id: u64, at: u64, result: Result<(), DiskError>) {
@@ -285,7 +290,7 @@ impl Hdd {
         if !self.dirty.is_empty() && self.dirty.covers(lba, sectors) {
             return self.serve(&waiting);
         }
-        let start = self.segments.get(self.stream.segment).start;
+        let start = self.stream.start;
         // One comparison, false for all that are elsewhere.
         let ahead = lba.wrapping_sub(start) < self.stream.limit.saturating_sub(start);
         let streaming = self.stream.active && ahead;
@@ -341,6 +346,7 @@ impl Hdd {
         });
     }
 
+    #[inline]
     fn write(&mut self, now: u64, id: u64, lba: u64, sectors: u64, fua: bool) {
         self.counters.writes += 1;
         self.counters.sectors_written += sectors;
@@ -355,30 +361,43 @@ impl Hdd {
                 sectors,
                 ready,
             };
-            self.blocked.push_back(Blocked {
-                id,
-                run,
-                flush: false,
-            });
-            self.admit(now);
-            self.run(now);
+            self.write_back(now, id, run);
         } else {
-            if !self.dirty.is_empty() {
-                self.dirty.remove(lba, sectors);
-            }
-            let mut waiting = self.waiting(id, lba, sectors, now, true);
-            waiting.ready = ready;
-            if self.idle(now) && self.dirty.is_empty() {
-                // What `decide` would do.
-                (self.clock, self.destaged_last) = (now, false);
-                self.start_write(&waiting, now);
-            } else {
-                self.queue.push(&waiting);
-                self.run(now);
-            }
+            self.write_through(now, id, lba, sectors, ready);
         }
     }
 
+    /// A write that ends when the buffer has it.
+    #[inline(never)]
+    fn write_back(&mut self, now: u64, id: u64, run: Run) {
+        self.blocked.push_back(Blocked {
+            id,
+            run,
+            flush: false,
+        });
+        self.admit(now);
+        self.run(now);
+    }
+
+    /// A write that ends when the media have it, with which the drive's processor is through at `ready`.
+    #[inline(never)]
+    fn write_through(&mut self, now: u64, id: u64, lba: u64, sectors: u64, ready: u64) {
+        if !self.dirty.is_empty() {
+            self.dirty.remove(lba, sectors);
+        }
+        let mut waiting = self.waiting(id, lba, sectors, now, true);
+        waiting.ready = ready;
+        if self.idle(now) && self.dirty.is_empty() {
+            // What `decide` would do.
+            (self.clock, self.destaged_last) = (now, false);
+            self.start_write(&waiting, now);
+        } else {
+            self.queue.push(&waiting);
+            self.run(now);
+        }
+    }
+
+    #[inline(never)]
     fn flush(&mut self, now: u64, id: u64) {
         self.counters.flushes += 1;
         let ready = self.decode(now, self.model.spec.overhead.write);

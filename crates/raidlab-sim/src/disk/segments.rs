@@ -136,10 +136,12 @@ impl Segments {
         self.list[usize::from(index)].filled = to;
     }
 
-    /// The segment has grown so far that its first sectors were overwritten.
+    /// The segment is filled up to the coordinate `to`, and has perhaps grown so far that its first sectors, those before
+    /// `start`, were overwritten.
     #[inline]
-    pub(super) fn advance(&mut self, index: u8, start: u64) {
+    pub(super) fn leave(&mut self, index: u8, start: u64, to: u64) {
         let segment = &mut self.list[usize::from(index)];
+        segment.filled = to;
         if start > segment.start {
             segment.start = start;
             self.set_mark(index, start);
@@ -173,7 +175,7 @@ mod tests {
                 let index = segments.take(*start).expect("a segment");
                 segments.fill(index, u64::MAX);
                 if number % 3 == 0 {
-                    segments.advance(index, start + size / 2);
+                    segments.leave(index, start + size / 2, u64::MAX);
                 }
             }
             for start in &starts {

@@ -1,66 +1,109 @@
-//! Which of several comes first: times in blocks, so that a new one is compared with those of its block and with the
-//! earliest of the other blocks, by comparisons none of which a processor could guess wrong.
+//! Which of several comes first: times in blocks, each with the first of its own, so that a time that comes forward is
+//! compared with two others and one that goes back with those of its block and the first of the other blocks. None of
+//! these comparisons is one that a processor could guess wrong.
 use super::time::NEVER;
 use std::hint::select_unpredictable;
 
 /// Times in a block: about the root of the most that there are.
 const BLOCK: usize = 8;
 
+/// A time, and whose it is.
+#[derive(Clone, Copy, Debug)]
+struct First {
+    at: u64,
+    which: usize,
+}
+
+impl First {
+    /// The earlier of two; of equal ones that of the lower number.
+    #[inline]
+    fn or(self, other: Self) -> Self {
+        let lower = (other.at == self.at) & (other.which < self.which);
+        self.or_if((other.at < self.at) | lower, other)
+    }
+
+    /// The earlier of this and another one of a higher number.
+    #[inline]
+    fn or_later(self, other: Self) -> Self {
+        self.or_if(other.at < self.at, other)
+    }
+
+    #[inline]
+    fn or_if(self, better: bool, other: Self) -> Self {
+        Self {
+            at: select_unpredictable(better, other.at, self.at),
+            which: select_unpredictable(better, other.which, self.which),
+        }
+    }
+}
+
 /// A time for each of a fixed number of things.
 #[derive(Clone, Debug)]
 pub(super) struct Earliest {
     blocks: Box<[[u64; BLOCK]]>,
-    /// The earliest of each block, and of all.
-    least: Box<[u64]>,
-    first: u64,
+    /// The first of each block, and of all.
+    firsts: Box<[First]>,
+    first: First,
 }
 
 impl Earliest {
     /// Of `count` things, each at [`NEVER`].
     pub(super) fn new(count: usize) -> Self {
         let blocks = count.div_ceil(BLOCK);
+        let never = |block| First {
+            at: NEVER,
+            which: BLOCK * block,
+        };
         Self {
             blocks: vec![[NEVER; BLOCK]; blocks].into(),
-            least: vec![NEVER; blocks].into(),
-            first: NEVER,
+            firsts: (0..blocks).map(never).collect(),
+            first: never(0),
         }
     }
 
     /// The earliest time.
     #[inline]
     pub(super) fn first(&self) -> u64 {
-        self.first
+        self.first.at
     }
 
     /// Whose the earliest time is: of equal ones that with the lowest number.
     #[inline]
     pub(super) fn which(&self) -> usize {
-        let block = place(&self.least, self.first);
-        BLOCK * block + place(&self.blocks[block], self.first)
+        self.first.which
     }
 
     /// The time of thing `which` is `at` now.
     #[inline]
     pub(super) fn set(&mut self, which: usize, at: u64) {
-        let block = &mut self.blocks[which / BLOCK];
-        block[which % BLOCK] = at;
-        self.least[which / BLOCK] = least(block);
-        self.first = least(&self.least);
+        let number = which / BLOCK;
+        let block = &mut self.blocks[number];
+        let before = std::mem::replace(&mut block[which % BLOCK], at);
+        let first = &mut self.firsts[number];
+        if at <= before {
+            let new = First { at, which };
+            *first = first.or(new);
+            self.first = self.first.or(new);
+        } else {
+            *first = first_of(block, BLOCK * number);
+            let firsts = self.firsts.iter().copied();
+            self.first = firsts.reduce(First::or_later).unwrap_or(self.first);
+        }
     }
 }
 
+/// The first of a block, whose things have the numbers from `from` on.
 #[inline]
-fn least(times: &[u64]) -> u64 {
-    times.iter().fold(NEVER, |least, at| least.min(*at))
-}
-
-/// The first place of a time among some that have it.
-#[inline]
-fn place(times: &[u64], time: u64) -> usize {
-    let places = times.iter().enumerate().rev();
-    places.fold(0, |first, (place, at)| {
-        select_unpredictable(*at == time, place, first)
-    })
+fn first_of(block: &[u64; BLOCK], from: usize) -> First {
+    let mut first = First {
+        at: block[0],
+        which: 0,
+    };
+    for (which, &at) in block.iter().enumerate().skip(1) {
+        first = first.or_later(First { at, which });
+    }
+    first.which += from;
+    first
 }
 
 #[cfg(test)]

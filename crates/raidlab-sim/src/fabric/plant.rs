@@ -91,7 +91,8 @@ impl Plant {
         self.refresh(line);
     }
 
-    #[inline]
+    // One copy for all callers, with what a disk does about it in it: several are more than the nearest cache holds.
+    #[inline(never)]
     fn on_line(&mut self, now: u64, line: usize, disk: u32, request: Request) {
         let mut gear = Gear {
             disks: &mut self.disks,
@@ -117,7 +118,7 @@ impl Plant {
             slot.in_flight -= 1;
             if let Some(request) = slot.pending.pop_front() {
                 slot.in_flight += 1;
-                self.lines[line].submit(now, end.disk, request, &mut gear);
+                self.on_line(now, line, end.disk, request);
             }
         }
         self.refresh(line);

@@ -8,6 +8,7 @@ use raidlab_core::time::Instant;
 use raidlab_core::units::Lba;
 
 impl Queue {
+    #[cold]
     pub(super) fn submit_special(&mut self, now: Instant, bio: Bio) {
         let ordered = bio.kind == BlockKind::Flush || (bio.fua && bio.kind == BlockKind::Write);
         if !self.behind.is_empty() {
@@ -23,7 +24,8 @@ impl Queue {
     }
 
     /// One flush for all who wait for one.
-    pub(super) fn flush(&mut self, now: Instant) -> Bio {
+    #[cold]
+    pub(super) fn flush(&mut self, now: Instant) -> u32 {
         std::mem::swap(&mut self.flushes, &mut self.flushing);
         let bio = Bio {
             id: self.flushing[0],
@@ -33,25 +35,25 @@ impl Queue {
             fua: false,
             origin: Origin::default(),
         };
-        let slot = self.store.alloc(now, &bio, 0, 0);
         self.used[0] += 1;
-        self.give(now, slot)
+        self.store.alloc(now, &bio, 0, 0)
     }
 
     /// The barrier, once all before it has ended.
-    pub(super) fn barrier(&mut self, now: Instant) -> Option<Bio> {
+    #[cold]
+    pub(super) fn barrier(&mut self, now: Instant) -> Option<u32> {
         if self.barrier || self.in_device > 0 || !self.flushing.is_empty() {
             return None;
         }
         let bio = *self.behind.front()?;
         let group = self.group(bio.kind, bio.origin.sync);
-        let slot = self.store.alloc(now, &bio, 0, group as u8);
         self.used[group] += 1;
         self.barrier = true;
-        Some(self.give(now, slot))
+        Some(self.store.alloc(now, &bio, 0, group as u8))
     }
 
     /// A flush or a durable write has ended; the bios that end with it, if any do.
+    #[cold]
     pub(super) fn special_ended(
         &mut self,
         now: Instant,

@@ -1,5 +1,6 @@
 //! The arm at work: seek, settle, wait for the sector, transfer; each in closed form.
 use super::{Done, Hdd, Waiting};
+use crate::disk::DiskError;
 use crate::disk::geometry::Place;
 use crate::disk::rotation::REVOLUTION;
 use raidlab_core::time::{Instant, Span};
@@ -63,11 +64,7 @@ impl Hdd {
         }
         let mut result = Ok(());
         if !self.bad.is_empty() {
-            let (turns, end) = self.bad.read(read.lba, read.sectors);
-            (media_end, result) = (media_end + turns * self.spindle.revolution(), end);
-            if turns > 0 || end.is_err() {
-                self.stop_stream(media_end);
-            }
+            (media_end, result) = self.read_bad(read, media_end);
         }
         self.free_at = media_end;
         self.position = read.lba + read.sectors;
@@ -83,8 +80,20 @@ impl Hdd {
         });
     }
 
+    /// A read on a disk with bad sectors that would have ended at `media_end`: when it does, and how.
+    #[cold]
+    fn read_bad(&mut self, read: &Waiting, media_end: u64) -> (u64, Result<(), DiskError>) {
+        let (turns, result) = self.bad.read(read.lba, read.sectors);
+        let media_end = media_end + turns * self.spindle.revolution();
+        if turns > 0 || result.is_err() {
+            self.stop_stream(media_end);
+        }
+        (media_end, result)
+    }
+
     /// The stream that is being read ahead passes over the sectors: no seek. When the first sector is
     /// there, and the last.
+    #[inline(never)]
     fn read_on(&mut self, read: &Waiting, t: u64) -> (u64, u64) {
         self.segments.touch(self.stream.segment);
         let to = read.lba + read.sectors;
@@ -121,7 +130,7 @@ impl Hdd {
                 0
             };
             if self.model.spec.cache.read_ahead > 0 {
-                self.start_stream(segment, to, read.end, (begin, x), track_end);
+                self.start_stream(segment, (read.lba, to), read.end, (begin, x), track_end);
             } else {
                 self.segments.fill(segment, read.end);
             }
@@ -131,6 +140,7 @@ impl Hdd {
 
     /// A read within a track by a drive that takes its sectors as they come: from the middle it needs
     /// one turn, not the wait for the first sector as well.
+    #[inline(never)]
     fn read_whole_track(&mut self, read: &Waiting, t: u64) -> (u64, u64) {
         let seek = self.move_nanos((read.place.cylinder, read.place.head), false);
         let arrived = t + seek;

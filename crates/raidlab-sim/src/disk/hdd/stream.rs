@@ -13,6 +13,8 @@ use crate::disk::spec::Restart;
 pub(super) struct Stream {
     pub(super) active: bool,
     pub(super) segment: u8,
+    /// First sector of the segment.
+    pub(super) start: u64,
     /// The coordinate `x` is under the head at time `t`; it goes on from there.
     pub(super) x: u64,
     pub(super) t: u64,
@@ -26,25 +28,25 @@ pub(super) struct Stream {
 }
 
 impl Hdd {
-    /// Starts reading ahead in `segment` behind the sector before `from`, whose coordinate end is
-    /// `end`; the coordinate `x` is under the head at `t`.
+    /// Starts reading ahead in `segment`, which begins with the sector `start`, behind the sector before
+    /// `from`, whose coordinate end is `end`; the coordinate `x` is under the head at `t`.
     #[inline]
     pub(super) fn start_stream(
         &mut self,
         segment: u8,
-        from: u64,
+        (start, from): (u64, u64),
         end: u64,
         (t, x): (u64, u64),
         track_end: u64,
     ) {
         let ahead = self.model.spec.cache.read_ahead;
-        let start = self.segments.get(segment).start;
         // What was asked for stays in the segment.
         let room = (start + self.segments.size()).max(from);
         let limit = (from + ahead).min(room).min(self.model.spec.sectors);
         self.stream = Stream {
             active: true,
             segment,
+            start,
             x,
             t,
             limit,
@@ -107,7 +109,7 @@ impl Hdd {
     /// sectors take the place of the oldest.
     #[inline]
     fn oldest(&mut self, t: u64) -> u64 {
-        let start = self.segments.get(self.stream.segment).start;
+        let start = self.stream.start;
         let size = self.segments.size();
         if self.stream.limit <= start + size {
             return start;
@@ -125,9 +127,8 @@ impl Hdd {
 
     /// Whether the segment being filled holds the sectors from `lba` to the coordinate `end` at `t`.
     pub(super) fn streamed(&mut self, lba: u64, end: u64, t: u64) -> bool {
-        let start = self.segments.get(self.stream.segment).start;
         self.stream.active
-            && start <= lba
+            && self.stream.start <= lba
             && lba < self.stream.limit
             && end <= self.frontier(t)
             && self.oldest(t) <= lba
@@ -136,10 +137,9 @@ impl Hdd {
     /// Sectors among which a request must begin for the stream to reach it.
     #[inline]
     pub(super) fn stream_window(&self) -> (u64, u64) {
-        let start = self.segments.get(self.stream.segment).start;
         // At most a turn beyond the limit.
         (
-            start,
+            self.stream.start,
             self.stream.limit + u64::from(self.model.geometry.widest()),
         )
     }
@@ -193,8 +193,7 @@ impl Hdd {
         }
         let there = self.frontier(t);
         let oldest = self.oldest(t);
-        self.segments.advance(self.stream.segment, oldest);
-        self.segments.fill(self.stream.segment, there);
+        self.segments.leave(self.stream.segment, oldest, there);
         if there > self.stream.track_end {
             (self.cylinder, self.head) = self.model.geometry.track_at(there);
         }
