@@ -6,12 +6,14 @@ mod blkparse;
 mod demerit;
 mod fields;
 mod fio;
+mod order;
 mod replay;
 mod rows;
 
 pub use demerit::Demerit;
 pub use replay::{Replay, ReplayError, ReplayOptions, Replayed, replay};
 
+use order::{Order, TooLate};
 use raidlab_core::op::BlockKind;
 use raidlab_core::time::Span;
 use std::fmt;
@@ -107,12 +109,15 @@ enum State {
     Rows(rows::State),
 }
 
-/// Gives the records of a trace, line by line. After an error it gives nothing more.
+/// Gives the records of a trace in the order of their times. After an error it gives nothing more.
 pub struct Reader<L> {
     lines: L,
     number: usize,
     state: State,
     ended: bool,
+    order: Order,
+    /// What ended the trace, told after the records before it.
+    error: Option<TraceError>,
 }
 
 impl<L, S> Reader<L>
@@ -132,18 +137,33 @@ where
             number: 0,
             state,
             ended: false,
+            order: Order::default(),
+            error: None,
         }
     }
-}
 
-impl<L, S> Iterator for Reader<L>
-where
-    L: Iterator<Item = S>,
-    S: AsRef<str>,
-{
-    type Item = Result<Record, TraceError>;
+    /// Records so far that stood after a younger one, and were put into their place.
+    #[must_use]
+    pub fn out_of_order(&self) -> u64 {
+        self.order.late()
+    }
 
-    fn next(&mut self) -> Option<Self::Item> {
+    /// Nothing more is given after it.
+    fn too_late(&mut self, late: TooLate) -> TraceError {
+        self.order = Order::default();
+        self.error = None;
+        self.ended = true;
+        TraceError {
+            line: late.line,
+            column: 1,
+            message:
+                "this request came before others that are far above it: sort the trace by time"
+                    .to_owned(),
+        }
+    }
+
+    /// The next record as it is written, with the time that the trace gives.
+    fn read(&mut self) -> Option<Result<Record, TraceError>> {
         loop {
             // Requests that were waiting for their completion come first.
             if let State::Blkparse(state) = &mut self.state
@@ -178,6 +198,35 @@ where
                         *state = blkparse::State::default();
                     }
                     return Some(Err(error));
+                }
+            }
+        }
+    }
+}
+
+impl<L, S> Iterator for Reader<L>
+where
+    L: Iterator<Item = S>,
+    S: AsRef<str>,
+{
+    type Item = Result<Record, TraceError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            if let Some(given) = self.order.give(self.ended) {
+                return Some(given.map_err(|late| self.too_late(late)));
+            }
+            if self.ended && self.error.is_some() {
+                return self.error.take().map(Err);
+            }
+            match self.read() {
+                Some(Ok(record)) => self.order.take(record, self.number),
+                Some(Err(error)) => self.error = Some(error),
+                None => {
+                    self.ended = true;
+                    if self.order.is_empty() && self.error.is_none() {
+                        return None;
+                    }
                 }
             }
         }

@@ -17,7 +17,8 @@ const SECOND: u64 = 1_000_000_000;
 pub(super) struct State {
     /// Arrived requests, with the moment of arrival and whether their completion was read.
     open: VecDeque<(u64, Record, bool)>,
-    base: Option<u64>,
+    /// Whether there was a request.
+    begun: bool,
 }
 
 /// Whether a word is a device as blkparse prints it: `8,0`.
@@ -49,7 +50,7 @@ impl State {
         let device = fields.word("the device")?;
         if !is_device(device.text) {
             // The summary at the end; a file without any request is not a trace.
-            return if self.base.is_some() {
+            return if self.begun {
                 Ok(())
             } else {
                 Err(fields.error(device, "a device such as 8,0"))
@@ -92,9 +93,9 @@ impl State {
         let kind = if sectors == 0 { BlockKind::Flush } else { kind };
         let number = device_number(device.text);
         if action.text == "Q" {
-            let base = *self.base.get_or_insert(at);
+            self.begun = true;
             let record = Record {
-                at: Span(at.saturating_sub(base)),
+                at: Span(at),
                 device: number,
                 kind,
                 lba,

@@ -14,7 +14,6 @@ pub(super) struct State {
     version: Option<u32>,
     names: Vec<String>,
     now: u64,
-    base: Option<u64>,
 }
 
 impl State {
@@ -51,9 +50,8 @@ impl State {
             let bytes = fields.whole(size, "a length in bytes")?;
             (lba, sectors) = fields.extent(offset, bytes, size)?;
         }
-        let base = *self.base.get_or_insert(self.now);
         Ok(Some(Record {
-            at: Span(self.now.saturating_sub(base)),
+            at: Span(self.now),
             device: self.device(name.text),
             kind,
             lba,

@@ -11,13 +11,16 @@ const FILE_TIME: u64 = 100;
 
 pub(super) struct State {
     format: Format,
-    /// Time of the first request as the trace has it, in its own unit for file times.
-    base: Option<u64>,
+    /// Whether there was a request: a heading is above all of them.
+    begun: bool,
 }
 
 impl State {
     pub(super) fn new(format: Format) -> Self {
-        Self { format, base: None }
+        Self {
+            format,
+            begun: false,
+        }
     }
 
     pub(super) fn line(&mut self, fields: Fields<'_>) -> Result<Option<Record>, TraceError> {
@@ -28,13 +31,8 @@ impl State {
         }
     }
 
-    /// Time since the first request; requests out of order count as simultaneous with the first.
-    fn since(&mut self, at: u64) -> u64 {
-        at.saturating_sub(*self.base.get_or_insert(at))
-    }
-
     /// ASU, LBA in 512-byte blocks, bytes, opcode, seconds, and perhaps more.
-    fn spc(&mut self, mut fields: Fields<'_>) -> Result<Record, TraceError> {
+    fn spc(&self, mut fields: Fields<'_>) -> Result<Record, TraceError> {
         let asu = fields.part("the ASU")?;
         let device = fields.small(asu, "an ASU")?;
         let lba = fields.part("the block")?;
@@ -51,7 +49,7 @@ impl State {
         let at = fields.time(time, SECOND, "a time in seconds")?;
         let (_, sectors) = fields.extent(0, bytes, size)?;
         Ok(Record {
-            at: Span(self.since(at.0)),
+            at,
             device,
             kind,
             lba,
@@ -63,10 +61,12 @@ impl State {
     /// File time, host name, disk, type, offset, bytes, response in 100 ns; a heading is skipped.
     fn msr(&mut self, mut fields: Fields<'_>) -> Result<Option<Record>, TraceError> {
         let time = fields.part("the time stamp")?;
-        if self.base.is_none() && time.text.eq_ignore_ascii_case("Timestamp") {
+        if !self.begun && time.text.eq_ignore_ascii_case("Timestamp") {
             return Ok(None);
         }
-        let at = fields.whole(time, "a time stamp")?;
+        let at = fields.whole(time, "a time stamp")?.checked_mul(FILE_TIME);
+        let at = at.ok_or_else(|| fields.error(time, "a time stamp before the year 2184"))?;
+        self.begun = true;
         fields.part("the host name")?;
         let disk = fields.part("the disk number")?;
         let device = fields.small(disk, "a disk number")?;
@@ -80,7 +80,7 @@ impl State {
         let response = fields.part("the response time")?;
         let response = fields.whole(response, "a response time")?;
         Ok(Some(Record {
-            at: Span(self.since(at).saturating_mul(FILE_TIME)),
+            at: Span(at),
             device,
             kind,
             lba,
@@ -90,7 +90,7 @@ impl State {
     }
 
     /// Milliseconds, device, block, blocks, flags in hexadecimal, and perhaps the response.
-    fn disksim(&mut self, mut fields: Fields<'_>) -> Result<Record, TraceError> {
+    fn disksim(&self, mut fields: Fields<'_>) -> Result<Record, TraceError> {
         let time = fields.word("the time")?;
         let at = fields.time(time, MILLISECOND, "a time in milliseconds")?;
         let device = fields.word("the device")?;
@@ -111,7 +111,7 @@ impl State {
             None => None,
         };
         Ok(Record {
-            at: Span(self.since(at.0)),
+            at,
             device,
             kind: if bits & 1 == 1 {
                 BlockKind::Read

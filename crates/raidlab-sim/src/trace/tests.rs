@@ -93,6 +93,45 @@ fn rows_are_read() {
 }
 
 #[test]
+fn requests_are_put_into_the_order_of_their_times() {
+    // The first line is not the first request; two at the same time stay as they were.
+    let text = "7.0 0 7 8 1\n5.0 0 5 8 1\n9.0 0 9 8 1\n8.0 0 80 8 1\n8.0 0 81 8 1\n";
+    let mut reader = Reader::new(Format::DiskSim, text.lines());
+    let records: Vec<Record> = reader.by_ref().collect::<Result<_, _>>().unwrap();
+    let seen: Vec<(u64, u64)> = records.iter().map(|r| (r.at.0 / 1000, r.lba)).collect();
+    assert_eq!(seen, [(0, 5), (2000, 7), (3000, 80), (3000, 81), (4000, 9)]);
+    assert_eq!(reader.out_of_order(), 3);
+    let mut in_order = Reader::new(Format::DiskSim, "5 0 1 8 1\n5 0 2 8 1\n6 0 3 8 1\n".lines());
+    assert_eq!(in_order.by_ref().count(), 3);
+    assert_eq!(in_order.out_of_order(), 0);
+    // What is before an error is given first.
+    let broken = Reader::new(Format::DiskSim, "5 0 1 8 1\n4 0 2 8 1\n6 0\n".lines());
+    let given: Vec<bool> = broken.map(|record| record.is_ok()).collect();
+    assert_eq!(given, [true, true, false]);
+}
+
+#[test]
+fn a_request_too_far_from_its_place_is_refused_with_its_line() {
+    let mut lines: Vec<String> = (0..140_000)
+        .map(|i| format!("{}.0 0 {i} 8 1", 100 + i))
+        .collect();
+    lines.push("3.0 0 1 8 1".to_owned());
+    lines.push("200000.0 0 1 8 1".to_owned());
+    let given: Result<Vec<Record>, _> = Reader::new(Format::DiskSim, lines.iter()).collect();
+    assert_eq!(
+        given.unwrap_err().to_string(),
+        "140001:1: this request came before others that are far above it: sort the trace by time"
+    );
+    // Near enough it is put where it belongs.
+    let late = lines.remove(140_000);
+    lines.insert(50_000, late);
+    let given: Result<Vec<Record>, _> = Reader::new(Format::DiskSim, lines.iter()).collect();
+    let given = given.unwrap();
+    assert_eq!((given[0].at.0, given[0].lba), (0, 1));
+    assert_eq!(given.len(), 140_002);
+}
+
+#[test]
 fn what_is_wrong_is_said_with_its_place() {
     let cases = [
         (Format::Fio, "fio version 4 iolog\n"),

@@ -163,10 +163,11 @@ fn on(
         device: args.device,
         wrap: args.wrap,
     };
-    let came = {
+    let (came, sorted) = {
         let rest = std::iter::from_fn(|| lines.next());
-        let records = Reader::new(format, head.into_iter().chain(rest));
-        replay(records, &mut target, options, each)
+        let mut records = Reader::new(format, head.into_iter().chain(rest));
+        let came = replay(&mut records, &mut target, options, each);
+        (came, records.out_of_order())
     };
     if let Some(error) = lines.failed.borrow_mut().take() {
         return Err(cannot_read(&args.trace, &error));
@@ -179,7 +180,14 @@ fn on(
     if let Some(out) = out {
         out.finish()?;
     }
-    tell(args, name, format, &came)?;
+    if sorted > 0 {
+        talk::note(&format!(
+            "{}: {} stood after younger ones and were put in their place by time",
+            args.trace.display(),
+            count(sorted, "request")
+        ));
+    }
+    tell(args, name, format, &came, sorted)?;
     Ok(Outcome::Done)
 }
 
@@ -243,7 +251,13 @@ fn responses(came: &Replay) -> Latencies {
     all
 }
 
-fn tell(args: &ReplayArgs, name: &str, format: Format, came: &Replay) -> Result<(), Failure> {
+fn tell(
+    args: &ReplayArgs,
+    name: &str,
+    format: Format,
+    came: &Replay,
+    sorted: u64,
+) -> Result<(), Failure> {
     let all = responses(came);
     let format = Format::ALL.iter().find(|(_, known)| *known == format);
     let format = format.map_or("", |(name, _)| name);
@@ -255,7 +269,7 @@ fn tell(args: &ReplayArgs, name: &str, format: Format, came: &Replay) -> Result<
             .collect();
         return print_json(&json!({
             "trace": args.trace, "format": format, "on": name, "seed": args.seed,
-            "requests": came.tally.all_ops, "skipped": came.skipped,
+            "requests": came.tally.all_ops, "skipped": came.skipped, "out_of_order": sorted,
             "elapsed_ms": came.tally.elapsed().as_millis_f64(),
             "mean_in_flight": came.tally.mean_in_flight(),
             "response_ms": {

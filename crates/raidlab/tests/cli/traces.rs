@@ -73,6 +73,26 @@ fn response_times_go_to_a_file() {
 }
 
 #[test]
+fn requests_out_of_order_are_sorted_and_said() {
+    let lab = lab();
+    let mut lines: Vec<&str> = DISKSIM.lines().collect();
+    let sorted = lab.run("replay trace --disk small.toml").done();
+    lines.swap(0, 2);
+    lab.write("mixed", lines.join("\n") + "\n");
+    let mixed = lab
+        .run("replay mixed --disk small.toml")
+        .done()
+        .says(&["mixed: 2 requests stood after younger ones and were put in their place by time"]);
+    assert_eq!(mixed.out, sorted.out, "the same requests at the same times");
+    let json = lab
+        .run("replay mixed --disk small.toml --json")
+        .done()
+        .json();
+    assert_eq!(json["out_of_order"], 2);
+    assert!(!sorted.err.contains("younger"));
+}
+
+#[test]
 fn a_trace_may_come_from_standard_input() {
     let lab = lab();
     lab.write("spc", "0,100,4096,r,0.0\n0,5000,4096,W,0.5\n");
