@@ -9,7 +9,7 @@ use crate::exit::{Failure, MISSING, Outcome};
 use crate::real::agree;
 use raidlab_core::units::Bytes;
 use raidlab_core::words::count;
-use raidlab_experiment::{Cell, Plan, expand};
+use raidlab_experiment::{Cell, Experiment, Plan, expand};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 
@@ -47,7 +47,7 @@ fn as_json(plan: &Plan<'_>) -> Result<Value, Failure> {
     let experiment = plan.experiment;
     let failed = |error| Failure::from_error(MISSING, &error);
     let cells = experiment.cells.iter().map(|cell| {
-        let work = Work::of(cell);
+        let work = Work::of(experiment, cell);
         json!({
             "label": cell.label, "digest": experiment.cell_digest(cell),
             "phases": cell.setup.phases, "bytes": work.bytes, "calls": work.calls,
@@ -59,11 +59,11 @@ fn as_json(plan: &Plan<'_>) -> Result<Value, Failure> {
             "cell": experiment.cells[trial.cell].label,
         })
     });
-    let estimated = estimate::seconds(plan, estimate::processors());
+    let (from, to) = estimate::seconds(plan, estimate::processors());
     Ok(json!({
         "digest": experiment.digest().map_err(failed)?,
         "seed": plan.seed,
-        "estimated_seconds": { "sim": estimated },
+        "estimated_seconds": { "sim": to, "sim_least": from },
         "cells": cells.collect::<Vec<_>>(),
         "trials": trials.collect::<Vec<_>>(),
         "experiment": serde_json::to_value(experiment)
@@ -83,7 +83,7 @@ fn text(plan: &Plan<'_>, all: bool) -> String {
             "  {number:>width$}  {}\n  {:width$}  {}",
             cell.label,
             "",
-            about(cell)
+            about(experiment, cell)
         );
     }
     left_out(&mut out, experiment.cells.len(), most, "more cell");
@@ -102,8 +102,8 @@ fn text(plan: &Plan<'_>, all: bool) -> String {
     let processors = estimate::processors();
     let _ = writeln!(
         out,
-        "\nOn --on sim about {} on {}. Nothing of this machine is read or written but the store.",
-        estimate::told(estimate::seconds(plan, processors)),
+        "\nOn --on sim {} on {}. Nothing of this machine is read or written but the store.",
+        estimate::range(estimate::seconds(plan, processors)),
         count(processors, "processor"),
     );
     out
@@ -116,7 +116,7 @@ fn left_out(out: &mut String, all: usize, most: usize, what: &str) {
 }
 
 /// What a cell is, on one line.
-fn about(cell: &Cell) -> String {
+fn about(experiment: &Experiment, cell: &Cell) -> String {
     let setup = &cell.setup;
     let array = &setup.array;
     let mut parts = vec![format!(
@@ -139,7 +139,7 @@ fn about(cell: &Cell) -> String {
         Some(filesystem) => parts.push(filesystem.kind.to_string()),
         None => parts.push("raw device".to_owned()),
     }
-    let work = Work::of(cell);
+    let work = Work::of(experiment, cell);
     let moved = match (work.bytes, work.clock) {
         (0, time) => format!("{time} by the clock"),
         (bytes, raidlab_core::time::Span::ZERO) => format!("moves {}", Bytes(bytes)),

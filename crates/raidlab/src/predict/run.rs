@@ -223,7 +223,10 @@ impl<M: Simulate> Simulation<'_, M> {
         mut keep: impl FnMut(&[TrialRecord]) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
         let cells = &self.plan.experiment.cells;
-        let work: Vec<f64> = cells.iter().map(|cell| Work::of(cell).seconds()).collect();
+        let work: Vec<f64> = cells
+            .iter()
+            .map(|cell| Work::of(self.plan.experiment, cell).seconds())
+            .collect();
         let guessed = self.trials.iter().map(|trial| work[trial.cell]).sum();
         let mut view = View::new(all, all - self.trials.len(), guessed);
         let flag = self.stop.flag();
