@@ -11,6 +11,8 @@ pub(crate) const REFUSED: Code = Code(3);
 pub(crate) const MISSING: Code = Code(4);
 /// A trial failed.
 pub(crate) const TRIAL_FAILED: Code = Code(5);
+/// A gate that must judge by intervals cannot tell.
+pub(crate) const CANNOT_TELL: Code = Code(6);
 /// Interrupted, and cleaned up.
 pub(crate) const INTERRUPTED: Code = Code(130);
 
@@ -31,6 +33,8 @@ pub(crate) enum Outcome {
     Done,
     /// Done, and the answer is that the candidate is worse.
     Worse,
+    /// Done, and the answer that was required cannot be told.
+    CannotTell,
     /// Stopped by the user; nothing is left behind.
     Interrupted,
 }
@@ -40,6 +44,7 @@ impl From<Outcome> for ExitCode {
         match outcome {
             Outcome::Done => Self::SUCCESS,
             Outcome::Worse => WORSE.into(),
+            Outcome::CannotTell => CANNOT_TELL.into(),
             Outcome::Interrupted => INTERRUPTED.into(),
         }
     }

@@ -73,9 +73,13 @@ pub(crate) struct ReportArgs {
 A and B are sessions by id, cells of them (3f9a:/mnt/old), or reference studies, with a row
 (pata-raid0:'md raid0 1 disk') or without. B is the candidate, A the baseline.
 
+A gate fails what is surely worse. Of a single trial on a side nothing is sure: that passes with a warning,
+unless --require-interval is given; in CI, measure both sides more than once (--repeats) and give it.
+
 Examples:
   raidlab compare 3f9a 71c0                       is the second session better or worse than the first?
   raidlab compare 3f9a 71c0 --gate 0.95           exit 1 when any figure is surely below 95 % of the baseline
+  raidlab compare 3f9a 71c0 --gate 0.95 --require-interval   and exit 6 when that cannot be told of some figure
   raidlab compare 3f9a:/mnt/a 3f9a:/mnt/b         two cells of one session")]
 pub(crate) struct CompareArgs {
     /// The baseline
@@ -89,6 +93,10 @@ pub(crate) struct CompareArgs {
     /// Fail (exit 1) when the whole interval of a ratio B/A lies below this
     #[arg(long, value_name = "RATIO", value_parser = gate)]
     pub(crate) gate: Option<f64>,
+
+    /// With --gate: fail (exit 6) when a figure has no interval to judge by, such as one of a single trial
+    #[arg(long, requires = "gate")]
+    pub(crate) require_interval: bool,
 
     /// Only this profile
     #[arg(long, value_name = "NAME")]

@@ -7,12 +7,16 @@ use crate::bench::{open_store, store_failure};
 use crate::exit::{BAD_REQUEST, Failure, Outcome};
 use crate::place;
 use crate::talk;
+use raidlab_core::words::count;
 use raidlab_results::record::TrialRecord;
 use raidlab_results::report::{CompareReport, CompareRequest, GateResult, compare_request};
 use raidlab_results::store::{Bundle, Store, StoreError, TrialFilter};
 use raidlab_stats::Confidence;
 use serde_json::json;
 use std::collections::BTreeSet;
+
+/// So many figures are named that have no interval.
+const TOLD: usize = 3;
 
 pub(crate) fn run(args: &CompareArgs, place: &place::Store) -> Result<Outcome, Failure> {
     let mut store = None;
@@ -48,12 +52,13 @@ pub(crate) fn run(args: &CompareArgs, place: &place::Store) -> Result<Outcome, F
     } else {
         emit(&report.document, &args.output)?;
     }
-    Ok(outcome(&report))
+    Ok(outcome(args, &report))
 }
 
-fn outcome(report: &CompareReport) -> Outcome {
+fn outcome(args: &CompareArgs, report: &CompareReport) -> Outcome {
     match report.overall {
         GateResult::Fail => Outcome::Worse,
+        _ if args.require_interval && lacks_interval(report) => Outcome::CannotTell,
         GateResult::NotJudged => {
             talk::warn(
                 "the gate could judge nothing: no figure is on both sides with more than one valid trial",
@@ -68,6 +73,28 @@ fn outcome(report: &CompareReport) -> Outcome {
         }
         GateResult::NotAsked | GateResult::Pass => Outcome::Done,
     }
+}
+
+/// Whether a figure has no interval; says which.
+fn lacks_interval(report: &CompareReport) -> bool {
+    let phases = report.phases.iter();
+    let lacking: Vec<String> = phases
+        .filter(|phase| phase.interval.is_none())
+        .map(|phase| format!("{} of {}", phase.phase, phase.cell))
+        .collect();
+    if lacking.is_empty() {
+        return false;
+    }
+    let told = &lacking[..lacking.len().min(TOLD)];
+    let more = match lacking.len() - told.len() {
+        0 => String::new(),
+        n => format!(" and {}", count(n, "more figure")),
+    };
+    talk::warn(&format!(
+        "the gate cannot tell: no interval of {}{more}; two valid trials are needed on each side",
+        told.join(", ")
+    ));
+    true
 }
 
 /// A trial is always as fast as itself: a gate that looks at such a ratio passes.

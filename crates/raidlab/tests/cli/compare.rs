@@ -55,6 +55,10 @@ fn a_gate_fails_what_is_surely_worse() {
         .prints(&["worse"]);
     lab.run("compare aaaa bbbb --gate 0.7 --store compared.sqlite")
         .done();
+    lab.run("compare aaaa bbbb --gate 0.95 --require-interval --store compared.sqlite")
+        .code(1);
+    lab.run("compare aaaa bbbb --gate 0.7 --require-interval --store compared.sqlite")
+        .done();
 }
 
 #[test]
@@ -113,4 +117,18 @@ fn a_gate_without_repeats_judges_nothing() {
         .run("compare pata-raid0:'md raid0 2 disks, 2 channels' pata-raid0:'md raid0 1 disk' --gate 0.95")
         .done();
     assert!(ran.err.contains("warning:"), "{}", ran.err);
+    // Unless one must: not the code of what is worse, nor that of success.
+    let line = "compare pata-raid0:'md raid0 2 disks, 2 channels' pata-raid0:'md raid0 1 disk'";
+    lab.run(&format!("{line} --gate 0.95 --require-interval"))
+        .code(6)
+        .says(&[
+            "warning: the gate cannot tell: no interval of ",
+            "1 more figure;",
+        ]);
+    lab.run(&format!("{line} --require-interval"))
+        .refused(2)
+        .says(&["--gate"]);
+    for help in ["compare --help", "--help"] {
+        lab.run(help).done().prints(&["--require-interval"]);
+    }
 }
