@@ -190,13 +190,6 @@ impl FileSystem {
         each!(&mut self.0, fs => fs.sync(file, data_only, dirty))
     }
 
-    /// The running transaction is as large as it may be: nothing may be changed before a commit.
-    #[must_use]
-    #[inline]
-    pub fn full(&self) -> bool {
-        each!(&self.0, fs => fs.full())
-    }
-
     /// Ends the running transaction and says what that writes; `None` when it is empty. Everything
     /// of the transaction that is to be on the device first must have been placed before. `sync` of
     /// everything also writes home what commits left for later.

@@ -171,6 +171,7 @@ fn in_guest(
     let cache = guests::cache(cache)?;
     let kernel = guests::kernel(&cache, Flavour::Cloud)?;
     let image = guests::image(&cache, &kernel, &[], None)?;
+    guests::needs(&image, "mdadm")?;
     let runs = guests::runs()?;
     let all = order.cases.len();
     let waiting = Waiting::new(&format!("looking at {all} arrays in a guest"));

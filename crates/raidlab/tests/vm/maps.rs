@@ -2,6 +2,8 @@
 use crate::guest;
 use crate::lab::Lab;
 use serde_json::Value;
+use std::path::Path;
+use std::process::Command;
 
 /// One array of each kind; the whole matrix is kept with the validation.
 const KINDS: [&str; 7] = [
@@ -13,6 +15,34 @@ const KINDS: [&str; 7] = [
     "raid10-f2 on 3 16KiB 1.2",
     "raid5+0 2x3 on 6 64KiB 1.0",
 ];
+
+/// Without the program that makes arrays there is nothing to look at, which is known before a guest boots.
+#[test]
+fn without_mdadm_no_guest_is_booted_to_look_at_arrays() {
+    let name = "without_mdadm_no_guest_is_booted_to_look_at_arrays";
+    let hidden = Path::new("/usr/sbin/mdadm").exists();
+    if !guest::may(name) || !guest::has(name, "unshare") || !hidden {
+        return;
+    }
+    if !rustix::process::geteuid().is_root() {
+        // Hiding a program takes a mount.
+        return;
+    }
+    let lab = Lab::new();
+    let empty = lab.place().display().to_string();
+    let inside = guest::command(&lab, "vm maps --only raid1");
+    let mut command = Command::new("unshare");
+    command.args(["--mount", "sh", "-c"]);
+    command.args(["mount --bind \"$0\" /usr/sbin && exec \"$@\"", &empty]);
+    command.arg(inside.get_program()).args(inside.get_args());
+    lab.settle(&mut command);
+    for (name, value) in inside.get_envs() {
+        command.env(name, value.unwrap_or_default());
+    }
+    crate::lab::ended_within(command, guest::PATIENCE)
+        .refused(4)
+        .says(&["mdadm", "apt-get install mdadm"]);
+}
 
 #[test]
 fn the_kernel_puts_every_sector_and_parity_where_the_layouts_say() {

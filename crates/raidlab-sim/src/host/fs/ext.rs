@@ -219,12 +219,6 @@ impl Ext {
         synced
     }
 
-    /// The running transaction has as many blocks as one may have.
-    pub(super) fn full(&self) -> bool {
-        let blocks = self.running.len() as u64 + self.journalled_data;
-        self.journal.exists() && blocks >= self.journal.most()
-    }
-
     /// Frees a run from the next commit on.
     fn release(&mut self, run: Run, charge: &mut Charge) {
         for group in self.space.group_of(run.start)..=self.space.group_of(run.end() - 1) {

@@ -98,11 +98,6 @@ impl Raw {
         Charge::default()
     }
 
-    /// No limit but the host's.
-    pub(super) const fn full(&self) -> bool {
-        false
-    }
-
     pub(super) fn remove(&mut self, _: FileId) -> Charge {
         Charge::default()
     }

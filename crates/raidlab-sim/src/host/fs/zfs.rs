@@ -298,11 +298,6 @@ impl Zfs {
         }
     }
 
-    /// No limit but the host's.
-    pub(super) const fn full(&self) -> bool {
-        false
-    }
-
     pub(super) fn remove(&mut self, file: FileId) -> Charge {
         let mut charge = self.truncate(file, 0);
         if self.files.remove(&file).is_some() {

@@ -90,11 +90,6 @@ impl Extents {
         }
     }
 
-    /// A log has room: metadata goes home long before it comes round.
-    pub(in super::super) const fn full(&self) -> bool {
-        self.kind.node == 0 && self.logged / self.kind.block >= self.log.round / 4
-    }
-
     pub(in super::super) fn commit(&mut self) -> Option<Commit> {
         if self.running.is_empty() && self.placed == 0 && self.logged == 0 {
             return None;
