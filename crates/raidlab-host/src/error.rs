@@ -82,9 +82,7 @@ impl HostError {
             Self::Refused { .. } => ErrorKind::Refused,
             Self::BadRequest(_) => ErrorKind::BadRequest,
             Self::Missing { .. } => ErrorKind::Missing,
-            Self::Call { source, .. } if source.kind() == io::ErrorKind::PermissionDenied => {
-                ErrorKind::Missing
-            }
+            Self::Call { source, .. } if lacks_something(source) => ErrorKind::Missing,
             Self::Tool { .. } | Self::Unexpected(_) | Self::Call { .. } | Self::Observe(_) => {
                 ErrorKind::Failed
             }
@@ -116,4 +114,15 @@ impl HostError {
             source: source.into(),
         }
     }
+}
+
+/// Permission, or room to write.
+fn lacks_something(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::PermissionDenied
+            | io::ErrorKind::ReadOnlyFilesystem
+            | io::ErrorKind::StorageFull
+            | io::ErrorKind::QuotaExceeded
+    )
 }

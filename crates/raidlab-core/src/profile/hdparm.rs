@@ -3,7 +3,7 @@ use super::plan::{calls, count};
 use super::setting::{Settings, settings};
 use super::{Place, Plan, ProfileContext, ProfileError};
 use crate::op::OpenMode;
-use crate::phase::{Counted, Evidence, Phase};
+use crate::phase::{Counted, Evidence};
 use crate::time::Span;
 use crate::units::{Bytes, Extent};
 use crate::workload::spec::{Handle, ScanSpec, WorkloadSpec};
@@ -54,46 +54,26 @@ settings!(Hdparm {
 impl Hdparm {
     pub(super) fn plan(&self, context: &ProfileContext) -> Result<Plan, ProfileError> {
         let at_least = count(NAME, "at-least", self.at_least, 1 << 20)?;
-        for (setting, time) in [
-            ("read-time", self.read_time),
-            ("cached-time", self.cached_time),
-        ] {
-            if time == Span::ZERO {
-                return Err(ProfileError::value(
-                    NAME,
-                    setting,
-                    "nothing can be timed in 0 s",
-                ));
-            }
-        }
-        let size = context.place.size().unwrap_or(self.size);
-        let region = size.0 / CALL * CALL;
-        if region == 0 {
-            let why = format!(
-                "the {} of {size} is smaller than one read of 2 MiB",
-                context.place.word()
-            );
-            return Err(ProfileError::Place { profile: NAME, why });
-        }
-        if !context.writable && matches!(context.place, Place::Directory { .. }) {
-            let why = "a directory is measured with a file that is prepared in it, and it cannot be written; give a file or a device".to_owned();
-            return Err(ProfileError::Place { profile: NAME, why });
-        }
+        self.check_times()?;
+        let region = self.region(context)?;
+        let phases = [
+            ("cached-read", "Timing cached reads", false, true),
+            ("buffered-read", "Timing buffered disk reads", false, false),
+            (
+                "direct-cached-read",
+                "Timing O_DIRECT cached reads",
+                true,
+                true,
+            ),
+            ("direct-read", "Timing O_DIRECT disk reads", true, false),
+        ];
         let mut plan = Plan::new(self.shown());
-        let phase = |id: &str, title: &str, direct: bool, cached: bool| -> Phase {
-            let (len, window) = if cached {
-                (CALL, self.cached_time + PRIMING)
-            } else {
-                (region, self.read_time)
-            };
-            let scan = WorkloadSpec::Scan(ScanSpec {
-                handle: Handle::new(0, OpenMode::Read).direct(direct),
-                region: Extent::new(0, len),
-                call: CALL as u32,
-                window,
-                at_least: u64::from(at_least),
-                wrap: cached,
-            });
+        for (id, title, direct, cached) in phases {
+            if direct && !self.direct {
+                plan.skip(id, "direct=no");
+                continue;
+            }
+            let scan = self.scan(region, at_least, direct, cached);
             let mut phase = calls(id, title, Counted::Bytes, vec![scan])
                 .needs([0], Bytes(region))
                 .cold(!cached);
@@ -103,29 +83,63 @@ impl Hdparm {
             } else {
                 Evidence::ReadsReachDevice
             };
-            phase
-        };
-        plan.phases
-            .push(phase("cached-read", "Timing cached reads", false, true));
-        plan.phases.push(phase(
-            "buffered-read",
-            "Timing buffered disk reads",
-            false,
-            false,
-        ));
-        for (id, title, cached) in [
-            ("direct-cached-read", "Timing O_DIRECT cached reads", true),
-            ("direct-read", "Timing O_DIRECT disk reads", false),
-        ] {
-            if self.direct {
-                plan.phases.push(phase(id, title, true, cached));
-            } else {
-                plan.skip(id, "direct=no");
-            }
+            plan.phases.push(phase);
         }
         if matches!(context.place, Place::Directory { .. }) {
             plan.space_needed = self.size;
         }
         plan.checked(NAME, "size", context)
+    }
+
+    fn check_times(&self) -> Result<(), ProfileError> {
+        let times = [
+            ("read-time", self.read_time),
+            ("cached-time", self.cached_time),
+        ];
+        match times.iter().find(|(_, time)| *time == Span::ZERO) {
+            None => Ok(()),
+            Some((setting, _)) => Err(ProfileError::value(
+                NAME,
+                *setting,
+                "nothing can be timed in 0 s",
+            )),
+        }
+    }
+
+    /// Bytes that are read at the most: whole calls of what is there.
+    fn region(&self, context: &ProfileContext) -> Result<u64, ProfileError> {
+        let wrong = |why: String| Err(ProfileError::Place { profile: NAME, why });
+        let size = context.place.size().unwrap_or(self.size);
+        let region = size.0 / CALL * CALL;
+        if region == 0 {
+            let word = context.place.word();
+            return wrong(format!(
+                "the {word} of {size} is smaller than one read of 2 MiB"
+            ));
+        }
+        if !context.writable && matches!(context.place, Place::Directory { .. }) {
+            return wrong(
+                "a directory is measured with a file that is prepared in it, and it cannot be written; give a file or a device"
+                    .to_owned(),
+            );
+        }
+        Ok(region)
+    }
+
+    /// Cached: the same 2 MiB again and again; else one call after the other.
+    fn scan(&self, region: u64, at_least: u32, direct: bool, cached: bool) -> WorkloadSpec {
+        let (len, window) = if cached {
+            (CALL, self.cached_time + PRIMING)
+        } else {
+            (region, self.read_time)
+        };
+        WorkloadSpec::Scan(ScanSpec {
+            handle: Handle::new(0, OpenMode::Read).direct(direct),
+            region: Extent::new(0, len),
+            call: CALL as u32,
+            window,
+            at_least: u64::from(at_least),
+            wrap: cached,
+        })
     }
 }

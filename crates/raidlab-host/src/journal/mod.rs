@@ -318,27 +318,31 @@ fn take_over(path: &Path) -> Result<Option<Journal>> {
             .map_err(HostError::call("repair", path))?;
     }
     for (number, line) in text[..whole].split(|byte| *byte == b'\n').enumerate() {
-        if line.is_empty() {
-            continue;
+        if !line.is_empty() {
+            let entry = read_entry(line).map_err(|what| not_ours(path, number + 1, &what))?;
+            journal.apply(&entry);
         }
-        let other = |what: String| {
-            HostError::Unexpected(format!(
-                "{}: line {}: {what}; this journal was not written by this version: what it \
-                 says must be undone by the one that wrote it",
-                path.display(),
-                number + 1
-            ))
-        };
-        let entry: Entry =
-            serde_json::from_slice(line).map_err(|error| other(error.to_string()))?;
-        if let Entry::Begin { version, .. } = &entry
-            && *version != VERSION
-        {
-            return Err(other(format!("it is of version {version}, not {VERSION}")));
-        }
-        journal.apply(&entry);
     }
     Ok(Some(journal))
+}
+
+/// A line of this version, or what it is instead.
+fn read_entry(line: &[u8]) -> Result<Entry, String> {
+    let entry = serde_json::from_slice(line).map_err(|error| error.to_string())?;
+    match entry {
+        Entry::Begin { version, .. } if version != VERSION => {
+            Err(format!("it is of version {version}, not {VERSION}"))
+        }
+        entry => Ok(entry),
+    }
+}
+
+fn not_ours(path: &Path, line: usize, what: &str) -> HostError {
+    HostError::Unexpected(format!(
+        "{}: line {line}: {what}; this journal was not written by this version: what it says must be undone by the one \
+         that wrote it",
+        path.display()
+    ))
 }
 
 fn new_file(directory: &Path) -> Result<(String, PathBuf, File)> {

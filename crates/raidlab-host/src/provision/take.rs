@@ -38,18 +38,9 @@ impl Built {
         let roots = context.roots;
         match step {
             Step::Array { .. } => self.make_array(step, claims, journal, context),
-            Step::Sync { number } => {
-                sync::full_speed(roots, *number);
-                let took = sync::wait(context, *number)?;
-                sync::usual_speed(roots, *number);
-                self.synced.push((*number, took));
-                Ok(())
-            }
-            Step::Hold { number } | Step::Release { number } => {
-                let frozen = matches!(step, Step::Hold { .. });
-                let file = roots.block(&format!("md{number}")).join("md/sync_action");
-                sysfs::set(&file, if frozen { "frozen" } else { "idle" })
-            }
+            Step::Sync { number } => self.wait_for_sync(*number, context),
+            Step::Hold { number } => sync_action(roots, *number, "frozen"),
+            Step::Release { number } => sync_action(roots, *number, "idle"),
             Step::Fail {
                 words,
                 number,
@@ -64,12 +55,10 @@ impl Built {
                 words,
                 container,
                 ..
-            } => {
-                for words in [clear, words] {
-                    in_container(Tool::new(words.clone()), *container).run()?;
-                }
-                Ok(())
-            }
+            } => [clear, words].into_iter().try_for_each(|words| {
+                let tool = in_container(Tool::new(words.clone()), *container);
+                tool.run().map(drop)
+            }),
             Step::Set {
                 node,
                 attribute,
@@ -84,17 +73,35 @@ impl Built {
                 on,
                 kind,
                 stripe,
-            } => {
-                self.lend(on, claims)?;
-                Tool::new(self.filled(words))
-                    .cancelled_by(context.cancel)
-                    .run()?;
-                self.check_made(words, on, claims, (*kind, *stripe))
-            }
+            } => self.make_filesystem(words, on, claims, (*kind, *stripe), context),
             Step::Mount { .. } => self.mount(step, claims, journal, roots),
             Step::Partition { member, id, .. } => self.partition(*member, id, claims),
             Step::Pool { .. } => self.make_pool(step, claims, journal, context),
         }
+    }
+
+    /// As fast as it goes, whatever else is limited.
+    fn wait_for_sync(&mut self, number: u32, context: &mut Context<'_>) -> Result<()> {
+        sync::full_speed(context.roots, number);
+        let took = sync::wait(context, number)?;
+        sync::usual_speed(context.roots, number);
+        self.synced.push((number, took));
+        Ok(())
+    }
+
+    fn make_filesystem(
+        &mut self,
+        words: &[String],
+        on: &[Node],
+        claims: &mut [Claim],
+        made: (FilesystemKind, Option<Stripe>),
+        context: &Context<'_>,
+    ) -> Result<()> {
+        self.lend(on, claims)?;
+        Tool::new(self.filled(words))
+            .cancelled_by(context.cancel)
+            .run()?;
+        self.check_made(words, on, claims, made)
     }
 
     pub(super) fn filled(&self, words: &[String]) -> Vec<String> {
@@ -364,6 +371,12 @@ impl Built {
         }
         Ok(())
     }
+}
+
+/// Holds back what an array would do by itself, or lets it go on.
+fn sync_action(roots: &Roots, number: u32, action: &str) -> Result<()> {
+    let file = roots.block(&format!("md{number}")).join("md/sync_action");
+    sysfs::set(&file, action)
 }
 
 /// Fails a member of an array and takes it out: of the container, where the array is a volume of one.

@@ -5,78 +5,94 @@ use raidlab_experiment::kernel::Scheduler;
 
 /// What the members' queues and caches are set to.
 pub(super) fn members(draft: &mut Draft<'_>) -> Result<(), PlanError> {
-    let host = &draft.setup.host;
-    for (number, member) in draft.members.iter().enumerate() {
-        let node = Node::Member(number);
-        let mut set = |attribute: &'static str, value: String| {
-            draft.steps.push(Step::Set {
-                node: node.clone(),
-                name: member.identity.name.clone(),
-                attribute,
-                value,
-            });
-        };
-        let first = number == 0;
-        let mut note = |text: String| {
-            if first {
-                draft.notes.push(text);
-            }
-        };
-        if let Some(wanted) = host.scheduler {
-            match scheduler(wanted, &member.schedulers) {
-                Some(there) => {
-                    if there != wanted.name() {
-                        note(format!(
-                            "this kernel has no scheduler {wanted}; {there}, which came after it, is set"
-                        ));
-                    }
-                    set("queue/scheduler", there.to_owned());
-                }
-                None if member.schedulers.is_empty() => {
-                    note(format!("{} has no scheduler to set", member.identity.name));
-                }
-                None => {
-                    return Err(PlanError(format!(
-                        "{} has no scheduler {wanted}: this kernel has {}",
-                        member.identity.name,
-                        member.schedulers.join(", ")
-                    )));
-                }
-            }
-        }
-        if let Some(size) = host.request_size {
-            set("queue/max_sectors_kb", (size.0 / 1024).to_string());
-        }
-        // After the scheduler, which brings a number of its own.
-        if let Some(requests) = host.queue_requests {
-            set("queue/nr_requests", requests.to_string());
-        }
-        match host.drive_queue {
-            Some(depth) if member.has_queue_depth => set("device/queue_depth", depth.to_string()),
-            Some(_) => note("the depth of the drives' own queue cannot be set here".to_owned()),
-            None => {}
-        }
-        if member.write_cache == Some(host.write_cache) {
-            continue;
-        }
-        if member.ata {
-            let switch = if host.write_cache { "-W1" } else { "-W0" };
-            let path = member.path.display().to_string();
-            let words = ["hdparm", switch, &path].map(str::to_owned).to_vec();
-            draft.steps.push(Step::WriteCache {
-                member: number,
-                words,
-                on: host.write_cache,
-            });
-        } else if first {
-            let wanted = if host.write_cache { "on" } else { "off" };
-            draft.notes.push(format!(
-                "the write cache of {} cannot be switched {wanted}: it is no ATA drive",
-                member.identity.name
-            ));
-        }
+    for number in 0..draft.members.len() {
+        queue(draft, number)?;
+        write_cache(draft, number);
     }
     Ok(())
+}
+
+/// The queue before a member, and the drive's own.
+fn queue(draft: &mut Draft<'_>, number: usize) -> Result<(), PlanError> {
+    let host = &draft.setup.host;
+    let member = &draft.members[number];
+    let mut settings: Vec<(&'static str, String)> = Vec::new();
+    let mut notes: Vec<String> = Vec::new();
+    if let Some(wanted) = host.scheduler {
+        match scheduler(wanted, &member.schedulers) {
+            Some(there) => {
+                if there != wanted.name() {
+                    notes.push(format!(
+                        "this kernel has no scheduler {wanted}; {there}, which came after it, is set"
+                    ));
+                }
+                settings.push(("queue/scheduler", there.to_owned()));
+            }
+            None if member.schedulers.is_empty() => {
+                let name = &member.identity.name;
+                notes.push(format!("{name} has no scheduler to set"));
+            }
+            None => {
+                return Err(PlanError(format!(
+                    "{} has no scheduler {wanted}: this kernel has {}",
+                    member.identity.name,
+                    member.schedulers.join(", ")
+                )));
+            }
+        }
+    }
+    if let Some(size) = host.request_size {
+        settings.push(("queue/max_sectors_kb", (size.0 / 1024).to_string()));
+    }
+    // After the scheduler, which brings a number of its own.
+    if let Some(requests) = host.queue_requests {
+        settings.push(("queue/nr_requests", requests.to_string()));
+    }
+    match host.drive_queue {
+        Some(depth) if member.has_queue_depth => {
+            settings.push(("device/queue_depth", depth.to_string()));
+        }
+        Some(_) => notes.push("the depth of the drives' own queue cannot be set here".to_owned()),
+        None => {}
+    }
+    let name = member.identity.name.clone();
+    let steps = settings.into_iter().map(|(attribute, value)| Step::Set {
+        node: Node::Member(number),
+        name: name.clone(),
+        attribute,
+        value,
+    });
+    draft.steps.extend(steps);
+    // What is said of the first goes for all.
+    if number == 0 {
+        draft.notes.extend(notes);
+    }
+    Ok(())
+}
+
+/// The drive's own cache.
+fn write_cache(draft: &mut Draft<'_>, number: usize) {
+    let member = &draft.members[number];
+    let on = draft.setup.host.write_cache;
+    if member.write_cache == Some(on) {
+        return;
+    }
+    if member.ata {
+        let switch = if on { "-W1" } else { "-W0" };
+        let path = member.path.display().to_string();
+        let words = ["hdparm", switch, &path].map(str::to_owned).to_vec();
+        draft.steps.push(Step::WriteCache {
+            member: number,
+            words,
+            on,
+        });
+    } else if number == 0 {
+        let wanted = if on { "on" } else { "off" };
+        let name = &member.identity.name;
+        draft.notes.push(format!(
+            "the write cache of {name} cannot be switched {wanted}: it is no ATA drive"
+        ));
+    }
 }
 
 /// The scheduler, or the one that took its place when the single-queue block layer went (Linux 5.0): noop is none,

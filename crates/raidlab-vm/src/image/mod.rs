@@ -26,6 +26,7 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
+use wanted::BUSYBOX;
 
 /// What goes into an image.
 #[derive(Clone, Debug)]
@@ -183,21 +184,7 @@ impl Recipe<'_> {
         tree.link("usr/bin/raidlab", "/init");
         let of_zfs = self.zfs.map(|zfs| Libraries::under(&zfs.root));
         for (name, package) in self.wanted() {
-            let given = name.contains('/');
-            let built = self.zfs.and_then(|zfs| zfs.program(name));
-            let libraries = match (&built, &of_zfs) {
-                (Some(_), Some(of_zfs)) => of_zfs,
-                _ => &libraries,
-            };
-            let found = if given {
-                Some(PathBuf::from(name))
-            } else {
-                built.or_else(|| tools::find(name))
-            };
-            let bytes = match &found {
-                Some(path) => fs::read(path).map_err(VmError::path("read", path))?,
-                None => Vec::new(),
-            };
+            let (found, bytes) = self.found(name)?;
             // A script needs an interpreter, which is more than a small guest has.
             let script = found.is_some();
             let (Some(path), Ok(_)) = (found, Elf::parse(&bytes)) else {
@@ -208,37 +195,45 @@ impl Recipe<'_> {
                 });
                 continue;
             };
+            let built = self.zfs.is_some_and(|zfs| path.starts_with(&zfs.root));
+            let its_own = of_zfs.as_ref().filter(|_| built);
+            let libraries = its_own.unwrap_or(&libraries);
             libraries.collect(&path, &bytes, &mut loaded)?;
             let place = match path.file_name() {
-                Some(file) if given => format!("usr/bin/{}", file.to_string_lossy()),
+                Some(file) if name.contains('/') => format!("usr/bin/{}", file.to_string_lossy()),
                 _ => self.inside(&path),
             };
             tree.file(&place, 0o755, short(&bytes));
             content.programs.push(name.to_owned());
         }
-        if content.programs.iter().any(|name| name == "busybox") {
-            for name in [
-                "sh", "ls", "cat", "less", "vi", "dd", "dmesg", "ps", "grep", "head", "tail",
-                "mount", "umount", "free", "top", "hexdump", "df", "sleep", "echo",
-            ] {
-                let name = format!("usr/bin/{name}");
-                if !tree.contains(&name) {
-                    tree.link(&name, "busybox");
-                }
-            }
-        }
-        // One program by several names, which say what it is to make.
-        if content.programs.iter().any(|name| name == "mke2fs") {
-            for name in ["mkfs.ext2", "mkfs.ext3", "mkfs.ext4"] {
-                tree.link(&format!("usr/sbin/{name}"), "mke2fs");
-            }
-        }
+        other_names(tree, &content.programs);
         for name in ["etc/mke2fs.conf"] {
             if let Ok(bytes) = fs::read(Path::new("/").join(name)) {
                 tree.file(name, 0o644, bytes);
             }
         }
         content.libraries = loaded.len();
+        self.libraries(tree, loaded);
+        Ok(())
+    }
+
+    /// Where a program is, and what is in its file: by the path of it, as ZFS has built it, or one of this machine's.
+    fn found(&self, name: &str) -> Result<(Option<PathBuf>, Vec<u8>), VmError> {
+        let found = if name.contains('/') {
+            Some(PathBuf::from(name))
+        } else {
+            let built = self.zfs.and_then(|zfs| zfs.program(name));
+            built.or_else(|| tools::find(name))
+        };
+        let bytes = match &found {
+            Some(path) => fs::read(path).map_err(VmError::path("read", path))?,
+            None => Vec::new(),
+        };
+        Ok((found, bytes))
+    }
+
+    /// Puts libraries where they are on this machine, and where every loader looks.
+    fn libraries(&self, tree: &mut Tree, loaded: BTreeMap<PathBuf, Vec<u8>>) {
         for (path, bytes) in loaded {
             let name = self.inside(&path);
             if let Some(file) = path.file_name() {
@@ -249,7 +244,6 @@ impl Recipe<'_> {
             }
             tree.file(&name, 0o755, short(&bytes));
         }
-        Ok(())
     }
 
     /// Where a file of this machine, or of ZFS as it was built, is in the guest.
@@ -320,6 +314,24 @@ fn inside(path: &Path) -> String {
         }
     }
     name
+}
+
+/// Programs that are several, by the name that they are called by.
+fn other_names(tree: &mut Tree, programs: &[String]) {
+    let has = |program: &str| programs.iter().any(|name| name == program);
+    if has("busybox") {
+        for name in BUSYBOX {
+            let name = format!("usr/bin/{name}");
+            if !tree.contains(&name) {
+                tree.link(&name, "busybox");
+            }
+        }
+    }
+    if has("mke2fs") {
+        for name in ["mkfs.ext2", "mkfs.ext3", "mkfs.ext4"] {
+            tree.link(&format!("usr/sbin/{name}"), "mke2fs");
+        }
+    }
 }
 
 /// A program without what only a debugger reads.

@@ -122,3 +122,9 @@ pub const MODULES: [&str; 58] = [
     "nvme_core",
     "t10_pi",
 ];
+
+/// Commands of busybox by whose own names a guest has them, where no other program has that name.
+pub(super) const BUSYBOX: [&str; 19] = [
+    "sh", "ls", "cat", "less", "vi", "dd", "dmesg", "ps", "grep", "head", "tail", "mount",
+    "umount", "free", "top", "hexdump", "df", "sleep", "echo",
+];

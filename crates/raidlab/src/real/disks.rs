@@ -18,7 +18,7 @@ use super::setup::memory;
 use super::view::Waiting;
 use crate::args::{Hardware, VmDisksArgs};
 use crate::commands::{output, print, print_json};
-use crate::exit::{BAD_REQUEST, Failure, MISSING, Outcome, REFUSED};
+use crate::exit::{Failure, MISSING, Outcome};
 use crate::predict::serve::told;
 use crate::predict::{catalogue, topology};
 use crate::signals::Stop;
@@ -196,19 +196,13 @@ pub(super) fn run(cache: Option<&Path>, args: &VmDisksArgs) -> Result<Outcome, F
     let mut order = Order::new(args);
     let store = order.size * u64::from(args.count);
     if order.size == 0 || store > MOST {
-        return Err(Failure::new(
-            if order.size == 0 {
-                BAD_REQUEST
-            } else {
-                REFUSED
-            },
-            format!(
-                "{} of {} do not fit into a guest",
-                words::count(args.count, "disk"),
-                args.size
-            ),
-        )
-        .remedy("all disks together may show 1 MiB to 8 GiB: give a --size"));
+        let message = format!(
+            "{} of {} do not fit into a guest",
+            words::count(args.count, "disk"),
+            args.size
+        );
+        return Err(Failure::bad_request(message)
+            .remedy("all disks together may show 1 MiB to 8 GiB: give a --size"));
     }
     let models = alone::alone(&order)?;
     let guest = Guest::find(cache)?;

@@ -10,7 +10,7 @@ use crate::signals::Stop;
 use crate::talk;
 use raidlab_core::units::Bytes;
 use raidlab_vm::vm::Boot;
-use raidlab_vm::{Flavour, Machine, Vm};
+use raidlab_vm::{Flavour, Image, Kernel, Machine, Vm};
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
@@ -22,34 +22,13 @@ pub(super) fn run(cache: Option<&Path>, args: &ExecArgs) -> Result<Outcome, Fail
     let stop = Stop::listen()
         .map_err(|error| Failure::new(MISSING, format!("cannot listen for signals: {error}")))?;
     let named = args.program.to_string_lossy().into_owned();
-    let is_file = named.contains('/');
-    if is_file && !args.program.is_file() {
+    if named.contains('/') && !args.program.is_file() {
         let message = format!("there is no program {named}");
         return Err(Failure::new(BAD_REQUEST, message));
     }
-    let cache = guests::cache(cache)?;
-    let kernel = guests::kernel(&cache, Flavour::Cloud)?;
-    let zfs = match args.zfs {
-        true => zfs::of_kernel(&cache, &kernel, Flavour::Cloud)?,
-        false => None,
-    };
-    let mut also: Vec<&str> = args.with.iter().map(String::as_str).collect();
-    also.push(&named);
-    let image = guests::image(&cache, &kernel, &also, zfs.as_ref())?;
-    for name in &also {
-        guests::needs(&image, name)?;
-    }
+    let (kernel, image) = made(cache, args, &named)?;
     let runs = guests::runs()?;
-    let name = args.program.file_name().unwrap_or_default();
-    let mut words = vec![name.to_string_lossy().into_owned()];
-    words.extend(args.arguments.iter().cloned());
-    // Nothing asks the kernel for it: zpool does so for a person at a terminal alone.
-    let of_zfs = args.zfs.then(|| "zfs".to_owned());
-    let job = Job::Program(Program {
-        words,
-        environment: args.env.clone(),
-        modules: args.module.iter().cloned().chain(of_zfs).collect(),
-    });
+    let job = Job::Program(program(args));
     let machine = Machine::virtual_time(guests::memory(args.memory, &image), Bytes(0));
     let boot = Boot {
         kernel: &kernel,
@@ -65,22 +44,56 @@ pub(super) fn run(cache: Option<&Path>, args: &ExecArgs) -> Result<Outcome, Fail
     };
     let word = guests::have_done(vm, &job, patience, &stop, &mut |_| Ok(()))?;
     drop(waiting);
-    let Some(word) = word else {
-        return Ok(Outcome::Interrupted);
+    match word {
+        None => Ok(Outcome::Interrupted),
+        Some(word) => told(&named, &guests::read(&word)?),
+    }
+}
+
+/// The kernel, and an image with the programs that are named.
+fn made(cache: Option<&Path>, args: &ExecArgs, named: &str) -> Result<(Kernel, Image), Failure> {
+    let cache = guests::cache(cache)?;
+    let kernel = guests::kernel(&cache, Flavour::Cloud)?;
+    let zfs = match args.zfs {
+        true => zfs::of_kernel(&cache, &kernel, Flavour::Cloud)?,
+        false => None,
     };
-    let Ran { code, out, error } = guests::read(&word)?;
-    print(&out)?;
-    if !error.is_empty() {
-        talk::note(error.trim_end());
+    let mut also: Vec<&str> = args.with.iter().map(String::as_str).collect();
+    also.push(named);
+    let image = guests::image(&cache, &kernel, &also, zfs.as_ref())?;
+    for name in &also {
+        guests::needs(&image, name)?;
     }
-    match code {
-        Some(0) => Ok(Outcome::Done),
-        code => {
-            let how = code.map_or("by a signal".to_owned(), |code| format!("with code {code}"));
-            let message = format!("{named} ended {how} in the guest");
-            Err(Failure::new(TRIAL_FAILED, message))
-        }
+    Ok((kernel, image))
+}
+
+/// What the guest is asked to run.
+fn program(args: &ExecArgs) -> Program {
+    let name = args.program.file_name().unwrap_or_default();
+    let mut words = vec![name.to_string_lossy().into_owned()];
+    words.extend(args.arguments.iter().cloned());
+    // Nothing asks the kernel for it: zpool does so for a person at a terminal alone.
+    let of_zfs = args.zfs.then(|| "zfs".to_owned());
+    Program {
+        words,
+        environment: args.env.clone(),
+        modules: args.module.iter().cloned().chain(of_zfs).collect(),
     }
+}
+
+/// What it wrote comes here; that it ended well is done.
+fn told(named: &str, ran: &Ran) -> Result<Outcome, Failure> {
+    print(&ran.out)?;
+    if !ran.error.is_empty() {
+        talk::note(ran.error.trim_end());
+    }
+    let how = match ran.code {
+        Some(0) => return Ok(Outcome::Done),
+        Some(code) => format!("with code {code}"),
+        None => "by a signal".to_owned(),
+    };
+    let message = format!("{named} ended {how} in the guest");
+    Err(Failure::new(TRIAL_FAILED, message))
 }
 
 /// In the guest: runs it to its end.

@@ -176,65 +176,10 @@ fn document(
 
 /// What the guest is made of.
 fn parts(kernel: &Kernel, zfs: Option<&Zfs>, image: &Image, booted: Option<&Booted>) -> Table {
-    let content = &image.content;
-    let mut lines = vec![
-        ("kernel", kernel.describe()),
-        (
-            "its file",
-            format!("{}, SHA-256 {}", kernel.vmlinuz.display(), kernel.sha256),
-        ),
-        (
-            "image",
-            format!(
-                "{}, {:.1} MB, SHA-256 {}",
-                image.path.display(),
-                image.bytes as f64 / 1e6,
-                image.sha256
-            ),
-        ),
-        (
-            "in it",
-            format!(
-                "{} programs, {} libraries, {} kernel modules",
-                content.programs.len(),
-                content.libraries,
-                content.modules
-            ),
-        ),
-    ];
-    if let Some(package) = &kernel.package {
-        lines.insert(
-            1,
-            (
-                "package",
-                format!(
-                    "{} {}, SHA-256 {}",
-                    package.name, package.version, package.sha256
-                ),
-            ),
-        );
-    }
-    lines.extend(zfs.map(|zfs| {
-        let built = format!(
-            "{} for {}, built here in {}; {}",
-            zfs.version,
-            zfs.release,
-            told(zfs.seconds),
-            zfs.modules.display()
-        );
-        ("ZFS", built)
-    }));
-    lines.push((
-        "boot",
-        match booted {
-            Some(booted) => format!(
-                "says hello after {:.1} s, {:.1} s by its own clock",
-                booted.after.as_secs_f64(),
-                booted.hello.uptime_ns as f64 / 1e9
-            ),
-            None => "not tried".to_owned(),
-        },
-    ));
+    let mut lines = of_kernel(kernel);
+    lines.extend(of_image(image));
+    lines.extend(zfs.map(of_zfs));
+    lines.push(("boot", of_boot(booted)));
     let mut table = Table::new(
         "guest",
         "What it is made of",
@@ -244,6 +189,61 @@ fn parts(kernel: &Kernel, zfs: Option<&Zfs>, image: &Image, booted: Option<&Boot
         table.rows.push(vec![Cell::text(name), Cell::text(text)]);
     }
     table
+}
+
+fn of_kernel(kernel: &Kernel) -> Vec<(&'static str, String)> {
+    let mut lines = vec![("kernel", kernel.describe())];
+    if let Some(package) = &kernel.package {
+        let told = format!(
+            "{} {}, SHA-256 {}",
+            package.name, package.version, package.sha256
+        );
+        lines.push(("package", told));
+    }
+    let file = kernel.vmlinuz.display();
+    lines.push(("its file", format!("{file}, SHA-256 {}", kernel.sha256)));
+    lines
+}
+
+fn of_image(image: &Image) -> [(&'static str, String); 2] {
+    let content = &image.content;
+    let file = format!(
+        "{}, {:.1} MB, SHA-256 {}",
+        image.path.display(),
+        image.bytes as f64 / 1e6,
+        image.sha256
+    );
+    let inside = format!(
+        "{} programs, {} libraries, {} kernel modules",
+        content.programs.len(),
+        content.libraries,
+        content.modules
+    );
+    [("image", file), ("in it", inside)]
+}
+
+fn of_zfs(zfs: &Zfs) -> (&'static str, String) {
+    let built = format!(
+        "{} for {}, built here in {}; {}",
+        zfs.version,
+        zfs.release,
+        told(zfs.seconds),
+        zfs.modules.display()
+    );
+    ("ZFS", built)
+}
+
+fn of_boot(booted: Option<&Booted>) -> String {
+    booted.map_or_else(
+        || "not tried".to_owned(),
+        |booted| {
+            format!(
+                "says hello after {:.1} s, {:.1} s by its own clock",
+                booted.after.as_secs_f64(),
+                booted.hello.uptime_ns as f64 / 1e9
+            )
+        },
+    )
 }
 
 /// The programs a guest may have, and whether this one has them.

@@ -10,8 +10,7 @@ use super::{host_failure, places, trouble};
 use crate::bench::of_phase;
 use crate::commands::timestamp;
 use crate::exit::{BAD_REQUEST, Failure, MISSING, TRIAL_FAILED};
-use came::record_of;
-use raidlab_core::flag::FlagKind;
+use came::{in_one_line, record_of};
 use raidlab_core::phase::Phase;
 use raidlab_core::profile::{Place as ProfilePlace, Plan as ProfilePlan, ProfileContext};
 use raidlab_core::rng::mix;
@@ -30,7 +29,7 @@ use raidlab_host::provision::{
 use raidlab_io::observe::Roots;
 use raidlab_io::observe::environment::{Environment, memory, space_at};
 use raidlab_io::run::{Place, RunError, RunOptions, RunProgress, run_phase};
-use raidlab_results::record::{PhaseRecord, Place as Where, Status, TrialRecord};
+use raidlab_results::record::{Place as Where, Status, TrialRecord};
 use serde_json::Value;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -178,11 +177,7 @@ pub(crate) fn run(
         // A member that died cannot be cleared: that is no reason to lose what is known of the trial.
         other => other,
     };
-    let cut = |phase: &PhaseRecord| phase.flags.iter().any(|f| f.kind == FlagKind::Interrupted);
-    let whole = came.planned > 0 && came.phases.len() == came.planned;
-    let whole = whole && !came.phases.iter().any(cut);
-    let interrupted = stop.load(Ordering::Relaxed) && !(measured.is_ok() && whole);
-    if interrupted {
+    if stop.load(Ordering::Relaxed) && !(measured.is_ok() && came.is_whole()) {
         return Ok(Ended::Interrupted);
     }
     let failed = match &came.said.trouble {
@@ -191,15 +186,13 @@ pub(crate) fn run(
     };
     let environment = came.environment(provision);
     let mut record = record_of(turn, came, began)?;
-    Ok(match failed {
-        None => Ended::Complete(Box::new(record), environment),
-        Some(failure) => {
-            record.status = failed_for(&failure);
-            match stuck {
-                None => Ended::Failed(Box::new(record), environment, failure),
-                Some(stuck) => Ended::Stuck(Box::new(record), environment, stuck),
-            }
-        }
+    let Some(failure) = failed else {
+        return Ok(Ended::Complete(Box::new(record), environment));
+    };
+    record.status = failed_for(&failure);
+    Ok(match stuck {
+        None => Ended::Failed(Box::new(record), environment, failure),
+        Some(stuck) => Ended::Stuck(Box::new(record), environment, stuck),
     })
 }
 
@@ -226,7 +219,7 @@ fn not_built(
 
 fn failed_for(failure: &Failure) -> Status {
     Status::Failed {
-        reason: failure.message.clone(),
+        reason: in_one_line(&failure.message),
     }
 }
 

@@ -82,3 +82,20 @@ fn what_was_in_a_directory_that_has_gone_is_undone() {
     );
     assert_taken_apart(&lab);
 }
+
+/// Without a journal nothing is begun, and that is no trial that failed.
+#[test]
+fn a_place_for_journals_that_cannot_be_written_is_told_before_anything_is_made() {
+    if !may("a_place_for_journals_that_cannot_be_written_is_told_before_anything_is_made") {
+        return;
+    }
+    let lab = Lab::new();
+    lab.write("lab.toml", RAW);
+    let state = Mounted::tmpfs(&lab.path("state"), "1m");
+    state.make_read_only();
+    lab.run(&format!("run lab.toml {ON_FILES}"))
+        .refused(4)
+        .says(&["state/raidlab/journal", "Read-only file system"]);
+    drop(state);
+    assert_taken_apart(&lab);
+}

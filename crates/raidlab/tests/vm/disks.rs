@@ -54,7 +54,7 @@ fn drives_of_one_channel_take_turns_in_the_guest() {
 fn what_does_not_fit_into_a_guest_is_refused() {
     let lab = Lab::new();
     guest::run(&lab, "vm disks ST3250624AS -n 16 --size 1GiB")
-        .refused(3)
+        .refused(2)
         .says(&["do not fit into a guest", "--size"]);
     guest::run(&lab, "vm disks usb-stick")
         .refused(2)

@@ -2,7 +2,7 @@
 use super::Turn;
 use crate::exit::{Failure, MISSING};
 use crate::real::driver::Driver;
-use raidlab_core::flag::Flag;
+use raidlab_core::flag::{Flag, FlagKind};
 use raidlab_core::profile::Plan as ProfilePlan;
 use raidlab_host::facts::Facts;
 use raidlab_host::kmsg::{Failing, KernelLog, KernelWords};
@@ -40,6 +40,13 @@ impl Came {
         if let Some(log) = log {
             self.said.add(log.so_far(failing));
         }
+    }
+
+    /// All phases that were planned have run to their ends.
+    pub(super) fn is_whole(&self) -> bool {
+        let cut = |phase: &PhaseRecord| phase.flags.iter().any(|f| f.kind == FlagKind::Interrupted);
+        let all = self.planned > 0 && self.phases.len() == self.planned;
+        all && !self.phases.iter().any(cut)
     }
 
     /// The kernel's last words, behind what went wrong.
@@ -117,4 +124,33 @@ pub(super) fn record_of(
         status: Status::Complete,
         flags: came.flags,
     })
+}
+
+/// Lines of the kernel's log are lines of their own on a terminal; in tables and documents they are not.
+pub(super) fn in_one_line(message: &str) -> String {
+    let mut line = String::new();
+    for part in message.lines().map(str::trim) {
+        let between = match line.chars().last() {
+            None => "",
+            Some(':') => " ",
+            Some(_) => "; ",
+        };
+        line.push_str(between);
+        line.push_str(part);
+    }
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_kernel_said_fits_into_a_line() {
+        assert_eq!(in_one_line("it failed"), "it failed");
+        assert_eq!(
+            in_one_line("mkfs failed; the kernel said meanwhile:\n  md119: one\n  md119: two"),
+            "mkfs failed; the kernel said meanwhile: md119: one; md119: two"
+        );
+    }
 }
