@@ -6,7 +6,7 @@
 //! (`vdev_raidz_asize` and `vdev_raidz_map_alloc` of OpenZFS 2.1, `module/zfs/vdev_raidz.c`).
 use crate::error::LayoutError;
 use crate::survival::Survival;
-use crate::types::{MAX_MEMBERS, Member, MemberSet};
+use crate::types::{Member, MemberSet};
 use crate::zfs::{self, END, LABEL, START};
 use raidlab_core::units::Bytes;
 
@@ -51,7 +51,7 @@ impl Raidz {
     /// A vdev with this many parities (1 to 3) on children of these sizes; blocks are padded to 2^`ashift` bytes.
     ///
     /// # Errors
-    /// No more children than parities, more than [`MAX_MEMBERS`], a child below 64 MiB, an ashift outside 9 to 16, or
+    /// No more children than parities, more than [`MAX_MEMBERS`](crate::types::MAX_MEMBERS), a child below 64 MiB, an ashift outside 9 to 16, or
     /// another number of parities.
     pub fn new(sizes: &[Bytes], parity: usize, ashift: u32) -> Result<Self, LayoutError> {
         if !(1..=3).contains(&parity) {
@@ -59,17 +59,7 @@ impl Raidz {
         }
         let level = format!("raidz{parity}");
         let given = sizes.len();
-        if given <= parity {
-            return Err(LayoutError::TooFewMembers {
-                level,
-                least: parity + 1,
-                given,
-                instead: None,
-            });
-        }
-        if given > MAX_MEMBERS {
-            return Err(LayoutError::TooManyMembers { given });
-        }
+        zfs::count(&level, given, parity + 1, None)?;
         let smallest = zfs::smallest(&level, sizes, ashift)?;
         Ok(Self {
             children: given,

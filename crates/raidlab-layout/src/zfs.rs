@@ -36,6 +36,30 @@ pub(crate) fn smallest(level: &str, sizes: &[Bytes], ashift: u32) -> Result<u64,
     Ok(sizes.iter().map(|size| size.0).min().unwrap_or(0))
 }
 
+/// Whether a vdev may have so many children.
+///
+/// # Errors
+/// Fewer than the `least` (with what there is `instead`), or more than [`MAX_MEMBERS`].
+pub(crate) fn count(
+    level: &str,
+    given: usize,
+    least: usize,
+    instead: Option<&'static str>,
+) -> Result<(), LayoutError> {
+    if given < least {
+        return Err(LayoutError::TooFewMembers {
+            level: level.into(),
+            least,
+            given,
+            instead,
+        });
+    }
+    if given > MAX_MEMBERS {
+        return Err(LayoutError::TooManyMembers { given });
+    }
+    Ok(())
+}
+
 /// A mirror vdev.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ZfsMirror {
@@ -52,18 +76,8 @@ impl ZfsMirror {
     /// or an ashift outside 9 to 16.
     pub fn new(sizes: &[Bytes], ashift: u32) -> Result<Self, LayoutError> {
         let (level, given) = ("a ZFS mirror", sizes.len());
-        if given < 2 {
-            let instead = (given == 1).then_some("a single-disk vdev");
-            return Err(LayoutError::TooFewMembers {
-                level: level.into(),
-                least: 2,
-                given,
-                instead,
-            });
-        }
-        if given > MAX_MEMBERS {
-            return Err(LayoutError::TooManyMembers { given });
-        }
+        let instead = (given == 1).then_some("a single-disk vdev");
+        count(level, given, 2, instead)?;
         let smallest = smallest(level, sizes, ashift)?;
         Ok(Self {
             children: given,

@@ -2,7 +2,7 @@
 use crate::error::VmError;
 use rustix::fs::{FlockOperation, flock};
 use sha2::{Digest, Sha256};
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -35,7 +35,7 @@ impl Cache {
     /// When it cannot be made.
     pub fn directory(&self, name: &str) -> Result<PathBuf, VmError> {
         let path = self.path.join(name);
-        std::fs::create_dir_all(&path).map_err(VmError::path("make the directory", &path))?;
+        fs::create_dir_all(&path).map_err(VmError::path("make the directory", &path))?;
         Ok(path)
     }
 
@@ -75,4 +75,14 @@ pub fn digest_of(path: &Path) -> Result<String, VmError> {
 
 pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Names in a directory, in order; none where there is none.
+pub(crate) fn names(directory: &Path) -> Vec<String> {
+    let entries = fs::read_dir(directory).into_iter().flatten();
+    let mut names: Vec<String> = entries
+        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+        .collect();
+    names.sort();
+    names
 }

@@ -1,6 +1,6 @@
 //! The kernel to boot: this machine's own where it can be read with its modules, else the
 //! distribution's package, fetched and unpacked without root.
-use crate::cache::{Cache, digest_of};
+use crate::cache::{Cache, digest_of, names};
 use crate::error::VmError;
 use crate::tools;
 use serde::{Deserialize, Serialize};
@@ -216,7 +216,7 @@ impl Kernel {
             None,
         )?;
         let none = |what: &str| VmError::NoKernel(format!("{} has no {what}", deb.display()));
-        let boot = list(&new.join("boot"));
+        let boot = names(&new.join("boot"));
         let mut kernels = boot.iter().filter_map(|name| name.strip_prefix("vmlinuz-"));
         let release = kernels.next().ok_or_else(|| none("kernel"))?.to_owned();
         let kept = |path: String| place.join(path);
@@ -256,18 +256,9 @@ fn kernels(cache: &Cache, flavour: Flavour) -> PathBuf {
     })
 }
 
-fn list(directory: &Path) -> Vec<String> {
-    let entries = fs::read_dir(directory).into_iter().flatten();
-    let mut names: Vec<String> = entries
-        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
-        .collect();
-    names.sort();
-    names
-}
-
 fn only_package(directory: &Path) -> Result<PathBuf, VmError> {
-    let names = list(directory);
-    let deb = names.iter().find(|name| name.ends_with(".deb"));
+    let all = names(directory);
+    let deb = all.iter().find(|name| name.ends_with(".deb"));
     let deb = deb.ok_or_else(|| VmError::NoKernel("apt-get brought no package".to_owned()))?;
     Ok(directory.join(deb))
 }

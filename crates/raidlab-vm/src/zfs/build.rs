@@ -7,7 +7,7 @@ pub(super) mod strays;
 use super::apt::Apt;
 use super::progress::{self, Part, Progress};
 use super::{Zfs, builds, place};
-use crate::cache::Cache;
+use crate::cache::{Cache, names};
 use crate::error::VmError;
 use crate::kernel::Kernel;
 use crate::tools::{self, Job};
@@ -359,15 +359,6 @@ impl Work<'_> {
             said: progress::why(&read().unwrap_or_default()),
         })
     }
-}
-
-fn names(directory: &Path) -> Vec<String> {
-    let entries = fs::read_dir(directory).into_iter().flatten();
-    let mut names: Vec<String> = entries
-        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
-        .collect();
-    names.sort();
-    names
 }
 
 /// Files below a directory with this ending.

@@ -1,7 +1,7 @@
 //! Which packages a build takes, and where the headers of the kernel are.
 use super::super::apt::Apt;
-use super::{SOURCE, USERLAND, Work, names, needs};
-use crate::cache::digest_of;
+use super::{SOURCE, USERLAND, Work, needs};
+use crate::cache::{digest_of, names};
 use crate::error::VmError;
 use crate::kernel::Package;
 use std::fs;

@@ -1,5 +1,6 @@
 //! Compilers of a build whose raidlab was killed.
-use super::{LOOK, names};
+use super::LOOK;
+use crate::cache::names;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
