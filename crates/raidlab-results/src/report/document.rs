@@ -171,6 +171,42 @@ impl Table {
         index as u32 + 1
     }
 
+    /// The same table with its footnotes numbered in the order in which a reader meets them, who reads the
+    /// cells at these places (row, column).
+    pub(crate) fn read_in(&self, places: impl Iterator<Item = (usize, usize)>) -> Self {
+        let all = 1..=self.footnotes.len() as u32;
+        let met = places.flat_map(|(row, column)| self.rows[row][column].marks.iter().copied());
+        let mut order: Vec<u32> = Vec::new();
+        for mark in met.chain(all.clone()) {
+            // A mark without a note stays what it is.
+            if all.contains(&mark) && !order.contains(&mark) {
+                order.push(mark);
+            }
+        }
+        let number = |mark: &u32| {
+            let place = order.iter().position(|old| old == mark);
+            place.map_or(*mark, |place| place as u32 + 1)
+        };
+        let mut table = self.clone();
+        let notes = order
+            .iter()
+            .map(|old| self.footnotes[*old as usize - 1].clone());
+        table.footnotes = notes.collect();
+        for cell in table.rows.iter_mut().flatten() {
+            cell.marks = cell.marks.iter().map(number).collect();
+            cell.marks.sort_unstable();
+        }
+        table
+    }
+
+    /// [`read_in`](Self::read_in) row by row.
+    pub(crate) fn read_by_rows(&self) -> Self {
+        let columns = self.columns.len();
+        self.read_in(
+            (0..self.rows.len()).flat_map(|row| (0..columns).map(move |column| (row, column))),
+        )
+    }
+
     /// Leaves out the columns (those that name the row excepted) that no row has anything in.
     pub fn drop_empty_columns(&mut self) {
         let keep: Vec<bool> = (0..self.columns.len())

@@ -80,7 +80,7 @@ fn render_block(block: &Block) -> Result<Markup, ImageError> {
         Block::Warning { text } => html! { p.warning role="note" { (text) } },
         Block::List { items } => html! { ul { @for item in items { li { (item) } } } },
         Block::Commands { lines } => html! { pre { code { (lines.join("\n")) } } },
-        Block::Table(table) => render_table(table),
+        Block::Table(table) => render_table(&table.read_by_rows()),
         Block::Chart(chart) => render_chart(chart)?,
     })
 }

@@ -25,7 +25,7 @@ pub fn render_markdown(document: &Document, images: Option<&str>) -> String {
                 }
             }
             Block::Commands { lines } => code(&mut out, "sh", &lines.join("\n")),
-            Block::Table(table) => render_table(&mut out, table),
+            Block::Table(table) => render_table(&mut out, &table.read_by_rows()),
             Block::Chart(chart) => render_chart(&mut out, chart, images),
         }
     }

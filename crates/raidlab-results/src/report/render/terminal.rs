@@ -143,7 +143,15 @@ fn render_table(table: &Table, options: TerminalOptions) -> String {
     let widths: Vec<usize> = (0..table.columns.len())
         .map(|column| natural_width(table, column, options.ascii))
         .collect();
-    for (index, part) in parts(table, &widths, options).iter().enumerate() {
+    // A part is read to its end before the next one.
+    let parts = parts(table, &widths, options);
+    let rows = 0..table.rows.len();
+    let places = parts.iter().flat_map(|part| {
+        let row_of = |row| part.iter().map(move |column| (row, *column));
+        rows.clone().flat_map(row_of)
+    });
+    let table = &table.read_in(places);
+    for (index, part) in parts.iter().enumerate() {
         if index > 0 {
             out.push('\n');
         }
@@ -182,9 +190,20 @@ fn parts(table: &Table, widths: &[usize], options: TerminalOptions) -> Vec<Vec<u
         while end < table.columns.len() && group.is_some() && table.columns[end].group == *group {
             end += 1;
         }
-        let wanted: usize = (column..end).map(least).sum();
+        let mut wanted: usize = (column..end).map(least).sum();
+        let mut begins = false;
+        // No gap is needed behind the last column.
+        let together: usize = (column..end)
+            .map(|c| least(c).min(GAP + below_group(table, c, c > column, options.ascii)))
+            .sum();
+        if of_names + together >= usize::from(options.width) + GAP {
+            // Together they fit on no screen: they begin one, and go on in the next.
+            begins = column == 0 || table.columns[column - 1].group != *group;
+            end = column + 1;
+            wanted = least(column);
+        }
         let fresh = parts.last().is_some_and(|part| part.len() == table.names);
-        if !fresh && used + wanted > usize::from(options.width) {
+        if !fresh && (begins || used + wanted > usize::from(options.width)) {
             parts.push(names.clone());
             used = of_names;
         }
@@ -195,6 +214,20 @@ fn parts(table: &Table, widths: &[usize], options: TerminalOptions) -> Vec<Vec<u
         column = end;
     }
     parts
+}
+
+/// Width of a column; the common heading counts above its first column alone.
+fn below_group(table: &Table, column: usize, below: bool, ascii: bool) -> usize {
+    let cells = table.rows.iter().map(|row| &row[column]);
+    let widest = cells.map(|cell| width_of(&cell_text(cell, ascii))).max();
+    let widest = widest
+        .unwrap_or(0)
+        .max(width_of(&table.columns[column].title));
+    if below {
+        widest
+    } else {
+        natural_width(table, column, ascii)
+    }
 }
 
 fn natural_width(table: &Table, column: usize, ascii: bool) -> usize {
@@ -281,6 +314,9 @@ fn fit(
 ) {
     let wanted: usize = part.iter().map(|c| widths[*c] + GAP).sum();
     let narrow = wanted > usize::from(options.width);
+    let names = part.iter().filter(|c| **c < table.names);
+    let of_names: usize = names.map(|c| widths[*c] + GAP).sum();
+    let names_stay = narrow && of_names * 2 <= usize::from(options.width);
     if narrow {
         screen.set_content_arrangement(ContentArrangement::Dynamic);
         screen.set_width(options.width);
@@ -294,10 +330,7 @@ fn fit(
         if table.columns[*column].right {
             shown.set_cell_alignment(CellAlignment::Right);
             shown.set_constraint(ColumnConstraint::ContentWidth);
-        } else if *column < table.names
-            && narrow
-            && widths[*column] * 2 <= usize::from(options.width)
-        {
+        } else if *column < table.names && names_stay {
             shown.set_constraint(ColumnConstraint::ContentWidth);
         }
     }

@@ -310,3 +310,43 @@ fn many_cells_with_long_names_are_survived() {
     let text = render_terminal(&document, TerminalOptions::new(80, false));
     assert!(text.lines().count() > 40);
 }
+
+/// Columns under a common heading are shown apart where they fit on no screen together.
+#[test]
+fn tables_fit_narrow_terminals() {
+    let of_tables = |line: &&str| !line.contains(['█', '▏', '▎', '▍', '▌', '▋', '▊', '▉']);
+    for width in [50, 60, 80] {
+        let options = TerminalOptions::new(width, false);
+        let shown = render_terminal(&measured(), options);
+        for line in shown
+            .lines()
+            .filter(of_tables)
+            .filter(|l| !l.contains("raidlab bench"))
+        {
+            assert!(
+                line.chars().count() <= usize::from(width),
+                "{width}: {line}"
+            );
+        }
+    }
+}
+
+/// A reader meets footnotes in the order of their numbers.
+#[test]
+fn footnotes_are_numbered_as_they_are_read() {
+    for document in documents() {
+        for table in document.tables() {
+            let shown = table.read_by_rows();
+            let mut known = 0;
+            for mark in shown.rows.iter().flatten().flat_map(|cell| &cell.marks) {
+                assert!(*mark <= known + 1, "{}: {mark} after {known}", table.id);
+                known = known.max(*mark);
+            }
+            let mut notes = shown.footnotes.clone();
+            let mut as_made = table.footnotes.clone();
+            notes.sort();
+            as_made.sort();
+            assert_eq!(notes, as_made);
+        }
+    }
+}
