@@ -53,6 +53,12 @@ pub(super) fn run(args: &LayoutArgs) -> Result<Outcome, Failure> {
     };
     // As many members as any array may have.
     Geometry::equal(members, args.member_size, args.chunk).map_err(|error| bad(&error))?;
+    // More than that is no size anywhere here.
+    let together = args.member_size.0.checked_mul(members as u64);
+    if together.is_none_or(|bytes| bytes > i64::MAX as u64) {
+        let message = "the members together have more than 8 EiB: use smaller members";
+        return Err(Failure::bad_request(message));
+    }
     let pool = spec
         .build(&vec![args.member_size; members], args.ashift)
         .map_err(|error| bad(&error))?;

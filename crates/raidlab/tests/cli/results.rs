@@ -281,6 +281,11 @@ fn layouts_of_zfs() {
     ");
     // 4 KiB of data and as much of parity; a block of 128 KiB on four disks: 32 sectors and 11 of parity, which is
     // 43, filled up to 44 (a multiple of two): 176 KiB.
+    for layout in ["raidz1", "raid0"] {
+        lab.run(&format!("layout {layout} -n 4 --member-size 7EiB"))
+            .refused(2)
+            .says(&["the members together have more than 8 EiB"]);
+    }
     let json = lab
         .run("layout raidz1 -n 4 --member-size 1TiB --json")
         .done()
