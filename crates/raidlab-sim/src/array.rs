@@ -23,7 +23,8 @@ mod spec;
 pub use self::core::MemberBio;
 pub use self::resync::{Progress, controlled};
 pub use self::spec::{
-    ArrayError, ArrayKind, ArraySpec, Era, ParityCost, STRIPE_CACHE, SYNC_SPEED_MAX, SYNC_SPEED_MIN,
+    ArrayError, ArrayKind, ArraySpec, Checkpoints, Era, ParityCost, STRIPE_CACHE, SYNC_SPEED_MAX,
+    SYNC_SPEED_MIN,
 };
 
 use self::core::{Core, Up, Work};
@@ -240,13 +241,29 @@ impl Array {
         self.work();
     }
 
-    /// They go at most so fast from `now` on, bytes a second. The speed before counts no more.
+    /// They go at most so fast from `now` on, bytes a second. The speed before counts no more. With [`u64::MAX`] stripe caches
+    /// keep their sizes as well, so that there is a pace to be found.
     pub fn resync_limit(&mut self, now: Instant, most: u64) {
         self.core.now = now;
         for node in &mut self.nodes {
             node.limit(&self.core, most);
         }
         self.work();
+    }
+
+    /// Rows of all stripe caches that grow; `None` when there are none. While a resync makes one grow, it has no pace.
+    #[must_use]
+    pub fn growing_rows(&self) -> Option<u64> {
+        let parities = self.nodes.iter().filter_map(Node::parity);
+        let rows = parities.filter_map(parity::ParityArray::growing_rows);
+        rows.map(u64::from).reduce(|sum, rows| sum + rows)
+    }
+
+    /// Whether one of them has filled a stripe cache, and waits for the clock's tick before it goes on.
+    #[must_use]
+    pub fn resync_naps(&self) -> bool {
+        let mut resyncs = self.nodes.iter().filter_map(|node| node.resync.as_ref());
+        resyncs.any(resync::Resync::naps)
     }
 
     /// Whether they are paused and nothing of them is in flight.

@@ -13,14 +13,17 @@ use raidlab_core::op::BlockKind;
 use raidlab_core::time::{Instant, Span};
 use raidlab_core::units::Lba;
 
+/// The process of a resync or rebuild, as [`Origin::task`]: one of its own, as far as schedulers see.
+pub const RESYNC: u16 = u16::MAX;
+
 /// Who asked, and how urgently: what I/O schedulers and read balancing look at.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Origin {
-    /// The process: jobs of a workload are `1..`, 0 is the kernel (flusher, journal, md).
+    /// The process: jobs of a workload are `1..`, 0 is the kernel (flusher, journal, md), [`RESYNC`] a resync.
     pub task: u16,
     /// Somebody waits for it: reads, direct and durable writes. Write-back is not.
     pub sync: bool,
-    /// Resync, rebuild: gives way to others.
+    /// For a resync or rebuild, which gives way when it sees anything else.
     pub background: bool,
     /// Asked for by read-ahead, which does without what would take waiting for room (`REQ_RAHEAD`).
     pub ahead: bool,

@@ -13,7 +13,7 @@ mod tests;
 pub use spec::{MemberSpec, StorageError, StorageSpec};
 
 use crate::array::{Array, MemberBio};
-use crate::block::{Alone, Bio, BlockTarget, Busy, Ended};
+use crate::block::{Alone, Bio, BlockTarget, Busy, Ended, RESYNC};
 use crate::disk::{Disk, Fault};
 use crate::fabric::{Fabric, PortEnd};
 use crate::queue::Queue;
@@ -175,7 +175,7 @@ impl Storage {
         for index in 0..self.wanted.len() {
             let wanted = self.wanted[index];
             self.enqueue(now, wanted);
-            if wanted.bio.origin.task != 0 {
+            if !matches!(wanted.bio.origin.task, 0 | RESYNC) {
                 self.send_off(now);
                 self.pump(now);
             }

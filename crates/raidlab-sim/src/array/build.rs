@@ -6,7 +6,7 @@ use super::node::{Common, Node, Shape};
 use super::parity::ParityArray;
 use super::raidz::RaidzVdev;
 use super::resync::{DEPTH, Resync};
-use super::spec::{ArrayError, ArrayKind, ArraySpec, LEAST_CACHE};
+use super::spec::{ArrayError, ArrayKind, ArraySpec, Checkpoints, LEAST_CACHE};
 use raidlab_core::units::SECTOR;
 use raidlab_experiment::setup::ArrayState;
 use raidlab_layout::zfs::{END, START};
@@ -92,7 +92,10 @@ fn region(vdev: &Vdev) -> u64 {
 }
 
 fn begin_resync(node: &mut Node, spec: &ArraySpec) {
-    let era = &spec.era;
+    let mut era = spec.era;
+    if node.layout.is_none() {
+        era.checkpoints = Checkpoints::AtOnce;
+    }
     let (end, depth) = match &mut node.shape {
         Shape::Parity(parity) => {
             // As many as the stripe cache has room for.
@@ -111,7 +114,7 @@ fn begin_resync(node: &mut Node, spec: &ArraySpec) {
         }
         Shape::Linear(_) | Shape::Raid0(_) | Shape::Raidz(_) | Shape::Vdevs(_) => return,
     };
-    node.resync = Some(Resync::new(end, depth, spec, era));
+    node.resync = Some(Resync::new(end, depth, spec, &era));
 }
 
 impl Builder<'_> {
@@ -143,6 +146,7 @@ impl Builder<'_> {
                 resyncing: false,
                 disagrees: self.spec.disagrees,
                 front: 0,
+                known: 0,
             },
             shape,
             layout,

@@ -34,6 +34,8 @@ pub(super) struct Common {
     pub(super) disagrees: bool,
     /// Up to here the resync or rebuild is through; the sectors are those of the resync.
     pub(super) front: u64,
+    /// Up to here it is taken for through: md reads what has been rebuilt only then. See [`Checkpoints`](super::spec::Checkpoints).
+    pub(super) known: u64,
 }
 
 impl Common {
@@ -43,7 +45,7 @@ impl Common {
         !self.gone.contains(place.member)
             && (self.filling.is_empty()
                 || !self.filling.contains(place.member)
-                || place.sector.0 + len <= self.front)
+                || place.sector.0 + len <= self.known)
     }
 
     /// Whether copies may differ before array sector `end`.

@@ -144,6 +144,16 @@ impl ParityArray {
         self.queue.is_empty() && !self.short
     }
 
+    /// Rows of the stripe cache, if it is one that grows.
+    pub(super) fn growing_rows(&self) -> Option<u32> {
+        self.era.cache_grows.then_some(self.cache.rows())
+    }
+
+    /// The stripe cache keeps its size from now on, or no longer.
+    pub(super) const fn keep_cache(&mut self, keeps: bool) {
+        self.cache.keep(keeps);
+    }
+
     /// Rows of all members that are synchronised by a resync.
     pub(super) fn resync_sectors(&self) -> u64 {
         self.layout.stripes() * u64::from(self.chunk)

@@ -5,8 +5,8 @@
 //! each 128 KiB the speed since a mark of up to half a minute ago is looked at. Above the most, half a
 //! second of sleep; above the least, way is given to others when they were heard.
 use super::core::{Core, Heard, Up};
-use super::node::{Node, Shape};
-use super::spec::{ArraySpec, Era};
+use super::node::{Common, Node, Shape};
+use super::spec::{ArraySpec, Checkpoints, Era};
 use raidlab_core::time::{Instant, Span};
 use raidlab_core::units::SECTOR;
 use raidlab_layout::MemberSet;
@@ -23,6 +23,9 @@ const MARK_STEP: Span = Span::from_secs(3);
 const MARKS: usize = 10;
 /// Sleep of one that is too fast or in others' way.
 const SLEEP: Span = Span::from_millis(500);
+/// What the superblocks say of a resync is at most so old (`UPDATE_FREQUENCY`), and lacks at most such a part of the whole.
+const CHECK_TIME: Span = Span::from_secs(300);
+const CHECK_PART: u64 = 16;
 /// A tick of the kernel's clock: 250 a second, as distributions have it (`CONFIG_HZ`).
 const TICK: u64 = 4_000_000;
 
@@ -63,6 +66,9 @@ pub(super) struct Resync {
     short: bool,
     naps: Option<Instant>,
     late_timers: bool,
+    checkpoints: Checkpoints,
+    /// Where and when it was noted last how far it is.
+    checked: (u64, Instant),
     started: bool,
     paused: bool,
 }
@@ -88,6 +94,8 @@ impl Resync {
             short: false,
             naps: None,
             late_timers: era.late_timers,
+            checkpoints: era.checkpoints,
+            checked: (0, Instant::ZERO),
             started: false,
             paused: false,
         }
@@ -104,6 +112,9 @@ impl Resync {
     fn may(&mut self, now: Instant, heard: &mut [Heard]) -> bool {
         self.started = true;
         if self.paused || self.next >= self.end || self.window.len() >= self.depth {
+            return false;
+        }
+        if !self.check(now) {
             return false;
         }
         let mut look = self.issued - self.looked >= LOOK;
@@ -123,6 +134,29 @@ impl Resync {
             look = false;
         }
         !look || self.look(now, heard)
+    }
+
+    /// Notes how far it is when that is due, for which all that is in flight has to end first; whether it may go on.
+    fn check(&mut self, now: Instant) -> bool {
+        let (at, since) = self.checked;
+        let far = self.next - at > self.end / CHECK_PART || now.since(since) >= CHECK_TIME;
+        if self.checkpoints != Checkpoints::Sixteenths || !far {
+            return true;
+        }
+        if self.active > 0 {
+            return false;
+        }
+        self.checked = (self.next, now);
+        true
+    }
+
+    /// How far others may take it for done.
+    const fn known(&self, common: &Common) -> u64 {
+        match self.checkpoints {
+            Checkpoints::Sixteenths => self.checked.0,
+            Checkpoints::AtTheEnd if !common.filling.is_empty() => 0,
+            Checkpoints::AtTheEnd | Checkpoints::AtOnce => common.front,
+        }
     }
 
     /// Looks at the speed and for others.
@@ -201,6 +235,10 @@ impl Resync {
         self.marks.push_back((now, self.issued - self.active));
     }
 
+    pub(super) const fn naps(&self) -> bool {
+        self.naps.is_some()
+    }
+
     pub(super) const fn skipping(&self) -> bool {
         self.paused && self.active == 0
     }
@@ -261,7 +299,9 @@ impl Node {
             {
                 return;
             }
-            if !resync.may(core.now, &mut core.heard[index]) {
+            let may = resync.may(core.now, &mut core.heard[index]);
+            self.common.known = resync.known(&self.common);
+            if !may {
                 return;
             }
             let (number, at, end) = resync.piece();
@@ -309,6 +349,7 @@ impl Node {
             resync.window.pop_front();
             resync.first += 1;
         }
+        self.common.known = resync.known(&self.common);
         if self.common.front >= resync.end {
             self.finish_resync(core);
         }
@@ -349,6 +390,9 @@ impl Node {
         if let Some(resync) = &mut self.resync {
             resync.limit(core.now, most);
         }
+        if let Shape::Parity(parity) = &mut self.shape {
+            parity.keep_cache(most == u64::MAX);
+        }
     }
 
     pub(super) fn pause(&mut self, core: &mut Core, paused: bool) {
@@ -371,7 +415,10 @@ impl Node {
                 resync.next = resync.end;
             }
             self.common.front = resync.next;
+            resync.checked.0 = resync.next;
         }
+        resync.checked.1 += passed;
+        self.common.known = resync.known(&self.common);
         for (at, _) in &mut resync.marks {
             *at += passed;
         }

@@ -18,6 +18,20 @@ pub enum ArrayKind {
     Pool(Pool),
 }
 
+/// When an array takes what a resync has gone through for done: reads what a rebuild has written, and trusts parity.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Checkpoints {
+    /// At once: ZFS, which knows block by block what a disk lacks.
+    AtOnce,
+    /// What was rebuilt when all of it is, what was resynced at once: md before 2.6.36 (`raid5.c:handle_stripe5` on `In_sync`).
+    AtTheEnd,
+    /// After each sixteenth, and after five minutes, when md notes in its superblocks how far it is
+    /// (`md.c:md_do_sync`, `curr_resync_completed`; `md_update_sb` then sets `recovery_offset`, which
+    /// `raid5.c:analyse_stripe` and `raid1.c` and `raid10.c:read_balance` compare with). Since 2.6.36, raid1 and raid10 assumed
+    /// alike. The superblocks' own writes are left out: on members of many GiB they are few.
+    Sixteenths,
+}
+
 /// What differs between kernels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Era {
@@ -56,6 +70,8 @@ pub struct Era {
     /// Sectors of others on one member that a resync takes for nothing (`md.c:is_mddev_idle`): 4096
     /// before 2.6.30, 64 since.
     pub unheard: u64,
+    /// When what a resync has gone through counts.
+    pub checkpoints: Checkpoints,
     /// How parity is brought up to date.
     pub write_policy: WritePolicy,
     /// A resync above its least speed that sees other I/O waits for its own requests to end (since
@@ -94,6 +110,11 @@ impl Era {
                 _ => usize::MAX,
             },
             unheard: if since(2, 6, 30) { 64 } else { 4096 },
+            checkpoints: if since(2, 6, 36) {
+                Checkpoints::Sixteenths
+            } else {
+                Checkpoints::AtTheEnd
+            },
             write_policy: if since(4, 1, 0) {
                 WritePolicy::LINUX
             } else {

@@ -1,3 +1,4 @@
+mod checkpoints;
 mod content;
 mod mirrors;
 mod parity;

@@ -6,6 +6,9 @@
 //! paused, its position is put ahead to a place before the next zone of any member, and what it does
 //! from there until it has its pace again counts as if it had never lost it.
 //!
+//! The stripe cache of a parity array grows as long as a resync finds it full, which is what one by itself does; there is no pace
+//! before it has come to its greatest size.
+//!
 //! md's speed control has a memory of half a minute and sleeps for half a second, which hides the pace.
 //! It is lifted while the pace is looked for, and the control itself then says at what rate it would
 //! have let a resync of that pace go on ([`array::controlled`]).
@@ -29,6 +32,9 @@ const WARM: Span = Span::from_millis(500);
 /// Sectors around an edge that are not leapt to, for what is in flight at a time. Assumed: larger than
 /// that of any array here.
 const MARGIN: u64 = 32 << 11;
+/// Time for which stripe caches must not have grown before the pace is looked for. Assumed: a resync that fills them does so many
+/// times a second.
+const CALM: Span = Span::from_secs(2);
 /// How often progress is looked at.
 const STEP: Span = Span::from_millis(50);
 
@@ -87,6 +93,8 @@ impl Machine {
         let (first, total) = self.resync_progress().map(|p| (p.done, p.total))?;
         let (before, start) = (self.account(), self.now());
         let mut attempt = None;
+        // Sizes of the stripe caches, and since when they are so.
+        let mut caches = (None, self.now());
         // No attempt before this position.
         let mut later = 0;
         let (mut last, mut interrupted) = (first, false);
@@ -102,12 +110,17 @@ impl Machine {
                 interrupted = true;
                 break;
             }
+            let rows = self.host.device().array().and_then(Array::growing_rows);
+            if rows != caches.0 {
+                caches = (rows, self.host.now());
+            }
+            let calm = rows.is_none() || self.host.now().since(caches.1) >= CALM;
             attempt = match attempt {
                 Some(attempt) => self.look_on(attempt, done, &mut later),
-                None if done >= later => self.begin(done),
+                None if done >= later && calm => self.begin(done),
                 None => None,
             };
-            self.resync_step();
+            self.resync_step(attempt.is_some() && rows.is_some());
         }
         let end = if interrupted { last } else { total };
         if let Some(attempt) = attempt {
@@ -145,12 +158,12 @@ impl Machine {
         self.resync_progress().map(|progress| progress.done)
     }
 
-    /// Lets a little time pass, but not beyond the end.
-    fn resync_step(&mut self) {
+    /// Lets a little time pass, but not beyond the end; when it is looked at `closely`, until something happens.
+    fn resync_step(&mut self, closely: bool) {
         let progress = self.resync_progress();
         let near = progress.is_some_and(|p| p.done + p.rate / SECTOR / 4 >= p.total);
         let until = match self.host.device().next_event() {
-            Some(next) if near => next,
+            Some(next) if near || closely => next,
             _ => self.host.now() + STEP,
         };
         self.resync_wait(until);
@@ -199,6 +212,11 @@ impl Machine {
             *later = self.next_edge(done);
             self.land(attempt, done);
             return None;
+        }
+        // A stripe cache that has grown is filled and emptied some fifty times a second: windows begin and end where it was full.
+        let array = self.host.device().array();
+        if array.is_some_and(|array| array.growing_rows().is_some() && !array.resync_naps()) {
+            return Some(attempt);
         }
         let now = self.host.now();
         let seen = attempt.steady.observe(now, done);

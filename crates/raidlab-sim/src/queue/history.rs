@@ -2,7 +2,7 @@
 //! and how far apart its requests lie. Decaying means with 7/8 of the old at each step, in the fixed
 //! point of the kernel (256 is one): `as-iosched.c`, `cfq-iosched.c`, `bfq-iosched.c`.
 use super::store::{NIL, Store};
-use crate::block::{Bio, Origin};
+use crate::block::{Bio, Origin, RESYNC};
 use raidlab_core::op::BlockKind;
 
 /// A decaying mean.
@@ -75,15 +75,12 @@ impl History {
     }
 }
 
-/// A number for whoever asked, small and dense: 0 the kernel, 1 all background work (a resync is a
-/// process of its own), then the processes.
+/// A number for whoever asked, small and dense: 0 the kernel, 1 a resync, then the processes.
 pub(super) fn process(origin: &Origin) -> usize {
-    if origin.background {
-        1
-    } else if origin.task == 0 {
-        0
-    } else {
-        usize::from(origin.task) + 1
+    match origin.task {
+        0 => 0,
+        RESYNC => 1,
+        task => usize::from(task) + 1,
     }
 }
 

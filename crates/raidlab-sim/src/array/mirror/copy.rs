@@ -3,7 +3,7 @@ use super::barrier::Barrier;
 use super::{Map, Mirror};
 use crate::array::core::{Core, Guard, Op, Task, Up};
 use crate::array::node::Common;
-use crate::block::{Bio, Origin};
+use crate::block::{Bio, Origin, RESYNC};
 use crate::disk::DiskError;
 use raidlab_core::op::BlockKind;
 use raidlab_core::units::Lba;
@@ -199,7 +199,7 @@ impl Mirror {
             sectors,
             fua: false,
             origin: Origin {
-                task: 0,
+                task: RESYNC,
                 sync: kind == BlockKind::Read,
                 background: true,
                 ahead: false,

@@ -264,13 +264,12 @@ impl ParityArray {
         Admitted::All
     }
 
-    /// There is no room; kernels that let the cache grow add a stripe each time. That they do so for a resync,
-    /// too, is left out: its pace would not settle. It makes a rebuild by itself faster by up to half.
+    /// There is no room; kernels that let the cache grow add a stripe each time, unless others are kept out already.
     /// Read-ahead keeps nobody else out.
     fn runs_short(&mut self, group: &Group) {
         let before = self.short;
         self.short |= !group.ahead;
-        if !before && !group.resync && self.era.cache_grows {
+        if !before && self.era.cache_grows {
             self.cache.grow();
         }
     }

@@ -8,7 +8,7 @@ use super::thread::Job;
 use super::{ParityArray, Waiter};
 use crate::array::core::{Core, Op, Task};
 use crate::array::node::Common;
-use crate::block::Origin;
+use crate::block::{Origin, RESYNC};
 use crate::disk::DiskError;
 use raidlab_core::op::BlockKind;
 use raidlab_layout::{Cover, Member, MemberSet, Rmw, WriteMethod};
@@ -20,10 +20,10 @@ impl ParityArray {
         band.stripe * u64::from(self.chunk) + u64::from(band.from)
     }
 
-    /// Whether the resync has yet to pass a band.
+    /// Whether the resync has yet to pass a band, as far as md knows.
     #[inline(always)]
     fn ahead(&self, common: &Common, band: &Band) -> bool {
-        self.start(band) + u64::from(band.to - band.from) > common.front
+        self.start(band) + u64::from(band.to - band.from) > common.known
     }
 
     /// Members whose blocks a band cannot read.
@@ -177,9 +177,13 @@ impl ParityArray {
         members: MemberSet,
     ) {
         let chunk = u64::from(self.chunk);
-        let asks = self.asks;
         let band = self.cache.get_mut(key);
         let background = band.readers == NONE && band.writers == NONE && band.current == NONE;
+        let asks = if background && !self.era.thread_syncs {
+            RESYNC
+        } else {
+            self.asks
+        };
         let read = kind == BlockKind::Read;
         let op = Op {
             node: common.index,

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use raidlab_core::time::Span;
 use raidlab_layout::{Geometry, Layout, Spec};
 
-fn layout(text: &str, members: usize, sectors: u64) -> Layout {
+pub(super) fn layout(text: &str, members: usize, sectors: u64) -> Layout {
     let spec: Spec = text.parse().unwrap();
     let geometry = Geometry {
         sizes: sizes(members, sectors),
@@ -17,7 +17,7 @@ fn layout(text: &str, members: usize, sectors: u64) -> Layout {
     spec.build(&geometry).unwrap()
 }
 
-fn in_state(layout: Layout, state: &str, failed: &[u16]) -> ArraySpec {
+pub(super) fn in_state(layout: Layout, state: &str, failed: &[u16]) -> ArraySpec {
     let mut spec = ArraySpec::new(ArrayKind::Md(layout));
     (spec.state, spec.failed) = (state.parse().unwrap(), failed.to_vec());
     spec
@@ -122,6 +122,7 @@ fn beside_reads(brief: bool) -> (f64, usize) {
     // What it has in flight (2 MiB) hides as much of others' from it, so that it takes a while to hear them.
     let mut spec = in_state(layout("raid1", 2, 40 << 11), "rebuilding 1", &[1]);
     spec.era.resync_yields_briefly = brief;
+    spec.era.checkpoints = Checkpoints::AtOnce;
     let mut toy = Toy::new(&spec, 0);
     for i in 0..1_000_000 {
         if toy.array.resync().is_none() {
@@ -139,10 +140,9 @@ fn beside_reads(brief: bool) -> (f64, usize) {
 #[test]
 fn a_resync_gives_way_to_others() {
     // Alone: 4 MiB in 64 KiB, read and write of 100 µs each, 32 at a time.
-    let mut toy = Toy::new(
-        &in_state(layout("raid1", 2, 4 << 11), "rebuilding 1", &[1]),
-        0,
-    );
+    let mut spec = in_state(layout("raid1", 2, 4 << 11), "rebuilding 1", &[1]);
+    spec.era.checkpoints = Checkpoints::AtOnce;
+    let mut toy = Toy::new(&spec, 0);
     toy.settle();
     assert!(toy.now.0 < 1_000_000, "{} ns", toy.now.0);
     // Old kernels fall to the least speed, 1000 KiB/s.
@@ -158,7 +158,7 @@ fn a_resync_gives_way_to_others() {
 #[test]
 fn a_resync_fills_the_stripe_cache_and_then_waits_for_a_quarter_of_it_and_a_tick() {
     let mut spec = in_state(layout("raid5", 4, 64 * 1000), "rebuilding 1", &[2]);
-    spec.era.cache_grows = false;
+    (spec.era.cache_grows, spec.era.checkpoints) = (false, Checkpoints::AtOnce);
     let mut toy = Toy::new(&spec, 0);
     while toy.log.len() < 3 {
         assert!(toy.step());
@@ -200,7 +200,7 @@ fn what_the_thread_of_an_array_has_not_come_to_hides_nobody_from_its_resync() {
     let burst = |thread_syncs| {
         let mut spec = in_state(layout("raid5", 4, 64 * 1000), "rebuilding 1", &[2]);
         (spec.stripe_cache, spec.era.cache_grows) = (264, false);
-        spec.era.thread_syncs = thread_syncs;
+        (spec.era.thread_syncs, spec.era.checkpoints) = (thread_syncs, Checkpoints::AtOnce);
         let mut toy = Toy::new(&spec, 0);
         while toy.filled() < 264 * 8 {
             assert!(toy.step());
@@ -231,6 +231,7 @@ fn what_a_resync_has_in_flight_hides_others_from_it() {
     // Reads of 4 KiB, one at a time, beside a rebuild of 16 MiB that could go much faster than its least speed.
     let mut spec = in_state(layout("raid1", 2, 32 << 10), "rebuilding 1", &[1]);
     spec.era.resync_yields_briefly = false;
+    spec.era.checkpoints = Checkpoints::AtOnce;
     let mut toy = Toy::new(&spec, 0);
     for i in 0..5000 {
         if toy.array.resync().is_none() {

@@ -4,6 +4,11 @@ use proptest::prelude::*;
 use std::ops::ControlFlow;
 
 fn text(layout: &str, state: &str, capacity_gb: u64, profile: &str) -> String {
+    // A resync makes the stripe cache of a parity array grow, up to this; there is no pace before.
+    let cache = match layout {
+        "raid5" | "raid6" => "stripe-cache = 1024",
+        _ => "",
+    };
     format!(
         r#"
 title = "Large arrays"
@@ -12,6 +17,7 @@ disks = {{ model = "ST3250624AS", count = 4, override = {{ capacity = "{capacity
 [array]
 layout = "{layout}"
 state = "{state}"
+{cache}
 
 [profile]
 {profile}
