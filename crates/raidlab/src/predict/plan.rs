@@ -35,8 +35,10 @@ pub(crate) fn run(args: &PlanArgs) -> Result<Outcome, Failure> {
         print_json(&as_json(&plan)?)?;
     } else {
         let mut told = text(&plan, args.all);
-        if args.on == Some(On::Host) {
-            told.push_str(&agree::told(&experiment, args)?);
+        match args.on {
+            None | Some(On::Sim) => {}
+            Some(On::Vm) => told.push_str(&agree::told_of_guests(&experiment)?),
+            Some(On::Host) => told.push_str(&agree::told(&experiment, args)?),
         }
         print(&told)?;
     }

@@ -1,7 +1,8 @@
 //! What is told before devices are overwritten, and that the user agrees to it.
 use super::host::{planned_members, plans, source};
 use super::members::{self, Chosen, Source};
-use crate::args::{PlanArgs, RunArgs};
+use super::{fit, trial};
+use crate::args::{GuestTime, PlanArgs, RunArgs};
 use crate::exit::{Failure, REFUSED};
 use crate::signals::Stop;
 use crate::talk;
@@ -96,7 +97,20 @@ pub(crate) fn told(experiment: &Experiment, args: &PlanArgs) -> Result<String, F
             }
         }
     }
-    for (cell, plan) in experiment.cells.iter().zip(&plans) {
+    steps(&mut out, experiment, &plans);
+    if source == Source::Allowed {
+        let wanted = &digest(&plans)[..DIGITS];
+        let _ = writeln!(
+            out,
+            "  Digest of this plan: {wanted}; 'raidlab run FILE --on host --yes {wanted}' carries it out."
+        );
+    }
+    Ok(out)
+}
+
+/// The commands of each cell.
+fn steps(out: &mut String, experiment: &Experiment, plans: &[ProvisionPlan]) {
+    for (cell, plan) in experiment.cells.iter().zip(plans) {
         let _ = writeln!(out, "\n  {}:", cell.label);
         for line in plan.lines() {
             let _ = writeln!(out, "    {line}");
@@ -109,12 +123,22 @@ pub(crate) fn told(experiment: &Experiment, args: &PlanArgs) -> Result<String, F
         }
     }
     let _ = writeln!(out, "\n  Each UUID-N is drawn anew for each trial.");
-    if source == Source::Allowed {
-        let wanted = &digest(&plans)[..DIGITS];
-        let _ = writeln!(
-            out,
-            "  Digest of this plan: {wanted}; 'raidlab run FILE --on host --yes {wanted}' carries it out."
-        );
-    }
+}
+
+/// What `raidlab plan FILE --on vm` prints after the cells: how `run` builds them in a guest when it is given no other option.
+///
+/// # Errors
+/// What guests cannot carry out.
+pub(crate) fn told_of_guests(experiment: &Experiment) -> Result<String, Failure> {
+    fit::check(experiment, GuestTime::Virtual)?;
+    let plans: Result<Vec<_>, _> = experiment
+        .cells
+        .iter()
+        .map(|cell| trial::plan_in_guest(cell, &members::of_guest(experiment, cell)))
+        .collect();
+    let mut out = String::from(
+        "\nOn --on vm:\n  in a guest, in virtual time, on modelled disks of its own; no device of yours is written to\n",
+    );
+    steps(&mut out, experiment, &plans?);
     Ok(out)
 }

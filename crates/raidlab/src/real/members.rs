@@ -1,5 +1,5 @@
 //! Which devices of this machine are the disks of an experiment.
-use super::{host_failure, places};
+use super::{fit, host_failure, places};
 use crate::exit::{BAD_REQUEST, Failure, MISSING, REFUSED};
 use raidlab_core::units::Bytes;
 use raidlab_core::words::count;
@@ -14,6 +14,7 @@ use raidlab_host::ownership::Ownership;
 use raidlab_host::provision::{MemberDevice, member};
 use raidlab_host::volume::Volume;
 use raidlab_io::observe::{DeviceNumber, Roots};
+use raidlab_nbd::guest::Shown;
 use std::path::{Path, PathBuf};
 
 /// Where members come from.
@@ -193,6 +194,34 @@ pub(crate) fn loops_to_come(roots: &Roots, count: usize, size: u64) -> Vec<Membe
         }
     };
     (0..count).map(one).collect()
+}
+
+/// A cell's disks as members of a plan, before there is a guest: in virtual time, where nbd serves them.
+pub(crate) fn of_guest(experiment: &Experiment, cell: &Cell) -> Vec<MemberDevice> {
+    // What Debian's kernels have: the first is set, the others are modules that come when asked for.
+    const SCHEDULERS: [&str; 4] = ["mq-deadline", "kyber", "bfq", "none"];
+    let shown = fit::shown(experiment, cell).into_iter();
+    let one = |(number, disk): (u32, Shown)| {
+        let name = format!("nbd{number}");
+        MemberDevice {
+            path: PathBuf::from(format!("/dev/{name}")),
+            identity: Identity {
+                name,
+                number: DeviceNumber {
+                    major: 43,
+                    minor: number * 32,
+                },
+                size: disk.bytes,
+                serial: None,
+                backing: None,
+            },
+            schedulers: SCHEDULERS.map(str::to_owned).to_vec(),
+            write_cache: Some(true),
+            ata: false,
+            has_queue_depth: false,
+        }
+    };
+    (0..).zip(shown).map(one).collect()
 }
 
 /// The allow-list of this machine.

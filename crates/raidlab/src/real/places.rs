@@ -32,3 +32,8 @@ pub(crate) fn journals() -> Result<PathBuf, Failure> {
 pub(crate) fn mount() -> Result<PathBuf, Failure> {
     Ok(state()?.join("mnt"))
 }
+
+/// The same in a guest, whose only user is root with a home of his own and nothing set.
+pub(crate) fn mount_in_guest() -> PathBuf {
+    PathBuf::from("/root/.local/state/raidlab/mnt")
+}

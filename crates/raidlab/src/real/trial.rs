@@ -120,7 +120,30 @@ pub(crate) fn plan_of(
         initial_sync,
         adds_to_ddf: ddf_rebuilt(cell) && adds_to_ddf(),
     };
-    plan(&cell.setup, members, &options)
+    plan_with(cell, members, &options)
+}
+
+/// How a cell is built in a guest to come, whose mdadm is this machine's.
+pub(crate) fn plan_in_guest(
+    cell: &Cell,
+    members: &[MemberDevice],
+) -> Result<ProvisionPlan, Failure> {
+    let options = Options {
+        mount: places::mount_in_guest(),
+        // As on any machine without an array.
+        arrays: (60..120).rev().collect(),
+        initial_sync: InitialSync::AssumeClean,
+        adds_to_ddf: ddf_rebuilt(cell) && adds_to_ddf(),
+    };
+    plan_with(cell, members, &options)
+}
+
+fn plan_with(
+    cell: &Cell,
+    members: &[MemberDevice],
+    options: &Options,
+) -> Result<ProvisionPlan, Failure> {
+    plan(&cell.setup, members, options)
         .map_err(|error| Failure::new(BAD_REQUEST, format!("cell '{}': {error}", cell.label)))
 }
 

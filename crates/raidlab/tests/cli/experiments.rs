@@ -49,6 +49,32 @@ fn a_plan_tells_cells_order_and_time() {
     lab.assert_nothing_but(&["lab.toml"]);
 }
 
+/// What `run --on vm` would do in its guest, without one.
+#[test]
+fn a_plan_tells_the_commands_of_a_guest() {
+    let lab = Lab::new();
+    lab.write("lab.toml", GOOD);
+    // The content of 4 x 24 TB is kept in memory.
+    lab.run("plan lab.toml --on vm")
+        .refused(4)
+        .says(&["member-size = \"1GiB\""]);
+    let small = GOOD.replace(
+        "[factors]",
+        "[array]\nmember-size = \"1GiB\"\n\n[host]\nscheduler = \"bfq\"\n\n[factors]",
+    );
+    lab.write("lab.toml", small);
+    lab.run("plan lab.toml --on vm").done().prints(&[
+        "no device of yours is written to",
+        "echo bfq > /sys/block/nbd3/queue/scheduler",
+        "mdadm --create /dev/md119 --run",
+        "--level=5 --chunk=512",
+        "--assume-clean /dev/nbd0 /dev/nbd1 /dev/nbd2 /dev/nbd3",
+        "--level=10",
+        "afterwards: mdadm --stop /dev/md119",
+    ]);
+    lab.assert_nothing_but(&["lab.toml"]);
+}
+
 #[test]
 fn the_resolved_form_is_printed() {
     let lab = Lab::new();
