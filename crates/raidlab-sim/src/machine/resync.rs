@@ -79,6 +79,8 @@ struct Warm {
     /// Sectors done when it is over, and those leapt over.
     until: u64,
     leapt: u64,
+    /// Behind the edge that was leapt to: the next attempt may begin there. A fast array is past it when that is looked at.
+    later: u64,
     /// What the windows that the pace is of added to the accounts.
     windows: Totals,
 }
@@ -209,7 +211,7 @@ impl Machine {
             if done < warm.until {
                 return Some(attempt);
             }
-            *later = self.next_edge(done);
+            *later = warm.later;
             self.land(attempt, done);
             return None;
         }
@@ -234,9 +236,11 @@ impl Machine {
             let warm = pace.amount_in(WARM);
             if room > warm + pace.amount {
                 let windows = Totals::of(&self.host).since(&attempt.before, (1, 1));
+                let later = self.next_edge(done);
                 let leapt = self.resync_skip(room - warm);
                 attempt.warm = Some(Warm {
                     pace,
+                    later,
                     until: self.resync_done().unwrap_or(done) + warm,
                     leapt,
                     windows,
