@@ -241,9 +241,9 @@ impl Array {
         self.work();
     }
 
-    /// They go at most so fast from `now` on, bytes a second. The speed before counts no more. With [`u64::MAX`] stripe caches
-    /// keep their sizes as well, so that there is a pace to be found.
-    pub fn resync_limit(&mut self, now: Instant, most: u64) {
+    /// They go at most so fast from `now` on, bytes a second. The speed before counts no more. With `None` as fast as
+    /// they can, and stripe caches keep their sizes, so that there is a pace to be found.
+    pub fn resync_limit(&mut self, now: Instant, most: Option<u64>) {
         self.core.now = now;
         for node in &mut self.nodes {
             node.limit(&self.core, most);

@@ -386,12 +386,12 @@ impl Node {
         })
     }
 
-    pub(super) fn limit(&mut self, core: &Core, most: u64) {
+    pub(super) fn limit(&mut self, core: &Core, most: Option<u64>) {
         if let Some(resync) = &mut self.resync {
-            resync.limit(core.now, most);
+            resync.limit(core.now, most.unwrap_or(u64::MAX));
         }
         if let Shape::Parity(parity) = &mut self.shape {
-            parity.keep_cache(most == u64::MAX);
+            parity.keep_cache(most.is_none());
         }
     }
 

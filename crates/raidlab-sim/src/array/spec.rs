@@ -27,8 +27,8 @@ pub enum Checkpoints {
     AtTheEnd,
     /// After each sixteenth, and after five minutes, when md notes in its superblocks how far it is
     /// (`md.c:md_do_sync`, `curr_resync_completed`; `md_update_sb` then sets `recovery_offset`, which
-    /// `raid5.c:analyse_stripe` and `raid1.c` and `raid10.c:read_balance` compare with). Since 2.6.36, raid1 and raid10 assumed
-    /// alike. The superblocks' own writes are left out: on members of many GiB they are few.
+    /// `raid5.c:analyse_stripe` and `raid1.c` and `raid10.c:read_balance` compare with). Seen of 6.1; that it began with
+    /// 2.6.36, for raid1 and raid10 alike, and came with the five minutes at once is from memory. The superblocks' own writes are left out: on members of many GiB they are few.
     Sixteenths,
 }
 

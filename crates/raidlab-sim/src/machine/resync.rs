@@ -176,7 +176,7 @@ impl Machine {
         let _ = self.host.wait(Some(until), &mut Vec::new());
     }
 
-    fn resync_limit(&mut self, most: u64) {
+    fn resync_limit(&mut self, most: Option<u64>) {
         let now = self.host.now();
         let limit = |array: &mut Array| array.resync_limit(now, most);
         self.host
@@ -192,7 +192,7 @@ impl Machine {
             return None;
         }
         let begun = self.host.now();
-        self.resync_limit(u64::MAX);
+        self.resync_limit(None);
         let mut steady = Steady::new(WINDOW);
         steady.observe(begun, done);
         Some(Attempt {
@@ -252,7 +252,7 @@ impl Machine {
             return Some(attempt);
         }
         *later = self.next_edge(done);
-        self.resync_limit(self.sync_most);
+        self.resync_limit(Some(self.sync_most));
         None
     }
 
@@ -293,7 +293,7 @@ impl Machine {
     /// The resync has its pace again, or has come to its end: all since the attempt began counts at
     /// the rate that the speed control lets it have.
     fn land(&mut self, attempt: Attempt, done: u64) {
-        self.resync_limit(self.sync_most);
+        self.resync_limit(Some(self.sync_most));
         let Some(warm) = attempt.warm else { return };
         let pace = Pace {
             amount: warm.pace.amount * SECTOR,
@@ -314,6 +314,6 @@ impl Machine {
         self.leaping
             .extra
             .add(&warm.windows.since(&Totals::default(), share));
-        self.resync_limit(self.sync_most);
+        self.resync_limit(Some(self.sync_most));
     }
 }

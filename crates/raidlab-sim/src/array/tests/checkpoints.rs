@@ -59,7 +59,7 @@ fn bursts(grows: bool, keeps: bool) -> Vec<u64> {
     spec.era.checkpoints = Checkpoints::AtTheEnd;
     let mut toy = Toy::new(&spec, 0);
     if keeps {
-        toy.array.resync_limit(toy.now, u64::MAX);
+        toy.array.resync_limit(toy.now, None);
         toy.unplug();
     }
     while toy.now < Instant(30_000_000) {
