@@ -14,7 +14,6 @@ use raidlab_host::ownership::Ownership;
 use raidlab_host::provision::{MemberDevice, member};
 use raidlab_host::volume::Volume;
 use raidlab_io::observe::{DeviceNumber, Roots};
-use raidlab_nbd::guest::Shown;
 use std::path::{Path, PathBuf};
 
 /// Where members come from.
@@ -173,55 +172,38 @@ pub(crate) fn loops_to_come(roots: &Roots, count: usize, size: u64) -> Vec<Membe
     // Their queues are those of any loop device.
     let like = device_at(roots, &roots.dev.join("loop0")).ok();
     let like = like.map(|device| member(roots, &device));
-    let one = |number: usize| {
-        let name = format!("loopN{number}");
-        MemberDevice {
-            path: PathBuf::from(format!("/dev/{name}")),
-            identity: Identity {
-                name,
-                number: DeviceNumber { major: 7, minor: 0 },
-                size,
-                serial: None,
-                backing: None,
-            },
-            schedulers: like
-                .as_ref()
-                .map(|like| like.schedulers.clone())
-                .unwrap_or_default(),
-            write_cache: Some(true),
-            ata: false,
-            has_queue_depth: false,
-        }
-    };
+    let schedulers = like.map(|like| like.schedulers).unwrap_or_default();
+    let one = |number: usize| to_come(format!("loopN{number}"), 7, size, &schedulers);
     (0..count).map(one).collect()
+}
+
+/// A device that is not there yet, as a plan sees it; `major` is that of its driver.
+fn to_come(name: String, major: u32, size: u64, schedulers: &[String]) -> MemberDevice {
+    MemberDevice {
+        path: PathBuf::from(format!("/dev/{name}")),
+        identity: Identity {
+            name,
+            number: DeviceNumber { major, minor: 0 },
+            size,
+            serial: None,
+            backing: None,
+        },
+        schedulers: schedulers.to_vec(),
+        write_cache: Some(true),
+        ata: false,
+        has_queue_depth: false,
+    }
 }
 
 /// A cell's disks as members of a plan, before there is a guest: in virtual time, where nbd serves them.
 pub(crate) fn of_guest(experiment: &Experiment, cell: &Cell) -> Vec<MemberDevice> {
     // What Debian's kernels have: the first is set, the others are modules that come when asked for.
     const SCHEDULERS: [&str; 4] = ["mq-deadline", "kyber", "bfq", "none"];
-    let shown = fit::shown(experiment, cell).into_iter();
-    let one = |(number, disk): (u32, Shown)| {
-        let name = format!("nbd{number}");
-        MemberDevice {
-            path: PathBuf::from(format!("/dev/{name}")),
-            identity: Identity {
-                name,
-                number: DeviceNumber {
-                    major: 43,
-                    minor: number * 32,
-                },
-                size: disk.bytes,
-                serial: None,
-                backing: None,
-            },
-            schedulers: SCHEDULERS.map(str::to_owned).to_vec(),
-            write_cache: Some(true),
-            ata: false,
-            has_queue_depth: false,
-        }
-    };
-    (0..).zip(shown).map(one).collect()
+    let schedulers = SCHEDULERS.map(str::to_owned);
+    let sizes = fit::sizes(experiment, cell).into_iter().enumerate();
+    sizes
+        .map(|(number, size)| to_come(format!("nbd{number}"), 43, size, &schedulers))
+        .collect()
 }
 
 /// The allow-list of this machine.
