@@ -5,7 +5,7 @@ mod real;
 mod results;
 mod vm;
 
-pub(crate) use bench::{BenchArgs, EngineChoice, Rounds, SettingArgs};
+pub(crate) use bench::{BenchArgs, EngineChoice, Rounds, STALL, SettingArgs};
 pub(crate) use predict::{
     DesignArgs, DiskAction, DiskArgs, On, PlanArgs, ReferenceRunArgs, ReplayArgs, RunArgs,
     ServeArgs, StudyOn,

@@ -7,6 +7,9 @@ use raidlab_core::time::Span;
 use std::path::PathBuf;
 use std::str::FromStr;
 
+/// What `--stall` is when nothing is said.
+pub(crate) const STALL: &str = "60s";
+
 /// How often to measure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Rounds {
@@ -147,7 +150,7 @@ pub(crate) struct BenchArgs {
     pub(crate) engine: EngineChoice,
 
     /// A phase in which nothing ends for this long has failed
-    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = some_time, help_heading = "How")]
+    #[arg(long, value_name = "TIME", default_value = STALL, value_parser = some_time, help_heading = "How")]
     pub(crate) stall: Span,
 
     /// May drop the page cache of the whole machine (needs root) instead of the files' own

@@ -2,14 +2,11 @@
 //! with other defaults does the same.
 use super::plan::Plan;
 use super::schedule::Enough;
-use crate::args::EngineChoice;
+use crate::args::{EngineChoice, STALL};
 use crate::commands::quoted;
 use raidlab_core::profile::Profile;
 use raidlab_core::time::Span;
 use std::path::Path;
-
-/// What `--stall` is when nothing is said, in seconds.
-const STALL: Span = Span::from_secs(60);
 
 /// The command line. It is a whole session's: trials of several places or profiles are taken in turn, and
 /// the order of a round depends on how many there are.
@@ -34,8 +31,9 @@ pub(crate) fn command(plan: &Plan) -> String {
         EngineChoice::Uring => words.push("--engine uring".to_owned()),
         EngineChoice::Blocking => words.push("--engine blocking".to_owned()),
     }
-    if plan.stall != STALL {
-        words.push(format!("--stall {}", exact(plan.stall)));
+    let stall = exact(plan.stall);
+    if stall != STALL {
+        words.push(format!("--stall {stall}"));
     }
     if plan.allow_global {
         words.push("--allow-global".to_owned());
