@@ -237,6 +237,7 @@ fn of_profile(
                     profile,
                     baseline: &baseline,
                     size,
+                    arrays: &request.arrays,
                 };
                 out.extend(blocks::closing::closing(&what, groups, judging));
             }

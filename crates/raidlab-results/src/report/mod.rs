@@ -164,6 +164,7 @@ pub fn report(request: &ReportRequest) -> Result<Document, ReportError> {
                 profile,
                 baseline,
                 size: largest_size(profile),
+                arrays: &[],
             };
             out.extend(blocks::closing::closing(&what, &groups, &judging));
         }

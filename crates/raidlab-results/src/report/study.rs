@@ -50,6 +50,7 @@ pub fn study_report(study: &Study, beside: Vec<TrialRecord>) -> Result<Document,
                 profile,
                 baseline: &Selector::Label(baseline.clone()),
                 size,
+                arrays: &[],
             };
             out.extend(closing(&what, &groups, &judging));
         }

@@ -3,6 +3,7 @@
 use crate::report::analysis::{Judging, Outcome, compare_phase, summarise};
 use crate::report::capacity;
 use crate::report::document::{Block, Cell, Column, Table, Tone, Value};
+use crate::report::experiment::ArrayFacts;
 use crate::report::format;
 use crate::report::group::Group;
 use crate::report::select::Selector;
@@ -13,6 +14,8 @@ pub(crate) struct Closing<'c> {
     pub(crate) baseline: &'c Selector,
     /// The file size of the columns, for profiles that measure several (`2GB`).
     pub(crate) size: &'c str,
+    /// What is known of the arrays; of those that are not among them the level tells.
+    pub(crate) arrays: &'c [ArrayFacts],
 }
 
 /// Ratio columns of a profile: heading and phase.
@@ -38,7 +41,10 @@ struct Line<'g> {
     label: &'g str,
     level: &'g str,
     disks: u32,
-    capacity: Option<u32>,
+    /// Usable, in disks.
+    capacity: Option<f64>,
+    /// Failures, after those there are already, that it survives whichever they are.
+    survives: usize,
     /// One a ratio column.
     ratios: Vec<Outcome>,
 }
@@ -63,7 +69,7 @@ impl Line<'_> {
 
     /// Throughput and capacity that a disk brings: throughput × capacity / disks.
     fn value(&self) -> Option<f64> {
-        Some(self.throughput()? * f64::from(self.capacity?) / f64::from(self.disks))
+        Some(self.throughput()? * self.capacity? / f64::from(self.disks))
     }
 }
 
@@ -80,7 +86,7 @@ pub(crate) fn closing(what: &Closing<'_>, groups: &[Group<'_>], judging: &Judgin
     }
     let lines: Vec<Line<'_>> = groups
         .iter()
-        .filter_map(|group| line(group, base, &columns, judging))
+        .filter_map(|group| line(what, group, base, &columns, judging))
         .collect();
     if lines.len() < 2 {
         return Vec::new();
@@ -96,6 +102,7 @@ pub(crate) fn closing(what: &Closing<'_>, groups: &[Group<'_>], judging: &Judgin
 }
 
 fn line<'g>(
+    what: &Closing<'_>,
     group: &'g Group<'_>,
     base: &Group<'_>,
     columns: &[(&str, String)],
@@ -104,6 +111,12 @@ fn line<'g>(
     let level = group.cell.factors.get("level")?;
     let disks = group.cell.factors.get("disks")?.parse().ok()?;
     let told = group.cell.factors.get("capacity-disks");
+    let mut arrays = what.arrays.iter();
+    let facts = arrays.find(|facts| facts.cells.contains(&group.cell.label));
+    let survives = facts.map_or_else(
+        || capacity::survives(level, disks) as usize,
+        |facts| facts.survives,
+    );
     let ratios = columns
         .iter()
         .map(|(_, phase)| {
@@ -120,9 +133,19 @@ fn line<'g>(
         disks,
         capacity: told
             .and_then(|n| n.parse().ok())
-            .or_else(|| capacity::usable_disks(level, disks)),
+            .or_else(|| capacity::usable_disks(level, disks).map(f64::from)),
+        survives: survives.saturating_sub(failed(group)),
         ratios,
     })
+}
+
+/// Members that a cell's array lacks while it is measured: `1` of the state `degraded 1`.
+fn failed(group: &Group<'_>) -> usize {
+    let state = group.cell.factors.get("state").map_or("", String::as_str);
+    match state.split_once(' ') {
+        Some(("degraded" | "rebuilding", number)) => number.parse().unwrap_or(1),
+        _ => 0,
+    }
 }
 
 fn table(
@@ -208,8 +231,15 @@ fn capacity_cell(table: &mut Table, line: &Line<'_>, tone: Tone) -> Cell {
     let Some(capacity) = line.capacity else {
         return Cell::absent();
     };
-    let cell = Cell::number(f64::from(capacity), 0).tone(tone);
-    match capacity::rule(line.level) {
+    // As many digits as it was told with: two at the most.
+    let decimals = (0..2).find(|d| {
+        let scaled = capacity * 10_f64.powi(*d);
+        (scaled - scaled.round()).abs() < 1e-6
+    });
+    let cell = Cell::number(capacity, decimals.unwrap_or(2) as usize).tone(tone);
+    // Of three copies the rule is another.
+    let usual = capacity::usable_disks(line.level, line.disks).map(f64::from) == Some(capacity);
+    match capacity::rule(line.level).filter(|_| usual) {
         Some(rule) => cell.mark(table.footnote(&format!("{}: {rule}", line.level))),
         None => cell,
     }
@@ -236,7 +266,7 @@ fn champions(columns: &[(&str, String)], lines: &[Line<'_>]) -> Vec<(String, Vec
         .collect();
     let cost = winners(&|line| Some(-f64::from(line.disks)));
     all.push(("cost".to_owned(), cost));
-    let capacity = winners(&|line| line.capacity.map(f64::from));
+    let capacity = winners(&|line| line.capacity);
     all.push(("capacity".to_owned(), capacity));
     all
 }
@@ -246,7 +276,7 @@ fn picks(lines: &[Line<'_>], base: &str) -> Vec<String> {
     let unknown = arrays().filter(|line| line.throughput().is_none()).count();
     let best = |key: &dyn Fn(&Line<'_>) -> Option<f64>, safe: bool| {
         arrays()
-            .filter(|line| !safe || capacity::survives(line.level, line.disks) > 0)
+            .filter(|line| !safe || line.survives > 0)
             .filter_map(|line| Some((line.label.to_owned(), key(line)?)))
             .max_by(|a, b| a.1.total_cmp(&b.1))
     };

@@ -295,6 +295,100 @@ fn what_cannot_be_told_from_the_best_stands_beside_it() {
     assert_eq!(rows[0].len(), 5, "nothing is behind");
 }
 
+/// The closing table of one disk and arrays of five: level, state, usable disks, MiB/s, and what `arrays` says that
+/// they survive.
+fn closing(cells: &[(&str, &str, &str, f64, usize)]) -> (Vec<String>, Vec<String>) {
+    let mut all = Vec::new();
+    let mut arrays = Vec::new();
+    for (level, state, capacity, mib, survives) in cells {
+        let label = format!("{level}, {state}");
+        let disks = if *level == "single" { "1" } else { "5" };
+        let factors = [
+            ("level", *level),
+            ("state", *state),
+            ("disks", disks),
+            ("capacity-disks", *capacity),
+        ];
+        let mut trial = synthetic::trial(&label, &factors, "random", 0);
+        let phase =
+            |name: &str| PhaseRecord::bare(name, Some(mib * 1048576.0), Unit::BytesPerSecond);
+        trial.phases = vec![phase("read"), phase("write")];
+        all.push(trial);
+        let mut facts = request(Vec::new()).arrays.remove(0);
+        (facts.cells, facts.survives) = (vec![label], *survives);
+        arrays.push(facts);
+    }
+    let request = ExperimentRequest {
+        tables: vec![WantedTable::Capacity],
+        arrays,
+        ..request(all)
+    };
+    let base = crate::report::Selector::Label(format!("{}, {}", cells[0].0, cells[0].1));
+    let request = ExperimentRequest {
+        base: ReportRequest {
+            baseline: Some(Baseline::Cell(base)),
+            ..request.base.clone()
+        },
+        ..request
+    };
+    let document = experiment_report(&request).unwrap();
+    let table = document
+        .tables()
+        .find(|t| t.id == "random-closing")
+        .unwrap();
+    let capacity = table
+        .columns
+        .iter()
+        .position(|c| c.title == "capacity (disks)");
+    let capacity = table
+        .rows
+        .iter()
+        .map(|row| row[capacity.unwrap()].value.text());
+    let picks = document.blocks.iter().find_map(|block| match block {
+        Block::List { items } if items[0].starts_with("Best value") => Some(items.clone()),
+        _ => None,
+    });
+    (capacity.collect(), picks.unwrap())
+}
+
+#[test]
+fn what_survives_a_failure_is_picked_by_what_is_known_of_the_arrays() {
+    let (capacity, picks) = closing(&[
+        ("single", "clean", "1", 100.0, 0),
+        ("raid0", "clean", "5", 500.0, 0),
+        ("raid10", "clean", "2.5", 200.0, 1),
+        ("raidz2", "clean", "2.96", 300.0, 2),
+    ]);
+    // Halves of disks are told, and count.
+    assert_eq!(capacity, ["1", "5", "2.5", "2.96"]);
+    let [value, fastest] = &picks[..] else {
+        panic!("{picks:?}");
+    };
+    // 3 x 2.96 / 5; and RAID-Z survives failures, whatever levels of md do.
+    assert!(
+        value.ends_with(
+            "raid0, clean (5.00); of those that survive a failed disk: raidz2, clean (1.78)"
+        ),
+        "{value}"
+    );
+    assert!(fastest.ends_with("raidz2, clean (3.00)"), "{fastest}");
+}
+
+#[test]
+fn a_degraded_array_survives_less() {
+    let (_, picks) = closing(&[
+        ("single", "clean", "1", 100.0, 0),
+        ("raid0", "clean", "5", 900.0, 0),
+        ("raid5", "degraded 1", "4", 500.0, 1),
+        ("raid6", "degraded 1", "3", 300.0, 2),
+    ]);
+    let fastest = picks.last().unwrap();
+    assert!(
+        fastest.ends_with("of those that survive a failed disk: raid6, degraded 1 (3.00)"),
+        "{fastest}"
+    );
+}
+
 #[test]
 fn runs_are_joined_as_the_design_says() {
     let figure = |joined: Joined| {
