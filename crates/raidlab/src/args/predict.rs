@@ -156,7 +156,7 @@ pub(crate) struct ReplayArgs {
     pub(crate) trace: PathBuf,
 
     /// Replay on one disk: a model's name, or the path of a model file
-    #[arg(long, value_name = "MODEL", required_unless_present = "experiment")]
+    #[arg(long, value_name = "MODEL")]
     pub(crate) disk: Option<String>,
 
     /// Replay on the array of an experiment's cell
@@ -164,7 +164,12 @@ pub(crate) struct ReplayArgs {
     pub(crate) experiment: Option<PathBuf>,
 
     /// Which cell, by its label [default: the only one]
-    #[arg(long, value_name = "LABEL", requires = "experiment")]
+    #[arg(
+        long,
+        value_name = "LABEL",
+        requires = "experiment",
+        conflicts_with = "disk"
+    )]
     pub(crate) cell: Option<String>,
 
     /// The format, when the first line does not tell

@@ -2,8 +2,33 @@
 use crate::exit::{Failure, MISSING, REFUSED};
 use std::fs::Permissions;
 use std::io::{BufWriter, Error, ErrorKind, Read as _, Write as _};
-use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _};
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+/// Device and inode of each file that this process has read for the user: its experiment, its trace.
+static READ: Mutex<Vec<(u64, u64)>> = Mutex::new(Vec::new());
+
+/// Opens a file that a user wants to be read. What was read is not replaced by what is written later, whatever path
+/// leads to it.
+///
+/// # Errors
+/// As [`std::fs::File::open`].
+pub(crate) fn open(path: &Path) -> std::io::Result<std::fs::File> {
+    let file = std::fs::File::open(path)?;
+    let found = file.metadata()?;
+    if found.is_file()
+        && let Ok(mut read) = READ.lock()
+    {
+        read.push((found.dev(), found.ino()));
+    }
+    Ok(file)
+}
+
+fn was_read(found: &std::fs::Metadata) -> bool {
+    READ.lock()
+        .is_ok_and(|read| read.contains(&(found.dev(), found.ino())))
+}
 
 /// Where bytes go.
 enum Destination {
@@ -102,6 +127,9 @@ fn destination(path: &Path) -> Result<Destination, Failure> {
     }
     if !kind.is_file() {
         return Ok(Destination::Stream);
+    }
+    if was_read(&found) {
+        return Err(must_not_replace(path, "a file that this command reads"));
     }
     if is_database(path) {
         return Err(must_not_replace(

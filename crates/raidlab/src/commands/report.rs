@@ -108,7 +108,7 @@ fn print(request: &ReportRequest, output: &Output) -> Result<Outcome, Failure> {
 }
 
 fn exported(path: &Path) -> Result<Bundle, Failure> {
-    let file = std::fs::File::open(path).map_err(|error| {
+    let file = super::files::open(path).map_err(|error| {
         Failure::bad_request(format!("cannot read {}: {error}", path.display()))
     })?;
     import_jsonl(&path.display().to_string(), BufReader::new(file))

@@ -20,7 +20,7 @@ pub(crate) fn text(path: &Path) -> Result<String, Failure> {
 /// As [`text`].
 pub(crate) fn told(path: &Path) -> Result<String, String> {
     let mut bytes = Vec::new();
-    std::fs::File::open(path)
+    super::files::open(path)
         .and_then(|file| file.take(MOST + 1).read_to_end(&mut bytes))
         .map_err(|error| error.to_string())?;
     if bytes.len() as u64 > MOST {

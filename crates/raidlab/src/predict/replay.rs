@@ -1,7 +1,7 @@
 //! `raidlab replay`: a recorded trace on a modelled disk or array.
 use super::catalogue;
 use crate::args::{DesignArgs, ReplayArgs};
-use crate::commands::files::Stream;
+use crate::commands::files::{self, Stream};
 use crate::commands::{print, print_json};
 use crate::exit::{BAD_REQUEST, Failure, Outcome, TRIAL_FAILED};
 use crate::talk;
@@ -35,7 +35,10 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<Outcome, Failure> {
 /// On the array of an experiment's cell, past the host's cache.
 fn on_array(args: &ReplayArgs, format: Option<Format>) -> Result<Outcome, Failure> {
     let Some(file) = &args.experiment else {
-        return Err(Failure::bad_request("--disk or --experiment is needed"));
+        return Err(
+            Failure::bad_request("a trace is replayed on something, and nothing is named")
+                .remedy("name a modelled disk with --disk, or an array with --experiment"),
+        );
     };
     let mut experiment = catalogue::experiment(file, &DesignArgs::default())?;
     let mut cell = cell_of(&experiment, args.cell.as_deref())?.clone();
@@ -105,7 +108,7 @@ fn open(path: &Path) -> Result<Box<dyn BufRead>, Failure> {
     if path == Path::new("-") {
         return Ok(Box::new(BufReader::new(std::io::stdin())));
     }
-    let file = std::fs::File::open(path).map_err(|error| cannot_read(path, &error))?;
+    let file = files::open(path).map_err(|error| cannot_read(path, &error))?;
     Ok(Box::new(BufReader::new(file)))
 }
 

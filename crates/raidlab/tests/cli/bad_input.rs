@@ -202,6 +202,11 @@ fn commands_and_their_objects() {
         ("", &["Usage: raidlab"]),
         ("frobnicate", &["unrecognized subcommand 'frobnicate'"]),
         ("layout raid7", &["'raid7' is no level", "raid10"]),
+        ("replay trace", &["--disk", "--experiment"]),
+        (
+            "replay trace --disk nvme-ssd --cell x",
+            &["--cell", "--disk"],
+        ),
         ("layout raid5 --members 1", &["member"]),
         ("layout 'raid50 2x3' --members 5", &["has 6 members, not 5"]),
         (
@@ -229,6 +234,44 @@ fn commands_and_their_objects() {
         ),
         ("export --format xml", &["--format", "jsonl, csv"]),
     ]);
+}
+
+/// An experiment, a trace, an export: what a command reads is somebody's work.
+#[test]
+fn what_is_read_is_not_replaced() {
+    let lab = Lab::new();
+    lab.write(
+        "lab.toml",
+        "title = 't'\ndisks = { model = 'nvme-ssd', count = 2 }\nprofile = { name = 'dd', count = 1 }\n\
+         [array]\nlayout = 'raid0'\n",
+    );
+    lab.write("trace", "0.0 0 1000 8 1\n");
+    std::os::unix::fs::symlink("lab.toml", lab.path("link")).expect("a link");
+    lab.bench(&format!("-n 1 {DD}"));
+    lab.run("export -o all.jsonl").done();
+    for (line, file) in [
+        ("run lab.toml --on sim --html lab.toml", "lab.toml"),
+        ("run link --on sim --out lab.toml", "lab.toml"),
+        ("run lab.toml --on sim --html link", "link"),
+        ("replay trace --disk nvme-ssd --out trace", "trace"),
+        (
+            "report --from-export all.jsonl --html all.jsonl",
+            "all.jsonl",
+        ),
+    ] {
+        let before = std::fs::read(lab.path(file)).expect("a file");
+        lab.run(line)
+            .code(3)
+            .says(&["is a file that this command reads", "name another file"]);
+        assert!(
+            std::fs::read(lab.path(file)).expect("a file") == before,
+            "{line}"
+        );
+    }
+    // What was written before may be written again.
+    lab.run("export -o all.jsonl").done();
+    lab.run("replay trace --disk nvme-ssd --out out.csv").done();
+    lab.run("replay trace --disk nvme-ssd --out out.csv").done();
 }
 
 /// What would be lost is not replaced, and a device file stays one.
