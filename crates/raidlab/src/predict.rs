@@ -7,6 +7,7 @@ mod estimate;
 mod figures;
 mod machine;
 pub(crate) mod plan;
+mod processor;
 pub(crate) mod reference;
 pub(crate) mod replay;
 pub(crate) mod report;

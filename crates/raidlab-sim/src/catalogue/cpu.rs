@@ -114,19 +114,32 @@ pub fn find_or_of_its_time(name: Option<&str>, kernel: Kernel) -> Model {
     if let Some(found) = name.and_then(find) {
         return found;
     }
-    let like = if kernel < Kernel::Linux(2, 6, 32) {
-        "Athlon 64 X2 3800+"
-    } else if kernel < Kernel::Linux(4, 0, 0) {
-        "server-2011"
-    } else {
-        "modern"
-    };
+    let like = of_its_time(kernel);
     let mut model = find(like).unwrap_or_else(|| unreachable!("'{like}' is in the catalogue"));
     if let Some(name) = name {
         model.cpu.mhz = clock(&name.to_lowercase()).unwrap_or(model.cpu.mhz);
         name.clone_into(&mut model.cpu.name);
     }
     model
+}
+
+/// The model that stands in for a processor of which there is none; `None` when the name is known, or none was asked
+/// for.
+#[must_use]
+pub fn stand_in(name: Option<&str>, kernel: Kernel) -> Option<&'static str> {
+    name.is_some_and(|name| find(name).is_none())
+        .then(|| of_its_time(kernel))
+}
+
+/// A processor as machines of the kernel's time had them.
+fn of_its_time(kernel: Kernel) -> &'static str {
+    if kernel < Kernel::Linux(2, 6, 32) {
+        "Athlon 64 X2 3800+"
+    } else if kernel < Kernel::Linux(4, 0, 0) {
+        "server-2011"
+    } else {
+        "modern"
+    }
 }
 
 /// The clock in MHz that a name in lower case tells.
@@ -177,6 +190,9 @@ mod tests {
         assert_eq!(of(Some("Something 800 MHz"), old).mhz, 800);
         assert_eq!(of(Some("Something 800 MHz"), old).per_clock, 1000);
         assert_eq!(of(None, Kernel::DEFAULT).name, "modern");
+        assert_eq!(stand_in(Some("Pentium 9"), old), Some("Athlon 64 X2 3800+"));
+        assert_eq!(stand_in(Some(" MODERN"), old), None);
+        assert_eq!(stand_in(None, old), None);
         assert_eq!(clock("of 0 mhz"), None);
     }
 }

@@ -2,6 +2,7 @@
 use super::catalogue;
 use super::choose;
 use super::estimate::{self, Work};
+use super::processor;
 use super::unheard;
 use crate::args::{On, PlanArgs};
 use crate::commands::{print, print_json};
@@ -36,7 +37,11 @@ pub(crate) fn run(args: &PlanArgs) -> Result<Outcome, Failure> {
     } else {
         let mut told = text(&plan, args.all);
         match args.on {
-            None | Some(On::Sim) => {}
+            None | Some(On::Sim) => {
+                for unmodelled in processor::unmodelled(&experiment) {
+                    told.push_str(&format!("{unmodelled}\n"));
+                }
+            }
             Some(On::Vm) => told.push_str(&agree::told_of_guests(&experiment)?),
             Some(On::Host) => told.push_str(&agree::told(&experiment, args)?),
         }

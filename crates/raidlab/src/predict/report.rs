@@ -1,5 +1,6 @@
 //! From a stored run of an experiment to the report that its file asks for.
 use super::arrays;
+use super::processor;
 use super::run::{StoredRun, results_digest};
 use crate::args::Output;
 use crate::bench::store_failure;
@@ -98,11 +99,14 @@ pub(crate) fn request(run: &StoredRun, bundle: Bundle) -> Result<ExperimentReque
         }
     }
     let identity = if run.on == "sim" {
-        format!(
+        let same = format!(
             "Seed {}; digest of the results {}: the same on any machine and any number of threads.",
             run.seed,
             results_digest(&trials)
-        )
+        );
+        let mut told = vec![same];
+        told.extend(processor::unmodelled(experiment));
+        told.join(" ")
     } else {
         format!("Seed {}; measured on {}.", run.seed, run.on)
     };
