@@ -22,6 +22,7 @@ use crate::commands::{output, report};
 use crate::exit::{BAD_REQUEST, Failure, MISSING, Outcome};
 use crate::patience;
 use crate::place;
+use crate::predict::run::forget_if_empty;
 use crate::signals::Stop;
 use crate::talk;
 use measure::Machine;
@@ -34,7 +35,7 @@ use raidlab_io::observe::{Roots, resolve};
 use raidlab_results::id;
 use raidlab_results::record::Session;
 use raidlab_results::report::Selector;
-use raidlab_results::store::{Store, StoreError, TrialFilter};
+use raidlab_results::store::{Store, StoreError};
 use session::{Running, SessionEnd};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -94,10 +95,14 @@ pub(crate) fn run(args: &BenchArgs, store: &place::Store) -> Result<Outcome, Fai
             Ok(Outcome::Done)
         }
         Ok(SessionEnd::Interrupted) => {
-            talk::note(&format!(
-                "interrupted; finished trials are kept, and 'raidlab bench --resume {}' goes on",
-                id::short(&session)
-            ));
+            talk::note(&if forget_if_empty(&mut store, &session)? {
+                "interrupted before the first trial ended; nothing was kept".to_owned()
+            } else {
+                format!(
+                    "interrupted; finished trials are kept, and 'raidlab bench --resume {}' goes on",
+                    id::short(&session)
+                )
+            });
             Ok(Outcome::Interrupted)
         }
         Err(failure) => {
@@ -107,17 +112,6 @@ pub(crate) fn run(args: &BenchArgs, store: &place::Store) -> Result<Outcome, Fai
             Err(failure)
         }
     }
-}
-
-/// Removes a session of which nothing was measured.
-fn forget_if_empty(store: &mut Store, session: &str) -> Result<(), Failure> {
-    let trials = store
-        .trials(&TrialFilter::of_session(session))
-        .map_err(store_failure)?;
-    if trials.is_empty() {
-        store.remove_session(session).map_err(store_failure)?;
-    }
-    Ok(())
 }
 
 fn known_baseline(args: &BenchArgs, plan: &Plan) -> Result<(), Failure> {

@@ -11,6 +11,7 @@ use super::catalogue;
 use super::choose;
 use super::estimate::{self, Work};
 use super::machine::Machines;
+use super::processor;
 use super::unheard;
 use crate::args::{On, RunArgs};
 use crate::bench::store_failure;
@@ -46,6 +47,9 @@ pub(crate) fn run(args: &RunArgs, place: &place::Store) -> Result<Outcome, Failu
     let plan = expand(&experiment, experiment.design.seed);
     let machines = Machines::new(&experiment, !args.no_fast_forward);
     machines.check()?;
+    for told in processor::unmodelled(&experiment) {
+        talk::warn(&told);
+    }
     let stop = Stop::listen()
         .map_err(|error| Failure::new(MISSING, format!("cannot listen for signals: {error}")))?;
     let mut store = Store::open(&place.to_write()?).map_err(store_failure)?;
@@ -60,10 +64,10 @@ pub(crate) fn run(args: &RunArgs, place: &place::Store) -> Result<Outcome, Failu
     };
     let came = session.run(&mut store);
     match came {
-        Ok(()) if stop.asked() => Ok(interrupted(&open)),
+        Ok(()) if stop.asked() => interrupted(&mut store, &open),
         Ok(()) => finish(args, &mut store, &open.session, Vec::new()),
         Err(failure) => {
-            forget_if_empty(&mut store, &open)?;
+            forget_if_empty(&mut store, &open.session)?;
             Err(failure)
         }
     }
@@ -89,22 +93,27 @@ fn command(args: &RunArgs, plan: &Plan<'_>) -> String {
     words
 }
 
-/// What was done is kept.
-pub(crate) fn interrupted(open: &Open) -> Outcome {
-    talk::note(&format!(
-        "interrupted; finished trials are kept, and the same command goes on with session {}",
-        id::short(&open.session)
-    ));
-    Outcome::Interrupted
+/// What was done is kept; of nothing there is nothing to go on with.
+pub(crate) fn interrupted(store: &mut Store, open: &Open) -> Result<Outcome, Failure> {
+    talk::note(&if forget_if_empty(store, &open.session)? {
+        "interrupted before the first trial ended; nothing was kept".to_owned()
+    } else {
+        format!(
+            "interrupted; finished trials are kept, and the same command goes on with session {}",
+            id::short(&open.session)
+        )
+    });
+    Ok(Outcome::Interrupted)
 }
 
-/// Removes a session of which nothing was stored.
-pub(crate) fn forget_if_empty(store: &mut Store, open: &Open) -> Result<(), Failure> {
-    let filter = TrialFilter::of_session(&open.session);
-    if open.is_new && store.trials(&filter).map_err(store_failure)?.is_empty() {
-        store.remove_session(&open.session).map_err(store_failure)?;
+/// Removes a session of which nothing was stored; tells whether it was such a one.
+pub(crate) fn forget_if_empty(store: &mut Store, session: &str) -> Result<bool, Failure> {
+    let filter = TrialFilter::of_session(session);
+    let is_empty = store.trials(&filter).map_err(store_failure)?.is_empty();
+    if is_empty {
+        store.remove_session(session).map_err(store_failure)?;
     }
-    Ok(())
+    Ok(is_empty)
 }
 
 /// The report and the files that were asked for, with blocks `beside` at its end. Trials that failed are

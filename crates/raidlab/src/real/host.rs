@@ -210,7 +210,7 @@ fn with_journal(
     };
     let came = session.run(&mut store, &mut claims, journal);
     match came {
-        Ok(()) if stop.asked() => Ok(sessions::interrupted(&open)),
+        Ok(()) if stop.asked() => sessions::interrupted(&mut store, &open),
         Ok(()) => {
             store.finish_session(&open.session).map_err(store_failure)?;
             sessions::write_out(args, &mut store, &open.session)?;
@@ -218,7 +218,7 @@ fn with_journal(
             Ok(Outcome::Done)
         }
         Err(failure) => {
-            sessions::forget_if_empty(&mut store, &open)?;
+            sessions::forget_if_empty(&mut store, &open.session)?;
             Err(failure)
         }
     }

@@ -114,7 +114,7 @@ pub(super) fn carry_out(
     let came = session.run();
     match came {
         Ok(()) if stop.asked() => {
-            sessions::interrupted(&open);
+            sessions::interrupted(&mut store, &open)?;
             Ok(None)
         }
         Ok(()) => {
@@ -130,7 +130,7 @@ pub(super) fn carry_out(
             }))
         }
         Err(failure) => {
-            sessions::forget_if_empty(&mut store, &open)?;
+            sessions::forget_if_empty(&mut store, &open.session)?;
             Err(failure)
         }
     }

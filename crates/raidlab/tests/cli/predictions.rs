@@ -217,6 +217,37 @@ fn killed_and_gone_on_with() {
     }
 }
 
+/// Of nothing there is nothing to go on with.
+#[test]
+fn interrupted_before_the_first_trial() {
+    let lab = Lab::new();
+    // A trial of many minutes.
+    let dd = "name = \"dd\"\nbs = \"256KiB\"\ncount = 16\nconv = \"none\"";
+    let random = "name = \"random\"\nsize = \"1GiB\"\ntime = \"1000000s\"";
+    assert!(SMALL.contains(dd));
+    lab.write("lab.toml", SMALL.replace(dd, random));
+    let mut running = lab.start("run lab.toml --on sim --jobs 1");
+    // Its store is made first, and nothing is said meanwhile.
+    let begun = || lab.run("list --json").out.contains("\"planned\": 6");
+    until("a session", begun);
+    running.signal(Signal::KILL);
+    running.end();
+    assert_eq!(lab.sessions().len(), 1, "nobody could tidy up");
+    // It is gone on with, and as empty as before.
+    let mut again = lab.start("run lab.toml --on sim --jobs 1");
+    again.wait_for("0 of 6 trials are there");
+    again.signal(Signal::INT);
+    assert_eq!(again.end().code(), Some(130), "{}", again.said());
+    assert!(
+        again
+            .said()
+            .contains("interrupted before the first trial ended; nothing was kept"),
+        "{}",
+        again.said()
+    );
+    assert_eq!(lab.sessions().len(), 0);
+}
+
 #[test]
 fn fresh_begins_anew() {
     let lab = Lab::new();

@@ -55,7 +55,6 @@ impl StoredRun {
 pub(crate) struct Open {
     pub(crate) session: String,
     pub(super) done: Vec<TrialRecord>,
-    pub(super) is_new: bool,
 }
 
 impl Open {
@@ -100,14 +99,12 @@ pub(crate) fn open(
         return Ok(Open {
             session: session.id,
             done,
-            is_new: false,
         });
     }
     let session = begin(store, plan, &run)?;
     Ok(Open {
         session,
         done: Vec::new(),
-        is_new: true,
     })
 }
 
