@@ -5,8 +5,10 @@ use crate::report::format;
 use raidlab_core::units::Bytes;
 use std::collections::BTreeSet;
 
-/// A chart as text of at most so many columns (more when the labels alone need more). Empty when a
-/// table beside it says the same.
+/// Columns that a bar or sparkline has at the least beside its label; with fewer the label gets a line of its own.
+const LEAST: usize = 10;
+
+/// A chart as text of at most so many columns. Empty when a table beside it says the same.
 pub(super) fn render(chart: &Chart, width: usize, ascii: bool) -> String {
     match chart {
         Chart::Bars(chart) => bars(chart, width, ascii),
@@ -79,11 +81,15 @@ fn bars(chart: &BarChart, width: usize, ascii: bool) -> String {
     };
     let (group, series) = (longest(&|l| &l.group), longest(&|l| &l.series));
     let figure = longest(&|l| &l.figure);
-    let room = width
-        .saturating_sub(group + series + figure + 4)
-        .clamp(10, 60);
     let largest = lines.iter().filter_map(|l| l.value).fold(0.0, f64::max);
-    let mut out = format!("{} ({})\n", chart.title, chart.axis);
+    let mut out = title(&chart.title, &chart.axis, width);
+    if group + series + figure + 4 + LEAST > width {
+        for line in &lines {
+            stacked(&mut out, line, (series, figure), largest, width, ascii);
+        }
+        return out;
+    }
+    let room = (width - (group + series + figure + 4)).min(60);
     for line in &lines {
         let mut text = format!("{:group$} {:series$} ", line.group, line.series);
         if let Some(value) = line.value {
@@ -95,6 +101,70 @@ fn bars(chart: &BarChart, width: usize, ascii: bool) -> String {
         out.push('\n');
     }
     out
+}
+
+/// The title of a chart and what its values are.
+fn title(title: &str, axis: &str, width: usize) -> String {
+    fold(&printable(&format!("{title} ({axis})")), width).join("\n") + "\n"
+}
+
+/// A line of a bar chart where labels, bar and figure do not fit beside each other: the name of the group above, the
+/// bar below, and the figure behind it or, on the narrowest, below that.
+fn stacked(
+    out: &mut String,
+    line: &Line,
+    (series, figure): (usize, usize),
+    largest: f64,
+    width: usize,
+    ascii: bool,
+) {
+    let mut put = |text: &str| {
+        out.push_str(text.trim_end());
+        out.push('\n');
+    };
+    if !line.group.is_empty() {
+        fold(&line.group, width).iter().for_each(|part| put(part));
+    }
+    let mut before = format!("  {:series$} ", line.series);
+    if series == 0 || series + 3 + LEAST > width {
+        if !line.series.is_empty() {
+            let parts = fold(&line.series, width.saturating_sub(2));
+            parts.iter().for_each(|part| put(&format!("  {part}")));
+        }
+        before = "  ".to_owned();
+    }
+    let left = width.saturating_sub(width_of(&before));
+    let behind = left > figure + LEAST / 2;
+    let drawn = line.value.map_or_else(String::new, |value| {
+        let room = if behind { left - figure - 1 } else { left };
+        bar(value / largest * room.min(60) as f64, ascii) + " "
+    });
+    if behind || line.value.is_none() {
+        put(&format!("{before}{drawn}{}", line.figure));
+    } else {
+        put(&format!("{before}{drawn}"));
+        let parts = fold(&line.figure, width.saturating_sub(2));
+        parts.iter().for_each(|part| put(&format!("  {part}")));
+    }
+}
+
+/// Lines of at most so many columns: broken at spaces, and within words that are longer than a line.
+fn fold(text: &str, width: usize) -> Vec<String> {
+    let width = width.max(1);
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        match lines.last_mut() {
+            Some(last) if width_of(last) + 1 + width_of(word) <= width => {
+                last.push(' ');
+                last.push_str(word);
+            }
+            _ => {
+                let letters: Vec<char> = word.chars().collect();
+                lines.extend(letters.chunks(width).map(|part| part.iter().collect()));
+            }
+        }
+    }
+    lines
 }
 
 const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
@@ -127,34 +197,36 @@ fn sweep(chart: &LineChart, width: usize) -> String {
         .map(|s| width_of(&Bytes(*s).to_string()))
         .max()
         .unwrap_or(0);
-    let mut out = format!("{} ({})\n", chart.title, chart.y.label);
+    let mut out = title(&chart.title, &chart.y.label, width);
+    // A name that is wider than the screen is folded above its column.
+    let most = width.saturating_sub(label).max(11);
     let mut rest = chart.series.as_slice();
     while !rest.is_empty() {
         let mut used = label;
         let columns: Vec<usize> = rest
             .iter()
-            .map(|s| width_of(&printable(&s.name)).max(9) + 2)
+            .map(|s| (width_of(&printable(&s.name)).max(9) + 2).min(most))
             .take_while(|column| {
                 used += column;
                 used <= width
             })
             .collect();
         let now = columns.len().max(1);
-        let width_at = |i: usize| {
-            columns
-                .get(i)
-                .copied()
-                .unwrap_or(width.saturating_sub(label))
-        };
-        out.push_str(&" ".repeat(label));
-        for (i, series) in rest[..now].iter().enumerate() {
-            out.push_str(&format!(
-                "{:>width$}",
-                printable(&series.name),
-                width = width_at(i)
-            ));
+        let width_at = |i: usize| columns.get(i).copied().unwrap_or(most);
+        let names: Vec<Vec<String>> = (0..now)
+            .map(|i| fold(&printable(&rest[i].name), width_at(i) - 2))
+            .collect();
+        let tall = names.iter().map(Vec::len).max().unwrap_or(0);
+        for row in 0..tall {
+            out.push_str(&" ".repeat(label));
+            for (i, name) in names.iter().enumerate() {
+                // The last lines of all names stand together.
+                let part = (row + name.len()).checked_sub(tall).map(|at| &name[at]);
+                let part = part.map_or("", String::as_str);
+                out.push_str(&format!("{part:>width$}", width = width_at(i)));
+            }
+            out.push('\n');
         }
-        out.push('\n');
         for size in &sizes {
             out.push_str(&format!("{:>label$}", Bytes(*size).to_string()));
             for (i, series) in rest[..now].iter().enumerate() {
@@ -185,8 +257,11 @@ fn sparklines(chart: &LineChart, width: usize, ascii: bool) -> String {
         .unwrap_or(0);
     let ys = || chart.series.iter().flat_map(|s| &s.points).map(|p| p.y);
     let largest = ys().fold(0.0, f64::max);
-    let room = width.saturating_sub(label + 24).clamp(10, 80);
-    let mut out = format!("{} ({})\n", chart.title, chart.y.label);
+    // Names that leave too little room stand above.
+    let above = label + 24 + LEAST > width;
+    let before = if above { 2 } else { label };
+    let room = width.saturating_sub(before + 24).clamp(LEAST, 80);
+    let mut out = title(&chart.title, &chart.y.label, width);
     for series in &chart.series {
         let values: Vec<f64> = series.points.iter().map(|p| p.y).collect();
         let per = values.len().div_ceil(room).max(1);
@@ -204,10 +279,125 @@ fn sparklines(chart: &LineChart, width: usize, ascii: bool) -> String {
             format::number(low, decimals),
             format::number(high, decimals),
         );
-        out.push_str(&format!(
-            "{:label$} {line} {low} to {high}\n",
-            printable(&series.name)
-        ));
+        let mut name = printable(&series.name);
+        if above {
+            for part in fold(&name, width) {
+                out.push_str(&part);
+                out.push('\n');
+            }
+            name.clear();
+        }
+        out.push_str(&format!("{name:before$} {line} {low} to {high}\n"));
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::document::{Axis, Bar, BarGroup, Point};
+
+    fn bar_chart(names: &[&str], series: &[&str]) -> Chart {
+        let group = |(number, name): (usize, &&str)| {
+            let bars = series.iter().enumerate().map(|(other, _)| {
+                let value = 100.0 * (number + 1) as f64 + other as f64;
+                Bar {
+                    value: Some(value),
+                    interval: Some((value - 1.5, value + 1.5)),
+                    note: None,
+                }
+            });
+            BarGroup {
+                label: (*name).to_owned(),
+                bars: bars.collect(),
+            }
+        };
+        Chart::Bars(BarChart {
+            id: "x".to_owned(),
+            title: "bonnie: Sequential throughput".to_owned(),
+            description: String::new(),
+            axis: "MiB/s, mean of the runs".to_owned(),
+            series: series.iter().map(|s| (*s).to_owned()).collect(),
+            groups: names.iter().enumerate().map(group).collect(),
+        })
+    }
+
+    fn line_chart(names: &[&str], scale: Scale) -> Chart {
+        let axis = |label: &str, scale| Axis {
+            label: label.to_owned(),
+            scale,
+        };
+        let points = (0..100).map(|i| Point {
+            x: 512.0 * f64::from(1 << (i % 12)),
+            y: 1000.0 + f64::from(i),
+            interval: None,
+        });
+        let points: Vec<Point> = points.collect();
+        let series = names.iter().map(|name| Series {
+            name: (*name).to_owned(),
+            points: points.clone(),
+        });
+        Chart::Lines(LineChart {
+            id: "x".to_owned(),
+            title: "tiobench: read against block size".to_owned(),
+            description: String::new(),
+            x: axis("block size", scale),
+            y: axis("read, MiB/s", Scale::Linear),
+            series: series.collect(),
+        })
+    }
+
+    /// However narrow the terminal and long the names.
+    #[test]
+    fn charts_are_as_wide_as_the_terminal() {
+        let names = [
+            "raid5",
+            "raid10-f2, chunk 512KiB, rebuilding 1",
+            "/mnt/a-name-without-any-space-that-is-longer-than-a-line",
+        ];
+        let charts = [
+            bar_chart(&names, &["read", "write"]),
+            bar_chart(&names, &["read"]),
+            bar_chart(
+                &names[..1],
+                &["a series with a name of more than forty letters", "b"],
+            ),
+            line_chart(&names, Scale::Log2),
+            line_chart(&names, Scale::Linear),
+        ];
+        for width in [40, 50, 60, 80, 120] {
+            for chart in &charts {
+                for ascii in [false, true] {
+                    let text = render(chart, width, ascii);
+                    for line in text.lines() {
+                        assert!(width_of(line) <= width, "{width}: {line}\n{text}");
+                    }
+                    // Nothing is lost of what is told.
+                    let text: String = text.split_whitespace().collect();
+                    for name in names[..1].iter().chain(&["MiB/s"]) {
+                        assert!(text.contains(name), "{width}: {text}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_bar_below_its_name() {
+        let text = render(
+            &bar_chart(&["raid10-f2, chunk 512KiB", "raid5"], &["read", "write"]),
+            40,
+            true,
+        );
+        insta::assert_snapshot!(text, @r"
+        bonnie: Sequential throughput (MiB/s,
+        mean of the runs)
+        raid10-f2, chunk 512KiB
+          read  ##### 100.0 [98.5, 101.5]
+          write ###### 101.0 [99.5, 102.5]
+        raid5
+          read  ########### 200.0 [198.5, 201.5]
+          write ########### 201.0 [199.5, 202.5]
+        ");
+    }
 }
