@@ -114,10 +114,14 @@ impl Sub for Span {
 }
 
 impl fmt::Display for Span {
-    /// Three significant figures with the unit that suits: `1.50 ms`, `2 min 05 s`.
+    /// Three significant figures with the unit that suits: `1.50 ms`, `2 min 05 s`, `6 d 22 h`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ns = self.0;
-        if ns >= 3_600_000_000_000 {
+        // Nobody knows what 1650 hours are.
+        if ns >= 48 * 3_600_000_000_000 {
+            let hours = ns / 3_600_000_000_000;
+            write!(f, "{} d {:02} h", hours / 24, hours % 24)
+        } else if ns >= 3_600_000_000_000 {
             let minutes = ns / 60_000_000_000;
             write!(f, "{} h {:02} min", minutes / 60, minutes % 60)
         } else if ns >= 60_000_000_000 {
@@ -200,6 +204,9 @@ mod tests {
             1_000_000_000,
             125_000_000_000,
             7_500_000_000_000,
+            172_799_000_000_000,
+            172_800_000_000_000,
+            5_943_600_000_000_000,
         ]
         .map(|ns| Span(ns).to_string())
         .to_vec();
@@ -211,7 +218,10 @@ mod tests {
                 "12.3 ms",
                 "1.00 s",
                 "2 min 05 s",
-                "2 h 05 min"
+                "2 h 05 min",
+                "47 h 59 min",
+                "2 d 00 h",
+                "68 d 19 h"
             ]
         );
     }

@@ -167,7 +167,8 @@ pub(crate) fn told(seconds: f64) -> String {
         s if s < 10.0 => format!("{s:.0} s"),
         s if s < 120.0 => format!("{:.0} s", (s / 5.0).round() * 5.0),
         s if s < 7200.0 => format!("{:.0} min", s / 60.0),
-        s => format!("{:.1} h", s / 3600.0),
+        s if s < 48.0 * 3600.0 => format!("{:.1} h", s / 3600.0),
+        s => format!("{:.1} days", s / 86_400.0),
     }
 }
 
@@ -188,6 +189,7 @@ mod tests {
         assert_eq!(told(62.0), "60 s");
         assert_eq!(told(600.0), "10 min");
         assert_eq!(told(9000.0), "2.5 h");
+        assert_eq!(told(1650.0 * 3600.0), "68.8 days");
     }
 
     #[test]

@@ -54,13 +54,26 @@ pub(crate) fn rebuilds(groups: &[Group<'_>]) -> Option<Table> {
     (!table.rows.is_empty()).then_some(table)
 }
 
-/// Hours where seconds would be many.
+/// Hours where seconds would be many, and days where hours would.
 fn duration(seconds: f64) -> String {
-    if seconds >= 5400.0 {
+    if seconds >= 48.0 * 3600.0 {
+        format!("{:.1} days", seconds / 86_400.0)
+    } else if seconds >= 5400.0 {
         format!("{:.1} h", seconds / 3600.0)
     } else if seconds >= 120.0 {
         format!("{:.1} min", seconds / 60.0)
     } else {
         Span((seconds * 1e9) as u64).to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_rebuild_is_told_in_days() {
+        let told = [30.0, 300.0, 90_000.0, 172_799.0, 1650.0 * 3600.0].map(duration);
+        assert_eq!(told, ["30.0 s", "5.0 min", "25.0 h", "48.0 h", "68.8 days"]);
     }
 }
