@@ -4,10 +4,20 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::{IsTerminal, Write};
 use std::time::Duration;
 
-/// Whether talk may be coloured: on a terminal, unless `NO_COLOR` is set.
+/// Whether talk may be coloured: on a terminal that can, unless `NO_COLOR` is set.
 pub(crate) fn coloured() -> bool {
+    colours() && std::io::stderr().is_terminal()
+}
+
+/// Whether colours are wanted, and known to a terminal if there is one.
+pub(crate) fn colours() -> bool {
     let unwanted = std::env::var_os("NO_COLOR").is_some_and(|v| !v.is_empty());
-    !unwanted && std::io::stderr().is_terminal()
+    !unwanted && !is_dumb()
+}
+
+/// Whether the terminal can do nothing but print: a line that moves would come as rubbish.
+fn is_dumb() -> bool {
+    std::env::var_os("TERM").is_some_and(|term| term == "dumb")
 }
 
 fn paint(text: &str, code: &str) -> String {
@@ -52,7 +62,7 @@ pub(crate) fn spinner(what: &str) -> Option<ProgressBar> {
 }
 
 fn on_terminal(length: Option<u64>, template: &str) -> Option<ProgressBar> {
-    std::io::stderr().is_terminal().then(|| {
+    (std::io::stderr().is_terminal() && !is_dumb()).then(|| {
         let style =
             ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
         ProgressBar::with_draw_target(length, ProgressDrawTarget::stderr_with_hz(10))

@@ -71,7 +71,7 @@ fn as_text(document: &Document, output: &Output) -> String {
 
 fn terminal(document: &Document) -> String {
     let terminal = std::io::stdout().is_terminal();
-    let colour = terminal && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+    let colour = terminal && talk::colours();
     let utf8 = ["LC_ALL", "LC_CTYPE", "LANG"]
         .iter()
         .find_map(|name| std::env::var(name).ok().filter(|value| !value.is_empty()))

@@ -4,6 +4,17 @@ use std::process::Command;
 
 /// Runs a command line on a pseudo-terminal with so many columns; returns what the terminal showed.
 fn on_a_terminal(lab: &Lab, columns: u16, line: &str, typed: &str) -> String {
+    on_this_terminal(lab, columns, line, typed, &[("TERM", "xterm")])
+}
+
+/// The same with these words in the environment.
+fn on_this_terminal(
+    lab: &Lab,
+    columns: u16,
+    line: &str,
+    typed: &str,
+    environment: &[(&str, &str)],
+) -> String {
     let mut script = Command::new("script");
     let program = program().display();
     script.args([
@@ -12,7 +23,9 @@ fn on_a_terminal(lab: &Lab, columns: u16, line: &str, typed: &str) -> String {
         "/dev/null",
     ]);
     lab.settle(&mut script);
-    script.env_remove("NO_COLOR").env("TERM", "xterm");
+    script
+        .env_remove("NO_COLOR")
+        .envs(environment.iter().copied());
     let output = assert_cmd::Command::from_std(script)
         .write_stdin(typed)
         .timeout(PATIENCE)
@@ -35,6 +48,22 @@ fn progress_tells_the_time_left() {
     // A narrow terminal cuts the end off, not the time.
     let narrow = on_a_terminal(&lab, 60, line, "");
     assert!(narrow.contains(" left"), "{narrow}");
+}
+
+/// No colours where they are unwanted, and nothing at all to steer a terminal that cannot be steered.
+#[test]
+fn colours_and_moving_lines_are_not_forced_on_anybody() {
+    let lab = Lab::new();
+    let line = "bench place -n 2 --profile random --size 4MiB --read 100 --runtime 300ms";
+    let dumb = on_this_terminal(&lab, 100, line, "", &[("TERM", "dumb")]);
+    assert!(!dumb.contains('\u{1b}'), "{dumb:?}");
+    assert!(dumb.contains("[2/2]"), "it is told all the same: {dumb}");
+    let plain = [("TERM", "xterm"), ("NO_COLOR", "1")];
+    let plain = on_this_terminal(&lab, 100, line, "", &plain);
+    for sequence in plain.split("\u{1b}[").skip(1) {
+        let end = sequence.find(|c: char| c.is_ascii_alphabetic());
+        assert_ne!(end.map(|at| &sequence[at..=at]), Some("m"), "{plain:?}");
+    }
 }
 
 #[test]
