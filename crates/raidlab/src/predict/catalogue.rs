@@ -14,7 +14,7 @@ use raidlab_experiment::{
     controller_files, model_files, parse,
 };
 use raidlab_results::reference::Study;
-use raidlab_sim::catalogue::{self, Fact, MODELS, Model, ModelError, controller};
+use raidlab_sim::catalogue::{self, Fact, MODELS, Model, ModelError, UnknownModel, controller};
 use std::path::Path;
 
 /// The experiment that carries out a published study: its id and the text of its file.
@@ -84,7 +84,8 @@ pub(super) fn controllers() -> Result<Vec<controller::Model>, Failure> {
 
 /// The disk that a user names: one of the catalogue, or a file by its path.
 pub(crate) fn disk(name: &str) -> Result<Model, Failure> {
-    match model(name)? {
+    let unknown = |error: UnknownModel| Failure::from_error(BAD_REQUEST, &error);
+    match named(name, unknown)? {
         Named::Disk(model) => Ok(model),
         Named::Controller(_) => Err(Failure::bad_request(format!(
             "'{name}' is a controller, and a disk is needed"
@@ -95,13 +96,31 @@ pub(crate) fn disk(name: &str) -> Result<Model, Failure> {
 
 /// The model that a user names: one of the catalogue, or a file by its path.
 pub(super) fn model(name: &str) -> Result<Named, Failure> {
+    named(name, |_| unknown(name))
+}
+
+/// A name that neither a disk nor a controller has.
+fn unknown(name: &str) -> Failure {
+    let names = |all: &[(&str, &str)]| {
+        let names: Vec<&str> = all.iter().map(|(name, _)| *name).collect();
+        names.join(", ")
+    };
+    Failure::bad_request(format!(
+        "there is no model '{name}': write the path of a model file, a disk ({}) or a controller ({})",
+        names(MODELS),
+        names(controller::MODELS)
+    ))
+}
+
+/// The model of a name; `unknown` tells that there is none.
+fn named(name: &str, unknown: impl FnOnce(UnknownModel) -> Failure) -> Result<Named, Failure> {
     let path = Path::new(name);
     if let Ok(model) = controller::find(name) {
         return Ok(Named::Controller(Box::new(model)));
     }
     let unknown = match catalogue::find(name) {
         Ok(model) => return Ok(Named::Disk(model)),
-        Err(error) => Failure::from_error(BAD_REQUEST, &error),
+        Err(error) => unknown(error),
     };
     if !(path.exists() || name.ends_with(".toml") || name.contains('/')) {
         return Err(unknown);

@@ -138,11 +138,16 @@ fn a_models_file_is_printed_as_it_is() {
 #[test]
 fn a_model_that_is_not_there() {
     let lab = Lab::new();
+    // It may have been a controller.
     lab.run("disk show ST1").refused(2).says(&[
-        "there is no disk model 'ST1'",
+        "there is no model 'ST1'",
         "the path of a model file",
-        "ST340015A",
+        "a disk (ST340015A",
+        "a controller (ITE8212",
     ]);
+    lab.run("replay trace --disk ST1")
+        .refused(2)
+        .says(&["there is no disk model 'ST1'"]);
     lab.run("disk show ./ST1.toml")
         .refused(2)
         .says(&["cannot read ./ST1.toml"]);
