@@ -102,7 +102,7 @@ fn render_table(table: &Table) -> Markup {
     html! {
         div.table tabindex="0" role="region" aria-labelledby=(format!("{}-caption", table.id)) {
             table.numbers[numbers].wide[table.columns.len() > WIDE] id=(table.id) {
-                caption id=(format!("{}-caption", table.id)) { (table.caption) }
+                caption id=(format!("{}-caption", table.id)) { span { (table.caption) } }
                 @if table.columns.iter().any(|c| !c.title.is_empty()) {
                     thead { (header(&table.columns)) }
                 }
@@ -157,7 +157,7 @@ fn header(columns: &[Column]) -> Markup {
     }
 }
 
-/// A name that is kept on one line, or one that may need more.
+/// Words that are kept on one line, or some that may need more.
 fn length(cell: &Cell) -> &'static str {
     if cell.value.text().chars().count() <= SHORT {
         "short"
@@ -178,7 +178,11 @@ fn class(cell: &Cell, column: &Column) -> String {
         Tone::Bad => " bad",
         Tone::Muted => " muted",
     };
-    format!("{}{tone}", side(column))
+    let long = match length(cell) {
+        "long" if !column.right => " long",
+        _ => "",
+    };
+    format!("{}{long}{tone}", side(column))
 }
 
 fn content(table: &Table, cell: &Cell) -> Markup {

@@ -20,6 +20,36 @@ fn documents() -> Vec<Document> {
     all
 }
 
+/// The answer stands first, and a list of cells in it must not push the rest out of sight.
+#[test]
+fn long_words_beside_numbers_may_be_wrapped() {
+    use crate::report::document::{Cell, Column, Table};
+    let columns = vec![Column::text("a"), Column::text("b"), Column::number("n")];
+    let mut table = Table::new("t", "A caption", columns);
+    let few = "raid10, chunk 64KiB";
+    let many = "raid10, chunk 64KiB; raid10-f2, chunk 512KiB; raid10-f2, chunk 64KiB";
+    table.rows = vec![vec![
+        Cell::text(few),
+        Cell::text(many),
+        Cell::number(1.0, 0),
+    ]];
+    table.names = 0;
+    let mut document = Document::new("d");
+    document.blocks.push(Block::Table(table));
+    let html = render_html(&document).unwrap();
+    assert!(
+        html.contains(&format!("<td class=\"left\">{few}</td>")),
+        "{html}"
+    );
+    assert!(
+        html.contains(&format!("<td class=\"left long\">{many}</td>")),
+        "{html}"
+    );
+    assert!(html.contains(".numbers td.long{white-space:normal"));
+    // A caption stays in sight while its table is moved.
+    assert!(html.contains("<span>A caption</span></caption>"));
+}
+
 #[test]
 fn html_loads_nothing() {
     for document in documents() {
