@@ -200,7 +200,7 @@ fn charts(out: &mut Vec<Block>, profile: &str, groups: &[Group<'_>], judging: &J
     }
     let rest = [
         sweeps,
-        blocks::distribution::latency_charts(profile, groups),
+        blocks::distribution::latency_charts(profile, groups, None),
         blocks::distribution::series_charts(profile, groups),
     ];
     out.extend(rest.into_iter().flatten().map(Block::Chart));

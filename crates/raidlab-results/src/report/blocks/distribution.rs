@@ -112,9 +112,19 @@ fn left_out(drawn: usize, all: usize) -> String {
     }
 }
 
-/// The latency percentiles of the merged histograms.
-pub(crate) fn latency_charts(profile: &str, groups: &[Group<'_>]) -> Vec<Chart> {
-    let panels = panels(groups);
+/// The latency percentiles of the merged histograms, of one phase alone when that is wanted.
+pub(crate) fn latency_charts(
+    profile: &str,
+    groups: &[Group<'_>],
+    phase: Option<&str>,
+) -> Vec<Chart> {
+    let mut panels = panels(groups);
+    if let Some(phase) = phase {
+        for panel in &mut panels {
+            panel.strands.retain(|strand| strand.phase == phase);
+            phase.clone_into(&mut panel.title);
+        }
+    }
     panels
         .iter()
         .filter_map(|panel| latency_chart(profile, panel))

@@ -33,7 +33,15 @@ pub(crate) fn charts(
         };
         match chart.form {
             ChartForm::Distribution => {
-                all.extend(distribution::latency_charts(profile, &groups));
+                let phase = chart.y.as_deref();
+                let drawn = distribution::latency_charts(profile, &groups, phase);
+                all.extend(drawn.into_iter().map(|mut drawn| {
+                    if let Chart::Lines(lines) = &mut drawn {
+                        let what = lines.title.strip_prefix(&format!("{profile}: "));
+                        lines.title = title(what.unwrap_or(&lines.title));
+                    }
+                    drawn
+                }));
             }
             ChartForm::Bars if chart.y.is_none() && chart.lines.is_none() => {
                 all.extend(bars::bars(profile, &groups, judging));

@@ -205,6 +205,54 @@ fn charts_are_divided_and_coloured_by_factors() {
     );
 }
 
+/// The phase, the title and the levels that the file wants are those of distributions, too.
+#[test]
+fn distributions_are_of_the_phase_that_is_wanted() {
+    let mut all = trials();
+    for trial in &mut all {
+        let mut latency = raidlab_core::histogram::Latencies::new();
+        for number in 1..2000 {
+            latency.record(raidlab_core::time::Span::from_micros(number));
+        }
+        trial.phases[0].latency = Some(latency);
+        let mut write = trial.phases[0].clone();
+        write.phase = "write".to_owned();
+        trial.phases.push(write);
+    }
+    let titles = |wanted: WantedChart| -> Vec<String> {
+        let mut request = request(all.clone());
+        request.charts = vec![wanted];
+        let document = experiment_report(&request).unwrap();
+        let charts = document.charts();
+        charts
+            .map(|chart| match chart {
+                Chart::Lines(chart) => chart.title.clone(),
+                other => panic!("{other:?}"),
+            })
+            .collect()
+    };
+    assert_eq!(
+        titles(wanted(ChartForm::Distribution)),
+        ["dd: response time of read"]
+    );
+    let divided = WantedChart {
+        per: Some("layout".to_owned()),
+        ..wanted(ChartForm::Distribution)
+    };
+    assert_eq!(
+        titles(divided),
+        [
+            "dd: response time of read, layout raid5",
+            "dd: response time of read, layout raid10"
+        ]
+    );
+    let named = WantedChart {
+        title: Some("How long a read takes".to_owned()),
+        ..wanted(ChartForm::Distribution)
+    };
+    assert_eq!(titles(named), ["How long a read takes"]);
+}
+
 /// The rows of the table with the best of each phase, without what is alike for all.
 fn fastest(trials: Vec<TrialRecord>) -> Vec<Vec<String>> {
     let document = experiment_report(&request(trials)).unwrap();
