@@ -23,6 +23,7 @@ pub mod setup;
 
 mod check;
 mod read;
+mod resize;
 mod suggest;
 mod words;
 

@@ -188,7 +188,7 @@ fn names(hardware: &Hardware, chosen: &Chosen) -> Vec<String> {
 
 /// Two decimals at the most, the last ones that say something. Capacity lost to rounding down to
 /// chunks is none.
-fn share(all: u64, one: u64) -> String {
+pub(crate) fn share(all: u64, one: u64) -> String {
     let hundredths = (u128::from(all) * 100 + u128::from(one) / 2) / u128::from(one);
     let (whole, rest) = (hundredths / 100, hundredths % 100);
     match rest {

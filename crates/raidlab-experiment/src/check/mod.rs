@@ -11,6 +11,8 @@ mod refer;
 mod state;
 mod view;
 
+pub(crate) use array::share;
+
 use crate::Known;
 use crate::diagnostic::{Diagnostic, Problems};
 use crate::experiment::{Cell, EXPERIMENT_VERSION, Experiment, Factor};

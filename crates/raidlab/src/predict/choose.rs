@@ -66,7 +66,7 @@ pub(crate) fn only(experiment: &mut Experiment, pattern: Option<&str>) -> Result
     Ok(())
 }
 
-/// Has every cell use only so much of each disk.
+/// Has every cell use only so much of each disk, and hold accordingly less.
 pub(crate) fn members(experiment: &mut Experiment, size: Option<Bytes>) -> Result<(), Failure> {
     let Some(size) = size else {
         return Ok(());
@@ -80,8 +80,24 @@ pub(crate) fn members(experiment: &mut Experiment, size: Option<Bytes>) -> Resul
         return Err(Failure::bad_request(message)
             .remedy("leave --member-size out, or choose cells with --only"));
     }
+    let names = experiment
+        .cells
+        .iter()
+        .flat_map(|cell| &cell.setup.array.members);
+    let members = names.filter_map(|name| experiment.disk(name));
+    let sizes = members.filter_map(|disk| Some((disk, disk.capacity?)));
+    if let Some((disk, has)) = sizes.into_iter().find(|(_, has)| *has < size) {
+        let message = format!(
+            "--member-size {size} is more than the {has} of {}",
+            disk.name
+        );
+        return Err(Failure::bad_request(message).remedy("use less of each disk"));
+    }
     for cell in &mut experiment.cells {
-        cell.setup.array.member_size = Some(size);
+        let resized = cell.setup.array.use_of_members(size);
+        resized.map_err(|error| {
+            Failure::bad_request(format!("--member-size {size}: {}: {error}", cell.label))
+        })?;
     }
     Ok(())
 }
@@ -149,5 +165,22 @@ mod tests {
             .iter()
             .map(|cell| cell.setup.array.member_size);
         assert!(sizes.into_iter().all(|size| size == Some(Bytes::gib(1))));
+        // What an array holds is what it holds of that.
+        let held = experiment.cells.iter().map(|cell| {
+            let array = &cell.setup.array;
+            (array.capacity, array.members.len() as u64)
+        });
+        for (capacity, members) in held {
+            let capacity = capacity.expect("it is known");
+            assert!(capacity <= Bytes::gib(members), "{capacity} of {members}");
+        }
+        let error = members(&mut experiment, Some(Bytes::gib(4096))).expect_err("too large");
+        assert!(
+            error
+                .message
+                .contains("--member-size 4 TiB is more than the"),
+            "{}",
+            error.message
+        );
     }
 }
