@@ -366,3 +366,17 @@ fn a_flood_of_problems_is_cut() {
         "{rendered}"
     );
 }
+
+told!(
+    direct_calls_smaller_than_the_disks_sectors,
+    r#"title = "t"
+disks = { model = "nearline-24tb", count = 2, override = { sector-logical = "4KiB" } }
+filesystem = "none"
+[profile]
+name = "random"
+direct = true
+block = "512B"
+[array]
+layout = "raid1"
+"#
+);

@@ -16,12 +16,14 @@ pub(crate) use array::share;
 use crate::Known;
 use crate::diagnostic::{Diagnostic, Problems};
 use crate::experiment::{Cell, EXPERIMENT_VERSION, Experiment, Factor};
+use crate::hardware::Disk;
 use crate::read::Draft;
 use crate::read::factors::DraftFactor;
 use crate::read::setting::{Bound, What};
-use crate::setup::Setup;
+use crate::setup::{Array, Setup};
 use place::Hardware;
 use product::Combination;
+use raidlab_core::units::{Bytes, SECTOR};
 use refer::Words;
 use std::collections::{BTreeMap, BTreeSet};
 use view::{Used, View};
@@ -119,8 +121,13 @@ fn resolve(problems: &Problems, hardware: Option<&Hardware>, view: &View<'_>) ->
     if view.is_broken("filesystem") {
         return None;
     }
-    let (settings, phases) =
-        profile::planned(problems, view, &chosen, &host, &array, filesystem.as_ref())?;
+    let on = profile::On {
+        array: &array,
+        host: &host,
+        filesystem: filesystem.as_ref(),
+        sector: sector(&array, hardware),
+    };
+    let (settings, phases) = profile::planned(problems, view, &chosen, on)?;
     Some(Setup {
         array,
         host,
@@ -129,6 +136,14 @@ fn resolve(problems: &Problems, hardware: Option<&Hardware>, view: &View<'_>) ->
         settings,
         phases,
     })
+}
+
+/// Bytes of the largest logical sectors among an array's members, which are its own.
+fn sector(array: &Array, hardware: Option<&Hardware>) -> Bytes {
+    let disks = hardware.into_iter().flat_map(|hardware| &hardware.disks);
+    let members = disks.filter(|disk| array.members.contains(&disk.name));
+    let largest = members.map(Disk::logical_sector).max();
+    largest.unwrap_or(Bytes(SECTOR))
 }
 
 /// A fixed value that a factor of plain values overrules in every cell.

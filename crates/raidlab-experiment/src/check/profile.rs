@@ -153,25 +153,33 @@ fn value_problem(bound: &Bound, error: &ProfileError) -> Diagnostic {
     }
 }
 
+/// What a profile is to run on.
+#[derive(Clone, Copy)]
+pub(super) struct On<'a> {
+    pub(super) array: &'a Array,
+    pub(super) host: &'a Host,
+    pub(super) filesystem: Option<&'a Filesystem>,
+    /// Bytes of the array's logical sectors.
+    pub(super) sector: Bytes,
+}
+
 /// The profile's settings as resolved, and its phases.
 pub(super) fn planned(
     problems: &Problems,
     view: &View<'_>,
     chosen: &Chosen<'_>,
-    host: &Host,
-    array: &Array,
-    filesystem: Option<&Filesystem>,
+    on: On<'_>,
 ) -> Option<(BTreeMap<String, String>, Vec<String>)> {
-    let room = array.capacity.unwrap_or(ROOM);
-    let place = match filesystem {
+    let room = on.array.capacity.unwrap_or(ROOM);
+    let place = match on.filesystem {
         Some(_) => Place::Directory { free: room },
         None => Place::Device { size: room },
     };
     let context = ProfileContext {
-        memory: host.memory,
+        memory: on.host.memory,
         place,
         writable: true,
-        alignment: 512,
+        alignment: on.sector.0 as u32,
     };
     let error = match chosen.profile.plan(&context) {
         Ok(plan) => {

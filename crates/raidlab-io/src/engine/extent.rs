@@ -119,6 +119,21 @@ fn direct_alignment(file: &File) -> Option<u32> {
     }
 }
 
+/// The multiple that direct I/O will want of offsets and lengths in a place, before anything is begun there: of a file, a
+/// device, or a file that is made in a directory. That is tried with one that has no name and goes when it is closed.
+/// `None` where nobody can tell yet: files without names cannot be made there, say, or there is no direct I/O.
+#[must_use]
+pub fn direct_alignment_at(path: &Path) -> Option<u32> {
+    let directory = path.is_dir();
+    let (kind, how) = match directory {
+        true => (OFlags::TMPFILE | OFlags::RDWR, Mode::RUSR | Mode::WUSR),
+        false => (OFlags::RDONLY, Mode::empty()),
+    };
+    let flags = kind | OFlags::DIRECT | OFlags::CLOEXEC;
+    let file = File::from(rustix::fs::open(path, flags, how).ok()?);
+    direct_alignment(&file)
+}
+
 /// Opens a directory for `openat` and its kin.
 pub(super) fn open_directory(path: &Path) -> Result<rustix::fd::OwnedFd, EngineError> {
     rustix::fs::open(

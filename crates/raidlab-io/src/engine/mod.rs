@@ -33,7 +33,7 @@ pub use clock::Clock;
 pub use content::{BLOCK, Content, PERIOD};
 pub use error::EngineError;
 pub(crate) use extent::size_of;
-pub use extent::{Extent, ExtentMode};
+pub use extent::{Extent, ExtentMode, direct_alignment_at};
 pub use files::Files;
 pub use names::data_name;
 pub use uring::{Uring, UringFeatures};

@@ -12,6 +12,7 @@ use raidlab_core::profile::{
 };
 use raidlab_core::time::Span;
 use raidlab_core::units::Bytes;
+use raidlab_io::engine::direct_alignment_at;
 use raidlab_io::observe::environment::{Environment, TargetRecord};
 use raidlab_io::observe::{PathKind, Resolved, Roots, privilege, resolve};
 use raidlab_results::record::Cell;
@@ -307,14 +308,23 @@ fn context(
         )
         .remedy("remount it for writing, or name another directory"));
     }
-    // The least that direct I/O takes anywhere; what this target really needs is known when it is
-    // opened, and an operation that is not aligned to it is refused there.
     Ok(ProfileContext {
         memory,
         place,
         writable: resolved.kind == PathKind::Directory,
-        alignment: 512,
+        alignment: alignment(resolved),
     })
+}
+
+/// What direct I/O wants of offsets and lengths. Where that cannot be told before a file is made it is the least that is
+/// taken anywhere: an operation that is not aligned is refused when the file is there.
+fn alignment(resolved: &Resolved) -> u32 {
+    const LEAST: u32 = 512;
+    match resolved.kind {
+        // To open one may set something going.
+        PathKind::CharacterDevice => LEAST,
+        _ => direct_alignment_at(&resolved.path).map_or(LEAST, |found| found.max(LEAST)),
+    }
 }
 
 /// Of character devices only those that give bytes for ever and do nothing else are measured: to

@@ -2,16 +2,21 @@
 use super::driver::Driver;
 use crate::args::{GuestTime, RunArgs};
 use crate::exit::{BAD_REQUEST, Failure, MISSING};
+use raidlab_core::profile::{Place, ProfileContext};
 use raidlab_core::units::{Bytes, SECTOR};
 use raidlab_experiment::hardware::Disk;
 use raidlab_experiment::kernel::FilesystemKind;
 use raidlab_experiment::setup::Engine;
 use raidlab_experiment::{Cell, Experiment};
+use raidlab_host::provision::MemberDevice;
+use raidlab_io::observe::Roots;
 use raidlab_nbd::guest::Shown;
 use raidlab_vm::Image;
 
 /// What md and partitions keep of a member beside the data that is asked for.
 const BESIDE: u64 = 160 << 20;
+/// Bytes of a page, as direct I/O goes to file systems that do not say what it takes (`statx`).
+const PAGE: u32 = 4 << 10;
 /// The share of this machine's free memory that the content of disks may come to.
 const SHARE: f64 = 0.7;
 
@@ -53,6 +58,18 @@ pub(super) fn sector(experiment: &Experiment, disk: &str) -> u32 {
     sector.map_or(SECTOR as u32, |sector| sector.0 as u32)
 }
 
+/// Bytes of the largest logical sectors among devices; those of devices that are yet to come are not known.
+pub(super) fn largest_sector(devices: &[MemberDevice]) -> u32 {
+    let roots = Roots::system();
+    let sector = |device: &MemberDevice| {
+        let file = roots
+            .block(&device.identity.name)
+            .join("queue/logical_block_size");
+        std::fs::read_to_string(file).ok()?.trim().parse().ok()
+    };
+    devices.iter().filter_map(sector).max().unwrap_or(0)
+}
+
 /// Bytes of memory that the disks of any cell need.
 pub(super) fn store(experiment: &Experiment) -> Bytes {
     let of = |cell: &Cell| {
@@ -75,6 +92,9 @@ pub(super) fn room() -> u64 {
 /// What is in the way, with the cell.
 pub(super) fn check(experiment: &Experiment, time: GuestTime) -> Result<(), Failure> {
     for cell in &experiment.cells {
+        let members = cell.setup.array.members.iter();
+        let sectors = members.map(|name| sector(experiment, name));
+        direct_calls(cell, sectors.max().unwrap_or(SECTOR as u32))?;
         if cell.setup.array.engine == Engine::Controller {
             let message = format!(
                 "{}: a controller's own RAID has no kernel to run it",
@@ -97,6 +117,42 @@ pub(super) fn check(experiment: &Experiment, time: GuestTime) -> Result<(), Fail
     );
     Err(Failure::new(MISSING, message)
         .remedy("say in [array] how much of each disk is used: member-size = \"1GiB\""))
+}
+
+/// Whether direct calls of a cell's profile fit where they go: each is a whole number of the members' logical sectors, which
+/// are of `sector` bytes at the most, and on file systems that do not tell less, of pages.
+///
+/// # Errors
+/// What does not fit, with the cell.
+pub(super) fn direct_calls(cell: &Cell, sector: u32) -> Result<(), Failure> {
+    let setup = &cell.setup;
+    let kind = setup.filesystem.as_ref().map(|made| made.kind);
+    let least = match kind {
+        Some(FilesystemKind::Btrfs | FilesystemKind::Zfs) => PAGE,
+        _ => SECTOR as u32,
+    };
+    let room = setup.array.capacity.unwrap_or(Bytes(u64::MAX));
+    let place = match kind {
+        Some(_) => Place::Directory { free: room },
+        None => Place::Device { size: room },
+    };
+    let context = |alignment: u32| ProfileContext {
+        memory: setup.host.memory,
+        place,
+        writable: true,
+        alignment,
+    };
+    // Whatever else is the matter, memory and room among it, is known better when it is built.
+    if setup.profile.plan(&context(SECTOR as u32)).is_err() {
+        return Ok(());
+    }
+    match setup.profile.plan(&context(sector.max(least))) {
+        Ok(_) => Ok(()),
+        Err(error) => {
+            let message = format!("cell '{}': {error}", cell.label);
+            Err(Failure::new(BAD_REQUEST, message))
+        }
+    }
 }
 
 /// Whether disks can be made to fail as is asked for.
@@ -210,5 +266,32 @@ mod tests {
         let refused = check(&large, GuestTime::Virtual).expect_err("a terabyte in memory");
         assert!(refused.remedy.expect("a remedy").contains("member-size"));
         assert!(check(&large, GuestTime::Real).is_ok());
+    }
+
+    #[test]
+    fn direct_calls_are_of_whole_sectors_and_pages() {
+        let text = |filesystem: &str| {
+            format!(
+                "title = 't'\ndisks = {{ model = 'ST3250624AS', count = 2 }}\nfilesystem = '{filesystem}'\n\
+                 [profile]\nname = 'random'\nblock = '512B'\nsize = '1MiB'\n[array]\nlayout = 'raid1'\n\
+                 member-size = '1GiB'\n[host]\nkernel = '6.1'\n"
+            )
+        };
+        let of = |filesystem: &str| {
+            let read = catalogue::read(&text(filesystem), "t.toml", std::path::Path::new(""));
+            read.unwrap_or_else(|error| panic!("{}", error.message))
+        };
+        for (filesystem, fits) in [("none", true), ("ext4", true), ("btrfs", false)] {
+            let experiment = of(filesystem);
+            let came = check(&experiment, GuestTime::Virtual);
+            assert_eq!(came.is_ok(), fits, "{filesystem}");
+            assert!(direct_calls(&experiment.cells[0], 4096).is_err());
+        }
+        let refused = check(&of("btrfs"), GuestTime::Virtual).expect_err("half a page");
+        assert!(
+            refused.message.contains("a multiple of 4096 bytes"),
+            "{}",
+            refused.message
+        );
     }
 }

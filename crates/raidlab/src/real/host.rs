@@ -3,7 +3,7 @@ use super::agree;
 use super::driver::{self, Driver};
 use super::members::{self, Chosen, Part, Source};
 use super::trial::{self, Ended, Lab, Turn, Watch};
-use super::{host_failure, places};
+use super::{fit, host_failure, places};
 use crate::args::{RealArgs, RunArgs};
 use crate::bench::{View, store_failure};
 use crate::commands::{command_line, output, quoted};
@@ -108,7 +108,7 @@ pub(super) fn planned_members(
     }
 }
 
-/// How each cell is built on these devices.
+/// How each cell is built on these devices, on which its profile can run.
 pub(super) fn plans(
     experiment: &Experiment,
     parts: &[Part],
@@ -118,6 +118,9 @@ pub(super) fn plans(
     let one = |cell: &Cell| {
         let chosen = members::roles(cell, parts).into_iter();
         let chosen: Vec<MemberDevice> = chosen.map(|role| devices[role].clone()).collect();
+        if args.driver == Driver::Raidlab {
+            fit::direct_calls(cell, fit::largest_sector(&chosen))?;
+        }
         trial::plan_of(cell, &chosen, initial_sync(args))
     };
     experiment.cells.iter().map(one).collect()

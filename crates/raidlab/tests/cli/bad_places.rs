@@ -61,6 +61,45 @@ fn a_device_of_three_sectors() {
     assert_eq!(std::fs::read(&file).expect("the file"), [7; 1536]);
 }
 
+/// What cannot be asked of the place is known before anything is begun: by `--plan`, too.
+#[test]
+fn direct_blocks_smaller_than_the_devices_sectors() {
+    if !root::may("direct_blocks_smaller_than_the_devices_sectors") {
+        return;
+    }
+    let lab = Lab::new();
+    let disk = lab.write("disk", "");
+    let file = std::fs::File::options().write(true).open(&disk);
+    file.and_then(|file| file.set_len(64 << 20))
+        .expect("a file");
+    let device = Loop::of_sectors(&disk, 4096);
+    let path = device.path.display().to_string();
+    let large = Mounted::ext4(&lab.path("large"), &device);
+    std::fs::write(large.path.join("file"), vec![7; 1 << 20]).expect("a file");
+    let before = crate::lab::names(&large.path);
+    let options = "-n 1 --profile random --size 1MiB --runtime 50ms --direct";
+    for place in [&path, "large", "large/file"] {
+        for (block, code) in [("512", 2), ("6144", 2), ("4KiB", 0)] {
+            for plan in ["--plan", ""] {
+                let ran = lab.run(&format!(
+                    "bench {place} {options} --block-size {block} {plan}"
+                ));
+                if code == 0 {
+                    ran.done();
+                    continue;
+                }
+                ran.refused(code)
+                    .says(&["direct I/O", "a multiple of 4096 bytes", place]);
+                assert!(place != path.as_str() || !lab.store().exists());
+            }
+        }
+    }
+    assert_eq!(crate::lab::names(&large.path), before);
+    let buffered = options.replace("--direct", "--buffered");
+    lab.run(&format!("bench large {buffered} --block-size 512"))
+        .done();
+}
+
 #[test]
 fn a_read_only_file_system() {
     if !root::may("a_read_only_file_system") {

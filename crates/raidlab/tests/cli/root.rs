@@ -100,6 +100,15 @@ impl Loop {
             path: PathBuf::from(path),
         }
     }
+
+    /// One whose sectors have so many bytes.
+    pub(crate) fn of_sectors(file: &Path, bytes: u32) -> Self {
+        let size = bytes.to_string();
+        let words = ["--find", "--show", "--sector-size", &size, text(file)];
+        Self {
+            path: PathBuf::from(system("losetup", &words)),
+        }
+    }
 }
 
 impl Drop for Loop {
