@@ -9,12 +9,14 @@
 //! | [`allow`], [`volume`] | what the user allows to be overwritten, and which of it a controller made of several disks |
 //! | [`claim`] | the right to write, held |
 //! | [`journal`] | what was done, before it is done, and how to undo it |
+//! | [`alone`] | one run at a time, where names on the machine are its own |
 //! | [`loops`] | disks that raidlab makes itself |
 //! | [`provision`] | arrays and file systems: planned as data, built, verified, undone |
 //! | [`kmsg`], [`facts`] | what the kernel says meanwhile, and what was built |
 //! | [`tool`] | other programs |
 
 pub mod allow;
+pub mod alone;
 pub mod claim;
 mod error;
 pub mod facts;
@@ -29,6 +31,7 @@ mod patience;
 pub mod provision;
 mod sysfs;
 pub mod tool;
+
 pub mod volume;
 
 pub use error::{ErrorKind, HostError, Result};

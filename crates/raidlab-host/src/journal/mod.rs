@@ -20,7 +20,7 @@ use std::collections::BTreeMap;
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::io::{Read as _, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 const ENDING: &str = "journal";
@@ -95,9 +95,12 @@ impl Journal {
             .mode(0o700)
             .create(directory)
             .map_err(HostError::call("make", directory))?;
-        let (id, path, file) = new_file(directory)?;
-        flock(&file, FlockOperation::NonBlockingLockExclusive)
-            .map_err(HostError::call("lock", &path))?;
+        let (id, path, file) = loop {
+            let made = new_file(directory)?;
+            if is_own(&made.2).map_err(HostError::call("lock", &made.1))? {
+                break made;
+            }
+        };
         let process = Process::own();
         let mut journal = Self {
             id,
@@ -343,6 +346,16 @@ fn not_ours(path: &Path, line: usize, what: &str) -> HostError {
          that wrote it",
         path.display()
     ))
+}
+
+/// Locks a new journal. Who looks for those of runs that are gone may have found it before it was locked, and removed it:
+/// what is written to it then would be found by nobody.
+fn is_own(file: &File) -> std::io::Result<bool> {
+    match flock(file, FlockOperation::NonBlockingLockExclusive) {
+        Err(rustix::io::Errno::WOULDBLOCK) => Ok(false),
+        Err(error) => Err(error.into()),
+        Ok(()) => Ok(file.metadata()?.nlink() > 0),
+    }
 }
 
 fn new_file(directory: &Path) -> Result<(String, PathBuf, File)> {

@@ -42,6 +42,21 @@ fn what_was_done_is_undone_last_first() {
     assert!(report.left.is_empty() && !folder.exists() && !path.exists());
 }
 
+/// Between its making and its lock another raidlab may take a journal for one that was left, and remove it.
+#[test]
+fn a_journal_that_another_one_cleaned_away_is_not_used() {
+    let place = tempfile::tempdir().expect("a directory");
+    let (_, path, file) = new_file(place.path()).expect("made");
+    let (found, _) = leftovers(place.path()).expect("listed");
+    assert_eq!(found.len(), 1);
+    assert!(!is_own(&file).expect("asked"), "another one holds it");
+    for journal in found {
+        journal.finish(&roots()).expect("removed");
+    }
+    assert!(!path.exists());
+    assert!(!is_own(&file).expect("asked"), "nobody would find it");
+}
+
 #[test]
 fn a_part_can_be_undone_by_itself() {
     let place = tempfile::tempdir().expect("a directory");

@@ -15,6 +15,7 @@ use crate::signals::Stop;
 use crate::talk;
 use raidlab_core::time::Span;
 use raidlab_experiment::{Cell, Experiment, Plan, Trial, expand};
+use raidlab_host::alone::Alone;
 use raidlab_host::claim::Claim;
 use raidlab_host::inventory::Device;
 use raidlab_host::journal::{Journal, leftovers};
@@ -50,6 +51,8 @@ pub(crate) fn run(args: &RunArgs, place: &place::Store) -> Result<Outcome, Failu
     }
     let stop = Stop::listen()
         .map_err(|error| Failure::new(MISSING, format!("cannot listen for signals: {error}")))?;
+    let arrays = plans.iter().any(|plan| !plan.arrays().is_empty());
+    let _alone = Alone::take(&places::state()?, arrays).map_err(|error| host_failure(&error))?;
     undo_leftovers(&roots)?;
     let mut journal = Journal::begin(&places::journals()?, &command_line())
         .map_err(|error| host_failure(&error))?;

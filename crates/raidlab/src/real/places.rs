@@ -14,7 +14,8 @@ pub(crate) fn allow_list() -> Result<PathBuf, Failure> {
     Ok(directories()?.config_dir().join("expendable.toml"))
 }
 
-fn state() -> Result<PathBuf, Failure> {
+/// Where journals and the mount point are.
+pub(crate) fn state() -> Result<PathBuf, Failure> {
     let directories = directories()?;
     let state = directories.state_dir();
     Ok(state

@@ -95,7 +95,51 @@ fn a_place_for_journals_that_cannot_be_written_is_told_before_anything_is_made()
     state.make_read_only();
     lab.run(&format!("run lab.toml {ON_FILES}"))
         .refused(4)
-        .says(&["state/raidlab/journal", "Read-only file system"]);
+        .says(&["state/raidlab", "Read-only file system"]);
     drop(state);
+    assert_taken_apart(&lab);
+}
+
+/// Of two runs that use the same names on the machine the second is refused before it has begun anything.
+#[test]
+fn of_two_runs_at_once_the_second_is_refused_before_its_first_step() {
+    if !may("of_two_runs_at_once_the_second_is_refused_before_its_first_step") {
+        return;
+    }
+    let lab = Lab::new();
+    lab.write("lab.toml", RAW.replace("300ms", "3s"));
+    let mut first = lab.start(&format!("run lab.toml {ON_FILES}"));
+    until("a loop file", || !names(&lab.place()).is_empty());
+    let here = names(&lab.place());
+    slowly(
+        &lab,
+        &format!("run lab.toml {ON_FILES} --store other.sqlite"),
+    )
+    .refused(4)
+    .says(&["another run of raidlab", "nothing was begun"]);
+    // It is told of no trial that failed, and leaves what is the first one's alone.
+    assert!(!lab.path("other.sqlite").exists());
+    assert_eq!(names(&lab.place()), here);
+    slowly(&lab, "clean")
+        .done()
+        .says(&["nothing was left behind"]);
+    assert_eq!(first.end().code(), Some(0), "{}", first.said());
+    assert_eq!(lab.complete(), 1);
+    assert_taken_apart(&lab);
+}
+
+#[test]
+fn of_two_runs_that_begin_together_one_is_carried_out() {
+    if !may("of_two_runs_that_begin_together_one_is_carried_out") {
+        return;
+    }
+    let lab = Lab::new();
+    lab.write("lab.toml", RAW.replace("300ms", "2s"));
+    let mut both = [(); 2].map(|()| lab.start(&format!("run lab.toml {ON_FILES}")));
+    let mut codes = both.each_mut().map(|run| run.end().code());
+    codes.sort_unstable();
+    let said = both.each_ref().map(Running::said);
+    assert_eq!(codes, [Some(0), Some(4)], "{said:?}");
+    assert_eq!(lab.trials().len(), 1, "no trial failed: {said:?}");
     assert_taken_apart(&lab);
 }
