@@ -30,10 +30,10 @@ impl Alone {
         make.recursive(true).mode(0o700);
         make.create(state).map_err(HostError::call("make", state))?;
         let directory = File::open(state).map_err(HostError::call("open", state))?;
-        match flock(&directory, FlockOperation::NonBlockingLockExclusive) {
-            Err(Errno::WOULDBLOCK) => return Err(taken(&state.display().to_string())),
-            // A file system that knows no locks: the mount point is still made by one alone.
-            Ok(()) | Err(_) => {}
+        // On a file system that knows no locks the mount point is still made by one alone.
+        let lock = flock(&directory, FlockOperation::NonBlockingLockExclusive);
+        if lock == Err(Errno::WOULDBLOCK) {
+            return Err(taken(&state.display().to_string()));
         }
         let arrays = match arrays {
             true => take_arrays()?,

@@ -15,6 +15,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::io::{self, Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
+use std::process::ChildStdin;
 use std::time::{Duration, Instant};
 
 /// QEMU opens the channel before it starts the guest.
@@ -82,6 +83,12 @@ impl Vm {
             heard: Instant::now(),
             directory,
         })
+    }
+
+    /// Where the keys of a person at the console go; `None` when there is no such person, or it was taken before.
+    #[must_use]
+    pub fn keys(&mut self) -> Option<ChildStdin> {
+        self.process.keys()
     }
 
     /// QEMU's process id.

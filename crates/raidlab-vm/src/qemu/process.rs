@@ -6,7 +6,7 @@ use crate::tools;
 use rustix::process::{Pid, Signal, kill_process};
 use std::io;
 use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 /// How long it is given to end when it is asked to.
@@ -16,11 +16,11 @@ const ASKED: Duration = Duration::from_secs(2);
 #[derive(Debug)]
 pub(crate) struct Process {
     child: Child,
-    /// It has a person's terminal, and gives it back as it was when it is asked to end.
+    /// It writes to a person's terminal, and gives it back as it was when it is asked to end.
     person: bool,
 }
 
-/// Starts QEMU in a group of its own (a Ctrl-C is raidlab's business), unless a person has its console.
+/// Starts QEMU in a group of its own: a Ctrl-C is raidlab's business.
 ///
 /// The kernel kills it when the *thread* that called this ends, and with it raidlab: call it from a
 /// thread that lasts.
@@ -39,10 +39,12 @@ pub(crate) fn spawn(
     let mut command = Command::new(program);
     command.args(arguments);
     let said = directory.said()?;
+    command.process_group(0);
     if person {
-        command.stderr(Stdio::inherit());
+        // The terminal stays raidlab's: what is typed before the guest listens would be lost on a serial port.
+        command.stdin(Stdio::piped()).stderr(Stdio::inherit());
     } else {
-        command.process_group(0).stdin(Stdio::null());
+        command.stdin(Stdio::null());
         command.stdout(said.try_clone().map_err(VmError::system("share a file"))?);
         command.stderr(said);
     }
@@ -60,6 +62,11 @@ impl Process {
     /// How it ended; `None` while it runs.
     pub(crate) fn ended(&mut self) -> Option<ExitStatus> {
         self.child.try_wait().ok().flatten()
+    }
+
+    /// What is written here is typed on the console that a person has; the first to ask gets it.
+    pub(crate) fn keys(&mut self) -> Option<ChildStdin> {
+        self.child.stdin.take()
     }
 
     /// Its process id.

@@ -66,7 +66,7 @@ fn agent() -> Result<(), String> {
             Err(why) => session.failed(why),
         }),
         Job::Shell(job) => {
-            let came = shell::run(&job);
+            let came = shell::run(&job, || session.progress(super::shell::LISTENS));
             match came {
                 Ok(()) => ended(session.done("{}".to_owned())),
                 Err(failure) => ended(session.failed(failure.message)),

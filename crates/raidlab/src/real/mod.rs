@@ -26,6 +26,7 @@ pub(crate) mod study;
 mod traffic;
 pub(crate) mod trial;
 mod trouble;
+mod typing;
 mod view;
 pub(crate) mod vm;
 mod way;

@@ -4,6 +4,7 @@ use super::guests::{self, BOOT, OFF};
 use super::job::{Job, Shell};
 use super::lab::{self, Lab};
 use super::served::Served;
+use super::typing::Typing;
 use super::view::Waiting;
 use crate::args::{DesignArgs, GuestTime, ShellArgs};
 use crate::exit::{BAD_REQUEST, Failure, MISSING, Outcome};
@@ -15,6 +16,9 @@ use raidlab_vm::Vm;
 use raidlab_vm::channel::Message;
 use std::path::Path;
 use std::time::Duration;
+
+/// What a guest says when its shell gets what is typed.
+pub(super) const LISTENS: &str = "the shell listens";
 
 pub(super) fn run(cache: Option<&Path>, args: &ShellArgs) -> Result<Outcome, Failure> {
     let design = DesignArgs {
@@ -86,13 +90,19 @@ fn chosen(experiment: &Experiment, args: &ShellArgs) -> Result<usize, Failure> {
 
 /// Waits until the shell ends.
 fn serve(mut vm: Vm, stop: &Stop) -> Result<Outcome, Failure> {
+    // The terminal is as it was before when this ends, however it does.
+    let mut typing: Option<Typing> = None;
     loop {
         if stop.asked() {
             return Ok(Outcome::Interrupted);
         }
         let message = vm.receive(Duration::from_millis(50));
         match message.map_err(|trouble| guests::trouble(&trouble))? {
+            Some(Message::Progress(what)) if what == LISTENS => {
+                typing = vm.keys().map(Typing::begin);
+            }
             Some(Message::Done(number, _)) => {
+                drop(typing.take());
                 let acknowledged = vm.send(&Message::Ack(number));
                 acknowledged.map_err(|trouble| guests::trouble(&trouble))?;
                 vm.finish(OFF)

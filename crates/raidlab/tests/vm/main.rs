@@ -13,5 +13,6 @@ mod maps;
 mod run;
 mod sectors;
 mod setup;
+mod shell;
 mod studies;
 mod tools;

@@ -9,8 +9,8 @@ use std::process::Command;
 /// Modules that a person would miss: the kernel asks for most others by itself.
 const ALSO: [&str; 1] = ["md_mod"];
 
-/// Serves the disks, and waits for the end of the shell.
-pub(super) fn run(job: &Shell) -> Result<(), Failure> {
+/// Serves the disks, and waits for the end of the shell. `listens` is called when what is typed is no longer lost.
+pub(super) fn run(job: &Shell, listens: impl FnOnce()) -> Result<(), Failure> {
     let cell = &job.experiment.cells[job.cell];
     let _ = load(&ALSO);
     let mut source = Source::open(&job.disks)?;
@@ -30,6 +30,9 @@ pub(super) fn run(job: &Shell) -> Result<(), Failure> {
     welcome
         .push_str("mdadm, mkfs.*, lsblk, hdparm and raidlab are here; 'exit' ends the guest.\r\n");
     console.write_all(welcome.as_bytes()).map_err(failed)?;
+    // It stays open from here on: to open a serial port for the first time empties it.
+    let input = console_in().map_err(failed)?;
+    listens();
     // A terminal of its own, so that Ctrl-C reaches what runs in it.
     let shell = Command::new("busybox")
         .args(["setsid", "-c", "busybox", "sh", "-l"])
@@ -37,7 +40,7 @@ pub(super) fn run(job: &Shell) -> Result<(), Failure> {
         .env("PS1", "guest# ")
         .env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin")
         .current_dir("/root")
-        .stdin(console_in().map_err(failed)?)
+        .stdin(input)
         .stdout(console.try_clone().map_err(failed)?)
         .stderr(console)
         .status()

@@ -1,0 +1,106 @@
+//! What is typed for a guest's shell: kept until the shell listens, then passed on key by key.
+use rustix::termios::{
+    ControlModes, InputModes, LocalModes, OptionalActions, OutputModes, SpecialCodeIndex, Termios,
+    tcgetattr, tcsetattr,
+};
+use std::io::{Read, Write};
+use std::process::ChildStdin;
+
+/// Ends the shell where a script has no more lines.
+const END: &[u8] = b"exit\n";
+
+/// Keys on their way; dropping it gives the terminal back as it was.
+#[derive(Debug)]
+pub(super) struct Typing {
+    before: Option<Termios>,
+}
+
+impl Typing {
+    /// From now on keys go to the guest, those of Ctrl-C and Ctrl-Z among them. What was typed before is there, too: nobody
+    /// has read it yet.
+    pub(super) fn begin(mut to: ChildStdin) -> Self {
+        let before = tcgetattr(std::io::stdin()).ok();
+        if let Some(before) = &before {
+            let _ = tcsetattr(std::io::stdin(), OptionalActions::Now, &raw(before));
+        }
+        let script = before.is_none();
+        // It waits for a key when the guest has ended, and ends with the process.
+        std::thread::spawn(move || pass_on(&mut std::io::stdin().lock(), &mut to, script));
+        Self { before }
+    }
+}
+
+impl Drop for Typing {
+    fn drop(&mut self) {
+        if let Some(before) = &self.before {
+            let _ = tcsetattr(std::io::stdin(), OptionalActions::Now, before);
+        }
+    }
+}
+
+/// Key by key, neither shown nor understood by this side; lines that are printed end as ever.
+fn raw(before: &Termios) -> Termios {
+    let mut raw = before.clone();
+    raw.input_modes -= InputModes::IGNBRK
+        | InputModes::BRKINT
+        | InputModes::PARMRK
+        | InputModes::ISTRIP
+        | InputModes::INLCR
+        | InputModes::IGNCR
+        | InputModes::ICRNL
+        | InputModes::IXON;
+    raw.output_modes |= OutputModes::OPOST;
+    raw.local_modes -= LocalModes::ECHO
+        | LocalModes::ECHONL
+        | LocalModes::ICANON
+        | LocalModes::IEXTEN
+        | LocalModes::ISIG;
+    raw.control_modes -= ControlModes::CSIZE | ControlModes::PARENB;
+    raw.control_modes |= ControlModes::CS8;
+    raw.special_codes[SpecialCodeIndex::VMIN] = 1;
+    raw.special_codes[SpecialCodeIndex::VTIME] = 0;
+    raw
+}
+
+/// Passes on all that comes. After the last line of a script the shell is ended: a terminal, which it has in the guest, knows
+/// no end.
+fn pass_on(from: &mut impl Read, to: &mut impl Write, script: bool) {
+    let mut keys = [0_u8; 4096];
+    let mut last = b'\n';
+    loop {
+        match from.read(&mut keys) {
+            Ok(0) => break,
+            Ok(n) => {
+                last = keys[n - 1];
+                if to.write_all(&keys[..n]).and_then(|()| to.flush()).is_err() {
+                    return;
+                }
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(_) => break,
+        }
+    }
+    if script {
+        let line = if last == b'\n' { "" } else { "\n" };
+        let _ = to.write_all(&[line.as_bytes(), END].concat());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn passed(script: &str, is_script: bool) -> String {
+        let mut to = Vec::new();
+        pass_on(&mut script.as_bytes(), &mut to, is_script);
+        String::from_utf8(to).expect("text")
+    }
+
+    #[test]
+    fn a_script_ends_the_shell_after_its_last_line() {
+        assert_eq!(passed("ls\n", true), "ls\nexit\n");
+        assert_eq!(passed("ls", true), "ls\nexit\n");
+        assert_eq!(passed("", true), "exit\n");
+        assert_eq!(passed("ls\n", false), "ls\n", "a terminal that has gone");
+    }
+}
