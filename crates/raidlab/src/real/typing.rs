@@ -1,9 +1,10 @@
 //! What is typed for a guest's shell: kept until the shell listens, then passed on key by key.
+use rustix::event::{PollFd, PollFlags, poll};
 use rustix::termios::{
     ControlModes, InputModes, LocalModes, OptionalActions, OutputModes, SpecialCodeIndex, Termios,
     tcgetattr, tcsetattr,
 };
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::process::ChildStdin;
 
 /// Ends the shell where a script has no more lines.
@@ -76,7 +77,9 @@ fn pass_on(from: &mut impl Read, to: &mut impl Write, script: bool) {
                     return;
                 }
             }
-            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            // QEMU switches waiting off for the terminal that it writes to, and that is the one with the keys.
+            Err(error) if error.kind() == ErrorKind::WouldBlock => wait_for_a_key(),
             Err(_) => break,
         }
     }
@@ -84,6 +87,12 @@ fn pass_on(from: &mut impl Read, to: &mut impl Write, script: bool) {
         let line = if last == b'\n' { "" } else { "\n" };
         let _ = to.write_all(&[line.as_bytes(), END].concat());
     }
+}
+
+fn wait_for_a_key() {
+    let stdin = std::io::stdin();
+    let mut keys = [PollFd::new(&stdin, PollFlags::IN)];
+    let _ = poll(&mut keys, None);
 }
 
 #[cfg(test)]
@@ -102,5 +111,29 @@ mod tests {
         assert_eq!(passed("ls", true), "ls\nexit\n");
         assert_eq!(passed("", true), "exit\n");
         assert_eq!(passed("ls\n", false), "ls\n", "a terminal that has gone");
+    }
+
+    /// A terminal that QEMU has switched waiting off for.
+    struct Hesitant<'k>(Vec<&'k [u8]>);
+
+    impl Read for Hesitant<'_> {
+        fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
+            match self.0.pop() {
+                None => Ok(0),
+                Some(b"") => Err(ErrorKind::WouldBlock.into()),
+                Some(keys) => {
+                    into[..keys.len()].copy_from_slice(keys);
+                    Ok(keys.len())
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn keys_that_are_not_there_yet_are_waited_for() {
+        let mut to = Vec::new();
+        let mut from = Hesitant(vec![b"b", b"", b"a"]);
+        pass_on(&mut from, &mut to, false);
+        assert_eq!(to, b"ab");
     }
 }
