@@ -258,6 +258,9 @@ pub struct Array {
     /// md: write-intent bitmap; `None`: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bitmap: Option<Bitmap>,
+    /// md: the members of the new array have been made to agree, and it has run on since.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub initial_sync: bool,
     /// md raid4, 5, 6: stripes of the stripe cache, 4 KiB of each member.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stripe_cache: Option<u32>,

@@ -219,6 +219,24 @@ fn members_that_are_all_zero_agree_already() {
 }
 
 #[test]
+fn a_cell_may_ask_for_the_initial_sync_itself() {
+    let assumed = Options {
+        initial_sync: InitialSync::AssumeClean,
+        ..options()
+    };
+    let rest = "[factors]\nlayout = [\"raid1\", \"raid5\"]\nstate = [\"clean\", \"degraded 1\"]\n";
+    let asked = format!("{RAW}[array]\ninitial-sync = true\n{rest}");
+    let waits = |plans: Planned| {
+        let told = told(&plans);
+        assert!(!told.contains("--assume-clean"), "{told}");
+        told
+    };
+    let told_by_cell = waits(plans(3, &asked, &assumed));
+    let told_by_options = waits(plans(3, &format!("{RAW}{rest}"), &options()));
+    assert_eq!(told_by_cell, told_by_options);
+}
+
+#[test]
 fn file_systems_know_the_stripes() {
     let rest = r#"
 profile = "bonnie"

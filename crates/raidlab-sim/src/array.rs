@@ -259,6 +259,12 @@ impl Array {
         rows.map(u64::from).reduce(|sum, rows| sum + rows)
     }
 
+    /// Rows of the stripe cache of each parity array, in the order of the tree, and whether it may come to have more.
+    pub fn stripe_caches(&self) -> impl Iterator<Item = (u32, bool)> {
+        let parities = self.nodes.iter().filter_map(Node::parity);
+        parities.map(parity::ParityArray::stripes)
+    }
+
     /// Whether one of them has filled a stripe cache, and waits for the clock's tick before it goes on.
     #[must_use]
     pub fn resync_naps(&self) -> bool {

@@ -12,6 +12,7 @@
 mod build;
 mod edges;
 mod error;
+mod first;
 mod leap;
 pub mod overrides;
 mod place;
@@ -84,7 +85,11 @@ impl Machine {
     pub fn build(experiment: &Experiment, cell: &Cell, seed: u64) -> Result<Self, MachineError> {
         let setup = &cell.setup;
         let host = HostSpec::of(&setup.host);
-        let plans = build::plans(experiment, cell, &host.cpu)?;
+        let mut plans = build::plans(experiment, cell, &host.cpu)?;
+        // Whoever sets the size of the stripe cache does so afterwards, and md drops what is above.
+        if setup.array.initial_sync && setup.array.stripe_cache.is_none() {
+            plans.storage.array.grown_caches = first::grown_caches(&plans.storage, seed)?;
+        }
         let storage = Storage::new(&plans.storage, seed)?;
         let mut spec = FsSpec::of(setup, storage.sectors());
         if let ArrayKind::Pool(pool) = &plans.storage.array.kind {

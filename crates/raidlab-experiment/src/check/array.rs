@@ -72,6 +72,7 @@ pub(super) fn array(
         }),
         metadata: form.0,
         bitmap: form.1,
+        initial_sync: initial_sync(view, &layout.value, engine, state),
         stripe_cache: stripe_cache.map(|s| s.value),
         sync_speed_min: slow,
         sync_speed_max: fast,
@@ -157,6 +158,14 @@ fn form(
         }
     }
     Some((metadata.map(|m| m.value), bitmap.map(|b| b.value)))
+}
+
+/// Whether a new array has been synced; one that is still being synced has not.
+fn initial_sync(view: &View<'_>, layout: &ArrayLayout, engine: Engine, state: ArrayState) -> bool {
+    let redundant = !matches!(layout.level().as_str(), "linear" | "jbod" | "raid0");
+    let asked = engine == Engine::Md && redundant && state != ArrayState::Resyncing;
+    let given = asked.then(|| view.flag(Key::InitialSync)).flatten();
+    given.is_some_and(|given| given.value)
 }
 
 /// Limits of resync and rebuild, where there is one.

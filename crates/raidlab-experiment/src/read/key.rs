@@ -98,6 +98,7 @@ keys! {
     RecordSize: "record-size", "array", "record-size", Form::Size;
     Metadata: "metadata", "array", "metadata", Form::Metadata;
     Bitmap: "bitmap", "array", "bitmap", Form::Bitmap;
+    InitialSync: "initial-sync", "array", "initial-sync", Form::Flag;
     StripeCache: "stripe-cache", "array", "stripe-cache", Form::Count(17, 32_768);
     SyncSpeedMin: "sync-speed-min", "array", "sync-speed-min", Form::Rate;
     SyncSpeedMax: "sync-speed-max", "array", "sync-speed-max", Form::Rate;

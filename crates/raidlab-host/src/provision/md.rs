@@ -299,10 +299,14 @@ fn size(
 /// unless all is zero, where it is.
 fn clean(draft: &Draft<'_>, level: &Level, words: &mut Vec<String>) {
     let resyncing = draft.setup.array.state == ArrayState::Resyncing;
-    let assumed = draft.options.initial_sync == InitialSync::AssumeClean;
-    if level.redundant && assumed && !resyncing {
+    if level.redundant && !synced(draft) && !resyncing {
         words.push("--assume-clean".to_owned());
     }
+}
+
+/// Whether the first sync is waited for: when the cell or the machine says so.
+fn synced(draft: &Draft<'_>) -> bool {
+    draft.setup.array.initial_sync || draft.options.initial_sync == InitialSync::Real
 }
 
 /// Brings the arrays into the state that the cell asks for.
@@ -310,7 +314,7 @@ fn state(draft: &mut Draft<'_>, array: &Array, made: &[Made]) -> Result<(), Plan
     if array.state == ArrayState::Resyncing {
         return resyncing(draft, array, made);
     }
-    if draft.options.initial_sync == InitialSync::Real {
+    if synced(draft) {
         for made in made.iter().filter(|made| made.redundant) {
             draft.steps.push(Step::Sync {
                 number: made.number,

@@ -167,7 +167,10 @@ impl Builder<'_> {
             Layout::Linear(l) => Shape::Linear(l.clone()),
             Layout::Raid0(l) => Shape::Raid0(l.clone()),
             Layout::Parity(l) => {
-                let (rows, cost) = (self.spec.stripe_cache, self.spec.cost);
+                let parities = self.nodes.iter().filter(|node| node.parity().is_some());
+                let grown = self.spec.grown_caches.get(parities.count()).copied();
+                let rows = grown.unwrap_or(self.spec.stripe_cache);
+                let cost = self.spec.cost;
                 Shape::Parity(Box::new(ParityArray::new(l.clone(), rows, *era, cost)))
             }
             Layout::Raid10(l) => {

@@ -149,6 +149,12 @@ impl ParityArray {
         self.era.cache_grows.then_some(self.cache.rows())
     }
 
+    /// Rows of the stripe cache, and whether it may come to have more.
+    pub(super) fn stripes(&self) -> (u32, bool) {
+        let rows = self.cache.rows();
+        (rows, self.era.cache_grows && rows < cache::MOST_ROWS)
+    }
+
     /// The stripe cache keeps its size from now on, or no longer.
     pub(super) const fn keep_cache(&mut self, keeps: bool) {
         self.cache.keep(keeps);

@@ -27,7 +27,7 @@ pub enum Checkpoints {
     AtTheEnd,
     /// After each sixteenth, and after five minutes, when md notes in its superblocks how far it is
     /// (`md.c:md_do_sync`, `curr_resync_completed`; `md_update_sb` then sets `recovery_offset`, which
-    /// `raid5.c:analyse_stripe` and `raid1.c` and `raid10.c:read_balance` compare with). Seen of 6.1; that it began with
+    /// `raid5.c:analyse_stripe` and `raid1.c` and `raid10.c:read_balance` compare with). Seen of 6.1, and read in sources of 5.x and 6.1.128; that it began with
     /// 2.6.36, for raid1 and raid10 alike, and came with the five minutes at once is from memory. The superblocks' own writes are left out: on members of many GiB they are few.
     Sixteenths,
 }
@@ -78,7 +78,7 @@ pub struct Era {
     /// 4.1, `md.c:md_do_sync`); before, half a second.
     pub resync_yields_briefly: bool,
     /// The thread of a parity array sends what a resync asks for (since 3.16, `raid5.c:sync_request`); before, the resync
-    /// handles the stripes itself.
+    /// handles the stripes itself. In the source of 3.10.33 it does, in that of 6.1.128 the thread; 3.16 is from memory.
     pub thread_syncs: bool,
     /// A timer goes off a tick later than it is set to (since 4.8, `timer.c:calc_index`).
     pub late_timers: bool,
@@ -155,6 +155,9 @@ pub struct ArraySpec {
     pub rotational: Vec<bool>,
     /// Stripes of the stripe cache of raid4, raid5 and raid6, 4 KiB of each member.
     pub stripe_cache: u32,
+    /// Stripes that the caches have come to before: of each parity array of the tree, in its order; empty: all have
+    /// [`stripe_cache`](Self::stripe_cache).
+    pub grown_caches: Vec<u32>,
     /// Resync and rebuild go at least so fast when others want the disks, bytes a second.
     pub sync_speed_min: u64,
     /// Resync and rebuild go at most so fast, bytes a second.
@@ -188,6 +191,7 @@ impl ArraySpec {
             failed: Vec::new(),
             rotational: Vec::new(),
             stripe_cache: STRIPE_CACHE,
+            grown_caches: Vec::new(),
             sync_speed_min: SYNC_SPEED_MIN,
             sync_speed_max: SYNC_SPEED_MAX,
             disagrees: false,

@@ -1,4 +1,5 @@
 //! Machines of whole experiments.
+mod first;
 mod golden;
 mod leaps;
 mod pools;

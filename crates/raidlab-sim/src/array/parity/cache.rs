@@ -12,7 +12,7 @@ pub(super) const ROW: u32 = 8;
 /// Rows that the cache grows to at most: 4 MiB of each member. The kernel's grows until memory runs short, a row for each time
 /// that it is found full. Assumed: twelve disks of 24 TB are rebuilt at 271.7 MiB/s with so many rows and at 270 with four times as
 /// many, when no limit holds the rebuild back; what others get beside it was not compared.
-const MOST_ROWS: u32 = 1024;
+pub(super) const MOST_ROWS: u32 = 1024;
 
 /// What a band is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -12,7 +12,8 @@ use crate::real::early::Early;
 use crate::signals::Stop;
 use crate::talk;
 use raidlab_core::time::Span;
-use raidlab_experiment::Plan;
+use raidlab_experiment::setup::{ArrayState, Engine};
+use raidlab_experiment::{Experiment, Plan, expand};
 use raidlab_results::record::{Status, TrialRecord};
 use raidlab_results::report::document::Block;
 use raidlab_results::store::{Store, TrialFilter};
@@ -94,7 +95,9 @@ pub(super) fn beside(
         return Ok(Vec::new());
     }
     talk::note("predicting the same trials");
-    let predicted = sessions::predicted(plan, session, stop)?;
+    let synced = args.vm.sync.then(|| synced(plan.experiment));
+    let synced = synced.as_ref().map(|synced| expand(synced, plan.seed));
+    let predicted = sessions::predicted(synced.as_ref().unwrap_or(plan), session, stop)?;
     let measured = store
         .trials(&TrialFilter::of_session(session))
         .map_err(store_failure)?;
@@ -116,4 +119,36 @@ pub(super) fn beside(
         }),
     };
     Ok(beside::blocks(&measured, &predicted, published.as_ref()))
+}
+
+/// The experiment with arrays that have been synced, as those of a guest have with `--sync`; one that is resyncing is in that sync.
+fn synced(experiment: &Experiment) -> Experiment {
+    let mut synced = experiment.clone();
+    for array in synced.cells.iter_mut().map(|cell| &mut cell.setup.array) {
+        array.initial_sync |= array.engine == Engine::Md && array.state != ArrayState::Resyncing;
+    }
+    synced
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use raidlab_experiment::parse;
+    use raidlab_sim::catalogue;
+
+    #[test]
+    fn arrays_of_md_have_been_synced_unless_they_are_in_their_sync() {
+        let text = "title = \"t\"\ndisks = { model = \"ST3250624AS\", count = 4 }\n[profile]\nname = \"sequential\"\n\
+                    [factors]\narray = [{ name = \"a\", layout = \"raid5\" }, \
+                    { name = \"b\", layout = \"raid5\", state = \"resyncing\" }, \
+                    { name = \"c\", layout = \"zfs-mirror\" }]\n";
+        let experiment = parse(text, "t.toml", &catalogue::known());
+        let experiment = experiment.unwrap_or_else(|e| panic!("{}", e.render(false)));
+        let of = |experiment: &Experiment| -> Vec<bool> {
+            let cells = experiment.cells.iter();
+            cells.map(|cell| cell.setup.array.initial_sync).collect()
+        };
+        assert_eq!(of(&experiment), [false, false, false]);
+        assert_eq!(of(&synced(&experiment)), [true, false, false]);
+    }
 }
