@@ -18,6 +18,8 @@ struct Contest {
     figure: f64,
     /// Cells that are not worse than it by more than the margin, as far as can be told; the best first.
     alike: Vec<usize>,
+    /// All of those are shown to be as good; else the runs may just be too few to tell.
+    equivalent: bool,
     /// The best of the others, and the winner compared with it.
     next: Option<(usize, Box<Comparison>)>,
 }
@@ -60,7 +62,7 @@ fn of_kind(profile: &str, among: &str, groups: &[Group<'_>], judging: &Judging) 
         return None;
     }
     let caption = format!(
-        "{profile}{among}: the best of each phase. As good is what is not for certain worse by more than {:.1} %",
+        "{profile}{among}: the best of each phase. Not told apart is what is not for certain worse by more than {:.1} %",
         100.0 * judging.margin
     );
     let columns = vec![
@@ -68,7 +70,7 @@ fn of_kind(profile: &str, among: &str, groups: &[Group<'_>], judging: &Judging) 
         Column::text("best"),
         Column::number("figure"),
         Column::text("unit"),
-        Column::text("as good"),
+        Column::text("not told apart"),
         Column::number("ratio").under("ahead of the next"),
         Column::text("which is").under("ahead of the next"),
     ];
@@ -102,10 +104,13 @@ fn contest(groups: &[Group<'_>], phase: &str, judging: &Judging) -> Option<Conte
     let against = |other: usize| compare_phase(&groups[*winner], &groups[other], phase, judging);
     let mut outcomes: Vec<Outcome> = others.iter().map(|other| against(other.0)).collect();
     adjust(outcomes.iter_mut(), judging);
-    let (mut alike, mut next) = (Vec::new(), None);
+    let (mut alike, mut next, mut equivalent) = (Vec::new(), None, true);
     for ((other, _), outcome) in others.iter().zip(&outcomes) {
         match outcome {
-            Outcome::Ratio(comparison) if !is_worse(comparison, judging) => alike.push(*other),
+            Outcome::Ratio(comparison) if !is_worse(comparison, judging) => {
+                alike.push(*other);
+                equivalent &= is_equivalent(comparison);
+            }
             Outcome::Ratio(_) if next.is_none() => {
                 // Told as the winner's gain.
                 let ahead = compare_phase(&groups[*other], &groups[*winner], phase, judging);
@@ -121,8 +126,14 @@ fn contest(groups: &[Group<'_>], phase: &str, judging: &Judging) -> Option<Conte
         winner: *winner,
         figure: *figure,
         alike,
+        equivalent,
         next,
     })
+}
+
+/// Whether a cell is shown to be within the margin of the best one. Of single runs the figures are all there is.
+fn is_equivalent(comparison: &Comparison) -> bool {
+    comparison.ratio.flags.contains(&Flag::SingleValue) || comparison.verdict == Verdict::Equivalent
 }
 
 /// Whether a cell is worse than the best one by more than the margin; for certain, where there is more than one run.
@@ -140,7 +151,11 @@ fn row(table: &mut Table, phase: &str, contest: &Contest, groups: &[Group<'_>]) 
     let value = contest.figure / shown.scale;
     let all = contest.alike.len() + 1 == groups.len();
     let best = if all {
-        Cell::text("no difference").tone(Tone::Muted)
+        let word = match contest.equivalent {
+            true => "no difference",
+            false => "cannot be told",
+        };
+        Cell::text(word).tone(Tone::Muted)
     } else {
         Cell::text(groups[contest.winner].label.clone()).tone(Tone::Strong)
     };
