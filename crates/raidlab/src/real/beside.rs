@@ -116,7 +116,11 @@ fn table(pairs: &[Pair], study: bool) -> Table {
 }
 
 fn row(pair: &Pair, study: bool) -> Vec<Cell> {
-    let (scale, unit, decimals) = shown(pair.unit);
+    let (scale, unit, least) = shown(pair.unit);
+    let (was, said) = (mean(&pair.measured), mean(&pair.predicted));
+    // Of a megabyte a second a tenth is 10 %; what stands in a line has the same digits.
+    let small = was.or(said).is_some_and(|value| value.abs() < 10.0 * scale);
+    let decimals = if small { least.max(2) } else { least };
     let number = |value: Option<f64>| match value {
         Some(value) => Cell::number(value / scale, decimals),
         None => Cell::absent(),
@@ -125,7 +129,6 @@ fn row(pair: &Pair, study: bool) -> Vec<Cell> {
         let error = said.zip(was).map(|(said, was)| said / was - 1.0);
         error.map_or_else(Cell::absent, |e| Cell::text(format!("{:+.1}", 100.0 * e)))
     };
-    let (was, said) = (mean(&pair.measured), mean(&pair.predicted));
     let mut row = vec![
         Cell::text(pair.cell.clone()),
         Cell::text(pair.phase.clone()),

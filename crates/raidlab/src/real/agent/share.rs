@@ -64,8 +64,12 @@ impl Shares {
         }
     }
 
-    /// Notes it with the phases' records.
+    /// Notes it with the phases' records. Nothing but the trial runs in a guest: what looks like the load of others is the
+    /// trial's own tasks, which wait for the one processor, and how busy that was tells what it cost.
     pub(super) fn note(&self, records: &mut [PhaseRecord]) {
+        for record in &mut *records {
+            record.flags.retain(|flag| flag.kind != FlagKind::OtherLoad);
+        }
         for (number, first, last) in &self.phases {
             // The kernel's time of waiting may go backwards.
             let all = last.all.saturating_sub(first.all);
@@ -120,6 +124,18 @@ mod tests {
         assert!(records[0].is_valid(), "a doubt, not a deletion");
         assert!(records[1].flags.is_empty());
         assert!((records[1].figures[0].value - 5.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn nobody_else_is_in_a_guest() {
+        let mut record = PhaseRecord::bare("read", Some(1.0), Unit::BytesPerSecond);
+        record.flags = [FlagKind::OtherLoad, FlagKind::TooShort]
+            .map(|kind| Flag::new(kind, "seen"))
+            .into();
+        let mut records = [record];
+        Shares::default().note(&mut records);
+        let kinds: Vec<FlagKind> = records[0].flags.iter().map(|flag| flag.kind).collect();
+        assert_eq!(kinds, [FlagKind::TooShort]);
     }
 
     #[test]

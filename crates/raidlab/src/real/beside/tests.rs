@@ -56,6 +56,18 @@ fn a_rebuild_under_load_is_a_figure_of_its_own() {
     assert_eq!((pairs[2].measured[0], pairs[2].predicted[0]), (10e6, 12e6));
 }
 
+/// A tenth of a megabyte a second is a tenth of what a disk reads at random.
+#[test]
+fn small_figures_have_more_digits() {
+    let of = |rate| trial("single", 0, &[("read", rate)]);
+    let blocks = blocks(&[of(1.246e6)], &[of(1.258e6)], None);
+    let row = &cells(&blocks[0])[0];
+    assert_eq!(
+        [&row[3], &row[4], &row[7], &row[9]],
+        ["1.25", "1.25", "1.26", "+1.0"]
+    );
+}
+
 #[test]
 fn each_figure_has_both_means_and_the_error() {
     let mut doubtful = trial("raid0", 2, &[("read", 1e9)]);
