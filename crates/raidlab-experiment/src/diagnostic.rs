@@ -1,4 +1,5 @@
 //! What is wrong with a file: all of it, each with its place and its remedy.
+use crate::suggest::nearest;
 use annotate_snippets::renderer::DecorStyle;
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 use std::cell::{Cell, RefCell};
@@ -173,6 +174,8 @@ pub(crate) struct Problems {
     items: RefCell<Vec<Diagnostic>>,
     /// Problems beyond [`KEPT`], counted alone.
     more: Cell<usize>,
+    /// Words that were told to be unknown, as they were typed.
+    unknown: RefCell<Vec<String>>,
 }
 
 /// So many problems are compared and sorted; what is beyond is a flood.
@@ -195,6 +198,23 @@ impl Problems {
     /// Adds one without more than a message and a remedy.
     pub(crate) fn wrong(&self, at: &Range<usize>, message: impl Into<String>, help: &str) {
         self.push(Diagnostic::new(at.clone(), message).help(help));
+    }
+
+    /// Remembers a word that is told to be unknown.
+    pub(crate) fn not_known(&self, typed: &str) {
+        let mut unknown = self.unknown.borrow_mut();
+        if unknown.len() < KEPT {
+            unknown.push(typed.to_owned());
+        }
+    }
+
+    /// Whether `key` was most likely meant by a word that was told to be unknown: that it is missing follows from
+    /// that, and is no second problem. The key itself in a wrong place is no slip of the pen.
+    pub(crate) fn misspelt(&self, key: &str) -> bool {
+        let unknown = self.unknown.borrow();
+        unknown
+            .iter()
+            .any(|typed| typed != key && nearest(typed, [key]).is_some())
     }
 
     pub(crate) fn is_empty(&self) -> bool {

@@ -191,7 +191,7 @@ pub enum SpecError {
     )]
     Zfs(String),
     /// A chunk that ends within a sector.
-    #[error("a chunk of {} bytes is no whole number of 512-byte sectors: use a multiple of 512", .0.0)]
+    #[error("a chunk of {} is no whole number of 512-byte sectors: use a multiple of 512", count(.0.0, "byte"))]
     OddChunk(Bytes),
     /// Not as many members as the shape has.
     #[error("the shape {groups}x{each} has {} and {given} were given: give {}", count(.groups * .each, "member"), .groups * .each)]

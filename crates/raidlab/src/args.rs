@@ -34,11 +34,11 @@ use std::path::PathBuf;
     propagate_version = true,
     after_help = "\
 Start here:
-  raidlab doctor /mnt/array                       is this machine fit to measure, and what is underneath?
+  raidlab doctor /mnt/array                       is this machine fit to measure?
   raidlab bench /mnt/array                        how fast is it? (bonnie's phases, five rounds)
-  raidlab bench /mnt/a /mnt/b --profile tiobench  which of the two is faster, and is the difference real?
+  raidlab bench /mnt/a /mnt/b --profile tiobench  which of the two is faster?
   raidlab report --html report.html               the last session as a page
-  raidlab run experiments/home-lab.toml --on sim  which layout would be how fast, and what limits it?
+  raidlab run experiments/home-lab.toml --on sim  which layout would be how fast?
   raidlab reference report pata-raid0             a published study, with its findings checked
   raidlab reference run pata-raid0                the same study predicted, figure by figure
 
@@ -123,4 +123,78 @@ pub(crate) enum Command {
     Doctor(DoctorArgs),
     /// Draw an array layout, find a sector, count the failures it survives
     Layout(LayoutArgs),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory as _;
+
+    /// What is below each command's options, with the command's name.
+    fn below(command: &clap::Command, all: &mut Vec<(String, String)>) {
+        if let Some(text) = command.get_after_help() {
+            all.push((command.get_name().to_owned(), text.to_string()));
+        }
+        for inner in command.get_subcommands() {
+            below(inner, all);
+        }
+    }
+
+    fn all_below() -> Vec<(String, String)> {
+        let mut all = Vec::new();
+        below(&Cli::command(), &mut all);
+        assert!(all.len() >= 20, "{}", all.len());
+        all
+    }
+
+    /// Words of an example as a shell reads them, as far as examples go: what is quoted is one word.
+    fn words(line: &str) -> Vec<String> {
+        let pieces = line.split('\'').enumerate();
+        let mut words = vec![String::new()];
+        for (number, piece) in pieces {
+            if number % 2 == 1 {
+                words.last_mut().unwrap().push_str(piece);
+                continue;
+            }
+            let mut parts = piece.split(' ');
+            words
+                .last_mut()
+                .unwrap()
+                .push_str(parts.next().unwrap_or(""));
+            words.extend(parts.map(str::to_owned));
+        }
+        words.retain(|word| !word.is_empty());
+        words
+    }
+
+    /// Where it is not known how wide the terminal is, clap breaks lines at 100 characters, in the midst of examples.
+    #[test]
+    fn no_line_below_the_options_is_broken() {
+        for (name, text) in all_below() {
+            for line in text.lines() {
+                assert!(line.chars().count() <= 100, "{name}: {line}");
+            }
+        }
+    }
+
+    /// An example is understood as it stands. What it does is told after two spaces or more.
+    #[test]
+    fn examples_are_understood() {
+        let mut tried = 0;
+        for (name, text) in all_below() {
+            for line in text.lines() {
+                let Some(example) = line.strip_prefix("  raidlab ") else {
+                    continue;
+                };
+                let typed = example.split("  ").next().unwrap_or(example);
+                let typed = typed.split(" > ").next().unwrap_or(typed);
+                let words = words(&format!("raidlab {typed}"));
+                if let Err(error) = Cli::try_parse_from(words) {
+                    panic!("{name}: {line}\n{error}");
+                }
+                tried += 1;
+            }
+        }
+        assert!(tried >= 50, "{tried}");
+    }
 }

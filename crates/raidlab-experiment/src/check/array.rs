@@ -214,6 +214,9 @@ fn layout(problems: &Problems, hardware: &Hardware, view: &View<'_>) -> Option<A
     if hardware.disks.len() == 1 {
         return Some(At::new(ArrayLayout::Single, 0..0));
     }
+    if problems.misspelt("layout") {
+        return None;
+    }
     let help = "vary it: layout = [\"raid5\", \"raid10\"] in [factors], or fix it in [array]";
     problems.wrong(
         &view.place(&[Key::Members, Key::Channels, Key::Chunk]),

@@ -30,7 +30,7 @@ pub(super) fn makes_files(profile: &Profile) -> bool {
 pub(super) fn profile<'b>(problems: &Problems, view: &View<'b>) -> Option<Chosen<'b>> {
     let name = view.text(Key::Profile).or_else(|| {
         // One that could not be read has been told.
-        if view.bound(Key::Profile).is_none() {
+        if view.bound(Key::Profile).is_none() && !problems.misspelt("profile") {
             let at = view.settings.first().map_or(0..0, |b| b.key_at.clone());
             let help = "say which: profile = \"bonnie\", or name = \"bonnie\" in [profile]";
             problems.wrong(&at, "a cell has no profile", help);

@@ -50,7 +50,8 @@ const MOST: u32 = 1024;
 
 /// The topology; `None` when part of it could not be read.
 pub(crate) fn read(root: &Node<'_, '_>, known: &Known<'_>) -> Option<DraftTopology> {
-    if !root.has("topology") {
+    // Asked for by its entry, so that it is among the known keys of a file that has none, too.
+    if root.entry("topology").is_none() {
         return Some(DraftTopology::default());
     }
     let node = root.node("topology")?;

@@ -180,6 +180,7 @@ impl Problems {
         place: &str,
         known: impl IntoIterator<Item = &'k str> + Clone,
     ) {
+        self.not_known(typed);
         let place = match place {
             "" => String::new(),
             place => format!(" {place}"),

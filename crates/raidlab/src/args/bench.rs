@@ -61,9 +61,10 @@ pub(crate) enum EngineChoice {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Profiles: bonnie, tiobench, hdbench, hdparm, dd, random, sequential, fio (a page each in docs/profiles).
-Sizes say whether they are binary (64KiB) or decimal (64kB). A directory gets a working directory of
-raidlab's own, removed at the end; a file or block device named here is only read.
+Profiles: bonnie, tiobench, hdbench, hdparm, dd, random, sequential, fio (a page each in
+docs/profiles). Sizes say whether they are binary (64KiB) or decimal (64kB). A directory gets a
+working directory of raidlab's own, removed at the end; a file or block device named here is only
+read.
 
 Several paths or profiles are measured in turn, in a random order within each round, so that drift
 cannot favour one of them. Every finished trial is in the store at once: after an interruption,

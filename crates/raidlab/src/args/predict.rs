@@ -13,15 +13,15 @@ use std::path::PathBuf;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A MODEL is a name of the catalogue, of a disk or a controller, or the path of a model file. For one of
-your own, print the file that is nearest to it (--file), change its figures, and name its path in the
-experiment.
+A MODEL is a name of the catalogue, of a disk or a controller, or the path of a model file. For one
+of your own, print the file that is nearest to it (--file), change its figures, and name its path in
+the experiment.
 
 Examples:
   raidlab disk list                               what is in the catalogue, and how fast it is
   raidlab disk show ST340015A                     every parameter with its source
   raidlab disk show ST340015A --file > my-disk.toml    a file to begin with
-  raidlab disk show ./my-disk.toml                a file of your own; all that is wrong with it is told
+  raidlab disk show ./my-disk.toml                a file of your own, checked
   raidlab disk serve ST340015A -n 2 --unix DIR    two of them over NBD, as slow as they are")]
 pub(crate) struct DiskArgs {
     #[command(subcommand)]
@@ -53,11 +53,12 @@ pub(crate) enum DiskAction {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Whoever speaks NBD can use the disks: QEMU, nbd-client, nbdinfo, qemu-img. Content begins with zeroes and
-is kept in memory (or in sparse files with --backing) as it is written. Reads, writes, flushes and writes
-with FUA take the time of the modelled disk, its cache and all that it shares with others; trimming takes
-none. How late replies were against the model's time is told in the end, and with Ctrl-C, the usual end,
-sockets are removed. The socket of a server that was killed is replaced by the next one.
+Whoever speaks NBD can use the disks: QEMU, nbd-client, nbdinfo, qemu-img. Content begins with
+zeroes and is kept in memory (or in sparse files with --backing) as it is written. Reads, writes,
+flushes and writes with FUA take the time of the modelled disk, its cache and all that it shares
+with others; trimming takes none. How late replies were against the model's time is told in the end,
+and with Ctrl-C, the usual end, sockets are removed. The socket of a server that was killed is
+replaced by the next one.
 
 A --topology says which disks share a channel, in the order of the models:
   pata:2+2      two ATA channels of two drives, which take turns
@@ -67,8 +68,8 @@ A --topology says which disks share a channel, in the order of the models:
 Without it each disk has a channel of its own; SCSI disks share a bus.
 
 Examples:
-  raidlab disk serve ST3250624AS --unix /tmp/disks                 one disk, at /tmp/disks/disk0.sock
-  raidlab disk serve ST340015A -n 4 --topology pata:2+2 --unix DIR a drive's neighbour in its way
+  raidlab disk serve ST3250624AS --unix /tmp/disks                 /tmp/disks/disk0.sock
+  raidlab disk serve ST340015A -n 4 --topology pata:2+2 --unix DIR  a neighbour in the way
   raidlab disk serve nearline-24tb --size 8GiB --tcp 127.0.0.1:10809
   raidlab disk serve --topology experiments/home-lab.toml --unix DIR --json")]
 pub(crate) struct ServeArgs {
@@ -85,7 +86,7 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "TOPOLOGY")]
     pub(crate) topology: Option<String>,
 
-    /// A socket for each disk in this directory
+    /// A socket for each disk in this directory, which is made if it is not there
     #[arg(
         long,
         value_name = "DIR",
@@ -137,14 +138,15 @@ pub(crate) struct ServeArgs {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Formats: fio (iolog 2 and 3), blkparse (its text), spc (Storage Performance Council), msr (MSR Cambridge),
-disksim (ASCII; a sixth column is the measured response in milliseconds). The first line tells which.
+Formats: fio (iolog 2 and 3), blkparse (its text), spc (Storage Performance Council), msr (MSR
+Cambridge), disksim (ASCII; a sixth column is the measured response in milliseconds). The first line
+tells which.
 
-Every request is issued when the trace says, however far behind the disk is. Its response time goes to
-standard output as CSV, in the order in which requests end, and the summary to standard error; with
---out the CSV goes to a file and the summary to standard output. Where the trace has response times of
-its own, the summary has the relative demerit: how far the two distributions lie apart, as a share of
-the measured mean (Ruemmler and Wilkes, 1994).
+Every request is issued when the trace says, however far behind the disk is. Its response time goes
+to standard output as CSV, in the order in which requests end, and the summary to standard error;
+with --out the CSV goes to a file and the summary to standard output. Where the trace has response
+times of its own, the summary has the relative demerit: how far the two distributions lie apart, as
+a share of the measured mean (Ruemmler and Wilkes, 1994).
 
 Examples:
   raidlab replay trace.csv --disk ST3250624AS > responses.csv
@@ -221,7 +223,7 @@ docs/experiments.md describes the language; experiments/ has worked examples.
 Examples:
   raidlab plan experiments/home-lab.toml          cells, trials, order, time
   raidlab plan lab.toml --resolved                what it comes to, with every default filled in
-  raidlab plan lab.toml --on host                 the exact commands, what they overwrite, and the plan's digest")]
+  raidlab plan lab.toml --on host                 the exact commands, and what they overwrite")]
 pub(crate) struct PlanArgs {
     /// The experiment
     #[arg(value_name = "FILE")]
@@ -267,27 +269,29 @@ pub(crate) enum On {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Every finished trial is in the store at once. After an interruption, even kill -9, the same command goes
-on where it stopped; --fresh begins anew. With --on sim the results depend on the file and the seed alone:
-not on the number of threads, the machine or the day.
+Every finished trial is in the store at once. After an interruption, even kill -9, the same command
+goes on where it stopped; --fresh begins anew. With --on sim the results depend on the file and the
+seed alone: not on the number of threads, the machine or the day.
 
---on host builds each cell's array with mdadm, mkfs and their like, measures it, and takes it apart again. It
-needs root. Members are devices that the file expendable.toml names ('raidlab devices' prints what to write
-there), and all that is on them is lost; or, with --loop-dir, files of raidlab's own. What it does is
-written down before it is done: after kill -9 the next run, or 'raidlab clean', undoes it.
+--on host builds each cell's array with mdadm, mkfs and their like, measures it, and takes it apart
+again. It needs root. Members are devices that the file expendable.toml names ('raidlab devices'
+prints what to write there), and all that is on them is lost; or, with --loop-dir, files of
+raidlab's own. What it does is written down before it is done: after kill -9 the next run, or
+'raidlab clean', undoes it.
 
---on vm boots a real Linux kernel in QEMU, without root, and gives it the modelled disks; it builds each cell's
-array with mdadm and mkfs, runs the phases, and takes it apart again. By the guest's own clock, which counts
-instructions, idle disk time costs nothing and the load of this machine hardly matters ('raidlab vm --help').
+--on vm boots a real Linux kernel in QEMU, without root, and gives it the modelled disks; it builds
+each cell's array with mdadm and mkfs, runs the phases, and takes it apart again. By the guest's own
+clock, which counts instructions, idle disk time costs nothing and the load of this machine hardly
+matters ('raidlab vm --help').
 
 Examples:
   raidlab plan experiments/home-lab.toml                     what would happen, and how long
   raidlab run experiments/home-lab.toml --on sim             predict, and print the report
   raidlab run lab.toml --on sim --html report.html -n 10     ten trials of each cell, and a page
   raidlab run lab.toml --on host --loop-dir /var/tmp         on loop files of 1 GiB, as root
-  raidlab plan lab.toml --on host                            the commands, and the digest that --yes wants
-  raidlab run lab.toml --on host --yes 3f2a91c07be4          on the devices of the allow-list, as root
-  raidlab run experiments/vm-levels.toml --on vm --with-sim  measured by a real kernel, beside predicted
+  raidlab plan lab.toml --on host                            the commands, and --yes's digest
+  raidlab run lab.toml --on host --yes 3f2a91c07be4          on devices that it may use, as root
+  raidlab run experiments/vm-levels.toml --on vm --with-sim  a real kernel, beside predicted
   raidlab report                                             the report of the last session again")]
 pub(crate) struct RunArgs {
     /// The experiment
@@ -341,21 +345,22 @@ pub(crate) struct RunArgs {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Every row is predicted, the withheld ones too. The error of each figure is predicted / published - 1; the
-findings of the study are checked on the predictions alone. Nothing is stored; 'raidlab run' on the
-study's file under experiments/ keeps its trials.
+Every row is predicted, the withheld ones too. The error of each figure is predicted / published -
+1; the findings of the study are checked on the predictions alone. Nothing is stored; 'raidlab run'
+on the study's file under experiments/ keeps its trials.
 
-With --on vm a real kernel in a virtual machine carries out the study as well, on the modelled disks, and its
-figures are printed beside the predicted and the published ones. Those trials are kept: after an interruption
-the same command goes on where it stopped. Content of disks is kept in memory, so that large ones need a
---member-size; what a controller's own RAID did is left out, for no kernel runs that.
+With --on vm a real kernel in a virtual machine carries out the study as well, on the modelled
+disks, and its figures are printed beside the predicted and the published ones. Those trials are
+kept: after an interruption the same command goes on where it stopped. Content of disks is kept in
+memory, so that large ones need a --member-size; what a controller's own RAID did is left out, for
+no kernel runs that.
 
 Examples:
   raidlab reference run pata-raid0                one study, figure by figure
-  raidlab reference run scsi-hdbench --rows raid5 the rows that have it in their name
+  raidlab reference run scsi-hdbench --rows raid5  the rows with it in their names
   raidlab reference run all                       one table of accuracy, and what is off by most
   raidlab reference run sata-md-levels --on vm --driver tool --sync --member-size 1GiB
-                                                  as its author ran it: arrays synced, hdparm and dd themselves
+                                                  as its author ran it: arrays synced, hdparm, dd
   raidlab reference run pata-raid0 --on vm --time real --rows 'md raid0 2*' --member-size 4GiB
                                                   behind two IDE channels of QEMU's")]
 pub(crate) struct ReferenceRunArgs {

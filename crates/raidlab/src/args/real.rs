@@ -42,14 +42,15 @@ pub(super) fn size(text: &str) -> Result<Bytes, String> {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A device is overwritten only when three things agree: the allow-list names it, by an id that stays, its
-serial number and its size; the kernel knows of no mount, swap, array or other use of it, of its partitions and of
-its disk; and its bytes carry no known signature. Clear an old disk yourself ('wipefs -a DEVICE') before allowing it.
+A device is overwritten only when three things agree: the allow-list names it, by an id that stays,
+its serial number and its size; the kernel knows of no mount, swap, array or other use of it, of its
+partitions and of its disk; and its bytes carry no known signature. Clear an old disk yourself
+('wipefs -a DEVICE') before allowing it.
 
 The allow-list is raidlab/expendable.toml in the XDG configuration directory (~/.config).
 
 Examples:
-  raidlab devices                                 what is here, what may be used, and what to write to allow more
+  raidlab devices                                 what is here, and what may be used
   raidlab devices --json                          the same for scripts")]
 pub(crate) struct DevicesArgs {
     /// Print as JSON
@@ -59,9 +60,10 @@ pub(crate) struct DevicesArgs {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Every run on real devices writes down what it is about to do, and how to undo it, before it does it. What runs that
-are gone left behind is undone here, found by serial number, inode and uuid, never by name. 'raidlab run' does the
-same before it begins. What raidlab did not make is told and left alone (exit code 3).
+Every run on real devices writes down what it is about to do, and how to undo it, before it does it.
+What runs that are gone left behind is undone here, found by serial number, inode and uuid, never by
+name. 'raidlab run' does the same before it begins. What raidlab did not make is told and left alone
+(exit code 3).
 
 Examples:
   raidlab clean                                   as the user that ran it, mostly root")]

@@ -73,13 +73,14 @@ pub(crate) struct ReportArgs {
 A and B are sessions by id, cells of them (3f9a:/mnt/old), or reference studies, with a row
 (pata-raid0:'md raid0 1 disk') or without. B is the candidate, A the baseline.
 
-A gate fails what is surely worse. Of a single trial on a side nothing is sure: that passes with a warning,
-unless --require-interval is given; in CI, measure both sides more than once (--repeats) and give it.
+A gate fails what is surely worse. Of a single trial on a side nothing is sure: that passes with a
+warning, unless --require-interval is given; in CI, measure both sides more than once (--repeats)
+and give it.
 
 Examples:
-  raidlab compare 3f9a 71c0                       is the second session better or worse than the first?
-  raidlab compare 3f9a 71c0 --gate 0.95           exit 1 when any figure is surely below 95 % of the baseline
-  raidlab compare 3f9a 71c0 --gate 0.95 --require-interval   and exit 6 when that cannot be told of some figure
+  raidlab compare 3f9a 71c0                       is the second better than the first?
+  raidlab compare 3f9a 71c0 --gate 0.95           exit 1 when a figure is surely below 95 %
+  raidlab compare 3f9a 71c0 --gate 0.95 --require-interval   and 6 when that cannot be told
   raidlab compare 3f9a:/mnt/a 3f9a:/mnt/b         two cells of one session")]
 pub(crate) struct CompareArgs {
     /// The baseline
@@ -122,6 +123,10 @@ pub(crate) struct CompareArgs {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  raidlab list                                    all of them, the last one first
+  raidlab list --label '/mnt/*'                   those with a cell of such a label")]
 pub(crate) struct ListArgs {
     /// Only sessions with trials of this profile
     #[arg(long, value_name = "NAME")]
@@ -140,6 +145,10 @@ pub(crate) struct ListArgs {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  raidlab show                                    the last session
+  raidlab show 3f9a                               a session or a trial by the beginning of its id")]
 pub(crate) struct ShowArgs {
     /// Session or trial by id (a unique beginning is enough) [default: the last session]
     #[arg(value_name = "ID")]
@@ -163,6 +172,10 @@ pub(crate) enum ExportFormat {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  raidlab export > all.jsonl                      everything; 'raidlab import' reads it back
+  raidlab export 3f9a --format csv -o figures.csv")]
 pub(crate) struct ExportArgs {
     /// Sessions by id [default: all]
     #[arg(value_name = "SESSION")]
@@ -182,9 +195,14 @@ pub(crate) struct ExportArgs {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Known formats: bonnie++ 1.03 to 2.00a (text and CSV), tiotest, tiobench.pl, hdparm, dd, fio (JSON, JSON+,
-client, terse v3), iozone, HDBENCH, elbencho, vdbench, sysbench, and raidlab's own export. Defects of a
-tool are not passed on. A file with an error imports nothing.")]
+Known formats: bonnie++ 1.03 to 2.00a (text and CSV), tiotest, tiobench.pl, hdparm, dd, fio (JSON,
+JSON+, client, terse v3), iozone, HDBENCH, elbencho, vdbench, sysbench, and raidlab's own export.
+Defects of a tool are not passed on. A file with an error imports nothing.
+
+Examples:
+  raidlab import bonnie.txt --label old-array     label: what it is called in reports
+  raidlab import results/*.json --dry-run         what would be imported
+  raidlab import -                                from standard input")]
 pub(crate) struct ImportArgs {
     /// Files to read ('-' for standard input)
     #[arg(required = true, value_name = "FILE")]
@@ -230,6 +248,11 @@ pub(crate) struct RemoveArgs {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  raidlab reference list                          their ids
+  raidlab reference report pata-raid0             as published, with its ratios
+  raidlab reference run pata-raid0                predicted, beside what was published")]
 pub(crate) struct ReferenceArgs {
     #[command(subcommand)]
     pub(crate) action: ReferenceAction,
@@ -255,6 +278,10 @@ pub(crate) enum ReferenceAction {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  raidlab doctor                                  this machine, and what is under this directory
+  raidlab doctor /mnt/array /dev/sdb")]
 pub(crate) struct DoctorArgs {
     /// Paths to look under [default: the current directory]
     #[arg(value_name = "PATH")]
@@ -267,9 +294,9 @@ pub(crate) struct DoctorArgs {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Levels: linear, raid0, raid1, raid4, raid5 (raid5-la, -ra, -ls, -rs), raid6, raid10 (raid10-n2, -f2, -o2),
-and nested ones such as 'raid50 2x3' or 'raid01 2x2'; of ZFS zfs-mirror, raidz1, raidz2, raidz3, and pools of several
-such as 'raidz1 2x3', whose blocks have no fixed places.
+Levels: linear, raid0, raid1, raid4, raid5 (raid5-la, -ra, -ls, -rs), raid6, raid10 (raid10-n2, -f2,
+-o2), and nested ones such as 'raid50 2x3' or 'raid01 2x2'; of ZFS zfs-mirror, raidz1, raidz2,
+raidz3, and pools of several such as 'raidz1 2x3', whose blocks have no fixed places.
 
 Examples:
   raidlab layout raid5 --members 4
@@ -284,17 +311,17 @@ pub(crate) struct LayoutArgs {
     #[arg(long, short = 'n', value_name = "N")]
     pub(crate) members: Option<u32>,
 
-    /// Chunk size
-    #[arg(long, default_value = "64KiB")]
-    pub(crate) chunk: Bytes,
+    /// Chunk size; pools of ZFS have none [default: 64KiB]
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) chunk: Option<Bytes>,
 
     /// Size of each member
     #[arg(long, default_value = "1GiB", value_name = "SIZE")]
     pub(crate) member_size: Bytes,
 
-    /// Of ZFS: log2 of the unit of allocation in bytes
-    #[arg(long, default_value_t = 12, value_parser = clap::value_parser!(u32).range(9..=16))]
-    pub(crate) ashift: u32,
+    /// Of ZFS alone: log2 of the unit of allocation in bytes, 9 to 16 [default: 12]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(9..=16))]
+    pub(crate) ashift: Option<u32>,
 
     /// Where is this array sector (512 bytes)?
     #[arg(long, value_name = "LBA")]

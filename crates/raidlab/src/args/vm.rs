@@ -8,17 +8,17 @@ use std::path::PathBuf;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A guest is a real Linux kernel in QEMU, whose disks are raidlab's models. It needs no root and no hardware
-virtualisation; 'raidlab run FILE --on vm' boots one by itself. What it is made of:
+A guest is a real Linux kernel in QEMU, whose disks are raidlab's models. It needs no root and no
+hardware virtualisation; 'raidlab run FILE --on vm' boots one by itself. What it is made of:
   the kernel     the distribution's package, fetched with apt-get download and unpacked in the cache
-  the image      this raidlab, and mdadm, mkfs.*, hdparm, bonnie++ of this machine, with their libraries
+  the image      this raidlab, and this machine's mdadm, mkfs.*, hdparm, bonnie++ and libraries
   QEMU           qemu-system-x86_64, which translates: a guest's figures come from its own clock
 
 Examples:
   raidlab vm setup                                find a kernel, write the image, boot it once
   raidlab vm setup --kernel generic               with drivers of real hardware (AHCI, SCSI)
   raidlab vm setup --zfs                          build ZFS for guests, too
-  raidlab vm disks ST3250624AS -n 4               does the guest see disks as fast as the models are?
+  raidlab vm disks ST3250624AS -n 4               are they as fast as the models there?
   raidlab vm shell experiments/vm-levels.toml     look around in there, with the experiment's disks
   raidlab vm maps --only raid5                    is each sector where raidlab says it is?
   raidlab vm exec ./my-test                       a program of yours, in there
@@ -78,10 +78,11 @@ pub(crate) enum Misbehave {
 The same programs and kernel give the same image, bit for bit; its SHA-256 is kept with every trial.
 Nothing is installed: what this machine lacks is told with the package that has it.
 
-With --zfs the module is built from Debian's source package (zfs-dkms, of its contrib component) against the
-kernel's headers, which takes some minutes once, gcc and make; no root, and the machine's apt stays as it is. It
-is kept in the cache by kernel and version. ZFS has the CDDL as its licence and Linux the GPL: whoever builds the
-two together may use them, and not pass them on; raidlab brings neither.
+With --zfs the module is built from Debian's source package (zfs-dkms, of its contrib component)
+against the kernel's headers, which takes some minutes once, gcc and make; no root, and the
+machine's apt stays as it is. It is kept in the cache by kernel and version. ZFS has the CDDL as its
+licence and Linux the GPL: whoever builds the two together may use them, and not pass them on;
+raidlab brings neither.
 
 Examples:
   raidlab vm setup                                what 'run --on vm' would use
@@ -129,16 +130,17 @@ pub(crate) enum Hardware {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The guest's clock counts instructions, a nanosecond each, and leaps while nothing is to be done; raidlab
-itself serves the disks in there, so that its server, the kernel's block layer and the program that asks
-share one processor. What they cost is what the guest's figures are below the models'. Reads and writes go
-past the page cache, one at a time on each disk, on all disks at the same time.
+The guest's clock counts instructions, a nanosecond each, and leaps while nothing is to be done;
+raidlab itself serves the disks in there, so that its server, the kernel's block layer and the
+program that asks share one processor. What they cost is what the guest's figures are below the
+models'. Reads and writes go past the page cache, one at a time on each disk, on all disks at the
+same time.
 
 Examples:
   raidlab vm disks ST3250624AS                    one disk
   raidlab vm disks ST340015A -n 4 --topology pata:2+2
-  raidlab vm disks nvme-ssd                       what the server and the guest's processor can do at the most
-  raidlab vm disks ST3250624AS --real virtio      in real time: needs a machine with nothing else to do
+  raidlab vm disks nvme-ssd                       what the server in the guest can do at most
+  raidlab vm disks ST3250624AS --real virtio      in real time: needs an idle machine
 
 With --real the disks are served by this machine's raidlab, in real time, behind hardware that QEMU
 emulates. How late replies were is told below the table; on a busy machine they are.")]
@@ -190,9 +192,10 @@ pub(crate) struct VmDisksArgs {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A guest builds each array with mdadm, writes every sector of it with a content that says which sector it is,
-flushes, and reads the members underneath. Every place that the layout names for a sector is compared, copies
-included; parities are computed from the data and looked for where the layout has them. One line an array:
+A guest builds each array with mdadm, writes every sector of it with a content that says which
+sector it is, flushes, and reads the members underneath. Every place that the layout names for a
+sector is compared, copies included; parities are computed from the data and looked for where the
+layout has them. One line an array:
   sectors   of the array, all of them written
   places    on members where they were looked for
   P, Q      sectors of parity that were compared
@@ -226,9 +229,9 @@ pub(crate) struct MapsArgs {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The shell is busybox's, with mdadm, mkfs.* and raidlab beside it; the disks are the models of the experiment,
-by the guest's own clock, which leaps while nothing is typed (--time real has this machine's). 'exit' or
-Ctrl-D ends the guest; nothing of it is kept.
+The shell is busybox's, with mdadm, mkfs.* and raidlab beside it; the disks are the models of the
+experiment, by the guest's own clock, which leaps while nothing is typed (--time real has this
+machine's). 'exit' or Ctrl-D ends the guest; nothing of it is kept.
 
 Examples:
   raidlab vm shell experiments/vm-levels.toml
@@ -253,9 +256,9 @@ pub(crate) struct ShellArgs {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The program runs as root in a guest of its own, with the libraries that it loads, and without disks; loop
-devices can be made there. What it writes comes here when it has ended. Exit code 5: it ended with another
-code than 0, or the guest came to nothing.
+The program runs as root in a guest of its own, with the libraries that it loads, and without disks;
+loop devices can be made there. What it writes comes here when it has ended. Exit code 5: it ended
+with another code than 0, or the guest came to nothing.
 
 Examples:
   raidlab vm exec cat --module raid1 -- /proc/mdstat

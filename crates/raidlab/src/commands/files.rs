@@ -77,6 +77,20 @@ pub(crate) fn check(path: &Path) -> Result<(), Failure> {
     }
 }
 
+/// Whether two paths lead to one file, which need not be there yet. What only takes bytes as they come, such as
+/// `/dev/null`, is no such file.
+pub(crate) fn same(one: &Path, other: &Path) -> bool {
+    let place = |path: &Path| match destination(path) {
+        Ok(Destination::File(file)) => {
+            let file = std::path::absolute(file).ok()?;
+            let parent = file.parent()?.canonicalize().ok()?;
+            Some(parent.join(file.file_name()?))
+        }
+        _ => None,
+    };
+    place(one).is_some_and(|file| place(other) == Some(file))
+}
+
 /// Whether files could be written into a directory, which need not be there yet.
 ///
 /// # Errors

@@ -2,11 +2,14 @@
 use super::{pool, print, print_json};
 use crate::args::LayoutArgs;
 use crate::exit::{BAD_REQUEST, Failure, Outcome};
-use raidlab_core::units::Lba;
+use raidlab_core::units::{Bytes, Lba};
 use raidlab_core::words::count;
 use raidlab_layout::spec::{Geometry, Spec};
 use raidlab_layout::{Layout, describe};
 use serde_json::json;
+
+/// The chunk when nothing is said.
+pub(super) const CHUNK: Bytes = Bytes::kib(64);
 
 /// Rows of chunks that are drawn.
 const ROWS: usize = 6;
@@ -17,6 +20,13 @@ pub(crate) fn run(args: &LayoutArgs) -> Result<Outcome, Failure> {
     }
     let bad = |error: &dyn std::error::Error| Failure::from_error(BAD_REQUEST, error);
     let spec: Spec = args.level.parse().map_err(|error| bad(&error))?;
+    if args.ashift.is_some() {
+        return Err(Failure::bad_request(format!(
+            "--ashift is of ZFS, and '{}' is no level of ZFS",
+            args.level
+        ))
+        .remedy("leave --ashift out, or draw a pool such as raidz1; the unit of other arrays is --chunk"));
+    }
     let members = match (spec.shape_members(), args.members) {
         (Some(shape), Some(given)) if shape != given as usize => {
             return Err(Failure::bad_request(format!(
@@ -29,8 +39,8 @@ pub(crate) fn run(args: &LayoutArgs) -> Result<Outcome, Failure> {
         (None, Some(given)) => given as usize,
         (None, None) => spec.least_members(),
     };
-    let geometry =
-        Geometry::equal(members, args.member_size, args.chunk).map_err(|error| bad(&error))?;
+    let geometry = Geometry::equal(members, args.member_size, args.chunk.unwrap_or(CHUNK))
+        .map_err(|error| bad(&error))?;
     let layout = spec.build(&geometry).map_err(|error| bad(&error))?;
     let place = args
         .sector

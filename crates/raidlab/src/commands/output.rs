@@ -37,6 +37,23 @@ pub(crate) fn check(output: &Output) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Whether all files of a run can be written: those of its report, and its trials.
+pub(crate) fn check_run(output: &Output, out: Option<&Path>) -> Result<(), Failure> {
+    check(output)?;
+    let Some(out) = out else {
+        return Ok(());
+    };
+    files::check(out)?;
+    match &output.html {
+        Some(html) if files::same(html, out) => Err(Failure::bad_request(format!(
+            "--html and --out name the same file, {}: one would replace the other",
+            out.display()
+        ))
+        .remedy("give each a file of its own")),
+        _ => Ok(()),
+    }
+}
+
 /// Writes the files that were asked for, and nothing to standard output.
 pub(crate) fn write_files(document: &Document, output: &Output) -> Result<(), Failure> {
     if let Some(path) = &output.html {

@@ -1,5 +1,5 @@
 //! `raidlab layout` of ZFS pools: they have no fixed places, but what they hold and survive, and what blocks take of them.
-use super::{print, print_json};
+use super::{layout, print, print_json};
 use crate::args::LayoutArgs;
 use crate::exit::{BAD_REQUEST, Failure, Outcome};
 use raidlab_core::units::Bytes;
@@ -19,6 +19,9 @@ const BLOCKS: [Bytes; 6] = [
     Bytes::kib(1024),
 ];
 
+/// `ashift` when nothing is said: sectors of 4 KiB.
+const ASHIFT: u32 = 12;
+
 /// Whether a level is one of ZFS.
 pub(super) fn is_of_zfs(level: &str) -> bool {
     let level = level.trim().to_ascii_lowercase();
@@ -28,6 +31,13 @@ pub(super) fn is_of_zfs(level: &str) -> bool {
 pub(super) fn run(args: &LayoutArgs) -> Result<Outcome, Failure> {
     let bad = |error: &dyn std::error::Error| Failure::from_error(BAD_REQUEST, error);
     let spec: PoolSpec = args.level.parse().map_err(|error| bad(&error))?;
+    if args.chunk.is_some() {
+        return Err(Failure::bad_request(format!(
+            "'{}' has no chunk: ZFS spreads each block over the disks by itself",
+            args.level
+        ))
+        .remedy("leave --chunk out; the unit of allocation is --ashift"));
+    }
     if args.sector.is_some() {
         return Err(Failure::bad_request(format!(
             "'{}' has no fixed places: ZFS puts each block where it finds room",
@@ -52,15 +62,16 @@ pub(super) fn run(args: &LayoutArgs) -> Result<Outcome, Failure> {
         },
     };
     // As many members as any array may have.
-    Geometry::equal(members, args.member_size, args.chunk).map_err(|error| bad(&error))?;
+    Geometry::equal(members, args.member_size, layout::CHUNK).map_err(|error| bad(&error))?;
     // More than that is no size anywhere here.
     let together = args.member_size.0.checked_mul(members as u64);
     if together.is_none_or(|bytes| bytes > i64::MAX as u64) {
         let message = "the members together have more than 8 EiB: use smaller members";
         return Err(Failure::bad_request(message));
     }
+    let ashift = args.ashift.unwrap_or(ASHIFT);
     let pool = spec
-        .build(&vec![args.member_size; members], args.ashift)
+        .build(&vec![args.member_size; members], ashift)
         .map_err(|error| bad(&error))?;
     if args.json {
         let blocks =
@@ -68,23 +79,23 @@ pub(super) fn run(args: &LayoutArgs) -> Result<Outcome, Failure> {
         print_json(&json!({
             "layout": spec.to_string(),
             "members": members,
-            "ashift": args.ashift,
+            "ashift": ashift,
             "capacity_bytes": pool.capacity().0,
             "tolerance": tolerance(&pool),
             "blocks": blocks,
         }))?;
     } else {
-        print(&text(args, &spec, &pool))?;
+        print(&text(args, ashift, &spec, &pool))?;
     }
     Ok(Outcome::Done)
 }
 
-fn text(args: &LayoutArgs, spec: &PoolSpec, pool: &Pool) -> String {
+fn text(args: &LayoutArgs, ashift: u32, spec: &PoolSpec, pool: &Pool) -> String {
     let raw = Bytes(args.member_size.0.saturating_mul(pool.members() as u64));
     let mut out = format!(
         "{spec}, {}, ashift {}\ncapacity: {} in blocks of 128 KiB, {:.1} % of {raw}; labels and ZFS's reserve are not taken off\n",
         count(pool.members(), "member"),
-        args.ashift,
+        ashift,
         pool.capacity(),
         100.0 * pool.capacity().0 as f64 / raw.0 as f64,
     );

@@ -14,7 +14,9 @@ use raidlab_experiment::{
     controller_files, model_files, parse,
 };
 use raidlab_results::reference::Study;
-use raidlab_sim::catalogue::{self, Fact, MODELS, Model, ModelError, UnknownModel, controller};
+use raidlab_sim::catalogue::{
+    self, Fact, MODELS, Model, ModelError, UnknownModel, controller, cpu,
+};
 use std::path::Path;
 
 /// The experiment that carries out a published study: its id and the text of its file.
@@ -80,6 +82,13 @@ pub(super) fn controllers() -> Result<Vec<controller::Model>, Failure> {
     let read = |(name, text): &(&str, &str)| controller::parse(name, text);
     let read = |model| read(model).map_err(|error| Failure::from_error(MISSING, &error));
     controller::MODELS.iter().map(read).collect()
+}
+
+/// The processors of the catalogue.
+pub(super) fn processors() -> Result<Vec<cpu::Model>, Failure> {
+    let read = |(name, text): &(&str, &str)| cpu::parse(name, text);
+    let read = |model| read(model).map_err(|error| Failure::from_error(MISSING, &error));
+    cpu::MODELS.iter().map(read).collect()
 }
 
 /// The disk that a user names: one of the catalogue, or a file by its path.

@@ -7,7 +7,7 @@ use crate::exit::{Failure, Outcome};
 use raidlab_core::units::Bytes;
 use raidlab_results::report::document::{Block, Cell, Column, Document, Table};
 use raidlab_sim::catalogue::controller::{self, ControllerModel};
-use raidlab_sim::catalogue::{Fact, Model};
+use raidlab_sim::catalogue::{Fact, Model, cpu};
 use serde_json::{Value, json};
 
 pub(crate) fn run(args: &DiskArgs) -> Result<Outcome, Failure> {
@@ -30,10 +30,14 @@ pub(crate) fn run(args: &DiskArgs) -> Result<Outcome, Failure> {
 fn list(as_json: bool) -> Result<Outcome, Failure> {
     let models = catalogue::models()?;
     let controllers = catalogue::controllers()?;
+    let processors = catalogue::processors()?;
     if as_json {
         let disks: Vec<Value> = models.iter().map(|(_, model)| summary(model)).collect();
         let controllers: Vec<Value> = controllers.iter().map(controller_summary).collect();
-        print_json(&json!({ "disks": disks, "controllers": controllers }))?;
+        let processors: Vec<Value> = processors.iter().map(processor_summary).collect();
+        print_json(&json!({
+            "disks": disks, "controllers": controllers, "processors": processors,
+        }))?;
         return Ok(Outcome::Done);
     }
     let mut document = Document::new("Models");
@@ -44,6 +48,12 @@ fn list(as_json: bool) -> Result<Outcome, Failure> {
     ));
     let table = Block::Table(controller_overview(&controllers));
     document.blocks.push(table);
+    let table = Block::Table(processor_overview(&processors));
+    document.blocks.push(table);
+    document.blocks.push(Block::paragraph(
+        "An experiment names its processor in [host]: cpu = \"Core 2 Duo 2.4 GHz\". Copies are from and to \
+         memory, by one core.",
+    ));
     output::print_document(&document)?;
     Ok(Outcome::Done)
 }
@@ -149,6 +159,37 @@ fn controller_summary(model: &controller::Model) -> Value {
         "kind": "controller",
         "link": model.controller.link.to_string(),
         "own_raid": own_raid(&model.controller),
+    })
+}
+
+fn processor_overview(models: &[cpu::Model]) -> Table {
+    let columns = vec![
+        Column::text("processor"),
+        Column::number("clock").under("MHz"),
+        Column::number("copies").under("MB/s"),
+        Column::text("what it is"),
+    ];
+    let caption = "The processors of the catalogue";
+    let mut table = Table::new("processors", caption, columns);
+    for model in models {
+        table.rows.push(vec![
+            Cell::text(model.cpu.name.clone()),
+            Cell::number(f64::from(model.cpu.mhz), 0),
+            Cell::number(model.cpu.copy as f64 / 1e6, 0),
+            Cell::text(model.description.clone()),
+        ]);
+    }
+    table
+}
+
+fn processor_summary(model: &cpu::Model) -> Value {
+    json!({
+        "model": model.cpu.name,
+        "description": model.description,
+        "kind": "processor",
+        "clock_mhz": model.cpu.mhz,
+        "copy_bytes_per_second": model.cpu.copy,
+        "parameters": facts_json(&model.facts),
     })
 }
 

@@ -40,10 +40,7 @@ pub(crate) fn run(args: &RunArgs, place: &place::Store) -> Result<Outcome, Failu
     let mut experiment = catalogue::simulated(&args.file, &args.design)?;
     choose::only(&mut experiment, args.only.as_deref())?;
     // What the report cannot do is known before the work is done.
-    output::check(&args.output)?;
-    if let Some(path) = &args.out {
-        files::check(path)?;
-    }
+    output::check_run(&args.output, args.out.as_deref())?;
     let plan = expand(&experiment, experiment.design.seed);
     let machines = Machines::new(&experiment, !args.no_fast_forward);
     machines.check()?;

@@ -217,8 +217,7 @@ fn listen(
         return Ok((places.collect(), Made(None)));
     }
     let directory = args.unix.as_deref().unwrap_or_else(|| Path::new("."));
-    let made = Made((!directory.exists()).then(|| directory.to_owned()));
-    files::directory(directory)?;
+    let made = own_directory(directory)?;
     let mut places = Vec::new();
     for (number, export) in exports.iter().enumerate() {
         let path = directory.join(format!("{}.sock", file_name(&export.name)));
@@ -227,6 +226,30 @@ fn listen(
         places.push(place(number, Address::Unix(absolute)));
     }
     Ok((places, made))
+}
+
+/// The directory of the sockets, made if it is not there. What it is to be in must be there: more than one directory
+/// would not be taken away in the end, and is more likely a slip of the pen.
+fn own_directory(directory: &Path) -> Result<Made, Failure> {
+    if directory.exists() {
+        files::directory(directory)?;
+        return Ok(Made(None));
+    }
+    match directory.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() && !parent.exists() => {
+            let message = format!(
+                "cannot make {}: there is no directory {}",
+                directory.display(),
+                parent.display()
+            );
+            Err(Failure::new(MISSING, message)
+                .remedy("make it first, or name a directory in one that exists"))
+        }
+        _ => {
+            files::directory(directory)?;
+            Ok(Made(Some(directory.to_owned())))
+        }
+    }
 }
 
 fn refused(error: &ListenError) -> Failure {

@@ -34,7 +34,7 @@ const STALL: Span = Span::from_secs(300);
 pub(crate) fn run(args: &RunArgs, place: &place::Store) -> Result<Outcome, Failure> {
     let mut experiment = catalogue::experiment(&args.file, &args.design)?;
     choose::only(&mut experiment, args.only.as_deref())?;
-    output::check(&args.output)?;
+    output::check_run(&args.output, args.out.as_deref())?;
     let roots = Roots::system();
     let parts = members::parts(&experiment);
     let source = source(&args.real);

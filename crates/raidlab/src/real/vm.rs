@@ -13,7 +13,7 @@ use super::served::{self, Served};
 use super::view::View;
 use crate::args::{GuestTime, RunArgs};
 use crate::bench::store_failure;
-use crate::commands::{files, output, quoted};
+use crate::commands::{output, quoted};
 use crate::exit::{Failure, MISSING, Outcome, TRIAL_FAILED};
 use crate::place;
 use crate::predict::run as sessions;
@@ -40,10 +40,7 @@ pub(crate) fn run(args: &RunArgs, place: &place::Store) -> Result<Outcome, Failu
     let mut experiment = catalogue::experiment(&args.file, &args.design)?;
     choose::only(&mut experiment, args.only.as_deref())?;
     // What the report cannot do is known before the work is done.
-    output::check(&args.output)?;
-    if let Some(path) = &args.out {
-        files::check(path)?;
-    }
+    output::check_run(&args.output, args.out.as_deref())?;
     let only = args.only.as_deref();
     let only = only.map_or_else(String::new, |only| format!(" --only {}", quoted(only)));
     let file = quoted(&args.file.to_string_lossy());

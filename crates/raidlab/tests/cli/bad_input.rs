@@ -46,6 +46,14 @@ fn sizes_and_units() {
         ("bench place --margin 2", &["--margin", "'2%'"]),
         ("bench place --stall 0s", &["--stall"]),
         ("layout raid5 --chunk 64K", &["--chunk", "'64KiB'"]),
+        (
+            "layout raid0 --chunk 1B",
+            &["a chunk of 1 byte is no whole number", "a multiple of 512"],
+        ),
+        (
+            "layout raid0 --chunk 100B",
+            &["a chunk of 100 bytes is no whole number"],
+        ),
     ]);
 }
 
@@ -208,6 +216,18 @@ fn commands_and_their_objects() {
             &["--cell", "--disk"],
         ),
         ("layout raid5 --members 1", &["member"]),
+        (
+            "layout raid5 --ashift 12",
+            &[
+                "--ashift",
+                "'raid5' is no level of ZFS",
+                "leave --ashift out",
+            ],
+        ),
+        (
+            "layout raidz1 --chunk 64KiB",
+            &["'raidz1' has no chunk", "leave --chunk out", "--ashift"],
+        ),
         ("layout 'raid50 2x3' --members 5", &["has 6 members, not 5"]),
         (
             "layout raid5 --sector 99999999999",

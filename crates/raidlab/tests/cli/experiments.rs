@@ -107,6 +107,72 @@ fn the_examples_can_be_planned() {
         .prints(&["and 488 more cells; --all lists them"]);
 }
 
+/// One file cannot hold both the report and the trials, whatever the two paths look like.
+#[test]
+fn the_report_and_the_trials_are_two_files() {
+    let lab = Lab::new();
+    lab.write("lab.toml", GOOD);
+    for (html, out) in [("x", "x"), ("x", "./x"), ("place/../x", "x")] {
+        let line = format!("run lab.toml --on sim --html {html} --out {out}");
+        lab.run(&line)
+            .refused(2)
+            .says(&["--html and --out name the same file", "a file of its own"]);
+        assert!(!lab.path("x").exists());
+    }
+}
+
+/// One slip of the pen is one problem: what follows from it is not told beside.
+#[test]
+fn a_misspelt_key_is_one_problem() {
+    let lab = Lab::new();
+    let head = "title = \"Wrong\"\ndisks = { model = \"ST3250624AS\", count = 4 }\n";
+    for (more, meant) in [
+        (
+            "profile = \"random\"\n[array]\nlayuot = \"raid5\"\n",
+            "layout",
+        ),
+        (
+            "profile = \"random\"\n[factors]\nlayuot = [\"raid5\"]\n",
+            "layout",
+        ),
+        (
+            "profle = \"random\"\n[array]\nlayout = \"raid5\"\n",
+            "profile",
+        ),
+    ] {
+        lab.write("lab.toml", format!("{head}{more}"));
+        lab.run("plan lab.toml")
+            .refused(2)
+            .says(&[&format!("did you mean '{meant}'?"), "1 error in lab.toml"]);
+    }
+    // In the wrong place it is still missing in the right one, and both are told.
+    lab.write(
+        "lab.toml",
+        format!("{head}profile = \"random\"\nlayout = \"raid5\"\n"),
+    );
+    lab.run("plan lab.toml")
+        .refused(2)
+        .says(&["unknown key 'layout'", "a cell has no layout"]);
+    // Every section is known by its name, also those that the file does not have.
+    lab.write("lab.toml", format!("{head}whatever = 1\n"));
+    lab.run("plan lab.toml").refused(2).says(&[
+        "array",
+        "design",
+        "disks",
+        "exclude",
+        "expected",
+        "factors",
+        "filesystem",
+        "host",
+        "only",
+        "profile",
+        "question",
+        "report",
+        "title",
+        "topology",
+    ]);
+}
+
 /// Each is refused with exit 2 by every command that reads it, with the line and what is wrong.
 #[test]
 fn wrong_files_are_refused_with_their_lines() {

@@ -52,6 +52,8 @@ fn the_catalogue_is_listed() {
         "ITE8212",
         "PERC3/Di",
         "random read",
+        "The processors of the catalogue",
+        "Turion II Neo N40L",
     ]);
     let json = lab.run("disk list --json").done().json();
     let disks = json["disks"].as_array().expect("a list");
@@ -63,6 +65,12 @@ fn the_catalogue_is_listed() {
         assert!(rate("random_read_ms") > 0.0);
     }
     assert!(json["controllers"].as_array().expect("a list").len() >= 2);
+    for processor in json["processors"].as_array().expect("a list") {
+        assert!(processor["clock_mhz"].as_u64().expect("a clock") >= 1000);
+        let name = processor["model"].as_str().expect("a name");
+        // An experiment that names it as it is listed here is understood.
+        assert!(raidlab_sim::catalogue::cpu::find(name).is_some(), "{name}");
+    }
     lab.assert_untouched();
 }
 

@@ -54,6 +54,9 @@ pub(crate) fn latency_table(profile: &str, groups: &[Group<'_>]) -> Option<Table
     (!table.rows.is_empty()).then_some(table)
 }
 
+/// A line over time has so many whole windows or more.
+const LEAST_WINDOWS: usize = 3;
+
 /// A line of a chart: what one phase did in one cell.
 struct Strand<'p, 'g> {
     name: String,
@@ -66,6 +69,22 @@ struct Panel<'p, 'g> {
     /// What they have in common; the last part of the chart's id.
     title: String,
     strands: Vec<Strand<'p, 'g>>,
+}
+
+impl Panel<'_, '_> {
+    /// What the lines that are drawn have in common: of phases that share a panel, those that have a line.
+    fn title_of(&self, drawn: &[Series]) -> String {
+        if self
+            .strands
+            .iter()
+            .all(|strand| strand.name == strand.phase)
+        {
+            let names: Vec<&str> = drawn.iter().map(|line| line.name.as_str()).collect();
+            names.join(", ")
+        } else {
+            self.title.clone()
+        }
+    }
 }
 
 /// One panel a phase with a line for each cell; the phases of a single cell share panels.
@@ -109,6 +128,15 @@ fn left_out(drawn: usize, all: usize) -> String {
         format!(" The first {drawn} of {all} are drawn.")
     } else {
         String::new()
+    }
+}
+
+/// Says which lines a chart over time has not, for want of points.
+fn too_short(names: &[&str]) -> String {
+    match names.len() {
+        0 => String::new(),
+        1..=MOST_LINES => format!(" Too short for a line: {}.", names.join(", ")),
+        more => format!(" Too short for a line: {more} others."),
     }
 }
 
@@ -161,7 +189,7 @@ fn latency_chart(profile: &str, panel: &Panel<'_, '_>) -> Option<Chart> {
     series.truncate(MOST_LINES);
     Some(Chart::Lines(LineChart {
         id: format!("{profile}-latency-{}", panel.title),
-        title: format!("{profile}: response time of {}", panel.title),
+        title: format!("{profile}: response time of {}", panel.title_of(&series)),
         description: format!(
             "Response times by percentile, histograms of all valid runs merged; logarithmic.{}",
             left_out(series.len(), all)
@@ -190,13 +218,21 @@ pub(crate) fn series_charts(profile: &str, groups: &[Group<'_>]) -> Vec<Chart> {
 fn series_chart(profile: &str, panel: &Panel<'_, '_>) -> Option<Chart> {
     let mut strands = panel.strands.iter();
     let unit = strands.find_map(|s| s.group.unit(s.phase))?;
+    let mut short = Vec::new();
     let mut series: Vec<Series> = panel
         .strands
         .iter()
         .filter_map(|strand| {
             let run = strand.group.runs(strand.phase).into_iter().next()?;
             let points = windows(run.phase, unit);
-            (points.len() >= 3).then(|| Series {
+            if points.len() < LEAST_WINDOWS {
+                // What kept no windows has none to be too few.
+                if run.phase.series_width_ns > 0 {
+                    short.push(strand.name.as_str());
+                }
+                return None;
+            }
+            Some(Series {
                 name: strand.name.clone(),
                 points,
             })
@@ -215,10 +251,11 @@ fn series_chart(profile: &str, panel: &Panel<'_, '_>) -> Option<Chart> {
     }
     Some(Chart::Lines(LineChart {
         id: format!("{profile}-series-{}", panel.title),
-        title: format!("{profile}: {} over time", panel.title),
+        title: format!("{profile}: {} over time", panel.title_of(&series)),
         description: format!(
-            "Rate window by window in the first valid run of each.{}",
-            left_out(series.len(), all)
+            "Rate window by window in the first valid run of each.{}{}",
+            left_out(series.len(), all),
+            too_short(&short)
         ),
         x: Axis {
             label: "time, s".to_owned(),

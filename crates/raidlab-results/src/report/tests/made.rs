@@ -319,6 +319,36 @@ fn strange_figures_are_survived() {
     }
 }
 
+/// A chart over time names the lines that it has, and says which phases were too short for one.
+#[test]
+fn a_chart_over_time_names_what_it_draws() {
+    use crate::report::document::Chart;
+    let stream = raidlab_core::rng::Stream::new(1);
+    let mut trial = synthetic::trial("one", &[], "dd", 0);
+    // Of 1 GiB: 16 s and 1 s.
+    trial.phases = vec![
+        synthetic::phase("write", 64.0, stream),
+        synthetic::phase("read", 900.0, stream),
+    ];
+    let document = report(&ReportRequest::new("t", vec![trial])).unwrap();
+    let charts = document.blocks.iter().filter_map(|block| match block {
+        Block::Chart(Chart::Lines(chart)) => Some(chart),
+        _ => None,
+    });
+    let over_time: Vec<_> = charts
+        .filter(|chart| chart.title.ends_with("over time"))
+        .collect();
+    assert_eq!(over_time.len(), 1);
+    let chart = over_time[0];
+    assert_eq!(chart.series.len(), 1);
+    assert_eq!(chart.title, "dd: write over time");
+    assert!(
+        chart.description.contains("Too short for a line: read."),
+        "{}",
+        chart.description
+    );
+}
+
 #[test]
 fn many_cells_with_long_names_are_survived() {
     let mut trials = Vec::new();

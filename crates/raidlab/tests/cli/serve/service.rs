@@ -150,6 +150,20 @@ fn what_cannot_be_served_is_told() {
     assert!(!lab.path("s").exists());
 }
 
+/// One directory for the sockets is made, and taken away in the end; what it is to be in must be there.
+#[test]
+fn the_directory_of_the_sockets_must_be_in_one_that_is_there() {
+    let lab = Lab::new();
+    lab.run("disk serve nvme-ssd --size 1MiB --unix nowhere/deep/sockets")
+        .refused(4)
+        .says(&["there is no directory nowhere/deep", "make it first"]);
+    assert!(!lab.path("nowhere").exists());
+    let serving = Serving::start(&lab, "nvme-ssd --size 1MiB --unix sockets");
+    assert!(lab.path("sockets").exists());
+    serving.end();
+    assert!(!lab.path("sockets").exists());
+}
+
 /// Disks of an experiment's file, behind its controllers.
 #[test]
 fn an_experiments_disks_are_served() {
