@@ -132,9 +132,9 @@ pub(crate) enum Hardware {
 #[command(after_help = "\
 The guest's clock counts instructions, a nanosecond each, and leaps while nothing is to be done;
 raidlab itself serves the disks in there, so that its server, the kernel's block layer and the
-program that asks share one processor. What they cost is what the guest's figures are below the
-models'. Reads and writes go past the page cache, one at a time on each disk, on all disks at the
-same time.
+program that asks share one processor. Replies leave 32 us early, as long as the way of a small
+request is; what all this costs beyond that is what the guest's figures are below the models'. Reads
+and writes go past the page cache, one at a time on each disk, on all disks at the same time.
 
 Examples:
   raidlab vm disks ST3250624AS                    one disk
