@@ -1,11 +1,8 @@
 //! Arrays of which less is used than their file says.
-use crate::check::share;
+use crate::check::{NO_CHUNK, share};
 use crate::setup::{Array, ArrayLayout, Engine};
 use raidlab_core::units::Bytes;
 use raidlab_layout::{Geometry, SpecError};
-
-/// Chunk of what has none.
-const NO_CHUNK: Bytes = Bytes::kib(512);
 
 impl Array {
     /// Uses `size` bytes of each member, and holds accordingly less.

@@ -300,12 +300,15 @@ fn build(problems: &Problems, view: &View<'_>, parts: &Parts<'_>) -> Option<(Red
     }
 }
 
+/// What a layout without a chunk is built with, which asks for none.
+pub(crate) const NO_CHUNK: Bytes = Bytes::kib(512);
+
 fn fixed(
     spec: &raidlab_layout::Spec,
     sizes: Vec<Sectors>,
     parts: &Parts<'_>,
 ) -> Result<raidlab_layout::Layout, SpecError> {
-    let chunk = parts.chunk.map_or(Bytes::kib(512), |c| c.value);
+    let chunk = parts.chunk.map_or(NO_CHUNK, |c| c.value);
     let outer_chunk = parts.outer_chunk.map(|c| c.value);
     for size in [Some(chunk), outer_chunk].into_iter().flatten() {
         if !size.0.is_multiple_of(512) {

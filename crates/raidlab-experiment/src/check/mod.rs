@@ -11,7 +11,7 @@ mod refer;
 mod state;
 mod view;
 
-pub(crate) use array::share;
+pub(crate) use array::{NO_CHUNK, share};
 
 use crate::Known;
 use crate::diagnostic::{Diagnostic, Problems};

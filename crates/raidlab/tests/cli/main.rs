@@ -8,6 +8,7 @@ mod root;
 
 mod allowed;
 mod bad_input;
+mod bad_options;
 mod bad_places;
 mod bad_store;
 mod bench;
