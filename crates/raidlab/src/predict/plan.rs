@@ -136,6 +136,9 @@ fn about(experiment: &Experiment, cell: &Cell) -> String {
         parts.push(format!("chunk {chunk}"));
     }
     parts.push(format!("by {}", array.engine));
+    if array.initial_sync {
+        parts.push("synced first".to_owned());
+    }
     if array.state.to_string() != "clean" {
         parts.push(array.state.to_string());
     }

@@ -49,6 +49,30 @@ fn a_plan_tells_cells_order_and_time() {
     lab.assert_nothing_but(&["lab.toml"]);
 }
 
+/// A sync takes as long as the disks are large, and changes what a parity array reads and writes at.
+#[test]
+fn a_plan_tells_which_arrays_are_synced_first() {
+    let lab = Lab::new();
+    lab.write(
+        "lab.toml",
+        "title = \"t\"\ndisks = { model = \"ST3250624AS\", count = 4 }\nprofile = \"random\"\n\
+         [array]\ninitial-sync = true\n[factors]\nlayout = [\"raid5\", \"raid0\"]\n",
+    );
+    let ran = lab.run("plan lab.toml").done();
+    let synced = |layout: &str| {
+        let start = format!("{layout} of disk0");
+        let mut lines = ran.out.lines().map(str::trim_start);
+        let line = lines.find(|line| line.starts_with(&start)).expect(layout);
+        line.contains(", synced first,")
+    };
+    assert_eq!(
+        (synced("raid5"), synced("raid0")),
+        (true, false),
+        "{}",
+        ran.out
+    );
+}
+
 /// What `run --on vm` would do in its guest, without one.
 #[test]
 fn a_plan_tells_the_commands_of_a_guest() {
