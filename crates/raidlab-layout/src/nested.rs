@@ -231,6 +231,11 @@ impl Nested {
                     IoKind::Write => self.inner[i].write_into(*run, failed, policy, &mut inner),
                 }
             }
+            if !failed.is_empty() {
+                // A row that is read whole for a lost block begins before what was asked for, and
+                // pieces of the outer array can want the same rows.
+                sink.plan.unite_reads(step);
+            }
             step = step.max(sink.plan.used());
         }
     }

@@ -185,6 +185,25 @@ impl Plan {
         });
     }
 
+    /// The same for reads of arrays with failed members, where rows that are read whole can also
+    /// overlap what was asked: what more than one of them wants is read once.
+    pub(crate) fn unite_reads(&mut self, step: usize) {
+        let Some(ios) = self.steps.get_mut(step) else {
+            return;
+        };
+        ios.sort_unstable();
+        ios.dedup_by(|next, io| {
+            let joins = (io.kind, next.kind) == (IoKind::Read, IoKind::Read)
+                && io.member == next.member
+                && io.run.end() >= next.run.start.0;
+            if joins {
+                let end = io.run.end().max(next.run.end());
+                io.run.len.0 = end - io.run.start.0;
+            }
+            joins
+        });
+    }
+
     fn add(&mut self, step: usize, io: MemberIo) {
         while self.steps.len() <= step {
             self.steps.push(Vec::new());

@@ -222,6 +222,27 @@ fn a_degraded_read_reads_the_row() {
     assert_eq!(reads(&six, Run::new(0, 8), &[0, 5], &mut plan).len(), 4);
 }
 
+/// Copies in offset layout over an array that has lost a member: the row that is read for the lost
+/// block begins where a piece before it ended on the same member.
+#[test]
+fn pieces_of_an_outer_array_share_the_rows_of_a_degraded_inner_one() {
+    let linear = Layout::linear(&[Sectors(23), Sectors(57)], None).unwrap();
+    let parity = Layout::raid4(&[Sectors(576); 3], Sectors(64)).unwrap();
+    let layout = Layout::nested(vec![linear, parity], |sizes| {
+        Layout::raid10(sizes, Sectors(8), Copies::offset(2))
+    })
+    .unwrap();
+    // Member 1 takes the linear array with it; member 3 holds sectors 64 to 128 of the other.
+    let mut plan = Plan::new();
+    let run = Run::new(30, 44);
+    layout.map_read(run, set(&[1, 3]), &mut plan).unwrap();
+    let reads: Vec<_> = plan
+        .ios()
+        .map(|io| (io.member.0, io.run.start.0, io.run.len.0))
+        .collect();
+    assert_eq!(reads, [(2, 0, 24), (2, 32, 32), (4, 0, 16)]);
+}
+
 #[test]
 fn a_far_array_reads_like_raid0_and_near_does_not() {
     let mut plan = Plan::new();
