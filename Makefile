@@ -2,7 +2,7 @@
 CARGO ?= cargo
 DEMO_OUT ?= demo-out
 
-.PHONY: demo demo-vm test test-zfs build tools tools-vm lint unit fuzz-smoke fidelity clean
+.PHONY: demo demo-vm test test-zfs soak build tools tools-vm lint unit fuzz-smoke fidelity clean
 
 ## Predict an experiment, measure this machine's disk with two profiles, print the table; both reports as
 ## HTML in demo-out/.
@@ -20,6 +20,10 @@ test: tools
 ## ZFS in a guest: built unless the cache has it (minutes), its pools tested, ashift 9 and 12 measured.
 test-zfs:
 	@scripts/test-zfs.sh $(DEMO_OUT)
+
+## The property tests in ten rounds, with new seeds and more cases than CI takes.
+soak: tools
+	@scripts/soak.sh 10 2000
 
 build: tools
 	$(CARGO) build --release -p raidlab

@@ -38,7 +38,7 @@ pub(crate) enum DiskAction {
     },
     /// Show one model: every parameter with its source, and what follows from them
     Show {
-        /// A model's name, or the path of a model file
+        /// The name of a disk, controller or processor, or the path of a model file
         model: String,
         /// Print as JSON
         #[arg(long)]

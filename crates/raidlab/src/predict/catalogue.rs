@@ -49,6 +49,8 @@ pub(super) enum Named {
     Disk(Model),
     /// A controller.
     Controller(Box<controller::Model>),
+    /// A processor of the catalogue; experiments do not read those of files.
+    Processor(Box<cpu::Model>),
 }
 
 /// The value of a model's fact.
@@ -96,11 +98,15 @@ pub(crate) fn disk(name: &str) -> Result<Model, Failure> {
     let unknown = |error: UnknownModel| Failure::from_error(BAD_REQUEST, &error);
     match named(name, unknown)? {
         Named::Disk(model) => Ok(model),
-        Named::Controller(_) => Err(Failure::bad_request(format!(
-            "'{name}' is a controller, and a disk is needed"
-        ))
-        .remedy("'raidlab disk list' tells which models are disks")),
+        Named::Controller(_) => Err(no_disk(name, "controller")),
+        Named::Processor(_) => Err(no_disk(name, "processor")),
     }
+}
+
+/// A model that is something else.
+fn no_disk(name: &str, what: &str) -> Failure {
+    Failure::bad_request(format!("'{name}' is a {what}, and a disk is needed"))
+        .remedy("'raidlab disk list' tells which models are disks")
 }
 
 /// The model that a user names: one of the catalogue, or a file by its path.
@@ -108,16 +114,17 @@ pub(super) fn model(name: &str) -> Result<Named, Failure> {
     named(name, |_| unknown(name))
 }
 
-/// A name that neither a disk nor a controller has.
+/// A name that no disk, controller or processor has.
 fn unknown(name: &str) -> Failure {
     let names = |all: &[(&str, &str)]| {
         let names: Vec<&str> = all.iter().map(|(name, _)| *name).collect();
         names.join(", ")
     };
     Failure::bad_request(format!(
-        "there is no model '{name}': write the path of a model file, a disk ({}) or a controller ({})",
+        "there is no model '{name}': write the path of a model file, a disk ({}), a controller ({}) or a processor ({})",
         names(MODELS),
-        names(controller::MODELS)
+        names(controller::MODELS),
+        names(cpu::MODELS)
     ))
 }
 
@@ -126,6 +133,9 @@ fn named(name: &str, unknown: impl FnOnce(UnknownModel) -> Failure) -> Result<Na
     let path = Path::new(name);
     if let Ok(model) = controller::find(name) {
         return Ok(Named::Controller(Box::new(model)));
+    }
+    if let Some(model) = cpu::find(name) {
+        return Ok(Named::Processor(Box::new(model)));
     }
     let unknown = match catalogue::find(name) {
         Ok(model) => return Ok(Named::Disk(model)),
@@ -161,7 +171,7 @@ fn wrong_model(error: &ModelError) -> Failure {
 /// The text of the file of the model that a user names.
 pub(super) fn file(name: &str) -> Result<String, Failure> {
     let same = |(known, _): &&(&str, &str)| known.eq_ignore_ascii_case(name);
-    let mut all = controller::MODELS.iter().chain(MODELS);
+    let mut all = controller::MODELS.iter().chain(cpu::MODELS).chain(MODELS);
     match all.find(same) {
         Some((_, text)) => Ok((*text).to_owned()),
         None => text(Path::new(name)),

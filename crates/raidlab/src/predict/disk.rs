@@ -22,6 +22,7 @@ pub(crate) fn run(args: &DiskArgs) -> Result<Outcome, Failure> {
         DiskAction::Show { model, json, .. } => match catalogue::model(model)? {
             Named::Disk(model) => show(&model, *json),
             Named::Controller(model) => show_controller(&model, *json),
+            Named::Processor(model) => show_processor(&model, *json),
         },
         DiskAction::Serve(args) => super::serve::run(args),
     }
@@ -200,9 +201,21 @@ fn show_controller(model: &controller::Model, as_json: bool) -> Result<Outcome, 
         print_json(&shown)?;
         return Ok(Outcome::Done);
     }
-    let name = &model.controller.name;
-    let mut document = Document::new(format!("{name}: {}", model.description));
-    document.blocks.extend(parameters(&model.facts));
+    show_facts(&model.controller.name, &model.description, &model.facts)
+}
+
+fn show_processor(model: &cpu::Model, as_json: bool) -> Result<Outcome, Failure> {
+    if as_json {
+        print_json(&processor_summary(model))?;
+        return Ok(Outcome::Done);
+    }
+    show_facts(&model.cpu.name, &model.description, &model.facts)
+}
+
+/// A model of which there is nothing to tell but its parameters.
+fn show_facts(name: &str, description: &str, facts: &[Fact]) -> Result<Outcome, Failure> {
+    let mut document = Document::new(format!("{name}: {description}"));
+    document.blocks.extend(parameters(facts));
     output::print_document(&document)?;
     Ok(Outcome::Done)
 }

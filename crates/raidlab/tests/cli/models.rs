@@ -144,6 +144,24 @@ fn a_models_file_is_printed_as_it_is() {
 }
 
 #[test]
+fn a_processor_is_shown_and_is_no_disk() {
+    let lab = Lab::new();
+    let shown = lab.run("disk show 'xeon 1.6 ghz'").done().out;
+    assert!(shown.starts_with("Xeon 1.6 GHz: Intel Xeon MP"), "{shown}");
+    assert!(shown.contains("memory.copy_mb_s"), "{shown}");
+    let json = lab.run("disk show modern --json").done().json();
+    assert_eq!(
+        (&json["kind"], &json["clock_mhz"]),
+        (&"processor".into(), &3500.into())
+    );
+    let file = lab.run("disk show modern --file").done().out;
+    assert!(file.contains("clock_mhz = { value = 3500"), "{file}");
+    lab.run("replay trace --disk modern")
+        .refused(2)
+        .says(&["'modern' is a processor, and a disk is needed"]);
+}
+
+#[test]
 fn a_model_that_is_not_there() {
     let lab = Lab::new();
     // It may have been a controller.
@@ -152,6 +170,7 @@ fn a_model_that_is_not_there() {
         "the path of a model file",
         "a disk (ST340015A",
         "a controller (ITE8212",
+        "a processor (Athlon 64 X2 3800+",
     ]);
     lab.run("replay trace --disk ST1")
         .refused(2)
