@@ -54,7 +54,8 @@ impl Backing {
     }
 
     pub(super) fn zero(&mut self, offset: u64, len: u64) -> Result<(), StoreError> {
-        if self.punches {
+        // The kernel knows no hole of no length (EINVAL).
+        if self.punches && len > 0 {
             let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
             match fallocate(&self.file, flags, offset, len) {
                 Ok(()) => return Ok(()),

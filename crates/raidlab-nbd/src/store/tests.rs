@@ -101,6 +101,7 @@ fn files_are_sparse_kept_and_locked() {
     let path = directory.path().join("disk0.img");
     let size = 1 << 33;
     let mut store = Store::Backing(Backing::open(&path, size).unwrap());
+    store.zero(4096, 0).unwrap();
     store.write(size - 4096, &[7; 4096]).unwrap();
     assert!(store.used() < 1 << 20, "{}", store.used());
     assert!(Backing::open(&path, size).is_err(), "it is in use");
