@@ -174,8 +174,13 @@ pub(super) fn draw(chart: &LineChart) -> Result<Drawing, ImageError> {
         canvas.title(&chart.title)?;
         legend.draw(canvas, BELOW_TITLE - 6.0)?;
         axes(canvas, &frame, chart)?;
+        let path = |points: &[Point]| points.iter().map(|p| frame.at(p.x, p.y)).collect();
+        let paths: Vec<Path> = chart.series.iter().map(|s| path(&s.points)).collect();
         for (index, series) in chart.series.iter().enumerate() {
-            line(canvas, &frame, &series.points, index)?;
+            let above = paths[index + 1..].iter();
+            let covers = above.filter(|path| covers(path, &paths[index])).count();
+            line(canvas, &paths[index], (index, covers))?;
+            whiskers(canvas, &frame, &series.points)?;
         }
         Ok(())
     })
@@ -201,20 +206,33 @@ fn axes(canvas: &Canvas<'_>, frame: &Frame, chart: &LineChart) -> Result<(), Ima
     canvas.text(&chart.x.label, middle, (SMALL, INK), Anchor::Below)
 }
 
+/// The points of a line on the sheet.
+type Path = Vec<(f64, f64)>;
+
+/// Whether a line lies on another one all along, as nearly as one can see.
+fn covers(upper: &Path, lower: &Path) -> bool {
+    let near = |a: &(f64, f64), b: &(f64, f64)| (a.0 - b.0).abs() < 0.5 && (a.1 - b.1).abs() < 2.0;
+    !lower.is_empty() && lower.iter().all(|a| upper.iter().any(|b| near(a, b)))
+}
+
+/// A line that others lie on is wider by each of them, so that it is seen on both sides of theirs.
 fn line(
     canvas: &Canvas<'_>,
-    frame: &Frame,
-    points: &[Point],
-    index: usize,
+    path: &Path,
+    (index, covers): (usize, usize),
 ) -> Result<(), ImageError> {
-    let path: Vec<(f64, f64)> = points.iter().map(|p| frame.at(p.x, p.y)).collect();
-    canvas.line(&path, colour(index), 2.0)?;
+    let wider = covers as f64;
+    canvas.line(path, colour(index), 2.0 + 3.0 * wider)?;
     if path.len() <= MARKED {
         for at in path {
-            canvas.dot(at, 3.5, colour(index))?;
+            canvas.dot(*at, 3.5 + 2.0 * wider, colour(index))?;
         }
     }
-    // On top, and wider than a point, so that short ones are seen, too.
+    Ok(())
+}
+
+/// On top, and wider than a point, so that short ones are seen, too.
+fn whiskers(canvas: &Canvas<'_>, frame: &Frame, points: &[Point]) -> Result<(), ImageError> {
     for point in points {
         if let Some((lo, hi)) = point.interval {
             let (x, low) = frame.at(point.x, lo);
@@ -223,4 +241,50 @@ fn line(
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::document::Series;
+
+    /// A layout that is as fast as another one used to hide it.
+    #[test]
+    fn a_line_on_which_others_lie_is_seen_beside_them() {
+        let series = |name: &str, ys: [f64; 3]| Series {
+            name: name.to_owned(),
+            points: std::iter::zip([1.0, 2.0, 3.0], ys)
+                .map(|(x, y)| Point {
+                    x,
+                    y,
+                    interval: None,
+                })
+                .collect(),
+        };
+        let axis = |label: &str| Axis {
+            label: label.to_owned(),
+            scale: Scale::Linear,
+        };
+        let chart = LineChart {
+            id: "x".to_owned(),
+            title: "t".to_owned(),
+            description: String::new(),
+            x: axis("x"),
+            y: axis("y"),
+            series: vec![
+                series("hidden twice", [10.0, 20.0, 30.0]),
+                series("leaves at the end", [10.0, 20.0, 5.0]),
+                series("hidden once", [10.0, 20.01, 30.0]),
+                series("on top", [10.0, 20.0, 30.02]),
+            ],
+        };
+        let svg = draw(&chart).unwrap().svg;
+        // In units of the drawing: 8, 2, 5 and 2 CSS pixels.
+        let widths: Vec<&str> = svg
+            .lines()
+            .filter(|line| line.starts_with("<polyline") && line.matches(',').count() == 3)
+            .filter_map(|line| line.split("stroke-width=\"").nth(1)?.split('"').next())
+            .collect();
+        assert_eq!(widths, ["32", "8", "20", "8"]);
+    }
 }
