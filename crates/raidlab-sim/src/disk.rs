@@ -11,6 +11,7 @@ pub mod geometry;
 mod hdd;
 mod ready;
 pub mod rotation;
+mod rough;
 pub mod seek;
 mod segments;
 pub mod spec;

@@ -109,7 +109,7 @@ impl Hdd {
             free_at: 0,
             clock: 0,
             stream: Stream::default(),
-            queue: Queue::new(model.spec.queue.window),
+            queue: Queue::new(model.spec.queue.window, model.rough.settling()),
             ready: Ready::default(),
             processor_free: 0,
             link_free: 0,
@@ -142,7 +142,10 @@ impl Hdd {
 
     #[inline]
     pub(super) fn submit(&mut self, now: Instant, request: Request) {
-        self.run(now.0);
+        // What was due up to the clock is worked off.
+        if self.clock < now.0 {
+            self.run(now.0);
+        }
         let (lba, sectors) = (request.lba.0, u64::from(request.sectors));
         if self.failed {
             return self.refuse(request.id, now.0, DiskError::Failed);
@@ -236,7 +239,7 @@ impl Hdd {
     fn decode(&mut self, now: u64, overhead: Span) -> u64 {
         let through = now.max(self.processor_free).saturating_add(overhead.0);
         self.processor_free = through;
-        self.counters.overhead += overhead;
+        self.counters.overhead.0 += overhead.0;
         through
     }
 
@@ -247,7 +250,7 @@ impl Hdd {
         let nanos = self.model.link_nanos(sectors);
         let turn = self.link_free.max(self.clock);
         self.link_free = turn + nanos;
-        self.counters.link += Span(nanos);
+        self.counters.link.0 += nanos;
         let begin = from.max(turn);
         (begin, begin + nanos)
     }
@@ -418,7 +421,10 @@ impl Hdd {
     /// Works off what was to be decided until `now`.
     #[inline]
     fn run(&mut self, now: u64) {
-        while let Some(due) = self.due().filter(|due| *due <= now) {
+        // Nothing is due before the arm is free.
+        while self.free_at <= now
+            && let Some(due) = self.due().filter(|due| *due <= now)
+        {
             self.decide(due);
         }
         self.clock = self.clock.max(now);

@@ -45,9 +45,15 @@ impl Spindle {
     #[must_use]
     #[inline]
     pub fn angle(&self, t: u64) -> u64 {
+        self.passed(t) % REVOLUTION
+    }
+
+    /// The same with some whole turns added.
+    #[inline]
+    pub(super) fn passed(&self, t: u64) -> u64 {
         // Whole minutes count nothing; leaving them out is only needed where the product is too large.
         let t = if t < self.small { t } else { t % REVOLUTION };
-        (t * self.speed + self.phase) % REVOLUTION
+        t * self.speed + self.phase
     }
 
     /// Angle passed in `ns` nanoseconds, which may be many turns; saturates.

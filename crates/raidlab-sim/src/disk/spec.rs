@@ -2,6 +2,7 @@
 //! the tables that are built from it.
 use super::geometry::{Geometry, GeometryError, Switches, ZoneSpec};
 use super::rotation::{FASTEST, Spindle};
+use super::rough::Rough;
 use super::seek::{SeekCurve, SeekError, SeekSpec};
 use super::segments::MOST_SEGMENTS;
 use raidlab_core::time::Span;
@@ -194,6 +195,8 @@ pub struct HddModel {
     pub geometry: Geometry,
     /// Seek times.
     pub seek: SeekCurve,
+    /// Bounds of them, to compare requests.
+    pub(super) rough: Rough,
     /// Nanoseconds a sector takes on the link, in 2^-20 ns.
     pub(super) link_sector: u64,
 }
@@ -236,7 +239,12 @@ impl HddSpec {
         } else {
             ((u128::from(SECTOR) * 1_000_000_000) << 20).div_ceil(u128::from(self.link)) as u64
         };
+        let spindle = Spindle::new(self.decirpm, 0);
+        // What a stream may reach is compared exactly.
+        let window = self.cache.segment_sectors + u64::from(geometry.widest());
+        let (cylinders, near) = (geometry.cylinders(), geometry.span(window));
         Ok(HddModel {
+            rough: Rough::new(&seek, cylinders, &spindle, self.write_settle.0, near),
             geometry,
             seek,
             link_sector,

@@ -1,6 +1,7 @@
 //! Laying zones out one behind the other, and what to check before.
 use super::{
-    Divisor, GeometryError, LARGEST, REVOLUTION, Switches, WIDTH_BITS, ZONE_SECTORS, Zone, ZoneSpec,
+    Divisor, Geometry, GeometryError, LARGEST, REVOLUTION, Switches, WIDTH_BITS, ZONE_SECTORS,
+    Zone, ZoneSpec,
 };
 
 /// Zones of more than [`ZONE_SECTORS`] sectors in parts that fit 32-bit addresses.
@@ -125,5 +126,25 @@ impl Layout {
         self.cylinder += spec.cylinders;
         self.origin += u128::from(cylinder_stride) * u128::from(spec.cylinders);
         zone
+    }
+}
+
+impl Geometry {
+    /// Most cylinders from a sector to one at most `sectors` further on.
+    #[must_use]
+    pub fn span(&self, sectors: u64) -> u32 {
+        let inside = |zone: &Zone| {
+            let passed = sectors + zone.slipped.len() as u64;
+            passed / u64::from(zone.by_cylinder.by) + 1
+        };
+        let across = |zone: &Zone| {
+            let (before, after) = (
+                zone.end_lba.saturating_sub(sectors),
+                (zone.end_lba + sectors).min(self.sectors - 1),
+            );
+            u64::from(self.locate(after).cylinder - self.locate(before.min(after)).cylinder)
+        };
+        let most = self.zones.iter().map(|zone| inside(zone).max(across(zone)));
+        most.max().unwrap_or(0).min(u64::from(self.cylinders)) as u32
     }
 }

@@ -72,6 +72,18 @@ const NO_SWITCH: Switches = Switches {
 
 proptest! {
     #[test]
+    fn no_sectors_within_a_span_lie_further_apart(
+        zones in prop::collection::vec(zone(), 1..4), heads in 1_u32..5, sectors in 0_u64..3000, cut in 0_u64..100) {
+        let all = walk(&zones, heads).len() as u64;
+        let count = all - all * cut / 200;
+        let geometry = Geometry::new(&zones, heads, count, NO_SWITCH).unwrap();
+        let cylinder = |lba: u64| geometry.locate(lba.min(count - 1)).cylinder;
+        let most = (0..count).map(|lba| cylinder(lba + sectors) - cylinder(lba)).max().unwrap();
+        let span = geometry.span(sectors);
+        prop_assert!(most <= span, "{most} > {span}");
+    }
+
+    #[test]
     fn closed_form_places_are_those_of_a_walk(zones in prop::collection::vec(zone(), 1..4), heads in 1_u32..5) {
         let walked = walk(&zones, heads);
         // Slipped sectors are counted from the first usable one, unused ones included.

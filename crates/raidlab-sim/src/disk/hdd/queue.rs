@@ -1,30 +1,35 @@
 //! The requests that wait for the arm, and which of them it serves next.
 //!
 //! Those that the drive compares stand in no order, so that taking one out moves a single entry; each
-//! has a number that says how old it is, and the rest of it stays where it is. Comparing them needs no branch that depends on the data: at
-//! five requests, mispredicted branches would cost more than all the arithmetic.
+//! has a number that says how old it is, and the rest of it stays where it is. They are compared by [bounds](rough) first, without a
+//! branch that depends on the data: at five requests, mispredicted branches would cost more than all the arithmetic. Only when
+//! the bounds do not tell are they compared exactly.
 use super::{Hdd, Waiting};
 use crate::disk::rotation::REVOLUTION;
+use crate::disk::rough::{self, Lowest};
 use std::collections::VecDeque;
-use std::hint::select_unpredictable;
 
 /// Lateness that is told apart when requests are compared, in nanoseconds: five hours. Keeps every
 /// cost below 2^63.
 const LATEST: u64 = 1 << 44;
 
-/// What is needed of a request to compare it with others.
+/// What is needed of a request to compare it with others roughly.
 #[derive(Clone, Copy, Debug)]
 struct Near {
-    /// Lower is older.
-    age: u64,
-    lba: u64,
-    angle: u64,
-    ready: u64,
     cylinder: u32,
-    head: u32,
+    /// Its angle, and what its bound begins later by, in [parts](rough::parts) of a turn.
+    parts: u32,
+    settling: u32,
     /// Where the rest of it is.
     place: u32,
-    write: bool,
+}
+
+/// The rest.
+#[derive(Clone, Copy, Debug)]
+struct Rest {
+    /// Lower is older.
+    age: u64,
+    waiting: Waiting,
 }
 
 /// The requests that wait for the arm.
@@ -32,11 +37,13 @@ struct Near {
 pub(super) struct Queue {
     near: Vec<Near>,
     /// The rest of these requests, and places that are free.
-    places: Vec<Waiting>,
+    places: Vec<Rest>,
     free: Vec<u32>,
     /// Those that came too late to be compared, the oldest first; all of them in a drive that compares none.
     later: VecDeque<Waiting>,
     size: usize,
+    /// What the bound of a write begins later by, in parts of a turn.
+    settling: u32,
     count: u64,
     /// No request that is compared came before this time.
     since: u64,
@@ -45,11 +52,12 @@ pub(super) struct Queue {
 }
 
 impl Queue {
-    /// An empty queue of a drive that compares the `window` oldest.
-    pub(super) fn new(window: u32) -> Self {
+    /// An empty queue of a drive that compares the `window` oldest, and writes' bounds with [`settling`](Self::settling).
+    pub(super) fn new(window: u32, settling: u32) -> Self {
         Self {
             // Of one alone there is nothing to compare.
             size: if window > 1 { window as usize } else { 0 },
+            settling,
             near: Vec::new(),
             places: Vec::new(),
             free: Vec::new(),
@@ -76,22 +84,22 @@ impl Queue {
 
     #[inline]
     fn admit(&mut self, waiting: &Waiting) {
+        let rest = Rest {
+            age: self.count,
+            waiting: *waiting,
+        };
         let place = if let Some(place) = self.free.pop() {
-            self.places[place as usize] = *waiting;
+            self.places[place as usize] = rest;
             place
         } else {
-            self.places.push(*waiting);
+            self.places.push(rest);
             (self.places.len() - 1) as u32
         };
         self.near.push(Near {
-            age: self.count,
-            lba: waiting.lba,
-            angle: waiting.place.angle,
-            ready: waiting.ready,
             cylinder: waiting.place.cylinder,
-            head: waiting.place.head,
+            parts: rough::parts(waiting.place.angle),
+            settling: if waiting.write { self.settling } else { 0 },
             place,
-            write: waiting.write,
         });
         self.count += 1;
         self.latest = self.latest.max(waiting.ready);
@@ -100,7 +108,7 @@ impl Queue {
     #[inline(always)]
     fn remove(&mut self, index: usize) -> Waiting {
         let place = self.near.swap_remove(index).place;
-        let waiting = self.places[place as usize];
+        let waiting = self.places[place as usize].waiting;
         self.free.push(place);
         if !self.later.is_empty() {
             self.admit_later();
@@ -124,53 +132,28 @@ impl Queue {
     /// The oldest of those that are compared.
     #[cold]
     fn oldest(&mut self) -> usize {
-        let ages = self.near.iter().map(|near| near.age);
+        let ages = self.near.iter().map(|near| self.rest(near).age);
         let oldest = ages.zip(0..).min().map_or(0, |(_, index)| index);
-        self.since = self.waiting(oldest).since;
+        self.since = self.rest(&self.near[oldest]).waiting.since;
         oldest
     }
 
     #[inline]
-    fn waiting(&self, index: usize) -> &Waiting {
-        &self.places[self.near[index].place as usize]
+    fn rest(&self, near: &Near) -> &Rest {
+        &self.places[near.place as usize]
     }
 
     /// Empties it: the numbers of the requests, the oldest first.
     pub(super) fn drain(&mut self) -> Vec<u64> {
-        self.near.sort_unstable_by_key(|near| near.age);
-        let near = self.near.iter().map(|near| near.place as usize);
-        let near = near.map(|place| self.places[place].id);
+        let mut near: Vec<&Rest> = self.near.iter().map(|near| self.rest(near)).collect();
+        near.sort_unstable_by_key(|rest| rest.age);
+        let near = near.into_iter().map(|rest| rest.waiting.id);
         let ids = near.chain(self.later.iter().map(|w| w.id)).collect();
         self.near.clear();
         self.places.clear();
         self.free.clear();
         self.later.clear();
         ids
-    }
-}
-
-/// The lowest cost so far and whose it is.
-#[derive(Clone, Copy)]
-struct Best {
-    cost: u64,
-    index: usize,
-    /// Perhaps another one's as well.
-    shared: bool,
-}
-
-impl Best {
-    const NONE: Self = Self {
-        cost: u64::MAX,
-        index: 0,
-        shared: false,
-    };
-
-    #[inline]
-    fn add(&mut self, cost: u64, index: usize) {
-        let better = cost < self.cost;
-        self.shared |= cost == self.cost;
-        self.cost = select_unpredictable(better, cost, self.cost);
-        self.index = select_unpredictable(better, index, self.index);
     }
 }
 
@@ -191,13 +174,6 @@ impl Hdd {
     /// Which of several.
     #[inline]
     fn pick_among(&mut self, t: u64) -> usize {
-        // Sectors that the stream may reach: those are few, and looked at apart.
-        let reached = if self.stream.active {
-            let (from, to) = self.stream_window();
-            (from, to - from + 1)
-        } else {
-            (0, 0)
-        };
         let max_age = self.model.spec.queue.max_age.0;
         if t.saturating_sub(self.queue.since) > max_age {
             let oldest = self.queue.oldest();
@@ -205,80 +181,72 @@ impl Hdd {
                 return oldest;
             }
         }
-        let (best, streams) = self.compare(t, reached);
-        if streams || best.shared {
-            return self.compare_all(t, reached);
-        }
-        best.index
+        let Some(soonest) = self.soonest(t) else {
+            return self.compare(t);
+        };
+        debug_assert_eq!(soonest, self.compare(t), "bounds pick another one");
+        soonest
     }
 
-    /// Compares the requests by seek and rotation alone; whether the stream may reach any.
+    /// The one whose bound tells that it is reached first. `None` when bounds do not tell, which is seldom: when the
+    /// stream may reach one, when two are reached at nearly the same time, and when whether a sector is
+    /// reached in this turn or the next depends on a little.
     // By itself, so that its loop has the registers for itself.
     #[inline(never)]
-    fn compare(&self, t: u64, reached: (u64, u64)) -> (Best, bool) {
-        if self.queue.latest <= t {
-            // The drive's processor is through with all of them, as mostly.
-            self.compare_by(t, reached, |_| 0)
-        } else {
-            self.compare_by(t, reached, |near| late(near, t))
+    fn soonest(&self, t: u64) -> Option<usize> {
+        // Bounds leave out that the drive's processor may not be through with a request, and tell nothing
+        // of those that a stream reaches within a segment.
+        if self.queue.latest > t || (self.stream.active && self.stream.long) {
+            return None;
         }
-    }
-
-    #[inline(always)]
-    fn compare_by(
-        &self,
-        t: u64,
-        (from, span): (u64, u64),
-        late: impl Fn(&Near) -> u64,
-    ) -> (Best, bool) {
-        let angle = self.spindle.angle(t);
-        let (mut best, mut streams) = (Best::NONE, false);
+        let rough = &self.model.rough;
+        let begin = rough.begin(self.spindle.passed(t));
+        let bound = |near: &Near| {
+            let way = (self.cylinder, near.cylinder);
+            rough.bound(begin, way, near.parts, near.settling)
+        };
+        let mut lowest = Lowest::NONE;
         for (index, near) in self.queue.near.iter().enumerate() {
-            streams |= near.lba.wrapping_sub(from) < span;
-            best.add(self.reach(near, late(near), angle), index);
+            lowest.add(&bound(near), index);
         }
-        (best, streams)
+        let index = lowest.index();
+        let sure = lowest.is_apart() && rough.is_sure(&bound(&self.queue.near[index]));
+        sure.then_some(index)
     }
 
-    /// Compares them when the stream may reach some, or when some are reached at the same time, both
-    /// of which are few. Of equal ones the oldest.
+    /// Compares them exactly. Of equal ones the oldest.
     #[cold]
-    fn compare_all(&mut self, t: u64, (from, span): (u64, u64)) -> usize {
+    fn compare(&mut self, t: u64) -> usize {
         let angle = self.spindle.angle(t);
         let mut best = (u64::MAX, u64::MAX, 0);
         for index in 0..self.queue.near.len() {
-            let near = self.queue.near[index];
-            let mut cost = None;
-            if near.lba.wrapping_sub(from) < span {
-                let waiting = *self.queue.waiting(index);
-                let ahead = self.stream_reach(&waiting, t.max(near.ready));
-                let late = self.spindle.units(near.ready.saturating_sub(t));
-                cost = ahead.map(|ahead| late.saturating_add(ahead));
-            }
-            let cost = cost.unwrap_or_else(|| self.reach(&near, late(&near, t), angle));
-            best = best.min((cost, near.age, index));
+            let Rest { age, waiting } = *self.queue.rest(&self.queue.near[index]);
+            let ahead = self.stream_reach(&waiting, t.max(waiting.ready));
+            let cost = match ahead {
+                Some(ahead) => {
+                    let late = self.spindle.units(waiting.ready.saturating_sub(t));
+                    late.saturating_add(ahead)
+                }
+                None => self.reach(&waiting, t, angle),
+            };
+            best = best.min((cost, age, index));
         }
         best.2
     }
 
-    /// Angle that passes until the first sector of a request is there, with `angle` under the heads now
-    /// and the drive's processor through with the request `late` nanoseconds from now.
-    #[inline(always)]
-    fn reach(&self, near: &Near, late: u64, angle: u64) -> u64 {
-        let seek = self.move_nanos((near.cylinder, near.head), near.write);
+    /// Angle that passes from time `t`, with `angle` under the heads, until the first sector of a request is there.
+    #[inline]
+    fn reach(&self, waiting: &Waiting, t: u64, angle: u64) -> u64 {
+        let place = &waiting.place;
+        let late = waiting.ready.saturating_sub(t).min(LATEST);
+        let seek = self.move_nanos((place.cylinder, place.head), waiting.write);
         let least = self.spindle.turned(late + seek);
         // The first time from `least` on that the sector's angle comes round.
-        let gap = self.spindle.gap(angle, near.angle);
+        let gap = self.spindle.gap(angle, place.angle);
         let missing = least.saturating_sub(gap + self.spindle.tolerance());
         let turns = missing + (REVOLUTION - 1);
         gap + turns / REVOLUTION * REVOLUTION
     }
-}
-
-/// How long after `t` the drive's processor is through with a request.
-#[inline]
-fn late(near: &Near, t: u64) -> u64 {
-    near.ready.saturating_sub(t).min(LATEST)
 }
 
 #[cfg(test)]
@@ -298,7 +266,7 @@ mod tests {
         let (mut hdd, numbers) = (Hdd::new(Arc::clone(&model), 3), Stream::new(5));
         let window = model.spec.queue.window as usize;
         assert!(window > 1);
-        let (mut waiting, mut t, mut late) = (Vec::new(), 0, 0);
+        let (mut waiting, mut t, mut late, mut by_bounds) = (Vec::new(), 0, 0, 0);
         for i in 0..3000 {
             while waiting.len() < 2 * window {
                 let n = 1000 * i + waiting.len() as u64;
@@ -331,12 +299,15 @@ mod tests {
             };
             let expected = waiting.remove(best);
             late += u64::from(hdd.queue.latest > t);
+            by_bounds += u64::from(hdd.soonest(t).is_some());
             let picked = hdd.pick(t);
             assert_eq!(picked.id, expected.id, "pick {i}");
             (hdd.cylinder, hdd.head) = (picked.place.cylinder, picked.place.head);
             t += 7_000_000 + numbers.below(i, 9_000_000);
         }
         assert!((500..2900).contains(&late), "{late}");
+        // Of those with which the processor is through nearly all.
+        assert!(by_bounds * 10 > (3000 - late) * 9, "{by_bounds} of {late}");
         let left: Vec<u64> = waiting.iter().map(|w| w.id).collect();
         assert_eq!(hdd.queue.drain(), left);
         assert!(hdd.queue.is_empty());

@@ -23,6 +23,8 @@ pub(super) struct Stream {
     /// A coordinate that the limit lies beyond; the limit's own once `exact`.
     bound: u64,
     exact: bool,
+    /// It may reach further from where the arm is booked than a segment does.
+    pub(super) long: bool,
     /// Coordinate where the track of the arm's booked position ends.
     pub(super) track_end: u64,
 }
@@ -52,6 +54,7 @@ impl Hdd {
             limit,
             bound: end + (limit - from) * self.model.geometry.narrowest(),
             exact: limit == from,
+            long: limit - start > self.segments.size(),
             track_end,
         };
     }
@@ -100,7 +103,7 @@ impl Hdd {
             let wait = self.spindle.until(t, old % REVOLUTION);
             (self.stream.x, self.stream.t) = (old, t + self.spindle.nanos(wait));
         }
-        self.stream.limit = limit;
+        (self.stream.limit, self.stream.long) = (limit, true);
         self.stream.bound = end + (limit - to) * self.model.geometry.narrowest();
         self.stream.exact = limit == to;
     }
