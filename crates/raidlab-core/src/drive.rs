@@ -163,9 +163,9 @@ pub fn drive<W: Workload, T: Target>(
         }
         // While something is in flight a stall is looked for; the monitor is asked either way.
         let until = wake.map_or(next_poll, |w| w.min(next_poll));
-        driver.target.wait(Some(until), &mut done)?;
+        driver.board.target.wait(Some(until), &mut done)?;
         let before = now;
-        now = driver.target.now();
+        now = driver.board.target.now();
         driver.account(now.since(before));
         if done.is_empty() {
             let waited = now.since(last_end);
@@ -180,7 +180,7 @@ pub fn drive<W: Workload, T: Target>(
             last_end = now;
         }
         if T::LEAPS && driver.leap(&mut leaper, now) {
-            now = driver.target.now();
+            now = driver.board.target.now();
             last_end = now;
         }
         if now >= next_poll {
@@ -192,9 +192,13 @@ pub fn drive<W: Workload, T: Target>(
         return Err(failure);
     }
     if let ([state], true) = (driver.states.as_mut_slice(), T::LEAPS) {
-        leaper.warmed(state, driver.target, now);
+        leaper.warmed(state, driver.board.target, now);
     }
-    let tallies = driver.states.into_iter().map(|state| state.tally).collect();
+    let tallies = driver.states.into_iter().map(|mut state| {
+        state.tally.close_window();
+        state.tally
+    });
+    let tallies = tallies.collect();
     Ok(Driven {
         tallies,
         interrupted,

@@ -26,13 +26,18 @@ pub(super) struct LaneState {
 pub(super) struct Driver<'a, W, T> {
     lanes: &'a mut [Lane<W>],
     pub(super) states: Vec<LaneState>,
+    pub(super) board: Board<'a, T>,
+    pub(super) failure: Option<DriveError>,
+}
+
+/// What lanes share.
+pub(super) struct Board<'a, T> {
     pub(super) target: &'a mut T,
     flying: InFlight,
     /// Of free slots; the one used last is the next to be used.
     free: Vec<Tag>,
     /// Where operations begin that are submitted at once.
     offsets: [u64; AT_ONCE],
-    pub(super) failure: Option<DriveError>,
 }
 
 impl<'a, W: Workload, T: Target> Driver<'a, W, T> {
@@ -57,10 +62,12 @@ impl<'a, W: Workload, T: Target> Driver<'a, W, T> {
         Self {
             lanes,
             states,
-            target,
-            flying: InFlight::new(count),
-            free: (0..count).rev().map(Tag).collect(),
-            offsets: [0; AT_ONCE],
+            board: Board {
+                target,
+                flying: InFlight::new(count),
+                free: (0..count).rev().map(Tag).collect(),
+                offsets: [0; AT_ONCE],
+            },
             failure: None,
         }
     }
@@ -71,22 +78,22 @@ impl<'a, W: Workload, T: Target> Driver<'a, W, T> {
         let ([lane], [state]) = (&mut *self.lanes, self.states.as_mut_slice()) else {
             return false;
         };
-        let forward = leaper.turn(lane, state, self.target, now);
+        let forward = leaper.turn(lane, state, self.board.target, now);
         if forward == Span::ZERO {
             return false;
         }
-        self.flying.put_off(forward);
+        self.board.flying.put_off(forward);
         true
     }
 
     /// Most operations in flight.
     pub(super) fn slots(&self) -> usize {
-        self.flying.slots.count()
+        self.board.flying.slots.count()
     }
 
     #[inline]
     pub(super) fn in_flight(&self) -> u32 {
-        (self.flying.slots.count() - self.free.len()) as u32
+        (self.board.flying.slots.count() - self.board.free.len()) as u32
     }
 
     pub(super) fn all_done(&self) -> bool {
@@ -106,23 +113,28 @@ impl<'a, W: Workload, T: Target> Driver<'a, W, T> {
     #[inline]
     pub(super) fn fill(&mut self, now: Instant) -> Result<Option<Instant>, DriveError> {
         let mut wake: Option<Instant> = None;
-        for lane in 0..self.lanes.len() {
-            let (state, depth) = (&self.states[lane], self.lanes[lane].depth.max(1));
+        let lanes = self.lanes.iter_mut().zip(&mut self.states);
+        for (number, (lane, state)) in (0..).zip(lanes) {
             if state.done || state.held {
                 continue;
             }
-            let free = self.free.len() as u32;
-            let mut room = free.min(depth.saturating_sub(state.in_flight));
+            let free = self.board.free.len() as u32;
+            let mut room = free.min(lane.depth.max(1).saturating_sub(state.in_flight));
             while room > 0 {
                 let most = room.min(AT_ONCE as u32);
-                if let Some(ready) = self.lanes[lane].workload.ready(now, most) {
+                let workload = &mut lane.workload;
+                if let Some(ready) = workload.ready(now, most) {
                     if ready.count == 1 {
-                        self.issue_one(lane, ready, now)?;
+                        self.board.issue_one(number, workload, state, ready, now)?;
                     } else {
-                        self.issue_ready(lane, ready, now)?;
+                        self.board
+                            .issue_ready(number, workload, state, ready, now)?;
                     }
                     room = room.saturating_sub(ready.count);
-                } else if self.issue_next(lane, now, &mut wake)? {
+                } else if self
+                    .board
+                    .issue_next(number, workload, state, now, &mut wake)?
+                {
                     room -= 1;
                 } else {
                     break;
@@ -132,12 +144,119 @@ impl<'a, W: Workload, T: Target> Driver<'a, W, T> {
         Ok(wake)
     }
 
+    #[inline]
+    pub(super) fn account(&mut self, passed: Span) {
+        if let [state] = self.states.as_mut_slice() {
+            // As mostly: without a loop.
+            return state.tally.pass(passed, state.in_flight);
+        }
+        for state in &mut self.states {
+            state.tally.pass(passed, state.in_flight);
+        }
+    }
+
+    /// Records what has ended.
+    #[inline]
+    pub(super) fn complete(&mut self, done: &mut Vec<Completion>) {
+        if let [only] = done.as_slice() {
+            self.complete_one(only);
+            return done.clear();
+        }
+        let mut rest = done.as_slice();
+        while let Some(first) = rest.first() {
+            let batch = self.board.flying.slots.batch(first.tag);
+            // A tag that is not in flight would be a target's fault; the conformance suite checks it.
+            let ended = if batch == Slots::FREE {
+                1
+            } else {
+                self.complete_of(batch, first.at, rest)
+            };
+            rest = &rest[ended..];
+        }
+        done.clear();
+    }
+
+    /// Records an operation that ended by itself, as many do: without the loops.
+    #[inline]
+    fn complete_one(&mut self, completion: &Completion) {
+        let slots = &mut self.board.flying.slots;
+        let number = slots.batch(completion.tag);
+        if number == Slots::FREE {
+            return;
+        }
+        slots.free(completion.tag);
+        let batch = self.board.flying.batch(number);
+        let own = || self.board.flying.own(number, completion.tag);
+        let lane = &mut self.lanes[batch.lane as usize];
+        let state = &mut self.states[batch.lane as usize];
+        lane.workload.completed(&batch.record(own(), completion));
+        if completion.result == Ok(batch.bytes) {
+            let bytes = u64::from(batch.bytes).into();
+            state.tally.add_some(batch.kind(), completion.at, 1, bytes);
+        } else {
+            let (result, tally) = (completion.result, &mut state.tally);
+            tally.add_unexpected(batch.kind(), completion.at, result, batch.bytes);
+            if self.failure.is_none() {
+                self.failure = Some(batch.failure(own(), completion));
+            }
+        }
+        self.board.free.push(completion.tag);
+        state.in_flight -= 1;
+        self.board.flying.end(number, 1);
+    }
+
+    /// Records the operations with which `done` begins that were submitted in one batch and ended at
+    /// one time; returns how many.
+    // By itself, so that its loop has the registers for itself.
+    #[inline(never)]
+    fn complete_of(&mut self, number: u32, at: Instant, done: &[Completion]) -> usize {
+        let batch = *self.board.flying.batch(number);
+        let lane = &mut self.lanes[batch.lane as usize];
+        let state = &mut self.states[batch.lane as usize];
+        let flying = &mut self.board.flying;
+        let (mut ended, mut unexpected) = (0, 0);
+        for completion in done {
+            if flying.slots.batch(completion.tag) != number || completion.at != at {
+                break;
+            }
+            flying.slots.free(completion.tag);
+            let own = flying.own(number, completion.tag);
+            ended += 1;
+            if completion.result != Ok(batch.bytes) {
+                unexpected += 1;
+                let (result, tally) = (completion.result, &mut state.tally);
+                tally.add_unexpected(batch.kind(), at, result, batch.bytes);
+                if self.failure.is_none() {
+                    self.failure = Some(batch.failure(own, completion));
+                }
+            }
+            lane.workload.completed(&batch.record(own, completion));
+        }
+        let ops = ended as u64 - unexpected;
+        let bytes = ops * u64::from(batch.bytes);
+        state.tally.add(batch.kind(), at, ops, bytes.into());
+        self.board
+            .free
+            .extend(done[..ended].iter().map(|completion| completion.tag));
+        state.in_flight -= ended as u32;
+        self.board.flying.end(number, ended as u32);
+        ended
+    }
+}
+
+impl<T: Target> Board<'_, T> {
     /// Submits the operations that the lane's workload has ready; there are as many free slots.
     #[inline(always)]
-    fn issue_ready(&mut self, number: usize, ready: Ready, now: Instant) -> Result<(), DriveError> {
-        let (lane, state) = (&mut self.lanes[number], &mut self.states[number]);
+    fn issue_ready<W: Workload>(
+        &mut self,
+        lane: u32,
+        workload: &mut W,
+        state: &mut LaneState,
+        ready: Ready,
+        now: Instant,
+    ) -> Result<(), DriveError> {
         let offsets = &mut self.offsets[..ready.count as usize];
-        lane.workload.issue(offsets);
+        workload.issue(offsets);
         let rest = self.free.len() - offsets.len();
         let tags = &self.free[rest..];
         let (kind, len) = (ready.kind, ready.len);
@@ -147,7 +266,7 @@ impl<'a, W: Workload, T: Target> Driver<'a, W, T> {
             offset: 0,
         });
         let batch = self.flying.add(Batch {
-            lane: number as u32,
+            lane,
             first: state.issued,
             left: ready.count,
             ..Batch::of(op, now, now, true)
@@ -162,57 +281,60 @@ impl<'a, W: Workload, T: Target> Driver<'a, W, T> {
 
     /// The same for a single operation, as there are many: without the loops.
     #[inline(always)]
-    fn issue_one(&mut self, number: usize, ready: Ready, now: Instant) -> Result<(), DriveError> {
-        let (lane, state) = (&mut self.lanes[number], &mut self.states[number]);
+    fn issue_one<W: Workload>(
+        &mut self,
+        lane: u32,
+        workload: &mut W,
+        state: &mut LaneState,
+        ready: Ready,
+        now: Instant,
+    ) -> Result<(), DriveError> {
         let Some(tag) = self.free.pop() else {
             return Ok(());
         };
         let mut offsets = [0];
-        lane.workload.issue(&mut offsets);
+        workload.issue(&mut offsets);
         let op = Op::Block(BlockOp {
             kind: ready.kind,
             len: ready.len,
             offset: offsets[0],
         });
-        let batch = self.flying.add(Batch {
-            lane: number as u32,
+        let batch = Batch {
+            lane,
             first: state.issued,
             ..Batch::of(op, now, now, true)
-        });
-        self.flying.slots.put(tag, offsets[0], batch);
+        };
+        self.flying.put(tag, batch);
         state.issued += 1;
         state.in_flight += 1;
         Ok(self.target.submit(tag, op)?)
     }
 
     /// Asks the lane's workload and submits what it wants; false when it wants nothing now.
-    fn issue_next(
+    fn issue_next<W: Workload>(
         &mut self,
-        number: usize,
+        lane: u32,
+        workload: &mut W,
+        state: &mut LaneState,
         now: Instant,
         wake: &mut Option<Instant>,
     ) -> Result<bool, DriveError> {
-        let (lane, state) = (&mut self.lanes[number], &mut self.states[number]);
         let Some(&tag) = self.free.last() else {
             return Ok(false);
         };
-        match lane.workload.next(now) {
+        match workload.next(now) {
             Next::Issue {
                 op,
                 intended,
                 counted,
             } => {
                 let intended = intended.unwrap_or(now).min(now);
-                let batch = self.flying.add(Batch {
-                    lane: number as u32,
+                let batch = Batch {
+                    lane,
                     first: state.issued,
                     ..Batch::of(op, intended, now, counted)
-                });
-                let offset = match op {
-                    Op::Block(block) => block.offset,
-                    _ => 0,
                 };
-                self.flying.slots.put(tag, offset, batch);
+                self.flying.put(tag, batch);
                 self.target.submit(tag, op)?;
                 self.free.pop();
                 state.issued += 1;
@@ -228,99 +350,5 @@ impl<'a, W: Workload, T: Target> Driver<'a, W, T> {
             Next::Done => state.done = true,
         }
         Ok(false)
-    }
-
-    #[inline]
-    pub(super) fn account(&mut self, passed: Span) {
-        for state in &mut self.states {
-            state.tally.pass(passed, state.in_flight);
-        }
-    }
-
-    /// Records what has ended.
-    #[inline]
-    pub(super) fn complete(&mut self, done: &mut Vec<Completion>) {
-        if let [only] = done[..] {
-            done.clear();
-            return self.complete_one(&only);
-        }
-        let mut rest = done.as_slice();
-        while let Some(first) = rest.first() {
-            let batch = self.flying.slots.batch(first.tag);
-            // A tag that is not in flight would be a target's fault; the conformance suite checks it.
-            let ended = if batch == Slots::FREE {
-                1
-            } else {
-                self.complete_of(batch, first.at, rest)
-            };
-            rest = &rest[ended..];
-        }
-        done.clear();
-    }
-
-    /// Records an operation that ended by itself, as many do: without the loops.
-    #[inline]
-    fn complete_one(&mut self, completion: &Completion) {
-        let slots = &mut self.flying.slots;
-        let number = slots.batch(completion.tag);
-        if number == Slots::FREE {
-            return;
-        }
-        slots.free(completion.tag);
-        let own = slots.own(completion.tag);
-        let batch = self.flying.batch(number);
-        let lane = &mut self.lanes[batch.lane as usize];
-        let state = &mut self.states[batch.lane as usize];
-        lane.workload.completed(&batch.record(own, completion));
-        if completion.result == Ok(batch.bytes) {
-            let bytes = u64::from(batch.bytes).into();
-            state.tally.add_some(batch.kind(), completion.at, 1, bytes);
-        } else {
-            let (result, tally) = (completion.result, &mut state.tally);
-            tally.add_unexpected(batch.kind(), completion.at, result, batch.bytes);
-            if self.failure.is_none() {
-                self.failure = Some(batch.failure(own, completion));
-            }
-        }
-        self.free.push(completion.tag);
-        state.in_flight -= 1;
-        self.flying.end(number, 1);
-    }
-
-    /// Records the operations with which `done` begins that were submitted in one batch and ended at
-    /// one time; returns how many.
-    // By itself, so that its loop has the registers for itself.
-    #[inline(never)]
-    fn complete_of(&mut self, number: u32, at: Instant, done: &[Completion]) -> usize {
-        let batch = *self.flying.batch(number);
-        let lane = &mut self.lanes[batch.lane as usize];
-        let state = &mut self.states[batch.lane as usize];
-        let slots = &mut self.flying.slots;
-        let (mut ended, mut unexpected) = (0, 0);
-        for completion in done {
-            if slots.batch(completion.tag) != number || completion.at != at {
-                break;
-            }
-            slots.free(completion.tag);
-            let own = slots.own(completion.tag);
-            ended += 1;
-            if completion.result != Ok(batch.bytes) {
-                unexpected += 1;
-                let (result, tally) = (completion.result, &mut state.tally);
-                tally.add_unexpected(batch.kind(), at, result, batch.bytes);
-                if self.failure.is_none() {
-                    self.failure = Some(batch.failure(own, completion));
-                }
-            }
-            lane.workload.completed(&batch.record(own, completion));
-        }
-        let ops = ended as u64 - unexpected;
-        let bytes = ops * u64::from(batch.bytes);
-        state.tally.add(batch.kind(), at, ops, bytes.into());
-        self.free
-            .extend(done[..ended].iter().map(|completion| completion.tag));
-        state.in_flight -= ended as u32;
-        self.flying.end(number, ended as u32);
-        ended
     }
 }

@@ -1,7 +1,7 @@
 //! Where the driver keeps operations that are in flight.
 use super::DriveError;
 use super::tally::Kind;
-use crate::op::{BlockOp, Op, OpClass};
+use crate::op::{BlockKind, BlockOp, Op, OpClass};
 use crate::target::{Completion, Tag};
 use crate::time::{Instant, Span};
 use crate::workload::OpRecord;
@@ -9,7 +9,7 @@ use crate::workload::OpRecord;
 /// What operations have in common that a lane submitted together: one kind of operation of one size.
 #[derive(Clone, Copy)]
 pub(super) struct Batch {
-    /// One of them; block operations differ in where they begin.
+    /// One of them; block operations of several differ in where they begin.
     pub(super) op: Op,
     /// When they were due.
     pub(super) intended: Instant,
@@ -20,7 +20,7 @@ pub(super) struct Batch {
     pub(super) bytes: u32,
     /// Number of the lane.
     pub(super) lane: u32,
-    /// How many are in flight; 0: there is no batch here.
+    /// How many of several are in flight; 0: there is no batch here.
     pub(super) left: u32,
     pub(super) class: OpClass,
     pub(super) counted: bool,
@@ -41,6 +41,16 @@ impl Batch {
             class: op.class(),
             counted,
         }
+    }
+
+    /// In place of one.
+    fn none() -> Self {
+        let op = Op::Block(BlockOp {
+            kind: BlockKind::Flush,
+            len: 0,
+            offset: 0,
+        });
+        Self::of(op, Instant::ZERO, Instant::ZERO, false)
     }
 
     pub(super) fn kind(&self) -> Kind {
@@ -129,24 +139,16 @@ impl Slots {
         self.batches[tag.0 as usize]
     }
 
-    /// An operation by itself begins in the slot.
-    #[inline(always)]
-    pub(super) fn put(&mut self, tag: Tag, offset: u64, batch: u32) {
-        let slot = tag.0 as usize;
-        self.batches[slot] = batch;
-        self.offsets[slot] = offset;
-        self.places[slot] = 0;
-    }
-
     /// The slot is free from now on.
     #[inline(always)]
     pub(super) fn free(&mut self, tag: Tag) {
         self.batches[tag.0 as usize] = Self::FREE;
     }
 
-    /// Without a panic, so that nothing is left of it where nobody looks at it.
+    /// What the operation does not share with the others of its batch. Without a panic, so that nothing is left of
+    /// it where nobody looks at it.
     #[inline(always)]
-    pub(super) fn own(&self, tag: Tag) -> Own {
+    fn own(&self, tag: Tag) -> Own {
         let slot = tag.0 as usize;
         Own {
             offset: self.offsets.get(slot).copied().unwrap_or_default(),
@@ -158,8 +160,9 @@ impl Slots {
 /// All that is in flight.
 pub(super) struct InFlight {
     pub(super) slots: Slots,
+    /// One for each slot, of the operation there if it was submitted by itself; behind them those of several.
     batches: Vec<Batch>,
-    /// Of batches that have ended; the one used last is the next to be used.
+    /// Of batches of several that have ended; the one used last is the next to be used.
     unused: Vec<u32>,
 }
 
@@ -168,13 +171,36 @@ impl InFlight {
     pub(super) fn new(count: u32) -> Self {
         Self {
             slots: Slots::new(count),
-            batches: Vec::new(),
+            batches: vec![Batch::none(); count as usize],
             unused: Vec::new(),
         }
     }
 
-    /// Keeps a batch until all its operations have ended.
+    /// An operation by itself begins in the slot of `tag`.
     #[inline(always)]
+    pub(super) fn put(&mut self, tag: Tag, batch: Batch) {
+        self.slots.batches[tag.0 as usize] = tag.0;
+        self.batches[tag.0 as usize] = batch;
+    }
+
+    /// What the operation in the slot of `tag`, of the batch `number`, does not share with the others of it.
+    #[inline(always)]
+    pub(super) fn own(&self, number: u32, tag: Tag) -> Own {
+        if number != tag.0 {
+            return self.slots.own(tag);
+        }
+        let offset = match self.batches.get(number as usize) {
+            Some(Batch {
+                op: Op::Block(block),
+                ..
+            }) => block.offset,
+            _ => 0,
+        };
+        Own { offset, place: 0 }
+    }
+
+    /// Keeps a batch of several until all its operations have ended.
+    #[inline]
     pub(super) fn add(&mut self, batch: Batch) -> u32 {
         if let Some(number) = self.unused.pop() {
             self.batches[number as usize] = batch;
@@ -213,6 +239,14 @@ impl InFlight {
     /// `count` operations of the batch have ended.
     #[inline(always)]
     pub(super) fn end(&mut self, number: u32, count: u32) {
+        // That of a slot is free when the slot is.
+        if number as usize >= self.slots.count() {
+            self.end_of_several(number, count);
+        }
+    }
+
+    #[inline]
+    fn end_of_several(&mut self, number: u32, count: u32) {
         let batch = &mut self.batches[number as usize];
         batch.left -= count;
         if batch.left == 0 {
@@ -222,7 +256,8 @@ impl InFlight {
 
     /// All that is in flight was submitted so much later.
     pub(super) fn put_off(&mut self, by: Span) {
-        for batch in self.batches.iter_mut().filter(|batch| batch.left > 0) {
+        // Those of free slots do not matter.
+        for batch in &mut self.batches {
             batch.intended += by;
             batch.submitted += by;
         }

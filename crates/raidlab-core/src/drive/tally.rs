@@ -148,13 +148,17 @@ impl From<u64> for Moved {
     }
 }
 
-/// The window of the series that the last operation ended in, so that the next one need not divide.
+/// The window of the series that the last operation ended in, so that the next one need not divide. What ends in it
+/// is added to it when it is closed.
 #[derive(Clone, Copy, Debug, Default)]
 struct OpenWindow {
     start: Span,
-    /// 0 before the first operation.
+    /// 0 when none is open.
     width: Span,
     number: usize,
+    /// Counted operations and bytes when it was opened.
+    ops: u64,
+    bytes: u64,
 }
 
 impl Tally {
@@ -216,9 +220,12 @@ impl Tally {
             self.delay.get_or_insert_with(first).record_n(delay, ops);
         }
         if kind.counted {
+            let (at, open) = (completed.since(self.from), self.window);
+            if at.0.wrapping_sub(open.start.0) >= open.width.0 {
+                self.open_window(at);
+            }
             self.ops += ops;
             self.bytes += bytes.expected;
-            self.add_to_series(completed.since(self.from), ops, bytes.expected);
         }
     }
 
@@ -252,6 +259,7 @@ impl Tally {
         begin: Instant,
         each: Span,
     ) {
+        self.close_window();
         let (ops, bytes) = (later.ops - earlier.ops, later.bytes - earlier.bytes);
         self.ops += ops * times;
         self.bytes += bytes * times;
@@ -273,12 +281,12 @@ impl Tally {
             let end = Span(each.0.saturating_mul(time));
             self.series.add((begin + end).since(self.from), ops, bytes);
         }
-        self.window = OpenWindow::default();
     }
 
     /// Adds the share of what was tallied between `earlier` and `later` that has `ops` counted
     /// operations, all with the mean latency of their class, the last of them ended at `end`.
     pub(super) fn repeat_part(&mut self, earlier: &Self, later: &Self, ops: u64, end: Instant) {
+        self.close_window();
         let all = later.ops - earlier.ops;
         let part = |later: u64, earlier: u64| {
             (u128::from(later - earlier) * u128::from(ops) / u128::from(all.max(1))) as u64
@@ -304,30 +312,32 @@ impl Tally {
             }
         }
         self.series.add(end.since(self.from), ops, bytes);
-        self.window = OpenWindow::default();
         self.to = end;
     }
 
-    #[inline]
-    fn add_to_series(&mut self, at: Span, ops: u64, bytes: u64) {
-        let open = self.window;
-        if at.0.wrapping_sub(open.start.0) < open.width.0 {
-            self.series.windows[open.number].ops += ops;
-            self.series.windows[open.number].bytes += bytes;
-        } else {
-            self.open_window(at, ops, bytes);
-        }
-    }
-
+    /// Opens the window of an operation that ended at `at` and is not counted yet.
     #[cold]
-    fn open_window(&mut self, at: Span, ops: u64, bytes: u64) {
-        let number = self.series.add(at, ops, bytes);
+    fn open_window(&mut self, at: Span) {
+        self.close_window();
+        let number = self.series.add(at, 0, 0);
         let width = self.series.width;
         self.window = OpenWindow {
             start: Span(number as u64 * width.0),
             width,
             number,
+            ops: self.ops,
+            bytes: self.bytes,
         };
+    }
+
+    /// Adds to the series what ended in the open window. To be done before the series is looked at.
+    pub(super) fn close_window(&mut self) {
+        let open = std::mem::take(&mut self.window);
+        if open.width > Span::ZERO {
+            let window = &mut self.series.windows[open.number];
+            window.ops += self.ops - open.ops;
+            window.bytes += self.bytes - open.bytes;
+        }
     }
 
     /// From the start of counting to the end of the last operation.

@@ -14,6 +14,19 @@ pub(super) struct Ready {
 impl Ready {
     #[inline]
     pub(super) fn push(&mut self, done: Done) {
+        match self.list.as_mut_slice() {
+            [] => self.list.push(done),
+            // As mostly: what ends now, and what was begun then.
+            [only] if only.at <= done.at => {
+                let next = std::mem::replace(only, done);
+                self.list.push(next);
+            }
+            _ => self.insert(done),
+        }
+    }
+
+    #[inline(never)]
+    fn insert(&mut self, done: Done) {
         let mut at = self.list.len();
         // Most ends are known in their order, so that the place is near the front.
         if at > 16 {
@@ -23,11 +36,7 @@ impl Ready {
                 at -= 1;
             }
         }
-        if at == self.list.len() {
-            self.list.push(done);
-        } else {
-            self.list.insert(at, done);
-        }
+        self.list.insert(at, done);
     }
 
     /// When the next one comes, [`NEVER`] if none does.

@@ -3,7 +3,7 @@ use super::{Done, Hdd, Waiting};
 use crate::disk::DiskError;
 use crate::disk::geometry::Place;
 use crate::disk::rotation::REVOLUTION;
-use raidlab_core::time::{Instant, Span};
+use raidlab_core::time::Instant;
 
 /// Physical sectors that were written in part and are still in the buffer. Assumed: a few, as buffers
 /// hold for writes what they hold for reads.
@@ -31,12 +31,18 @@ impl Hdd {
 
     /// Moves to `place` from time `t` and waits for it: when it is under the head, and the coordinate
     /// exactly under it then.
-    #[inline]
+    #[inline(never)]
     pub(super) fn position(&mut self, t: u64, place: &Place, write: bool) -> (u64, u64) {
+        self.position_here(t, place, write)
+    }
+
+    /// The same as part of the caller, for the path of most reads.
+    #[inline(always)]
+    fn position_here(&mut self, t: u64, place: &Place, write: bool) -> (u64, u64) {
         let seek = self.move_nanos((place.cylinder, place.head), write);
         let (begin, x) = self.spindle.meet(t + seek, place.x, place.angle);
-        self.counters.seek += Span(seek);
-        self.counters.rotation += Span(begin - t - seek);
+        self.counters.seek.0 += seek;
+        self.counters.rotation.0 += begin - t - seek;
         (self.cylinder, self.head) = (place.cylinder, place.head);
         (begin, x)
     }
@@ -45,7 +51,7 @@ impl Hdd {
     #[inline]
     pub(super) fn pass(&mut self, begin: u64, x: u64, end: u64, place: &Place) -> u64 {
         let nanos = self.spindle.nanos(end - x);
-        self.counters.transfer += Span(nanos);
+        self.counters.transfer.0 += nanos;
         if end > place.track_end() {
             (self.cylinder, self.head) = self.model.geometry.track_at(end - 1);
         }
@@ -102,7 +108,7 @@ impl Hdd {
         let first = at(read.place.end()).max(t);
         let end = at(read.end).max(t);
         self.counters.stream_hits += 1;
-        self.counters.transfer += Span(end - t);
+        self.counters.transfer.0 += end - t;
         (first, end)
     }
 
@@ -118,7 +124,7 @@ impl Hdd {
             let wait = self.spindle.until(media_end, read.end % REVOLUTION);
             (begin, x) = (media_end + self.spindle.nanos(wait), read.end);
         } else {
-            (begin, x) = self.position(t, place, false);
+            (begin, x) = self.position_here(t, place, false);
             media_end = self.pass(begin, x, read.end, place);
             first = begin + self.spindle.nanos(place.width());
         }
@@ -151,10 +157,10 @@ impl Hdd {
             let end = self.pass(begin, x, read.end, &read.place);
             return (begin + self.spindle.nanos(read.place.width()), end);
         }
-        self.counters.seek += Span(seek);
+        self.counters.seek.0 += seek;
         (self.cylinder, self.head) = (read.place.cylinder, read.place.head);
         let end = arrived + self.spindle.revolution();
-        self.counters.transfer += Span(end - arrived);
+        self.counters.transfer.0 += end - arrived;
         // The first sector of the request comes last but for the part before the arrival.
         (arrived + self.spindle.nanos(wait), end)
     }
