@@ -73,8 +73,10 @@ pub struct Ended {
 /// What sort of thing was busy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ResourceKind {
-    /// Arm, platter or flash of one disk.
+    /// Arm and platters, or the dies of the flash, of one disk.
     Disk,
+    /// What takes the commands of one disk, one after the other.
+    Electronics,
     /// A cable with one or more disks.
     Channel,
     /// A bus that controllers share.

@@ -23,7 +23,7 @@ pub use fault::Fault;
 use crate::block::{Alone, Bio, BlockTarget, Ended};
 use hdd::Hdd;
 use raidlab_core::op::BlockKind;
-use raidlab_core::time::Instant;
+use raidlab_core::time::{Instant, Span};
 use raidlab_core::units::Lba;
 use spec::HddModel;
 use ssd::{Ssd, SsdModel};
@@ -262,6 +262,24 @@ impl Disk {
         match &self.kind {
             Kind::Hdd(disk) => disk.counters(),
             Kind::Ssd(disk) => disk.counters(),
+        }
+    }
+
+    /// Things in it that work at a time: an arm, or dies.
+    #[must_use]
+    pub fn units(&self) -> u32 {
+        match &self.kind {
+            Kind::Hdd(_) => 1,
+            Kind::Ssd(disk) => disk.dies(),
+        }
+    }
+
+    /// Time in which it could take no other command, as it took one.
+    #[must_use]
+    pub fn taking(&self) -> Span {
+        match &self.kind {
+            Kind::Hdd(disk) => disk.counters().overhead,
+            Kind::Ssd(disk) => disk.taking(),
         }
     }
 

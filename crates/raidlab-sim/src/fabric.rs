@@ -273,7 +273,7 @@ impl Fabric {
         &self.plant.disks[index as usize]
     }
 
-    /// Appends the busy time until `now` of every disk, channel, controller and bus.
+    /// Appends the busy time until `now` of every disk and what takes its commands, link, channel, controller and bus.
     pub fn busy(&self, now: Instant, out: &mut Vec<Busy>) {
         for (slot, disk) in self.plant.slots.iter().zip(&self.plant.disks) {
             let counters = disk.counters();
@@ -284,13 +284,25 @@ impl Fabric {
             ];
             parts.retain(|(_, span)| span.0 > 0);
             parts.sort_by_key(|(_, span)| std::cmp::Reverse(*span));
-            out.push(Busy {
+            let of = |kind, busy| Busy {
                 name: slot.name.clone(),
-                kind: ResourceKind::Disk,
+                kind,
                 units: 1,
-                busy: counters.busy(),
+                busy,
+                parts: Vec::new(),
+            };
+            out.push(Busy {
+                units: disk.units(),
                 parts,
+                ..of(ResourceKind::Disk, counters.busy())
             });
+            out.push(of(ResourceKind::Electronics, disk.taking()));
+            if self.plant.lines[slot.line as usize].is_own() {
+                out.push(Busy {
+                    name: format!("link of {}", slot.name),
+                    ..of(ResourceKind::Channel, counters.link)
+                });
+            }
         }
         out.extend(self.plant.lines.iter().filter_map(|line| line.busy(now.0)));
         let volumes = self.volumes.iter().filter_map(|volume| volume.busy(now.0));

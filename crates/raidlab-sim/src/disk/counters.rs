@@ -31,9 +31,11 @@ pub struct Counters {
     /// Time waiting for a sector to come round; for an SSD 0.
     pub rotation: Span,
     /// Time sectors passed under a head for a request or for destaging; for an SSD the time of its
-    /// dies, summed over them. Reading ahead is not in it.
+    /// dies, summed over them. Reading ahead is in it when a request has come for the sectors while it
+    /// went on, and not otherwise.
     pub transfer: Span,
-    /// Time of the drive's processor.
+    /// Time of the drive's processor; for an SSD, whose processor works on many commands at a time,
+    /// summed over them.
     pub overhead: Span,
     /// Time of the link.
     pub link: Span,
@@ -46,7 +48,7 @@ impl Counters {
         self.seek + self.rotation + self.transfer
     }
 
-    /// Time from zero to `now` that the mechanism did not (reading ahead included).
+    /// Time from zero to `now` that the mechanism did not (reading ahead that nobody wanted included).
     #[must_use]
     pub fn idle(&self, now: Instant) -> Span {
         now.since(Instant::ZERO) - self.busy()

@@ -324,6 +324,8 @@ impl Hdd {
             // What the arm does is settled up to `free_at`, so that this holds only from then on.
             if self.free_at <= at && self.streamed(read.lba, read.end, at) {
                 self.segments.touch(self.stream.segment);
+                // They have passed under the head while nobody waited for them.
+                self.counters.transfer += Span(self.spindle.nanos(read.end - read.place.x));
                 self.consume(read.lba + read.sectors, read.end, at);
                 return true;
             }

@@ -117,6 +117,16 @@ impl Ssd {
         }
     }
 
+    pub(super) fn dies(&self) -> u32 {
+        self.model.spec.dies
+    }
+
+    /// Time of the turns of its commands.
+    pub(super) fn taking(&self) -> Span {
+        let counters = &self.counters;
+        Span(self.model.spec.turn.0 * (counters.reads + counters.writes + counters.flushes))
+    }
+
     pub(super) fn submit(&mut self, now: Instant, request: Request) {
         let now = now.0;
         if self.failed {

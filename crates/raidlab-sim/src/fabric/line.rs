@@ -97,6 +97,11 @@ impl Line {
         }
     }
 
+    /// Whether it is a link of a disk's own.
+    pub(super) const fn is_own(&self) -> bool {
+        matches!(self, Self::Direct(_) | Self::Linked(_))
+    }
+
     /// Its busy time, unless it is a link of a disk's own.
     pub(super) fn busy(&self, now: u64) -> Option<Busy> {
         match self {

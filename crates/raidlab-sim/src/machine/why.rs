@@ -60,6 +60,17 @@ pub struct Load {
     pub open: bool,
 }
 
+impl Share {
+    /// What a list of shares calls it.
+    #[must_use]
+    pub fn title(&self) -> String {
+        match self.kind {
+            ResourceKind::Electronics => format!("commands of {}", self.name),
+            _ => self.name.clone(),
+        }
+    }
+}
+
 impl Why {
     /// Between two accounts of one machine, under `load`.
     #[must_use]
@@ -132,7 +143,8 @@ fn used(share: &Share, load: Load) -> f64 {
 /// Nearness to the media, for ties.
 fn depth(kind: ResourceKind) -> u8 {
     match kind {
-        ResourceKind::Disk => 5,
+        ResourceKind::Disk => 6,
+        ResourceKind::Electronics => 5,
         ResourceKind::Controller => 4,
         ResourceKind::Channel => 3,
         ResourceKind::Bus => 2,
@@ -158,14 +170,15 @@ fn sentence(shares: &[Share], load: Load, rate: f64) -> String {
         return idle(shares, load, top);
     };
     let mut text = told(shares, limit, load, rate);
-    let host = [
+    let others = [
+        ResourceKind::Electronics,
         ResourceKind::Cpu,
         ResourceKind::Thread,
         ResourceKind::Bus,
         ResourceKind::Controller,
         ResourceKind::Volume,
     ];
-    let also = host
+    let also = others
         .into_iter()
         .filter(|kind| *kind != limit && most(*kind) >= ALSO);
     if let Some(kind) = also.max_by(|a, b| most(*a).total_cmp(&most(*b))) {
@@ -223,10 +236,14 @@ fn told(shares: &[Share], kind: ResourceKind, load: Load, rate: f64) -> String {
             "{} takes one command at a time, and one is in service {busy} of the time",
             named(first)
         ),
+        [] if kind == ResourceKind::Electronics => format!("{} is {busy} busy", first.name),
         [] => format!("{} is {busy} busy", named(first)),
         _ => format!("{} are {busy} busy", names(&group, of.len(), kind)),
     };
-    text.push_str(&part(&group));
+    text.push_str(&match kind {
+        ResourceKind::Electronics => " taking commands".to_owned(),
+        _ => part(&group),
+    });
     text
 }
 
@@ -234,6 +251,7 @@ fn named(share: &Share) -> String {
     match share.kind {
         ResourceKind::Cpu | ResourceKind::Bus => format!("the {}", share.name),
         ResourceKind::Controller => format!("controller {}", share.name),
+        ResourceKind::Electronics => format!("the {}", share.title()),
         _ => share.name.clone(),
     }
 }
@@ -241,7 +259,7 @@ fn named(share: &Share) -> String {
 /// `both disks`, `all four disks`, `disk0 and disk2`, `5 of 9 disks`.
 fn names(group: &[&Share], of: usize, kind: ResourceKind) -> String {
     let plural = match kind {
-        ResourceKind::Disk => "disks",
+        ResourceKind::Disk | ResourceKind::Electronics => "disks",
         ResourceKind::Channel => "channels",
         ResourceKind::Bus => "buses",
         ResourceKind::Controller => "controllers",
@@ -258,6 +276,7 @@ fn names(group: &[&Share], of: usize, kind: ResourceKind) -> String {
             Some(word) => format!("all {word} {plural}"),
             None => format!("all {of} {plural}"),
         },
+        ([a, b], _) if kind == ResourceKind::Electronics => format!("{} and {}", a.name, b.name),
         ([a, b], _) => format!("{} and {}", named(a), named(b)),
         (group, of) => format!("{} of {of} {plural}", group.len()),
     }

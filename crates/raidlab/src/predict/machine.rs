@@ -180,7 +180,7 @@ fn explained(why: &Why, elapsed: Span, members: Vec<MemberIo>) -> Explained {
             ns: nanos(part * busy),
         });
         Resource {
-            name: share.name.clone(),
+            name: share.title(),
             kind: kind(share.kind).to_owned(),
             units: share.units,
             busy_ns: nanos(busy),
@@ -197,6 +197,7 @@ fn explained(why: &Why, elapsed: Span, members: Vec<MemberIo>) -> Explained {
 fn kind(kind: ResourceKind) -> &'static str {
     match kind {
         ResourceKind::Disk => "disk",
+        ResourceKind::Electronics => "electronics",
         ResourceKind::Channel => "channel",
         ResourceKind::Bus => "bus",
         ResourceKind::Controller => "controller",

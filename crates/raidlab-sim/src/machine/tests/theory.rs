@@ -113,3 +113,30 @@ fn random_reads_of_one_disk_take_a_seek_and_half_a_turn() {
     );
     assert!(run.why.sentence.contains("seeking"), "{}", run.why.sentence);
 }
+
+/// Where nobody waits for the media: a drive's own limits are those of its electronics, its link and how many dies a load
+/// can use.
+#[test]
+fn a_disk_whose_media_are_not_the_limit_says_what_is() {
+    let why = |model: &str, call: &str, read: u32| {
+        let disk = format!("{{ model = \"{model}\" }}");
+        let profile = format!(
+            "name = \"sequential\"\ntime = \"1s\"\ndepth = 8\nread-percent = {read}\ncall-size = \"{call}\""
+        );
+        first(&text(&disk, "layout = \"single\"", &profile))
+            .0
+            .why
+            .sentence
+    };
+    let told = why("nearline-24tb", "4KiB", 100);
+    assert!(told.ends_with("% busy taking commands"), "{told}");
+    let told = why("sata-ssd", "4KiB", 0);
+    assert!(told.ends_with("% busy taking commands"), "{told}");
+    for model in ["sata-ssd", "nvme-ssd"] {
+        let told = why(model, "64KiB", 100);
+        assert!(told.starts_with("link of disk0 is"), "{told}");
+        // Eight of its dies at the most.
+        let told = why(model, "512B", 100);
+        assert!(told.starts_with("nothing is busy above 70 %"), "{told}");
+    }
+}

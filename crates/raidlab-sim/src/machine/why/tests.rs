@@ -160,3 +160,32 @@ fn only_the_time_between_the_accounts_counts() {
     let none = Why::between(&at(1, 1000, 0), &at(1, 1000, 0), Load::default());
     assert_eq!(none.shares[0].busy.to_bits(), 0);
 }
+
+/// Small calls that the buffer serves keep neither arm nor cable busy, and a cable of a disk's own is a limit like any.
+#[test]
+fn what_takes_a_disks_commands_is_a_limit_of_its_own() {
+    let commands = |name, ms| busy(name, ResourceKind::Electronics, 1, ms);
+    let told = |busy| second(busy, 8.0, 0);
+    assert_eq!(
+        told(vec![disk("disk0", 420, 0), commands("disk0", 1000)]),
+        "disk0 is 100 % busy taking commands"
+    );
+    assert_eq!(
+        told(vec![commands("disk0", 990), commands("disk1", 980)]),
+        "both disks are 98-99 % busy taking commands"
+    );
+    assert_eq!(
+        told(vec![disk("disk0", 990, 900), commands("disk0", 1000)]),
+        "disk0 is 99 % busy, of that 91 % seeking; disk0 is 100 % busy taking commands"
+    );
+    assert_eq!(
+        told(vec![disk("disk0", 100, 0), commands("disk0", 250)]),
+        "nothing is busy above 70 % (the commands of disk0 most, 25 %): the 8 requests in flight do not keep more \
+         of it at work"
+    );
+    let link = busy("link of disk0", ResourceKind::Channel, 1, 970);
+    assert_eq!(
+        told(vec![disk("disk0", 300, 0), commands("disk0", 90), link]),
+        "link of disk0 is 97 % busy"
+    );
+}
