@@ -1,4 +1,8 @@
 //! The kernel's log from a moment on, and what of it voids a trial.
+mod related;
+
+pub use related::Related;
+
 use crate::error::{HostError, Result};
 use raidlab_core::time::Span;
 use rustix::time::{ClockId, clock_gettime};
@@ -20,6 +24,8 @@ pub struct KernelLog {
     file: File,
     /// When it began, in microseconds since the kernel did.
     since: u64,
+    /// What trouble has to be about; anything when that is not said.
+    related: Option<Related>,
 }
 
 /// Who may have failed a member of an array.
@@ -86,7 +92,20 @@ impl KernelLog {
             .map_err(HostError::call("open", path))?;
         rustix::fs::seek(&file, rustix::fs::SeekFrom::End(0))
             .map_err(HostError::call("read", path))?;
-        Ok(Self { file, since: now() })
+        Ok(Self {
+            file,
+            since: now(),
+            related: None,
+        })
+    }
+
+    /// Takes no trouble for the trial's that is about other devices of the machine alone; their lines are kept.
+    #[must_use]
+    pub fn about(self, related: Related) -> Self {
+        Self {
+            related: Some(related),
+            ..self
+        }
     }
 
     /// What it said since.
@@ -101,7 +120,7 @@ impl KernelLog {
                     if let Some((at, lines)) = message(&text) {
                         let after = Span::from_micros(at.saturating_sub(self.since));
                         for line in lines {
-                            words.hear(line, after, failing);
+                            words.hear(line, after, failing, self.related.as_ref());
                         }
                     }
                 }
@@ -115,12 +134,13 @@ impl KernelLog {
 }
 
 impl KernelWords {
-    fn hear(&mut self, line: &str, after: Span, failing: Failing) {
+    fn hear(&mut self, line: &str, after: Span, failing: Failing, related: Option<&Related>) {
         if self.lines.len() < MOST {
             self.lines.push(line.to_owned());
         }
         if let Some(what) = trouble(line)
             && !(failing == Failing::Raidlab && what == MEMBER)
+            && !related.is_some_and(|related| related.is_foreign(line))
         {
             self.take(Trouble {
                 what,
@@ -271,9 +291,19 @@ mod tests {
     fn a_member_that_raidlab_fails_is_no_trouble() {
         let mut words = KernelWords::default();
         let after = Span::from_secs(1);
-        words.hear("md/raid:md0: Disk failure on sda", after, Failing::Raidlab);
+        words.hear(
+            "md/raid:md0: Disk failure on sda",
+            after,
+            Failing::Raidlab,
+            None,
+        );
         assert_eq!(words.trouble, None);
-        words.hear("I/O error, dev sdb, sector 1", after, Failing::Raidlab);
+        words.hear(
+            "I/O error, dev sdb, sector 1",
+            after,
+            Failing::Raidlab,
+            None,
+        );
         assert!(words.trouble.is_some(), "that has nothing to do with it");
     }
 
@@ -282,7 +312,7 @@ mod tests {
         let heard = |lines: &[&str]| {
             let mut words = KernelWords::default();
             for (n, line) in lines.iter().enumerate() {
-                words.hear(line, Span::from_secs(n as u64), Failing::Nobody);
+                words.hear(line, Span::from_secs(n as u64), Failing::Nobody, None);
             }
             assert_eq!(words.lines.len(), lines.len());
             words.trouble.expect("trouble")

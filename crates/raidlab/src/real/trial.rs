@@ -21,7 +21,7 @@ use raidlab_experiment::{Cell, Experiment};
 use raidlab_host::claim::{Claim, Own};
 use raidlab_host::facts::facts;
 use raidlab_host::journal::Journal;
-use raidlab_host::kmsg::{Failing, KernelLog};
+use raidlab_host::kmsg::{Failing, KernelLog, Related};
 use raidlab_host::provision::{
     Built, Context, InitialSync, MemberDevice, Options, ProvisionPlan, Stage, Target, adds_to_ddf,
     build, free_arrays, plan,
@@ -165,7 +165,8 @@ pub(crate) fn run(
 ) -> Result<Ended, Failure> {
     let began = (Instant::now(), timestamp());
     let roots = Roots::system();
-    let mut log = KernelLog::from_now().ok();
+    let related = Related::to(&roots, provision.members.iter().map(|member| &member.path));
+    let mut log = KernelLog::from_now().ok().map(|log| log.about(related));
     let stop = Arc::clone(&lab.stop);
     let mut monitor = |stage: &Stage| {
         watch.stage(stage);
