@@ -2,11 +2,12 @@
 //! that throughput is shared by weight. A process that reads in order keeps the disk until its budget
 //! or its time is used up. `block/bfq-iosched.c`, since 4.12.
 //!
-//! Left out: groups and priorities, merging of processes' queues, injection, the bursts of processes
+//! Left out: groups and priorities, merging of processes' queues, injection but of a process's own writes, the bursts of processes
 //! that are not raised, and the adapting of the largest budget to the device's rate.
 use super::history::{ASYNC, History, Tasks, nearest};
 use super::store::{NIL, Rq, Store};
 use raidlab_core::time::{Instant, Span};
+use raidlab_experiment::kernel::Kernel;
 
 /// `bfq_slice_idle` 8 ms; `BFQ_MIN_TT` 2 ms for a process that seeks.
 const SLICE_IDLE: Span = Span::from_millis(8);
@@ -47,15 +48,21 @@ pub struct Tunables {
     pub timeout: Span,
     /// Raise the weight of processes that have just begun.
     pub low_latency: bool,
+    /// While the disk is kept for a process that has no requests, it takes what the same process wrote and nobody waits for
+    /// (`bfq_select_queue`, since 5.2).
+    pub own_writes: bool,
 }
 
-impl Default for Tunables {
-    fn default() -> Self {
+impl Tunables {
+    /// As `kernel` has them.
+    #[must_use]
+    pub fn of(kernel: Kernel) -> Self {
         Self {
             slice_idle: SLICE_IDLE,
             max_budget: MAX_BUDGET,
             timeout: TIMEOUT,
             low_latency: true,
+            own_writes: kernel >= Kernel::Linux(5, 2, 0),
         }
     }
 }
@@ -253,13 +260,7 @@ impl Bfq {
         }
         .clamp(MIN_BUDGET.min(max), max);
         let goes_on = store.oldest(class) != NIL;
-        let weights: u64 = self
-            .queues
-            .classes()
-            .filter(|&other| other == class || self.queues[other].busy)
-            .map(|other| self.weight(other, now))
-            .sum();
-        self.time += charged * SCALE / weights;
+        self.time += charged * SCALE / self.weights(now, class);
         let queue = &mut self.queues[class];
         if goes_on {
             queue.start = queue.finish;
@@ -267,6 +268,13 @@ impl Bfq {
         } else {
             (queue.busy, queue.served, queue.idle_since) = (false, 0, Some(now.0));
         }
+    }
+
+    /// Weights of all queues that have requests, and of that of `class`.
+    fn weights(&self, now: Instant, class: u16) -> u64 {
+        let classes = self.queues.classes();
+        let busy = classes.filter(|&other| other == class || self.queues[other].busy);
+        busy.map(|other| self.weight(other, now)).sum()
     }
 
     /// The request to be given out now; [`NIL`] when none is to be.
@@ -285,7 +293,7 @@ impl Bfq {
             if store.oldest(class) == NIL {
                 let idle = self.queues[class].in_device == 0;
                 if self.waits(now, class) {
-                    return NIL;
+                    return self.own_write(store, now, class);
                 }
                 let idled = idle && self.idle_until.is_some();
                 let reason = if idled { Reason::Idle } else { Reason::Empty };
@@ -302,6 +310,30 @@ impl Bfq {
             self.give(rq);
             return slot;
         }
+    }
+
+    /// What the process of `class`, which the disk is kept for, has written and nobody waits for: its next request, if the
+    /// budget of such writes has room for it. The disk is kept for the process all the same.
+    fn own_write(&mut self, store: &Store, now: Instant, class: u16) -> u32 {
+        if !self.with.own_writes || store.oldest(ASYNC) == NIL {
+            return NIL;
+        }
+        let slot = nearest(store, ASYNC, self.position, BACK);
+        let rq = store.get(slot);
+        let queue = &self.queues[ASYNC];
+        let own = self.queues.of_process(&rq.origin) == Some(class);
+        if !own || queue.served + charge(rq) > queue.budget {
+            return NIL;
+        }
+        let kept = self.idle_until;
+        self.give(rq);
+        self.idle_until = kept;
+        self.time += charge(rq) * SCALE / self.weights(now, ASYNC);
+        if store.lowest(ASYNC) == slot && store.after(slot) == NIL {
+            let queue = &mut self.queues[ASYNC];
+            (queue.busy, queue.served, queue.idle_since) = (false, 0, Some(now.0));
+        }
+        slot
     }
 
     fn next(&mut self, store: &Store, now: Instant, class: u16) -> u32 {

@@ -128,6 +128,12 @@ impl<T> Tasks<T> {
         class
     }
 
+    /// The class of what a process waits for, if it has asked for such before.
+    pub(super) fn of_process(&self, origin: &Origin) -> Option<u16> {
+        let class = self.classes.get(process(origin)).copied();
+        class.filter(|class| *class != ASYNC)
+    }
+
     pub(super) fn classes(&self) -> std::ops::Range<u16> {
         0..self.queues.len() as u16
     }

@@ -186,7 +186,7 @@ fn policy(kernel: Kernel, scheduler: Option<Scheduler>) -> Policy {
         }
         Some(Scheduler::Anticipatory) => Policy::Anticipatory(anticipatory::Tunables::default()),
         Some(Scheduler::Cfq) => Policy::Cfq(cfq::Tunables::of(kernel)),
-        Some(Scheduler::Bfq) => Policy::Bfq(bfq::Tunables::default()),
+        Some(Scheduler::Bfq) => Policy::Bfq(bfq::Tunables::of(kernel)),
         Some(Scheduler::Kyber) => Policy::Kyber(kyber::Tunables::default()),
     }
 }

@@ -167,3 +167,50 @@ fn a_process_that_has_just_begun_weighs_more_with_bfq() {
     assert!((300..500).contains(&equal), "{equal}");
     assert!(raised > 650, "{raised}");
 }
+
+/// What a device is given 5 ms in, when process 1, which has read and may read on, wrote `own` and process 2 the rest, and
+/// nobody waits for either.
+fn written_beside_a_reader(kernel: Kernel, own: bool) -> Option<u64> {
+    let mut queue = Queue::new(QueueSpec {
+        plugging: Plugging::Off,
+        ..QueueSpec::of(kernel, Some(Scheduler::Bfq), true, 1024, 1)
+    });
+    queue.submit(ms(0), of_task(1, 1, 0, 8));
+    let first = queue.dispatch(ms(0)).expect("nothing else waits");
+    queue.ended(ms(4), first.id, Ok(()), &mut Vec::new());
+    let mut bio = write(2, 900_000, 8);
+    bio.origin.task = if own { 1 } else { 2 };
+    queue.submit(ms(5), bio);
+    let given = queue.dispatch(ms(5));
+    // The disk is kept for the reader all the same, for 8 ms since its end.
+    queue.submit(ms(6), of_task(3, 2, 500_000, 8));
+    if let Some(bio) = given {
+        queue.ended(ms(6), bio.id, Ok(()), &mut Vec::new());
+    }
+    assert_eq!(queue.dispatch(ms(6)), None);
+    assert_eq!(queue.next_event(), Some(ms(12)));
+    given.map(|bio| bio.lba.0)
+}
+
+#[test]
+fn bfq_lets_a_process_write_while_the_disk_is_kept_for_it() {
+    let (old, new) = (Kernel::Linux(5, 1, 0), Kernel::Linux(5, 2, 0));
+    assert_eq!(written_beside_a_reader(new, true), Some(900_000));
+    assert_eq!(written_beside_a_reader(new, false), None);
+    assert_eq!(written_beside_a_reader(old, true), None);
+}
+
+#[test]
+fn bfq_lets_a_process_write_no_more_than_a_budget_while_the_disk_is_kept_for_it() {
+    let mut queue = queue(Scheduler::Bfq, 31);
+    queue.submit(ms(0), of_task(1, 1, 0, 8));
+    let first = queue.dispatch(ms(0)).expect("nothing else waits");
+    queue.ended(ms(1), first.id, Ok(()), &mut Vec::new());
+    for n in 0..12 {
+        let mut bio = write(2 + n, 900_000 + 2048 * n, 1024);
+        bio.origin.task = 1;
+        queue.submit(ms(1), bio);
+    }
+    // Each of 1024 sectors counts as three of them, and the budget is 16384.
+    assert_eq!(drain(&mut queue, ms(1)).len(), 5);
+}
