@@ -175,10 +175,14 @@ impl Pata {
     pub(super) fn busy(&self, now: u64) -> Busy {
         let held = self.held + self.current.map_or(0, |c| now.saturating_sub(c.since));
         let (switching, moving) = (self.switching.min(held), self.moving.min(held));
-        let rest = held.saturating_sub(switching + moving);
+        // A channel that waits for its only drive keeps nobody else waiting.
+        let rest = match self.drives.len() {
+            0 | 1 => 0,
+            _ => held.saturating_sub(switching + moving),
+        };
         channel(
             &self.name,
-            held,
+            rest + switching + moving,
             vec![
                 ("waiting for the drive", Span(rest)),
                 ("data", Span(moving)),

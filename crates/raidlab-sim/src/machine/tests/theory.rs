@@ -96,6 +96,9 @@ fn two_drives_on_a_cable_are_slower_than_on_two() {
     assert!(rate(&apart) > 1.5 * rate(&together));
     let sentence = &together.why.sentence;
     assert!(sentence.starts_with("channel 0 of card is"), "{sentence}");
+    // One drive on each: that its channel waits for it is no limit of the channel.
+    let sentence = &apart.why.sentence;
+    assert!(sentence.starts_with("both disks are"), "{sentence}");
 }
 
 #[test]
