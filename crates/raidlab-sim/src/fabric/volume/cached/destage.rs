@@ -26,6 +26,8 @@ pub(super) struct Dirty {
     low: u64,
     /// Sector after the last run.
     position: u64,
+    /// Sector after the last that came from the host.
+    tail: u64,
     pressing: bool,
     draining: bool,
     last_write: u64,
@@ -45,6 +47,7 @@ impl Dirty {
             high: share(model.high).max(1),
             low: share(model.low),
             position: 0,
+            tail: 0,
             pressing: false,
             draining: false,
             last_write: 0,
@@ -77,6 +80,7 @@ impl Cached {
                 let card = &self.card;
                 asked.moved_at = card.host(card.host_write, now, at - from, plant);
                 (self.dirty.last_write, self.dirty.draining) = (now, false);
+                self.dirty.tail = at;
                 self.arm(now);
             }
             if at < bio.end() {
@@ -135,6 +139,14 @@ impl Cached {
         if !self.dirty.keys.is_empty() {
             self.dirty.draining = false;
             self.arm(now);
+        }
+    }
+
+    /// A read finds no line: what keeps them has to go.
+    pub(super) fn make_room(&mut self, now: u64, plant: &mut Plant) {
+        if !self.dirty.keys.is_empty() {
+            self.dirty.pressing = true;
+            self.destage(now, plant);
         }
     }
 
@@ -217,7 +229,10 @@ impl Cached {
             let group = from - from % self.group;
             let whole_end = (group + self.group).min(self.capacity.next_multiple_of(BLOCK));
             let to = self.dirty_until(from, whole_end);
-            if urgent || (from == group && to == whole_end) {
+            // The last block may be there in part: what completes it would make it dirty anew, and it alone would
+            // keep its line.
+            let coming = (whole_end - BLOCK + 1..whole_end).contains(&self.dirty.tail);
+            if urgent || (from == group && to == whole_end && !coming) {
                 return Some((from, to));
             }
             at = group + self.group;

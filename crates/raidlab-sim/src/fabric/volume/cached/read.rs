@@ -65,7 +65,7 @@ impl Cached {
         let ahead = self.streams.read(bio.lba.0, bio.end());
         if !self.serve(now, number, plant) {
             self.reading.push(number);
-            self.fetch(now, bio.lba.0, bio.end(), plant);
+            self.demand(now, bio.lba.0, bio.end(), plant);
         }
         if let Some(from) = ahead.filter(|_| self.model.read_ahead > 0) {
             // Whole groups, so that every disk gets commands of a useful length.
@@ -116,14 +116,23 @@ impl Cached {
         true
     }
 
+    /// Fetches sectors that the host waits for; where there is no line for them, one has to become free.
+    fn demand(&mut self, now: u64, from: u64, to: u64, plant: &mut Plant) {
+        if !self.fetch(now, from, to, plant) {
+            self.make_room(now, plant);
+        }
+    }
+
     /// Reads from the disks what is neither there nor on its way, of the sectors from `from` to
-    /// before `to`; as far as there are lines for it.
-    fn fetch(&mut self, now: u64, from: u64, to: u64, plant: &mut Plant) {
+    /// before `to`; as far as there are lines for it. Whether there were.
+    fn fetch(&mut self, now: u64, from: u64, to: u64, plant: &mut Plant) -> bool {
         let mut run: Option<(u64, u64)> = None;
+        let mut room = true;
         let mut at = from - from % BLOCK;
         while at < to {
             let key = at / self.lines.size;
             let Some(index) = self.lines.obtain(key) else {
+                room = false;
                 break;
             };
             let start = key * self.lines.size;
@@ -154,6 +163,7 @@ impl Cached {
         if let Some((begin, end)) = run {
             self.start(now, Kind::Fetch, begin, end, plant);
         }
+        room
     }
 
     /// Sectors have come from the disks, or could not be read.
@@ -213,7 +223,7 @@ impl Cached {
             } else if self.serve(now, number, plant) {
                 self.reading.remove(index);
             } else {
-                self.fetch(now, from, end, plant);
+                self.demand(now, from, end, plant);
                 index += 1;
             }
         }
