@@ -56,6 +56,7 @@ pub(crate) fn known() -> Known<'static> {
             disk("u160-10k-2002", 36, Link::Scsi),
             disk("KW036", 36, Link::Scsi),
             disk("ST336706LW", 36, Link::Scsi),
+            disk("ST336752LW", 36, Link::Scsi),
             disk("nearline-24tb", 24_000, Link::Sata),
             disk("nvme-ssd", 1000, Link::Nvme),
         ],

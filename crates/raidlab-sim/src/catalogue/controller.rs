@@ -60,6 +60,8 @@ pub struct ChannelModel {
     pub switch_read: Span,
     /// The same of a write.
     pub switch_write: Span,
+    /// Bytes a second that pass the first channel in both directions together; 0: no limit of its own.
+    pub first_both: u64,
 }
 
 /// RAID in the firmware of a card without a cache: the host sees one disk that takes one command at
@@ -99,6 +101,8 @@ pub struct CacheModel {
     pub quiet: Span,
     /// Most runs on their way to the disks at a time.
     pub destages: u32,
+    /// Commands of one direction that it keeps at a disk at a time; 0: as many as the disk takes.
+    pub at_disk: u32,
     /// Time of the processor for a command of the host.
     pub command: Span,
     /// Bytes a second to the host.

@@ -232,6 +232,7 @@ fn cache(table: &Table<'_, '_>) -> Option<CacheSpec> {
         segments,
         segment_sectors,
         read_ahead,
+        least_ahead: table.whole("least_ahead_kib").unwrap_or(0).min(1 << 30) * 2,
         restart,
         write_back: write_back && size > 0,
         write_sectors,

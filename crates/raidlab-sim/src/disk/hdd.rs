@@ -87,6 +87,8 @@ pub(super) struct Hdd {
     /// First sector after the last that the arm dealt with.
     position: u64,
     last_read: u64,
+    /// Destaging waits until then, so that what the head has begun to read ahead is worth the way.
+    ahead_until: u64,
     /// A part of a physical sector left over at the end of a written stream, and until when it is
     /// kept back for the write that will complete it.
     leftover: Option<(u64, u64)>,
@@ -123,6 +125,7 @@ impl Hdd {
             destaged_last: false,
             position: 0,
             last_read: 0,
+            ahead_until: 0,
             leftover: None,
             parts: VecDeque::new(),
             bad: BadSectors::default(),
@@ -444,7 +447,8 @@ impl Hdd {
         if self.dirty.is_empty() {
             return None;
         }
-        Some(self.free_at.max(self.clock).max(self.destage_from()))
+        let from = self.destage_from().max(self.ahead_until);
+        Some(self.free_at.max(self.clock).max(from))
     }
 
     fn decide(&mut self, at: u64) {
@@ -453,7 +457,8 @@ impl Hdd {
             return self.finish_destage(at);
         }
         let destage = !self.dirty.is_empty()
-            && (self.queue.is_empty() || (self.urgent() && !self.destaged_last));
+            && (self.queue.is_empty()
+                || (self.urgent() && !self.destaged_last && self.ahead_until <= at));
         self.destaged_last = destage;
         if destage {
             self.destage(at);

@@ -71,6 +71,9 @@ pub struct CacheSpec {
     pub segment_sectors: u64,
     /// Sectors read ahead of what the host has taken; 0: none.
     pub read_ahead: u64,
+    /// Sectors that are read ahead in any case before the arm is taken away for what the buffer has to
+    /// write (the minimum pre-fetch of SCSI mode page 8); 0: none.
+    pub least_ahead: u64,
     /// When reading ahead goes on.
     pub restart: Restart,
     /// Writes are acknowledged when they are in the buffer.

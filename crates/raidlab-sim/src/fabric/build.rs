@@ -35,6 +35,8 @@ pub(super) struct Card {
     pub(super) disk_write: Path,
     /// Where the cache is and parity is computed; with a cache only.
     pub(super) memory: Option<u16>,
+    /// What the first channel's data pass in both directions.
+    first: Option<u16>,
 }
 
 impl Card {
@@ -150,6 +152,7 @@ fn card(spec: &ControllerSpec, buses: &[u16], pipes: &mut Pipes) -> Card {
         (rate > 0).then(|| pipes.add(Pipe::new(name, kind, rate)))
     };
     let model = &spec.model;
+    let first = pipe("the first channel", model.channel.first_both);
     let Some(cache) = &model.cache else {
         let read = Path::EMPTY.and(pipe("reads", model.read_rate)).and(bus);
         let write = Path::EMPTY.and(pipe("writes", model.write_rate)).and(bus);
@@ -160,6 +163,7 @@ fn card(spec: &ControllerSpec, buses: &[u16], pipes: &mut Pipes) -> Card {
             disk_read: read,
             disk_write: write,
             memory: None,
+            first,
         };
     };
     let memory = pipe("memory", cache.memory);
@@ -180,6 +184,7 @@ fn card(spec: &ControllerSpec, buses: &[u16], pipes: &mut Pipes) -> Card {
             .and(pipe("writes to its disks", cache.disk_write))
             .and(memory),
         memory,
+        first,
     }
 }
 
@@ -282,7 +287,9 @@ fn shared_line(
     let slots: Vec<_> = disks.iter().map(|d| &spec.disks[*d as usize]).collect();
     let rate = link_rate(controller, &slots);
     let model = &controller.model;
-    let (times, paths) = (&model.channel, (card.disk_read, card.disk_write));
+    let first = card.first.filter(|_| channel == 0);
+    let paths = (card.disk_read.and(first), card.disk_write.and(first));
+    let times = &model.channel;
     match controller.link {
         Link::Sata | Link::Nvme => None,
         Link::Scsi => {

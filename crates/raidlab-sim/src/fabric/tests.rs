@@ -1,5 +1,6 @@
 //! Fabrics against theory and themselves.
 mod digest;
+mod kept;
 mod lines;
 mod theory;
 mod volumes;

@@ -101,6 +101,7 @@ fn lower_channel(table: &Table<'_, '_>) -> ChannelModel {
         reconnect: micros(table, "reconnect_us"),
         switch_read: micros(table, "switch_read_us"),
         switch_write: micros(table, "switch_write_us"),
+        first_both: rate(table, "first_both_mb_s", true),
     }
 }
 
@@ -151,6 +152,7 @@ fn lower_cache(table: &Table<'_, '_>) -> CacheModel {
         low,
         quiet: micros(table, "quiet_us"),
         destages: table.count("destages").unwrap_or(1).clamp(1, 1024),
+        at_disk: table.count("at_disk").unwrap_or(0),
         command: micros(table, "command_us"),
         host_read: rate(table, "host_read_mb_s", false),
         host_write: rate(table, "host_write_mb_s", false),

@@ -137,11 +137,23 @@ impl Hdd {
             };
             if self.model.spec.cache.read_ahead > 0 {
                 self.start_stream(segment, (read.lba, to), read.end, (begin, x), track_end);
+                self.ahead_until = media_end + self.least_ahead(to);
             } else {
                 self.segments.fill(segment, read.end);
             }
         }
         (first, media_end)
+    }
+
+    /// How long the head reads ahead from `to` on in any case.
+    fn least_ahead(&self, to: u64) -> u64 {
+        let least = self.model.spec.cache.least_ahead;
+        if least == 0 {
+            return 0;
+        }
+        let sectors = least.min(self.stream.limit.saturating_sub(to));
+        let per_track = u64::from(self.model.geometry.per_track(to - 1));
+        sectors * self.spindle.revolution() / per_track
     }
 
     /// A read within a track by a drive that takes its sectors as they come: from the middle it needs

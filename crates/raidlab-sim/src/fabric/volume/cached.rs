@@ -9,6 +9,7 @@
 //! Left out: the cache's contents are lost to nobody (no power failure), and the cache is not split
 //! between the volumes of a controller: each has all of it.
 mod destage;
+mod gate;
 mod lines;
 mod read;
 mod task;
@@ -22,6 +23,7 @@ use crate::fabric::line::LineEnd;
 use crate::fabric::plant::Plant;
 use crate::fabric::time::Agenda;
 use destage::Dirty;
+use gate::Gate;
 use lines::Lines;
 use raidlab_core::op::BlockKind;
 use raidlab_core::time::Instant;
@@ -66,6 +68,7 @@ enum Due {
 #[derive(Clone, Debug)]
 pub(in crate::fabric) struct Cached {
     members: Members,
+    gate: Gate,
     model: CacheModel,
     card: Card,
     /// Nanoseconds for a sector of parity's operands, in 2^-20 ns.
@@ -102,6 +105,7 @@ impl Cached {
         let lines = Lines::new(for_data(&layout, model.sectors), model.line);
         Self {
             capacity: layout.capacity().0,
+            gate: Gate::new(model.at_disk, disks.len()),
             members: Members::new(disks, layout, failed),
             xor_sector: crate::fabric::time::sector_units(model.xor_rate),
             group,

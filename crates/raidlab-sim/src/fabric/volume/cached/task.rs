@@ -115,7 +115,8 @@ impl Cached {
         task.left = parts as u32;
         for part in &rest[..parts] {
             let request = Request {
-                id: u64::from(number),
+                // A step may have both reads and writes.
+                id: u64::from(number) << 1 | u64::from(part.write),
                 kind: match task.kind {
                     Kind::Flush(_) => BlockKind::Flush,
                     _ if part.write => BlockKind::Write,
@@ -125,18 +126,21 @@ impl Cached {
                 sectors: part.sectors,
                 fua: false,
             };
-            plant.submit(now, self.members.disks[usize::from(part.role)], request);
+            let role = usize::from(part.role);
+            let disk = self.members.disks[role];
+            self.gate.submit(now, (role, disk), request, plant);
         }
         task.next += parts;
     }
 
     /// A part has ended.
     pub(super) fn part_ended(&mut self, end: &LineEnd, plant: &mut Plant) {
-        let (now, number) = (end.at, end.id as u32);
+        let (now, number, write) = (end.at, (end.id >> 1) as u32, end.id & 1 == 1);
         let task = &mut self.tasks[number as usize];
+        let role = self.members.role(end.disk);
+        self.gate.ended(now, (role.index(), end.disk), write, plant);
         task.left -= 1;
         if let Err(error) = end.result {
-            let role = self.members.role(end.disk);
             match error {
                 DiskError::Failed => self.members.failed.insert(role),
                 _ => task.avoid.insert(role),
