@@ -222,7 +222,7 @@ fn copied(model: &DiskModel) -> f64 {
     let mut next = [0, 0];
     while next[0] < count || next[1] < count {
         for (which, (kind, from)) in kinds.into_iter().enumerate() {
-            let free = !done.iter().any(|id| *id == which as u64);
+            let free = !done.contains(&(which as u64));
             if free && next[which] < count {
                 disk.submit(
                     now,
@@ -244,7 +244,7 @@ fn copied(model: &DiskModel) -> f64 {
 fn a_copy_is_faster_when_destaging_waits_for_what_is_read_ahead() {
     let rate = |least| {
         copied(&changed("ST336752LW", |spec| {
-            spec.cache.least_ahead = least
+            spec.cache.least_ahead = least;
         }))
     };
     let (none, some, whole) = (rate(0), rate(2048), rate(4096));
