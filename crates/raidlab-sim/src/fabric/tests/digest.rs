@@ -111,8 +111,8 @@ fn digests_are_fixed_for_ever() {
     scsi 97211b8ce7887986
     nvme b8bc0eeda2ee77ea
     firmware ab77a6c3f8bc0a40
-    cache c4bc995daa21f498
-    write-through b2a7a3d3f3aa173e
+    cache 5cd94c7a50782717
+    write-through 65c5ec6782044182
     ");
 }
 
