@@ -152,10 +152,14 @@ fn card(spec: &ControllerSpec, buses: &[u16], pipes: &mut Pipes) -> Card {
         (rate > 0).then(|| pipes.add(Pipe::new(name, kind, rate)))
     };
     let model = &spec.model;
-    let first = pipe("the first channel", model.channel.first_both);
+    let first = pipe("first channel", model.channel.first_both);
     let Some(cache) = &model.cache else {
-        let read = Path::EMPTY.and(pipe("reads", model.read_rate)).and(bus);
-        let write = Path::EMPTY.and(pipe("writes", model.write_rate)).and(bus);
+        let read = Path::EMPTY
+            .and(pipe("way of reads", model.read_rate))
+            .and(bus);
+        let write = Path::EMPTY
+            .and(pipe("way of writes", model.write_rate))
+            .and(bus);
         return Card {
             processor,
             host_read: Path::EMPTY,
@@ -168,20 +172,20 @@ fn card(spec: &ControllerSpec, buses: &[u16], pipes: &mut Pipes) -> Card {
     };
     let memory = pipe("memory", cache.memory);
     let read = Path::EMPTY
-        .and(pipe("reads by the host", cache.host_read))
+        .and(pipe("way to the host", cache.host_read))
         .and(bus);
     let write = Path::EMPTY
-        .and(pipe("writes by the host", cache.host_write))
+        .and(pipe("way from the host", cache.host_write))
         .and(bus);
     Card {
         processor,
         host_read: read,
         host_write: write,
         disk_read: Path::EMPTY
-            .and(pipe("reads from its disks", cache.disk_read))
+            .and(pipe("way from the disks", cache.disk_read))
             .and(memory),
         disk_write: Path::EMPTY
-            .and(pipe("writes to its disks", cache.disk_write))
+            .and(pipe("way to the disks", cache.disk_write))
             .and(memory),
         memory,
         first,

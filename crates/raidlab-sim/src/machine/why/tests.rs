@@ -143,6 +143,9 @@ fn processors_and_controllers_have_words_of_their_own() {
         ),
         "controller card moves 57 MB/s, its limit: it is 99 % busy; the CPU is 95 % busy"
     );
+    let memory = busy("memory of card", ResourceKind::Controller, 1, 980);
+    let both = vec![busy("card", ResourceKind::Controller, 1, 200), memory];
+    assert_eq!(second(both, 1.0, 0), "the memory of card is 98 % busy");
 }
 
 #[test]
