@@ -234,7 +234,7 @@ impl Nested {
             if !failed.is_empty() {
                 // A row that is read whole for a lost block begins before what was asked for, and
                 // pieces of the outer array can want the same rows.
-                sink.plan.unite_reads(step);
+                sink.plan.coalesce(step);
             }
             step = step.max(sink.plan.used());
         }

@@ -168,37 +168,19 @@ impl Plan {
     }
 
     /// Put the I/Os of a step in member order and join what has become contiguous: for layouts
-    /// that reach a member's sectors out of order.
+    /// that reach a member's sectors out of order. Reads can overlap, too, where rows are read whole for
+    /// what a failed member had; what more than one of them wants is read once.
     pub(crate) fn coalesce(&mut self, step: usize) {
         let Some(ios) = self.steps.get_mut(step) else {
             return;
         };
         ios.sort_unstable();
         ios.dedup_by(|next, io| {
-            let joins = io.kind == next.kind
-                && io.member == next.member
-                && io.run.end() == next.run.start.0;
+            let (end, start) = (io.run.end(), next.run.start.0);
+            let joins = (io.kind, io.member) == (next.kind, next.member)
+                && (end == start || (end > start && io.kind == IoKind::Read));
             if joins {
-                io.run.len.0 += next.run.len.0;
-            }
-            joins
-        });
-    }
-
-    /// The same for reads of arrays with failed members, where rows that are read whole can also
-    /// overlap what was asked: what more than one of them wants is read once.
-    pub(crate) fn unite_reads(&mut self, step: usize) {
-        let Some(ios) = self.steps.get_mut(step) else {
-            return;
-        };
-        ios.sort_unstable();
-        ios.dedup_by(|next, io| {
-            let joins = (io.kind, next.kind) == (IoKind::Read, IoKind::Read)
-                && io.member == next.member
-                && io.run.end() >= next.run.start.0;
-            if joins {
-                let end = io.run.end().max(next.run.end());
-                io.run.len.0 = end - io.run.start.0;
+                io.run.len.0 = end.max(next.run.end()) - io.run.start.0;
             }
             joins
         });

@@ -146,7 +146,8 @@ fn volume(spec: &FabricSpec, volume: &VolumeSpec, cards: &[Card]) -> Volume {
 fn card(spec: &ControllerSpec, buses: &[u16], pipes: &mut Pipes) -> Card {
     let bus = spec.bus.map(|bus| buses[bus as usize]);
     let kind = ResourceKind::Controller;
-    let processor = pipes.add(Pipe::new(spec.name.clone(), kind, 0));
+    let name = format!("processor of {}", spec.name);
+    let processor = pipes.add(Pipe::new(name, kind, 0));
     let mut pipe = |what: &str, rate: u64| {
         let name = format!("{what} of {}", spec.name);
         (rate > 0).then(|| pipes.add(Pipe::new(name, kind, rate)))

@@ -249,10 +249,9 @@ fn told(shares: &[Share], kind: ResourceKind, load: Load, rate: f64) -> String {
 
 fn named(share: &Share) -> String {
     match share.kind {
-        ResourceKind::Cpu | ResourceKind::Bus => format!("the {}", share.name),
-        // `memory of card`, or the card's processor.
-        ResourceKind::Controller if share.name.contains(" of ") => format!("the {}", share.name),
-        ResourceKind::Controller => format!("controller {}", share.name),
+        ResourceKind::Cpu | ResourceKind::Bus | ResourceKind::Controller => {
+            format!("the {}", share.name)
+        }
         ResourceKind::Electronics => format!("the {}", share.title()),
         _ => share.name.clone(),
     }

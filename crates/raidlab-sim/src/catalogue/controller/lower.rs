@@ -29,6 +29,12 @@ pub(super) fn lower(
             .then(|| lower_firmware(&root.table("firmware"))),
         cache: root.has("cache").then(|| lower_cache(&root.table("cache"))),
     };
+    if matches!(link, "sata" | "nvme") && channel.has("first_both_mb_s") {
+        let path = channel.path_of("first_both_mb_s");
+        let message =
+            format!("'{path}' is of channels that disks share, and those of {link} are not");
+        reader.report_at(&path, message);
+    }
     for table in [&adapter, &channel, &root] {
         table.deny_unknown();
     }

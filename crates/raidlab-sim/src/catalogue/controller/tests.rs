@@ -39,6 +39,10 @@ rates = 3
 size_kib = { value = 64, source = "assumed" }
 line_kib = { value = 48, source = "no mark" }
 "#;
+    let shared = "name = 'x'\ndescription = 'x'\nlink = 'sata'\n\
+                  adapter = { request_kib = { value = 128, source = 'assumed: x' } }\n[channel]\n\
+                  first_both_mb_s = { value = 61, source = 'assumed: x' }\n";
+    insta::assert_snapshot!(parse("own.toml", shared).unwrap_err(), @"own.toml:6:29: 'channel.first_both_mb_s' is of channels that disks share, and those of sata are not");
     insta::assert_snapshot!(parse("bad.toml", text).unwrap_err(), @r"
     bad.toml:6:15: 'adapter.request_kib' is 0 KiB: between 4 and 1073741824 is possible
     bad.toml:9:22: 'channel.efficiency_percent' is 120 %: between 1 and 100 is possible

@@ -134,17 +134,20 @@ fn processors_and_controllers_have_words_of_their_own() {
         second(vec![cpu(4, 1000)], 4.0, 0),
         "nothing is busy above 70 % (the CPU most, 25 %): the 4 requests in flight do not keep more of it at work"
     );
-    let card = busy("card", ResourceKind::Controller, 1, 990);
+    let card = busy("way of reads of card", ResourceKind::Controller, 1, 990);
     assert_eq!(
         second(
             vec![card, disk("disk0", 500, 0), cpu(1, 950)],
             1.0,
             57_300_000
         ),
-        "controller card moves 57 MB/s, its limit: it is 99 % busy; the CPU is 95 % busy"
+        "the way of reads of card moves 57 MB/s, its limit: it is 99 % busy; the CPU is 95 % busy"
     );
     let memory = busy("memory of card", ResourceKind::Controller, 1, 980);
-    let both = vec![busy("card", ResourceKind::Controller, 1, 200), memory];
+    let both = vec![
+        busy("processor of card", ResourceKind::Controller, 1, 200),
+        memory,
+    ];
     assert_eq!(second(both, 1.0, 0), "the memory of card is 98 % busy");
 }
 
