@@ -146,6 +146,19 @@ impl Raidz {
         all
     }
 
+    /// The units that only fill a block of `psize` bytes at `offset` up ([`allocated`](Self::allocated)), child and byte on it:
+    /// they follow its last one. ZFS has nothing to put there, and writes them all the same when that joins what lies before
+    /// and behind (`vdev_raidz_io_start_write`: optional, without data).
+    pub fn filling(&self, offset: Bytes, psize: Bytes) -> impl Iterator<Item = (Member, Bytes)> {
+        let (unit, children) = (1_u64 << self.ashift, self.children as u64);
+        let first = (offset.0 >> self.ashift) + (self.written(psize).0 >> self.ashift);
+        let end = (offset.0 >> self.ashift) + (self.allocated(psize).0 >> self.ashift);
+        (first..end).map(move |place| {
+            let child = Member::new((place % children) as usize);
+            (child, Bytes(START + place / children * unit))
+        })
+    }
+
     /// Bytes of all children together that can be allocated at most, parity included. The pool offers less: whole
     /// metaslabs only, and a slop of 1/32 is kept back.
     #[must_use]

@@ -4,6 +4,10 @@
 //! data than a row has units touches them all, and a vdev does no more random I/O than one child. Parity is read only when
 //! data is missing.
 //!
+//! Units that only fill a block up are written with the column before them, always; ZFS does so when the next block is
+//! written as well, which in a stream is nearly always. Those of a block of less than a row have no column before them, and
+//! are left alone.
+//!
 //! Left out: a column that cannot be read although its child is there is not computed from the others, and reads of
 //! neighbours are joined by the children's queues when they touch, not over small gaps (`zfs_vdev_read_gap_limit`).
 use super::core::{Core, Op, Task, Up};
@@ -55,7 +59,11 @@ impl RaidzVdev {
         } else {
             let offset = Bytes(bio.lba.0 * SECTOR - START);
             let size = Bytes(u64::from(bio.sectors) * SECTOR);
-            for column in self.wanted(common, bio.kind, self.raidz.columns(offset, size)) {
+            let mut columns = self.raidz.columns(offset, size);
+            if bio.kind == BlockKind::Write {
+                self.fill_up(&mut columns, offset, size);
+            }
+            for column in self.wanted(common, bio.kind, columns) {
                 let op = Op {
                     role: column.child.0,
                     lba: column.at.0 / SECTOR,
@@ -66,6 +74,18 @@ impl RaidzVdev {
             }
         }
         core.close(parent, Ok(()));
+    }
+
+    /// Makes columns longer by the units that follow them and only fill the block up: what is written of the block after
+    /// it then follows on each child, as ZFS has it, which else would leave a gap in a stream, a turn of the disk at each.
+    fn fill_up(&self, columns: &mut [Column], offset: Bytes, size: Bytes) {
+        let unit = 1 << self.raidz.ashift();
+        for (child, at) in self.raidz.filling(offset, size) {
+            let ends = |c: &&mut Column| c.child == child && c.at.0 + c.size.0 == at.0;
+            if let Some(column) = columns.iter_mut().find(ends) {
+                column.size.0 += unit;
+            }
+        }
     }
 
     /// Where on each child it is, if it is in the labels: those at the end are as far from the child's end.

@@ -149,7 +149,7 @@ impl<D: Device> Host<D> {
                     file,
                     block.offset,
                     block.len,
-                    (write, self.direct_blocks, false),
+                    (write, self.direct_blocks && self.traits.direct, false),
                     User::Nothing,
                 )
             }

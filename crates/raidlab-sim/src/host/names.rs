@@ -102,7 +102,7 @@ impl<D: Device> Host<D> {
             known.ahead.fill(ReadAhead::new());
         }
         known.opens += 1;
-        (known.direct, known.sync) = (direct, sync);
+        (known.direct, known.sync) = (direct && self.traits.direct, sync);
         Ok(charge)
     }
 

@@ -45,11 +45,29 @@ fn a_block_of_raidz_is_written_with_parity_and_read_without() {
     let written = asked(&mut array, BlockKind::Write, START, 56);
     assert_eq!(written, [&[parity][..], &data].concat());
     assert_eq!(asked(&mut array, BlockKind::Read, START, 56), data);
-    // The next block begins where this one ended, with its filling: after 7 + 3 units.
+    // The next block begins where this one ended, after 7 + 3 units: nothing fills it up.
     let next = asked(&mut array, BlockKind::Write, START + 80, 8);
     assert_eq!(next, [(2, START + 16, 8), (3, START + 16, 8)]);
     // A flush goes to all.
     assert_eq!(asked(&mut array, BlockKind::Flush, 0, 0).len(), 4);
+}
+
+/// A record of 128 KiB on three disks of data: 32 + 11 units, and one that fills up to an even number.
+#[test]
+fn blocks_of_raidz_that_follow_each_other_leave_no_gap_on_any_child() {
+    let mut array = Array::new(&spec("raidz1", 4)).unwrap();
+    let mut ends = [START; 4];
+    for block in 0..6 {
+        let mut written = asked(&mut array, BlockKind::Write, START + block * 44 * 8, 256);
+        written.sort_unstable();
+        for (member, lba, sectors) in written {
+            assert_eq!(lba, ends[usize::from(member)], "block {block} on {member}");
+            ends[usize::from(member)] += u64::from(sectors);
+        }
+    }
+    // Nothing is read of what only fills up.
+    let read = asked(&mut array, BlockKind::Read, START, 256);
+    assert_eq!(read.iter().map(|r| r.2).sum::<u32>(), 256);
 }
 
 #[test]

@@ -120,6 +120,7 @@ impl Ext {
                 },
                 prefetch: None,
                 page_cache: true,
+                direct: true,
                 zero_fill: false,
             },
             tree: if ext4 {

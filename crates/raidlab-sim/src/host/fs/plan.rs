@@ -148,6 +148,8 @@ pub struct Traits {
     pub prefetch: Option<u64>,
     /// Data goes through the host's page cache (ZFS has its own, the ARC).
     pub page_cache: bool,
+    /// Direct calls go past memory. ZFS before 2.3 (2025) takes `O_DIRECT` and goes through the ARC all the same.
+    pub direct: bool,
     /// A read past what was written in a preallocated file fills with zeros (NTFS valid data length).
     pub zero_fill: bool,
 }

@@ -34,6 +34,7 @@ impl Raw {
                 fsync: Fsync::OwnData,
                 prefetch: None,
                 page_cache: true,
+                direct: true,
                 zero_fill: false,
             },
             sectors: spec.device_sectors,

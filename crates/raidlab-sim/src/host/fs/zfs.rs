@@ -365,6 +365,7 @@ fn traits(spec: &FsSpec) -> Traits {
             8 * MIB
         }),
         page_cache: false,
+        direct: false,
         zero_fill: false,
     }
 }

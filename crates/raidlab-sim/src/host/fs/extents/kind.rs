@@ -182,6 +182,7 @@ impl Kind {
             fsync: if btrfs { Fsync::Log } else { Fsync::OwnData },
             prefetch: None,
             page_cache: true,
+            direct: true,
             zero_fill: ntfs,
         }
     }
