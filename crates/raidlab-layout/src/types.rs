@@ -119,6 +119,12 @@ impl MemberSet {
         Self(self.0 & other.0)
     }
 
+    /// This set when something holds, else the empty one; without a branch.
+    #[must_use]
+    pub const fn only_if(self, when: bool) -> Self {
+        Self(self.0 & (when as u128).wrapping_neg())
+    }
+
     /// Members of this set that are not in `other`.
     #[must_use]
     pub const fn without(self, other: Self) -> Self {

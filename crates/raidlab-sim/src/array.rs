@@ -124,6 +124,18 @@ impl Array {
         true
     }
 
+    /// The member requests that are wanted now, in order, to be [taken](Self::wanted_is_taken) together.
+    #[inline]
+    pub(crate) fn wanted(&self) -> &[MemberBio] {
+        &self.core.out
+    }
+
+    /// All that was [wanted](Self::wanted) has been brought to the members.
+    #[inline]
+    pub(crate) fn wanted_is_taken(&mut self) {
+        self.core.out.clear();
+    }
+
     /// A member request has ended. A member that answers [`DiskError::Failed`] is out for good.
     #[inline]
     pub fn member_ended(
@@ -167,8 +179,41 @@ impl Array {
         if !self.core.ended.is_empty() {
             return self.core.now;
         }
+        if self.is_quiet() {
+            return NEVER;
+        }
+        self.nodes_next()
+    }
+
+    fn nodes_next(&self) -> Instant {
         let nodes = self.nodes.iter();
         nodes.fold(NEVER, |next, node| next.min(node.next()))
+    }
+
+    /// Whether nothing will happen by itself, as mostly, but that what has ended is [handed over](Self::hand_over):
+    /// an array of disks without a resync that waits for nothing but them.
+    #[inline]
+    pub(crate) fn is_quiet(&self) -> bool {
+        let quiet =
+            matches!(&self.nodes[..], [root] if root.is_quiet()) && self.core.work.is_empty();
+        debug_assert!(
+            !quiet || self.nodes_next() == NEVER,
+            "it would do something"
+        );
+        quiet
+    }
+
+    /// Appends what has ended, of a [quiet](Self::is_quiet) array.
+    #[inline]
+    pub(crate) fn hand_over(&mut self, done: &mut Vec<Ended>) {
+        if self.core.ended.is_empty() {
+            return;
+        }
+        if done.is_empty() {
+            std::mem::swap(done, &mut self.core.ended);
+        } else {
+            done.append(&mut self.core.ended);
+        }
     }
 
     /// Lets time pass until `now` and appends what has ended.
@@ -179,11 +224,7 @@ impl Array {
             node.advance(&mut self.core);
         }
         self.work();
-        if done.is_empty() {
-            std::mem::swap(done, &mut self.core.ended);
-        } else {
-            done.append(&mut self.core.ended);
-        }
+        self.hand_over(done);
     }
 
     /// Busy time of the threads of parity arrays. Time that is booked for work not yet done is not

@@ -251,6 +251,17 @@ impl Disk {
         });
     }
 
+    /// Lets time pass until `now` and takes out what has ended, if that is one request of a hard disk; `None` when
+    /// it is not, and all ends are still to be handed over.
+    #[inline]
+    pub(crate) fn only_end(&mut self, now: Instant) -> Option<Done> {
+        let Kind::Hdd(disk) = &mut self.kind else {
+            return None;
+        };
+        disk.pass_time(now);
+        disk.pop_only(now)
+    }
+
     /// Something breaks at `now`.
     pub fn inject(&mut self, now: Instant, fault: Fault) {
         on_kind!(self, disk => disk.inject(now, fault));

@@ -173,20 +173,37 @@ impl Fabric {
             if next.min(self.volumes_next) > now.0 {
                 return None;
             }
-            if next <= self.volumes_next {
-                self.plant.step(&mut self.ends);
-                // Nearly always a single command has ended, and nothing else happens by then.
-                if let [end] = self.ends[..]
-                    && let Owner::Port(port) = self.plant.slots[end.disk as usize].owner
+            // Nearly always a single command has ended, and nothing else happens by then.
+            if next <= self.volumes_next
+                && let Some(end) = self.plant.step_alone()
+            {
+                if let Owner::Port(port) = self.plant.slots[end.disk as usize].owner
                     && self.next() > now
                 {
-                    self.ends.clear();
                     return Some(port_end(port, &end));
                 }
-                self.hand_over();
+                self.ends.push(end);
             }
-            self.advance_all(now);
+            return self.pop_of_several(now);
         }
+        self.port_ends.pop()
+    }
+
+    /// The same for all that ends by `now`, one end or none of which has been noted.
+    #[inline(never)]
+    fn pop_of_several(&mut self, now: Instant) -> Option<PortEnd> {
+        if self.ends.is_empty() && self.plant.next() <= self.volumes_next {
+            self.plant.step(&mut self.ends);
+            if let [end] = self.ends[..]
+                && let Owner::Port(port) = self.plant.slots[end.disk as usize].owner
+                && self.next() > now
+            {
+                self.ends.clear();
+                return Some(port_end(port, &end));
+            }
+        }
+        self.hand_over();
+        self.advance_all(now);
         self.port_ends.pop()
     }
 

@@ -6,6 +6,7 @@
 //! that were touched are looked at again, and the next time of each queue is kept.
 mod device;
 mod spec;
+mod ways;
 
 #[cfg(test)]
 mod tests;
@@ -18,7 +19,6 @@ use crate::disk::{Disk, Fault};
 use crate::fabric::{Fabric, PortEnd};
 use crate::queue::Queue;
 use raidlab_core::time::{Instant, Span};
-use raidlab_core::units::Lba;
 
 /// Later than anything.
 const NEVER: Instant = Instant(u64::MAX);
@@ -62,6 +62,9 @@ pub struct Storage {
     wanted: Vec<MemberBio>,
     /// What has ended; empty between calls.
     ended: Vec<Ended>,
+    /// Nothing takes the short way, to compare.
+    #[cfg(test)]
+    lists_only: bool,
 }
 
 /// A block device that block operations go to directly.
@@ -156,7 +159,10 @@ impl Storage {
             Some(array) => {
                 array.submit(now, bio);
                 array.unplug(now);
-                self.take(now);
+                if !self.pass(now, None) {
+                    self.pass_by_lists(now, None, true);
+                }
+                return self.look();
             }
         }
         self.send_off(now);
@@ -252,38 +258,57 @@ impl Storage {
 
     /// All that happens at `t`.
     fn step(&mut self, t: Instant) {
+        let mut ended = None;
         if self.fabric.next() <= t {
-            self.ports_end(t);
+            ended = self.ports_end(t);
         }
+        if !self.timed.is_empty() {
+            self.times_come(t, ended.take());
+        }
+        let mut array_next = NEVER;
+        if let Some(array) = &mut self.array {
+            if array.is_quiet() {
+                array.hand_over(&mut self.ended);
+            } else {
+                array_next = array.next();
+                if array_next <= t {
+                    array.advance(t, &mut self.ended);
+                    array_next = array.next();
+                }
+            }
+        }
+        if !self.pass(t, ended) {
+            self.pass_by_lists(t, ended, false);
+        }
+        self.look_at(array_next);
+    }
+
+    /// Queues whose time has come are to be asked, after that of `ended`.
+    #[inline(never)]
+    fn times_come(&mut self, t: Instant, ended: Option<u16>) {
+        self.touch(ended);
         for &index in &self.timed {
             let member = &mut self.members[usize::from(index)];
             if member.timer <= t {
                 member.touch(index, &mut self.touched);
             }
         }
-        let mut array_next = NEVER;
-        if let Some(array) = &mut self.array {
-            array_next = array.next();
-            if array_next <= t {
-                array.advance(t, &mut self.ended);
-                array_next = array.next();
-            }
-            // What the array wants by itself, its thread submits in one go.
-            if self.take(t) {
-                self.send_off(t);
-            }
-        }
-        self.pump(t);
-        self.look_at(array_next);
     }
 
+    /// What has ended at the ports. The member, when there was one end alone; others are to be asked by then.
     #[inline]
-    fn ports_end(&mut self, t: Instant) {
+    fn ports_end(&mut self, t: Instant) -> Option<u16> {
+        let mut only = None;
         while let Some(PortEnd { port, end }) = self.fabric.pop(t) {
             let index = self.at_port[port as usize];
-            let member = &mut self.members[usize::from(index)];
             // Also when nothing waits there: its turn among those that are wanted next depends on it.
-            member.touch(index, &mut self.touched);
+            if only.is_some() || !self.touched.is_empty() {
+                self.touch(only.take());
+                self.touch(Some(index));
+            } else {
+                only = Some(index);
+            }
+            let member = &mut self.members[usize::from(index)];
             member.queue.each_end(t, end.id, end.result, |end| {
                 if let Some(array) = &mut self.array {
                     array.member_ended(t, index, end.id, end.result);
@@ -292,57 +317,7 @@ impl Storage {
                 }
             });
         }
-    }
-
-    /// Brings what the array wants to the queues; whether there was anything.
-    #[inline]
-    fn take(&mut self, now: Instant) -> bool {
-        let Some(array) = &mut self.array else {
-            return false;
-        };
-        array.each_wanted(|MemberBio { member: index, bio }| {
-            let member = &mut self.members[usize::from(index)];
-            member.enqueue(now, index, bio, &mut self.touched, &mut self.held);
-        })
-    }
-
-    #[inline]
-    fn enqueue(&mut self, now: Instant, MemberBio { member: index, bio }: MemberBio) {
-        let member = &mut self.members[usize::from(index)];
-        member.enqueue(now, index, bio, &mut self.touched, &mut self.held);
-    }
-
-    /// Nothing is held back any more.
-    #[inline]
-    fn send_off(&mut self, now: Instant) {
-        for &index in &self.held {
-            let member = &mut self.members[usize::from(index)];
-            member.held = false;
-            member.queue.unplug(now);
-            member.touch(index, &mut self.touched);
-        }
-        self.held.clear();
-    }
-
-    /// Gives the ports what the touched queues have for them.
-    // One copy for all callers: the code that a request runs through is to stay in the processor's nearest cache.
-    #[inline(never)]
-    fn pump(&mut self, now: Instant) {
-        for &index in &self.touched {
-            let member = &mut self.members[usize::from(index)];
-            member.touched = false;
-            while !member.queue.is_empty()
-                && let Some(mut bio) = member.queue.dispatch(now)
-            {
-                bio.lba = Lba(bio.lba.0 + member.offset);
-                self.fabric.submit(now, member.port, bio);
-            }
-            member.timer = member.queue.next();
-            if member.timer != NEVER && !std::mem::replace(&mut member.timed, true) {
-                self.timed.push(index);
-            }
-        }
-        self.touched.clear();
+        only
     }
 
     /// Finds out when something happens next.
@@ -395,32 +370,6 @@ impl Alone for Storage {
         self.run(now);
         if !self.ended.is_empty() {
             self.ended.drain(..).for_each(each);
-        }
-    }
-}
-
-impl Member {
-    /// Gives its queue a request, and puts it on the lists of those to be asked and to be unplugged.
-    fn enqueue(
-        &mut self,
-        now: Instant,
-        index: u16,
-        bio: Bio,
-        touched: &mut Vec<u16>,
-        held: &mut Vec<u16>,
-    ) {
-        self.touch(index, touched);
-        if !std::mem::replace(&mut self.held, true) {
-            held.push(index);
-        }
-        self.queue.submit(now, bio);
-    }
-
-    /// Puts it on the list of those to be asked.
-    #[inline]
-    fn touch(&mut self, index: u16, touched: &mut Vec<u16>) {
-        if !std::mem::replace(&mut self.touched, true) {
-            touched.push(index);
         }
     }
 }

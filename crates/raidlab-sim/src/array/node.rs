@@ -203,6 +203,16 @@ impl Node {
         resync.map_or(own, |resync| own.min(resync))
     }
 
+    /// Whether [`advance`](Self::advance) would do nothing at any time.
+    #[inline]
+    pub(super) fn is_quiet(&self) -> bool {
+        self.resync.is_none()
+            && match &self.shape {
+                Shape::Parity(parity) => parity.is_quiet(),
+                _ => true,
+            }
+    }
+
     #[inline]
     pub(super) fn advance(&mut self, core: &mut Core) {
         if let Shape::Parity(parity) = &mut self.shape {

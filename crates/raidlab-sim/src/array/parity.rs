@@ -272,6 +272,13 @@ impl ParityArray {
         self.rested.map_or(next, |rested| next.min(rested))
     }
 
+    /// Whether [`advance`](Self::advance) would do nothing at any time.
+    #[inline]
+    pub(super) fn is_quiet(&self) -> bool {
+        let waits = self.rested.is_some() | self.plugged.is_some();
+        !waits && !self.thread.is_busy() && self.held.is_empty()
+    }
+
     #[inline]
     pub(super) fn advance(&mut self, common: &Common, core: &mut Core) {
         while let Some((key, work)) = self.thread.done(core.now) {

@@ -75,12 +75,20 @@ impl<D: Alone> BlockTarget<D> {
                 tag: Tag(end.id as u32),
                 result: match end.result {
                     Ok(()) => Ok(lengths[end.id as usize]),
-                    Err(DiskError::OutOfRange) => Err(EINVAL),
-                    Err(DiskError::Unreadable | DiskError::Failed) => Err(EIO),
+                    Err(error) => Err(errno(error)),
                 },
                 at: end.at,
             });
         });
+    }
+}
+
+/// What a process is told of an error.
+#[cold]
+fn errno(error: DiskError) -> Errno {
+    match error {
+        DiskError::OutOfRange => EINVAL,
+        DiskError::Unreadable | DiskError::Failed => EIO,
     }
 }
 

@@ -193,6 +193,12 @@ impl Hdd {
         self.ready.pop(now)
     }
 
+    /// The same when it is the only one, else `None`.
+    #[inline]
+    pub(super) fn pop_only(&mut self, now: Instant) -> Option<Done> {
+        self.ready.pop_only(now)
+    }
+
     pub(super) fn inject(&mut self, now: Instant, fault: Fault) {
         self.run(now.0);
         match fault {

@@ -51,6 +51,17 @@ impl Ready {
         self.list.pop_if(|done| done.at <= now)
     }
 
+    /// The one that has come by `now`; `None` when none has, or several have.
+    #[inline]
+    pub(super) fn pop_only(&mut self, now: Instant) -> Option<Done> {
+        if let [.., second, _] = self.list[..]
+            && second.at <= now
+        {
+            return None;
+        }
+        self.pop(now)
+    }
+
     /// All of them fail at `now`.
     pub(super) fn fail(&mut self, now: Instant, error: super::DiskError) {
         for done in &mut self.list {
@@ -71,6 +82,13 @@ mod tests {
             for (id, at) in times.iter().enumerate() {
                 let at = Instant(*at);
                 ready.push(Done { id: id as u64, at, first: at, result: Ok(()), hit: false });
+            }
+            let mut copy = ready.clone();
+            for now in (0..20).map(Instant) {
+                let due = ready.list.iter().filter(|done| done.at == now).count();
+                let only = copy.pop_only(now);
+                prop_assert_eq!(only.is_some(), due == 1, "{} at {:?}", due, now);
+                while copy.pop(now).is_some() {}
             }
             let out = std::iter::from_fn(|| ready.pop(Instant(u64::MAX)));
             let got: Vec<_> = out.map(|d| (d.at.0, d.id)).collect();

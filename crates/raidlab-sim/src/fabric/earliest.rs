@@ -74,21 +74,26 @@ impl Earliest {
     }
 
     /// The time of thing `which` is `at` now.
-    #[inline]
+    // Part of each caller: one brings times forward, another puts them off, so that each guesses right.
+    #[inline(always)]
     pub(super) fn set(&mut self, which: usize, at: u64) {
         let number = which / BLOCK;
-        let block = &mut self.blocks[number];
-        let before = std::mem::replace(&mut block[which % BLOCK], at);
-        let first = &mut self.firsts[number];
+        let before = std::mem::replace(&mut self.blocks[number][which % BLOCK], at);
         if at <= before {
-            let new = First { at, which };
+            let (new, first) = (First { at, which }, &mut self.firsts[number]);
             *first = first.or(new);
             self.first = self.first.or(new);
         } else {
-            *first = first_of(block, BLOCK * number);
-            let firsts = self.firsts.iter().copied();
-            self.first = firsts.reduce(First::or_later).unwrap_or(self.first);
+            self.look(number);
         }
+    }
+
+    /// Looks anew for the first of a block, of which one has gone back, and of all.
+    #[inline(never)]
+    fn look(&mut self, number: usize) {
+        self.firsts[number] = first_of(&self.blocks[number], BLOCK * number);
+        let firsts = self.firsts.iter().copied();
+        self.first = firsts.reduce(First::or_later).unwrap_or(self.first);
     }
 }
 

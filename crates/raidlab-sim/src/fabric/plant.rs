@@ -3,6 +3,7 @@ use super::earliest::Earliest;
 use super::line::{Gear, Line, LineEnd};
 use super::pipe::Pipes;
 use crate::disk::{Disk, Done, Request};
+use raidlab_core::time::Instant;
 use std::collections::VecDeque;
 
 /// Who gets the end of a disk's command.
@@ -102,8 +103,32 @@ impl Plant {
         self.lines[line].submit(now, disk, request, &mut gear);
     }
 
-    /// Lets the next event happen and appends what has ended by it; to be called at that time.
+    /// Lets the next event happen, to be called at that time, where it is the end of a single command on a line that adds
+    /// nothing to its disk. `None` where it is not; then nothing has ended.
     #[inline]
+    pub(super) fn step_alone(&mut self) -> Option<LineEnd> {
+        let (now, line) = (self.next.first(), self.next.which());
+        let Line::Direct(direct) = &self.lines[line] else {
+            return None;
+        };
+        let disk = direct.disk;
+        let done = self.disks[disk as usize].only_end(Instant(now))?;
+        let slot = &mut self.slots[disk as usize];
+        if let Some(request) = slot.pending.pop_front() {
+            self.on_line(now, line, disk, request);
+        } else {
+            slot.in_flight -= 1;
+        }
+        self.refresh(line);
+        Some(LineEnd {
+            disk,
+            id: done.id,
+            at: done.at.0,
+            result: done.result,
+        })
+    }
+
+    /// Lets the next event happen and appends what has ended by it; to be called at that time.
     pub(super) fn step(&mut self, ends: &mut Vec<LineEnd>) {
         let (now, line) = (self.next.first(), self.next.which());
         let mut gear = Gear {
@@ -136,7 +161,7 @@ impl Plant {
         let line = self.slots[disk as usize].line as usize;
         // A disk may have been told of a command that is still crossing its line.
         let now = now.max(self.lines[line].told(disk));
-        self.disks[disk as usize].inject(raidlab_core::time::Instant(now), fault);
+        self.disks[disk as usize].inject(Instant(now), fault);
         self.lines[line].look(&self.disks);
         self.refresh(line);
     }

@@ -196,6 +196,8 @@ pub(super) fn build(spec: &StorageSpec, seed: u64) -> Result<Storage, StorageErr
         next: NEVER,
         wanted: Vec::new(),
         ended: Vec::new(),
+        #[cfg(test)]
+        lists_only: false,
     };
     // A resync begins by itself.
     storage.look();

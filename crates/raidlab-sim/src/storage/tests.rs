@@ -1,13 +1,13 @@
 //! All layers together, without a host.
 use super::*;
-use crate::array::{ArrayKind, ArraySpec};
+use crate::array::{ArrayKind, ArraySpec, ParityCost};
 use crate::catalogue::{self, controller};
 use crate::fabric::{ControllerSpec, DiskSlot, FabricSpec};
 use crate::queue::QueueSpec;
 use raidlab_core::drive::{DriveOptions, Lane, Tally, drive};
 use raidlab_core::op::{BlockKind, OpClass};
 use raidlab_core::rng::{Stream, mix};
-use raidlab_core::units::{Bytes, Extent, SECTOR, Sectors};
+use raidlab_core::units::{Bytes, Extent, Lba, SECTOR, Sectors};
 use raidlab_core::workload::spec::{Arrival, BlockSpec, Blocks, Limit, Order};
 use raidlab_experiment::hardware::Link;
 use raidlab_experiment::kernel::{Kernel, Scheduler};
@@ -248,6 +248,26 @@ fn what_a_submitter_collects_is_joined_and_what_it_does_not_is_not() {
     assert_eq!((commands(true), commands(false)), (16, 2));
 }
 
+/// A request of any kind, somewhere in the first 256 MiB.
+fn some_bio(id: u64, draw: u64, numbers: &Stream) -> Bio {
+    Bio {
+        id,
+        kind: match draw % 16 {
+            0 => BlockKind::Flush,
+            1..9 => BlockKind::Write,
+            _ => BlockKind::Read,
+        },
+        lba: Lba(numbers.below(2 * id + 1, 1 << 16) * 8),
+        sectors: 8 << (draw >> 8 & 7),
+        fua: draw >> 16 & 15 == 0,
+        origin: crate::block::Origin {
+            task: 1,
+            sync: true,
+            ..Default::default()
+        },
+    }
+}
+
 /// The array is told of the request and of the waiting at once; the queues must not notice.
 #[test]
 fn a_request_whose_submitter_waits_is_one_that_is_submitted_and_unplugged() {
@@ -257,22 +277,7 @@ fn a_request_whose_submitter_waits_is_one_that_is_submitted_and_unplugged() {
         let (mut ends, mut same) = (Vec::new(), Vec::new());
         for id in 0..600 {
             let draw = numbers.at(2 * id);
-            let bio = Bio {
-                id,
-                kind: match draw % 16 {
-                    0 => BlockKind::Flush,
-                    1..9 => BlockKind::Write,
-                    _ => BlockKind::Read,
-                },
-                lba: Lba(numbers.below(2 * id + 1, 1 << 16) * 8),
-                sectors: 8 << (draw >> 8 & 7),
-                fua: draw >> 16 & 15 == 0,
-                origin: crate::block::Origin {
-                    task: 1,
-                    sync: true,
-                    ..Default::default()
-                },
-            };
+            let bio = some_bio(id, draw, &numbers);
             alone.submit_alone(now, bio);
             apart.give(now, bio);
             apart.unplug(now);
@@ -285,6 +290,54 @@ fn a_request_whose_submitter_waits_is_one_that_is_submitted_and_unplugged() {
         apart.advance(now + Span::from_secs(1000), &mut same);
         assert_eq!(ends.len(), 600, "{text}");
         assert_eq!(ends, same, "{text}");
+    }
+}
+
+/// What goes past the lists of those to be asked, and the same by the lists: the same ends at the same times, whoever orders the
+/// queues, whether disks share a channel, and whether the array's thread takes time.
+#[test]
+fn the_short_way_past_the_lists_is_the_long_way() {
+    let old = Kernel::Linux(2, 6, 17);
+    for (text, members, link, kernel) in [
+        ("raid5", 9, Link::Sata, Kernel::DEFAULT),
+        ("raid5", 6, Link::Pata, Kernel::DEFAULT),
+        ("raid6", 6, Link::Pata, old),
+        ("raid10", 4, Link::Pata, Kernel::DEFAULT),
+        ("raid1", 2, Link::Sata, old),
+        ("raid0", 4, Link::Pata, Kernel::DEFAULT),
+    ] {
+        for (depth, costs) in [(1, false), (5, false), (5, true), (24, true)] {
+            let kind = ArrayKind::Md(layout(text, members, MEMBER));
+            let mut spec = spec(kind, fabric(MODEL, members, link), kernel);
+            if costs {
+                spec.array.cost = ParityCost {
+                    xor: 2_000_000_000,
+                    syndrome: 1_000_000_000,
+                    copy: 3_000_000_000,
+                    stripe: 3000,
+                };
+            }
+            let of = |lists_only| {
+                let mut storage = Storage::new(&spec, 1).expect("a device");
+                storage.lists_only = lists_only;
+                let (mut ends, mut now) = (Vec::new(), Instant::ZERO);
+                let numbers = Stream::new(11);
+                for id in 0..500 {
+                    while id as usize >= ends.len() + depth {
+                        now = storage.next_event().expect("something is in flight");
+                        storage.advance(now, &mut ends);
+                    }
+                    let draw = numbers.at(2 * id);
+                    storage.submit_alone(now, some_bio(id, draw, &numbers));
+                }
+                storage.advance(Instant(1 << 50), &mut ends);
+                let counters = storage.disks().map(|disk| format!("{:?}", disk.counters()));
+                (ends, counters.collect::<Vec<_>>())
+            };
+            let (short, long) = (of(false), of(true));
+            assert_eq!(short.0.len(), 500, "{text} {depth}");
+            assert_eq!(short, long, "{text} {depth}");
+        }
     }
 }
 

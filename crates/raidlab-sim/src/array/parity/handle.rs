@@ -340,13 +340,15 @@ impl ParityArray {
         op: &Op,
         result: Result<(), DiskError>,
     ) {
-        let member = MemberSet::one(Member(op.role));
         let band = self.cache.get_mut(key);
         band.flight -= 1;
-        match (op.kind, result) {
-            (BlockKind::Read, Ok(())) => band.cached = band.cached.union(member),
-            (BlockKind::Read, Err(_)) => band.bad = band.bad.union(member),
-            _ => {}
+        // Half of them are reads: not a question for the processor.
+        let read = op.kind == BlockKind::Read;
+        let member = MemberSet::one(Member(op.role)).only_if(read);
+        if result.is_ok() {
+            band.cached = band.cached.union(member);
+        } else {
+            band.bad = band.bad.union(member);
         }
         if band.flight > 0 {
             return;

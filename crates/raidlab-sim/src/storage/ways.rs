@@ -1,0 +1,165 @@
+//! The ways from the array to the ports: the short one past all lists, and the one by the lists of the members to be asked.
+use super::{Member, NEVER, Storage};
+use crate::array::MemberBio;
+use crate::block::Bio;
+use crate::fabric::Fabric;
+use raidlab_core::time::Instant;
+use raidlab_core::units::Lba;
+
+impl Storage {
+    #[inline]
+    pub(super) fn touch(&mut self, member: Option<u16>) {
+        if let Some(index) = member {
+            self.members[usize::from(index)].touch(index, &mut self.touched);
+        }
+    }
+
+    /// The short way of what the array wants now and of a member whose request has just `ended`: one or two requests for
+    /// queues that hand them over at once go to their ports, in the order that [`pump`](Self::pump) has, past all lists.
+    /// False when it is not for this, and nothing was done.
+    #[inline]
+    pub(super) fn pass(&mut self, now: Instant, ended: Option<u16>) -> bool {
+        #[cfg(test)]
+        if self.lists_only {
+            return false;
+        }
+        let Self {
+            array: Some(array),
+            members,
+            fabric,
+            touched,
+            held,
+            ..
+        } = self
+        else {
+            return false;
+        };
+        let waits = |ended: u16| !members[usize::from(ended)].queue.is_empty();
+        debug_assert!(
+            ended.is_none_or(|ended| waits(ended) || members[usize::from(ended)].timer == NEVER),
+            "a queue in which nothing waits has no time of its own"
+        );
+        if !held.is_empty() || !touched.is_empty() || ended.is_some_and(waits) {
+            return false;
+        }
+        let passed = match array.wanted() {
+            [] => return true,
+            [one] => members[usize::from(one.member)].pass(now, &one.bio, fabric),
+            [one, other] if one.member != other.member => {
+                // The queue whose request has ended comes first.
+                let turned = Some(other.member) == ended;
+                let (first, second) = if turned { (other, one) } else { (one, other) };
+                let queue = &members[usize::from(second.member)].queue;
+                queue.passes(&second.bio)
+                    && members[usize::from(first.member)].pass(now, &first.bio, fabric)
+                    && members[usize::from(second.member)].pass(now, &second.bio, fabric)
+            }
+            _ => false,
+        };
+        if passed {
+            array.wanted_is_taken();
+        }
+        passed
+    }
+
+    /// The same for any number of requests and any queues. What is held back is sent off `in_any_case`, or with what the array
+    /// wants: what it wants by itself, its thread submits in one go.
+    #[inline(never)]
+    pub(super) fn pass_by_lists(&mut self, now: Instant, ended: Option<u16>, in_any_case: bool) {
+        self.touch(ended);
+        if self.take(now) || in_any_case {
+            self.send_off(now);
+        }
+        self.pump(now);
+    }
+
+    /// Brings what the array wants to the queues; whether there was anything.
+    #[inline]
+    pub(super) fn take(&mut self, now: Instant) -> bool {
+        let Some(array) = &mut self.array else {
+            return false;
+        };
+        array.each_wanted(|MemberBio { member: index, bio }| {
+            let member = &mut self.members[usize::from(index)];
+            member.enqueue(now, index, bio, &mut self.touched, &mut self.held);
+        })
+    }
+
+    #[inline]
+    pub(super) fn enqueue(&mut self, now: Instant, MemberBio { member: index, bio }: MemberBio) {
+        let member = &mut self.members[usize::from(index)];
+        member.enqueue(now, index, bio, &mut self.touched, &mut self.held);
+    }
+
+    /// Nothing is held back any more.
+    #[inline]
+    pub(super) fn send_off(&mut self, now: Instant) {
+        for &index in &self.held {
+            let member = &mut self.members[usize::from(index)];
+            member.held = false;
+            member.queue.unplug(now);
+            member.touch(index, &mut self.touched);
+        }
+        self.held.clear();
+    }
+
+    /// Gives the ports what the touched queues have for them.
+    // One copy for all callers: the code that a request runs through is to stay in the processor's nearest cache.
+    #[inline(never)]
+    pub(super) fn pump(&mut self, now: Instant) {
+        for &index in &self.touched {
+            let member = &mut self.members[usize::from(index)];
+            member.touched = false;
+            while !member.queue.is_empty()
+                && let Some(mut bio) = member.queue.dispatch(now)
+            {
+                bio.lba = Lba(bio.lba.0 + member.offset);
+                self.fabric.submit(now, member.port, bio);
+            }
+            member.timer = member.queue.next();
+            if member.timer != NEVER && !std::mem::replace(&mut member.timed, true) {
+                self.timed.push(index);
+            }
+        }
+        self.touched.clear();
+    }
+}
+
+impl Member {
+    /// Gives its queue a request, and puts it on the lists of those to be asked and to be unplugged.
+    fn enqueue(
+        &mut self,
+        now: Instant,
+        index: u16,
+        bio: Bio,
+        touched: &mut Vec<u16>,
+        held: &mut Vec<u16>,
+    ) {
+        self.touch(index, touched);
+        if !std::mem::replace(&mut self.held, true) {
+            held.push(index);
+        }
+        self.queue.submit(now, bio);
+    }
+
+    /// Brings a request to its port, if its queue [passes](Queue::passes) it.
+    // One copy, with the way to the disk in it.
+    #[inline(never)]
+    fn pass(&mut self, now: Instant, bio: &Bio, fabric: &mut Fabric) -> bool {
+        let passes = self.queue.passes(bio);
+        if passes {
+            let mut bio = self.queue.pass(now, bio);
+            bio.lba.0 += self.offset;
+            fabric.submit(now, self.port, bio);
+        }
+        passes
+    }
+
+    /// Puts it on the list of those to be asked.
+    #[inline]
+    pub(super) fn touch(&mut self, index: u16, touched: &mut Vec<u16>) {
+        if !std::mem::replace(&mut self.touched, true) {
+            touched.push(index);
+        }
+    }
+}
