@@ -3,8 +3,9 @@ use crate::draw::draw;
 use crate::layout::Layout;
 use crate::mirror::{Copies, Raid10};
 use crate::parity::{Parity, ParityLevel};
+use crate::pool::Pool;
 use crate::stripe::Raid0Order;
-use crate::survival::{Tolerance, fatal_patterns, second_failures};
+use crate::survival::{Survival, Tolerance, fatal_among, second_among};
 use crate::types::{Content, Member, MemberSet, ParityKind, Place};
 use raidlab_core::units::{Lba, Sectors};
 use raidlab_core::words::count;
@@ -112,7 +113,19 @@ pub fn capacity(layout: &Layout, sizes: &[Sectors]) -> String {
 /// What is survived: the guarantee, how far luck reaches, and the smallest fatal patterns.
 #[must_use]
 pub fn tolerance(layout: &Layout) -> Vec<String> {
-    let tolerance = layout.tolerance();
+    tolerance_told(&layout.tolerance(), &|set| layout.survives(set))
+}
+
+/// The same of a pool of ZFS.
+#[must_use]
+pub fn tolerance_of_pool(pool: &Pool) -> Vec<String> {
+    tolerance_told(&pool.tolerance(), &|set| pool.survives(set))
+}
+
+/// What is left with these members failed.
+type Survives<'a> = &'a dyn Fn(MemberSet) -> Survival;
+
+fn tolerance_told(tolerance: &Tolerance, survives: Survives<'_>) -> Vec<String> {
     let (sure, best) = (tolerance.guaranteed(), tolerance.best_case());
     let mut lines = vec![match sure {
         0 => "does not survive every single failure".into(),
@@ -123,7 +136,7 @@ pub fn tolerance(layout: &Layout) -> Vec<String> {
     }
     let told = best.min(sure + LUCKY);
     for k in sure + 1..=told {
-        lines.push(lucky(layout, &tolerance, k));
+        lines.push(lucky(tolerance, survives, k));
     }
     if told < best {
         lines.push(format!(
@@ -132,20 +145,20 @@ pub fn tolerance(layout: &Layout) -> Vec<String> {
         ));
     }
     if best > 0 {
-        lines.push(fatal(layout, tolerance.survived(sure + 1), sure + 1));
+        lines.push(fatal(tolerance, survives, sure + 1));
     }
     lines
 }
 
 /// How likely `k` failures are survived.
-fn lucky(layout: &Layout, tolerance: &Tolerance, k: usize) -> String {
+fn lucky(tolerance: &Tolerance, survives: Survives<'_>, k: usize) -> String {
     let (survived, all) = (tolerance.survived(k), tolerance.patterns(k));
     // Rounding must not turn nearly all into all.
     let share = (survived as f64 / all as f64 * 100.0).min(99.9);
     let failures = count(k, "failure");
     let patterns = format!("{survived} of {all} patterns of {failures} ({share:.1} %)");
     let second = if k == 2 {
-        second_failures(layout)
+        second_among(tolerance.members(), survives)
     } else {
         None
     };
@@ -153,24 +166,24 @@ fn lucky(layout: &Layout, tolerance: &Tolerance, k: usize) -> String {
         Some((least, most)) if least == most => {
             format!(
                 "survives {least} of {}: {patterns}",
-                count(layout.members() - 1, "second failure")
+                count(tolerance.members() - 1, "second failure")
             )
         }
         Some((least, most)) => format!(
             "survives {least} to {most} of {}, by the first: {patterns}",
-            count(layout.members() - 1, "second failure")
+            count(tolerance.members() - 1, "second failure")
         ),
         None => format!("survives {patterns}"),
     }
 }
 
 /// The smallest fatal patterns.
-fn fatal(layout: &Layout, survived: u128, k: usize) -> String {
-    if survived == 0 {
+fn fatal(tolerance: &Tolerance, survives: Survives<'_>, k: usize) -> String {
+    if tolerance.survived(k) == 0 {
         return format!("lost with any {}", count(k, "failure"));
     }
     let most = PATTERNS.min(NAMED / k.max(1)).max(1);
-    let (found, more) = fatal_patterns(layout, k, most);
+    let (found, more) = fatal_among(tolerance.members(), survives, k, most);
     if found.is_empty() {
         // Too many to look through.
         return format!("lost with some patterns of {}", count(k, "failure"));

@@ -1,7 +1,7 @@
 //! ZFS pools: vdevs of one kind with data spread over them.
 use crate::error::{LayoutError, SpecError};
 use crate::raidz::Raidz;
-use crate::survival::Survival;
+use crate::survival::{Survival, Tolerance};
 use crate::types::{Member, MemberSet};
 use crate::zfs::{END, START, ZfsMirror};
 use raidlab_core::units::Bytes;
@@ -215,6 +215,16 @@ impl Pool {
             from += vdev.children();
         }
         worst
+    }
+
+    /// How many failures it survives, over all patterns.
+    #[must_use]
+    pub fn tolerance(&self) -> Tolerance {
+        let of = |vdev: &Vdev| match vdev {
+            Vdev::Mirror(mirror) => (mirror.children(), mirror.children() - 1),
+            Vdev::Raidz(raidz) => (raidz.children(), raidz.parity()),
+        };
+        Tolerance::of_vdevs(self.vdevs().map(of))
     }
 
     /// Any so many failures are survived.

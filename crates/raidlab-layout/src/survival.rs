@@ -31,6 +31,24 @@ impl Tolerance {
         Self { survived }
     }
 
+    /// Of a pool of ZFS: of each vdev its children, and how many of them may be lost. It is lost with any vdev.
+    pub(crate) fn of_vdevs(vdevs: impl Iterator<Item = (usize, usize)>) -> Self {
+        let leaf = Branch {
+            survives: vec![1, 0],
+            lost: vec![0, 1],
+        };
+        let mut members = 0;
+        let mut survived = vec![1];
+        for (children, tolerated) in vdevs {
+            let vdev = at_most_lost(&vec![leaf.clone(); children], tolerated);
+            let mut together = Vec::new();
+            add_product(&mut together, &survived, &vdev);
+            (survived, members) = (together, members + children);
+        }
+        survived.resize(members + 1, 0);
+        Self { survived }
+    }
+
     /// Of the patterns of exactly `k` failed members, how many are survived.
     #[must_use]
     pub fn survived(&self, k: usize) -> u128 {
@@ -220,11 +238,21 @@ fn following(set: MemberSet) -> Option<MemberSet> {
 /// at no more than about a million patterns.
 #[must_use]
 pub fn fatal_patterns(layout: &Layout, k: usize, limit: usize) -> (Vec<MemberSet>, bool) {
+    fatal_among(layout.members(), |set| layout.survives(set), k, limit)
+}
+
+/// The same for anything of `n` members that tells what is left of it.
+pub(crate) fn fatal_among(
+    n: usize,
+    survives: impl Fn(MemberSet) -> Survival,
+    k: usize,
+    limit: usize,
+) -> (Vec<MemberSet>, bool) {
     const LOOKED_AT: usize = 1 << 20;
-    let lost = |set: MemberSet| layout.survives(set) == Survival::Lost;
+    let lost = |set: MemberSet| survives(set) == Survival::Lost;
     let mut found = Vec::new();
     let mut looked_at = 0;
-    for set in patterns(layout.members(), k) {
+    for set in patterns(n, k) {
         looked_at += 1;
         if looked_at > LOOKED_AT {
             return (found, true);
@@ -244,8 +272,15 @@ pub fn fatal_patterns(layout: &Layout, k: usize, limit: usize) -> (Vec<MemberSet
 /// over all first failures. `None` when some first failure is already fatal.
 #[must_use]
 pub fn second_failures(layout: &Layout) -> Option<(usize, usize)> {
-    let n = layout.members();
-    let lost = |set: MemberSet| layout.survives(set) == Survival::Lost;
+    second_among(layout.members(), |set| layout.survives(set))
+}
+
+/// The same for anything of `n` members that tells what is left of it.
+pub(crate) fn second_among(
+    n: usize,
+    survives: impl Fn(MemberSet) -> Survival,
+) -> Option<(usize, usize)> {
+    let lost = |set: MemberSet| survives(set) == Survival::Lost;
     let (mut least, mut most) = (n, 0);
     for first in (0..n).map(Member::new) {
         let one = MemberSet::one(first);

@@ -400,7 +400,11 @@ impl<'e> Parts<'e> {
 
     fn array(&self, setup: &Setup, kind: ArrayKind) -> ArraySpec {
         let given = &setup.array;
-        let plain = ArraySpec::new(kind);
+        let mut plain = ArraySpec::new(kind);
+        if matches!(plain.kind, ArrayKind::Zfs(_)) {
+            // The limit is md's; a resilver goes as fast as the disks do.
+            plain.sync_speed_max = u64::MAX;
+        }
         ArraySpec {
             state: given.state,
             failed: given.failed.clone(),

@@ -143,10 +143,14 @@ impl Machine {
     fn explain(&self, resynced: &mut Resynced) {
         let limit = self.sync_most as f64;
         if resynced.rate() > 0.9 * limit {
+            let mut busy = resynced.why.sentence.as_str();
+            if busy.starts_with("nothing is busy") {
+                // Not for lack of requests, which is what the sentence goes on with.
+                busy = busy.rsplit_once(": ").map_or(busy, |(busy, _)| busy);
+            }
             resynced.why.sentence = format!(
-                "md's speed limit of {:.0} MB/s holds it back: {}",
+                "md's speed limit of {:.0} MB/s holds it back: {busy}",
                 limit / 1e6,
-                resynced.why.sentence
             );
         }
     }

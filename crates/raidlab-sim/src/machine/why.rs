@@ -219,8 +219,10 @@ fn told(shares: &[Share], kind: ResourceKind, load: Load, rate: f64) -> String {
     if alone && rate >= 1e6 {
         let rate = libm::round(rate / 1e6);
         let busy = percent(top);
+        // What is idle for a tenth of the time could move more.
+        let limit = if top >= ALSO { ", its limit" } else { "" };
         return format!(
-            "{} moves {rate} MB/s, its limit: it is {busy} busy",
+            "{} moves {rate} MB/s{limit}: it is {busy} busy",
             named(first)
         );
     }

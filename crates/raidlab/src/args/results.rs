@@ -301,7 +301,8 @@ raidz3, and pools of several such as 'raidz1 2x3', whose blocks have no fixed pl
 Examples:
   raidlab layout raid5 --members 4
   raidlab layout raidz2 --members 6 --ashift 12 --member-size 8TB
-  raidlab layout raid10-f2 --members 4 --chunk 64KiB --sector 123456")]
+  raidlab layout raid10-f2 --members 4 --chunk 64KiB --sector 123456
+  raidlab layout raid0 --member-size 1TB,2TB,2TB  unequal members: stripes of all, then of the rest")]
 pub(crate) struct LayoutArgs {
     /// The level, with its variant
     #[arg(value_name = "LEVEL")]
@@ -311,13 +312,18 @@ pub(crate) struct LayoutArgs {
     #[arg(long, short = 'n', value_name = "N")]
     pub(crate) members: Option<u32>,
 
-    /// Chunk size; pools of ZFS have none [default: 64KiB]
+    /// Chunk size; raid1, linear and pools of ZFS have none [default: 64KiB]
     #[arg(long, value_name = "SIZE")]
     pub(crate) chunk: Option<Bytes>,
 
-    /// Size of each member
-    #[arg(long, default_value = "1GiB", value_name = "SIZE")]
-    pub(crate) member_size: Bytes,
+    /// Size of each member; several, such as 1TB,2TB,2TB, one for each
+    #[arg(
+        long,
+        default_value = "1GiB",
+        value_name = "SIZE",
+        value_delimiter = ','
+    )]
+    pub(crate) member_size: Vec<Bytes>,
 
     /// Of ZFS alone: log2 of the unit of allocation in bytes, 9 to 16 [default: 12]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(9..=16))]

@@ -27,21 +27,22 @@ pub(crate) fn run(args: &LayoutArgs) -> Result<Outcome, Failure> {
         ))
         .remedy("leave --ashift out, or draw a pool such as raidz1; the unit of other arrays is --chunk"));
     }
-    let members = match (spec.shape_members(), args.members) {
-        (Some(shape), Some(given)) if shape != given as usize => {
-            return Err(Failure::bad_request(format!(
-                "'{}' has {}, not {given}",
-                args.level,
-                count(shape, "member")
-            )));
-        }
-        (Some(shape), _) => shape,
-        (None, Some(given)) => given as usize,
-        (None, None) => spec.least_members(),
-    };
-    let geometry = Geometry::equal(members, args.member_size, args.chunk.unwrap_or(CHUNK))
-        .map_err(|error| bad(&error))?;
+    let sizes = sizes(args, spec.shape_members(), spec.least_members())?;
+    let mut geometry = Geometry::equal(
+        sizes.len(),
+        args.member_size[0],
+        args.chunk.unwrap_or(CHUNK),
+    )
+    .map_err(|error| bad(&error))?;
+    geometry.sizes = sizes.iter().map(|size| size.to_sectors()).collect();
     let layout = spec.build(&geometry).map_err(|error| bad(&error))?;
+    if args.chunk.is_some() && !has_chunk(&layout) {
+        return Err(Failure::bad_request(format!(
+            "'{}' has no chunk: nothing is dealt round its members",
+            args.level
+        ))
+        .remedy("leave --chunk out"));
+    }
     let place = args
         .sector
         .map(|sector| place(&layout, sector))
@@ -60,6 +61,44 @@ pub(crate) fn run(args: &LayoutArgs) -> Result<Outcome, Failure> {
         print(&(lines.join("\n") + "\n"))?;
     }
     Ok(Outcome::Done)
+}
+
+/// The size of each member: as many as the shape, `--members` or the sizes themselves say, else the least.
+pub(super) fn sizes(
+    args: &LayoutArgs,
+    shape: Option<usize>,
+    least: usize,
+) -> Result<Vec<Bytes>, Failure> {
+    let given = args.members.map(|members| members as usize);
+    if let (Some(shape), Some(given)) = (shape, given)
+        && shape != given
+    {
+        return Err(Failure::bad_request(format!(
+            "'{}' has {}, not {given}",
+            args.level,
+            count(shape, "member")
+        )));
+    }
+    let sizes = &args.member_size;
+    match (shape.or(given), &sizes[..]) {
+        (members, [size]) => Ok(vec![*size; members.unwrap_or(least)]),
+        (Some(members), _) if members != sizes.len() => Err(Failure::bad_request(format!(
+            "{} for {}",
+            count(sizes.len(), "size"),
+            count(members, "member")
+        ))
+        .remedy("give --member-size one size for all, or one for each")),
+        _ => Ok(sizes.clone()),
+    }
+}
+
+/// Whether anything of it is dealt round in chunks.
+fn has_chunk(layout: &Layout) -> bool {
+    match layout {
+        Layout::Linear(_) | Layout::Raid1(_) => false,
+        Layout::Nested(nested) => has_chunk(nested.outer()) || nested.inner().iter().any(has_chunk),
+        _ => true,
+    }
 }
 
 fn place(layout: &Layout, sector: u64) -> Result<Vec<String>, Failure> {

@@ -5,7 +5,7 @@ use crate::exit::{BAD_REQUEST, Failure, Outcome};
 use raidlab_core::units::Bytes;
 use raidlab_core::words::count;
 use raidlab_layout::spec::Geometry;
-use raidlab_layout::{Pool, PoolSpec, Vdev, VdevKind};
+use raidlab_layout::{Pool, PoolSpec, Vdev, VdevKind, describe};
 use serde_json::json;
 use std::fmt::Write as _;
 
@@ -45,53 +45,41 @@ pub(super) fn run(args: &LayoutArgs) -> Result<Outcome, Failure> {
         ))
         .remedy("leave --sector out; 'zdb -bbbb' tells where the blocks of a real pool are"));
     }
-    let members = match (spec.shape_members(), args.members) {
-        (Some(shape), Some(given)) if shape != given as usize => {
-            let message = format!(
-                "'{}' has {}, not {given}",
-                args.level,
-                count(shape, "member")
-            );
-            return Err(Failure::bad_request(message));
-        }
-        (Some(shape), _) => shape,
-        (None, Some(given)) => given as usize,
-        (None, None) => match spec.kind {
-            VdevKind::Mirror => 2,
-            VdevKind::Raidz(parity) => parity + 1,
-        },
+    let least = match spec.kind {
+        VdevKind::Mirror => 2,
+        VdevKind::Raidz(parity) => parity + 1,
     };
+    let sizes = layout::sizes(args, spec.shape_members(), least)?;
     // As many members as any array may have.
-    Geometry::equal(members, args.member_size, layout::CHUNK).map_err(|error| bad(&error))?;
+    Geometry::equal(sizes.len(), sizes[0], layout::CHUNK).map_err(|error| bad(&error))?;
     // More than that is no size anywhere here.
-    let together = args.member_size.0.checked_mul(members as u64);
-    if together.is_none_or(|bytes| bytes > i64::MAX as u64) {
+    let together = sizes
+        .iter()
+        .try_fold(0_u64, |sum, size| sum.checked_add(size.0));
+    let Some(raw) = together.filter(|bytes| *bytes <= i64::MAX as u64) else {
         let message = "the members together have more than 8 EiB: use smaller members";
         return Err(Failure::bad_request(message));
-    }
+    };
     let ashift = args.ashift.unwrap_or(ASHIFT);
-    let pool = spec
-        .build(&vec![args.member_size; members], ashift)
-        .map_err(|error| bad(&error))?;
+    let pool = spec.build(&sizes, ashift).map_err(|error| bad(&error))?;
     if args.json {
         let blocks =
             BLOCKS.map(|block| json!({"bytes": block.0, "taken_bytes": taken(&pool, block).0}));
         print_json(&json!({
             "layout": spec.to_string(),
-            "members": members,
+            "members": sizes.len(),
             "ashift": ashift,
             "capacity_bytes": pool.capacity().0,
-            "tolerance": tolerance(&pool),
+            "tolerance": describe::tolerance_of_pool(&pool),
             "blocks": blocks,
         }))?;
     } else {
-        print(&text(args, ashift, &spec, &pool))?;
+        print(&text(Bytes(raw), ashift, &spec, &pool))?;
     }
     Ok(Outcome::Done)
 }
 
-fn text(args: &LayoutArgs, ashift: u32, spec: &PoolSpec, pool: &Pool) -> String {
-    let raw = Bytes(args.member_size.0.saturating_mul(pool.members() as u64));
+fn text(raw: Bytes, ashift: u32, spec: &PoolSpec, pool: &Pool) -> String {
     let mut out = format!(
         "{spec}, {}, ashift {}\ncapacity: {} in blocks of 128 KiB, {:.1} % of {raw}; labels and ZFS's reserve are not taken off\n",
         count(pool.members(), "member"),
@@ -99,7 +87,7 @@ fn text(args: &LayoutArgs, ashift: u32, spec: &PoolSpec, pool: &Pool) -> String 
         pool.capacity(),
         100.0 * pool.capacity().0 as f64 / raw.0 as f64,
     );
-    for line in tolerance(pool) {
+    for line in describe::tolerance_of_pool(pool) {
         let _ = writeln!(out, "failures: {line}");
     }
     out.push_str("\na block of   takes of the disks   of that its data\n");
@@ -119,21 +107,4 @@ fn taken(pool: &Pool, block: Bytes) -> Bytes {
         Vdev::Raidz(raidz) => raidz.allocated(block).0,
     };
     Bytes(pool.vdevs().next().map_or(0, of))
-}
-
-fn tolerance(pool: &Pool) -> Vec<String> {
-    let sure = pool.guaranteed();
-    let plural = if sure == 1 { "" } else { "s" };
-    let mut lines = vec![match sure {
-        0 => "survives no failure".to_owned(),
-        _ => format!("survives any {sure} failure{plural}"),
-    }];
-    if let Some(share) = pool.second_failures().filter(|_| sure == 1) {
-        lines.push(if share > 0.0 {
-            format!("survives {:.1} % of second failures", 100.0 * share)
-        } else {
-            "lost with any 2 failures".to_owned()
-        });
-    }
-    lines
 }

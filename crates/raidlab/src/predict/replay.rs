@@ -135,7 +135,16 @@ fn on(
             break;
         }
     }
+    if let Some(error) = lines.failed.borrow_mut().take() {
+        return Err(cannot_read(&args.trace, &error));
+    }
     let first = head.last().map_or("", String::as_str);
+    if first.trim().is_empty() {
+        return Err(Failure::bad_request(format!(
+            "{}: there is nothing in it",
+            args.trace.display()
+        )));
+    }
     let format = format.or_else(|| Format::detect(first)).ok_or_else(|| {
         Failure::bad_request(format!(
             "{}: no known trace begins like this",
@@ -185,7 +194,7 @@ fn on(
     }
     if sorted > 0 {
         talk::note(&format!(
-            "{}: {} stood after younger ones and were put in their place by time",
+            "{}: put in their place by time: {} that stood after younger ones",
             args.trace.display(),
             count(sorted, "request")
         ));
@@ -323,7 +332,7 @@ fn summary(args: &ReplayArgs, name: &str, format: &str, came: &Replay, all: &Lat
     }
     let _ = writeln!(
         text,
-        ", max {max}; {:.2} in flight",
+        ", max {max}; {:.2} in flight while there were any",
         came.tally.mean_in_flight()
     );
     match came.demerit {

@@ -181,6 +181,18 @@ fn layouts() {
     lab.run("layout raid0 -n 4 --member-size 1.5PiB")
         .done()
         .prints(&["raid0, 4 members", "6 PiB"]);
+    for level in ["raid1", "linear -n 2", "'raid11 2x2'"] {
+        lab.run(&format!("layout {level} --chunk 4KiB"))
+            .refused(2)
+            .says(&["has no chunk", "leave --chunk out"]);
+    }
+    // Zones: stripes of all three, then of the two that have room.
+    lab.run("layout raid0 --member-size 64KiB,128KiB,128KiB")
+        .done()
+        .prints(&["3 members", "320 KiB", "row 1   .  D3  D4"]);
+    lab.run("layout raid5 -n 4 --member-size 1GiB,2GiB")
+        .refused(2)
+        .says(&["2 sizes for 4 members"]);
     lab.run("layout linear -n 1")
         .done()
         .prints(&["linear, 1 member\n"]);
@@ -292,9 +304,20 @@ fn layouts_of_zfs() {
         .json();
     let taken = |place: usize| json["blocks"][place]["taken_bytes"].as_u64();
     assert_eq!((taken(0), taken(4)), (Some(8 << 10), Some(176 << 10)));
-    lab.run("layout 'zfs-mirror 2x2'")
+    lab.run("layout 'zfs-mirror 2x2'").done().prints(&[
+        "survives any 1 failure",
+        "survives 2 of 3 second failures: 4 of 6 patterns of 2 failures (66.7 %)",
+        "lost with m0+m1, m2+m3",
+    ]);
+    lab.run("layout zfs-mirror -n 3")
         .done()
-        .prints(&["survives any 1 failure", "66.7 % of second failures"]);
+        .prints(&["survives any 2 failures", "lost with any 3 failures"]);
+    lab.run("layout 'raidz2 2x4' --member-size 1TB,1TB")
+        .refused(2)
+        .says(&["2 sizes for 8 members"]);
+    lab.run("layout raidz1 --member-size 1TB,2TB,2TB")
+        .done()
+        .prints(&["3 members", "of 4.5 TiB"]);
     lab.run("layout raidz2 -n 6")
         .done()
         .prints(&["survives any 2 failures"]);

@@ -32,10 +32,11 @@ fn rows(text: &str) -> Vec<Vec<String>> {
 #[test]
 fn response_times_go_to_standard_output() {
     let lab = lab();
-    let ran = lab
-        .run("replay trace --disk small.toml")
-        .done()
-        .says(&["trace (disksim) on small: 4 requests", "relative demerit"]);
+    let ran = lab.run("replay trace --disk small.toml").done().says(&[
+        "trace (disksim) on small: 4 requests",
+        "1.00 in flight while there were any",
+        "relative demerit",
+    ]);
     let rows = rows(&ran.out);
     assert_eq!(rows.len(), 4);
     let kinds: Vec<&str> = rows.iter().map(|row| row[3].as_str()).collect();
@@ -126,6 +127,13 @@ fn what_is_wrong_with_a_trace_is_told_with_its_line() {
     lab.run("replay prose --disk small.toml")
         .refused(2)
         .says(&["no known trace begins like this", "--format"]);
+    lab.write("empty", "\n\n");
+    lab.run("replay empty --disk small.toml")
+        .refused(2)
+        .says(&["empty: there is nothing in it"]);
+    lab.run("replay . --disk small.toml")
+        .refused(2)
+        .says(&["cannot read .", "directory"]);
     lab.run("replay trace --disk small.toml --format tape")
         .refused(2)
         .says(&["no trace format 'tape'", "disksim"]);

@@ -143,3 +143,25 @@ fn a_degraded_pool_reads_as_much_with_parity_instead_of_data() {
     let ratio = sum(&degraded) / sum(&clean);
     assert!((ratio - 1.0).abs() < 0.03, "{clean:?} {degraded:?}");
 }
+
+/// md's limit of 205 MB/s is md's alone.
+#[test]
+fn a_resilver_goes_as_fast_as_the_disks_do() {
+    let rate = |engine: &str| {
+        let experiment = experiment(&format!(
+            "title = \"Rebuild\"\nprofile = \"random\"\n\
+             disks = {{ model = \"nearline-24tb\", count = 2, override = {{ capacity = \"16GiB\", inner-rate = \"280MB/s\" }} }}\n\
+             [array]\nstate = \"rebuilding 1\"\n{engine}\n"
+        ));
+        let mut machine = machine(&experiment, &experiment.cells[0]);
+        let done = machine.run_resync(|_| std::ops::ControlFlow::Continue(()));
+        let done = done.expect("it is rebuilt");
+        (done.rate() / 1e6, done.why.sentence)
+    };
+    let (md, why) = rate("layout = \"raid1\"");
+    assert!((180.0..210.0).contains(&md), "{md}");
+    assert!(why.starts_with("md's speed limit of 205 MB/s"), "{why}");
+    let (zfs, why) = rate("layout = \"zfs-mirror\"");
+    assert!((260.0..290.0).contains(&zfs), "{zfs}");
+    assert!(why.starts_with("both disks are"), "{why}");
+}

@@ -143,6 +143,11 @@ fn processors_and_controllers_have_words_of_their_own() {
         ),
         "the way of reads of card moves 57 MB/s, its limit: it is 99 % busy; the CPU is 95 % busy"
     );
+    let card = busy("way of reads of card", ResourceKind::Controller, 1, 750);
+    assert_eq!(
+        second(vec![card], 1.0, 57_300_000),
+        "the way of reads of card moves 57 MB/s: it is 75 % busy"
+    );
     let memory = busy("memory of card", ResourceKind::Controller, 1, 980);
     let both = vec![
         busy("processor of card", ResourceKind::Controller, 1, 200),
