@@ -99,8 +99,11 @@ pub(super) fn lower(root: &Table<'_, '_>, name: String) -> Option<DiskModel> {
     match spec.build() {
         Ok(model) => Some(DiskModel::Hdd(Arc::new(model))),
         Err(problems) => {
-            for problem in problems {
-                reader.report_at(&place(&problem), problem.to_string());
+            // Tracks that follow from an impossible speed are impossible for that reason alone.
+            let speed = problems.iter().any(|p| matches!(p, SpecError::Rpm(_)));
+            let follows = |p: &SpecError| matches!(p, SpecError::Geometry(GeometryError::Track(_)));
+            for problem in problems.iter().filter(|p| !(speed && follows(p))) {
+                reader.report_at(&place(problem), problem.to_string());
             }
             None
         }

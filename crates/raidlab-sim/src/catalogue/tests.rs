@@ -56,6 +56,8 @@ fn all_that_is_wrong_with_a_datasheet_is_said_at_once() {
 fn what_does_not_fit_together_is_said_at_its_place() {
     let messages = [
         wrong("ST3250624AS", &[("value = 7200", "value = 72000")]),
+        // One thing is wrong, not each of the tracks that follow from it.
+        wrong("ST3250624AS", &[("value = 7200", "value = 0")]),
         wrong(
             "ST3250624AS",
             &[("average_ms = { value = 11", "average_ms = { value = 30")],
@@ -101,6 +103,7 @@ fn what_does_not_fit_together_is_said_at_its_place() {
     ];
     insta::assert_snapshot!(messages.join("\n"), @r"
     disk.toml:10:17: 72000 rpm is not a disk's speed: between 300 and 20000 is
+    disk.toml:10:17: 0 rpm is not a disk's speed: between 300 and 20000 is
     disk.toml:19:1: track-to-track 800 µs, average 30.0 ms and full stroke 22.0 ms do not lie on one rising curve: the average of a rising curve lies between about a third and two thirds of the way from the first to the last
     disk.toml:27:22: 100 cache segments are not possible: at most 64 are
     disk.toml:36:19: a queue of 3200 commands is not possible: between 1 and 256 are

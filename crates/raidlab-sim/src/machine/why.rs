@@ -202,7 +202,30 @@ fn idle(shares: &[Share], load: Load, top: f64) -> String {
     } else {
         "each request waits for the one before".to_owned()
     };
-    format!("nothing is busy above {}{busiest}: {why}", percent(LIMIT))
+    let one = match load.open || load.in_flight > 1.5 {
+        true => String::new(),
+        false => like_one(shares),
+    };
+    format!(
+        "nothing is busy above {}{busiest}{one}: {why}",
+        percent(LIMIT)
+    )
+}
+
+/// Of disks that together are as busy as one could be: a stream that goes from one to the other, and has none to wait for but
+/// the one that it is on.
+fn like_one(shares: &[Share]) -> String {
+    let at_work = |s: &&Share| s.kind == ResourceKind::Disk && s.busy > 0.0;
+    let disks: Vec<&Share> = shares.iter().filter(at_work).collect();
+    let sum: f64 = disks.iter().map(|s| s.busy).sum();
+    if disks.len() < 2 || !(1.0 - ALIKE..=1.0 + TIE).contains(&sum) {
+        return String::new();
+    }
+    format!(
+        ", the disks together as much as one that is {} busy{}",
+        percent(sum.min(1.0)),
+        part(&disks)
+    )
 }
 
 /// All resources of a kind that are about as busy as the busiest of it.

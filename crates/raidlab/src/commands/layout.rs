@@ -27,14 +27,11 @@ pub(crate) fn run(args: &LayoutArgs) -> Result<Outcome, Failure> {
         ))
         .remedy("leave --ashift out, or draw a pool such as raidz1; the unit of other arrays is --chunk"));
     }
-    let sizes = sizes(args, spec.shape_members(), spec.least_members())?;
-    let mut geometry = Geometry::equal(
-        sizes.len(),
-        args.member_size[0],
-        args.chunk.unwrap_or(CHUNK),
-    )
-    .map_err(|error| bad(&error))?;
-    geometry.sizes = sizes.iter().map(|size| size.to_sectors()).collect();
+    let members = members(args, spec.shape_members(), spec.least_members())?;
+    let chunk = args.chunk.unwrap_or(CHUNK);
+    let mut geometry =
+        Geometry::equal(members, args.member_size[0], chunk).map_err(|error| bad(&error))?;
+    geometry.sizes = sizes(args, members).map(Bytes::to_sectors).collect();
     let layout = spec.build(&geometry).map_err(|error| bad(&error))?;
     if args.chunk.is_some() && !has_chunk(&layout) {
         return Err(Failure::bad_request(format!(
@@ -63,12 +60,12 @@ pub(crate) fn run(args: &LayoutArgs) -> Result<Outcome, Failure> {
     Ok(Outcome::Done)
 }
 
-/// The size of each member: as many as the shape, `--members` or the sizes themselves say, else the least.
-pub(super) fn sizes(
+/// How many members: what the shape, `--members` or the sizes say, else the least; they must agree.
+pub(super) fn members(
     args: &LayoutArgs,
     shape: Option<usize>,
     least: usize,
-) -> Result<Vec<Bytes>, Failure> {
+) -> Result<usize, Failure> {
     let given = args.members.map(|members| members as usize);
     if let (Some(shape), Some(given)) = (shape, given)
         && shape != given
@@ -79,17 +76,22 @@ pub(super) fn sizes(
             count(shape, "member")
         )));
     }
-    let sizes = &args.member_size;
-    match (shape.or(given), &sizes[..]) {
-        (members, [size]) => Ok(vec![*size; members.unwrap_or(least)]),
-        (Some(members), _) if members != sizes.len() => Err(Failure::bad_request(format!(
+    let sizes = args.member_size.len();
+    match shape.or(given) {
+        members if sizes == 1 => Ok(members.unwrap_or(least)),
+        Some(members) if members != sizes => Err(Failure::bad_request(format!(
             "{} for {}",
-            count(sizes.len(), "size"),
+            count(sizes, "size"),
             count(members, "member")
         ))
         .remedy("give --member-size one size for all, or one for each")),
-        _ => Ok(sizes.clone()),
+        _ => Ok(sizes),
     }
+}
+
+/// The size of each of so many members.
+pub(super) fn sizes(args: &LayoutArgs, members: usize) -> impl Iterator<Item = Bytes> {
+    args.member_size.iter().copied().cycle().take(members)
 }
 
 /// Whether anything of it is dealt round in chunks.

@@ -49,9 +49,10 @@ pub(super) fn run(args: &LayoutArgs) -> Result<Outcome, Failure> {
         VdevKind::Mirror => 2,
         VdevKind::Raidz(parity) => parity + 1,
     };
-    let sizes = layout::sizes(args, spec.shape_members(), least)?;
+    let members = layout::members(args, spec.shape_members(), least)?;
     // As many members as any array may have.
-    Geometry::equal(sizes.len(), sizes[0], layout::CHUNK).map_err(|error| bad(&error))?;
+    Geometry::equal(members, args.member_size[0], layout::CHUNK).map_err(|error| bad(&error))?;
+    let sizes: Vec<Bytes> = layout::sizes(args, members).collect();
     // More than that is no size anywhere here.
     let together = sizes
         .iter()
@@ -67,7 +68,7 @@ pub(super) fn run(args: &LayoutArgs) -> Result<Outcome, Failure> {
             BLOCKS.map(|block| json!({"bytes": block.0, "taken_bytes": taken(&pool, block).0}));
         print_json(&json!({
             "layout": spec.to_string(),
-            "members": sizes.len(),
+            "members": members,
             "ashift": ashift,
             "capacity_bytes": pool.capacity().0,
             "tolerance": describe::tolerance_of_pool(&pool),

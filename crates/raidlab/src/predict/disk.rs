@@ -89,7 +89,9 @@ fn overview(models: &[(&str, Model)]) -> Table {
             Cell::number(derived.outer_bytes_per_second / 1e6, 1),
             Cell::number(derived.inner_bytes_per_second / 1e6, 1),
             seek.map_or_else(Cell::absent, |ms| Cell::number(ms, 2)),
-            Cell::number(derived.random_read_ms, if seek.is_some() { 2 } else { 3 }),
+            derived.random_read_ms.map_or_else(Cell::absent, |ms| {
+                Cell::number(ms, if seek.is_some() { 2 } else { 3 })
+            }),
             Cell::text(model.description.clone()),
         ]);
     }
@@ -283,20 +285,19 @@ fn derived(model: &Model) -> Table {
         ("average seek, any two cylinders", of.seek_average_ms),
         ("seek over all cylinders", of.seek_full_ms),
         ("half a turn", of.rotation_half_ms),
-        ("random read of 4 KiB", Some(of.random_read_ms)),
+        ("random read of 4 KiB", of.random_read_ms),
     ];
     for (name, time) in times {
         if let Some(ms) = time {
             row(name, format!("{ms:.3} ms"));
         }
     }
-    row(
-        "random reads a second, one in flight",
-        format!("{:.1}", of.random_read_iops),
-    );
-    if of.queue > 1 {
+    if let Some(rate) = of.random_read_iops {
+        row("random reads a second, one in flight", format!("{rate:.1}"));
+    }
+    if let Some(rate) = of.queued_read_iops.filter(|_| of.queue > 1) {
         let name = format!("random reads a second, {} in flight", of.queue);
-        row(&name, format!("{:.1}", of.queued_read_iops));
+        row(&name, format!("{rate:.1}"));
     }
     table
 }

@@ -34,12 +34,12 @@ pub(super) struct Derived {
     pub(super) seek_full_ms: Option<f64>,
     /// Half a turn.
     pub(super) rotation_half_ms: Option<f64>,
-    /// Mean response of a random read of 4 KiB, one at a time.
-    pub(super) random_read_ms: f64,
+    /// Mean response of a random read of 4 KiB, one at a time; `None` of a disk that is smaller.
+    pub(super) random_read_ms: Option<f64>,
     /// Random reads of 4 KiB a second with one in flight.
-    pub(super) random_read_iops: f64,
+    pub(super) random_read_iops: Option<f64>,
     /// The same with as many in flight as the disk takes, at most 32.
-    pub(super) queued_read_iops: f64,
+    pub(super) queued_read_iops: Option<f64>,
     /// In flight for `queued_read_iops`.
     pub(super) queue: u32,
 }
@@ -68,7 +68,7 @@ impl Derived {
             seek_average_ms: hdd.map(|h| millis(mean_seek(h))),
             seek_full_ms: hdd.map(|h| millis(h.seek.full_stroke(h.geometry.cylinders()) as f64)),
             rotation_half_ms: hdd.map(|h| millis(h.spindle(0).revolution() as f64 / 2.0)),
-            random_read_ms: 1e3 / one,
+            random_read_ms: one.map(|rate| 1e3 / rate),
             random_read_iops: one,
             queued_read_iops: if queue == 1 {
                 one
@@ -93,14 +93,16 @@ fn mean_seek(model: &HddModel) -> f64 {
     total as f64 / (n * (n - 1)) as f64
 }
 
-/// Random reads of 4 KiB a second with `depth` in flight.
-fn random_reads(model: &DiskModel, depth: u32) -> f64 {
+/// Random reads of 4 KiB a second with `depth` in flight; `None` when the disk has no room for one.
+fn random_reads(model: &DiskModel, depth: u32) -> Option<f64> {
     let places = model.sectors() / u64::from(SMALL);
     let stream = Stream::new(1);
-    ASKED as f64
-        / driven(model, depth, ASKED, |i| {
+    let all = |places| {
+        driven(model, depth, ASKED, |i| {
             (stream.below(i, places) * u64::from(SMALL), SMALL)
         })
+    };
+    (places > 0).then(|| ASKED as f64 / all(places))
 }
 
 /// Bytes a second of sequential reading with `depth` requests in flight.
@@ -153,12 +155,12 @@ mod tests {
         let half = derived.rotation_half_ms.unwrap();
         assert!((half - 60e3 / 7200.0 / 2.0).abs() < 0.01, "{half}");
         // A random read is overhead, seek, half a turn and little else.
-        let random = derived.random_read_ms;
+        let random = derived.random_read_ms.unwrap();
         assert!(
             (average + half..average + half + 1.0).contains(&random),
             "{random}"
         );
-        assert!(derived.queued_read_iops > 1.2 * derived.random_read_iops);
+        assert!(derived.queued_read_iops.unwrap() > 1.2 * derived.random_read_iops.unwrap());
         assert!(derived.outer_bytes_per_second > derived.inner_bytes_per_second);
     }
 
@@ -166,7 +168,8 @@ mod tests {
     fn a_solid_state_disk_has_no_arm() {
         let derived = Derived::of(&find("nvme-ssd").unwrap().disk);
         assert_eq!(derived.seek_average_ms, None);
-        assert!(derived.random_read_ms < 0.2, "{}", derived.random_read_ms);
-        assert!(derived.queued_read_iops > 10.0 * derived.random_read_iops);
+        let random = derived.random_read_ms.unwrap();
+        assert!(random < 0.2, "{random}");
+        assert!(derived.queued_read_iops.unwrap() > 10.0 * derived.random_read_iops.unwrap());
     }
 }

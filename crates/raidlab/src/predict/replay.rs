@@ -139,13 +139,11 @@ fn on(
         return Err(cannot_read(&args.trace, &error));
     }
     let first = head.last().map_or("", String::as_str);
-    if first.trim().is_empty() {
-        return Err(Failure::bad_request(format!(
-            "{}: there is nothing in it",
-            args.trace.display()
-        )));
-    }
     let format = format.or_else(|| Format::detect(first)).ok_or_else(|| {
+        if first.trim().is_empty() {
+            let nothing = format!("{}: there is nothing in it", args.trace.display());
+            return Failure::bad_request(nothing);
+        }
         Failure::bad_request(format!(
             "{}: no known trace begins like this",
             args.trace.display()
@@ -194,9 +192,14 @@ fn on(
     }
     if sorted > 0 {
         talk::note(&format!(
-            "{}: put in their place by time: {} that stood after younger ones",
+            "{}: {} stood after younger ones and {} by time",
             args.trace.display(),
-            count(sorted, "request")
+            count(sorted, "request"),
+            if sorted == 1 {
+                "was put in its place"
+            } else {
+                "were put in their place"
+            }
         ));
     }
     tell(args, name, format, &came, sorted)?;

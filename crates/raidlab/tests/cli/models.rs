@@ -74,6 +74,26 @@ fn the_catalogue_is_listed() {
     lab.assert_untouched();
 }
 
+/// A disk of three sectors has no room for a read of 4 KiB, and no figure of one.
+#[test]
+fn a_disk_that_is_too_small_for_a_figure_has_none() {
+    let lab = Lab::new();
+    let file = lab.run("disk show ST340015A --file").done().out;
+    let tiny = file
+        .lines()
+        .map(|line| match line.starts_with("sectors = ") {
+            true => "sectors = { value = 3, source = \"assumed\" }",
+            false => line,
+        });
+    lab.write("tiny.toml", tiny.collect::<Vec<_>>().join("\n"));
+    let told = lab.run("disk show ./tiny.toml").done();
+    assert!(told.out.contains("1.5 KiB"), "{}", told.out);
+    assert!(!told.out.contains("random read"), "{}", told.out);
+    let json = lab.run("disk show ./tiny.toml --json").done().json();
+    let all = json.to_string();
+    assert!(all.contains("\"random_read_ms\":null"), "{all}");
+}
+
 #[test]
 fn a_model_is_shown_with_its_sources() {
     let lab = Lab::new();

@@ -47,6 +47,9 @@ pub(in crate::fabric) struct Pata {
     held: u64,
     switching: u64,
     moving: u64,
+    /// Time of that in which a command for another drive waited; and since when one does.
+    kept: u64,
+    keeps: Option<u64>,
 }
 
 impl Pata {
@@ -69,6 +72,8 @@ impl Pata {
             held: 0,
             switching: 0,
             moving: 0,
+            kept: 0,
+            keeps: None,
         }
     }
 
@@ -80,8 +85,12 @@ impl Pata {
         let drive = self.drives.iter().position(|d| d.disk == disk);
         let Some(drive) = drive else { return };
         self.waiting.push_back((drive as u8, request));
-        if self.current.is_none() {
-            self.start(now, gear);
+        match &self.current {
+            None => self.start(now, gear),
+            Some(current) if current.drive != drive && self.keeps.is_none() => {
+                self.keeps = Some(now);
+            }
+            Some(_) => {}
         }
     }
 
@@ -113,6 +122,13 @@ impl Pata {
         gear.disks[costs.disk as usize].submit(at(ready), request);
         self.told = ready;
         self.last = Some(drive);
+        if self
+            .waiting
+            .iter()
+            .any(|(other, _)| usize::from(*other) != drive)
+        {
+            self.keeps = Some(now);
+        }
         self.current = Some(Current {
             drive,
             id: request.id,
@@ -161,6 +177,9 @@ impl Pata {
         }
         if current.end <= now {
             self.held += current.end - current.since;
+            if let Some(since) = self.keeps.take() {
+                self.kept += current.end.saturating_sub(since);
+            }
             self.current = None;
             ends.push(LineEnd {
                 disk,
@@ -175,11 +194,10 @@ impl Pata {
     pub(super) fn busy(&self, now: u64) -> Busy {
         let held = self.held + self.current.map_or(0, |c| now.saturating_sub(c.since));
         let (switching, moving) = (self.switching.min(held), self.moving.min(held));
-        // A channel that waits for its only drive keeps nobody else waiting.
-        let rest = match self.drives.len() {
-            0 | 1 => 0,
-            _ => held.saturating_sub(switching + moving),
-        };
+        // A channel that waits for a drive is in the way only of what waits for the other one. What of that time the wire was
+        // in use is not known apart, and taken to be none as long as the rest has room for it.
+        let kept = self.kept + self.keeps.map_or(0, |since| now.saturating_sub(since));
+        let rest = kept.min(held.saturating_sub(switching + moving));
         channel(
             &self.name,
             rest + switching + moving,

@@ -85,20 +85,24 @@ fn queueing_in_the_drive_raises_random_reads() {
 
 #[test]
 fn two_drives_on_a_cable_are_slower_than_on_two() {
-    let of = |channels: &str| {
+    let of = |layout: &str, channels: &str| {
         let disks = r#"{ model = "ST340015A", count = 4 }"#;
         let profile = "name = \"sequential\"\ntotal = \"512MiB\"\nread-percent = 100";
-        let array = format!("layout = \"raid0\"\nchunk = \"64KiB\"\nchannels = {channels}");
+        let array = format!("layout = {layout}\nchannels = {channels}");
         let topology = "\n[topology.controllers.card]\nkind = \"pata\"\ndisks = [[\"disk0\", \"disk1\"], [\"disk2\", \"disk3\"]]\n";
         first(&(text(disks, &array, profile) + topology)).0
     };
-    let (apart, together) = (of("[1, 1]"), of("[2, 0]"));
+    let striped = "\"raid0\"\nchunk = \"64KiB\"";
+    let (apart, together) = (of(striped, "[1, 1]"), of(striped, "[2, 0]"));
     assert!(rate(&apart) > 1.5 * rate(&together));
     let sentence = &together.why.sentence;
     assert!(sentence.starts_with("channel 0 of card is"), "{sentence}");
     // One drive on each: that its channel waits for it is no limit of the channel.
     let sentence = &apart.why.sentence;
     assert!(sentence.starts_with("both disks are"), "{sentence}");
+    // Nor where all data is on one of the two, and nothing waits for the other.
+    let sentence = of("\"linear\"", "[2, 0]").why.sentence;
+    assert!(sentence.starts_with("disk0 is"), "{sentence}");
 }
 
 #[test]

@@ -112,6 +112,17 @@ fn waiting_is_told_apart_from_work() {
         second(disks.clone(), 1.0, 0),
         "nothing is busy above 70 % (disk0 most, 62 %): each request waits for the one before"
     );
+    // A mirror that is read by one, now here and now there.
+    let mirror = vec![disk("disk0", 520, 52), disk("disk1", 470, 47)];
+    assert_eq!(
+        second(mirror.clone(), 1.0, 0),
+        "nothing is busy above 70 % (disk0 most, 52 %), the disks together as much as one that is 99 % busy, of that 90 % transferring: \
+         each request waits for the one before"
+    );
+    assert_eq!(
+        second(mirror, 3.0, 0),
+        "nothing is busy above 70 % (disk0 most, 52 %): the 3 requests in flight do not keep more of it at work"
+    );
     assert_eq!(
         second(disks.clone(), 5.0, 0),
         "nothing is busy above 70 % (disk0 most, 62 %): the 5 requests in flight do not keep more of it at work"
