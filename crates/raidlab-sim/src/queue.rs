@@ -19,6 +19,7 @@ mod order;
 mod spec;
 mod special;
 mod store;
+mod vdev;
 
 pub use anticipatory::Tunables as AnticipatoryTunables;
 pub use bfq::Tunables as BfqTunables;

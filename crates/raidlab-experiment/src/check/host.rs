@@ -21,6 +21,7 @@ pub(super) fn host(
     problems: &Problems,
     view: &View<'_>,
     hardware: Option<&Hardware>,
+    array: Option<&Array>,
     kernel: Kernel,
 ) -> Option<Host> {
     let memory = view.size(Key::Memory);
@@ -48,7 +49,7 @@ pub(super) fn host(
         cpu_mhz: view.count(Key::CpuMhz).map(|c| c.value),
         memory: memory.map_or(MEMORY, |m| m.value),
         kernel,
-        scheduler: scheduler(problems, view, hardware, kernel)?,
+        scheduler: scheduler(problems, view, hardware, array, kernel)?,
         read_ahead: size(Key::ReadAhead).map(|r| r.value),
         request_size: request_size.map(|r| r.value),
         queue_requests: view.count(Key::QueueRequests).map(|r| r.value),
@@ -57,11 +58,12 @@ pub(super) fn host(
     })
 }
 
-/// The scheduler given, when the kernel has it, else the kernel's own choice.
+/// The scheduler given, when the kernel has it, else what ZFS sets, else the kernel's own choice.
 fn scheduler(
     problems: &Problems,
     view: &View<'_>,
     hardware: Option<&Hardware>,
+    array: Option<&Array>,
     kernel: Kernel,
 ) -> Option<Option<Scheduler>> {
     let Some(given) = view.scheduler(Key::Scheduler) else {
@@ -69,6 +71,12 @@ fn scheduler(
         // blk-mq devices with many queues have no scheduler by default.
         let own = match kernel.default_scheduler() {
             Some(_) if nvme && kernel >= Kernel::Linux(3, 13, 0) => Some(Scheduler::None),
+            // ZFS gives the whole disks of a pool noop (`vdev_elevator_switch`, `zfs_vdev_scheduler`); its queue
+            // for each disk orders requests. Of partitions it leaves the scheduler as it is, and since blk-mq
+            // alone is left there is no noop (openzfs issues 90, 8427; dropped by 9609).
+            Some(_) if whole_disks_of_zfs(array) && kernel.lacks(Scheduler::Noop).is_none() => {
+                Some(Scheduler::Noop)
+            }
             own => own,
         };
         return Some(own);
@@ -88,6 +96,11 @@ fn scheduler(
     let problem = Diagnostic::new(given.at, message).label(why).help(remedy);
     problems.push(problem.also(view.place(&[Key::Kernel]), "this kernel"));
     None
+}
+
+/// Whether the array is a pool of ZFS on whole disks.
+fn whole_disks_of_zfs(array: Option<&Array>) -> bool {
+    array.is_some_and(|a| a.engine == Engine::Zfs && a.member_size.is_none())
 }
 
 /// Whether a file system can be on the array and under the system; told when not.

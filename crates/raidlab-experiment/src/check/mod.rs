@@ -101,14 +101,14 @@ fn factor(draft: &DraftFactor) -> Factor {
 /// One cell with all defaults.
 fn resolve(problems: &Problems, hardware: Option<&Hardware>, view: &View<'_>) -> Option<Setup> {
     let kernel = host::kernel(view);
-    let host_known = !view.is_broken("host");
-    let host = host_known.then(|| host::host(problems, view, hardware, kernel));
     let array = match hardware {
         Some(hardware) if !view.is_broken("array") => {
             array::array(problems, hardware, view, kernel)
         }
         _ => None,
     };
+    let host_known = !view.is_broken("host");
+    let host = host_known.then(|| host::host(problems, view, hardware, array.as_ref(), kernel));
     let chosen = profile::profile(problems, view);
     let makes_files = chosen.as_ref().map(|c| profile::makes_files(&c.profile));
     let filesystem = match (view.is_broken("filesystem") || !host_known, makes_files) {

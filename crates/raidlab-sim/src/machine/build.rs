@@ -12,7 +12,7 @@ use crate::queue::QueueSpec;
 use crate::storage::{MemberSpec, StorageError, StorageSpec};
 use raidlab_core::units::{Bytes, SECTOR, Sectors};
 use raidlab_experiment::hardware::{Controller, Disk, Link};
-use raidlab_experiment::kernel::Kernel;
+use raidlab_experiment::kernel::{Kernel, Scheduler};
 use raidlab_experiment::setup::{Array, ArrayLayout, ArrayState, Bitmap, Engine, Setup};
 use raidlab_experiment::{Cell, Experiment};
 use raidlab_layout::{Geometry, Layout, PoolSpec, VdevKind, ZfsMirror};
@@ -380,7 +380,8 @@ impl<'e> Parts<'e> {
             tags = 1;
         }
         let mut largest = host.request_size.map_or(u64::MAX, |size| size.0 / SECTOR);
-        if setup.array.engine == Engine::Zfs && host.kernel < NEW_ZFS {
+        let old_zfs = setup.array.engine == Engine::Zfs && host.kernel < NEW_ZFS;
+        if old_zfs {
             tags = tags.min(ZFS_PENDING);
             largest = largest.min(ZFS_AGGREGATE);
         }
@@ -392,10 +393,14 @@ impl<'e> Parts<'e> {
             max_sectors,
             tags,
         );
-        match host.queue_requests {
+        let spec = match host.queue_requests {
             Some(requests) => spec.with_requests(host.kernel, host.scheduler, requests),
             None => spec,
+        };
+        if old_zfs && host.scheduler == Some(Scheduler::Noop) {
+            return spec.under_vdev();
         }
+        spec
     }
 
     fn array(&self, setup: &Setup, kind: ArrayKind) -> ArraySpec {

@@ -6,6 +6,7 @@ use super::deadline::Deadline;
 use super::kyber::Kyber;
 use super::spec::{Policy, QueueSpec};
 use super::store::{NIL, Rq, Store};
+use super::vdev;
 use crate::block::Bio;
 use raidlab_core::time::Instant;
 
@@ -20,6 +21,7 @@ pub(super) enum Order {
     Cfq(Box<Cfq>),
     Bfq(Box<Bfq>),
     Kyber(Box<Kyber>),
+    Vdev,
 }
 
 impl Order {
@@ -33,6 +35,7 @@ impl Order {
             Policy::Cfq(with) => Self::Cfq(Box::new(Cfq::new(with, rotational, depth))),
             Policy::Bfq(with) => Self::Bfq(Box::new(Bfq::new(with, rotational, depth))),
             Policy::Kyber(with) => Self::Kyber(Box::new(Kyber::new(with))),
+            Policy::Vdev => Self::Vdev,
         }
     }
 
@@ -54,6 +57,7 @@ impl Order {
             Self::Cfq(cfq) => cfq.class(bio),
             Self::Bfq(bfq) => bfq.class(bio),
             Self::Kyber(_) => Kyber::class(bio.kind),
+            Self::Vdev => vdev::class(bio),
         }
     }
 
@@ -68,7 +72,7 @@ impl Order {
     #[inline(never)]
     fn note_added(&mut self, now: Instant, rq: &Rq) {
         match self {
-            Self::Elevator(_) | Self::Fifo | Self::Deadline(_) | Self::Kyber(_) => {}
+            Self::Elevator(_) | Self::Fifo | Self::Deadline(_) | Self::Kyber(_) | Self::Vdev => {}
             Self::Anticipatory(anticipatory) => anticipatory.added(now, rq),
             Self::Cfq(cfq) => cfq.added(now, rq),
             Self::Bfq(bfq) => bfq.added(now, rq),
@@ -108,6 +112,7 @@ impl Order {
             Self::Cfq(cfq) => cfq.pick(store, now),
             Self::Bfq(bfq) => bfq.pick(store, now),
             Self::Kyber(kyber) => kyber.pick(store, now),
+            Self::Vdev => vdev::pick(store),
         }
     }
 
@@ -122,7 +127,7 @@ impl Order {
     #[inline(never)]
     fn note_ended(&mut self, store: &Store, now: Instant, rq: &Rq) {
         match self {
-            Self::Elevator(_) | Self::Fifo | Self::Deadline(_) => {}
+            Self::Elevator(_) | Self::Fifo | Self::Deadline(_) | Self::Vdev => {}
             Self::Anticipatory(anticipatory) => anticipatory.ended(store, now, rq),
             Self::Cfq(cfq) => cfq.ended(store, now, rq),
             Self::Bfq(bfq) => bfq.ended(store, now, rq),

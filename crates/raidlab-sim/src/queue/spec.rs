@@ -59,6 +59,8 @@ pub enum Policy {
     Bfq(bfq::Tunables),
     /// Tokens by latency.
     Kyber(kyber::Tunables),
+    /// By deadline: what ZFS before 0.6.3 keeps above a queue without a scheduler.
+    Vdev,
 }
 
 /// The queue of one device.
@@ -98,6 +100,8 @@ const TASK_PLUG_LATER: u32 = 32;
 /// `BLKDEV_MAX_RQ`, `include/linux/blkdev.h`: for each direction, and on blk-mq for both together
 /// when the device has no fewer tags.
 const NR_REQUESTS: u32 = 128;
+/// Without limit in `vdev_queue.c`; more than a group has: 8 GiB in records of 128 KiB.
+const VDEV_REQUESTS: u32 = 1 << 16;
 /// Largest request of Linux 2.4 and of drivers without their own limit before 2.6.15:
 /// `MAX_SECTORS` and `SAFE_MAX_SECTORS` 255, in use 128 KiB ("max request size: 128KiB").
 const SECTORS_OLD: u32 = 256;
@@ -162,6 +166,21 @@ impl QueueSpec {
             of_both(requests, requests)
         } else {
             of_both(requests, behind(kernel, scheduler, requests))
+        };
+        self
+    }
+}
+
+impl QueueSpec {
+    /// With the queue that ZFS before 0.6.3 keeps for each disk above this one: it takes all that a transaction group
+    /// has, and gives out so many at a time.
+    #[must_use]
+    pub fn under_vdev(mut self) -> Self {
+        self.policy = Policy::Vdev;
+        self.requests = Requests {
+            total: 2 * VDEV_REQUESTS,
+            each: [VDEV_REQUESTS; 2],
+            by_sync: false,
         };
         self
     }

@@ -325,6 +325,15 @@ impl Store {
         })
     }
 
+    /// The one of the same class that came after a waiting one, or [`NIL`].
+    pub(super) fn younger(&self, slot: u32) -> u32 {
+        if slot == self.alone {
+            NIL
+        } else {
+            self.get(slot).younger
+        }
+    }
+
     fn link(&mut self, id: u64, next: u32) -> u32 {
         let node = self.free_chain;
         if node == NIL {
