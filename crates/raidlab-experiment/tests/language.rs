@@ -79,6 +79,27 @@ fn nvme_has_no_scheduler_of_itself() {
 }
 
 #[test]
+fn zfs_sets_noop_on_whole_disks_while_there_is_noop() {
+    let of = |kernel: &str, layout: &str, host: &str| {
+        let rest = format!("[array]\n{layout}\n[host]\nkernel = \"{kernel}\"\n{host}\n");
+        sound(&disks("ST3000DM001", 2, &rest)).cells[0]
+            .setup
+            .host
+            .scheduler
+    };
+    let mirror = "layout = \"zfs-mirror\"";
+    assert_eq!(of("2.6.32", mirror, ""), Some(Scheduler::Noop));
+    assert_eq!(of("4.19", mirror, ""), Some(Scheduler::Noop));
+    assert_eq!(of("6.1", mirror, ""), Some(Scheduler::MqDeadline));
+    // What the user sets stays, as does what others have, and partitions.
+    let cfq = Some(Scheduler::Cfq);
+    assert_eq!(of("2.6.32", mirror, "scheduler = \"cfq\""), cfq);
+    assert_eq!(of("2.6.32", "layout = \"raid1\"", ""), cfq);
+    let part = format!("{mirror}\nmember-size = \"100GiB\"");
+    assert_eq!(of("2.6.32", &part, ""), cfq);
+}
+
+#[test]
 fn models_are_known_in_any_case() {
     let experiment = sound(&disks("st340015a", 2, "[array]\nlayout = \"raid0\"\n"));
     assert_eq!(experiment.disks[0].model, "ST340015A");

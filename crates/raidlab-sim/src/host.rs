@@ -80,6 +80,8 @@ enum What {
     Wake,
     /// The running transaction is old enough.
     Commit,
+    /// Write-back goes on.
+    Pump,
 }
 
 /// A data file as the host knows it.
@@ -216,6 +218,7 @@ impl<D: Device> Host<D> {
             What::Step(tag) => self.step(tag),
             What::Wake => self.flusher_wakes(),
             What::Commit => self.commit_timer(),
+            What::Pump => self.pump(),
         }
     }
 
@@ -260,6 +263,7 @@ impl<D: Device> Host<D> {
                     pages,
                     number,
                 } => self.pages_went(file, page, pages, number, good),
+                Owner::Along { number } => self.along_went(number),
                 Owner::Call(tag) => self.request_of_call(tag, good),
                 Owner::Journal => self.request_of_journal(),
                 Owner::Free => {}

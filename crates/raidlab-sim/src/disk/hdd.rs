@@ -93,7 +93,7 @@ pub(super) struct Hdd {
     /// kept back for the write that will complete it.
     leftover: Option<(u64, u64)>,
     /// Physical sectors that were written in part lately, the latest first: the buffer has them whole.
-    parts: VecDeque<u64>,
+    parts: VecDeque<(u64, u64)>,
     bad: BadSectors,
     failed: bool,
     counters: Counters,

@@ -4,9 +4,9 @@
 //! journal, then writers that are held back, then the flusher. Requests are submitted as long as the
 //! device's queues take them; when those are full, nobody submits before an eighth is free again, as
 //! a queue of the kernel stays congested for a while.
-use super::device::{Device, Wish};
+use super::device::{Device, Owner, Wish};
 use super::era::Era;
-use super::fs::{Piece, Traits};
+use super::fs::{Piece, Place, Traits};
 use super::{Host, HostSpec, META, PAGE, What, pages_of, sectors};
 use crate::block::Origin;
 use raidlab_core::op::BlockKind;
@@ -70,6 +70,9 @@ pub(super) struct WriteBack {
     pub(super) frees: u64,
     pub(super) frees_most: u64,
     pub(super) rate: super::throttle::Rate,
+    /// Until then the processor is at work on what was submitted last; nothing is submitted before. Only where data goes
+    /// to the device with transactions alone.
+    paced: Instant,
 }
 
 impl WriteBack {
@@ -118,6 +121,7 @@ impl WriteBack {
             frees: 0,
             frees_most,
             rate: super::throttle::Rate::default(),
+            paced: Instant::ZERO,
         }
     }
 
@@ -168,6 +172,9 @@ impl<D: Device> Host<D> {
             if self.back.full {
                 // Whoever would submit more sleeps until a request is free: all that waits goes off.
                 self.below.unplug(self.now);
+                break;
+            }
+            if self.back.paced > self.now {
                 break;
             }
             let most = BATCH.min((room / 8).max(1));
@@ -294,7 +301,15 @@ impl<D: Device> Host<D> {
         let cost = cost + Span(pages * self.costs.flush + self.costs.submit.0 * requests);
         match writer {
             Writer::Durable(_) | Writer::Held(_) => self.cores.process(self.now, cost, Span::ZERO),
-            Writer::Journal | Writer::Flusher => self.cores.kernel(self.now, cost),
+            Writer::Journal | Writer::Flusher => {
+                let end = self.cores.kernel(self.now, cost);
+                if self.back.by_commit {
+                    // Records go through the pipeline one after the other, and to the device as they come out.
+                    self.back.paced = end;
+                    self.at(end, What::Pump);
+                }
+                end
+            }
         };
         let known = &mut self.files[file as usize];
         known.cursor = page + pages;
@@ -324,6 +339,7 @@ impl<D: Device> Host<D> {
         let mut pieces = std::mem::take(&mut self.pieces);
         pieces.clear();
         let mut cost = Span::ZERO;
+        let mut along = Vec::new();
         if file == META {
             let most = self.below.device.sectors() - sectors(page);
             pieces.push(Piece {
@@ -337,7 +353,10 @@ impl<D: Device> Host<D> {
                 .fs
                 .place(file - 1, page * PAGE, end - page * PAGE, &mut pieces)
             {
-                Ok(charge) => cost = self.charged(charge),
+                Ok(mut charge) => {
+                    along = std::mem::take(&mut charge.along);
+                    cost = self.charged(charge);
+                }
                 Err(_) => self.files[file as usize].failed = true,
             }
         }
@@ -358,10 +377,42 @@ impl<D: Device> Host<D> {
             self.back.data += if file == META { 0 } else { count };
             requests += u64::from(count);
         }
+        requests += self.submit_along(&along, origin);
         // What has found no place will find none later either.
         self.cache.make_clean(file, page, pages);
         self.pieces = pieces;
         (requests, cost)
+    }
+
+    /// Submits metadata that goes with data; returns the requests.
+    fn submit_along(&mut self, along: &[Place], origin: Origin) -> u64 {
+        let mut requests = 0;
+        for place in along {
+            // It was made in memory, and stays there.
+            let (page, pages) = Self::pages_at(place);
+            self.cache.fill(META, page, pages);
+            let wish = Wish {
+                kind: BlockKind::Write,
+                lba: place.lba.0,
+                sectors: u64::from(place.sectors),
+                fua: false,
+                origin,
+            };
+            let number = self.back.number;
+            self.back.number += 1;
+            let count = self.submit_split(wish, Owner::Along { number });
+            self.back.data += count;
+            requests += u64::from(count);
+        }
+        requests
+    }
+
+    /// Metadata that went with data is on the device.
+    pub(super) fn along_went(&mut self, number: u64) {
+        self.back.data -= 1;
+        self.journal_data_ended(number);
+        self.release_held();
+        self.pump();
     }
 
     /// Pages are on the device.

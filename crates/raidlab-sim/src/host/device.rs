@@ -120,6 +120,8 @@ pub(super) enum Owner {
         pages: u32,
         number: u64,
     },
+    /// Metadata that goes to the device with data, counted with it.
+    Along { number: u64 },
     /// A call waits for it.
     Call(u32),
     /// The journal waits for it.

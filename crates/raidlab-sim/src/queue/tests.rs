@@ -7,6 +7,7 @@ mod limits;
 mod ordering;
 mod plugging;
 mod slices;
+mod vdev;
 
 use super::*;
 use crate::block::Origin;

@@ -5,6 +5,8 @@ use raidlab_core::time::Instant;
 /// Runs near the arm among which the nearest in time is destaged.
 const CANDIDATES: usize = 16;
 
+/// Sectors of a run from which on it counts as a stream, whose end is likely to be gone on with. Assumed: 64 KiB.
+const STREAM: u64 = 128;
 /// How long a part of a physical sector at the end of a written stream waits for the write that
 /// completes it, in nanoseconds. Assumed: longer than the gap between two writes of a stream, shorter
 /// than anything a user notices.
@@ -125,7 +127,7 @@ impl Hdd {
         let whole = end & !(physical - 1);
         self.leftover = None;
         // A stream's last part of a physical sector is kept back for the write that completes it.
-        if whole != end && whole > run.lba + physical && !self.flushing {
+        if whole != end && whole > run.lba + STREAM && !self.flushing {
             sectors = whole - run.lba;
             if whole + physical > run.end() {
                 self.leftover = Some((whole, t + HOLD));

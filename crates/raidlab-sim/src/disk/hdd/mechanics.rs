@@ -5,8 +5,8 @@ use crate::disk::geometry::Place;
 use crate::disk::rotation::REVOLUTION;
 use raidlab_core::time::Instant;
 
-/// Physical sectors that were written in part and are still in the buffer. Assumed: a few, as buffers
-/// hold for writes what they hold for reads.
+/// Physical sectors that were written in part and are remembered at most. Assumed: a few, each in a piece of the buffer of
+/// its own.
 const PARTS: usize = 32;
 
 impl Hdd {
@@ -260,14 +260,27 @@ impl Hdd {
 
     /// The physical sector at `lba` is in the buffer, since a part of it was written.
     fn remember(&mut self, lba: u64) {
-        self.parts.retain(|part| *part != lba);
-        self.parts.push_front(lba);
+        self.parts.retain(|(part, _)| *part != lba);
+        self.parts.push_front((lba, self.passed()));
         self.parts.truncate(PARTS);
     }
 
-    /// Whether the buffer holds the sectors.
+    /// Sectors that went through the buffer so far.
+    fn passed(&self) -> u64 {
+        self.counters.sectors_read + self.counters.sectors_written
+    }
+
+    /// Whether the buffer holds the sectors. What was written in part stays until as much as the buffer has for writes has
+    /// gone through it.
     fn buffered(&self, lba: u64, sectors: u64) -> bool {
-        if self.parts.contains(&lba) {
+        let since = self
+            .passed()
+            .saturating_sub(self.model.spec.cache.write_sectors);
+        if self
+            .parts
+            .iter()
+            .any(|(part, at)| *part == lba && *at >= since)
+        {
             return true;
         }
         if !self.segments.may_hold(lba) {

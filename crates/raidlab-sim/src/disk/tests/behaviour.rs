@@ -53,6 +53,38 @@ fn a_part_of_a_sector_that_was_written_lately_is_not_read_again() {
         assert_eq!(read_first(1_000_001 + i * 80, 2), 1);
     }
     assert_eq!(read_first(801, 2), 1);
+    // Nor does it keep them when as much as it holds has gone through it.
+    let buffer = hdd(&model).spec.cache.write_sectors as u32;
+    for (sectors, read) in [(buffer - 8, 0), (buffer + 8, 1)] {
+        assert_eq!(read_first(2_000_000, sectors), 0);
+        assert_eq!(read_first(805, 1), read);
+    }
+}
+
+#[test]
+fn the_end_of_a_stream_waits_for_more_and_that_of_a_small_write_does_not() {
+    let model = model("ST3000DM001");
+    let first_read = |sectors: u32| {
+        let mut disk = Disk::new(&model, 3);
+        let end = one(
+            &mut disk,
+            Instant::ZERO,
+            request(0, BlockKind::Write, 800, sectors),
+        )
+        .at;
+        // The rest comes when the arm has written what was whole.
+        let later = end + Span::from_millis(20);
+        let at = one(
+            &mut disk,
+            later,
+            request(1, BlockKind::Write, 800 + u64::from(sectors), 4),
+        )
+        .at;
+        let _ = one(&mut disk, at, request(2, BlockKind::Flush, 0, 0));
+        disk.counters().read_modify_writes
+    };
+    assert_eq!(first_read(60), 1);
+    assert_eq!(first_read(252), 0);
 }
 
 #[test]

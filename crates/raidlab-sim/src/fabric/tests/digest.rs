@@ -106,7 +106,7 @@ fn digests_are_fixed_for_ever() {
         .collect();
     insta::assert_snapshot!(lines.join("\n"), @r"
     ata 5a4f9fb8dc8e0960
-    sata ca4e006096dd5f40
+    sata 05baa15c1cd652bd
     sata on a bus 3dbeecb8b94f0b29
     scsi 97211b8ce7887986
     nvme b8bc0eeda2ee77ea

@@ -49,6 +49,9 @@ pub struct Charge {
     pub written: Vec<Place>,
     /// Data of small files that is no longer wanted: dirty or not, the cache forgets it.
     pub dropped: Vec<Place>,
+    /// Metadata that has its place by this call and goes to the device with the data; the transaction that is being
+    /// committed waits for it as for the data.
+    pub along: Vec<Place>,
     /// Metadata blocks that joined the running transaction by this call.
     pub dirtied: u32,
     /// Bytes that the call counts for as freed, see [`Traits::frees_most`].

@@ -168,21 +168,20 @@ impl<S: Shape> Space<S> {
         })
     }
 
-    /// Takes exactly `len` blocks in one run of this group: from the start of the free run that holds
-    /// `cursor`, or of the first after it that is long enough. `None` when none is, from there on.
-    pub(super) fn take_exact(&mut self, group: u64, cursor: u64, len: u64) -> Option<Run> {
+    /// Takes exactly `len` blocks in one run of this group that begins at a multiple of `align`: in the free run that holds
+    /// `cursor`, or the first after it that has room, as far in front as can be. `None` when none has, from there on.
+    pub(super) fn take_exact(
+        &mut self,
+        group: u64,
+        cursor: u64,
+        len: u64,
+        align: u64,
+    ) -> Option<Run> {
         let runs = self.runs(group);
         let from = runs.partition_point(|run| run.end() <= cursor);
-        let at = from + runs[from..].iter().position(|run| run.len >= len)?;
-        let start = runs[at].start;
-        if runs[at].len == len {
-            runs.remove(at);
-        } else {
-            runs[at].start += len;
-            runs[at].len -= len;
-        }
-        self.free -= len;
-        Some(Run { start, len })
+        let fits = |run: &&Run| run.start.next_multiple_of(align) + len <= run.end();
+        let start = runs[from..].iter().find(fits)?.start;
+        self.take_in(group, start.next_multiple_of(align), len)
     }
 
     /// Free blocks of a group.
@@ -284,6 +283,21 @@ mod tests {
                 len: 16
             })
         );
+    }
+
+    #[test]
+    fn an_exact_place_is_aligned_and_what_it_leaves_in_front_stays_free() {
+        let mut space = Space::new(Bare, 256, 128);
+        let at = |run: Option<Run>| run.map(|run| run.start);
+        assert_eq!(at(space.take_exact(0, 0, 3, 1)), Some(0));
+        assert_eq!(at(space.take_exact(0, 0, 32, 32)), Some(32));
+        assert_eq!(at(space.take_exact(0, 64, 32, 32)), Some(64));
+        // The gap in front, from its start; no other is behind the cursor.
+        assert_eq!(at(space.take_exact(0, 3, 3, 1)), Some(3));
+        assert_eq!(at(space.take_exact(0, 3, 20, 4)), Some(8));
+        assert_eq!(at(space.take_exact(0, 0, 32, 32)), Some(96));
+        assert_eq!(space.take_exact(0, 0, 32, 32), None);
+        assert_eq!(at(space.take_exact(1, 128, 128, 128)), Some(128));
     }
 
     proptest! {

@@ -1,12 +1,13 @@
 //! ZFS: records, copy on write, transaction groups, on one vdev or several.
 //!
 //! What makes `ashift` matter is all here, and each as ZFS does it: blocks take whole units of
-//! 2^ashift; metadata is compressed to any number of sectors; the allocator puts a block where the
-//! one before ended. So with ashift 9 one block of metadata of an odd number of sectors moves every
-//! record after it off the disk's 4 KiB sectors, small metadata covers physical sectors in part, and
-//! the four uberblocks of 1 KiB do so in every transaction group; with ashift 12 nothing ever does.
-//! What a partly covered sector costs is the disk's matter. Reading changes the time of access, so
-//! transaction groups go on under a reader, too.
+//! 2^ashift; metadata is compressed to any number of sectors; since 2.0 the allocator puts a block
+//! where the one before ended. So with ashift 9 small metadata covers physical sectors in part, the
+//! four uberblocks of 1 KiB do so in every transaction group, and since 2.0 one block of metadata of
+//! an odd number of sectors moves every record after it off the disk's 4 KiB sectors (before, records
+//! begin at multiples of their size); with ashift 12 nothing ever does. What a partly covered sector
+//! costs is the disk's matter. Reading changes the time of access, so transaction groups go on under a
+//! reader, too.
 //!
 //! Left out: compression of data, gang blocks, snapshots, space maps that grow, vdevs of different kinds,
 //! the log's own vdev, the ARC (the host's cache takes its part). With RAID-Z each record is remembered by itself, which
@@ -34,8 +35,13 @@ use txg::Group;
 
 /// A call into the DMU: a transaction assigned, a buffer held and released. Assumed.
 const CALL: u64 = 4_000;
+/// 0.6.3 is of the time of this kernel (2014).
+const NEW: Kernel = Kernel::Linux(3, 12, 0);
 /// A record through the pipeline: zio stages, taskqs, allocation. Assumed.
 const RECORD: u64 = 80_000;
+/// The same before 0.6.3, whose buffers are mapped page by page (`vmalloc`). Fitted on the write of 'ashift 12' of
+/// zfs-ashift.
+const RECORD_OLD: u64 = 520_000;
 /// A KiB through fletcher4, one word of 32 bits at a time: 1.2 GB/s. Assumed.
 const CHECKSUM_KIB: u64 = 850;
 /// A KiB of data into P, Q and R: sums of bytes, doubled before each addition for Q and for R twice, of words of 64 bits.
@@ -74,6 +80,8 @@ pub(super) struct Zfs {
     next_object: u64,
     /// Sectors of records that wait for a place.
     pending: u64,
+    /// Processor time of writing a record, beside its bytes.
+    pipeline: u64,
     /// Processor time of the parities of a KiB.
     parity: u64,
     small: Small,
@@ -97,6 +105,11 @@ impl Zfs {
             traits: traits(spec),
             record,
             fan: size::fan(spec.kernel),
+            pipeline: if spec.kernel < NEW {
+                RECORD_OLD
+            } else {
+                RECORD
+            },
             atime: spec.atime,
             parity: PARITY_KIB[..pool.parities()].iter().sum(),
             pool,
@@ -337,7 +350,7 @@ impl Zfs {
 /// the releases before 0.6.3 it is taken to be of no use (fitted on both rows of zfs-ashift: read at
 /// half the rate of one disk, which leaves no room for a second record on its way).
 fn traits(spec: &FsSpec) -> Traits {
-    let old = spec.kernel < Kernel::Linux(3, 12, 0);
+    let old = spec.kernel < NEW;
     let far = spec.kernel < Kernel::Linux(4, 2, 0);
     Traits {
         unit: spec.record,

@@ -263,7 +263,7 @@ impl Extents {
         let groups = 0..self.space.groups();
         groups.into_iter().find_map(|group| {
             let from = self.space.start_of(group);
-            self.space.take_exact(group, from, blocks)
+            self.space.take_exact(group, from, blocks, 1)
         })
     }
 

@@ -4,7 +4,7 @@ use super::super::plan::{Charge, Piece};
 use super::super::raw::push_sectors;
 use super::super::runs::Mapped;
 use super::pool::{Pool, owner};
-use super::{CHECKSUM_KIB, File, RECORD, Zfs, size};
+use super::{CHECKSUM_KIB, File, Zfs, size};
 use raidlab_core::op::FileId;
 use raidlab_core::time::Span;
 use raidlab_core::units::{KIB, SECTOR};
@@ -22,8 +22,12 @@ impl Zfs {
         let Some(mut f) = self.files.remove(&file) else {
             return Err(FsError::NoFile);
         };
+        let before = self.group.writes.len();
         let done = self.place_in(file, &mut f, first..end, out, &mut charge);
         self.files.insert(file, f);
+        // Above records that have their places, an indirect block is written as soon as it has its own
+        // (`ZIO_WAIT_READY` of its children, not `DONE`): among the data, not after it.
+        charge.along = self.group.writes.split_off(before);
         done.map(|()| charge)
     }
 
@@ -55,7 +59,7 @@ impl Zfs {
             self.scatter(f, record, bytes, out)?;
             f.last = Some(record);
             self.group.dirty.insert((id, 1, record / self.fan));
-            charge.cpu += Span(RECORD * (out.len() - before) as u64);
+            charge.cpu += Span(self.pipeline * (out.len() - before) as u64);
             charge.cpu += Span((CHECKSUM_KIB + self.parity) * (bytes / KIB));
         }
         self.group.dnode(f.object);

@@ -23,6 +23,8 @@ const LEAST_COUNT: u64 = 16;
 const DEFER: usize = 2;
 /// Most copies of a block.
 const COPIES: usize = 3;
+/// ZFS 2.0 (2020, the time of 5.9) puts blocks anywhere (openzfs 8877: "looping in metaslab_block_picker").
+const UNALIGNED: Kernel = Kernel::Linux(5, 9, 0);
 /// Allocators of a pool since 0.8 (2019, the time of 5.1): each puts its blocks in metaslabs of its own
 /// (`spa_allocators`).
 const ALLOCATORS: usize = 4;
@@ -63,6 +65,8 @@ struct VdevSpace {
     touched: BTreeSet<u64>,
     /// Sectors with labels, in whole labels.
     device: u64,
+    /// Blocks begin at multiples of the largest power of two that divides their size.
+    aligns: bool,
 }
 
 impl Pool {
@@ -216,6 +220,7 @@ impl VdevSpace {
             active: [[None; COPIES]; ALLOCATORS],
             touched: BTreeSet::new(),
             device,
+            aligns: kernel < UNALIGNED,
         }
     }
 
@@ -278,16 +283,19 @@ impl VdevSpace {
             .collect()
     }
 
-    /// Dynamic fit while there is room (`metaslab_df_alloc`): first fit from the cursor of this
-    /// size's alignment, without regard to alignment of the place. Best fit when little is left is
-    /// not modelled.
+    /// Dynamic fit while there is room (`metaslab_df_alloc`): first fit from the cursor of this size's alignment, the
+    /// largest power of two that divides it. Before 2.0 the place has that alignment, too (`P2ROUNDUP` in
+    /// `metaslab_block_picker`). Best fit when little is left is not modelled.
     fn take(&mut self, metaslab: u64, len: u64) -> Option<Run> {
         let first = metaslab * self.metaslab;
         let cursors = self.cursors.entry(metaslab).or_insert([first; 20]);
-        let cursor = &mut cursors[(len.trailing_zeros() as usize).min(19)];
-        let run = self.space.take_exact(metaslab, *cursor, len).or_else(|| {
+        let power = len.trailing_zeros().min(19);
+        let align = if self.aligns { 1 << power } else { 1 };
+        let cursor = &mut cursors[power as usize];
+        let run = self.space.take_exact(metaslab, *cursor, len, align);
+        let run = run.or_else(|| {
             *cursor = first;
-            self.space.take_exact(metaslab, first, len)
+            self.space.take_exact(metaslab, first, len, align)
         })?;
         *cursor = run.end();
         self.touched.insert(metaslab);
