@@ -142,7 +142,7 @@ impl Member {
         self.queue.submit(now, bio);
     }
 
-    /// Brings a request to its port, if its queue [passes](Queue::passes) it.
+    /// Brings a request to its port, if its queue [passes](crate::queue::Queue::passes) it.
     // One copy, with the way to the disk in it.
     #[inline(never)]
     fn pass(&mut self, now: Instant, bio: &Bio, fabric: &mut Fabric) -> bool {
