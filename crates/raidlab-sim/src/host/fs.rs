@@ -24,6 +24,7 @@ mod zfs;
 
 pub use plan::{Charge, Commit, Fsync, Piece, Place, Stage, Synced, Traits};
 pub use spec::FsSpec;
+pub(crate) use zfs::NEW as NEW_ZFS;
 
 use raidlab_core::op::{FileId, FileOp, OpenMode};
 use raidlab_experiment::kernel::FilesystemKind;

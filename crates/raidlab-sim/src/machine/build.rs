@@ -8,6 +8,7 @@ use crate::catalogue::{self, UnknownModel};
 use crate::disk::DiskModel;
 use crate::fabric::{BusSpec, ControllerSpec, DiskSlot, Fabric, FabricSpec, PortInfo, VolumeSpec};
 use crate::host::CpuModel;
+use crate::host::fs::NEW_ZFS;
 use crate::queue::QueueSpec;
 use crate::storage::{MemberSpec, StorageError, StorageSpec};
 use raidlab_core::units::{Bytes, SECTOR, Sectors};
@@ -25,9 +26,7 @@ const ONE_MIRROR: PoolSpec = PoolSpec {
     kind: VdevKind::Mirror,
     shape: None,
 };
-/// ZFS on Linux 0.6.3 (2014) is of the time of this kernel.
-const NEW_ZFS: Kernel = Kernel::Linux(3, 12, 0);
-/// Requests that ZFS before that gives a disk at a time (`zfs_vdev_max_pending`), and sectors that it
+/// Requests that ZFS before 0.6.3 gives a disk at a time (`zfs_vdev_max_pending`), and sectors that it
 /// joins to one (`zfs_vdev_aggregation_limit`, 128 KiB); it sends each off at once, so that the block
 /// layer joins no more of them.
 const ZFS_PENDING: u32 = 10;

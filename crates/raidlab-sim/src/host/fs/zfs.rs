@@ -35,8 +35,8 @@ use txg::Group;
 
 /// A call into the DMU: a transaction assigned, a buffer held and released. Assumed.
 const CALL: u64 = 4_000;
-/// 0.6.3 is of the time of this kernel (2014).
-const NEW: Kernel = Kernel::Linux(3, 12, 0);
+/// ZFS on Linux 0.6.3 (2014) is of the time of this kernel.
+pub(crate) const NEW: Kernel = Kernel::Linux(3, 12, 0);
 /// A record through the pipeline: zio stages, taskqs, allocation. Assumed.
 const RECORD: u64 = 80_000;
 /// The same before 0.6.3, whose buffers are mapped page by page (`vmalloc`). Fitted on the write of 'ashift 12' of
