@@ -397,19 +397,9 @@ impl<D: Device> Host<D> {
     fn submit_along(&mut self, along: &[Place], origin: Origin) -> u64 {
         let mut requests = 0;
         for place in along {
-            // It was made in memory, and stays there.
-            let (page, pages) = Self::pages_at(place);
-            self.cache.fill(META, page, pages);
-            let wish = Wish {
-                kind: BlockKind::Write,
-                lba: place.lba.0,
-                sectors: u64::from(place.sectors),
-                fua: false,
-                origin,
-            };
             let number = self.back.number;
             self.back.number += 1;
-            let count = self.submit_split(wish, Owner::Along { number });
+            let count = self.submit_place(place, false, Owner::Along { number }, origin);
             self.back.data += count;
             requests += u64::from(count);
         }

@@ -1,7 +1,7 @@
 //! Making durable: `fsync`, `O_SYNC`, `sync`, flushes.
 use super::call::Work;
 use super::device::{Device, Wish};
-use super::fs::{Fsync, Stage, Synced};
+use super::fs::{Fsync, Place, Stage, Synced};
 use super::{EIO, Host, META};
 use raidlab_core::op::{BlockKind, FileId};
 use raidlab_core::time::Span;
@@ -254,22 +254,33 @@ impl<D: Device> Host<D> {
                 }
                 self.cache.make_clean(META, page, pages);
             }
-            if self.traits.copy_on_write {
-                // What was changed in memory is there still, at its new place.
-                let (page, pages) = Self::pages_at(place);
-                self.cache.fill(META, page, pages);
-            }
-            let wish = Wish {
-                kind: BlockKind::Write,
-                lba: place.lba.0,
-                sectors: u64::from(place.sectors),
-                fua: stage.durable,
-                origin,
-            };
-            count += self.submit_split(wish, owner);
+            count += self.submit_place(place, stage.durable, owner, origin);
         }
         self.below.unplug(self.now);
         count
+    }
+
+    /// Writes metadata to its place; the number of requests.
+    pub(super) fn submit_place(
+        &mut self,
+        place: &Place,
+        fua: bool,
+        owner: super::Owner,
+        origin: crate::block::Origin,
+    ) -> u32 {
+        if self.traits.copy_on_write {
+            // What was changed in memory is there still, at its new place.
+            let (page, pages) = Self::pages_at(place);
+            self.cache.fill(META, page, pages);
+        }
+        let wish = Wish {
+            kind: BlockKind::Write,
+            lba: place.lba.0,
+            sectors: u64::from(place.sectors),
+            fua,
+            origin,
+        };
+        self.submit_split(wish, owner)
     }
 
     /// Empties the drive's cache for a call.
