@@ -24,6 +24,7 @@ pub mod outcome;
 pub mod phase;
 pub mod profile;
 pub mod rng;
+pub mod suggest;
 pub mod target;
 pub mod time;
 pub mod units;

@@ -1,7 +1,7 @@
 //! What is wrong with a file: all of it, each with its place and its remedy.
-use crate::suggest::nearest;
 use annotate_snippets::renderer::DecorStyle;
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
+use raidlab_core::suggest::nearest;
 use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::ops::Range;

@@ -24,7 +24,6 @@ pub mod setup;
 mod check;
 mod read;
 mod resize;
-mod suggest;
 mod words;
 
 pub use diagnostic::{Diagnostic, Diagnostics};

@@ -1,5 +1,6 @@
 //! What is refused, and the remedy.
 use crate::types::{MAX_MEMBERS, MemberSet, Run};
+use raidlab_core::suggest::meant;
 use raidlab_core::units::{Bytes, SECTOR, Sectors};
 use raidlab_core::words::count;
 
@@ -157,7 +158,7 @@ pub enum PlanError {
 #[non_exhaustive]
 pub enum SpecError {
     /// No known level.
-    #[error("'{text}' is no level{}: use linear, raid0, raid1, raid4, raid5, raid6, raid10, or a nested one such as 'raid50 2x3'", meant(.nearest))]
+    #[error("'{text}' is no level{}: use linear, raid0, raid1, raid4, raid5, raid6, raid10, or a nested one such as 'raid50 2x3'", meant(*.nearest))]
     Level {
         /// What was written.
         text: String,
@@ -206,8 +207,4 @@ pub enum SpecError {
     /// The geometry is no array.
     #[error(transparent)]
     Layout(#[from] LayoutError),
-}
-
-fn meant(name: &Option<&'static str>) -> String {
-    name.map_or_else(String::new, |name| format!(" (did you mean {name}?)"))
 }

@@ -1,12 +1,12 @@
 //! What can be wrong with a profile's settings or with where it is to run.
-use super::setting::nearest;
+use crate::suggest::{meant, nearest};
 use crate::units::Bytes;
 
 /// Why a profile cannot be planned.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ProfileError {
     /// No profile of that name.
-    #[error("there is no profile '{name}': choose from {known}{}", hint(.nearest))]
+    #[error("there is no profile '{name}': choose from {known}{}", meant(*.nearest))]
     UnknownProfile {
         /// What was asked for.
         name: String,
@@ -19,7 +19,7 @@ pub enum ProfileError {
     #[error("profile fio is the jobs of a fio job file: give the file")]
     NeedsJobFile,
     /// No setting of that name.
-    #[error("profile {profile} has no setting '{setting}'{}; it has {}", hint(.nearest), or_none(known))]
+    #[error("profile {profile} has no setting '{setting}'{}; it has {}", meant(*.nearest), or_none(known))]
     UnknownSetting {
         /// The profile.
         profile: &'static str,
@@ -62,10 +62,6 @@ pub enum ProfileError {
         /// The setting that makes it smaller.
         setting: &'static str,
     },
-}
-
-fn hint(nearest: &Option<&'static str>) -> String {
-    nearest.map_or_else(String::new, |name| format!(" (did you mean '{name}'?)"))
 }
 
 fn or_none(known: &str) -> &str {

@@ -168,48 +168,9 @@ macro_rules! settings {
 }
 pub(super) use settings;
 
-/// The known name that is most like what was typed, when one is.
-pub(super) fn nearest<'a>(
-    typed: &str,
-    known: impl IntoIterator<Item = &'a str>,
-) -> Option<&'a str> {
-    known
-        .into_iter()
-        .map(|name| (distance(typed, name), name))
-        .filter(|(far, name)| *far <= 1 + name.len() / 3)
-        .min()
-        .map(|(_, name)| name)
-}
-
-/// Edit distance (insertions, deletions, replacements) between two words.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, ca) in a.chars().take(64).enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, cb) in b.iter().enumerate() {
-            let replaced = diagonal + usize::from(ca != *cb);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(diagonal + 1).min(row[j] + 1);
-        }
-    }
-    row[b.len()]
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_nearest_name_is_offered_only_when_it_is_near() {
-        let known = ["size", "chunk", "seeks", "seekers"];
-        assert_eq!(nearest("seek", known), Some("seeks"));
-        assert_eq!(nearest("chunks", known), Some("chunk"));
-        assert_eq!(nearest("temperature", known), None);
-        assert_eq!(distance("kitten", "sitting"), 3);
-        assert_eq!(distance("", "abc"), 3);
-    }
 
     #[test]
     fn what_is_shown_is_read_again() {

@@ -7,8 +7,8 @@ use crate::experiment::{
 use crate::read::design::{DraftChart, DraftDesign, DraftExpected, DraftReport};
 use crate::read::tree::At;
 use crate::setup::ArrayState;
-use crate::suggest::list;
 use crate::{Known, KnownStudy};
+use raidlab_core::suggest::list;
 use raidlab_core::words::count;
 use std::collections::BTreeMap;
 

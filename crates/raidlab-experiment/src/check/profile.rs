@@ -4,8 +4,8 @@ use crate::diagnostic::{Diagnostic, Problems};
 use crate::read::key::{ALIASES, Key, Value};
 use crate::read::setting::{Bound, What};
 use crate::setup::{Array, Filesystem, Host};
-use crate::suggest::{list, nearest};
 use raidlab_core::profile::{Fio, Place, Profile, ProfileContext, ProfileError};
+use raidlab_core::suggest::{list, nearest};
 use raidlab_core::units::Bytes;
 use std::collections::BTreeMap;
 

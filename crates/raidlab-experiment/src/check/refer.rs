@@ -7,7 +7,7 @@ use crate::read::factors::{DraftFactor, Level, Selection};
 use crate::read::key::Key;
 use crate::read::setting::{Bound, What};
 use crate::read::tree::shown;
-use crate::suggest::{list, nearest};
+use raidlab_core::suggest::{list, nearest};
 use raidlab_core::words::count;
 use std::cell::Cell as Flag;
 use std::collections::BTreeMap;

@@ -1,6 +1,6 @@
 //! Tables of the file with the place of every key, and which keys were asked for.
 use crate::diagnostic::{Diagnostic, Problems};
-use crate::suggest::{list, nearest};
+use raidlab_core::suggest::{list, nearest};
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::ops::Range;

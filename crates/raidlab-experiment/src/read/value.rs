@@ -1,8 +1,8 @@
 //! Single values: sizes, rates, counts, times, words.
 use super::tree::{At, Entry, shown};
 use crate::diagnostic::{Diagnostic, Problems};
-use crate::suggest::{list, nearest};
 use crate::words::Word;
+use raidlab_core::suggest::{list, nearest};
 use raidlab_core::time::Span;
 use raidlab_core::units::{Bytes, ParseBytesError};
 use std::fmt::Display;

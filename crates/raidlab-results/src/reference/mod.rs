@@ -15,7 +15,7 @@ mod trials;
 #[cfg(test)]
 mod tests;
 
-pub use checks::{Checked, Told};
+pub use checks::{Checked, Own, Told};
 pub use predicted::{PredictedFigure, Prediction, median_error};
 pub use tree::{Problem, ProblemKind, StudyError};
 pub use trials::WITHHELD;

@@ -222,6 +222,35 @@ mod tests {
         assert_eq!(none.median_error(), None);
     }
 
+    /// Parts of a finding that go by the same words ("… rewrite") have their own figures.
+    #[test]
+    fn the_studys_own_figures_stand_beside_each_claim() {
+        for id in ["pata-raid0", "scsi-hdbench", "zfs-ashift"] {
+            let own = study(id).unwrap().unwrap().check_findings();
+            let findings = made(id, 1.3).findings;
+            assert_eq!(own.len(), findings.len());
+            for (own, checked) in own.iter().zip(&findings) {
+                assert_eq!(own.claim, checked.claim);
+                let beside = checked.own.as_ref();
+                let told = beside.map_or(Told::NoFigures, |o| o.told);
+                assert_eq!(told, own.told, "{id}: {}", own.claim);
+                assert!(beside.is_none_or(|o| o.evidence == own.evidence));
+            }
+        }
+        let pata = made("pata-raid0", 1.0);
+        let against = pata.findings.iter().filter_map(|c| c.own.as_ref());
+        let against = against.filter(|own| own.told == Told::DoesNot);
+        let evidence: Vec<&str> = against.map(|own| own.evidence.as_str()).collect();
+        assert_eq!(
+            evidence,
+            ["33420 / 36289 = 0.92", "28919 / 30567 = 0.95"],
+            "the rows that contradict finding 4"
+        );
+        let sata = study("sata-md-levels").unwrap().unwrap();
+        let none = sata.predicted(&BTreeMap::new(), &BTreeMap::new(), &[]);
+        assert!(none.findings.iter().all(|c| c.own.is_none()));
+    }
+
     #[test]
     fn what_is_survived_is_checked_on_the_share_that_is_given() {
         let study = study("sata-md-levels").unwrap().unwrap();

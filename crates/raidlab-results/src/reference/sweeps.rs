@@ -78,6 +78,7 @@ fn told(finding: u32, claim: String, found: Option<(Told, String)>) -> Checked {
         claim,
         evidence,
         told,
+        own: None,
     }
 }
 

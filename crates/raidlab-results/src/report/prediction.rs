@@ -1,5 +1,5 @@
 //! The reports of a model's figures beside those of published studies.
-use super::blocks::published::{Source, accuracy, beside, overview};
+use super::blocks::published::{Source, accuracy, beside, overview, own_rows};
 use super::document::{Block, Cell, Column, Document, Table, Tone};
 use crate::reference::{Prediction, Study, Told};
 
@@ -74,6 +74,7 @@ fn refuted(all: &[Prediction]) -> Option<Table> {
         Column::text("finding"),
         Column::text("claim"),
         Column::text("figures"),
+        Column::text("in its own rows"),
     ];
     let caption = "Claims that do not hold in the model";
     let mut table = Table::new("refuted", caption, columns);
@@ -85,8 +86,10 @@ fn refuted(all: &[Prediction]) -> Option<Table> {
                 Cell::text(checked.finding.to_string()),
                 Cell::text(checked.claim.clone()),
                 Cell::text(checked.evidence.clone()).tone(Tone::Bad),
+                own_rows(checked),
             ]);
         }
     }
+    table.drop_empty_columns();
     (!table.rows.is_empty()).then_some(table)
 }

@@ -1,5 +1,6 @@
 //! What is wrong with a model file.
 use super::MODELS;
+use raidlab_core::suggest::{meant, nearest};
 use std::fmt;
 
 /// One thing wrong with a model file.
@@ -56,8 +57,9 @@ impl fmt::Display for UnknownModel {
         let known: Vec<_> = MODELS.iter().map(|(name, _)| *name).collect();
         write!(
             f,
-            "there is no disk model '{}': write the path of a model file, or one of {}",
+            "there is no disk model '{}'{}: write the path of a model file, or one of {}",
             self.name,
+            meant(nearest(&self.name, known.iter().copied())),
             known.join(", ")
         )
     }

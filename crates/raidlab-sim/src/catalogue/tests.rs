@@ -125,6 +125,11 @@ fn what_does_not_fit_together_is_said_at_its_place() {
 
 #[test]
 fn an_unknown_model_names_those_there_are() {
+    let near = find("ST3000DM01").unwrap_err().to_string();
+    assert!(
+        near.contains("'ST3000DM01' (did you mean 'ST3000DM001'?)"),
+        "{near}"
+    );
     insta::assert_snapshot!(find("ST9999").unwrap_err(), @"there is no disk model 'ST9999': write the path of a model file, or one of ST340015A, ST3250624AS, ST3160812AS, ST3000DM001, u160-10k-2002, ST336706LW, ST336752LW, MAN3367MP, KW036, HP-C3323A, nearline-24tb, sata-ssd, nvme-ssd");
 }
 

@@ -6,6 +6,7 @@ use crate::commands::reference;
 use crate::commands::text::{text, told};
 use crate::exit::{BAD_REQUEST, Failure, MISSING};
 use crate::talk;
+use raidlab_core::suggest::{meant, nearest};
 use raidlab_core::units::{Bytes, SECTOR};
 use raidlab_experiment::experiment::Aggregate;
 use raidlab_experiment::hardware::Link;
@@ -120,8 +121,11 @@ fn unknown(name: &str) -> Failure {
         let names: Vec<&str> = all.iter().map(|(name, _)| *name).collect();
         names.join(", ")
     };
+    let all = [MODELS, controller::MODELS, cpu::MODELS];
+    let known = all.iter().flat_map(|models| models.iter());
     Failure::bad_request(format!(
-        "there is no model '{name}': write the path of a model file, a disk ({}), a controller ({}) or a processor ({})",
+        "there is no model '{name}'{}: write the path of a model file, a disk ({}), a controller ({}) or a processor ({})",
+        meant(nearest(name, known.map(|(name, _)| *name))),
         names(MODELS),
         names(controller::MODELS),
         names(cpu::MODELS)

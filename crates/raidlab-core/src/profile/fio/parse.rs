@@ -4,7 +4,7 @@
 //! that raidlab would have to ignore to run the job is refused, with its line: a job file that runs
 //! must mean what it says.
 use super::{Fio, FioJob, Rw};
-use crate::profile::setting::nearest;
+use crate::suggest::nearest;
 use crate::time::Span;
 use crate::units::{Bytes, GIB, KIB, MIB};
 

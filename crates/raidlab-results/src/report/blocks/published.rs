@@ -138,29 +138,53 @@ fn line(figure: &PredictedFigure, last: &str) -> Vec<Cell> {
     ]
 }
 
-/// Findings part by part, and what is told of each `by` the figures of the caption.
+/// Findings part by part, and what is told of each `by` the figures of the caption; beside it what the study's own
+/// figures tell, which may contradict its words.
 pub(crate) fn findings(id: &str, caption: &str, by: &str, all: &[Checked]) -> Table {
     let columns = vec![
         Column::text("finding"),
         Column::text("claim"),
         Column::text("figures"),
         Column::text(by),
+        Column::text("in its own rows"),
     ];
     let mut table = Table::new(id, caption, columns);
     for checked in all {
-        let tone = match checked.told {
-            Told::Holds => Tone::Good,
-            Told::DoesNot => Tone::Bad,
-            Told::Withheld | Told::NoFigures => Tone::Muted,
-        };
         table.rows.push(vec![
             Cell::text(checked.finding.to_string()),
             Cell::text(checked.claim.clone()),
             Cell::text(checked.evidence.clone()),
-            Cell::text(checked.told.text()).tone(tone),
+            told(checked.told),
+            own_rows(checked),
         ]);
     }
+    table.drop_empty_columns();
     table
+}
+
+fn told(told: Told) -> Cell {
+    Cell::text(told.text()).tone(tone(told))
+}
+
+fn tone(told: Told) -> Tone {
+    match told {
+        Told::Holds => Tone::Good,
+        Told::DoesNot => Tone::Bad,
+        Told::Withheld | Told::NoFigures => Tone::Muted,
+    }
+}
+
+/// What the study's own figures tell of a claim, and the ratio where it is one.
+pub(crate) fn own_rows(checked: &Checked) -> Cell {
+    let Some(own) = &checked.own else {
+        return Cell::absent();
+    };
+    let text = match (own.told, own.evidence.rsplit_once(" = ")) {
+        (Told::Withheld, _) => "withheld".to_owned(),
+        (told, Some((_, ratio))) => format!("{}: {ratio}", told.text()),
+        (told, None) => format!("{}: {}", told.text(), own.evidence),
+    };
+    Cell::text(text).tone(tone(own.told))
 }
 
 /// Accuracy and findings, a line a study.
