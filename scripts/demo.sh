@@ -9,7 +9,7 @@ out=${1:-demo-out}
 mkdir -p "$out"
 raidlab=$(scripts/build.sh)
 echo "predicting experiments/home-lab.toml: RAID5, RAID6 or RAID10 of four disks?" >&2
-"$raidlab" --store "$out/results.sqlite" run experiments/home-lab.toml --on sim --repeats 6 --fresh \
+"$raidlab" --store "$out/results.sqlite" run experiments/home-lab.toml --on sim --repeats 5 --fresh \
   --html "$out/prediction.html" > "$out/prediction.txt"
 echo "measuring the disk under $out" >&2
 "$raidlab" doctor "$out" || true

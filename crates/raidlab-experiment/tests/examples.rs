@@ -148,7 +148,7 @@ fn a_cell_is_known_again_after_words_have_changed() {
     let before = parse(&text, "before", &known()).expect("sound");
     let reworded = text
         .replace("Four disks:", "For my basement:")
-        .replace("[design]", "[design]\nrepeats = 9")
+        .replace("repeats = 3", "repeats = 9")
         .replace("\"raid10-f2\"]", "\"raid10-o2\", \"raid10-f2\"]");
     let after = parse(&reworded, "after", &known()).expect("sound");
     assert_ne!(before.digest(), after.digest());
