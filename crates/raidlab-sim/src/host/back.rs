@@ -119,8 +119,13 @@ impl WriteBack {
             limit: limit.max(64),
             threshold: base * era.background_percent / 100,
             since: 0,
-            // `set_ratelimit`: 1/32 of memory a processor, 16 pages to 4 MiB.
-            every: (memory / (32 * u64::from(spec.cores.max(1)))).clamp(16, 1024),
+            every: if traits.dirty_limit.is_some() {
+                // The size of a group is looked at with each unit (`dsl_pool_dirty_space`).
+                u64::from(traits.unit) / PAGE
+            } else {
+                // `set_ratelimit`: 1/32 of memory a processor, 16 pages to 4 MiB.
+                (memory / (32 * u64::from(spec.cores.max(1)))).clamp(16, 1024)
+            },
             exceeded: false,
             by_commit: traits.dirty_limit.is_some(),
             transaction,
@@ -329,7 +334,7 @@ impl<D: Device> Host<D> {
     }
 
     /// The run with the rest of the units at its ends: a unit is written as a whole.
-    fn whole_units(&self, file: u32, page: u64, pages: u64) -> (u64, u64) {
+    pub(super) fn whole_units(&self, file: u32, page: u64, pages: u64) -> (u64, u64) {
         let unit = u64::from(self.traits.unit) / PAGE;
         if file == META || unit <= 1 {
             return (page, pages);

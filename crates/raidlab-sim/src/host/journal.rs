@@ -45,6 +45,9 @@ pub(super) struct Journal {
     opening: Vec<u32>,
 }
 
+/// Pages of a transaction at the least where its size follows the rate (`zfs_write_limit_min`, 32 MiB).
+const LEAST: u64 = (32 << 20) / super::PAGE;
+
 const ORIGIN: Origin = Origin {
     task: 0,
     sync: true,
@@ -258,7 +261,7 @@ impl<D: Device> Host<D> {
         let took = self.now.since(self.journal.begun).0.max(1);
         let pages = u128::from(self.journal.pages) * u128::from(aim.0) / u128::from(took);
         let most = self.back.transaction_most;
-        self.back.transaction = (pages.min(u128::from(most)) as u64).max(1024.min(most));
+        self.back.transaction = (pages.min(u128::from(most)) as u64).max(LEAST.min(most));
     }
 
     fn commit_ended(&mut self) {

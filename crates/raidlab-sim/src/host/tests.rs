@@ -1,5 +1,6 @@
 //! Hosts over a modelled disk and over a device of fixed speed.
 mod files;
+mod groups;
 mod laws;
 mod raw;
 mod toy;

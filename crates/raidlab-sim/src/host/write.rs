@@ -55,9 +55,13 @@ impl<D: Device> Host<D> {
             }
             let (page, pages) = pages_of(at, part - at);
             let new = self.cache.missing(file, page, pages);
-            let dirtied = self.cache.make_dirty(file, page, pages);
             let known = &mut self.files[file as usize];
             known.size = known.size.max(part);
+            // Of a unit above a page all is dirty when a part is: it is counted whole and written whole (a buffer of the
+            // DMU, `dbuf_dirty`).
+            let (first, count) = self.whole_units(file, page, pages);
+            let dirtied = self.cache.make_dirty(file, first, count);
+            let known = &mut self.files[file as usize];
             if known.dirtied.is_none() {
                 known.dirtied = Some(self.now);
                 self.arm_flusher();

@@ -360,11 +360,14 @@ fn traits(spec: &FsSpec) -> Traits {
         ordered: true,
         data_journal: false,
         commit_interval: Some(Span::from_secs(5)),
-        // zfs_write_limit_shift 3; zfs_dirty_data_sync 64 MiB; zfs_dirty_data_max 10 %.
+        // zfs_write_limit_shift 3; zfs_dirty_data_max 10 %, of which zfs_dirty_data_sync is 64 MiB and, since 0.8 (2019, the
+        // time of 5.1), zfs_dirty_data_sync_percent 20 %.
         dirty_limit: Some(if old {
             (128, u64::MAX)
-        } else {
+        } else if spec.kernel < Kernel::Linux(5, 1, 0) {
             (102, 64 * MIB)
+        } else {
+            (20, u64::MAX)
         }),
         dirty_most: Some(if old { 128 } else { 102 }),
         frees_most: size::frees_most(spec.kernel),

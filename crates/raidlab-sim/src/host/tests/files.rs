@@ -35,8 +35,10 @@ fn every_file_system_writes_rewrites_and_reads_a_file() {
         let write = pass(PassAction::Write, OpenMode::Create, size, Durable::AtEnd);
         let wrote = one(&mut host, write);
         let written = host.counters().written;
+        // Groups of ZFS are 1.3 MiB with so little memory, and each writes some 50 blocks of its own.
+        let more = if kind == FilesystemKind::Zfs { 6 } else { 8 };
         assert!(
-            (size..size + size / 8).contains(&written),
+            (size..size + size / more).contains(&written),
             "{kind}: {written}"
         );
         let device = 131_072.0 / 2148e-6;
@@ -66,7 +68,7 @@ fn every_file_system_writes_rewrites_and_reads_a_file() {
 }
 
 /// What the device was asked, by what it is: data of the file or anything else.
-fn asked(host: &Host<Toy>, from: usize) -> Vec<(BlockKind, u32)> {
+pub(super) fn asked(host: &Host<Toy>, from: usize) -> Vec<(BlockKind, u32)> {
     let asked = host.device().asked[from..].iter();
     asked.map(|(_, bio)| (bio.kind, bio.sectors)).collect()
 }
