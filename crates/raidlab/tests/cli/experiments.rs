@@ -417,6 +417,7 @@ fn small_experiments_that_come_with_the_program_run() {
         "pata-channels",
         "vm-all-levels",
         "vm-levels",
+        "vm-raidz",
         "vm-states",
         "vm-zfs-ashift",
     ] {
