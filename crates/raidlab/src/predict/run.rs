@@ -72,8 +72,17 @@ pub(crate) fn run(args: &RunArgs, place: &place::Store) -> Result<Outcome, Failu
 
 /// The command that repeats the run: all that the results depend on, and nothing else.
 fn command(args: &RunArgs, plan: &Plan<'_>) -> String {
+    let mut words = again(args, plan, "sim");
+    if args.no_fast_forward {
+        words.push_str(" --no-fast-forward");
+    }
+    words
+}
+
+/// What commands that repeat a run have in common, wherever it is `on`.
+pub(crate) fn again(args: &RunArgs, plan: &Plan<'_>, on: &str) -> String {
     let mut words = format!(
-        "raidlab run {} --on sim --seed {} --repeats {}",
+        "raidlab run {} --on {on} --seed {} --repeats {}",
         quoted(&args.file.to_string_lossy()),
         plan.seed,
         plan.experiment.design.repeats
@@ -83,9 +92,6 @@ fn command(args: &RunArgs, plan: &Plan<'_>) -> String {
     }
     if let Some(size) = args.design.member_size {
         let _ = write!(words, " --member-size {}B", size.0);
-    }
-    if args.no_fast_forward {
-        words.push_str(" --no-fast-forward");
     }
     words
 }

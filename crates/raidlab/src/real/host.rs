@@ -239,18 +239,7 @@ fn claim_all(roots: &Roots, chosen: &[Chosen]) -> Result<Vec<Option<Claim>>, Fai
 
 /// The command that repeats the run.
 fn command(args: &RunArgs, plan: &Plan<'_>) -> String {
-    let mut words = format!(
-        "raidlab run {} --on host --seed {} --repeats {}",
-        quoted(&args.file.to_string_lossy()),
-        plan.seed,
-        plan.experiment.design.repeats
-    );
-    if let Some(only) = &args.only {
-        let _ = write!(words, " --only {}", quoted(only));
-    }
-    if let Some(size) = args.design.member_size {
-        let _ = write!(words, " --member-size {}B", size.0);
-    }
+    let mut words = sessions::again(args, plan, "host");
     if let Some(directory) = &args.real.loop_dir {
         let _ = write!(
             words,
