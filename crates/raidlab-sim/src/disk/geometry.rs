@@ -6,12 +6,14 @@
 //! coordinate modulo a revolution, and a transfer over any number of tracks, cylinders and zones is
 //! the difference of two coordinates: no event per sector or per track.
 mod build;
+mod divide;
 mod error;
 
 pub use error::GeometryError;
 
 use super::rotation::REVOLUTION;
 use build::{Layout, check, split_large};
+use divide::{Divisor, Stride};
 
 /// One zone as a model file gives it. Cylinders are laid out head by head, then cylinder by cylinder.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
@@ -71,32 +73,6 @@ impl ZoneSpec {
     }
 }
 
-/// Division by a constant as one multiplication: exact for dividends below 2^32.
-#[derive(Clone, Copy, Debug)]
-struct Divisor {
-    by: u32,
-    reciprocal: u64,
-}
-
-impl Divisor {
-    fn new(by: u32) -> Self {
-        Self {
-            by,
-            // ceil(2^64 / by); 2^64 itself, for a divisor of 1, does not fit and is not used.
-            reciprocal: (u64::MAX / u64::from(by)).wrapping_add(1),
-        }
-    }
-
-    #[inline]
-    fn split(self, n: u32) -> (u32, u32) {
-        if self.by == 1 {
-            return (n, 0);
-        }
-        let quotient = ((u128::from(n) * u128::from(self.reciprocal)) >> 64) as u32;
-        (quotient, n - quotient * self.by)
-    }
-}
-
 /// Bits behind the point of the width of a sector.
 const WIDTH_BITS: u32 = 20;
 
@@ -111,8 +87,8 @@ struct Zone {
     unused: u32,
     per_track: u32,
     width: u64,
-    track_stride: u64,
-    cylinder_stride: u64,
+    track_stride: Stride,
+    cylinder_stride: Stride,
     by_cylinder: Divisor,
     by_track: Divisor,
     /// For each slipped sector, the first logical sector of the zone that it pushes on.
@@ -288,11 +264,16 @@ impl Geometry {
 
     #[inline]
     fn zone_of(&self, lba: u64) -> &Zone {
+        &self.zones[self.zone_number(lba)]
+    }
+
+    #[inline]
+    fn zone_number(&self, lba: u64) -> usize {
         let mut number = usize::from(self.bucket[(lba >> self.shift) as usize]);
         while lba >= self.zones[number].end_lba {
             number += 1;
         }
-        &self.zones[number]
+        number
     }
 
     /// Where `lba` (below [`sectors`](Self::sectors)) lies.
@@ -313,8 +294,8 @@ impl Geometry {
         let (cylinder, rest) = zone.by_cylinder.split(physical);
         let (head, sector) = zone.by_track.split(rest);
         let track = zone.origin
-            + u64::from(cylinder) * zone.cylinder_stride
-            + u64::from(head) * zone.track_stride;
+            + u64::from(cylinder) * zone.cylinder_stride.by
+            + u64::from(head) * zone.track_stride.by;
         let x = track + ((u64::from(sector) * zone.width) >> WIDTH_BITS);
         Place {
             x,
@@ -342,14 +323,32 @@ impl Geometry {
     }
 
     /// Cylinder and head under which the coordinate `x` lies, for the position of the arm after
-    /// streaming; the cost of three divisions.
+    /// streaming.
     #[must_use]
     pub fn track_at(&self, x: u64) -> (u32, u32) {
         let number = self.zones.partition_point(|zone| zone.origin <= x).max(1) - 1;
-        let zone = &self.zones[number];
-        let inside = x - zone.origin;
-        let cylinder = inside / zone.cylinder_stride;
-        let head = (inside % zone.cylinder_stride) / zone.track_stride;
+        self.track_in(number, x)
+    }
+
+    /// The same for a coordinate not before the sector `lba`, in whose zone or one of the next it is then.
+    #[must_use]
+    pub(super) fn track_after(&self, lba: u64, x: u64) -> (u32, u32) {
+        let mut number = self.zone_number(lba);
+        while self
+            .zones
+            .get(number + 1)
+            .is_some_and(|zone| zone.origin <= x)
+        {
+            number += 1;
+        }
+        self.track_in(number, x)
+    }
+
+    #[inline]
+    fn track_in(&self, zone: usize, x: u64) -> (u32, u32) {
+        let zone = &self.zones[zone];
+        let (cylinder, rest) = zone.cylinder_stride.split(x - zone.origin);
+        let (head, _) = zone.track_stride.split(rest);
         let last = u64::from(self.cylinders - 1);
         (
             (u64::from(zone.first_cylinder) + cylinder).min(last) as u32,
@@ -364,8 +363,8 @@ impl Geometry {
         let number = self.zones.partition_point(|zone| zone.origin <= x).max(1) - 1;
         let zone = &self.zones[number];
         let inside = x - zone.origin;
-        let (cylinder, rest) = (inside / zone.cylinder_stride, inside % zone.cylinder_stride);
-        let (head, rest) = (rest / zone.track_stride, rest % zone.track_stride);
+        let (cylinder, rest) = zone.cylinder_stride.split(inside);
+        let (head, rest) = zone.track_stride.split(rest);
         let passed = (((u128::from(rest) + 1) << WIDTH_BITS) - 1) / u128::from(zone.width);
         let sector = (passed as u64).min(u64::from(zone.per_track));
         let in_cylinder = head * u64::from(zone.per_track) + sector;
@@ -404,7 +403,7 @@ impl Geometry {
     pub fn sustained(&self, lba: u64, decirpm: u32) -> f64 {
         let zone = self.zone_of(lba);
         let bytes = f64::from(zone.by_cylinder.by) * 512.0;
-        bytes * f64::from(decirpm) * 1e9 / zone.cylinder_stride as f64
+        bytes * f64::from(decirpm) * 1e9 / zone.cylinder_stride.by as f64
     }
 
     /// The zones as (first logical sector, first cylinder, sectors on a track), for display.

@@ -1,5 +1,5 @@
 //! Requests whose end is known, in the order of their ends.
-use super::Done;
+use super::{DiskError, Done};
 use raidlab_core::time::Instant;
 
 /// Later than anything.
@@ -21,12 +21,27 @@ impl Ready {
                 let next = std::mem::replace(only, done);
                 self.list.push(next);
             }
-            _ => self.insert(done),
+            _ => self.insert(done.id, done.at, done.first, (done.result, done.hit)),
         }
     }
 
+    // In parts, so that for the ways above an end is written to its place at once: the disk is asked for its time right
+    // after, and what was copied in larger pieces than it was written in comes late.
     #[inline(never)]
-    fn insert(&mut self, done: Done) {
+    fn insert(
+        &mut self,
+        id: u64,
+        at: Instant,
+        first: Instant,
+        (result, hit): (Result<(), DiskError>, bool),
+    ) {
+        let done = Done {
+            id,
+            at,
+            first,
+            result,
+            hit,
+        };
         let mut at = self.list.len();
         // Most ends are known in their order, so that the place is near the front.
         if at > 16 {
@@ -63,7 +78,7 @@ impl Ready {
     }
 
     /// All of them fail at `now`.
-    pub(super) fn fail(&mut self, now: Instant, error: super::DiskError) {
+    pub(super) fn fail(&mut self, now: Instant, error: DiskError) {
         for done in &mut self.list {
             (done.at, done.first, done.result) = (now, now, Err(error));
         }

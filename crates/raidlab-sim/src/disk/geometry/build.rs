@@ -1,7 +1,7 @@
 //! Laying zones out one behind the other, and what to check before.
 use super::{
-    Divisor, Geometry, GeometryError, LARGEST, REVOLUTION, Switches, WIDTH_BITS, ZONE_SECTORS,
-    Zone, ZoneSpec,
+    Divisor, Geometry, GeometryError, LARGEST, REVOLUTION, Stride, Switches, WIDTH_BITS,
+    ZONE_SECTORS, Zone, ZoneSpec,
 };
 
 /// Zones of more than [`ZONE_SECTORS`] sectors in parts that fit 32-bit addresses.
@@ -116,8 +116,8 @@ impl Layout {
             unused: spec.unused,
             per_track: spec.usable_per_track(),
             width,
-            track_stride,
-            cylinder_stride,
+            track_stride: Stride::new(track_stride),
+            cylinder_stride: Stride::new(cylinder_stride),
             by_cylinder: Divisor::new(spec.usable_per_cylinder(self.heads) as u32),
             by_track: Divisor::new(spec.usable_per_track()),
             slipped,

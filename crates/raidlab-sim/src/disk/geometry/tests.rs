@@ -92,6 +92,10 @@ proptest! {
             let place = geometry.locate(lba as u64);
             prop_assert_eq!((place.x, place.cylinder, place.head), (x, cylinder, head), "sector {}", lba);
             prop_assert_eq!(geometry.track_at(place.x), (cylinder, head));
+            for before in [0, lba / 2, lba.saturating_sub(30), lba] {
+                prop_assert_eq!(geometry.track_after(before as u64, place.x), (cylinder, head));
+                prop_assert_eq!(geometry.track_after(before as u64, place.end()), geometry.track_at(place.end()));
+            }
             prop_assert_eq!(geometry.sector_at(place.end()), lba as u64 + 1);
             prop_assert_eq!(geometry.sector_at(place.end() - 1), lba as u64);
         }
@@ -110,6 +114,14 @@ proptest! {
     #[test]
     fn dividing_by_multiplying_is_exact(n: u32, by in 1_u32..) {
         prop_assert_eq!(Divisor::new(by).split(n), (n / by, n % by));
+    }
+
+    #[test]
+    fn dividing_by_strides_is_exact(n: u64, by in 1_u64.., near in -2_i64..=2, times: u16, bits in 0_u32..63) {
+        let by = (by >> bits).max(1);
+        for n in [n, by.wrapping_mul(u64::from(times)).wrapping_add_signed(near), u64::MAX] {
+            prop_assert_eq!(Stride::new(by).split(n), (n / by, n % by));
+        }
     }
 }
 

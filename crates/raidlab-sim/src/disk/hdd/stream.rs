@@ -198,7 +198,8 @@ impl Hdd {
         let oldest = self.oldest(t);
         self.segments.leave(self.stream.segment, oldest, there);
         if there > self.stream.track_end {
-            (self.cylinder, self.head) = self.model.geometry.track_at(there);
+            let geometry = &self.model.geometry;
+            (self.cylinder, self.head) = geometry.track_after(self.stream.start, there);
         }
         self.stream.active = false;
     }
