@@ -38,6 +38,7 @@ pub struct Cover {
 impl Cover {
     /// The cheaper of read-modify-write and reconstruct-write, by what reading blocks that are not
     /// `cached` costs, and the blocks to read that are not `known`.
+    #[inline]
     fn decide(
         &self,
         rmw: Rmw,
@@ -249,6 +250,7 @@ impl Parity {
     /// write and reconstruct-write (`handle_stripe_dirtying`), where a block on a failed member
     /// counts as 2n reads and a tie reconstructs.
     #[must_use]
+    #[inline]
     pub fn decide(
         &self,
         cover: &Cover,
@@ -260,6 +262,17 @@ impl Parity {
             let rmw = if no_rmw { Rmw::Never } else { policy.rmw };
             return cover.decide(rmw, cover.cached, MemberSet::len);
         }
+        self.decide_degraded(cover, failed, policy, no_rmw)
+    }
+
+    #[inline(never)]
+    fn decide_degraded(
+        &self,
+        cover: &Cover,
+        failed: MemberSet,
+        policy: WritePolicy,
+        no_rmw: bool,
+    ) -> (WriteMethod, MemberSet) {
         let known = cover.cached.union(failed);
         let all = MemberSet::first(self.members()).without(known);
         let all_new = cover.part.is_empty() && cover.rest.is_empty();

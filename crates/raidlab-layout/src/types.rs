@@ -45,7 +45,10 @@ impl MemberSet {
     /// The members `0..n` (`n` beyond [`MAX_MEMBERS`] counts as that).
     #[must_use]
     pub const fn first(n: usize) -> Self {
-        if n >= MAX_MEMBERS {
+        // One word is shifted where that is enough, as in `one`.
+        if n < 64 {
+            Self(((1_u64 << n) - 1) as u128)
+        } else if n >= MAX_MEMBERS {
             Self(u128::MAX)
         } else {
             Self((1 << n) - 1)
@@ -86,7 +89,9 @@ impl MemberSet {
     /// Is `member` in the set?
     #[must_use]
     pub const fn contains(self, member: Member) -> bool {
-        self.0 & Self::one(member).0 != 0
+        let (index, low, high) = (member.index(), self.0 as u64, (self.0 >> 64) as u64);
+        let word = if index < 64 { low } else { high };
+        index < MAX_MEMBERS && (word >> (index % 64)) & 1 == 1
     }
 
     /// Number of members in the set.

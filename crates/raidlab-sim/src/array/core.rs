@@ -20,17 +20,36 @@ pub struct MemberBio {
     pub bio: Bio,
 }
 
-/// Who waits for a request.
+/// Who waits for a request: each kind with a word, so that it goes from hand to hand in registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Up {
     /// Whoever uses the array, by its identity.
     Host(u64),
     /// An op of the array above, by its number.
-    Op(u32),
-    /// The resync of an array of the tree, and which of its requests it is.
-    Sync { node: u16, number: u64 },
+    Op(u64),
+    /// The resync of an array of the tree.
+    Sync(OfResync),
     /// A request that is kept apart from a resync.
-    Guard(u32),
+    Guard(u64),
+}
+
+/// A request of the resync of an array of the tree: which array in the upper 16 bits, and its number in the others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct OfResync(u64);
+
+impl OfResync {
+    const BITS: u32 = 48;
+
+    pub(super) fn new(node: u16, number: u64) -> Self {
+        debug_assert!(number >> Self::BITS == 0, "so many requests take ages");
+        Self((u64::from(node) << Self::BITS) | number)
+    }
+
+    /// The array, and the number of the request.
+    pub(super) const fn parts(self) -> (u16, u64) {
+        let number = self.0 & ((1 << Self::BITS) - 1);
+        ((self.0 >> Self::BITS) as u16, number)
+    }
 }
 
 /// A request that waits for its parts.
@@ -180,15 +199,21 @@ impl Core {
                 at: self.now,
                 result,
             }),
-            Up::Op(op) => self.work.push_back(Work::End { op, result }),
-            Up::Sync { node, number } => self.work.push_back(Work::Synced { node, number }),
+            Up::Op(op) => self.work.push_back(Work::End {
+                op: op as u32,
+                result,
+            }),
+            Up::Sync(request) => {
+                let (node, number) = request.parts();
+                self.work.push_back(Work::Synced { node, number });
+            }
             Up::Guard(guard) => {
                 let Guard {
                     up,
                     node,
                     from,
                     end,
-                } = self.guards.remove(guard);
+                } = self.guards.remove(guard as u32);
                 self.work.push_back(Work::Left { node, from, end });
                 self.finish(up, result);
             }
@@ -219,7 +244,7 @@ impl Core {
             Child::Disk(member) => self.out.push(MemberBio { member, bio }),
             Child::Node(node) => self.work.push_back(Work::Submit {
                 node,
-                up: Up::Op(id),
+                up: Up::Op(u64::from(id)),
                 bio,
             }),
         }

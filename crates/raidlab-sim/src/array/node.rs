@@ -101,7 +101,10 @@ impl Node {
             Shape::Linear(l) => pieces(common, core, up, bio, |at| l.place(at)),
             Shape::Raid0(l) => pieces(common, core, up, bio, |at| l.place(at)),
             Shape::Mirror(mirror) => mirror.submit(common, core, up, bio),
-            Shape::Parity(parity) => parity.submit(common, core, up, bio),
+            Shape::Parity(parity) => {
+                let parent = core.open(up);
+                parity.submit(common, core, parent, bio);
+            }
             Shape::Raidz(raidz) => raidz.submit(common, core, up, bio),
             Shape::Vdevs(ends) => pieces(common, core, up, bio, |at| vdev_of(ends, at)),
         }

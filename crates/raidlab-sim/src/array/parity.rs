@@ -4,12 +4,13 @@
 //! the [`cache`], row by row, when there is room and no band in flight would have to be divided;
 //! groups that cannot wait in order ([`admit`]). What a band does then is in [`handle`].
 mod admit;
+mod ask;
 mod cache;
 mod handle;
 mod plug;
 mod thread;
 
-use super::core::{Core, Op, Task, Up};
+use super::core::{Core, Op, Task};
 use super::node::Common;
 use super::slab::Slab;
 use super::spec::{Era, ParityCost};
@@ -129,8 +130,8 @@ impl ParityArray {
 
     /// Who has what in a stripe.
     #[inline]
-    fn roles(&self, stripe: u64) -> Roles {
-        self.roles[(stripe % self.roles.len() as u64) as usize]
+    fn roles(&self, stripe: u64) -> &Roles {
+        &self.roles[(stripe % self.roles.len() as u64) as usize]
     }
 
     /// Whether the array's thread sends what a resync asks for.
@@ -166,8 +167,7 @@ impl ParityArray {
     }
 
     #[inline]
-    pub(super) fn submit(&mut self, common: &Common, core: &mut Core, up: Up, bio: &Bio) {
-        let parent = core.open(up);
+    pub(super) fn submit(&mut self, common: &Common, core: &mut Core, parent: u32, bio: &Bio) {
         if bio.kind == BlockKind::Write && self.plugged.is_none() {
             self.plugged = Some(core.now);
         }
@@ -178,16 +178,31 @@ impl ParityArray {
             && self.era.aligned_reads
             && (self.era.aligned_degraded || absent.is_empty());
         let (mut at, end) = (bio.lba.0, bio.end());
+        if around && (at & (chunk - 1)) + (end - at) <= chunk {
+            let number = at >> self.chunk.trailing_zeros();
+            let (stripe, first) = (number / data as u64, (number % data as u64) as usize);
+            let member = self.roles(stripe).member(first);
+            if !absent.contains(Member::new(member)) {
+                // As mostly, it has one part, which it waits for in place of that its parts are made.
+                let op = self.around(
+                    common,
+                    parent,
+                    bio,
+                    (at, member, stripe, at & (chunk - 1), end - at),
+                );
+                return core.ask(common.children[member], op);
+            }
+        }
         let mut goes_on = true;
         while at < end && goes_on {
             let (number, from) = (at >> self.chunk.trailing_zeros(), at & (chunk - 1));
             let (stripe, first) = (number / data as u64, (number % data as u64) as usize);
-            let roles = self.roles(stripe);
             if around {
                 let len = (chunk - from).min(end - at);
+                let roles = self.roles(stripe);
                 let member = roles.member(first);
                 if absent.contains(Member::new(member)) {
-                    let (from, to) = (from as u32, (from + len) as u32);
+                    let (from, to, roles) = (from as u32, (from + len) as u32, *roles);
                     let piece = Piece {
                         stripe,
                         first,
@@ -197,7 +212,8 @@ impl ParityArray {
                     };
                     goes_on = self.groups(common, core, parent, bio, &roles, &piece);
                 } else {
-                    self.read_around(common, core, parent, bio, (at, member, stripe, from, len));
+                    let op = self.around(common, parent, bio, (at, member, stripe, from, len));
+                    core.ask_part(common.children[member], parent, op);
                 }
                 at += len;
                 continue;
@@ -211,22 +227,23 @@ impl ParityArray {
                 from: from as u32,
                 to: (last % chunk) as u32 + 1,
             };
+            let roles = *self.roles(stripe);
             goes_on = self.groups(common, core, parent, bio, &roles, &piece);
             at += covered;
         }
         core.close(parent, Ok(()));
     }
 
-    #[inline]
-    fn read_around(
+    /// A read of a member around the cache.
+    #[inline(always)]
+    fn around(
         &self,
         common: &Common,
-        core: &mut Core,
         parent: u32,
         bio: &Bio,
         (at, member, stripe, from, len): (u64, usize, u64, u64, u64),
-    ) {
-        let op = Op {
+    ) -> Op {
+        Op {
             node: common.index,
             role: member as u16,
             task: Task::Part(parent),
@@ -237,8 +254,7 @@ impl ParityArray {
             fua: false,
             origin: bio.origin,
             tries: 0,
-        };
-        core.ask_part(common.children[member], parent, op);
+        }
     }
 
     /// Whoever submitted waits now: what is held back for more to come starts. As long as some of what
@@ -345,7 +361,7 @@ impl ParityArray {
     fn read_again(&mut self, common: &Common, core: &mut Core, parent: u32, op: &Op) {
         let chunk = u64::from(self.chunk);
         let (stripe, from) = (op.lba / chunk, (op.lba % chunk) as u32);
-        let roles = self.roles(stripe);
+        let roles = *self.roles(stripe);
         let index = roles.index(usize::from(op.role)).unwrap_or(0);
         let (kind, origin) = (BlockKind::Read, op.origin);
         let bio = retry_bio(kind, origin);

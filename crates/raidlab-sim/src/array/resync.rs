@@ -4,7 +4,7 @@
 //! request that has not ended, everything agrees. The control is that of `md.c:md_do_sync`: before
 //! each 128 KiB the speed since a mark of up to half a minute ago is looked at. Above the most, half a
 //! second of sleep; above the least, way is given to others when they were heard.
-use super::core::{Core, Heard, Up};
+use super::core::{Core, Heard, OfResync, Up};
 use super::node::{Common, Node, Shape};
 use super::spec::{ArraySpec, Checkpoints, Era};
 use raidlab_core::time::{Instant, Span};
@@ -306,7 +306,7 @@ impl Node {
             }
             let (number, at, end) = resync.piece();
             let node = self.common.index;
-            let parent = core.open(Up::Sync { node, number });
+            let parent = core.open(Up::Sync(OfResync::new(node, number)));
             let mut to = at;
             let all = match &mut self.shape {
                 Shape::Parity(parity) => parity.resync(&self.common, core, parent, &mut to, end),

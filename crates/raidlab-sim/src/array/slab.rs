@@ -15,7 +15,7 @@ impl<T: Copy> Slab<T> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn insert(&mut self, item: T) -> u32 {
         if let Some(key) = self.free.pop() {
             self.items[key as usize] = item;

@@ -54,12 +54,13 @@ impl Mirror {
             barrier.held.push_back((up, *bio));
             return None;
         }
-        Some(Up::Guard(core.guards.insert(Guard {
+        let guard = core.guards.insert(Guard {
             up,
             node: common.index,
             from: bio.lba.0,
             end: bio.end(),
-        })))
+        });
+        Some(Up::Guard(u64::from(guard)))
     }
 
     /// A guarded request has ended.

@@ -6,9 +6,8 @@
 use super::cache::{Band, NONE, Phase, Purpose};
 use super::thread::Job;
 use super::{ParityArray, Waiter};
-use crate::array::core::{Core, Op, Task};
+use crate::array::core::{Core, Op};
 use crate::array::node::Common;
-use crate::block::{Origin, RESYNC};
 use crate::disk::DiskError;
 use raidlab_core::op::BlockKind;
 use raidlab_layout::{Cover, Member, MemberSet, Rmw, WriteMethod};
@@ -16,7 +15,7 @@ use raidlab_layout::{Cover, Member, MemberSet, Rmw, WriteMethod};
 impl ParityArray {
     /// First sector of a band on every member.
     #[inline(always)]
-    fn start(&self, band: &Band) -> u64 {
+    pub(super) fn start(&self, band: &Band) -> u64 {
         band.stripe * u64::from(self.chunk) + u64::from(band.from)
     }
 
@@ -48,12 +47,11 @@ impl ParityArray {
             return self.give_up(common, core, key);
         }
         let all = MemberSet::first(common.children.len());
-        let survivors = all.without(missing).without(band.cached);
         let wanted = band.want.union(band.part).without(band.cached);
         let lost = wanted.intersection(missing);
         let syncs = band.syncers != NONE;
         let fetch = if syncs || !lost.is_empty() {
-            survivors
+            all.without(missing).without(band.cached)
         } else {
             wanted
         };
@@ -67,12 +65,17 @@ impl ParityArray {
             return self.compute(common, core, key, Purpose::Read, WriteMethod::FullStripe);
         }
         let touched = band.full.union(band.part);
+        let rest = all.without(touched).without(band.parity);
         let at_once = band.sync && self.era.sync_reads_at_once && self.plugged.is_none();
         let preread = band.preread || at_once;
+        if !preread && band.cached.is_empty() && !rest.is_empty() && missing.is_empty() {
+            // It would read, whichever way it is decided.
+            return self.delay(common, core, key);
+        }
         let cover = Cover {
             full: band.full,
             part: band.part,
-            rest: all.without(touched).without(band.parity),
+            rest,
             parity: band.parity,
             cached: band.cached,
         };
@@ -91,16 +94,21 @@ impl ParityArray {
             self.preread(key);
             self.read(common, core, key, reads);
         } else {
-            self.cache.get_mut(key).phase = Phase::Delayed;
-            if self.delayed.back() != Some(&key) {
-                self.delayed.push_back(key);
-            }
-            if self.era.delay_plugs {
-                self.plugged.get_or_insert(core.now);
-            }
-            if self.plugged.is_none() {
-                self.activate(common, core);
-            }
+            self.delay(common, core, key);
+        }
+    }
+
+    /// A band that would read before it writes waits for more to come.
+    fn delay(&mut self, common: &Common, core: &mut Core, key: u32) {
+        self.cache.get_mut(key).phase = Phase::Delayed;
+        if self.delayed.back() != Some(&key) {
+            self.delayed.push_back(key);
+        }
+        if self.era.delay_plugs {
+            self.plugged.get_or_insert(core.now);
+        }
+        if self.plugged.is_none() {
+            self.activate(common, core);
         }
     }
 
@@ -165,54 +173,6 @@ impl ParityArray {
     fn preread(&mut self, key: u32) {
         if !std::mem::replace(&mut self.cache.get_mut(key).preread, true) {
             self.prereads += 1;
-        }
-    }
-
-    fn ask(
-        &mut self,
-        common: &Common,
-        core: &mut Core,
-        key: u32,
-        kind: BlockKind,
-        members: MemberSet,
-    ) {
-        let chunk = u64::from(self.chunk);
-        let band = self.cache.get_mut(key);
-        let background = band.readers == NONE && band.writers == NONE && band.current == NONE;
-        let asks = if background && !self.era.thread_syncs {
-            RESYNC
-        } else {
-            self.asks
-        };
-        let read = kind == BlockKind::Read;
-        let op = Op {
-            node: common.index,
-            role: 0,
-            task: Task::Band(key),
-            at: 0,
-            kind,
-            lba: band.stripe * chunk + u64::from(band.from),
-            sectors: band.to - band.from,
-            fua: band.fua && !read,
-            origin: Origin {
-                task: asks,
-                sync: read || band.sync,
-                background,
-                ahead: false,
-                paged: false,
-            },
-            tries: 0,
-        };
-        band.flight = 0;
-        for member in members.iter() {
-            let role = member.0;
-            band.flight += 1;
-            let (child, op) = (common.children[member.index()], Op { role, ..op });
-            if self.thread.is_busy() && self.held.is_used() {
-                self.held.hold(core, child, op);
-            } else {
-                core.ask(child, op);
-            }
         }
     }
 
