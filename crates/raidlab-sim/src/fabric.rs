@@ -129,11 +129,11 @@ impl Fabric {
     ///
     /// # Panics
     /// When there is no such port.
-    #[inline]
+    #[inline(always)]
     pub fn submit(&mut self, now: Instant, port: u32, bio: Bio) {
         match self.behind[port as usize] {
             Behind::Disk(disk) => {
-                self.plant.submit(now.0, disk, bio.into());
+                self.plant.submit(now.0, disk, bio);
             }
             Behind::Volume(volume) => {
                 let volume = &mut self.volumes[volume as usize];
@@ -165,25 +165,27 @@ impl Fabric {
         }
     }
 
-    /// The same one by one: to be called until there is none.
+    /// The one end by `now`, the time of the next event or later, if it is of a single command and nothing else happens by
+    /// then, as nearly always. `None` when it is not: then the ends are all still to be [popped](Self::pop).
     #[inline]
+    pub(crate) fn pop_alone(&mut self, now: Instant) -> Option<PortEnd> {
+        if self.plant.next() > self.volumes_next || !self.port_ends.is_empty() {
+            return None;
+        }
+        let end = self.plant.step_alone()?;
+        if let Owner::Port(port) = self.plant.slots[end.disk as usize].owner
+            && self.next() > now
+        {
+            return Some(port_end(port, &end));
+        }
+        self.ends.push(end);
+        None
+    }
+
+    /// The same one by one: to be called until there is none.
+    #[inline(never)]
     pub(crate) fn pop(&mut self, now: Instant) -> Option<PortEnd> {
-        if self.port_ends.is_empty() {
-            let next = self.plant.next();
-            if next.min(self.volumes_next) > now.0 {
-                return None;
-            }
-            // Nearly always a single command has ended, and nothing else happens by then.
-            if next <= self.volumes_next
-                && let Some(end) = self.plant.step_alone()
-            {
-                if let Owner::Port(port) = self.plant.slots[end.disk as usize].owner
-                    && self.next() > now
-                {
-                    return Some(port_end(port, &end));
-                }
-                self.ends.push(end);
-            }
+        if self.port_ends.is_empty() && (!self.ends.is_empty() || self.next() <= now) {
             return self.pop_of_several(now);
         }
         self.port_ends.pop()

@@ -16,6 +16,7 @@ mod history;
 mod kyber;
 mod merge;
 mod order;
+mod pass;
 mod spec;
 mod special;
 mod store;
@@ -131,11 +132,7 @@ impl Queue {
 
     #[inline]
     fn group(&self, kind: BlockKind, sync: bool) -> usize {
-        let first = if self.spec.requests.by_sync {
-            sync || kind == BlockKind::Read
-        } else {
-            kind == BlockKind::Read
-        };
+        let first = (kind == BlockKind::Read) | (sync & self.spec.requests.by_sync);
         usize::from(!first)
     }
 
@@ -147,30 +144,6 @@ impl Queue {
             self.submit_special(now, bio);
         } else {
             self.take_in(now, bio);
-        }
-    }
-
-    /// Whether a bio that is submitted now and sent off at once would be dispatched at once: nothing waits here, the
-    /// device has room, and nobody orders. See [`pass`](Self::pass).
-    #[inline]
-    pub(crate) fn passes(&self, bio: &Bio) -> bool {
-        let group = self.group(bio.kind, bio.origin.sync);
-        let plain = bio.kind != BlockKind::Flush && !bio.fua && matches!(self.order, Order::Fifo);
-        let room = self.in_device < self.spec.depth && self.room(group);
-        plain && room && self.is_empty() && self.starved[group].is_empty()
-    }
-
-    /// Submits a bio that [passes](Self::passes), unplugs, and dispatches it, without what these three do for those that wait.
-    #[inline]
-    pub(crate) fn pass(&mut self, now: Instant, bio: &Bio) -> Bio {
-        let group = self.group(bio.kind, bio.origin.sync);
-        self.used[group] += 1;
-        self.in_device += 1;
-        (self.plugged, self.last) = (None, NIL);
-        let slot = self.store.alloc(now, bio, 0, group as u8);
-        Bio {
-            id: u64::from(slot),
-            ..*bio
         }
     }
 
@@ -303,14 +276,15 @@ impl Queue {
         result: Result<(), DiskError>,
         mut each: impl FnMut(Ended),
     ) {
+        if Self::has_passed(id) {
+            let (id, at) = (self.passed_ended(now, id), now);
+            return each(Ended { id, at, result });
+        }
+        self.in_device -= 1;
+        self.driver_looks();
         let slot = id as u32;
         let rq = self.store.get(slot);
-        self.in_device -= 1;
         self.used[usize::from(rq.group)] -= 1;
-        if matches!(self.spec.plugging, Plugging::Queue { .. }) {
-            // A driver that ends a request looks for the next.
-            self.plugged = None;
-        }
         // Flushes and barriers go past the scheduler.
         if rq.kind != BlockKind::Flush && !self.barrier {
             self.order.ended(&self.store, now, rq);
@@ -328,6 +302,14 @@ impl Queue {
         }
         if !self.starved[0].is_empty() || !self.starved[1].is_empty() {
             self.admit(now);
+        }
+    }
+
+    /// A driver that ends a request looks for the next.
+    #[inline]
+    fn driver_looks(&mut self) {
+        if matches!(self.spec.plugging, Plugging::Queue { .. }) {
+            self.plugged = None;
         }
     }
 

@@ -16,7 +16,7 @@ pub use spec::{MemberSpec, StorageError, StorageSpec};
 use crate::array::{Array, MemberBio};
 use crate::block::{Alone, Bio, BlockTarget, Busy, Ended, RESYNC};
 use crate::disk::{Disk, Fault};
-use crate::fabric::{Fabric, PortEnd};
+use crate::fabric::Fabric;
 use crate::queue::Queue;
 use raidlab_core::time::{Instant, Span};
 
@@ -260,7 +260,7 @@ impl Storage {
     fn step(&mut self, t: Instant) {
         let mut ended = None;
         if self.fabric.next() <= t {
-            ended = self.ports_end(t);
+            ended = self.port_ends(t);
         }
         if !self.timed.is_empty() {
             self.times_come(t, ended.take());
@@ -293,31 +293,6 @@ impl Storage {
                 member.touch(index, &mut self.touched);
             }
         }
-    }
-
-    /// What has ended at the ports. The member, when there was one end alone; others are to be asked by then.
-    #[inline]
-    fn ports_end(&mut self, t: Instant) -> Option<u16> {
-        let mut only = None;
-        while let Some(PortEnd { port, end }) = self.fabric.pop(t) {
-            let index = self.at_port[port as usize];
-            // Also when nothing waits there: its turn among those that are wanted next depends on it.
-            if only.is_some() || !self.touched.is_empty() {
-                self.touch(only.take());
-                self.touch(Some(index));
-            } else {
-                only = Some(index);
-            }
-            let member = &mut self.members[usize::from(index)];
-            member.queue.each_end(t, end.id, end.result, |end| {
-                if let Some(array) = &mut self.array {
-                    array.member_ended(t, index, end.id, end.result);
-                } else {
-                    self.ended.push(end);
-                }
-            });
-        }
-        only
     }
 
     /// Finds out when something happens next.
@@ -369,7 +344,8 @@ impl Alone for Storage {
     fn advance_each(&mut self, now: Instant, each: impl FnMut(Ended)) {
         self.run(now);
         if !self.ended.is_empty() {
-            self.ended.drain(..).for_each(each);
+            self.ended.iter().copied().for_each(each);
+            self.ended.clear();
         }
     }
 }

@@ -80,19 +80,33 @@ impl Plant {
 
     /// Gives a command to a disk, now or when it has a tag free.
     #[inline(always)]
-    pub(super) fn submit(&mut self, now: u64, disk: u32, request: Request) {
+    pub(super) fn submit(&mut self, now: u64, disk: u32, request: impl Into<Request>) {
         let slot = &mut self.slots[disk as usize];
         if slot.in_flight >= slot.tags {
-            slot.pending.push_back(request);
+            slot.pending.push_back(request.into());
             return;
         }
+        let request = request.into();
         slot.in_flight += 1;
         let line = slot.line as usize;
-        self.on_line(now, line, disk, request);
-        self.refresh(line);
+        self.send(now, line, disk, request);
     }
 
-    // One copy for all callers, with what a disk does about it in it: several are more than the nearest cache holds.
+    /// Gives a command to a disk that takes it, and looks when its line wants to be looked at.
+    #[inline(always)]
+    fn send(&mut self, now: u64, line: usize, disk: u32, request: Request) {
+        if let Line::Direct(_) = self.lines[line] {
+            // As mostly: nothing is added to the disk, which is looked up once.
+            let disk = &mut self.disks[disk as usize];
+            disk.submit(Instant(now), request);
+            self.next.set(line, disk.next().0);
+        } else {
+            self.on_line(now, line, disk, request);
+            self.refresh(line);
+        }
+    }
+
+    // One copy for all callers: several are more than the nearest cache holds.
     #[inline(never)]
     fn on_line(&mut self, now: u64, line: usize, disk: u32, request: Request) {
         let mut gear = Gear {
@@ -111,17 +125,18 @@ impl Plant {
         let Line::Direct(direct) = &self.lines[line] else {
             return None;
         };
-        let disk = direct.disk;
-        let done = self.disks[disk as usize].only_end(Instant(now))?;
-        let slot = &mut self.slots[disk as usize];
+        let number = direct.disk;
+        let disk = &mut self.disks[number as usize];
+        let done = disk.only_end(Instant(now))?;
+        let slot = &mut self.slots[number as usize];
         if let Some(request) = slot.pending.pop_front() {
-            self.on_line(now, line, disk, request);
+            disk.submit(Instant(now), request);
         } else {
             slot.in_flight -= 1;
         }
-        self.refresh(line);
+        self.next.set(line, disk.next().0);
         Some(LineEnd {
-            disk,
+            disk: number,
             id: done.id,
             at: done.at.0,
             result: done.result,

@@ -1,12 +1,68 @@
 //! The ways from the array to the ports: the short one past all lists, and the one by the lists of the members to be asked.
 use super::{Member, NEVER, Storage};
 use crate::array::MemberBio;
-use crate::block::Bio;
-use crate::fabric::Fabric;
+use crate::block::{Bio, Ended};
+use crate::fabric::{Fabric, PortEnd};
+use crate::queue::Queue;
 use raidlab_core::time::Instant;
 use raidlab_core::units::Lba;
 
 impl Storage {
+    /// What has ended at the ports. The member, when there was one end alone; others are to be asked by then.
+    #[inline]
+    pub(super) fn port_ends(&mut self, t: Instant) -> Option<u16> {
+        match self.fabric.pop_alone(t) {
+            Some(end) => Some(self.port_ended(t, end)),
+            None => self.ports_end(t),
+        }
+    }
+
+    /// All that has ended at the ports, whatever has.
+    #[inline(never)]
+    fn ports_end(&mut self, t: Instant) -> Option<u16> {
+        let mut only = None;
+        while let Some(end) = self.fabric.pop(t) {
+            let index = self.port_ended(t, end);
+            // Also when nothing waits there: its turn among those that are wanted next depends on it.
+            if only.is_some() || !self.touched.is_empty() {
+                self.touch(only.take());
+                self.touch(Some(index));
+            } else {
+                only = Some(index);
+            }
+        }
+        only
+    }
+
+    /// A request has ended at a port; whose member it is.
+    #[inline(always)]
+    fn port_ended(&mut self, t: Instant, PortEnd { port, end }: PortEnd) -> u16 {
+        let index = self.at_port[port as usize];
+        if let Some(array) = &mut self.array
+            && Queue::has_passed(end.id)
+        {
+            let queue = &mut self.members[usize::from(index)].queue;
+            let id = queue.passed_ended(t, end.id);
+            array.member_ended(t, index, id, end.result);
+        } else {
+            self.bios_ended(t, index, end);
+        }
+        index
+    }
+
+    /// A request of a member has ended, and with it all bios of it.
+    #[inline(never)]
+    fn bios_ended(&mut self, t: Instant, index: u16, end: Ended) {
+        let queue = &mut self.members[usize::from(index)].queue;
+        queue.each_end(t, end.id, end.result, |end| {
+            if let Some(array) = &mut self.array {
+                array.member_ended(t, index, end.id, end.result);
+            } else {
+                self.ended.push(end);
+            }
+        });
+    }
+
     #[inline]
     pub(super) fn touch(&mut self, member: Option<u16>) {
         if let Some(index) = member {
@@ -146,13 +202,12 @@ impl Member {
     // One copy, with the way to the disk in it.
     #[inline(never)]
     fn pass(&mut self, now: Instant, bio: &Bio, fabric: &mut Fabric) -> bool {
-        let passes = self.queue.passes(bio);
-        if passes {
-            let mut bio = self.queue.pass(now, bio);
-            bio.lba.0 += self.offset;
-            fabric.submit(now, self.port, bio);
-        }
-        passes
+        let Some(mut bio) = self.queue.pass(bio) else {
+            return false;
+        };
+        bio.lba.0 += self.offset;
+        fabric.submit(now, self.port, bio);
+        true
     }
 
     /// Puts it on the list of those to be asked.

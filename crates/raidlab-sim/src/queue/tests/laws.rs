@@ -83,14 +83,18 @@ impl Run {
 
     fn give(&mut self, now: Instant) {
         while let Some(bio) = self.queue.dispatch(now) {
-            assert!(self.queue.in_device() <= self.queue.spec().depth);
-            if self.device.is_empty() {
-                self.free_at = self.free_at.max(now.0) + service(&bio);
-            }
-            self.digest = mix(self.digest ^ bio.lba.0 ^ mix(now.0 ^ u64::from(bio.sectors)));
-            self.given.push(bio);
-            self.device.push_back(bio);
+            self.give_one(now, bio);
         }
+    }
+
+    fn give_one(&mut self, now: Instant, bio: Bio) {
+        assert!(self.queue.in_device() <= self.queue.spec().depth);
+        if self.device.is_empty() {
+            self.free_at = self.free_at.max(now.0) + service(&bio);
+        }
+        self.digest = mix(self.digest ^ bio.lba.0 ^ mix(now.0 ^ u64::from(bio.sectors)));
+        self.given.push(bio);
+        self.device.push_back(bio);
     }
 
     /// Lets time pass until `until`, or until nothing more happens.
@@ -175,6 +179,40 @@ proptest! {
                 prop_assert!(at[i + 1..].iter().all(|after| *after > at[i]));
             }
         }
+    }
+
+    /// What is sent off at once passes the queue, or is submitted and dispatched: all ends the same.
+    #[test]
+    fn what_passes_the_queue_ends_as_if_it_had_been_kept(steps in steps(), depth in 1_u32..6, small: bool, noop: bool) {
+        let mut spec = spec(if noop { Scheduler::Noop } else { Scheduler::None }, depth);
+        if small {
+            spec.requests = Requests { total: 5, each: [4, 3], ..spec.requests };
+        }
+        let run = |passes: bool| {
+            let (mut run, mut now, mut passed) = (Run::new(spec), 0, 0);
+            for (id, step) in steps.iter().enumerate() {
+                run.pass(now + step.pause);
+                now += step.pause;
+                let (at, bio) = (Instant(now), bio(id as u64, step));
+                if passes && let Some(bio) = run.queue.pass(&bio) {
+                    passed += 1;
+                    run.give_one(at, bio);
+                } else {
+                    run.queue.submit(at, bio);
+                    run.queue.unplug(at);
+                    run.give(at);
+                }
+            }
+            run.pass(u64::MAX);
+            (run, passed)
+        };
+        let ((short, passed), (long, _)) = (run(true), run(false));
+        // The first does, as long as nobody orders.
+        let plain = steps[0].what != 0 && steps[0].what != 10;
+        prop_assert_eq!(passed > 0, passed > 0 || (plain && !noop));
+        prop_assert_eq!(short.digest, long.digest);
+        prop_assert_eq!(short.done, long.done);
+        prop_assert_eq!((short.queue.waiting(), short.queue.in_device()), (0, 0));
     }
 
     #[test]
