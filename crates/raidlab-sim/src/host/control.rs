@@ -59,9 +59,13 @@ impl<D: Device> Host<D> {
         Ok(())
     }
 
-    /// Puts the clean pages of a data file out of the cache; dirty ones stay, see
-    /// [`sync`](Self::sync).
+    /// `posix_fadvise(POSIX_FADV_DONTNEED)`: puts the clean pages of a data file out of the page cache; dirty ones stay,
+    /// see [`sync`](Self::sync). What ZFS has in a cache of its own stays (`zpl_fadvise`, since 2.2, hands all advice but that to
+    /// read ahead to the kernel, whose page cache has nothing; before there is none).
     pub fn evict(&mut self, file: FileId) {
+        if !self.traits.page_cache {
+            return;
+        }
         let number = self.known(file);
         self.cache.forget(number, 0, u64::MAX, false);
     }

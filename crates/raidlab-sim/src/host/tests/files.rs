@@ -67,6 +67,22 @@ fn every_file_system_writes_rewrites_and_reads_a_file() {
     }
 }
 
+#[test]
+fn zfs_keeps_what_it_has_when_a_file_is_to_be_put_out_of_the_cache() {
+    for (kind, read) in [(FilesystemKind::Ext4, 8 * MIB), (FilesystemKind::Zfs, 0)] {
+        let mut host = host(Kernel::DEFAULT, 256, kind, Toy::new());
+        let write = pass(PassAction::Write, OpenMode::Create, 8 * MIB, Durable::AtEnd);
+        one(&mut host, write);
+        host.sync().unwrap();
+        host.evict(0);
+        let before = host.counters().read;
+        let again = pass(PassAction::Read, OpenMode::Update, 8 * MIB, Durable::Never);
+        one(&mut host, again);
+        let got = host.counters().read - before;
+        assert!((read..=read + read / 16).contains(&got), "{kind}: {got}");
+    }
+}
+
 /// What the device was asked, by what it is: data of the file or anything else.
 pub(super) fn asked(host: &Host<Toy>, from: usize) -> Vec<(BlockKind, u32)> {
     let asked = host.device().asked[from..].iter();
