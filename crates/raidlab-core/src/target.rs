@@ -74,6 +74,12 @@ pub trait Target {
     /// (no space, I/O error) is reported by its completion.
     fn submit(&mut self, tag: Tag, op: Op) -> Result<(), TargetError>;
 
+    /// What is submitted from here on is asked for by the workload of this number, until another one is named. All operations of
+    /// one workload are a single process's, however many are in flight, to a model that tells processes apart; to a real
+    /// target they are so anyway. Tags say nothing of it: a slot that one workload has left is taken by any.
+    #[inline]
+    fn asked_by(&mut self, _workload: u32) {}
+
     /// Takes a read or write of `len` bytes at each of `offsets`, with the tag at the same place of
     /// `tags`. The same as calling [`submit`](Self::submit) for each, which it does unless the target
     /// can do better.

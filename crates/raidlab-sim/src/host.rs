@@ -40,7 +40,7 @@ pub use cpu::{CpuModel, CpuUse};
 pub use device::{BareDisk, Device, DeviceCounters, Hints};
 pub use spec::HostSpec;
 
-use crate::block::Ended;
+use crate::block::{Ended, RESYNC};
 use back::WriteBack;
 use cache::{Cache, Left, PAGE};
 use call::Call;
@@ -122,6 +122,8 @@ pub struct Host<D> {
     ahead_most: u64,
     files: Vec<File>,
     calls: Vec<Call>,
+    /// Whose calls begin now.
+    process: u16,
     in_flight: u32,
     /// Calls that wait for a page.
     sleepers: Vec<u32>,
@@ -165,6 +167,7 @@ impl<D: Device> Host<D> {
             ahead_most: ahead,
             files: vec![File::default()],
             calls: Vec::new(),
+            process: 1,
             in_flight: 0,
             sleepers: Vec::new(),
             journal: Journal::default(),
@@ -318,6 +321,12 @@ impl<D: Device> Target for Host<D> {
 
     fn now(&self) -> Instant {
         self.now
+    }
+
+    #[inline]
+    fn asked_by(&mut self, workload: u32) {
+        // Process 0 is the kernel.
+        self.process = workload.saturating_add(1).min(u32::from(RESYNC) - 2) as u16;
     }
 
     #[inline]

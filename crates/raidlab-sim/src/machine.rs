@@ -194,6 +194,11 @@ impl Target for Machine {
     }
 
     #[inline]
+    fn asked_by(&mut self, workload: u32) {
+        self.host.asked_by(workload);
+    }
+
+    #[inline]
     fn submit(&mut self, tag: Tag, op: Op) -> Result<(), TargetError> {
         self.host.submit(tag, op)
     }

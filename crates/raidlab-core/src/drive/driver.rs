@@ -120,6 +120,9 @@ impl<'a, W: Workload, T: Target> Driver<'a, W, T> {
             }
             let free = self.board.free.len() as u32;
             let mut room = free.min(lane.depth.max(1).saturating_sub(state.in_flight));
+            if room > 0 {
+                self.board.target.asked_by(number);
+            }
             while room > 0 {
                 let most = room.min(AT_ONCE as u32);
                 let workload = &mut lane.workload;

@@ -13,6 +13,9 @@ struct Server {
     queue: VecDeque<Tag>,
     running: Vec<(Instant, Tag)>,
     result: Result<u32, Errno>,
+    /// Which workload asks, and how many operations each has asked for.
+    asking: Option<u32>,
+    asked: Vec<u64>,
 }
 
 impl Server {
@@ -24,6 +27,8 @@ impl Server {
             queue: VecDeque::new(),
             running: Vec::new(),
             result: Ok(512),
+            asking: None,
+            asked: vec![0; 2],
         }
     }
 
@@ -50,7 +55,14 @@ impl Target for Server {
         self.now
     }
 
+    fn asked_by(&mut self, workload: u32) {
+        self.asking = Some(workload);
+    }
+
     fn submit(&mut self, tag: Tag, _: Op) -> Result<(), TargetError> {
+        if let Some(workload) = self.asking {
+            self.asked[workload as usize] += 1;
+        }
         self.queue.push_back(tag);
         Ok(())
     }
@@ -132,6 +144,18 @@ fn run(workload: Reads, depth: u32, target: &mut Server) -> Result<Driven, Drive
         &DriveOptions::default(),
         &mut (),
     )
+}
+
+#[test]
+fn a_target_is_told_which_workload_asks() {
+    let mut target = Server::new(Span::from_micros(10), 5);
+    let lanes = [(300, 2), (500, 3)];
+    let mut lanes = lanes.map(|(count, depth)| Lane {
+        workload: Reads::new(count, None),
+        depth,
+    });
+    drive(&mut lanes, &mut target, &DriveOptions::default(), &mut ()).unwrap();
+    assert_eq!(target.asked, [300, 500]);
 }
 
 #[test]

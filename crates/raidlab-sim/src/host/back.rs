@@ -300,8 +300,8 @@ impl<D: Device> Host<D> {
         };
         let (page, pages) = self.whole_units(file, page, pages);
         let (task, sync) = match writer {
-            Writer::Durable(tag) => (Self::origin(tag, true).task, true),
-            Writer::Held(tag) => (Self::origin(tag, false).task, false),
+            Writer::Durable(tag) => (self.origin(tag, true).task, true),
+            Writer::Held(tag) => (self.origin(tag, false).task, false),
             Writer::Journal | Writer::Flusher => (0, false),
         };
         let origin = Origin {

@@ -32,6 +32,8 @@ pub(super) enum Work {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Call {
     pub(super) busy: bool,
+    /// The process that makes it.
+    process: u16,
     pub(super) direct: bool,
     /// Ends with making durable what it wrote.
     pub(super) durable: bool,
@@ -134,6 +136,7 @@ impl<D: Device> Host<D> {
         if self.calls.len() <= tag as usize {
             self.calls.resize_with(tag as usize + 1, Call::default);
         }
+        self.calls[tag as usize].process = self.process;
         self.in_flight += 1;
         let bytes = op.bytes();
         let (file, offset, len, kind, user) = match op {
@@ -243,16 +246,30 @@ impl<D: Device> Host<D> {
         }
     }
 
+    /// The process works for so long; returns when it is through. Direct calls are submitted and heard of by the job's only
+    /// thread; what goes through the cache is taken on by workers of the kernel, each on a core of its own.
+    #[inline]
+    pub(super) fn work(&mut self, tag: u32, system: Span, user: Span) -> Instant {
+        let Call {
+            direct, process, ..
+        } = self.calls[tag as usize];
+        if direct {
+            self.cores.thread(process, self.now, system, user)
+        } else {
+            self.cores.process(self.now, system, user)
+        }
+    }
+
     /// The process works for so long, then goes on.
     pub(super) fn work_then_step(&mut self, tag: u32, system: Span, user: Span) {
-        let at = self.cores.process(self.now, system, user);
+        let at = self.work(tag, system, user);
         self.at(at, What::Step(tag));
     }
 
     /// The call is over after so much work.
     #[inline]
     pub(super) fn finish(&mut self, tag: u32, system: Span, user: Span) {
-        let at = self.cores.process(self.now, system, user);
+        let at = self.work(tag, system, user);
         let call = &mut self.calls[tag as usize];
         call.work = Work::End;
         let at = at.max(call.until);
@@ -285,9 +302,9 @@ impl<D: Device> Host<D> {
     }
 
     /// Who asks for something on behalf of a call, urgently or not.
-    pub(super) fn origin(tag: u32, sync: bool) -> Origin {
+    pub(super) fn origin(&self, tag: u32, sync: bool) -> Origin {
         Origin {
-            task: (tag + 1).min(u32::from(u16::MAX)) as u16,
+            task: self.calls[tag as usize].process,
             sync,
             background: false,
             ahead: false,

@@ -84,7 +84,12 @@ impl<D: Device> Host<D> {
         let tag = Tag(self.calls.len() as u32);
         let mut done: Vec<Completion> = Vec::new();
         let op = Op::File(FileOp::SyncAll);
-        let ran = self.begin(tag.0, op).and_then(|()| {
+        // Not one of the jobs'.
+        let job = self.process;
+        self.process = job + 1;
+        let begun = self.begin(tag.0, op);
+        self.process = job;
+        let ran = begun.and_then(|()| {
             while !done.iter().any(|end| end.tag == tag) && self.in_flight > 0 {
                 self.wait(None, &mut done)?;
             }
@@ -136,6 +141,21 @@ impl<D: Device> Host<D> {
             busy: used.total(),
             parts,
         }
+    }
+
+    /// Processes for whose processor something had to wait though other cores may have been free: those with several direct
+    /// calls under way.
+    pub fn threads(&self) -> impl Iterator<Item = Busy> + '_ {
+        // On the only core a thread is all of it.
+        let several = self.cores.count() > 1;
+        let threads = self.cores.threads().filter(move |_| several);
+        threads.map(|(number, busy)| Busy {
+            name: format!("thread of job {number}"),
+            kind: ResourceKind::Thread,
+            units: 1,
+            busy,
+            parts: Vec::new(),
+        })
     }
 
     /// The device.

@@ -172,13 +172,27 @@ impl CpuUse {
 pub(super) struct Cores {
     /// When each is free.
     free: Vec<Instant>,
+    /// Processes with several calls under way, by number.
+    threads: Vec<Thread>,
     pub(super) used: CpuUse,
+}
+
+/// The only thread of a process.
+#[derive(Clone, Copy, Debug, Default)]
+struct Thread {
+    /// When it is through with all that it has begun.
+    free: Instant,
+    /// The core that it was on last, and stays on unless another has it.
+    core: usize,
+    /// What it has worked since something had to wait for it first; nothing, unless something had.
+    busy: Option<Span>,
 }
 
 impl Cores {
     pub(super) fn new(count: u32) -> Self {
         Self {
             free: vec![Instant::ZERO; count.max(1) as usize],
+            threads: Vec::new(),
             used: CpuUse::default(),
         }
     }
@@ -190,6 +204,15 @@ impl Cores {
     /// The first free core works for so long; returns when it is done.
     #[inline]
     fn run(&mut self, now: Instant, cost: Span) -> Instant {
+        let core = self.first(now);
+        let free = &mut self.free[core];
+        *free = now.max(*free) + cost;
+        *free
+    }
+
+    /// The first core that is free, or will be.
+    #[inline]
+    fn first(&self, now: Instant) -> usize {
         let mut first = 0;
         if self.free.len() > 1 {
             for (core, free) in self.free.iter().enumerate() {
@@ -202,9 +225,7 @@ impl Cores {
                 }
             }
         }
-        let free = &mut self.free[first];
-        *free = now.max(*free) + cost;
-        *free
+        first
     }
 
     /// Work of a process.
@@ -213,6 +234,46 @@ impl Cores {
         self.used.system += system;
         self.used.user += user;
         self.run(now, system + user)
+    }
+
+    /// Work of a process that is one thread, and does one thing after the other whatever cores there are.
+    #[inline]
+    pub(super) fn thread(
+        &mut self,
+        number: u16,
+        now: Instant,
+        system: Span,
+        user: Span,
+    ) -> Instant {
+        let number = usize::from(number);
+        if self.threads.len() <= number {
+            self.threads.resize(number + 1, Thread::default());
+        }
+        let Thread {
+            free,
+            mut core,
+            mut busy,
+        } = self.threads[number];
+        if free > now {
+            busy = busy.or(Some(Span::ZERO));
+        }
+        let begin = now.max(free);
+        if self.free[core] > begin {
+            core = self.first(begin);
+        }
+        let free = begin.max(self.free[core]) + system + user;
+        self.free[core] = free;
+        self.used.system += system;
+        self.used.user += user;
+        let busy = busy.map(|busy| busy + system + user);
+        self.threads[number] = Thread { free, core, busy };
+        free
+    }
+
+    /// How long each process has worked for which something had to wait, by its number.
+    pub(super) fn threads(&self) -> impl Iterator<Item = (usize, Span)> + '_ {
+        let threads = self.threads.iter().enumerate();
+        threads.filter_map(|(number, thread)| Some((number, thread.busy?)))
     }
 
     /// Work of the kernel beside the processes.
@@ -256,5 +317,19 @@ mod tests {
         assert_eq!(at(&mut cores, 5, 1), 11);
         assert_eq!(cores.kernel(Instant(30), Span(7)), Instant(37));
         assert_eq!(cores.used.total(), Span(38));
+    }
+
+    #[test]
+    fn a_thread_does_one_thing_after_the_other() {
+        let mut cores = Cores::new(4);
+        let at = |cores: &mut Cores, number, now, cost| {
+            cores.thread(number, Instant(now), Span(cost), Span(0)).0
+        };
+        assert_eq!(at(&mut cores, 1, 0, 10), 10);
+        assert_eq!(cores.threads().count(), 0);
+        assert_eq!(at(&mut cores, 1, 0, 20), 30);
+        assert_eq!(at(&mut cores, 2, 0, 5), 5);
+        assert_eq!(at(&mut cores, 1, 50, 1), 51);
+        assert_eq!(cores.threads().collect::<Vec<_>>(), [(1, Span(21))]);
     }
 }

@@ -56,7 +56,7 @@ impl<D: Device> Host<D> {
         let requests = (end - at).div_ceil(SECTOR * u64::from(self.below.hints.max_sectors.max(8)));
         system += Span(self.costs.submit.0 * requests);
         self.calls[tag as usize].work = Work::Direct;
-        let at = self.cores.process(self.now, system, Span::ZERO);
+        let at = self.work(tag, system, Span::ZERO);
         self.at(at, What::Step(tag));
     }
 
@@ -92,7 +92,7 @@ impl<D: Device> Host<D> {
         }
         self.calls[tag as usize].met = 1;
         let cost = self.charged(charge);
-        self.cores.process(self.now, cost, Span::ZERO);
+        self.work(tag, cost, Span::ZERO);
         let kind = if write {
             BlockKind::Write
         } else {
@@ -107,7 +107,7 @@ impl<D: Device> Host<D> {
                 lba: piece.lba.0,
                 sectors: u64::from(piece.sectors),
                 fua: false,
-                origin: Self::origin(tag, true),
+                origin: self.origin(tag, true),
             };
             self.submit_own(tag, wish);
         }

@@ -289,7 +289,7 @@ impl<D: Device> Host<D> {
             for piece in &pieces {
                 let (first, count) = pages_of(piece.offset, piece.bytes());
                 self.cache.begin_read(file, first, count);
-                let mut origin = Self::origin(tag, true);
+                let mut origin = self.origin(tag, true);
                 origin.ahead = ahead;
                 let wish = Wish {
                     kind: BlockKind::Read,
@@ -321,7 +321,7 @@ impl<D: Device> Host<D> {
                 lba: sectors(start),
                 sectors: sectors(run).min(self.below.device.sectors() - sectors(start)),
                 fua: false,
-                origin: Self::origin(tag, true),
+                origin: self.origin(tag, true),
             };
             self.submit_pages(META, start * PAGE, wish, None);
         }

@@ -229,7 +229,7 @@ impl<D: Device> Host<D> {
                 continue;
             }
             let stage = std::mem::take(stage);
-            let origin = Self::origin(tag, true);
+            let origin = self.origin(tag, true);
             let count = self.submit_stage(&stage, super::Owner::Call(tag), origin);
             self.calls[tag as usize].left += count;
             if count > 0 {
@@ -286,7 +286,7 @@ impl<D: Device> Host<D> {
     /// Empties the drive's cache for a call.
     fn flush_for(&mut self, tag: u32) {
         self.calls[tag as usize].left += 1;
-        self.submit_flush(super::Owner::Call(tag), Self::origin(tag, true));
+        self.submit_flush(super::Owner::Call(tag), self.origin(tag, true));
     }
 
     pub(super) fn submit_flush(&mut self, owner: super::Owner, origin: crate::block::Origin) {

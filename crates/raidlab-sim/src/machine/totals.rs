@@ -30,6 +30,7 @@ impl Totals {
         let mut busy = Vec::new();
         storage.busy(host.now(), &mut busy);
         busy.push(host.busy());
+        busy.extend(host.threads());
         let sectors = |c: &Counters| c.sectors_read + c.sectors_written;
         let moved: u64 = storage.disks().map(|disk| sectors(disk.counters())).sum();
         Self {

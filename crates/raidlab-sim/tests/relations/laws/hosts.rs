@@ -1,0 +1,110 @@
+//! Laws of the computer around the disks.
+use super::{Verdict, least, most, rate};
+use crate::draw::{Kind, Point, Topology};
+use crate::lab::{Came, Lab};
+
+pub(crate) fn more_memory_is_not_slower(lab: &mut Lab, point: &Point, came: &Came) -> Verdict {
+    // What is written may all be in memory before the disks begin, when there is much.
+    if point.load.direct || !point.load.read {
+        return None;
+    }
+    let more = rate(lab, &point.with(|p| p.memory *= 4))?;
+    least("less memory", more, 0.93, came.rate())
+}
+
+pub(crate) fn a_write_cache_is_not_slower(lab: &mut Lab, point: &Point, came: &Came) -> Verdict {
+    if point.write_cache || point.load.read {
+        return None;
+    }
+    let with = rate(lab, &point.with(|p| p.write_cache = true))?;
+    least("without it", with, 0.93, came.rate())
+}
+
+pub(crate) fn write_back_is_not_slower(lab: &mut Lab, point: &Point, came: &Came) -> Verdict {
+    let Topology::Hardware { cache, back: false } = point.topology else {
+        return None;
+    };
+    let back = rate(
+        lab,
+        &point.with(|p| p.topology = Topology::Hardware { cache, back: true }),
+    )?;
+    least("write-through", back, 0.9, came.rate())
+}
+
+pub(crate) fn a_faster_bus_is_not_slower(lab: &mut Lab, point: &Point, came: &Came) -> Verdict {
+    let Topology::Cards {
+        on_channel,
+        bus: Some(_),
+    } = point.topology
+    else {
+        return None;
+    };
+    // What the load leaves, a resync takes.
+    if point.state != "clean" || !point.write_cache {
+        return None;
+    }
+    let free = rate(
+        lab,
+        &point.with(|p| {
+            p.topology = Topology::Cards {
+                on_channel,
+                bus: None,
+            }
+        }),
+    )?;
+    least("behind the bus", free, 0.93, came.rate())
+}
+
+pub(crate) fn a_channel_each_is_not_slower(lab: &mut Lab, point: &Point, came: &Came) -> Verdict {
+    let Topology::Cards {
+        on_channel: 2..,
+        bus,
+    } = point.topology
+    else {
+        return None;
+    };
+    let each = point.with(|p| p.topology = Topology::Cards { on_channel: 1, bus });
+    least("on one channel", rate(lab, &each)?, 0.93, came.rate())
+}
+
+pub(crate) fn nvme_needs_no_scheduler(lab: &mut Lab, point: &Point, came: &Came) -> Verdict {
+    if point.kind() != Kind::Nvme || point.scheduler != Some("mq-deadline") || !point.load.direct {
+        return None;
+    }
+    let none = rate(lab, &point.with(|p| p.scheduler = Some("none")))?;
+    let low = least("without", came.rate(), 0.9, none);
+    if low.as_ref().is_some_and(Result::is_err) {
+        return low;
+    }
+    most("without", came.rate(), 1.1, none)
+}
+
+pub(crate) fn a_faster_processor_is_not_slower(
+    lab: &mut Lab,
+    point: &Point,
+    came: &Came,
+) -> Verdict {
+    if !point.seed.is_multiple_of(4) || point.state != "clean" || !point.host.is_empty() {
+        return None;
+    }
+    let slow = rate(lab, &point.with(|p| p.host = "cpu-mhz = 1000\n".to_owned()))?;
+    least("at 1 GHz", came.rate(), 0.93, slow)
+}
+
+pub(crate) fn more_stripes_are_not_slower(lab: &mut Lab, point: &Point, came: &Came) -> Verdict {
+    let parity = ["raid4", "raid5", "raid6"].contains(&point.layout);
+    // With more of them a rebuild gets on faster, too.
+    // The reading ahead of old kernels stays plugged until the reader waits, which it does sooner with few.
+    if !parity
+        || point.load.read
+        || point.state != "clean"
+        || matches!(point.topology, Topology::Hardware { .. })
+    {
+        return None;
+    }
+    let more = rate(
+        lab,
+        &point.with(|p| p.array = "stripe-cache = 2048\n".to_owned()),
+    )?;
+    least("as many as there are", more, 0.93, came.rate())
+}

@@ -1,0 +1,106 @@
+//! Laws of what is asked for: how deep, how large, how long.
+use super::{Verdict, least, most, rate};
+use crate::draw::{Point, Topology};
+use crate::lab::{Came, Lab};
+
+/// Twice as many random reads in flight; for as many more, so that the end, when fewer are left, counts as little.
+pub(crate) fn deeper_is_not_slower(lab: &mut Lab, point: &Point, came: &Came) -> Verdict {
+    let idle = point.state == "clean" && point.load.read;
+    if !point.load.direct || !point.load.random || point.load.depth > 64 || !idle {
+        return None;
+    }
+    let deeper = point.with(|p| p.load.depth *= 2);
+    least("at half the depth", rate(lab, &deeper)?, 0.93, came.rate())
+}
+
+/// Sorting gains: on disks with an arm no more than three times at the depths that are drawn; without one, never more
+/// than by what is in flight.
+pub(crate) fn twice_as_deep_is_at_most_twice(lab: &mut Lab, point: &Point, came: &Came) -> Verdict {
+    // A resync takes what a shallow load leaves: md counts what it hardly sees as none (`is_mddev_idle`).
+    let idle = point.state == "clean" && point.load.read;
+    if !point.load.direct || point.load.depth > 64 || point.load.jobs > 1 || !idle {
+        return None;
+    }
+    let deeper = point.with(|p| p.load.depth *= 2);
+    // A sequential reader at depth 1 may lose a turn at each call, which one at depth 2 does not.
+    let gain = if point.load.random { 2.1 } else { 20.0 };
+    most("at half the depth", rate(lab, &deeper)?, gain, came.rate())
+}
+
+pub(crate) fn larger_calls_are_not_slower(lab: &mut Lab, point: &Point, came: &Came) -> Verdict {
+    let met_again = point.load.random && !point.load.direct;
+    if point.load.block > 1 << 20
+        || point.load.jobs > 1
+        || met_again
+        || !point.load.read && point.load.random
+    {
+        return None;
+    }
+    let larger = point.with(|p| {
+        p.load.block *= 4;
+        p.load.total = p.load.total.div_ceil(p.load.block) * p.load.block;
+        if p.load.random {
+            p.load.total = (p.load.total * 4).min(512 << 20);
+        }
+    });
+    least("calls of a quarter", rate(lab, &larger)?, 0.93, came.rate())
+}
+
+/// The same calls in a row and anywhere. What was read a second time is left out: calls of less than a page, and those
+/// that go round.
+pub(crate) fn random_is_not_faster(lab: &mut Lab, point: &Point, came: &Came) -> Verdict {
+    let around = point.load.size > 0 && point.load.total > point.load.size / 8;
+    let several = point.load.jobs > 1;
+    let same_disks = !["linear", "raid10", "raid10-o2"].contains(&point.layout)
+        && point.rotates()
+        && point.load.read;
+    if !point.load.random
+        || !same_disks
+        || around
+        || several
+        || point.load.block < 4096
+        || point.load.depth > 1 && !point.load.direct
+    {
+        return None;
+    }
+    let row = rate(lab, &point.with(|p| p.load.random = false))?;
+    least("random", row, 0.9, came.rate())
+}
+
+pub(crate) fn longer_goes_on_alike(lab: &mut Lab, point: &Point, came: &Came) -> Verdict {
+    let cached = matches!(point.topology, Topology::Hardware { .. });
+    if cached
+        || point.state != "clean"
+        || point.load.size > 0
+        || point.load.total < 64 * point.load.depth * point.load.block
+    {
+        return None;
+    }
+    let longer = rate(lab, &point.with(|p| p.load.total *= 3))?;
+    let low = least("a third of it", longer, 0.75, came.rate());
+    if low.as_ref().is_some_and(Result::is_err) {
+        return low;
+    }
+    most("a third of it", longer, 1.33, came.rate())
+}
+
+/// So many jobs of a depth, and one that is so much deeper.
+pub(crate) fn jobs_are_depth(lab: &mut Lab, point: &Point, came: &Came) -> Verdict {
+    let fair = matches!(
+        point.scheduler,
+        Some("none" | "noop" | "mq-deadline" | "deadline")
+    );
+    if point.load.jobs < 2 || !point.load.random || !point.load.direct || !fair {
+        return None;
+    }
+    let one = point.with(|p| {
+        p.load.depth *= p.load.jobs;
+        p.load.jobs = 1;
+    });
+    let one = rate(lab, &one)?;
+    let low = least("one job", came.rate(), 0.85, one);
+    if low.as_ref().is_some_and(Result::is_err) {
+        return low;
+    }
+    most("one job", came.rate(), 1.18, one)
+}
