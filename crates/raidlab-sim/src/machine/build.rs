@@ -375,7 +375,9 @@ impl<'e> Parts<'e> {
             .iter()
             .any(|c| c.name == *on && c.link == Link::Sata);
         let mut tags = port.tags.min(host.drive_queue.unwrap_or(u32::MAX));
-        if sata && matches!(host.kernel, Kernel::Linux(..)) && host.kernel < NCQ {
+        // The volume of a card is no disk of libata's, whatever the card's disks are.
+        let volume = setup.array.engine == Engine::Controller;
+        if sata && !volume && matches!(host.kernel, Kernel::Linux(..)) && host.kernel < NCQ {
             tags = 1;
         }
         let mut largest = host.request_size.map_or(u64::MAX, |size| size.0 / SECTOR);
