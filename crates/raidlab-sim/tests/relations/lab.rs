@@ -1,4 +1,5 @@
 //! Points run on their machines, each once.
+#![allow(dead_code, reason = "the test and the benchmark each use a part of it")]
 use crate::draw::{MODELS, Point};
 use raidlab_core::outcome::PhaseOutcome;
 use raidlab_core::units::SECTOR;

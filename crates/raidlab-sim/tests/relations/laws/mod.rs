@@ -1,6 +1,7 @@
 //! What must hold between predictions, whatever the models' figures are. Each law is a function of a drawn point and what
 //! came of it; most run a second point that differs in one thing. The margins are wide: a law tells of a prediction that
 //! cannot be, not of one that is some per cent off.
+#![allow(dead_code, reason = "the test and the benchmark each use a part of it")]
 mod alone;
 mod disks;
 mod hosts;
@@ -111,10 +112,6 @@ pub(crate) const THUMB: &[(&str, Law)] = &[
 ];
 
 /// What a point breaks, in words.
-#[allow(
-    dead_code,
-    reason = "the test asks for all at once, the benchmark one by one"
-)]
 pub(crate) fn broken(lab: &mut Lab, point: &Point, came: &Came) -> Vec<String> {
     let told = |(name, law): &(&str, Law)| {
         let what = law(lab, point, came)?.err()?;
