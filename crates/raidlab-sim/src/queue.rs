@@ -28,6 +28,7 @@ pub use cfq::{Tunables as CfqTunables, Version as CfqVersion};
 pub use deadline::Tunables as DeadlineTunables;
 pub use kyber::Tunables as KyberTunables;
 pub use spec::{Plugging, Policy, QueueSpec, Requests};
+pub use vdev::Tunables as VdevTunables;
 
 use crate::block::{Bio, Ended};
 use crate::disk::DiskError;
@@ -238,11 +239,29 @@ impl Queue {
         if slot == NIL {
             return None;
         }
-        self.store.remove(slot);
+        let slot = if matches!(self.spec.policy, Policy::Vdev(_)) {
+            self.take_along(slot)
+        } else {
+            self.store.remove(slot);
+            slot
+        };
         if self.last == slot {
             self.last = NIL;
         }
         Some(slot)
+    }
+
+    /// Takes a request that ZFS gives out from those that wait, with its neighbours. It counts as one of its class.
+    #[inline(never)]
+    fn take_along(&mut self, slot: u32) -> u32 {
+        let class = self.store.get(slot).class;
+        let slot = self.gather(slot);
+        // What was joined may be the one that the next bio would have been compared with.
+        self.last = NIL;
+        self.store.remove(slot);
+        self.store.becomes(slot, class);
+        self.order.given(self.store.get(slot));
+        slot
     }
 
     #[inline]

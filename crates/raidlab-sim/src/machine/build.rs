@@ -398,8 +398,14 @@ impl<'e> Parts<'e> {
             Some(requests) => spec.with_requests(host.kernel, host.scheduler, requests),
             None => spec,
         };
-        if old_zfs && host.scheduler == Some(Scheduler::Noop) {
-            return spec.under_vdev();
+        // Schedulers that hold something back are modelled without the queue above them; others have little left to do.
+        let passes = match host.scheduler {
+            Some(Scheduler::Noop) => true,
+            Some(Scheduler::None | Scheduler::Deadline | Scheduler::MqDeadline) => !old_zfs,
+            _ => false,
+        };
+        if setup.array.engine == Engine::Zfs && passes {
+            return spec.under_vdev(host.kernel);
         }
         spec
     }
@@ -407,7 +413,7 @@ impl<'e> Parts<'e> {
     fn array(&self, setup: &Setup, kind: ArrayKind) -> ArraySpec {
         let given = &setup.array;
         let mut plain = ArraySpec::new(kind);
-        if matches!(plain.kind, ArrayKind::Zfs(_)) {
+        if matches!(plain.kind, ArrayKind::Zfs(_) | ArrayKind::Pool(_)) {
             // The limit is md's; a resilver goes as fast as the disks do.
             plain.sync_speed_max = u64::MAX;
         }

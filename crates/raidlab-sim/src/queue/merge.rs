@@ -2,17 +2,36 @@
 use super::Queue;
 use super::spec::Policy;
 use super::store::NIL;
+use super::vdev;
 use crate::block::Bio;
 
 /// Youngest requests that a bio may join without a scheduler (`blk_bio_list_merge`, `blk-merge.c`).
 const NONE_LOOKS_BACK: usize = 8;
 
 impl Queue {
+    /// Sectors that a request may be joined to.
+    #[inline]
+    fn joins(&self) -> u32 {
+        match self.spec.policy {
+            Policy::Vdev(with) => with.joins.min(self.spec.max_sectors),
+            _ => self.spec.max_sectors,
+        }
+    }
+
+    /// Joins to a request that is about to be given out what ZFS takes along.
+    pub(super) fn gather(&mut self, slot: u32) -> u32 {
+        let (joins, used, merges) = (self.joins(), &mut self.used, &mut self.merges);
+        vdev::gather(&mut self.store, slot, joins, |rq| {
+            used[usize::from(rq.group)] -= 1;
+            *merges += 1;
+        })
+    }
+
     /// Whether a bio may be part of a request.
     #[inline]
     fn fits(&self, slot: u32, bio: &Bio) -> bool {
         let rq = self.store.get(slot);
-        rq.kind == bio.kind && !rq.fua && rq.sectors + bio.sectors <= self.spec.max_sectors
+        rq.kind == bio.kind && !rq.fua && rq.sectors + bio.sectors <= self.joins()
     }
 
     /// Joins a bio to a waiting request that it lies next to.
@@ -86,7 +105,7 @@ impl Queue {
     /// Joins two requests when the gap between them has been filled.
     fn join(&mut self, slot: u32, next: u32) {
         let (rq, tail) = (self.store.get(slot), self.store.get(next));
-        let fits = rq.sectors + tail.sectors <= self.spec.max_sectors;
+        let fits = rq.sectors + tail.sectors <= self.joins();
         if rq.end() != tail.lba || rq.kind != tail.kind || rq.fua || tail.fua || !fits {
             return;
         }

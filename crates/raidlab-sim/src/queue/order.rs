@@ -6,7 +6,7 @@ use super::deadline::Deadline;
 use super::kyber::Kyber;
 use super::spec::{Policy, QueueSpec};
 use super::store::{NIL, Rq, Store};
-use super::vdev;
+use super::vdev::{self, Vdev};
 use crate::block::Bio;
 use raidlab_core::time::Instant;
 
@@ -21,7 +21,7 @@ pub(super) enum Order {
     Cfq(Box<Cfq>),
     Bfq(Box<Bfq>),
     Kyber(Box<Kyber>),
-    Vdev,
+    Vdev(Box<Vdev>),
 }
 
 impl Order {
@@ -35,7 +35,7 @@ impl Order {
             Policy::Cfq(with) => Self::Cfq(Box::new(Cfq::new(with, rotational, depth))),
             Policy::Bfq(with) => Self::Bfq(Box::new(Bfq::new(with, rotational, depth))),
             Policy::Kyber(with) => Self::Kyber(Box::new(Kyber::new(with))),
-            Policy::Vdev => Self::Vdev,
+            Policy::Vdev(with) => Self::Vdev(Box::new(Vdev::new(with))),
         }
     }
 
@@ -57,7 +57,7 @@ impl Order {
             Self::Cfq(cfq) => cfq.class(bio),
             Self::Bfq(bfq) => bfq.class(bio),
             Self::Kyber(_) => Kyber::class(bio.kind),
-            Self::Vdev => vdev::class(bio),
+            Self::Vdev(_) => vdev::class(bio),
         }
     }
 
@@ -72,7 +72,8 @@ impl Order {
     #[inline(never)]
     fn note_added(&mut self, now: Instant, rq: &Rq) {
         match self {
-            Self::Elevator(_) | Self::Fifo | Self::Deadline(_) | Self::Kyber(_) | Self::Vdev => {}
+            Self::Elevator(_) | Self::Fifo | Self::Deadline(_) | Self::Kyber(_) | Self::Vdev(_) => {
+            }
             Self::Anticipatory(anticipatory) => anticipatory.added(now, rq),
             Self::Cfq(cfq) => cfq.added(now, rq),
             Self::Bfq(bfq) => bfq.added(now, rq),
@@ -112,7 +113,15 @@ impl Order {
             Self::Cfq(cfq) => cfq.pick(store, now),
             Self::Bfq(bfq) => bfq.pick(store, now),
             Self::Kyber(kyber) => kyber.pick(store, now),
-            Self::Vdev => vdev::pick(store),
+            Self::Vdev(vdev) => vdev.pick(store),
+        }
+    }
+
+    /// A request that was picked goes to the device.
+    #[inline]
+    pub(super) fn given(&mut self, rq: &Rq) {
+        if let Self::Vdev(vdev) = self {
+            vdev.given(rq);
         }
     }
 
@@ -127,11 +136,12 @@ impl Order {
     #[inline(never)]
     fn note_ended(&mut self, store: &Store, now: Instant, rq: &Rq) {
         match self {
-            Self::Elevator(_) | Self::Fifo | Self::Deadline(_) | Self::Vdev => {}
+            Self::Elevator(_) | Self::Fifo | Self::Deadline(_) => {}
             Self::Anticipatory(anticipatory) => anticipatory.ended(store, now, rq),
             Self::Cfq(cfq) => cfq.ended(store, now, rq),
             Self::Bfq(bfq) => bfq.ended(store, now, rq),
             Self::Kyber(kyber) => kyber.ended(now, rq),
+            Self::Vdev(vdev) => vdev.ended(rq),
         }
     }
 

@@ -2,7 +2,7 @@
 //!
 //! Every constant stands here or with its scheduler, once, with the place it comes from. Kernel
 //! sources are named by file; version numbers are those of the release that first had the change.
-use super::{anticipatory, bfq, cfq, deadline, kyber};
+use super::{anticipatory, bfq, cfq, deadline, kyber, vdev};
 use raidlab_core::time::Span;
 use raidlab_experiment::kernel::{Kernel, Scheduler};
 
@@ -59,8 +59,8 @@ pub enum Policy {
     Bfq(bfq::Tunables),
     /// Tokens by latency.
     Kyber(kyber::Tunables),
-    /// By deadline: what ZFS before 0.6.3 keeps above a queue without a scheduler.
-    Vdev,
+    /// What ZFS keeps above a queue without a scheduler.
+    Vdev(vdev::Tunables),
 }
 
 /// The queue of one device.
@@ -172,11 +172,15 @@ impl QueueSpec {
 }
 
 impl QueueSpec {
-    /// With the queue that ZFS before 0.6.3 keeps for each disk above this one: it takes all that a transaction group
-    /// has, and gives out so many at a time.
+    /// With the queue that ZFS keeps for each disk above this one: it takes all that a transaction group has, and gives out so
+    /// many at a time as its release does. Each goes out at once.
     #[must_use]
-    pub fn under_vdev(mut self) -> Self {
-        self.policy = Policy::Vdev;
+    pub fn under_vdev(mut self, kernel: Kernel) -> Self {
+        let with = vdev::Tunables::of(kernel, self.rotational);
+        self.policy = Policy::Vdev(with);
+        if with.active.is_some() {
+            self.plugging = Plugging::Off;
+        }
         self.requests = Requests {
             total: 2 * VDEV_REQUESTS,
             each: [VDEV_REQUESTS; 2],

@@ -384,8 +384,8 @@ impl Store {
         rq.sectors += bio.sectors;
     }
 
-    /// Joins the waiting request `next` to `slot`, which ends where it begins. `slot` counts as being
-    /// as old as the older one.
+    /// Joins the waiting request `next` to `slot`, which ends where it begins or, of reads, before: the gap is read, too.
+    /// `slot` counts as being as old as the older one.
     pub(super) fn join(&mut self, slot: u32, next: u32) {
         self.remove(next);
         let tail = self.slots[next as usize];
@@ -393,7 +393,7 @@ impl Store {
         let last = if tail.last == NIL { node } else { tail.last };
         self.append(slot, node, last);
         let rq = &mut self.slots[slot as usize];
-        rq.sectors += tail.sectors;
+        rq.sectors = (tail.end() - rq.lba) as u32;
         rq.since = rq.since.min(tail.since);
         self.free.push(next);
     }
@@ -429,6 +429,11 @@ impl Store {
     /// Forgets a request whose bios end elsewhere.
     pub(super) fn forget(&mut self, slot: u32) {
         self.free.push(slot);
+    }
+
+    /// A request that waits no more counts as one of this class from now on.
+    pub(super) fn becomes(&mut self, slot: u32, class: u16) {
+        self.slots[slot as usize].class = class;
     }
 
     /// Notes when the device was given a request.

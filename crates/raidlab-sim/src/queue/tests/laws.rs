@@ -164,6 +164,26 @@ proptest! {
         prop_assert!(run.given.iter().all(|b| b.sectors <= 200));
     }
 
+    /// Of reads also the gaps between them are read.
+    #[test]
+    fn all_ends_once_in_the_queue_of_zfs(steps in steps(), minor in 0_u16..20, depth in 1_u32..40, old: bool) {
+        let kernel = if old { Kernel::Linux(2, 6, 32) } else { Kernel::Linux(5, minor, 0) };
+        let spec = spec(Scheduler::Noop, depth).under_vdev(kernel);
+        let run = run(spec, &steps, true);
+        prop_assert_eq!((run.queue.waiting(), run.queue.in_device()), (0, 0));
+        let mut ids: Vec<u64> = run.done.iter().map(|end| end.id).collect();
+        ids.sort_unstable();
+        prop_assert_eq!(ids, (0..steps.len() as u64).collect::<Vec<_>>());
+        let sectors = |bios: &mut dyn Iterator<Item = Bio>, kind| {
+            bios.filter(|b| b.kind == kind).map(|b| u64::from(b.sectors)).sum::<u64>()
+        };
+        let wanted = |kind| sectors(&mut (0..).zip(&steps).map(|(i, s)| bio(i, s)), kind);
+        let given = |kind| sectors(&mut run.given.iter().copied(), kind);
+        prop_assert_eq!(wanted(BlockKind::Write), given(BlockKind::Write));
+        prop_assert!(wanted(BlockKind::Read) <= given(BlockKind::Read));
+        prop_assert!(run.given.iter().all(|b| b.sectors <= 2048));
+    }
+
     #[test]
     fn a_barrier_is_never_passed(steps in steps(), which in 0_usize..4, depth in 1_u32..6) {
         let mut spec = spec(ALL[which], depth);
