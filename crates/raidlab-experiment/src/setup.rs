@@ -252,6 +252,9 @@ pub struct Array {
     /// ZFS: largest record.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub record_size: Option<Bytes>,
+    /// ZFS that rebuilds: bytes of files in the pool when its new members come; `None`: those that the profile reads.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub allocated: Option<Bytes>,
     /// md: form of its description on the members; `None`: 1.2.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metadata: Option<Metadata>,

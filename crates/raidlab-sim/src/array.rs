@@ -16,6 +16,7 @@ mod mirror;
 mod node;
 mod parity;
 mod raidz;
+mod resilver;
 mod resync;
 mod slab;
 mod spec;
@@ -24,12 +25,12 @@ pub use self::core::MemberBio;
 pub use self::resync::{Progress, controlled};
 pub use self::spec::{
     ArrayError, ArrayKind, ArraySpec, Checkpoints, Era, ParityCost, STRIPE_CACHE, SYNC_SPEED_MAX,
-    SYNC_SPEED_MIN,
+    SYNC_SPEED_MIN, Scan,
 };
 
 use self::core::{Core, Up, Work};
 use self::node::Node;
-use crate::block::{Bio, Busy, Ended};
+use crate::block::{Bio, Busy, Ended, Extent};
 use crate::disk::DiskError;
 use raidlab_core::time::{Instant, Span};
 
@@ -44,6 +45,7 @@ pub struct Array {
     core: Core,
     /// Some array of the tree has a resync.
     resyncs: bool,
+    scan: Scan,
     sectors: u64,
     /// The array of the tree that each member is in, and its role there.
     homes: Vec<(u16, u16)>,
@@ -75,6 +77,9 @@ impl Array {
     #[inline]
     pub fn submit(&mut self, now: Instant, bio: Bio) {
         self.core.now = now;
+        if self.resyncs {
+            self.core.others = Some(now);
+        }
         if let [root, ..] = &mut self.nodes[..] {
             root.submit(&mut self.core, Up::Host(bio.id), &bio);
             self.work();
@@ -256,6 +261,46 @@ impl Array {
         })
     }
 
+    /// Whether vdevs of ZFS have new members and wait to be told what those lack: see [`Self::begin_resilver`].
+    #[must_use]
+    pub fn awaits_resilver(&self) -> bool {
+        self.nodes.iter().any(Node::awaits_resilver)
+    }
+
+    /// Vdevs of ZFS with new members begin at `now` to fill them with what lies in `extents`, in the order of a walk through
+    /// the tree of blocks; each vdev with what lies in it.
+    pub fn begin_resilver(&mut self, now: Instant, extents: &[Extent]) {
+        self.core.now = now;
+        let ends = self
+            .nodes
+            .first()
+            .and_then(Node::vdev_ends)
+            .map(<[u64]>::to_vec);
+        let ends = ends.unwrap_or_else(|| vec![self.sectors]);
+        let first = self.nodes.len() - ends.len();
+        for (number, end) in ends.iter().enumerate() {
+            let begin = number.checked_sub(1).map_or(0, |before| ends[before]);
+            let node = &mut self.nodes[first + number];
+            if !node.awaits_resilver() {
+                continue;
+            }
+            let own = extents.iter().filter(|e| (begin..*end).contains(&e.start));
+            let own = own.map(|e| Extent {
+                start: e.start - begin,
+                ..*e
+            });
+            node.begin_resilver(&self.core, self.scan, own.collect(), ends.len() as u64);
+            self.resyncs = true;
+        }
+        self.work();
+    }
+
+    /// When the last resilver ended; `None` while there is one, or when there was none.
+    #[must_use]
+    pub fn resilvered(&self) -> Option<Instant> {
+        self.core.resilvered.filter(|_| !self.resyncs)
+    }
+
     /// The sector up to which every resync or rebuild is through, counted as [`Progress`] does for
     /// one array of the tree.
     #[must_use]
@@ -368,8 +413,10 @@ impl Array {
         while self.resyncs {
             for node in &mut self.nodes {
                 node.pump(&mut self.core);
+                node.pump_resilver(&mut self.core);
             }
-            self.resyncs = self.nodes.iter().any(|node| node.resync.is_some());
+            let goes_on = |node: &Node| node.resync.is_some() || node.resilver.is_some();
+            self.resyncs = self.nodes.iter().any(goes_on);
             if !self.resyncs {
                 self.core.heard.clear();
             }

@@ -70,6 +70,19 @@ pub struct Ended {
     pub result: Result<(), DiskError>,
 }
 
+/// Blocks of a file system that lie side by side, in the order in which a walk through it meets them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Extent {
+    /// First sector.
+    pub start: u64,
+    /// Sectors, without parity.
+    pub len: u64,
+    /// Sectors of each block but the last, which may have fewer; at least 1.
+    pub unit: u32,
+    /// The walk itself reads them, to know what comes below.
+    pub walked: bool,
+}
+
 /// What sort of thing was busy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ResourceKind {

@@ -16,6 +16,7 @@ mod first;
 mod leap;
 pub mod overrides;
 mod place;
+mod resilver;
 mod resync;
 mod run;
 mod totals;
@@ -73,6 +74,8 @@ pub struct Machine {
     sync_edges: Vec<u64>,
     /// A resync goes at most so fast, bytes a second.
     sync_most: u64,
+    /// Bytes of files in a pool of ZFS when its new members come; `None`: those of the profile's own files.
+    allocated: Option<Bytes>,
 }
 
 impl Machine {
@@ -104,6 +107,7 @@ impl Machine {
             host: Host::new(&host, storage, fs),
             profile: setup.profile.clone(),
             memory: setup.host.memory,
+            allocated: setup.array.allocated,
             directory,
             seed,
         })

@@ -70,6 +70,7 @@ pub(super) fn array(
             view.size(Key::RecordSize)
                 .map_or(Bytes::kib(128), |r| r.value)
         }),
+        allocated: allocated(problems, view, engine, state, capacity)?,
         metadata: form.0,
         bitmap: form.1,
         initial_sync: initial_sync(view, &layout.value, engine, state),
@@ -100,6 +101,28 @@ fn chunk(
             .flatten()
             .unwrap_or_else(|| At::new(own, layout.at.clone())),
     )
+}
+
+/// How much lies in a pool of ZFS that rebuilds; `None` when it does not fit there, which is told.
+fn allocated(
+    problems: &Problems,
+    view: &View<'_>,
+    engine: Engine,
+    state: ArrayState,
+    capacity: Bytes,
+) -> Option<Option<Bytes>> {
+    let rebuilds = engine == Engine::Zfs && matches!(state, ArrayState::Rebuilding(_));
+    let Some(given) = rebuilds.then(|| view.size(Key::Allocated)).flatten() else {
+        return Some(None);
+    };
+    if given.value > capacity {
+        let (given, at) = (given.value, given.at);
+        let message = format!("'allocated' of {given} is more than the pool's {capacity}");
+        let help = "say how much the files take that lie in the pool when its new members come";
+        problems.wrong(&at, message, help);
+        return None;
+    }
+    Some(Some(given.value))
 }
 
 /// Metadata and bitmap of md; what the engine cannot do is told.

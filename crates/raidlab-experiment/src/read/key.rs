@@ -96,6 +96,7 @@ keys! {
     Failed: "failed", "array", "failed", Form::Roles;
     Ashift: "ashift", "array", "ashift", Form::Count(0, 64);
     RecordSize: "record-size", "array", "record-size", Form::Size;
+    Allocated: "allocated", "array", "allocated", Form::Size;
     Metadata: "metadata", "array", "metadata", Form::Metadata;
     Bitmap: "bitmap", "array", "bitmap", Form::Bitmap;
     InitialSync: "initial-sync", "array", "initial-sync", Form::Flag;

@@ -6,7 +6,7 @@ use super::node::{Common, Node, Shape};
 use super::parity::ParityArray;
 use super::raidz::RaidzVdev;
 use super::resync::{DEPTH, Resync};
-use super::spec::{ArrayError, ArrayKind, ArraySpec, Checkpoints, LEAST_CACHE};
+use super::spec::{ArrayError, ArrayKind, ArraySpec, LEAST_CACHE};
 use raidlab_core::units::SECTOR;
 use raidlab_experiment::setup::ArrayState;
 use raidlab_layout::zfs::{END, START};
@@ -30,10 +30,9 @@ pub(super) fn array(spec: &ArraySpec) -> Result<Array, ArrayError> {
         ArrayKind::Zfs(mirror) => mirror.children(),
         ArrayKind::Pool(pool) => pool.members(),
     };
-    if matches!(spec.kind, ArrayKind::Pool(_))
-        && !matches!(spec.state, ArrayState::Clean | ArrayState::Degraded(_))
-    {
-        return Err(ArrayError::NoResilver(spec.state));
+    let zfs = matches!(spec.kind, ArrayKind::Zfs(_) | ArrayKind::Pool(_));
+    if zfs && spec.state == ArrayState::Resyncing {
+        return Err(ArrayError::NoResync);
     }
     if let Some(role) = spec.failed.iter().find(|r| usize::from(**r) >= members) {
         return Err(ArrayError::NoMember(*role));
@@ -81,6 +80,7 @@ pub(super) fn array(spec: &ArraySpec) -> Result<Array, ArrayError> {
         nodes: builder.nodes,
         core,
         resyncs,
+        scan: spec.era.scan,
         sectors,
         homes: builder.homes,
     })
@@ -91,11 +91,12 @@ fn region(vdev: &Vdev) -> u64 {
     (START + vdev.allocatable().0 + END) / SECTOR
 }
 
+/// ZFS begins when it is told what lies where.
 fn begin_resync(node: &mut Node, spec: &ArraySpec) {
-    let mut era = spec.era;
-    if node.layout.is_none() {
-        era.checkpoints = Checkpoints::AtOnce;
-    }
+    let Some(layout) = &node.layout else {
+        return;
+    };
+    let era = spec.era;
     let (end, depth) = match &mut node.shape {
         Shape::Parity(parity) => {
             // As many as the stripe cache has room for.
@@ -103,12 +104,11 @@ fn begin_resync(node: &mut Node, spec: &ArraySpec) {
         }
         Shape::Mirror(mirror) => {
             mirror.guard(era.local_barrier);
-            let used = spec.used.map_or(u64::MAX, |bytes| bytes.div_ceil(SECTOR));
-            let end = match (&node.layout, node.common.resyncing) {
-                // A rebuild goes by the sectors of the members.
-                (Some(layout), false) => layout.used(Member(0)).0,
-                (Some(layout), true) => layout.capacity().0,
-                (None, _) => node.common.capacity.min(used),
+            // A rebuild goes by the sectors of the members.
+            let end = if node.common.resyncing {
+                layout.capacity().0
+            } else {
+                layout.used(Member(0)).0
             };
             (end, DEPTH)
         }
@@ -146,11 +146,14 @@ impl Builder<'_> {
                 resyncing: false,
                 disagrees: self.spec.disagrees,
                 front: 0,
-                known: 0,
+                // Of ZFS what is lacking is told by place.
+                known: if layout.is_none() { u64::MAX } else { 0 },
+                lacks: Vec::new(),
             },
             shape,
             layout,
             resync: None,
+            resilver: None,
         });
         index
     }

@@ -78,6 +78,8 @@ pub(super) enum Task {
     Band(u32),
     /// A copy of a mirror's resync.
     Copy(u32),
+    /// A block of a resilver.
+    Resilver(u32),
 }
 
 /// A member of one array of the tree.
@@ -149,6 +151,10 @@ pub(super) struct Core {
     pub(super) heard: Vec<Vec<Heard>>,
     /// A resync asks the array's thread, which comes to it when the resync waits.
     pub(super) asks_thread: bool,
+    /// When somebody beside resilvers asked last, while there is one.
+    pub(super) others: Option<Instant>,
+    /// When a resilver ended last.
+    pub(super) resilvered: Option<Instant>,
 }
 
 impl Core {
@@ -163,6 +169,8 @@ impl Core {
             guards: Slab::new(),
             heard: Vec::new(),
             asks_thread: false,
+            others: None,
+            resilvered: None,
         }
     }
 

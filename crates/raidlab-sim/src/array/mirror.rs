@@ -4,6 +4,7 @@ mod copy;
 
 use super::core::{Core, Op, Task, Up};
 use super::node::Common;
+use super::resilver::Needs;
 use super::slab::Slab;
 use super::spec::Era;
 use crate::block::Bio;
@@ -166,6 +167,46 @@ impl Mirror {
         core.ask_part(common.children[member.index()], parent, op);
     }
 
+    /// Where on its members the first sector is that it has.
+    pub(super) const fn offset(&self) -> u64 {
+        match &self.map {
+            Map::Same { offset } => *offset,
+            Map::Raid10(_) => 0,
+        }
+    }
+
+    /// What a block of a resilver asks for: the copy that a read would ask for, and what new members lack.
+    pub(super) fn resilver(
+        &mut self,
+        common: &Common,
+        at: u64,
+        sectors: u32,
+        only_read: bool,
+    ) -> Needs {
+        self.locate(at);
+        let Some(slot) = self.choose(common, at, u64::from(sectors)) else {
+            return Needs::default();
+        };
+        let part = |place: &Place| (place.member.0, place.sector.0, sectors);
+        let new = |place: &&Place| !only_read && common.filling.contains(place.member);
+        Needs {
+            reads: vec![part(&self.places[slot])],
+            writes: self.places.iter().filter(new).map(part).collect(),
+        }
+    }
+
+    /// A resilver asks a member for what ends at sector `end`.
+    pub(super) fn asked(&mut self, role: u16, end: u64) {
+        let head = &mut self.heads[usize::from(role)];
+        head.pending += 1;
+        head.position = end;
+    }
+
+    /// And that has ended.
+    pub(super) fn answered(&mut self, role: u16) {
+        self.heads[usize::from(role)].pending -= 1;
+    }
+
     /// The copy to read, among those of `places` that can be.
     fn choose(&self, common: &Common, at: u64, len: u64) -> Option<usize> {
         if common.unsynced(at + len) {
@@ -313,7 +354,7 @@ impl Mirror {
         let parent = match op.task {
             Task::Part(parent) => parent,
             Task::Copy(job) => return self.copy_ended(common, core, job, op, result),
-            Task::Band(_) => return,
+            Task::Band(_) | Task::Resilver(_) => return,
         };
         if result.is_ok() || common.lost {
             return core.close(parent, result);

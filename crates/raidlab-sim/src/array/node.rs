@@ -4,6 +4,7 @@ use super::core::{Child, Core, Op, Task, Up};
 use super::mirror::Mirror;
 use super::parity::ParityArray;
 use super::raidz::RaidzVdev;
+use super::resilver::Resilver;
 use super::resync::Resync;
 use crate::block::Bio;
 use crate::disk::DiskError;
@@ -36,6 +37,8 @@ pub(super) struct Common {
     pub(super) front: u64,
     /// Up to here it is taken for through: md reads what has been rebuilt only then. See [`Checkpoints`](super::spec::Checkpoints).
     pub(super) known: u64,
+    /// ZFS: places of its members that those that are being filled lack, ascending and apart.
+    pub(super) lacks: Vec<(u64, u64)>,
 }
 
 impl Common {
@@ -45,7 +48,15 @@ impl Common {
         !self.gone.contains(place.member)
             && (self.filling.is_empty()
                 || !self.filling.contains(place.member)
-                || place.sector.0 + len <= self.known)
+                || (place.sector.0 + len <= self.known && !self.lacks(place.sector.0, len)))
+    }
+
+    /// Whether some of these sectors lie where blocks lay when the members that are being filled came.
+    pub(super) fn lacks(&self, from: u64, len: u64) -> bool {
+        let after = self.lacks.partition_point(|place| place.1 <= from);
+        self.lacks
+            .get(after)
+            .is_some_and(|place| place.0 < from + len)
     }
 
     /// Whether copies may differ before array sector `end`.
@@ -81,6 +92,7 @@ pub(super) struct Node {
     /// The level's mapping, for what it survives; `None` for ZFS.
     pub(super) layout: Option<Layout>,
     pub(super) resync: Option<Resync>,
+    pub(super) resilver: Option<Box<Resilver>>,
 }
 
 impl Node {
@@ -144,6 +156,9 @@ impl Node {
             let survived = result.is_err() && !self.common.lost;
             return core.close(parent, if survived { Ok(()) } else { result });
         }
+        if let Task::Resilver(job) = op.task {
+            return self.resilvered(core, job, op, result.is_ok());
+        }
         match &mut self.shape {
             Shape::Linear(_) | Shape::Raid0(_) | Shape::Vdevs(_) => {
                 if let Task::Part(parent) = op.task {
@@ -161,7 +176,7 @@ impl Node {
             Shape::Parity(parity) => match op.task {
                 Task::Part(parent) => parity.around_ended(&self.common, core, parent, op, result),
                 Task::Band(band) => parity.band_ended(&self.common, core, band, op, result),
-                Task::Copy(_) => {}
+                Task::Copy(_) | Task::Resilver(_) => {}
             },
         }
     }
@@ -177,6 +192,14 @@ impl Node {
     pub(super) fn parity(&self) -> Option<&ParityArray> {
         match &self.shape {
             Shape::Parity(parity) => Some(parity),
+            _ => None,
+        }
+    }
+
+    /// Where its vdevs end, if it is a pool of several.
+    pub(super) fn vdev_ends(&self) -> Option<&[u64]> {
+        match &self.shape {
+            Shape::Vdevs(ends) => Some(ends),
             _ => None,
         }
     }
@@ -203,13 +226,16 @@ impl Node {
             _ => NEVER,
         };
         let resync = self.resync.as_ref().and_then(Resync::next_event);
-        resync.map_or(own, |resync| own.min(resync))
+        let resilver = self.resilver.as_ref().and_then(|r| r.next_event());
+        let next = [resync, resilver].into_iter().flatten();
+        next.fold(own, Instant::min)
     }
 
     /// Whether [`advance`](Self::advance) would do nothing at any time.
     #[inline]
     pub(super) fn is_quiet(&self) -> bool {
         self.resync.is_none()
+            && self.resilver.is_none()
             && match &self.shape {
                 Shape::Parity(parity) => parity.is_quiet(),
                 _ => true,

@@ -8,10 +8,10 @@
 //! written as well, which in a stream is nearly always. Those of a block of less than a row have no column before them, and
 //! are left alone.
 //!
-//! Left out: a column that cannot be read although its child is there is not computed from the others, and reads of
-//! neighbours are joined by the children's queues when they touch, not over small gaps (`zfs_vdev_read_gap_limit`).
+//! Left out: a column that cannot be read although its child is there is not computed from the others.
 use super::core::{Core, Op, Task, Up};
 use super::node::Common;
+use super::resilver::Needs;
 use crate::block::Bio;
 use raidlab_core::op::BlockKind;
 use raidlab_core::units::{Bytes, SECTOR};
@@ -63,7 +63,8 @@ impl RaidzVdev {
             if bio.kind == BlockKind::Write {
                 self.fill_up(&mut columns, offset, size);
             }
-            for column in self.wanted(common, bio.kind, columns) {
+            let new = common.lacks(bio.lba.0, u64::from(bio.sectors));
+            for column in self.wanted(common, bio.kind, columns, new) {
                 let op = Op {
                     role: column.child.0,
                     lba: column.at.0 / SECTOR,
@@ -114,11 +115,54 @@ impl RaidzVdev {
         }
     }
 
+    /// Parities.
+    pub(super) const fn parity(&self) -> usize {
+        self.raidz.parity()
+    }
+
+    /// What a block of a resilver asks for: all columns that are there, parity as well, and those that new children lack. When
+    /// it is only read, what a read asks for.
+    pub(super) fn resilver(
+        &self,
+        common: &Common,
+        at: u64,
+        sectors: u32,
+        only_read: bool,
+    ) -> Needs {
+        let (offset, size) = (
+            Bytes(at * SECTOR - START),
+            Bytes(u64::from(sectors) * SECTOR),
+        );
+        let columns = self.raidz.columns(offset, size);
+        let part = |c: &Column| (c.child.0, c.at.0 / SECTOR, (c.size.0 / SECTOR) as u32);
+        if only_read {
+            let reads = self.wanted(common, BlockKind::Read, columns, true);
+            return Needs {
+                reads: reads.iter().map(part).collect(),
+                writes: Vec::new(),
+            };
+        }
+        let missing = common.gone.union(common.filling);
+        let there = |c: &&Column| !missing.contains(c.child);
+        let new = |c: &&Column| common.filling.contains(c.child);
+        Needs {
+            reads: columns.iter().filter(there).map(part).collect(),
+            writes: columns.iter().filter(new).map(part).collect(),
+        }
+    }
+
     /// The columns that are asked for: all that can be written; of reads the data, and a parity for each that is
-    /// missing.
-    fn wanted(&self, common: &Common, kind: BlockKind, columns: Vec<Column>) -> Vec<Column> {
+    /// missing. Of a block that is older than a `new` child that child has nothing yet.
+    fn wanted(
+        &self,
+        common: &Common,
+        kind: BlockKind,
+        columns: Vec<Column>,
+        new: bool,
+    ) -> Vec<Column> {
         let is_data = |column: &Column| matches!(column.kind, ColumnKind::Data(_));
-        let gone = |column: &Column| common.gone.contains(column.child);
+        let lacks = |child| new && kind == BlockKind::Read && common.filling.contains(child);
+        let gone = |column: &Column| common.gone.contains(column.child) || lacks(column.child);
         let mut missing = columns.iter().filter(|c| is_data(c) && gone(c)).count();
         let wanted = columns.into_iter().filter(|column| {
             if gone(column) {

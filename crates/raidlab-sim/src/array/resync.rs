@@ -375,6 +375,9 @@ impl Node {
 
     /// Progress of the resync, if there is one.
     pub(super) fn progress(&self, now: Instant) -> Option<Progress> {
+        if let Some(resilver) = &self.resilver {
+            return Some(resilver.progress(now));
+        }
         let resync = self.resync.as_ref()?;
         let synced = resync.issued - resync.active;
         let (since, before) = resync.marks.front().copied()?;

@@ -21,7 +21,7 @@ pub enum ArrayKind {
 /// When an array takes what a resync has gone through for done: reads what a rebuild has written, and trusts parity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Checkpoints {
-    /// At once: ZFS, which knows block by block what a disk lacks.
+    /// At once: no kernel's, for what is to be seen without them.
     AtOnce,
     /// What was rebuilt when all of it is, what was resynced at once: md before 2.6.36 (`raid5.c:handle_stripe5` on `In_sync`).
     AtTheEnd,
@@ -30,6 +30,20 @@ pub enum Checkpoints {
     /// `raid5.c:analyse_stripe` and `raid1.c` and `raid10.c:read_balance` compare with). Seen of 6.1, and read in sources of 5.x and 6.1.128; that it began with
     /// 2.6.36, for raid1 and raid10 alike, and came with the five minutes at once is from memory. The superblocks' own writes are left out: on members of many GiB they are few.
     Sixteenths,
+}
+
+/// How ZFS goes through what it resilvers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scan {
+    /// In the order in which a walk through the tree of blocks meets them, standing back from others by the clock: before 0.8.
+    Walk,
+    /// By place, after a walk that reads metadata alone: since 0.8 (2019, the time of 5.1).
+    Sorted {
+        /// Bytes in flight for each disk of a vdev (`zfs_scan_vdev_limit`): 4 MiB, since 2.2 (2023, the time of 6.6) 16.
+        bytes: u64,
+        /// All its disks count; since 2.1 (2021, 5.13) those of RAID-Z that have data, and a mirror as one.
+        leaves: bool,
+    },
 }
 
 /// What differs between kernels.
@@ -87,6 +101,8 @@ pub struct Era {
     /// ZFS reads from the least busy child (`vdev_mirror_load`, since 0.6.3 of 2014, the time of
     /// 3.12); before, by the place alone (`vdev_mirror_shift`).
     pub zfs_load: bool,
+    /// How ZFS resilvers.
+    pub scan: Scan,
 }
 
 impl Era {
@@ -125,6 +141,14 @@ impl Era {
             late_timers: since(4, 8, 0),
             local_barrier: since(3, 13, 0),
             zfs_load: since(3, 12, 0),
+            scan: if since(5, 1, 0) {
+                Scan::Sorted {
+                    bytes: if since(6, 6, 0) { 16 << 20 } else { 4 << 20 },
+                    leaves: !since(5, 13, 0),
+                }
+            } else {
+                Scan::Walk
+            },
         }
     }
 }
@@ -165,8 +189,6 @@ pub struct ArraySpec {
     /// A resync finds copies or parity that do not agree everywhere, and writes them; otherwise it
     /// finds agreement (after an unclean stop nearly all agrees). Raid1 copies in any case.
     pub disagrees: bool,
-    /// ZFS: bytes in use from the start on, which a rebuild copies; `None`: all.
-    pub used: Option<u64>,
     /// Processor time.
     pub cost: ParityCost,
     /// The kernel.
@@ -195,7 +217,6 @@ impl ArraySpec {
             sync_speed_min: SYNC_SPEED_MIN,
             sync_speed_max: SYNC_SPEED_MAX,
             disagrees: false,
-            used: None,
             cost: ParityCost::default(),
             era: Era::of(Kernel::DEFAULT),
         }
@@ -215,11 +236,11 @@ pub enum ArrayError {
     /// A state that needs redundancy, of an array without.
     #[error("an array without redundancy cannot be {0}")]
     NoRedundancy(ArrayState),
-    /// A state that is not modelled of RAID-Z and of several vdevs: their resilvering goes by blocks.
+    /// A state that ZFS does not know.
     #[error(
-        "a pool that is {0} is modelled of one mirror alone: use clean or degraded, or run it with --on vm or --on host"
+        "a pool of ZFS is never resyncing: what was not written to the end belongs to no block, so that copies and parity agree after a crash; use clean, degraded or rebuilding"
     )]
-    NoResilver(ArrayState),
+    NoResync,
     /// A stripe cache that md refuses.
     #[error("a stripe cache of {0} stripes is too small: md has at least {LEAST_CACHE}")]
     StripeCache(u32),

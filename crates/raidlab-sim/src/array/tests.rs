@@ -3,6 +3,7 @@ mod content;
 mod mirrors;
 mod parity;
 mod pools;
+mod resilver;
 mod resync;
 mod thread;
 mod toy;

@@ -4,7 +4,7 @@ use super::cpu::CpuUse;
 use super::device::{Device, DeviceCounters};
 use super::fs::{FileSystem, FsError};
 use super::{Host, PAGE, SECTOR};
-use crate::block::{Busy, ResourceKind};
+use crate::block::{Busy, Extent, ResourceKind};
 use raidlab_core::op::{FileId, FileOp, Op};
 use raidlab_core::target::{Completion, Errno, Tag, Target};
 use raidlab_core::time::Span;
@@ -57,6 +57,19 @@ impl<D: Device> Host<D> {
             self.files[number as usize].size = bytes;
         }
         Ok(())
+    }
+
+    /// The same of a file that nobody asks for.
+    ///
+    /// # Errors
+    /// When the file system has no room for it.
+    pub(crate) fn provide_aside(&mut self, file: FileId, bytes: u64) -> Result<(), FsError> {
+        self.fs.provide(file, bytes)
+    }
+
+    /// Where all blocks of the file system lie; see [`FileSystem::blocks`].
+    pub(crate) fn blocks(&self) -> Vec<Extent> {
+        self.fs.blocks()
     }
 
     /// `posix_fadvise(POSIX_FADV_DONTNEED)`: puts the clean pages of a data file out of the page cache; dirty ones stay,

@@ -191,6 +191,16 @@ impl FileSystem {
         each!(&mut self.0, fs => fs.sync(file, data_only, dirty))
     }
 
+    /// Where all blocks lie that have a place, as a walk through the tree of blocks meets them: what ZFS resilvers. Nothing of
+    /// other file systems, whose arrays know nothing of blocks.
+    #[must_use]
+    pub fn blocks(&self) -> Vec<crate::block::Extent> {
+        match &self.0 {
+            Inner::Zfs(zfs) => zfs.blocks(),
+            _ => Vec::new(),
+        }
+    }
+
     /// Ends the running transaction and says what that writes; `None` when it is empty. Everything
     /// of the transaction that is to be on the device first must have been placed before. `sync` of
     /// everything also writes home what commits left for later.

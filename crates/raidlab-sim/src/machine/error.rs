@@ -136,6 +136,19 @@ pub enum RunError {
         /// What the file system said.
         source: FsError,
     },
+    /// What lies in a pool before its new members come has no room there.
+    #[error("{wanted} do not fit into the pool before its new members come: {source}")]
+    Allocated {
+        /// Bytes of files.
+        wanted: Bytes,
+        /// What the file system said.
+        source: FsError,
+    },
+    /// A pool of ZFS that rebuilds with nothing in it.
+    #[error(
+        "ZFS fills a new member with what is allocated, and here nothing is: say how much lies in the pool, as in allocated = \"100GiB\""
+    )]
+    NothingAllocated,
     /// A call before the phase failed.
     #[error("phase '{phase}': preparing it failed with error {}", errno.0)]
     Call {

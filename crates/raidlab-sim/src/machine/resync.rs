@@ -92,6 +92,7 @@ impl Machine {
         &mut self,
         mut monitor: impl FnMut(Progress) -> ControlFlow<()>,
     ) -> Option<Resynced> {
+        self.begin_resilver();
         let (first, total) = self.resync_progress().map(|p| (p.done, p.total))?;
         let (before, start) = (self.account(), self.now());
         let mut attempt = None;
@@ -156,7 +157,7 @@ impl Machine {
     }
 
     fn resync_progress(&self) -> Option<array::Progress> {
-        self.host.device().array().and_then(Array::resync)
+        self.resync()
     }
 
     /// Sectors that are done; `None` when nothing is left to do.

@@ -42,6 +42,7 @@ impl Machine {
         monitor: &mut impl Monitor,
     ) -> Result<PhaseRun, RunError> {
         self.prepare(phase)?;
+        self.begin_resilver();
         if phase.cold {
             self.empty_cache(phase)?;
         }
@@ -110,7 +111,7 @@ impl Machine {
 
     /// Removes the data files that must not be there and makes those that must: written long ago, on
     /// the device and not in memory.
-    fn prepare(&mut self, phase: &Phase) -> Result<(), RunError> {
+    pub(super) fn prepare(&mut self, phase: &Phase) -> Result<(), RunError> {
         let needs = &phase.needs;
         if !self.directory {
             let size = Bytes(self.host.device().sectors() * SECTOR);

@@ -4,6 +4,7 @@ mod golden;
 mod leaps;
 mod pools;
 mod refusals;
+mod resilver;
 mod states;
 mod theory;
 

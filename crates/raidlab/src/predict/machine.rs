@@ -7,11 +7,11 @@ use raidlab_core::profile::Plan;
 use raidlab_core::rng::mix;
 use raidlab_core::target::Target;
 use raidlab_core::time::{Instant, Span};
-use raidlab_core::units::SECTOR;
+use raidlab_core::units::{Bytes, SECTOR};
 use raidlab_experiment::{Cell, Experiment};
 use raidlab_results::record::{BusyPart, Explained, Figure, MemberIo, PhaseRecord, Resource, Unit};
 use raidlab_sim::block::ResourceKind;
-use raidlab_sim::machine::{Machine, Resynced, Why};
+use raidlab_sim::machine::{Machine, Resynced, RunError, Why};
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -66,6 +66,9 @@ impl<'e> Machines<'e> {
         let built = Machine::build(self.experiment, cell, seed);
         let machine = built.map_err(|error| error.to_string())?;
         let plan = machine.plan().map_err(|error| error.to_string())?;
+        if machine.awaits_resilver() && machine.allocated(&plan) == Bytes::ZERO {
+            return Err(RunError::NothingAllocated.to_string());
+        }
         Ok((machine, plan))
     }
 
@@ -76,6 +79,7 @@ impl<'e> Machines<'e> {
             flags: plan.flags.clone(),
             ..Simulated::default()
         };
+        machine.settle(&plan).map_err(|error| error.to_string())?;
         let begun = resync(&machine);
         let mut watch = Watch(stop);
         for phase in &plan.phases {
@@ -98,11 +102,17 @@ impl<'e> Machines<'e> {
             came.phases.push(record);
         }
         came.elapsed = machine.now().since(Instant::ZERO);
-        if let (Some(begun), Some(now)) = (begun, resync(&machine)) {
+        // A resilver of little may have ended beside the load.
+        let ended = machine.resilvered().zip(begun).map(|(at, begun)| Reached {
+            at,
+            done: begun.total,
+            ..begun
+        });
+        if let (Some(begun), Some(now)) = (begun, resync(&machine).or(ended)) {
             // By itself it starts anew: how long the array is without its redundancy is a result, too.
-            let built = Machine::build(self.experiment, cell, seed);
-            let mut machine = built.map_err(|error| error.to_string())?;
+            let (mut machine, plan) = self.planned(cell, seed)?;
             machine.set_fast_forward(self.fast_forward);
+            machine.settle(&plan).map_err(|error| error.to_string())?;
             if let Some(alone) = machine.run_resync(|driving| watch.poll(driving)) {
                 came.phases.push(rebuild(&alone, begun, now));
             }
@@ -216,7 +226,7 @@ struct Reached {
 }
 
 fn resync(machine: &Machine) -> Option<Reached> {
-    let progress = machine.host().device().array()?.resync()?;
+    let progress = machine.resync()?;
     Some(Reached {
         at: machine.now(),
         done: progress.done,

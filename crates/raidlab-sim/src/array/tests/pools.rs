@@ -135,11 +135,11 @@ fn vdevs_follow_each_other_and_one_that_is_lost_is_the_end_of_the_pool() {
 }
 
 #[test]
-fn resilvering_is_refused() {
+fn zfs_has_nothing_to_resync() {
     let mut spec = spec("raidz1", 3);
-    (spec.state, spec.failed) = (ArrayState::Rebuilding(1), vec![0]);
+    (spec.state, spec.failed) = (ArrayState::Resyncing, Vec::new());
     let told = Array::new(&spec).unwrap_err().to_string();
-    insta::assert_snapshot!(told, @"a pool that is rebuilding 1 is modelled of one mirror alone: use clean or degraded, or run it with --on vm or --on host");
+    insta::assert_snapshot!(told, @"a pool of ZFS is never resyncing: what was not written to the end belongs to no block, so that copies and parity agree after a crash; use clean, degraded or rebuilding");
     (spec.state, spec.failed) = (ArrayState::Degraded(2), vec![0, 1]);
     let told = Array::new(&spec).unwrap_err().to_string();
     assert!(told.contains("does not survive"), "{told}");

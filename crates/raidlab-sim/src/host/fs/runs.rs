@@ -113,7 +113,6 @@ impl Runs {
     }
 
     /// All runs, in the order of the file.
-    #[cfg(test)]
     pub(super) fn iter(&self) -> impl Iterator<Item = Mapped> + '_ {
         self.map
             .iter()

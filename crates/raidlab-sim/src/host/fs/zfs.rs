@@ -16,6 +16,7 @@ mod place;
 mod pool;
 mod size;
 mod small;
+mod tree;
 mod txg;
 
 use super::FsError;

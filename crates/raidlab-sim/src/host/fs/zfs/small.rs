@@ -85,6 +85,12 @@ impl Small {
         Some((size::entries(used), size::entries(size::MICRO)))
     }
 
+    /// Where both copies of all leaves of directories lie, and then the files that are not empty.
+    pub(super) fn all(&self) -> (impl Iterator<Item = &[Runs; 2]>, impl Iterator<Item = &Run>) {
+        let leaves = self.directories.values().map(|directory| &directory.leaves);
+        (leaves, self.contents.values().flatten())
+    }
+
     /// A leaf gets a new place; where it was.
     pub(super) fn leaf_moves(
         &mut self,

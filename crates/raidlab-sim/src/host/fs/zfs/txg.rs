@@ -66,6 +66,11 @@ impl Group {
         });
     }
 
+    /// Where what the pool itself owns lies, and both copies of the blocks of dnodes.
+    pub(super) fn all(&self) -> (&[Run], &[Runs; 2]) {
+        (&self.fixed, &self.places)
+    }
+
     /// Where a block of dnodes lies.
     pub(super) fn dnode_place(&mut self, object: u64, unit: u64) -> Option<Place> {
         let at = object / size::DNODES * unit;

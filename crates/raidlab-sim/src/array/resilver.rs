@@ -1,0 +1,449 @@
+//! Resilvering: what ZFS has allocated is put on a disk that is new, block by block.
+//!
+//! Each vdev with a new disk has a list of the blocks that were there when it came. A block is read, from a mirror one copy, of
+//! RAID-Z all columns that are there, parity as well; when all has come, what the new disk lacks of it is written
+//! (`vdev_mirror_io_done`, `vdev_raidz_io_done`). Blocks of RAID-Z without a column on the new disk are left alone
+//! (`vdev_raidz_need_resilver`). Vdevs without a new disk have nothing to do.
+//!
+//! Before 0.8 blocks go in the order in which the walk through the tree of blocks meets them, so many at a time for each vdev
+//! of the pool, and each waits two ticks when anybody else has asked for anything within the last fifty
+//! (`dsl_scan_scrub_cb`). Since 0.8 the walk reads metadata alone; what it has found is put into extents by place, which
+//! leave out gaps, and goes out by extent, the one with most in it first, as many bytes at a time as the vdev has disks for.
+//! Then the disks' queues alone hold it back.
+//!
+//! Until all is done what was there before is not read from the new disk; what has been written since is
+//! (`vdev_dtl_contains`). Nobody waits for a resilver: blocks are never written in place.
+//!
+//! Left out: before 0.8 that the walk itself waits for metadata it has not read ahead, and that it works for three seconds of
+//! each transaction group at the least (`zfs_resilver_min_time_ms`); since, that a walk which runs out of memory goes out in
+//! several rounds (`zfs_scan_mem_lim_fact`); the blocks of a place that is freed meanwhile; `zpool replace -s`.
+use super::core::{Core, Op, Task};
+use super::node::{Common, Node, Shape};
+use super::resync::Progress;
+use super::spec::Scan;
+use crate::block::{Extent, Origin, RESYNC};
+use raidlab_core::op::BlockKind;
+use raidlab_core::time::{Instant, Span};
+use raidlab_core::units::SECTOR;
+use raidlab_layout::{Member, MemberSet};
+use std::collections::VecDeque;
+
+/// Blocks at a time for each vdev of the pool (`zfs_top_maxinflight`).
+const TOP: u64 = 32;
+/// A tick of the kernel's clock: 250 a second, as distributions have it (`CONFIG_HZ`).
+const TICK: Span = Span::from_millis(4);
+/// Ticks after somebody's request for which a block waits (`zfs_scan_idle`), and how many it waits (`zfs_resilver_delay`).
+const IDLE: u64 = 50;
+const DELAY: u64 = 2;
+/// Sectors of a gap that extents go on over (`zfs_scan_max_ext_gap`, 2 MiB).
+const GAP: u64 = 4096;
+/// How much more an extent counts for being full (`zfs_scan_fill_weight`).
+const FILL: u128 = 3;
+/// Time between marks for the rate, and how many are kept: half a minute, as of md.
+const MARK_STEP: Span = Span::from_secs(3);
+const MARKS: usize = 10;
+
+/// A block under way.
+#[derive(Clone, Debug)]
+struct Job {
+    /// Requests in flight.
+    flight: u32,
+    /// What it counts of what may be in flight.
+    cost: u64,
+    /// Of new members what they lack: role, sector, sectors.
+    writes: Vec<(u16, u64, u32)>,
+}
+
+/// What a block asks of the members.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Needs {
+    /// Role, sector and sectors.
+    pub(super) reads: Vec<(u16, u64, u32)>,
+    pub(super) writes: Vec<(u16, u64, u32)>,
+}
+
+/// The resilver of one vdev.
+#[derive(Clone, Debug)]
+pub(super) struct Resilver {
+    scan: Scan,
+    /// What is to be done, in order; places are sectors of the vdev. Which is next, and how far it has come.
+    work: Vec<Extent>,
+    next: (usize, u64),
+    /// Extents that the walk reads first, and that come again.
+    walk: usize,
+    /// Blocks, or sectors of blocks, that may be and are in flight.
+    most: u64,
+    flight: u64,
+    /// Blocks under way, by number, and numbers to be used again.
+    jobs: Vec<Job>,
+    free: Vec<u32>,
+    /// Sectors for all new members together: what has come to them, and in all.
+    done: u64,
+    total: u64,
+    /// New members at the beginning.
+    members: u64,
+    marks: VecDeque<(Instant, u64)>,
+    /// A block waits until then; whether it has.
+    wakes: Option<Instant>,
+    waited: bool,
+}
+
+impl Resilver {
+    /// What a vdev of so many disks in a pool of so many vdevs has to do for `extents`.
+    fn new(scan: Scan, extents: Vec<Extent>, (disks, vdevs): (u64, u64), now: Instant) -> Self {
+        let (work, walk, most) = match scan {
+            Scan::Walk => (extents, 0, TOP * vdevs),
+            Scan::Sorted { bytes, .. } => {
+                let mut work: Vec<Extent> = extents.iter().filter(|e| e.walked).copied().collect();
+                let walk = work.len();
+                work.extend(sorted(extents));
+                (work, walk, bytes / SECTOR * disks)
+            }
+        };
+        Self {
+            scan,
+            work,
+            next: (0, 0),
+            walk,
+            most,
+            flight: 0,
+            jobs: Vec::new(),
+            free: Vec::new(),
+            done: 0,
+            total: 0,
+            members: 1,
+            marks: VecDeque::from([(now, 0)]),
+            wakes: None,
+            waited: false,
+        }
+    }
+
+    pub(super) const fn next_event(&self) -> Option<Instant> {
+        self.wakes
+    }
+
+    /// Blocks under way.
+    fn open(&self) -> usize {
+        self.jobs.len() - self.free.len()
+    }
+
+    fn add(&mut self, job: Job) -> u32 {
+        if let Some(number) = self.free.pop() {
+            self.jobs[number as usize] = job;
+            return number;
+        }
+        self.jobs.push(job);
+        (self.jobs.len() - 1) as u32
+    }
+
+    /// The next block: its first sector and its sectors, and whether it is only read; `None` when that was all.
+    fn block(&self) -> Option<(u64, u32, bool)> {
+        let (number, within) = self.next;
+        let extent = self.work.get(number)?;
+        let sectors = u64::from(extent.unit).min(extent.len - within) as u32;
+        Some((extent.start + within, sectors, number < self.walk))
+    }
+
+    fn step(&mut self, sectors: u32) {
+        let (number, within) = &mut self.next;
+        *within += u64::from(sectors);
+        if *within >= self.work[*number].len {
+            (*number, *within) = (*number + 1, 0);
+        }
+    }
+
+    /// Whether the next block may go out now.
+    fn may(&mut self, core: &Core) -> bool {
+        // What the walk finds goes out when it is over.
+        let walks = self.next == (self.walk, 0) && self.open() > 0;
+        if self.flight >= self.most || (walks && self.walk > 0) {
+            return false;
+        }
+        if self.scan != Scan::Walk {
+            return true;
+        }
+        if let Some(until) = self.wakes {
+            if core.now < until {
+                return false;
+            }
+            (self.wakes, self.waited) = (None, true);
+        }
+        let recent = |at: Instant| core.now.since(at).0 <= IDLE * TICK.0;
+        if !self.waited && core.others.is_some_and(recent) {
+            self.wakes = Some(core.now + Span(DELAY * TICK.0));
+            return false;
+        }
+        self.waited = false;
+        true
+    }
+
+    fn cost(&self, sectors: u32) -> u64 {
+        match self.scan {
+            Scan::Walk => 1,
+            Scan::Sorted { .. } => u64::from(sectors),
+        }
+    }
+
+    fn note(&mut self, now: Instant, sectors: u64) {
+        self.done += sectors;
+        if now.since(self.marks.back().map_or(now, |mark| mark.0)) >= MARK_STEP {
+            if self.marks.len() == MARKS {
+                self.marks.pop_front();
+            }
+            self.marks.push_back((now, self.done));
+        }
+    }
+
+    /// As of md, of each new member.
+    pub(super) fn progress(&self, now: Instant) -> Progress {
+        let (since, before) = self.marks.front().copied().unwrap_or((now, self.done));
+        let bytes = u128::from((self.done - before) / self.members * SECTOR) * 1_000_000_000;
+        Progress {
+            done: self.done / self.members,
+            total: self.total / self.members,
+            rate: (bytes / u128::from(now.since(since).0.max(1))) as u64,
+        }
+    }
+}
+
+/// Extents by place, in the order in which they go out: runs of blocks with gaps between them, the fullest first
+/// (`ext_size_compare`), of equals the one in front.
+fn sorted(mut extents: Vec<Extent>) -> Vec<Extent> {
+    extents.sort_unstable_by_key(|extent| extent.start);
+    // Where each run begins, and its score.
+    let mut runs: Vec<(usize, u128)> = Vec::new();
+    let (mut at, mut fill) = (0, 0);
+    for i in 0..extents.len() {
+        fill += extents[i].len;
+        let end = extents[i].start + extents[i].len;
+        if extents
+            .get(i + 1)
+            .is_some_and(|next| next.start <= end + GAP)
+        {
+            continue;
+        }
+        let fill = std::mem::take(&mut fill);
+        let full = u128::from((fill << 7) / (end - extents[at].start).max(1));
+        runs.push((at, u128::from(fill) + (full * FILL * u128::from(fill) >> 7)));
+        at = i + 1;
+    }
+    let ends: Vec<usize> = runs
+        .iter()
+        .skip(1)
+        .map(|run| run.0)
+        .chain([extents.len()])
+        .collect();
+    let mut order: Vec<usize> = (0..runs.len()).collect();
+    order.sort_by_key(|i| (std::cmp::Reverse(runs[*i].1), runs[*i].0));
+    order
+        .iter()
+        .flat_map(|i| extents[runs[*i].0..ends[*i]].iter().copied())
+        .collect()
+}
+
+/// Places that were in use, each from its first sector to the one after its last; ascending and apart.
+pub(super) fn places(extents: &[Extent]) -> Vec<(u64, u64)> {
+    let mut all: Vec<(u64, u64)> = extents.iter().map(|e| (e.start, e.start + e.len)).collect();
+    all.sort_unstable();
+    let mut joined: Vec<(u64, u64)> = Vec::new();
+    for (from, to) in all {
+        match joined.last_mut() {
+            Some(last) if from <= last.1 => last.1 = last.1.max(to),
+            _ => joined.push((from, to)),
+        }
+    }
+    joined.shrink_to_fit();
+    joined
+}
+
+impl Node {
+    /// Whether its new members wait to be told what they lack.
+    pub(super) fn awaits_resilver(&self) -> bool {
+        self.layout.is_none() && !self.common.filling.is_empty() && self.resilver.is_none()
+    }
+
+    /// Begins to fill its new members with what lies in `extents`, whose places are sectors of this vdev.
+    pub(super) fn begin_resilver(
+        &mut self,
+        core: &Core,
+        scan: Scan,
+        extents: Vec<Extent>,
+        vdevs: u64,
+    ) {
+        self.common.lacks = places(&extents);
+        if let Shape::Mirror(mirror) = &self.shape {
+            let offset = mirror.offset();
+            let lacks = self.common.lacks.iter_mut();
+            lacks.for_each(|(from, to)| (*from, *to) = (*from + offset, *to + offset));
+        }
+        let children = self.common.children.len() as u64;
+        let disks = match (&self.shape, scan) {
+            (_, Scan::Walk | Scan::Sorted { leaves: true, .. }) => children,
+            (Shape::Raidz(raidz), _) => children - raidz.parity() as u64,
+            // A mirror counts as one disk.
+            _ => 1,
+        };
+        let members = self.common.filling.len() as u64;
+        let total = extents.iter().map(|extent| self.lacked(extent)).sum();
+        let resilver = Resilver::new(scan, extents, (disks, vdevs), core.now);
+        self.resilver = Some(Box::new(Resilver {
+            total,
+            members,
+            ..resilver
+        }));
+    }
+
+    /// Sectors of an extent that its new members lack.
+    fn lacked(&self, extent: &Extent) -> u64 {
+        let Shape::Raidz(raidz) = &self.shape else {
+            return extent.len * self.common.filling.len() as u64;
+        };
+        let unit = u64::from(extent.unit);
+        let blocks =
+            (0..extent.len.div_ceil(unit)).map(|i| (i * unit, unit.min(extent.len - i * unit)));
+        let of = |(at, len): (u64, u64)| {
+            let needs = raidz.resilver(&self.common, extent.start + at, len as u32, false);
+            needs
+                .writes
+                .iter()
+                .map(|write| u64::from(write.2))
+                .sum::<u64>()
+        };
+        blocks.map(of).sum()
+    }
+
+    /// Sends what the resilver may send now.
+    pub(super) fn pump_resilver(&mut self, core: &mut Core) {
+        loop {
+            let Some(resilver) = &mut self.resilver else {
+                return;
+            };
+            let pointless = self.common.filling.is_empty() || self.common.lost;
+            let Some((at, sectors, only_read)) = resilver.block().filter(|_| !pointless) else {
+                return self.end_resilver(core);
+            };
+            let needs = needs(&mut self.shape, &self.common, at, sectors, only_read);
+            if needs.reads.is_empty() || (needs.writes.is_empty() && !only_read) {
+                // No new member lacks it.
+                resilver.step(sectors);
+                continue;
+            }
+            if !resilver.may(core) {
+                return;
+            }
+            resilver.step(sectors);
+            let cost = resilver.cost(sectors);
+            resilver.flight += cost;
+            let job = resilver.add(Job {
+                flight: needs.reads.len() as u32,
+                cost,
+                writes: needs.writes,
+            });
+            for read in needs.reads {
+                ask(
+                    &mut self.shape,
+                    &self.common,
+                    core,
+                    job,
+                    BlockKind::Read,
+                    read,
+                );
+            }
+        }
+    }
+
+    /// A request of the resilver has ended. What cannot be read is left as it is.
+    pub(super) fn resilvered(&mut self, core: &mut Core, job: u32, op: &Op, good: bool) {
+        if let Shape::Mirror(mirror) = &mut self.shape {
+            mirror.answered(op.role);
+        }
+        let Some(resilver) = &mut self.resilver else {
+            return;
+        };
+        if op.kind == BlockKind::Write && good {
+            resilver.note(core.now, u64::from(op.sectors));
+        }
+        let entry = &mut resilver.jobs[job as usize];
+        entry.flight -= 1;
+        if op.kind == BlockKind::Read && !good {
+            entry.writes.clear();
+        }
+        if entry.flight > 0 {
+            return;
+        }
+        let mut writes = std::mem::take(&mut entry.writes);
+        writes.retain(|write| self.common.filling.contains(Member(write.0)));
+        if writes.is_empty() {
+            resilver.flight -= entry.cost;
+            resilver.free.push(job);
+            return;
+        }
+        entry.flight = writes.len() as u32;
+        for write in writes {
+            ask(
+                &mut self.shape,
+                &self.common,
+                core,
+                job,
+                BlockKind::Write,
+                write,
+            );
+        }
+    }
+
+    /// Nothing more is sent; when all has ended, the new members are as the others.
+    fn end_resilver(&mut self, core: &mut Core) {
+        let Some(resilver) = &mut self.resilver else {
+            return;
+        };
+        resilver.next = (resilver.work.len(), 0);
+        if resilver.open() > 0 {
+            return;
+        }
+        self.resilver = None;
+        self.common.lacks = Vec::new();
+        self.common.filling = MemberSet::EMPTY;
+        core.resilvered = Some(core.now);
+    }
+}
+
+/// What a block asks of the members of a vdev.
+fn needs(shape: &mut Shape, common: &Common, at: u64, sectors: u32, only_read: bool) -> Needs {
+    match shape {
+        Shape::Mirror(mirror) => mirror.resilver(common, at, sectors, only_read),
+        Shape::Raidz(raidz) => raidz.resilver(common, at, sectors, only_read),
+        _ => Needs::default(),
+    }
+}
+
+fn ask(
+    shape: &mut Shape,
+    common: &Common,
+    core: &mut Core,
+    job: u32,
+    kind: BlockKind,
+    (role, lba, sectors): (u16, u64, u32),
+) {
+    if let Shape::Mirror(mirror) = shape {
+        mirror.asked(role, lba + u64::from(sectors));
+    }
+    let op = Op {
+        node: common.index,
+        role,
+        task: Task::Resilver(job),
+        at: lba,
+        kind,
+        lba,
+        sectors,
+        fua: false,
+        origin: Origin {
+            task: RESYNC,
+            sync: kind == BlockKind::Read,
+            background: true,
+            ahead: false,
+            paged: false,
+        },
+        tries: 0,
+    };
+    core.ask(common.children[usize::from(role)], op);
+}

@@ -1,0 +1,91 @@
+//! What lies in a pool of ZFS whose new members are filled: they get that alone.
+use super::{Machine, RunError};
+use crate::array::{self, Array};
+use raidlab_core::op::FileId;
+use raidlab_core::phase::Phase;
+use raidlab_core::profile::Plan;
+use raidlab_core::target::Target;
+use raidlab_core::time::Instant;
+use raidlab_core::units::Bytes;
+use std::collections::BTreeMap;
+
+/// The file that fills the pool up to what is wanted; no profile has one of this number.
+const FILLER: FileId = FileId::MAX;
+
+/// Bytes of all data files that some of these phases find, each at its largest.
+fn needed<'p>(phases: impl Iterator<Item = &'p Phase>) -> u64 {
+    let mut sizes: BTreeMap<FileId, u64> = BTreeMap::new();
+    for need in phases.flat_map(|phase| &phase.needs) {
+        let size = sizes.entry(need.file).or_default();
+        *size = need.size.0.max(*size);
+    }
+    sizes.values().sum()
+}
+
+impl Machine {
+    /// Whether the array is a pool of ZFS whose new members wait for [`settle`](Self::settle).
+    #[must_use]
+    pub fn awaits_resilver(&self) -> bool {
+        let array = self.host.device().array();
+        array.is_some_and(Array::awaits_resilver)
+    }
+
+    /// Bytes of files that lie in the pool when its new members come: as the experiment says, else as many as the data files have
+    /// that phases of `plan` find; what the first phase finds in any case.
+    #[must_use]
+    pub fn allocated(&self, plan: &Plan) -> Bytes {
+        let wanted = self
+            .allocated
+            .map_or_else(|| needed(plan.phases.iter()), |given| given.0);
+        Bytes(wanted.max(needed(plan.phases.iter().take(1))))
+    }
+
+    /// Lays files out in a pool of ZFS whose new members have just come, and lets its resilver begin: those of the first phase,
+    /// and before them one that fills it up to [`allocated`](Self::allocated). Takes no time. Does nothing to other arrays.
+    ///
+    /// # Errors
+    /// When there is no room for them, or nothing to fill the new members with.
+    pub fn settle(&mut self, plan: &Plan) -> Result<(), RunError> {
+        if !self.awaits_resilver() {
+            return Ok(());
+        }
+        let wanted = self.allocated(plan);
+        if wanted.0 == 0 {
+            return Err(RunError::NothingAllocated);
+        }
+        let rest = wanted.0 - needed(plan.phases.iter().take(1));
+        if rest > 0 {
+            let told = |source| RunError::Allocated { wanted, source };
+            self.host.provide_aside(FILLER, rest).map_err(told)?;
+        }
+        if let Some(first) = plan.phases.first() {
+            self.prepare(first)?;
+        }
+        self.begin_resilver();
+        Ok(())
+    }
+
+    /// New members of a pool are filled with what lies in it now.
+    pub(super) fn begin_resilver(&mut self) {
+        if !self.awaits_resilver() {
+            return;
+        }
+        let (extents, now) = (self.host.blocks(), self.host.now());
+        let begin = |array: &mut Array| array.begin_resilver(now, &extents);
+        self.host
+            .with_device(|storage| storage.with_array(now, begin));
+    }
+
+    /// How far a resync or rebuild is; `None` when there is none.
+    #[must_use]
+    pub fn resync(&self) -> Option<array::Progress> {
+        self.host.device().array().and_then(Array::resync)
+    }
+
+    /// When the last resilver of a pool of ZFS ended, if none goes on.
+    #[must_use]
+    pub fn resilvered(&self) -> Option<Instant> {
+        let ended = self.host.device().array().and_then(Array::resilvered);
+        ended.map(|at| at + self.leaping.forward)
+    }
+}

@@ -1,0 +1,147 @@
+//! New members of pools of ZFS: how long they take to be filled, from theory.
+use super::*;
+use std::ops::ControlFlow;
+
+/// Two to eight disks of 280 MB/s all over.
+fn text(members: usize, array: &str, rest: &str) -> String {
+    format!(
+        "title = \"Resilver\"\n\
+         disks = {{ model = \"nearline-24tb\", count = {members}, override = {{ capacity = \"16GiB\", inner-rate = \"280MB/s\" }} }}\n\
+         [array]\nstate = \"rebuilding 1\"\n{array}\n{rest}\n"
+    )
+}
+
+const NEW: &str =
+    "[host]\nkernel = \"6.1\"\n[profile]\nname = \"random\"\nsize = \"256MiB\"\ntime = \"2s\"";
+
+fn settled(text: &str) -> Machine {
+    let experiment = experiment(text);
+    let mut machine = machine(&experiment, &experiment.cells[0]);
+    let plan = machine.plan().expect("the profile fits");
+    machine.settle(&plan).expect("there is room");
+    machine
+}
+
+/// By itself.
+fn alone(text: &str) -> Resynced {
+    let done = settled(text).run_resync(|_| ControlFlow::Continue(()));
+    done.expect("it is rebuilt")
+}
+
+/// md's limit of 205 MB/s is md's alone.
+#[test]
+fn a_resilver_goes_as_fast_as_the_disks_do() {
+    let rate = |array: &str| {
+        let done = alone(&text(2, array, NEW));
+        (done.rate() / 1e6, done.why.sentence)
+    };
+    let (md, why) = rate("layout = \"raid1\"");
+    assert!((180.0..210.0).contains(&md), "{md}");
+    assert!(why.starts_with("md's speed limit of 205 MB/s"), "{why}");
+    let (zfs, why) = rate("layout = \"zfs-mirror\"\nallocated = \"4GiB\"");
+    assert!((230.0..285.0).contains(&zfs), "{zfs}: {why}");
+}
+
+#[test]
+fn it_takes_as_long_as_what_is_allocated_on_the_new_disk() {
+    let done = |members, layout: &str, allocated: &str| {
+        let array = format!("layout = \"{layout}\"\nallocated = \"{allocated}\"");
+        alone(&text(members, &array, NEW))
+    };
+    let gib = |done: &Resynced| done.bytes as f64 / f64::from(1 << 30);
+    // All of a mirror, half of two, and of RAID-Z of three data disks a third: 11 of 32 units of each record of 128 KiB.
+    for (members, layout, share) in [
+        (2, "zfs-mirror", 1.0),
+        (4, "zfs-mirror 2x2", 0.5),
+        (4, "raidz1", 11.0 / 32.0),
+        (8, "raidz1 2x4", 0.5 * 11.0 / 32.0),
+    ] {
+        let (one, two) = (done(members, layout, "2GiB"), done(members, layout, "4GiB"));
+        for (done, allocated) in [(&one, 2.0), (&two, 4.0)] {
+            let filled = gib(done) / allocated;
+            assert!(
+                (filled / share - 1.0).abs() < 0.02,
+                "{layout}: {filled} {share}"
+            );
+        }
+        let times = two.elapsed.as_secs_f64() / one.elapsed.as_secs_f64();
+        assert!((1.9..2.1).contains(&times), "{layout}: {times}");
+    }
+}
+
+#[test]
+fn vdevs_without_a_new_disk_have_nothing_to_do() {
+    let mut machine = settled(&text(
+        4,
+        "layout = \"zfs-mirror 2x2\"\nallocated = \"1GiB\"",
+        NEW,
+    ));
+    machine.run_resync(|_| ControlFlow::Continue(())).unwrap();
+    let disks = machine.host().device().disks();
+    let moved = disks.map(|d| (d.counters().sectors_read, d.counters().sectors_written));
+    let moved: Vec<(u64, u64)> = moved.collect();
+    assert_eq!(moved[2..], [(0, 0); 2]);
+    assert!(moved[0].0 == 0 && moved[0].1 > 1 << 20, "{moved:?}");
+    assert!(moved[1].0 > 1 << 20 && moved[1].1 == 0, "{moved:?}");
+}
+
+#[test]
+fn a_pool_with_nothing_said_has_what_the_profile_reads_and_an_empty_one_is_told() {
+    let done = alone(&text(2, "layout = \"zfs-mirror\"", NEW));
+    let mib = done.bytes >> 20;
+    assert!((256..265).contains(&mib), "{mib}");
+    // What bonnie reads it writes before; a pool of that size is resilvered meanwhile.
+    let bonnie =
+        "[host]\nmemory = \"64MiB\"\n[profile]\nname = \"bonnie\"\nsize = \"128MiB\"\nfiles = 16";
+    let done = alone(&text(2, "layout = \"zfs-mirror\"", bonnie));
+    let mib = done.bytes >> 20;
+    assert!((128..140).contains(&mib), "{mib}");
+    let experiment = experiment(&text(2, "layout = \"zfs-mirror\"", NEW));
+    let mut machine = machine(&experiment, &experiment.cells[0]);
+    let mut plan = machine.plan().unwrap();
+    plan.phases.clear();
+    let told = machine
+        .settle(&plan)
+        .expect_err("nothing is there")
+        .to_string();
+    insta::assert_snapshot!(told, @r#"ZFS fills a new member with what is allocated, and here nothing is: say how much lies in the pool, as in allocated = "100GiB""#);
+}
+
+/// Somebody's calls go before a resilver: before 0.8 it goes on by two ticks of 4 ms a block, since it has one request at a
+/// time or less.
+#[test]
+fn a_resilver_gives_way_to_a_load() {
+    for (name, kernel) in [("old", "2.6.32"), ("new", "6.1")] {
+        // Half of what is read at random is not in memory.
+        let host = format!(
+            "[host]\nkernel = \"{kernel}\"\nmemory = \"512MiB\"\n[profile]\nname = \"random\"\nsize = \"1GiB\"\nread-percent = 100\ntime = \"4s\""
+        );
+        let array = "layout = \"zfs-mirror 2x2\"\nallocated = \"6GiB\"";
+        let text = text(4, array, &host);
+        let alone = alone(&text).rate();
+        let mut machine = settled(&text);
+        let before = machine.now();
+        run(&mut machine);
+        let progress = machine.resync().expect("it goes on");
+        let seconds = machine.now().since(before).as_secs_f64();
+        let beside = progress.done as f64 * 512.0 / seconds;
+        assert!(beside < 0.5 * alone, "{name}: {beside} {alone}");
+        if name == "old" {
+            // Each record of 128 KiB waits 8 ms.
+            assert!(beside < 17e6, "{beside}");
+        }
+    }
+}
+
+#[test]
+fn a_pool_is_whole_again_when_it_is_over() {
+    let text = text(4, "layout = \"raidz2\"\nallocated = \"1GiB\"", NEW);
+    let mut machine = settled(&text);
+    machine.run_resync(|_| ControlFlow::Continue(())).unwrap();
+    assert_eq!(machine.resync(), None);
+    assert!(machine.resilvered().is_some());
+    run(&mut machine);
+    let disks = machine.host().device().disks();
+    let reads: Vec<u64> = disks.map(|disk| disk.counters().reads).collect();
+    assert!(reads[0] > 0, "the new disk is read as well: {reads:?}");
+}
