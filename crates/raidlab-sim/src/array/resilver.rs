@@ -17,11 +17,14 @@
 //! Left out: before 0.8 that the walk itself waits for metadata it has not read ahead, and that it works for three seconds of
 //! each transaction group at the least (`zfs_resilver_min_time_ms`); since, that a walk which runs out of memory goes out in
 //! several rounds (`zfs_scan_mem_lim_fact`); the blocks of a place that is freed meanwhile; `zpool replace -s`.
+mod list;
+
 use super::core::{Core, Op, Task};
 use super::node::{Common, Node, Shape};
 use super::resync::Progress;
 use super::spec::Scan;
 use crate::block::{Extent, Origin, RESYNC};
+use list::{places, sorted};
 use raidlab_core::op::BlockKind;
 use raidlab_core::time::{Instant, Span};
 use raidlab_core::units::SECTOR;
@@ -35,10 +38,6 @@ const TICK: Span = Span::from_millis(4);
 /// Ticks after somebody's request for which a block waits (`zfs_scan_idle`), and how many it waits (`zfs_resilver_delay`).
 const IDLE: u64 = 50;
 const DELAY: u64 = 2;
-/// Sectors of a gap that extents go on over (`zfs_scan_max_ext_gap`, 2 MiB).
-const GAP: u64 = 4096;
-/// How much more an extent counts for being full (`zfs_scan_fill_weight`).
-const FILL: u128 = 3;
 /// Time between marks for the rate, and how many are kept: half a minute, as of md.
 const MARK_STEP: Span = Span::from_secs(3);
 const MARKS: usize = 10;
@@ -204,56 +203,6 @@ impl Resilver {
             rate: (bytes / u128::from(now.since(since).0.max(1))) as u64,
         }
     }
-}
-
-/// Extents by place, in the order in which they go out: runs of blocks with gaps between them, the fullest first
-/// (`ext_size_compare`), of equals the one in front.
-fn sorted(mut extents: Vec<Extent>) -> Vec<Extent> {
-    extents.sort_unstable_by_key(|extent| extent.start);
-    // Where each run begins, and its score.
-    let mut runs: Vec<(usize, u128)> = Vec::new();
-    let (mut at, mut fill) = (0, 0);
-    for i in 0..extents.len() {
-        fill += extents[i].len;
-        let end = extents[i].start + extents[i].len;
-        if extents
-            .get(i + 1)
-            .is_some_and(|next| next.start <= end + GAP)
-        {
-            continue;
-        }
-        let fill = std::mem::take(&mut fill);
-        let full = u128::from((fill << 7) / (end - extents[at].start).max(1));
-        runs.push((at, u128::from(fill) + (full * FILL * u128::from(fill) >> 7)));
-        at = i + 1;
-    }
-    let ends: Vec<usize> = runs
-        .iter()
-        .skip(1)
-        .map(|run| run.0)
-        .chain([extents.len()])
-        .collect();
-    let mut order: Vec<usize> = (0..runs.len()).collect();
-    order.sort_by_key(|i| (std::cmp::Reverse(runs[*i].1), runs[*i].0));
-    order
-        .iter()
-        .flat_map(|i| extents[runs[*i].0..ends[*i]].iter().copied())
-        .collect()
-}
-
-/// Places that were in use, each from its first sector to the one after its last; ascending and apart.
-pub(super) fn places(extents: &[Extent]) -> Vec<(u64, u64)> {
-    let mut all: Vec<(u64, u64)> = extents.iter().map(|e| (e.start, e.start + e.len)).collect();
-    all.sort_unstable();
-    let mut joined: Vec<(u64, u64)> = Vec::new();
-    for (from, to) in all {
-        match joined.last_mut() {
-            Some(last) if from <= last.1 => last.1 = last.1.max(to),
-            _ => joined.push((from, to)),
-        }
-    }
-    joined.shrink_to_fit();
-    joined
 }
 
 impl Node {

@@ -7,7 +7,7 @@ use raidlab_core::profile::Plan;
 use raidlab_core::rng::mix;
 use raidlab_core::target::Target;
 use raidlab_core::time::{Instant, Span};
-use raidlab_core::units::{Bytes, SECTOR};
+use raidlab_core::units::SECTOR;
 use raidlab_experiment::{Cell, Experiment};
 use raidlab_results::record::{BusyPart, Explained, Figure, MemberIo, PhaseRecord, Resource, Unit};
 use raidlab_sim::block::ResourceKind;
@@ -66,7 +66,7 @@ impl<'e> Machines<'e> {
         let built = Machine::build(self.experiment, cell, seed);
         let machine = built.map_err(|error| error.to_string())?;
         let plan = machine.plan().map_err(|error| error.to_string())?;
-        if machine.awaits_resilver() && machine.allocated(&plan) == Bytes::ZERO {
+        if machine.awaits_resilver() && machine.allocated(&plan).0 == 0 {
             return Err(RunError::NothingAllocated.to_string());
         }
         Ok((machine, plan))

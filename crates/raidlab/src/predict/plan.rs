@@ -142,6 +142,9 @@ fn about(experiment: &Experiment, cell: &Cell) -> String {
     if array.state.to_string() != "clean" {
         parts.push(array.state.to_string());
     }
+    if let Some(allocated) = array.allocated {
+        parts.push(format!("with {allocated} of files in it"));
+    }
     if let Some(capacity) = array.capacity {
         parts.push(format!("holds {capacity}"));
     }

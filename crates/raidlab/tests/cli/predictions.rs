@@ -135,14 +135,58 @@ fn cells_without_a_model_are_refused_up_front() {
     let lab = Lab::new();
     let text = SMALL.replace(r#"["raid0", "raid5"]"#, r#"["raidz1", "zfs-mirror 2x2"]"#);
     let text = text.replace("{ layout = \"raid0\" }", "{ layout = \"raidz1\" }");
-    let text = text.replace("chunk = \"64KiB\"", "state = \"rebuilding 1\"");
+    let text = text.replace("chunk = \"64KiB\"", "state = \"resyncing\"");
     lab.write("pools.toml", text);
     lab.run("run pools.toml --on sim").refused(2).says(&[
         "2 of 2 cells cannot be predicted",
-        "raidz1 and 1 more: a pool that is rebuilding 1",
+        "raidz1 and 1 more: a pool of ZFS is never resyncing",
         "--only",
     ]);
     assert!(!lab.store().exists(), "nothing is kept");
+}
+
+/// A disk of a pool of several vdevs was replaced: it gets its share of what is allocated, as the file says or as the profile's
+/// files are.
+#[test]
+fn pools_of_several_vdevs_are_resilvered() {
+    let lab = Lab::new();
+    let text = SMALL.replace(r#"["raid0", "raid5"]"#, r#"["zfs-mirror 2x2", "raidz1"]"#);
+    let text = text.replace("{ layout = \"raid0\" }", "{ layout = \"raidz1\" }");
+    let text = text.replace(
+        "conv = \"none\"",
+        "conv = \"none\"\n[report]\ntables = [\"rebuild\"]",
+    );
+    let state = |more: &str| format!("state = \"rebuilding 1\"\n{more}");
+    for (more, mirrors, raidz) in [("allocated = \"512MiB\"", 256, 176), ("", 2, 1)] {
+        lab.write(
+            "pools.toml",
+            text.replace("chunk = \"64KiB\"", &state(more)),
+        );
+        lab.run("run pools.toml --on sim --fresh")
+            .done()
+            .prints(&["of a pool of ZFS of what is allocated", "of each member"]);
+        for trial in lab.trials() {
+            let phases = trial["phases"].as_array().expect("phases");
+            let rebuild = phases.iter().find(|phase| phase["phase"] == "rebuild");
+            let bytes = rebuild.expect("a rebuild")["bytes"]
+                .as_u64()
+                .expect("bytes");
+            let mib = bytes >> 20;
+            let wanted = match trial["cell"]["label"].as_str() {
+                Some("raidz1") => raidz,
+                _ => mirrors,
+            };
+            assert!(
+                (wanted..wanted + wanted / 20 + 8).contains(&mib),
+                "{mib} {wanted}"
+            );
+        }
+    }
+    let much = text.replace("chunk = \"64KiB\"", &state("allocated = \"4GiB\""));
+    lab.write("much.toml", much);
+    lab.run("run much.toml --on sim")
+        .refused(2)
+        .says(&["'allocated' of 4 GiB is more than the pool's"]);
 }
 
 #[test]

@@ -3,7 +3,7 @@ use crate::report::document::{Cell, Column, Table, Value};
 use crate::report::format;
 use crate::report::group::{Group, median, median_figure};
 use raidlab_core::time::Span;
-use raidlab_core::units::MIB;
+use raidlab_core::units::{GIB, MIB};
 
 /// The phase that a resync or rebuild is kept as.
 const PHASE: &str = "rebuild";
@@ -13,13 +13,14 @@ pub(crate) fn rebuilds(groups: &[Group<'_>]) -> Option<Table> {
     let columns = vec![
         Column::text("cell"),
         Column::text("state"),
+        Column::number("GiB").under("of each member"),
         Column::number("MiB/s").under("by itself"),
         Column::text("takes").under("by itself"),
         Column::number("MiB/s").under("beside the load"),
         Column::text("would take").under("beside the load"),
     ];
-    let caption = "Resync and rebuild of the whole array: with nothing else going on, and at the rate that \
-                   the load of the phases leaves";
+    let caption = "Resync and rebuild of the whole array, of a pool of ZFS of what is allocated: with nothing else going \
+                   on, and at the rate that the load of the phases leaves";
     let mut table = Table::new("rebuild", caption, columns);
     for group in groups {
         let runs = group.runs(PHASE);
@@ -31,16 +32,22 @@ pub(crate) fn rebuilds(groups: &[Group<'_>]) -> Option<Table> {
             found.map_or_else(Cell::absent, |(seconds, _)| Cell::text(duration(seconds)))
         };
         let state = group.cell.factors.get("state");
-        let number = |rate: f64| -> Cell {
-            let value = rate / MIB as f64;
+        let plain = |value: f64| -> Cell {
             let decimals = format::decimals(value);
             Value::Number { value, decimals }.into()
         };
+        let number = |rate: f64| plain(rate / MIB as f64);
+        let bytes = median(
+            runs.iter()
+                .filter_map(|run| run.phase.bytes)
+                .map(|b| b as f64),
+        );
         let loaded = median_figure(&runs, "rebuild-rate-loaded");
         let alone = median_figure(&runs, "rebuild-time").is_some();
         table.rows.push(vec![
             Cell::text(group.label.clone()),
             state.map_or_else(Cell::absent, |state| Cell::text(state.clone())),
+            bytes.map_or_else(Cell::absent, |bytes| plain(bytes / GIB as f64)),
             match alone {
                 true => number(rate),
                 false => Cell::absent(),
