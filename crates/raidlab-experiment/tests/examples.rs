@@ -24,6 +24,7 @@ const EXPERIMENTS: [(&str, usize, usize); 16] = [
     ("vm-states", 8, 24),
     ("vm-zfs-ashift", 2, 6),
     ("zfs-ashift", 2, 6),
+    ("zfs-rebuilding", 6, 18),
 ];
 
 fn read(name: &str) -> Experiment {
