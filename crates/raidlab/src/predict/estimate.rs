@@ -34,7 +34,8 @@ const SECONDS_A_SOLID_CALL: f64 = 0.6e-6;
 const SECONDS_A_TRIAL: f64 = 10e-3;
 /// A resync or rebuild of all disks, which is leapt through; measured 0.1 to 1.7 s.
 const SECONDS_A_RESYNC: f64 = 0.5;
-/// A block that ZFS resilvers, none of which is leapt over, with those of the reads and writes beside it; measured 4 to 8 us.
+/// A block that ZFS resilvers, none of which is leapt over, with its reads and writes; measured 1.6 us in a mirror, 8 us in a
+/// raidz2 of six, with the models optimised alone.
 const SECONDS_A_BLOCK: f64 = 6e-6;
 /// A raw device is leapt through beyond so much in a phase, as a rule.
 const LEAPT: u64 = 256 * GIB;
