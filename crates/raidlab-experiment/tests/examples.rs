@@ -7,7 +7,7 @@ use raidlab_experiment::{Experiment, expand, parse};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// File, cells and trials.
-const EXPERIMENTS: [(&str, usize, usize); 16] = [
+const EXPERIMENTS: [(&str, usize, usize); 17] = [
     ("home-lab", 8, 24),
     ("pata-blocksize", 2 * 6 * 4 * 11, 2 * 6 * 4 * 11 * 10),
     ("pata-channels", 3, 9),
