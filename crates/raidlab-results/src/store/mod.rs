@@ -76,10 +76,7 @@ impl Store {
         if let Identity::Store(_) | Identity::Empty = identity
             && store.sql(|c| c.is_readonly(MAIN_DB))?
         {
-            return Err(StoreError::ReadOnly {
-                path: store.path,
-                detail: "no permission to write, or a read-only file system".to_owned(),
-            });
+            return Err(place::only_read(store.path));
         }
         store.prepare_for_writing()?;
         match identity {

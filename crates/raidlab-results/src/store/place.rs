@@ -1,6 +1,7 @@
 //! The file of a store: what may be opened, and how a new one comes into being.
 use super::{BUSY_TIMEOUT, MIGRATIONS, StoreError, migrate};
 use rusqlite::Connection;
+use rustix::fs::{Access, access};
 use std::fs::{self, Permissions};
 use std::io;
 use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _};
@@ -71,6 +72,21 @@ pub(super) fn create(path: &Path) -> Result<(), StoreError> {
         Ok(()) => Ok(()),
         Err(e) if e.error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         Err(e) => Err(of_io(path, &e.error)),
+    }
+}
+
+/// Why SQLite would only read the store. It takes a format in the file's header that it does not know for one of a later
+/// SQLite; no store has such a format. The name is asked about, and not the file: see [`is_there`].
+pub(super) fn only_read(path: PathBuf) -> StoreError {
+    match access(&path, Access::WRITE_OK) {
+        Ok(()) => StoreError::Corrupt {
+            path,
+            detail: "its header names a format that SQLite does not write".to_owned(),
+        },
+        Err(_) => StoreError::ReadOnly {
+            path,
+            detail: "no permission to write, or a read-only file system".to_owned(),
+        },
     }
 }
 

@@ -62,6 +62,18 @@ fn a_store_of_version_1_opens_and_its_export_can_be_read() {
     assert_eq!(store.trials(&all).unwrap().len(), 3);
 }
 
+/// SQLite opens such a file for reading alone, and who may write to it was told that he may not.
+#[test]
+fn a_damaged_format_is_not_taken_for_a_lack_of_permission() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("results.db");
+    let mut bytes = fs::read(file(1, "db")).unwrap();
+    bytes[18] = 3;
+    fs::write(&path, bytes).unwrap();
+    let error = Store::open(&path).unwrap_err();
+    assert!(matches!(error, StoreError::Corrupt { .. }), "{error:?}");
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(100))]
 
