@@ -13,14 +13,15 @@ pub(crate) fn rebuilds(groups: &[Group<'_>]) -> Option<Table> {
     let columns = vec![
         Column::text("cell"),
         Column::text("state"),
-        Column::number("GiB").under("of each member"),
+        Column::number("GiB").under("to do"),
         Column::number("MiB/s").under("by itself"),
         Column::text("takes").under("by itself"),
         Column::number("MiB/s").under("beside the load"),
         Column::text("would take").under("beside the load"),
     ];
     let caption = "Resync and rebuild of the whole array, of a pool of ZFS of what is allocated: with nothing else going \
-                   on, and at the rate that the load of the phases leaves";
+                   on, and at the rate that the load of the phases leaves. Counted is what one member gets, of several \
+                   arrays or vdevs at a time the sum";
     let mut table = Table::new("rebuild", caption, columns);
     for group in groups {
         let runs = group.runs(PHASE);
