@@ -33,6 +33,21 @@ pub struct Origin {
     pub paged: bool,
 }
 
+impl Origin {
+    /// Of a resync, rebuild or resilver that is nobody's process: it waits for what it reads.
+    #[inline]
+    #[must_use]
+    pub const fn resync(kind: BlockKind) -> Self {
+        Self {
+            task: RESYNC,
+            sync: matches!(kind, BlockKind::Read),
+            background: true,
+            ahead: false,
+            paged: false,
+        }
+    }
+}
+
 /// One request to a block device: an array, a member behind its queue, or a port of a controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bio {

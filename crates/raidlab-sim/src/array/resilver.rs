@@ -23,7 +23,7 @@ use super::core::{Core, Op, Task};
 use super::node::{Common, Node, Shape};
 use super::resync::Progress;
 use super::spec::Scan;
-use crate::block::{Extent, Origin, RESYNC};
+use crate::block::{Extent, Origin};
 use list::{places, sorted};
 use raidlab_core::op::BlockKind;
 use raidlab_core::time::{Instant, Span};
@@ -385,13 +385,7 @@ fn ask(
         lba,
         sectors,
         fua: false,
-        origin: Origin {
-            task: RESYNC,
-            sync: kind == BlockKind::Read,
-            background: true,
-            ahead: false,
-            paged: false,
-        },
+        origin: Origin::resync(kind),
         tries: 0,
     };
     core.ask(common.children[usize::from(role)], op);

@@ -3,7 +3,7 @@ use super::barrier::Barrier;
 use super::{Map, Mirror};
 use crate::array::core::{Core, Guard, Op, Task, Up};
 use crate::array::node::Common;
-use crate::block::{Bio, Origin, RESYNC};
+use crate::block::{Bio, Origin};
 use crate::disk::DiskError;
 use raidlab_core::op::BlockKind;
 use raidlab_core::units::Lba;
@@ -199,13 +199,7 @@ impl Mirror {
             lba: at.sector.0,
             sectors,
             fua: false,
-            origin: Origin {
-                task: RESYNC,
-                sync: kind == BlockKind::Read,
-                background: true,
-                ahead: false,
-                paged: false,
-            },
+            origin: Origin::resync(kind),
             tries: 0,
         };
         core.ask(common.children[at.member.index()], op);
