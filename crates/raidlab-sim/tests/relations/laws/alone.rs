@@ -18,9 +18,10 @@ pub(crate) fn time_times_rate_is_bytes(_: &mut Lab, point: &Point, came: &Came) 
     })
 }
 
-/// What begins before the end of a phase is booked whole, so that a share may come out a request above 1.
+/// What begins before the end of a phase is booked whole, so that a share may come out a request above 1: half a MiB takes
+/// a disk of 1993 0.2 s.
 pub(crate) fn shares_are_no_more_than_all(_: &mut Lab, _: &Point, came: &Came) -> Verdict {
-    let over = 50e6 / came.outcome.elapsed.0 as f64;
+    let over = 400e6 / came.outcome.elapsed.0 as f64;
     let worst = came.raw.iter().max_by(|a, b| a.2.total_cmp(&b.2))?;
     Some(if worst.2 <= 1.01 + over {
         Ok(())
