@@ -97,18 +97,21 @@ impl Earliest {
     }
 }
 
-/// The first of a block, whose things have the numbers from `from` on.
+/// The first of a block, whose things have the numbers from `from` on: in rounds, so that a processor compares
+/// several pairs at a time.
 #[inline]
 fn first_of(block: &[u64; BLOCK], from: usize) -> First {
-    let mut first = First {
-        at: block[0],
-        which: 0,
+    let of = |which: usize| First {
+        at: block[which],
+        which,
     };
-    for (which, &at) in block.iter().enumerate().skip(1) {
-        first = first.or_later(First { at, which });
+    let pair = |which| of(which).or_later(of(which + 1));
+    let (low, high) = (pair(0).or_later(pair(2)), pair(4).or_later(pair(6)));
+    let first = low.or_later(high);
+    First {
+        which: first.which + from,
+        ..first
     }
-    first.which += from;
-    first
 }
 
 #[cfg(test)]
