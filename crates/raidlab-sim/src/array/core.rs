@@ -211,6 +211,14 @@ impl Core {
                 op: op as u32,
                 result,
             }),
+            Up::Sync(_) | Up::Guard(_) => self.finish_rare(up, result),
+        }
+    }
+
+    // Apart, so that the common ways lie close together.
+    #[inline(never)]
+    fn finish_rare(&mut self, up: Up, result: Result<(), DiskError>) {
+        match up {
             Up::Sync(request) => {
                 let (node, number) = request.parts();
                 self.work.push_back(Work::Synced { node, number });
@@ -225,6 +233,7 @@ impl Core {
                 self.work.push_back(Work::Left { node, from, end });
                 self.finish(up, result);
             }
+            Up::Host(_) | Up::Op(_) => self.finish(up, result),
         }
     }
 

@@ -109,19 +109,29 @@ impl Node {
             return core.finish(up, Err(DiskError::Failed));
         }
         let common = &self.common;
+        if let Shape::Parity(parity) = &mut self.shape {
+            let parent = core.open(up);
+            return parity.submit(common, core, parent, bio);
+        }
+        self.submit_other(core, up, bio);
+    }
+
+    /// The same for an array without a stripe cache.
+    // Apart, so that the way of each lies close together.
+    #[inline(never)]
+    fn submit_other(&mut self, core: &mut Core, up: Up, bio: &Bio) {
+        let common = &self.common;
         match &mut self.shape {
             Shape::Linear(l) => pieces(common, core, up, bio, |at| l.place(at)),
             Shape::Raid0(l) => pieces(common, core, up, bio, |at| l.place(at)),
             Shape::Mirror(mirror) => mirror.submit(common, core, up, bio),
-            Shape::Parity(parity) => {
-                let parent = core.open(up);
-                parity.submit(common, core, parent, bio);
-            }
+            Shape::Parity(_) => {}
             Shape::Raidz(raidz) => raidz.submit(common, core, up, bio),
             Shape::Vdevs(ends) => pieces(common, core, up, bio, |at| vdev_of(ends, at)),
         }
     }
 
+    #[inline(never)]
     fn flush(&mut self, core: &mut Core, up: Up, bio: &Bio) {
         if self.common.lost {
             return core.finish(up, Err(DiskError::Failed));
@@ -151,6 +161,20 @@ impl Node {
     /// An op of this array has ended.
     #[inline]
     pub(super) fn ended(&mut self, core: &mut Core, op: &Op, result: Result<(), DiskError>) {
+        if let (Shape::Parity(parity), false) = (&mut self.shape, op.kind == BlockKind::Flush) {
+            return match op.task {
+                Task::Part(parent) => parity.around_ended(&self.common, core, parent, op, result),
+                Task::Band(band) => parity.band_ended(&self.common, core, band, op, result),
+                Task::Copy(_) | Task::Resilver(_) => {}
+            };
+        }
+        self.other_ended(core, op, result);
+    }
+
+    /// The same for what is not of a parity array, and for flushes.
+    // Apart, so that the way of each lies close together.
+    #[inline(never)]
+    fn other_ended(&mut self, core: &mut Core, op: &Op, result: Result<(), DiskError>) {
         if op.kind == BlockKind::Flush {
             let Task::Part(parent) = op.task else { return };
             let survived = result.is_err() && !self.common.lost;
@@ -173,11 +197,7 @@ impl Node {
                 }
             }
             Shape::Mirror(mirror) => mirror.ended(&self.common, core, *op, result),
-            Shape::Parity(parity) => match op.task {
-                Task::Part(parent) => parity.around_ended(&self.common, core, parent, op, result),
-                Task::Band(band) => parity.band_ended(&self.common, core, band, op, result),
-                Task::Copy(_) | Task::Resilver(_) => {}
-            },
+            Shape::Parity(_) => {}
         }
     }
 
