@@ -154,17 +154,21 @@ impl Storage {
     /// Takes the one request of a submitter that waits for it.
     #[inline]
     pub fn submit_alone(&mut self, now: Instant, bio: Bio) {
-        match &mut self.array {
-            None => self.enqueue(now, MemberBio { member: 0, bio }),
-            Some(array) => {
-                array.submit(now, bio);
-                array.unplug(now);
-                if !self.pass(now, None) {
-                    self.pass_by_lists(now, None, true);
-                }
-                return self.look();
-            }
+        let Some(array) = &mut self.array else {
+            return self.submit_to_member(now, bio);
+        };
+        array.submit(now, bio);
+        array.unplug(now);
+        if !self.pass(now, None) {
+            self.pass_by_lists(now, None, true);
         }
+        self.look();
+    }
+
+    /// The same where there is no array.
+    #[inline(never)]
+    fn submit_to_member(&mut self, now: Instant, bio: Bio) {
+        self.enqueue(now, MemberBio { member: 0, bio });
         self.send_off(now);
         self.pump(now);
         self.look();

@@ -39,17 +39,40 @@ impl ParityArray {
     pub(super) fn handle(&mut self, common: &Common, core: &mut Core, key: u32) {
         let band = self.cache.get(key);
         let missing = self.missing(common, band);
-        let nothing = band.readers == NONE && band.writers == NONE && band.syncers == NONE;
-        if nothing {
+        let syncs = band.syncers != NONE;
+        if !syncs && band.readers == NONE && band.writers == NONE {
             return self.rest(common, core, key);
         }
-        if !missing.is_empty() && missing.len() > self.layout.level().parities() {
+        if syncs || !missing.is_empty() {
+            return self.handle_hurt(common, core, key, missing);
+        }
+        self.handle_as::<true>(common, core, key, MemberSet::EMPTY);
+    }
+
+    /// The same for a band that lacks the blocks of `missing`, or is synchronised.
+    // Apart, so that what a whole array does lies close together.
+    #[inline(never)]
+    fn handle_hurt(&mut self, common: &Common, core: &mut Core, key: u32, missing: MemberSet) {
+        if missing.len() > self.layout.level().parities() {
             return self.give_up(common, core, key);
         }
+        self.handle_as::<false>(common, core, key, missing);
+    }
+
+    /// Begins what a band has to do next that lacks `missing`. `WHOLE`: it lacks nothing and is not synchronised.
+    #[inline(always)]
+    fn handle_as<const WHOLE: bool>(
+        &mut self,
+        common: &Common,
+        core: &mut Core,
+        key: u32,
+        missing: MemberSet,
+    ) {
+        let band = self.cache.get(key);
         let all = MemberSet::first(common.children.len());
         let wanted = band.want.union(band.part).without(band.cached);
         let lost = wanted.intersection(missing);
-        let syncs = band.syncers != NONE;
+        let syncs = !WHOLE && band.syncers != NONE;
         let fetch = if syncs || !lost.is_empty() {
             all.without(missing).without(band.cached)
         } else {
