@@ -320,7 +320,7 @@ fn queue(table: &Table<'_, '_>) -> QueueSpec {
             reader,
             "queue.max_age_ms",
             500.0,
-            "older commands go first",
+            "those that were passed over for longer go first",
         )
     } else {
         table.number("max_age_ms").unwrap_or(500.0)

@@ -34,7 +34,7 @@ struct Waiting {
     id: u64,
     lba: u64,
     sectors: u64,
-    /// When the drive took it.
+    /// When the drive took it; of one that had to wait until it was compared with others, since when it is.
     since: u64,
     /// When the drive's processor is through with it.
     ready: u64,

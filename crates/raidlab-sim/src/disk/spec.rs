@@ -97,7 +97,7 @@ pub struct QueueSpec {
     pub tags: u32,
     /// Commands, oldest first, among which the drive picks the one it reaches soonest; 1: in order.
     pub window: u32,
-    /// A command older than this goes first.
+    /// A command that has been among those for longer than this goes first.
     pub max_age: Span,
 }
 

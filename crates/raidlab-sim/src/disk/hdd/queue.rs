@@ -45,7 +45,7 @@ pub(super) struct Queue {
     /// What the bound of a write begins later by, in parts of a turn.
     settling: u32,
     count: u64,
-    /// No request that is compared came before this time.
+    /// No request is compared since before this time.
     since: u64,
     /// The drive's processor is through with all that were ever compared by this time.
     latest: u64,
@@ -105,20 +105,24 @@ impl Queue {
         self.latest = self.latest.max(waiting.ready);
     }
 
+    /// Takes out one of those that are compared, at `t`.
     #[inline(always)]
-    fn remove(&mut self, index: usize) -> Waiting {
+    fn remove(&mut self, index: usize, t: u64) -> Waiting {
         let place = self.near.swap_remove(index).place;
         let waiting = self.places[place as usize].waiting;
         self.free.push(place);
         if !self.later.is_empty() {
-            self.admit_later();
+            self.admit_later(t);
         }
         waiting
     }
 
-    fn admit_later(&mut self) {
+    /// The oldest of those that are not compared is from `t` on, and only then can be passed over. To count what it
+    /// has waited before would make all of them too old at once when the drive is given more than it serves in that time,
+    /// and it would not sort any more.
+    fn admit_later(&mut self, t: u64) {
         let next = self.remove_later();
-        self.admit(&next);
+        self.admit(&Waiting { since: t, ..next });
     }
 
     /// Takes out the oldest of those that are not compared; there must be one.
@@ -158,8 +162,8 @@ impl Queue {
 }
 
 impl Hdd {
-    /// Takes out the request to serve from time `t` on: the oldest when it is too old or the drive
-    /// does not reorder, else the one among the window that is reached soonest (shortest
+    /// Takes out the request to serve from time `t` on: the oldest when others have been preferred for too long or the
+    /// drive does not reorder, else the one among the window that is reached soonest (shortest
     /// positioning time first), the older one of two. Some request must wait.
     #[inline(always)]
     pub(super) fn pick(&mut self, t: u64) -> Waiting {
@@ -168,7 +172,7 @@ impl Hdd {
             1 => 0,
             _ => self.pick_among(t),
         };
-        self.queue.remove(index)
+        self.queue.remove(index, t)
     }
 
     /// Which of several.
@@ -267,6 +271,7 @@ mod tests {
         let window = model.spec.queue.window as usize;
         assert!(window > 1);
         let (mut waiting, mut t, mut late, mut by_bounds) = (Vec::new(), 0, 0, 0);
+        let mut aged = 0;
         for i in 0..3000 {
             while waiting.len() < 2 * window {
                 let n = 1000 * i + waiting.len() as u64;
@@ -298,16 +303,19 @@ mod tests {
                     .expect("some")
             };
             let expected = waiting.remove(best);
+            waiting[window - 1].since = t;
             late += u64::from(hdd.queue.latest > t);
             by_bounds += u64::from(hdd.soonest(t).is_some());
             let picked = hdd.pick(t);
             assert_eq!(picked.id, expected.id, "pick {i}");
+            aged += u64::from(best == 0 && t - picked.since > model.spec.queue.max_age.0);
             (hdd.cylinder, hdd.head) = (picked.place.cylinder, picked.place.head);
             t += 7_000_000 + numbers.below(i, 9_000_000);
         }
         assert!((500..2900).contains(&late), "{late}");
         // Of those with which the processor is through nearly all.
         assert!(by_bounds * 10 > (3000 - late) * 9, "{by_bounds} of {late}");
+        assert!(aged > 0, "none was passed over for too long");
         let left: Vec<u64> = waiting.iter().map(|w| w.id).collect();
         assert_eq!(hdd.queue.drain(), left);
         assert!(hdd.queue.is_empty());

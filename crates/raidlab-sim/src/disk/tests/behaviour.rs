@@ -294,6 +294,24 @@ fn no_request_starves_in_the_queue() {
     assert!(slowest < Span::from_millis(500 + 32 * 30), "{slowest}");
 }
 
+/// What waits behind those that a drive compares is not passed over, however old it grows: a drive that is given more
+/// than it serves in `max_age` sorts as well as one that is given less.
+#[test]
+fn more_commands_of_many_sectors_are_not_slower() {
+    for name in ["ST3250624AS", "ST3160812AS", "MAN3367MP", "nearline-24tb"] {
+        let model = model(name);
+        let rate = |depth| {
+            let (tally, _) = run(&model, blocks(&model, Order::Random, 512 << 10, 1500), depth);
+            bytes_per_second(&tally)
+        };
+        let rates = [4, 8, 16, 32, 64].map(rate);
+        for (depth, pair) in rates.windows(2).enumerate() {
+            let (shallow, deep) = (pair[0], pair[1]);
+            assert!(deep > 0.97 * shallow, "{name}, {}: {rates:?}", 8 << depth);
+        }
+    }
+}
+
 #[test]
 fn a_link_of_its_own_can_be_left_out() {
     let model = model("ST340015A");

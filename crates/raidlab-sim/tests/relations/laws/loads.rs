@@ -9,7 +9,10 @@ pub(crate) fn deeper_is_not_slower(lab: &mut Lab, point: &Point, came: &Came) ->
     if !point.load.direct || !point.load.random || point.load.depth > 64 || !idle {
         return None;
     }
-    let deeper = point.with(|p| p.load.depth *= 2);
+    let deeper = point.with(|p| {
+        p.load.depth *= 2;
+        p.load.total *= 2;
+    });
     least("at half the depth", rate(lab, &deeper)?, 0.93, came.rate())
 }
 
