@@ -259,6 +259,8 @@ impl ParityArray {
             self.join(core, key, group);
             if !self.cache.get(key).in_flight() {
                 self.handle(common, core, key);
+            } else if !group.want.is_empty() {
+                self.ask_more(common, core, key);
             }
         }
         Admitted::All

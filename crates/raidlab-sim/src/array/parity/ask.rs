@@ -1,6 +1,6 @@
 //! What a band asks of the members.
 use super::ParityArray;
-use super::cache::NONE;
+use super::cache::{NONE, Phase};
 use crate::array::core::{Core, Op, Task};
 use crate::array::node::Common;
 use crate::block::{Origin, RESYNC};
@@ -45,6 +45,33 @@ impl ParityArray {
             self.held.hold(core, child, Op { role, ..op });
         }
         self.cache.get_mut(key).flight = members.len() as u32;
+    }
+
+    /// What more is wanted of a band that reads is asked for at once, where who submits handles the stripe
+    /// (`raid5.c:make_request`); else the thread comes to it when all that it reads is there, since what is read keeps
+    /// it from being handled (`raid5.c:release_stripe`).
+    pub(super) fn ask_more(&mut self, common: &Common, core: &mut Core, key: u32) {
+        let band = self.cache.get(key);
+        if band.phase != Phase::Reading || !self.era.submitter_handles {
+            return;
+        }
+        let missing = self.missing(common, band);
+        let mut wanted = band.want.without(band.cached);
+        if !wanted.intersection(missing).is_empty() {
+            if missing.len() > self.layout.level().parities() {
+                return;
+            }
+            wanted = MemberSet::first(common.children.len()).without(band.cached);
+        }
+        let more = wanted.without(missing).without(band.moving);
+        if more.is_empty() {
+            return;
+        }
+        let flight = band.flight;
+        self.ask(common, core, key, BlockKind::Read, more);
+        let band = self.cache.get_mut(key);
+        band.flight += flight;
+        band.moving = band.moving.union(more);
     }
 
     /// What is asked of a member for a band.

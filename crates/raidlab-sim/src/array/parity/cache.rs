@@ -65,8 +65,8 @@ pub(super) struct Band {
     pub(super) part: MemberSet,
     /// Blocks that somebody wants to read.
     pub(super) want: MemberSet,
-    /// Data blocks that are being written.
-    pub(super) writing: MemberSet,
+    /// What is under way: blocks that are being read, or data blocks that are being written.
+    pub(super) moving: MemberSet,
     /// Member requests in flight.
     pub(super) flight: u32,
     /// Lists of waiters: for a read, for the next write, for the write under way, for the resync.
@@ -237,7 +237,7 @@ impl Cache {
             full: empty,
             part: empty,
             want: empty,
-            writing: empty,
+            moving: empty,
             flight: 0,
             readers: NONE,
             writers: NONE,

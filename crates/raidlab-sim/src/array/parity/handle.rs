@@ -27,7 +27,7 @@ impl ParityArray {
 
     /// Members whose blocks a band cannot read.
     #[inline(always)]
-    fn missing(&self, common: &Common, band: &Band) -> MemberSet {
+    pub(super) fn missing(&self, common: &Common, band: &Band) -> MemberSet {
         let mut missing = common.gone.union(band.bad);
         if !common.filling.is_empty() && self.ahead(common, band) {
             missing = missing.union(common.filling);
@@ -200,7 +200,8 @@ impl ParityArray {
     }
 
     fn read(&mut self, common: &Common, core: &mut Core, key: u32, members: MemberSet) {
-        self.cache.get_mut(key).phase = Phase::Reading;
+        let band = self.cache.get_mut(key);
+        (band.phase, band.moving) = (Phase::Reading, members);
         self.ask(common, core, key, BlockKind::Read, members);
     }
 
@@ -221,7 +222,7 @@ impl ParityArray {
         let touched = band.full.union(band.part);
         let (sums, copies) = match purpose {
             Purpose::Write => {
-                band.writing = touched;
+                band.moving = touched;
                 band.current = std::mem::replace(&mut band.writers, NONE);
                 (band.full, band.part) = (MemberSet::EMPTY, MemberSet::EMPTY);
                 let blocks = if free { 0 } else { touched.len() as u32 };
@@ -274,7 +275,7 @@ impl ParityArray {
                 }
                 return self.handle(common, core, key);
             }
-            Purpose::Write => band.writing.union(band.parity).without(common.gone),
+            Purpose::Write => band.moving.union(band.parity).without(common.gone),
             Purpose::Sync => {
                 let missing = self.missing(common, band);
                 let fill = common.filling.intersection(missing);
@@ -287,7 +288,7 @@ impl ParityArray {
             }
         };
         let cached = match purpose {
-            Purpose::Write => band.writing.union(band.parity),
+            Purpose::Write => band.moving.union(band.parity),
             _ => MemberSet::first(common.children.len()),
         };
         if band.preread {
@@ -351,7 +352,7 @@ impl ParityArray {
             return;
         };
         band.phase = Phase::Delayed;
-        band.writing = MemberSet::EMPTY;
+        band.moving = MemberSet::EMPTY;
         let list = if purpose == Purpose::Sync {
             &mut band.syncers
         } else {

@@ -121,3 +121,31 @@ fn rows_that_were_read_make_room_when_the_thread_has_come_to_them_again() {
         assert!(busy[0].busy >= Span(rows * 3_000), "{:?}", busy[0]);
     }
 }
+
+/// Calls that share a row: before 2.6.32 whoever submits asks for what he wants of it, although others read there;
+/// the thread is kept from it until all that is read there has come.
+#[test]
+fn what_more_is_wanted_of_a_row_is_asked_for_by_who_wants_it() {
+    let asked = |submitter_handles: bool, gone: &[u16]| {
+        let mut spec = raid5(5, 8);
+        (spec.era.aligned_reads, spec.era.submitter_handles) = (false, submitter_handles);
+        let mut toy = Toy::new(&spec, 0);
+        toy.fill(gone);
+        for member in gone {
+            toy.array.fail(toy.now, *member);
+        }
+        for chunk in 0..3 {
+            toy.submit(bio(chunk, Read, chunk * 8, 8));
+        }
+        toy.unplug();
+        let at_once = toy.log.iter().filter(|a| a.at == Instant::ZERO).count();
+        toy.settle();
+        assert!(toy.ended.iter().all(|end| end.result.is_ok()));
+        (at_once, toy.log.len(), toy.ended.len())
+    };
+    assert_eq!(asked(true, &[]), (3, 3, 3));
+    assert_eq!(asked(false, &[]), (1, 3, 3));
+    // Of the second, which is lost, all others are wanted; then nothing is left to be asked for.
+    assert_eq!(asked(true, &[1]), (4, 4, 3));
+    assert_eq!(asked(false, &[1]), (1, 4, 3));
+}

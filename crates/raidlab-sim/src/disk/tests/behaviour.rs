@@ -301,7 +301,11 @@ fn more_commands_of_many_sectors_are_not_slower() {
     for name in ["ST3250624AS", "ST3160812AS", "MAN3367MP", "nearline-24tb"] {
         let model = model(name);
         let rate = |depth| {
-            let (tally, _) = run(&model, blocks(&model, Order::Random, 512 << 10, 1500), depth);
+            let (tally, _) = run(
+                &model,
+                blocks(&model, Order::Random, 512 << 10, 1500),
+                depth,
+            );
             bytes_per_second(&tally)
         };
         let rates = [4, 8, 16, 32, 64].map(rate);
