@@ -11,9 +11,11 @@
 //! | [`experiment`], [`setup`], [`hardware`], [`kernel`] | the resolved form, as stored |
 //! | [`plan`] | trials in rounds |
 //! | [`diagnostic`] | what is wrong, with place and remedy |
+//! | [`caution`] | what makes figures doubtful |
 //! | `read`, `check` | from text to declarations, from declarations to cells |
 #![forbid(unsafe_code)]
 
+pub mod caution;
 pub mod diagnostic;
 pub mod experiment;
 pub mod hardware;
@@ -26,6 +28,7 @@ mod read;
 mod resize;
 mod words;
 
+pub use caution::{Caution, cautions};
 pub use diagnostic::{Diagnostic, Diagnostics};
 pub use experiment::{Cell, Experiment};
 pub use plan::{Plan, Trial, expand};

@@ -1,7 +1,7 @@
 //! What one cell is: an array of disks in a state, under a host, a file system and a profile.
 use crate::kernel::{FilesystemKind, JournalMode, Kernel, Scheduler};
 use crate::words::{by_text, words};
-use raidlab_core::profile::Profile;
+use raidlab_core::profile::{Place, Profile, ProfileContext};
 use raidlab_core::units::Bytes;
 use raidlab_layout::{PoolSpec, Spec, VdevKind};
 use serde::{Deserialize, Serialize};
@@ -347,4 +347,39 @@ pub struct Setup {
     pub settings: BTreeMap<String, String>,
     /// The phases, in order.
     pub phases: Vec<String>,
+}
+
+/// Room where nobody knows how large the disks are.
+const ROOM: Bytes = Bytes(1 << 50);
+
+/// What a profile must know of a place with so much `room`, or of a device of that size, where direct calls are multiples of
+/// `alignment` bytes.
+pub(crate) const fn context(
+    memory: Bytes,
+    filesystem: Option<&Filesystem>,
+    room: Option<Bytes>,
+    alignment: u32,
+) -> ProfileContext {
+    let room = match room {
+        Some(room) => room,
+        None => ROOM,
+    };
+    ProfileContext {
+        memory,
+        place: match filesystem {
+            Some(_) => Place::Directory { free: room },
+            None => Place::Device { size: room },
+        },
+        writable: true,
+        alignment,
+    }
+}
+
+impl Setup {
+    /// What the profile must know of the array before there is one; direct calls are multiples of `alignment` bytes there.
+    #[must_use]
+    pub const fn context(&self, alignment: u32) -> ProfileContext {
+        let filesystem = self.filesystem.as_ref();
+        context(self.host.memory, filesystem, self.array.capacity, alignment)
+    }
 }

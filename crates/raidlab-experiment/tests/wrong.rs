@@ -89,6 +89,26 @@ told!(
 );
 
 told!(
+    a_chunk_of_nothing_beside_what_is_wrong_with_the_layout,
+    beside("[array]\nchunk = \"0B\"\n[factors]\nlayout = [\"raid5x\", \"raid0\"]\nmembers = [9]\n")
+);
+
+told!(
+    pools_that_are_filled_to_the_brim,
+    beside(
+        "[array]\nstate = \"rebuilding 1\"\n[factors]\nlayout = [\"zfs-mirror 2x2\", \"raidz1\"]\n\
+         allocated = [\"66TiB\", \"100TiB\"]\n"
+    )
+);
+
+told!(
+    records_that_zfs_does_not_have,
+    beside(
+        "[array]\nlayout = \"raidz1\"\n[factors]\nrecord-size = [0, \"100KiB\", \"32MiB\", \"1MiB\"]\n"
+    )
+);
+
+told!(
     more_members_than_disks,
     beside("[array]\nlayout = \"raid5\"\n[factors]\nmembers = [3, 6]\n")
 );

@@ -3,10 +3,17 @@ use crate::error::{LayoutError, SpecError};
 use crate::raidz::Raidz;
 use crate::survival::{Survival, Tolerance};
 use crate::types::{Member, MemberSet};
-use crate::zfs::{END, START, ZfsMirror};
+use crate::zfs::{END, START, ZfsMirror, metaslab};
 use raidlab_core::units::Bytes;
 use std::fmt;
 use std::str::FromStr;
+
+/// Of so many parts of a pool one is never given to files (`spa_slop_shift`).
+const SLOP: u64 = 32;
+/// A block of pointers, how many it holds and how many copies of it there are (`SPA_BLKPTRSHIFT`, `DN_MAX_INDBLKSHIFT`).
+const POINTERS: Bytes = Bytes::kib(128);
+const POINTERS_IN: u64 = 1024;
+const POINTER_COPIES: u64 = 2;
 
 /// The kind of vdev.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -200,6 +207,26 @@ impl Pool {
             Vdev::Raidz(raidz) => raidz.usable(*smallest).0,
         };
         Bytes(self.parts.iter().map(of).sum())
+    }
+
+    /// Bytes of files in records of so many bytes that fit at most: in whole metaslabs (`since_08`: those of ZFS 0.8 and later),
+    /// without the slop of 1/32 that is kept back, and with two copies of a pointer for each record as if they did not
+    /// compress. Less than [`capacity`](Self::capacity), by which ZFS tells what is free.
+    #[must_use]
+    pub fn room(&self, record: Bytes, since_08: bool) -> Bytes {
+        let of = |vdev: &Vdev| {
+            let all = vdev.allocatable();
+            let metaslab = metaslab(all, since_08).0.min(all.0).max(1);
+            all.0 / metaslab * metaslab
+        };
+        let whole: u64 = self.vdevs().map(of).sum();
+        let taken = |vdev: &Vdev| {
+            vdev.allocated(record).0 + POINTER_COPIES * vdev.allocated(POINTERS).0 / POINTERS_IN
+        };
+        let record_takes = self.vdevs().map(taken).max().unwrap_or(1).max(1);
+        let room =
+            u128::from(whole - whole / SLOP) * u128::from(record.0) / u128::from(record_takes);
+        Bytes(room as u64)
     }
 
     /// What is left with these members failed. A pool is lost with any of its vdevs.

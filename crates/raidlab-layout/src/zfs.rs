@@ -15,6 +15,27 @@ pub const START: u64 = 2 * LABEL + 3 * MIB + 512 * KIB;
 /// Bytes of labels at its end (`VDEV_LABEL_END_SIZE`).
 pub const END: u64 = 2 * LABEL;
 
+/// Metaslabs that a vdev is cut into, about.
+const METASLABS: u64 = 200;
+/// Bytes of a metaslab, and how many there are at the least, since 0.8 (`zfs_vdev_default_ms_shift`, `zfs_vdev_min_ms_count`).
+const LEAST_METASLAB: u64 = 512 * MIB;
+const LEAST_COUNT: u64 = 16;
+
+/// Bytes of a metaslab of a vdev that can allocate `room` bytes (`vdev_metaslab_set_size`): the power of two above a 200th of
+/// it, at least a largest block. Since 0.8 512 MiB at the least, but for vdevs that would have fewer than 16 then. A vdev
+/// offers whole metaslabs only.
+#[must_use]
+pub const fn metaslab(room: Bytes, since_08: bool) -> Bytes {
+    let count = match room.0 / LEAST_METASLAB {
+        _ if !since_08 => METASLABS,
+        ..LEAST_COUNT => LEAST_COUNT,
+        LEAST_COUNT..=METASLABS => return Bytes(LEAST_METASLAB),
+        _ => METASLABS,
+    };
+    let part = (room.0 / count + 1).next_power_of_two();
+    Bytes(if part < 16 * MIB { 16 * MIB } else { part })
+}
+
 /// The smallest child, of children that a vdev can have.
 ///
 /// # Errors

@@ -1,6 +1,7 @@
 //! Predicting: experiments on modelled disks in virtual time, and what belongs to them.
 pub(crate) mod arrays;
 pub(crate) mod catalogue;
+pub(crate) mod caution;
 pub(crate) mod choose;
 pub(crate) mod disk;
 mod estimate;

@@ -89,9 +89,14 @@ pub(crate) fn failure(failure: &Failure) {
     line(&format!("{} {message}", paint("error:", "31;1")));
     let descriptors = too_many_files(&message).then_some(FILES);
     if let Some(remedy) = failure.remedy.as_deref().or(descriptors) {
-        let remedy = plain(remedy);
-        line(&format!("{} {remedy}", paint("  help:", "36;1")));
+        help(remedy);
     }
+}
+
+/// What would help against what was just told.
+pub(crate) fn help(remedy: &str) {
+    let remedy = plain(remedy);
+    line(&format!("{} {remedy}", paint("  help:", "36;1")));
 }
 
 /// What helps when the limit of open files was reached.

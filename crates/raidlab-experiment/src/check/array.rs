@@ -4,10 +4,11 @@ use super::members::{Chosen, choose};
 use super::place::Hardware;
 use super::state::{Redundancy, state};
 use super::view::View;
+use super::zfs;
 use crate::diagnostic::{Diagnostic, Problems};
 use crate::hardware::Disk;
 use crate::kernel::Kernel;
-use crate::read::key::Key;
+use crate::read::key::{Key, Value};
 use crate::read::tree::At;
 use crate::setup::{Array, ArrayLayout, ArrayState, Bitmap, Engine, Metadata};
 use raidlab_core::units::{Bytes, Sectors};
@@ -16,13 +17,20 @@ use raidlab_layout::{Geometry, LayoutError, SpecError};
 /// Of a member whose capacity nobody knows: the layout is checked with it, and no capacity told.
 const NOMINAL: Bytes = Bytes(1 << 40);
 
+/// An array, and what is known of it beside.
+pub(super) struct Built {
+    pub(super) array: Array,
+    /// Of a pool of ZFS, bytes of files that fit; where nobody knows how large the disks are, `None`.
+    pub(super) room: Option<Bytes>,
+}
+
 /// The array, or nothing when something is wrong with it, which is told.
 pub(super) fn array(
     problems: &Problems,
     hardware: &Hardware,
     view: &View<'_>,
     kernel: Kernel,
-) -> Option<Array> {
+) -> Option<Built> {
     let layout = layout(problems, hardware, view)?;
     let chosen = choose(problems, hardware, view, &layout.value)?;
     let engine = engine(problems, hardware, view, &layout.value, &chosen)?;
@@ -31,8 +39,8 @@ pub(super) fn array(
     let chunk = chunk(view, &layout, kernel, engine);
     let outer_chunk = layout.value.is_nested().then(|| view.size(Key::OuterChunk));
     let outer_chunk = outer_chunk.flatten();
-    let zfs = engine == Engine::Zfs;
-    let ashift = zfs.then(|| view.count(Key::Ashift));
+    let is_zfs = engine == Engine::Zfs;
+    let ashift = is_zfs.then(|| view.count(Key::Ashift));
     let ashift = ashift.map(|a| a.unwrap_or_else(|| At::new(12, layout.at.clone())));
     let parts = Parts {
         layout: &layout,
@@ -54,7 +62,12 @@ pub(super) fn array(
         .iter()
         .all(|i| hardware.disks[*i].capacity.is_some())
         || view.bound(Key::MemberSize).is_some();
-    Some(Array {
+    let record_size = match is_zfs {
+        true => Some(zfs::record_size(problems, view)?),
+        false => None,
+    };
+    let room = zfs::room(&redundancy, record_size, kernel).filter(|_| known);
+    let array = Array {
         engine,
         members: names(hardware, &chosen),
         channels: chosen.channels,
@@ -66,11 +79,8 @@ pub(super) fn array(
         capacity: known.then_some(capacity),
         capacity_disks: share(capacity.0, smallest),
         ashift: ashift.map(|a| a.value),
-        record_size: zfs.then(|| {
-            view.size(Key::RecordSize)
-                .map_or(Bytes::kib(128), |r| r.value)
-        }),
-        allocated: allocated(problems, view, engine, state, capacity)?,
+        record_size,
+        allocated: zfs::allocated(problems, view, (engine, state), room)?,
         metadata: form.0,
         bitmap: form.1,
         initial_sync: initial_sync(view, &layout.value, engine, state),
@@ -78,7 +88,25 @@ pub(super) fn array(
         sync_speed_min: slow,
         sync_speed_max: fast,
         layout: layout.value,
-    })
+    };
+    Some(Built { array, room })
+}
+
+/// Tells chunks that no layout has, whatever else is wrong with the array.
+pub(super) fn chunks(problems: &Problems, view: &View<'_>) {
+    for key in [Key::Chunk, Key::OuterChunk] {
+        let Some(bound) = view.bound(key) else {
+            continue;
+        };
+        if bound.value == Some(Value::Size(Bytes(0))) {
+            let message = format!("'{}' of 0 B holds nothing", key.name());
+            problems.wrong(
+                &bound.at,
+                message,
+                "write for instance \"512KiB\", md's own choice",
+            );
+        }
+    }
 }
 
 /// Chunk of a striped layout: what is given, or what would be taken. That of btrfs is its own.
@@ -101,28 +129,6 @@ fn chunk(
             .flatten()
             .unwrap_or_else(|| At::new(own, layout.at.clone())),
     )
-}
-
-/// How much lies in a pool of ZFS that rebuilds; `None` when it does not fit there, which is told.
-fn allocated(
-    problems: &Problems,
-    view: &View<'_>,
-    engine: Engine,
-    state: ArrayState,
-    capacity: Bytes,
-) -> Option<Option<Bytes>> {
-    let rebuilds = engine == Engine::Zfs && matches!(state, ArrayState::Rebuilding(_));
-    let Some(given) = rebuilds.then(|| view.size(Key::Allocated)).flatten() else {
-        return Some(None);
-    };
-    if given.value > capacity {
-        let (given, at) = (given.value, given.at);
-        let message = format!("'allocated' of {given} is more than the pool's {capacity}");
-        let help = "say how much the files take that lie in the pool when its new members come";
-        problems.wrong(&at, message, help);
-        return None;
-    }
-    Some(Some(given.value))
 }
 
 /// Metadata and bitmap of md; what the engine cannot do is told.
@@ -316,6 +322,8 @@ fn build(problems: &Problems, view: &View<'_>, parts: &Parts<'_>) -> Option<(Red
     };
     match built {
         Ok(built) => Some(built),
+        // Told by itself.
+        Err(SpecError::Layout(LayoutError::ZeroChunk { .. })) => None,
         Err(error) => {
             problems.push(told(view, parts, &error));
             None
@@ -351,18 +359,12 @@ fn told(view: &View<'_>, parts: &Parts<'_>, error: &SpecError) -> Diagnostic {
     let size = view.place(&[Key::MemberSize, Key::Chunk, Key::Layout]);
     let chunk = view.place(&[Key::Chunk, Key::OuterChunk, Key::Layout]);
     let at = match error {
-        SpecError::OddChunk(_)
-        | SpecError::Layout(LayoutError::ZeroChunk { .. } | LayoutError::Chunk { .. }) => {
+        SpecError::OddChunk(_) | SpecError::Layout(LayoutError::Chunk { .. }) => {
             match (parts.outer_chunk, error) {
                 // The outer chunk is the wrong one when the inner one is right.
                 (Some(outer), SpecError::OddChunk(odd)) if outer.value == *odd => outer.at.clone(),
                 (Some(outer), SpecError::Layout(LayoutError::Chunk { chunk, .. }))
                     if outer.value.to_sectors() == *chunk =>
-                {
-                    outer.at.clone()
-                }
-                (Some(outer), SpecError::Layout(LayoutError::ZeroChunk { .. }))
-                    if outer.value.0 == 0 =>
                 {
                     outer.at.clone()
                 }

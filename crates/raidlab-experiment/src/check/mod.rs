@@ -10,6 +10,7 @@ mod profile;
 mod refer;
 mod state;
 mod view;
+mod zfs;
 
 pub(crate) use array::{NO_CHUNK, share};
 
@@ -101,12 +102,15 @@ fn factor(draft: &DraftFactor) -> Factor {
 /// One cell with all defaults.
 fn resolve(problems: &Problems, hardware: Option<&Hardware>, view: &View<'_>) -> Option<Setup> {
     let kernel = host::kernel(view);
-    let array = match hardware {
+    array::chunks(problems, view);
+    let built = match hardware {
         Some(hardware) if !view.is_broken("array") => {
             array::array(problems, hardware, view, kernel)
         }
         _ => None,
     };
+    let room = built.as_ref().and_then(|built| built.room);
+    let array = built.map(|built| built.array);
     let host_known = !view.is_broken("host");
     let host = host_known.then(|| host::host(problems, view, hardware, array.as_ref(), kernel));
     let chosen = profile::profile(problems, view);
@@ -126,6 +130,7 @@ fn resolve(problems: &Problems, hardware: Option<&Hardware>, view: &View<'_>) ->
         host: &host,
         filesystem: filesystem.as_ref(),
         sector: sector(&array, hardware),
+        room,
     };
     let (settings, phases) = profile::planned(problems, view, &chosen, on)?;
     Some(Setup {

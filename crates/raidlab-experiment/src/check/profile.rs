@@ -1,16 +1,14 @@
 //! The profile of a cell, its settings, and what it comes to on this array.
 use super::view::View;
+use super::zfs;
 use crate::diagnostic::{Diagnostic, Problems};
 use crate::read::key::{ALIASES, Key, Value};
 use crate::read::setting::{Bound, What};
-use crate::setup::{Array, Filesystem, Host};
-use raidlab_core::profile::{Fio, Place, Profile, ProfileContext, ProfileError};
+use crate::setup::{Array, Filesystem, Host, context};
+use raidlab_core::profile::{Fio, Profile, ProfileError};
 use raidlab_core::suggest::{list, nearest};
 use raidlab_core::units::Bytes;
 use std::collections::BTreeMap;
-
-/// Room where nobody knows how large the disks are.
-const ROOM: Bytes = Bytes(1 << 50);
 
 /// Which bound set which setting of the profile.
 pub(super) struct Chosen<'b> {
@@ -161,6 +159,8 @@ pub(super) struct On<'a> {
     pub(super) filesystem: Option<&'a Filesystem>,
     /// Bytes of the array's logical sectors.
     pub(super) sector: Bytes,
+    /// Of a pool of ZFS, bytes of files that fit, if known.
+    pub(super) room: Option<Bytes>,
 }
 
 /// The profile's settings as resolved, and its phases.
@@ -170,19 +170,13 @@ pub(super) fn planned(
     chosen: &Chosen<'_>,
     on: On<'_>,
 ) -> Option<(BTreeMap<String, String>, Vec<String>)> {
-    let room = on.array.capacity.unwrap_or(ROOM);
-    let place = match on.filesystem {
-        Some(_) => Place::Directory { free: room },
-        None => Place::Device { size: room },
-    };
-    let context = ProfileContext {
-        memory: on.host.memory,
-        place,
-        writable: true,
-        alignment: on.sector.0 as u32,
-    };
+    let room = on.room.or(on.array.capacity);
+    let context = context(on.host.memory, on.filesystem, room, on.sector.0 as u32);
     let error = match chosen.profile.plan(&context) {
         Ok(plan) => {
+            if !zfs::fits(problems, view, &on, &plan) {
+                return None;
+            }
             let phases = plan.phases.into_iter().map(|phase| phase.id).collect();
             return Some((plan.settings, phases));
         }

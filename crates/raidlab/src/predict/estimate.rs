@@ -5,16 +5,13 @@
 //! with one processor: bonnie's and hdbench's phases on the shipped experiments, random reads and writes for 5 s
 //! on raid0 and raid5 of four models at depths of 1 and 32, resyncs of 1 to 24 TB. Estimates by these rates lay
 //! between a third and twice of what it took.
-use raidlab_core::profile::{Place, ProfileContext};
 use raidlab_core::time::Span;
-use raidlab_core::units::{Bytes, GIB};
+use raidlab_core::units::GIB;
 use raidlab_experiment::setup::{ArrayState, Engine};
 use raidlab_experiment::{Cell, Experiment, Plan};
 use raidlab_sim::catalogue;
 use raidlab_sim::disk::DiskModel;
 
-/// Room where nobody knows how large the disks are.
-const ROOM: Bytes = Bytes(1 << 50);
 /// Bytes of a call where the profile tells no number of calls.
 const CALL: u64 = 8 << 10;
 /// Time of one call in the simulator; measured 0.1 to 0.4 us.
@@ -64,18 +61,7 @@ pub(super) struct Work {
 impl Work {
     pub(super) fn of(experiment: &Experiment, cell: &Cell) -> Self {
         let setup = &cell.setup;
-        let room = setup.array.capacity.unwrap_or(ROOM);
-        let place = match setup.filesystem {
-            Some(_) => Place::Directory { free: room },
-            None => Place::Device { size: room },
-        };
-        let context = ProfileContext {
-            memory: setup.host.memory,
-            place,
-            writable: true,
-            alignment: 512,
-        };
-        let Ok(plan) = setup.profile.plan(&context) else {
+        let Ok(plan) = setup.profile.plan(&setup.context(512)) else {
             // The experiment was resolved with this plan already.
             return Self::default();
         };

@@ -8,6 +8,7 @@ use raidlab_core::rng::mix;
 use raidlab_core::target::Target;
 use raidlab_core::time::{Instant, Span};
 use raidlab_core::units::SECTOR;
+use raidlab_experiment::setup::{ArrayState, Setup};
 use raidlab_experiment::{Cell, Experiment};
 use raidlab_results::record::{BusyPart, Explained, Figure, MemberIo, PhaseRecord, Resource, Unit};
 use raidlab_sim::block::ResourceKind;
@@ -19,6 +20,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub(super) struct Machines<'e> {
     experiment: &'e Experiment,
     fast_forward: bool,
+}
+
+/// Whether two cells have the same machine; a pool that rebuilds has files by the profile, too.
+fn same_machine(a: &Setup, b: &Setup) -> bool {
+    let same = a.array == b.array && a.host == b.host && a.filesystem == b.filesystem;
+    same && (!matches!(a.array.state, ArrayState::Rebuilding(_)) || a.profile == b.profile)
 }
 
 impl<'e> Machines<'e> {
@@ -34,10 +41,26 @@ impl<'e> Machines<'e> {
     /// # Errors
     /// Names the cells without one, and why; of those with the same reason the first.
     pub(super) fn check(&self) -> Result<(), Failure> {
+        match self.unpredictable() {
+            None => Ok(()),
+            Some(message) => Err(Failure::bad_request(message)
+                .remedy("leave them out with --only, or measure them with --on vm or --on host")),
+        }
+    }
+
+    /// Which cells cannot be predicted, and why; `None` when all can be.
+    pub(super) fn unpredictable(&self) -> Option<String> {
         let cells = &self.experiment.cells;
         let mut reasons: Vec<(String, Vec<&str>)> = Vec::new();
+        // A profile has been planned when the file was read: what a machine cannot do lies in the rest.
+        let mut built: Vec<&Setup> = Vec::new();
         for cell in cells {
+            let setup = &cell.setup;
+            if built.iter().any(|known| same_machine(known, setup)) {
+                continue;
+            }
             let Err(reason) = self.planned(cell, self.experiment.design.seed) else {
+                built.push(setup);
                 continue;
             };
             match reasons.iter_mut().find(|(known, _)| *known == reason) {
@@ -46,7 +69,7 @@ impl<'e> Machines<'e> {
             }
         }
         if reasons.is_empty() {
-            return Ok(());
+            return None;
         }
         let without: usize = reasons.iter().map(|(_, labels)| labels.len()).sum();
         let mut message = format!("{without} of {} cells cannot be predicted", cells.len());
@@ -57,8 +80,7 @@ impl<'e> Machines<'e> {
             };
             message.push_str(&format!("\n  {}{more}: {reason}", labels[0]));
         }
-        Err(Failure::bad_request(message)
-            .remedy("leave them out with --only, or measure them with --on vm or --on host"))
+        Some(message)
     }
 
     /// The machine of a cell, and what is run on it.

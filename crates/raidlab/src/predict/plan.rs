@@ -1,16 +1,19 @@
 //! `raidlab plan`: what an experiment comes to.
 use super::catalogue;
+use super::caution;
 use super::choose;
 use super::estimate::{self, Work};
+use super::machine::Machines;
 use super::processor;
 use super::unheard;
 use crate::args::{On, PlanArgs};
 use crate::commands::{print, print_json};
 use crate::exit::{Failure, MISSING, Outcome};
 use crate::real::agree;
+use crate::real::own_memory;
 use raidlab_core::units::Bytes;
 use raidlab_core::words::count;
-use raidlab_experiment::{Cell, Experiment, Plan, expand};
+use raidlab_experiment::{Cell, Experiment, Plan, cautions, expand};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 
@@ -31,9 +34,17 @@ pub(crate) fn run(args: &PlanArgs) -> Result<Outcome, Failure> {
         print(&text)?;
         return Ok(Outcome::Done);
     }
+    let machines = Machines::new(&experiment, true);
+    if args.on == Some(On::Sim) {
+        machines.check()?;
+    }
+    let memory = match args.on {
+        Some(On::Host) => own_memory(),
+        _ => None,
+    };
     let plan = expand(&experiment, experiment.design.seed);
     if args.json {
-        print_json(&as_json(&plan)?)?;
+        print_json(&as_json(&plan, memory)?)?;
     } else {
         let mut told = text(&plan, args.all);
         match args.on {
@@ -41,16 +52,20 @@ pub(crate) fn run(args: &PlanArgs) -> Result<Outcome, Failure> {
                 for unmodelled in processor::unmodelled(&experiment) {
                     told.push_str(&format!("{unmodelled}\n"));
                 }
+                if let Some(unpredictable) = machines.unpredictable() {
+                    told.push_str(&format!("Not on --on sim: {unpredictable}\n"));
+                }
             }
             Some(On::Vm) => told.push_str(&agree::told_of_guests(&experiment)?),
             Some(On::Host) => told.push_str(&agree::told(&experiment, args)?),
         }
+        told.push_str(&caution::told(&experiment, memory));
         print(&told)?;
     }
     Ok(Outcome::Done)
 }
 
-fn as_json(plan: &Plan<'_>) -> Result<Value, Failure> {
+fn as_json(plan: &Plan<'_>, memory: Option<Bytes>) -> Result<Value, Failure> {
     let experiment = plan.experiment;
     let failed = |error| Failure::from_error(MISSING, &error);
     let cells = experiment.cells.iter().map(|cell| {
@@ -66,6 +81,10 @@ fn as_json(plan: &Plan<'_>) -> Result<Value, Failure> {
             "cell": experiment.cells[trial.cell].label,
         })
     });
+    let cautions = cautions(experiment, memory);
+    let warnings = cautions.into_iter().map(|caution| {
+        json!({ "message": caution.message, "help": caution.help, "cells": caution.cells })
+    });
     let (from, to) = estimate::seconds(plan, estimate::processors());
     Ok(json!({
         "digest": experiment.digest().map_err(failed)?,
@@ -73,6 +92,7 @@ fn as_json(plan: &Plan<'_>) -> Result<Value, Failure> {
         "estimated_seconds": { "sim": to, "sim_least": from },
         "cells": cells.collect::<Vec<_>>(),
         "trials": trials.collect::<Vec<_>>(),
+        "warnings": warnings.collect::<Vec<_>>(),
         "experiment": serde_json::to_value(experiment)
             .map_err(|error| Failure::new(MISSING, error.to_string()))?,
     }))

@@ -8,6 +8,7 @@ pub(crate) use resume::{Open, StoredRun, open};
 pub(super) use trial::{Recorder, Simulate, Simulated, results_digest};
 
 use super::catalogue;
+use super::caution;
 use super::choose;
 use super::estimate::{self, Work};
 use super::machine::Machines;
@@ -47,6 +48,7 @@ pub(crate) fn run(args: &RunArgs, place: &place::Store) -> Result<Outcome, Failu
     for told in processor::unmodelled(&experiment) {
         talk::warn(&told);
     }
+    caution::warn(&experiment, None);
     let stop = Stop::listen()
         .map_err(|error| Failure::new(MISSING, format!("cannot listen for signals: {error}")))?;
     let mut store = Store::open(&place.to_write()?).map_err(store_failure)?;

@@ -2,7 +2,6 @@
 use super::driver::Driver;
 use crate::args::{GuestTime, RunArgs};
 use crate::exit::{BAD_REQUEST, Failure, MISSING};
-use raidlab_core::profile::{Place, ProfileContext};
 use raidlab_core::units::{Bytes, SECTOR};
 use raidlab_experiment::hardware::Disk;
 use raidlab_experiment::kernel::FilesystemKind;
@@ -131,22 +130,11 @@ pub(super) fn direct_calls(cell: &Cell, sector: u32) -> Result<(), Failure> {
         Some(FilesystemKind::Btrfs | FilesystemKind::Zfs) => PAGE,
         _ => SECTOR as u32,
     };
-    let room = setup.array.capacity.unwrap_or(Bytes(u64::MAX));
-    let place = match kind {
-        Some(_) => Place::Directory { free: room },
-        None => Place::Device { size: room },
-    };
-    let context = |alignment: u32| ProfileContext {
-        memory: setup.host.memory,
-        place,
-        writable: true,
-        alignment,
-    };
     // Whatever else is the matter, memory and room among it, is known better when it is built.
-    if setup.profile.plan(&context(SECTOR as u32)).is_err() {
+    if setup.profile.plan(&setup.context(SECTOR as u32)).is_err() {
         return Ok(());
     }
-    match setup.profile.plan(&context(sector.max(least))) {
+    match setup.profile.plan(&setup.context(sector.max(least))) {
         Ok(_) => Ok(()),
         Err(error) => {
             let message = format!("cell '{}': {error}", cell.label);

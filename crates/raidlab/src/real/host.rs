@@ -2,6 +2,7 @@
 use super::agree;
 use super::driver::{self, Driver};
 use super::members::{self, Chosen, Part, Source};
+use super::own_memory;
 use super::trial::{self, Ended, Lab, Turn, Watch};
 use super::{fit, host_failure, places};
 use crate::args::{RealArgs, RunArgs};
@@ -10,7 +11,7 @@ use crate::commands::{command_line, output, quoted};
 use crate::exit::{Failure, MISSING, Outcome, TRIAL_FAILED};
 use crate::place;
 use crate::predict::run::{self as sessions, Open};
-use crate::predict::{catalogue, choose, report};
+use crate::predict::{catalogue, caution, choose, report};
 use crate::signals::Stop;
 use crate::talk;
 use raidlab_core::time::Span;
@@ -35,6 +36,7 @@ pub(crate) fn run(args: &RunArgs, place: &place::Store) -> Result<Outcome, Failu
     let mut experiment = catalogue::experiment(&args.file, &args.design)?;
     choose::only(&mut experiment, args.only.as_deref())?;
     output::check_run(&args.output, args.out.as_deref())?;
+    caution::warn(&experiment, own_memory());
     let roots = Roots::system();
     let parts = members::parts(&experiment);
     let source = source(&args.real);

@@ -36,7 +36,10 @@ use crate::args::{VmAction, VmArgs};
 use crate::exit::{
     BAD_REQUEST, Code, Failure, INTERRUPTED, MISSING, Outcome, REFUSED, TRIAL_FAILED,
 };
+use raidlab_core::units::Bytes;
 use raidlab_host::{ErrorKind, HostError};
+use raidlab_io::observe::Roots;
+use raidlab_io::observe::environment::memory;
 use std::path::Path;
 
 /// `raidlab vm`.
@@ -49,6 +52,12 @@ pub(crate) fn machine(args: &VmArgs) -> Result<Outcome, Failure> {
         VmAction::Exec(exec) => exec::run(args.cache.as_deref(), exec),
         VmAction::Probe { json } => probe::run(*json),
     }
+}
+
+/// Memory of this machine that can cache files, where it can be told.
+pub(crate) fn own_memory() -> Option<Bytes> {
+    let memory = memory(&Roots::system()).ok()?;
+    Some(Bytes(memory.usable()))
 }
 
 /// Ends and removes what guests of runs that were killed have left; what was done, in words.

@@ -17,7 +17,7 @@ use crate::commands::{output, quoted};
 use crate::exit::{Failure, MISSING, Outcome, TRIAL_FAILED};
 use crate::place;
 use crate::predict::run as sessions;
-use crate::predict::{catalogue, choose};
+use crate::predict::{catalogue, caution, choose};
 use crate::signals::Stop;
 use crate::talk;
 use raidlab_core::time::Span;
@@ -41,6 +41,7 @@ pub(crate) fn run(args: &RunArgs, place: &place::Store) -> Result<Outcome, Failu
     choose::only(&mut experiment, args.only.as_deref())?;
     // What the report cannot do is known before the work is done.
     output::check_run(&args.output, args.out.as_deref())?;
+    caution::warn(&experiment, None);
     let only = args.only.as_deref();
     let only = only.map_or_else(String::new, |only| format!(" --only {}", quoted(only)));
     let file = quoted(&args.file.to_string_lossy());

@@ -11,6 +11,7 @@ mod bad_input;
 mod bad_options;
 mod bad_places;
 mod bad_store;
+mod beforehand;
 mod bench;
 mod compare;
 mod exchange;

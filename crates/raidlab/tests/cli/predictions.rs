@@ -186,7 +186,7 @@ fn pools_of_several_vdevs_are_resilvered() {
     lab.write("much.toml", much);
     lab.run("run much.toml --on sim")
         .refused(2)
-        .says(&["'allocated' of 4 GiB is more than the pool's"]);
+        .says(&["'allocated' of 4 GiB is more than the pool has room for"]);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! A document as one HTML file that needs nothing else: styles and charts are inside, nothing is
 //! loaded, no script runs.
 use super::chart::{GRID, INK, MUTED, PAPER, SERIES, svg};
+use super::commands;
 use super::images::ImageError;
 use crate::report::document::{Block, Cell, Chart, Column, Document, Table, Tone, Value};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
@@ -79,7 +80,7 @@ fn render_block(block: &Block) -> Result<Markup, ImageError> {
         Block::Paragraph { text } => html! { p { (text) } },
         Block::Warning { text } => html! { p.warning role="note" { (text) } },
         Block::List { items } => html! { ul { @for item in items { li { (item) } } } },
-        Block::Commands { lines } => html! { pre { code { (lines.join("\n")) } } },
+        Block::Commands { lines } => html! { pre { code { (commands(lines)) } } },
         Block::Table(table) => render_table(&table.read_by_rows()),
         Block::Chart(chart) => render_chart(chart)?,
     })

@@ -1,5 +1,5 @@
 //! A document as GitHub-flavoured Markdown.
-use super::{marks, text_chart};
+use super::{commands, marks, text_chart};
 use crate::report::document::{Block, Cell, Chart, Document, Table, Tone, Value};
 
 /// Columns of charts drawn in text.
@@ -24,7 +24,7 @@ pub fn render_markdown(document: &Document, images: Option<&str>) -> String {
                     out.push_str(&format!("- {}\n", escape(item)));
                 }
             }
-            Block::Commands { lines } => code(&mut out, "sh", &lines.join("\n")),
+            Block::Commands { lines } => code(&mut out, "sh", &commands(lines)),
             Block::Table(table) => render_table(&mut out, &table.read_by_rows()),
             Block::Chart(chart) => render_chart(&mut out, chart, images),
         }

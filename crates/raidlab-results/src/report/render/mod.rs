@@ -1,5 +1,6 @@
 //! A document as text, HTML, images and JSON.
 mod chart;
+mod command;
 mod html;
 mod images;
 mod markdown;
@@ -19,6 +20,17 @@ use super::document::{Cell, Document};
 /// Does not fail for documents made here: they hold no map with keys that are not text.
 pub fn to_json(document: &Document) -> Result<String, serde_json::Error> {
     serde_json::to_string_pretty(document).map(|text| text + "\n")
+}
+
+/// Columns of command lines on a page.
+const COMMAND_WIDTH: usize = 88;
+
+/// Command lines on a page, long ones broken as a shell has them.
+fn commands(lines: &[String]) -> String {
+    let broken = lines
+        .iter()
+        .map(|line| command::broken(line, COMMAND_WIDTH));
+    broken.collect::<Vec<_>>().join("\n")
 }
 
 const SUPERSCRIPTS: [char; 10] = ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹'];

@@ -1,4 +1,5 @@
 //! A document for a terminal.
+use super::command::broken;
 use super::{marks, printable, text_chart};
 use crate::report::document::{Block, Cell, Document, Table, Tone, Value};
 use comfy_table::{
@@ -35,6 +36,15 @@ const NARROWEST: u16 = 40;
 const WORDS: usize = 24;
 /// Columns of the screen between two columns of a table.
 const GAP: usize = 3;
+/// Before command lines.
+const INDENT: &str = "  ";
+
+/// A command line, broken as a shell has it where it is longer than the screen.
+fn command_line(line: &str, options: TerminalOptions) -> String {
+    let line = broken(&printable(line), usize::from(options.width) - INDENT.len());
+    let lines = line.lines().map(|line| format!("{INDENT}{line}\n"));
+    lines.collect()
+}
 
 /// The document as text for a terminal.
 #[must_use]
@@ -69,7 +79,7 @@ pub fn render_terminal(document: &Document, options: TerminalOptions) -> String 
                 .collect(),
             Block::Commands { lines } => lines
                 .iter()
-                .map(|line| format!("  {}\n", printable(line)))
+                .map(|line| command_line(line, options))
                 .collect(),
             Block::Table(table) => {
                 out.push('\n');

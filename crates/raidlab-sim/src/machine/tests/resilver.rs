@@ -145,3 +145,36 @@ fn a_pool_is_whole_again_when_it_is_over() {
     let reads: Vec<u64> = disks.map(|disk| disk.counters().reads).collect();
     assert!(reads[0] > 0, "the new disk is read as well: {reads:?}");
 }
+
+/// What `raidlab plan` lets into a pool fits there, and not much more does.
+#[test]
+fn a_pool_holds_what_it_is_said_to_have_room_for() {
+    for (pool, members, record, kernel) in [
+        ("zfs-mirror", 2, "128KiB", "6.1"),
+        ("zfs-mirror 2x2", 4, "128KiB", "2.6.32"),
+        ("raidz1", 3, "16KiB", "6.1"),
+    ] {
+        let bytes = |size: &str| size.parse::<Bytes>().unwrap();
+        let spec: raidlab_layout::PoolSpec = pool.parse().unwrap();
+        let sizes = vec![bytes("1GiB"); members];
+        let since_08 = kernel != "2.6.32";
+        let room = spec
+            .build(&sizes, 12)
+            .unwrap()
+            .room(bytes(record), since_08);
+        let fits = |wanted: u64| {
+            let array =
+                format!("layout = \"{pool}\"\nrecord-size = \"{record}\"\nallocated = \"1MiB\"");
+            let new = NEW.replace("6.1", kernel);
+            let small = text(members, &array, &new).replace("16GiB", "1GiB");
+            let experiment = experiment(&small);
+            let mut machine = machine(&experiment, &experiment.cells[0]);
+            machine.allocated = Some(Bytes(wanted));
+            let plan = machine.plan().unwrap();
+            machine.settle(&plan).is_ok()
+        };
+        assert!(fits(room.0), "{pool} of {record}: {room} do not fit");
+        let more = room.0 + room.0 / 12;
+        assert!(!fits(more), "{pool} of {record}: more than {room} fit");
+    }
+}

@@ -6,7 +6,7 @@ use super::super::spec::FsSpec;
 use raidlab_core::rng::mix;
 use raidlab_core::units::{Bytes, KIB, Lba, MIB, SECTOR};
 use raidlab_experiment::kernel::Kernel;
-use raidlab_layout::zfs::{END, LABEL};
+use raidlab_layout::zfs::{END, LABEL, metaslab};
 use raidlab_layout::{Vdev, ZfsMirror};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -14,11 +14,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 const START: u64 = raidlab_layout::zfs::START / SECTOR;
 /// Bytes for each child that are given of a vdev before the next has its turn (`metaslab_aliquot`, 512 KiB).
 const ALIQUOT: u64 = 512 * KIB;
-/// Metaslabs that a vdev is cut into, about.
-const METASLABS: u64 = 200;
-/// Bytes of a metaslab, and how many there are at the least, since 0.8 (`zfs_vdev_default_ms_shift`, `zfs_vdev_min_ms_count`).
-const LEAST_METASLAB: u64 = 512 * MIB;
-const LEAST_COUNT: u64 = 16;
+/// Metaslabs are larger since ZFS 0.8 (2019, the time of 5.1).
+const LARGER: Kernel = Kernel::Linux(5, 1, 0);
 /// Transaction groups that freed space waits (`TXG_DEFER_SIZE`).
 const DEFER: usize = 2;
 /// Most copies of a block.
@@ -209,7 +206,7 @@ impl Pool {
 impl VdevSpace {
     fn new(vdev: Vdev, base: u64, device: u64, kernel: Kernel) -> Self {
         let room = vdev.allocatable().0;
-        let metaslab = metaslab_bytes(room, kernel).min(room) / SECTOR;
+        let metaslab = metaslab(Bytes(room), kernel >= LARGER).0.min(room) / SECTOR;
         let whole = room / SECTOR / metaslab * metaslab;
         Self {
             vdev,
@@ -319,20 +316,6 @@ impl VdevSpace {
             lba: Lba(self.base + label + at / SECTOR),
             sectors: (slot / SECTOR) as u32,
         })
-    }
-}
-
-/// Bytes of a metaslab (`vdev_metaslab_set_size`): the power of two above a 200th of the vdev, at least a largest block of its
-/// time. Since 0.8 (2019, the time of 5.1) 512 MiB at the least, but for vdevs that would have fewer than 16 then.
-fn metaslab_bytes(room: u64, kernel: Kernel) -> u64 {
-    let part = |count: u64| (room / count + 1).next_power_of_two().max(16 * MIB);
-    if kernel < Kernel::Linux(5, 1, 0) {
-        return part(METASLABS);
-    }
-    match room / LEAST_METASLAB {
-        ..LEAST_COUNT => part(LEAST_COUNT),
-        LEAST_COUNT..=METASLABS => LEAST_METASLAB,
-        _ => part(METASLABS),
     }
 }
 

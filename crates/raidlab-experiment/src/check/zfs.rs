@@ -1,0 +1,130 @@
+//! What is ZFS's alone: records, and what fits into a pool.
+use super::profile::On;
+use super::state::Redundancy;
+use super::view::View;
+use crate::diagnostic::{Diagnostic, Problems};
+use crate::kernel::Kernel;
+use crate::read::key::Key;
+use crate::setup::{ArrayState, Engine};
+use raidlab_core::phase::{Evidence, Phase};
+use raidlab_core::profile::Plan;
+use raidlab_core::units::{Bytes, MIB};
+
+/// Metaslabs are larger since ZFS 0.8 (2019, the time of 5.1).
+const SINCE_08: Kernel = Kernel::Linux(5, 1, 0);
+/// The record where nothing is said (`SPA_OLD_MAXBLOCKSIZE`).
+const RECORD: Bytes = Bytes::kib(128);
+/// Records that ZFS has (`SPA_MINBLOCKSIZE`, `SPA_MAXBLOCKSIZE`).
+const RECORDS: (u64, u64) = (512, 16 * MIB);
+/// Of the memory, what may be dirty at a time (`zfs_dirty_data_max_percent`, a tenth).
+const DIRTY: u64 = 10;
+
+/// The record of a pool's files; `None` when there is no such, which is told.
+pub(super) fn record_size(problems: &Problems, view: &View<'_>) -> Option<Bytes> {
+    let Some(given) = view.size(Key::RecordSize) else {
+        return Some(RECORD);
+    };
+    let size = given.value.0;
+    if size.is_power_of_two() && (RECORDS.0..=RECORDS.1).contains(&size) {
+        return Some(given.value);
+    }
+    let message = format!("ZFS has no records of {}", given.value);
+    problems.wrong(&given.at, message, "use a power of two from 512B to 16MiB");
+    None
+}
+
+/// Bytes of files that fit into a pool; `None` of what is none.
+pub(super) fn room(
+    redundancy: &Redundancy,
+    record: Option<Bytes>,
+    kernel: Kernel,
+) -> Option<Bytes> {
+    match redundancy {
+        Redundancy::Pool(pool) => Some(pool.room(record?, kernel >= SINCE_08)),
+        _ => None,
+    }
+}
+
+/// How much lies in a pool that rebuilds; `None` when it does not fit there, which is told.
+pub(super) fn allocated(
+    problems: &Problems,
+    view: &View<'_>,
+    (engine, state): (Engine, ArrayState),
+    room: Option<Bytes>,
+) -> Option<Option<Bytes>> {
+    let rebuilds = engine == Engine::Zfs && matches!(state, ArrayState::Rebuilding(_));
+    let Some(given) = rebuilds.then(|| view.size(Key::Allocated)).flatten() else {
+        return Some(None);
+    };
+    match room {
+        Some(room) if given.value > room => {
+            let message = format!(
+                "'allocated' of {} is more than the pool has room for: {}",
+                given.value,
+                whole(room)
+            );
+            let help = "say how much the files take that lie in the pool when its new members come; labels, whole \
+                        metaslabs, pointers to the records and the 32nd that ZFS keeps back are taken off";
+            let problem = Diagnostic::new(given.at, message).help(help);
+            problems.push(problem.also(view.place(&[Key::Layout]), "in this pool"));
+            None
+        }
+        _ => Some(Some(given.value)),
+    }
+}
+
+/// Tells when the files of the profile do not fit beside those that lie in the pool. What is written anew needs room before
+/// the old is free: as much as may be dirty, and no more than there is.
+pub(super) fn fits(problems: &Problems, view: &View<'_>, on: &On<'_>, plan: &Plan) -> bool {
+    let Some(room) = on.room.filter(|_| on.filesystem.is_some()) else {
+        return true;
+    };
+    let found = plan.phases.first().map_or(0, needed);
+    let beside = on
+        .array
+        .allocated
+        .map_or(0, |all| all.0.saturating_sub(found));
+    let writes = |phase: &Phase| phase.evidence == Evidence::WritesReachDevice;
+    let anew = if plan.phases.iter().any(writes) {
+        plan.space_needed.0.min(on.host.memory.0 / DIRTY)
+    } else {
+        0
+    };
+    let wanted = beside
+        .saturating_add(plan.space_needed.0)
+        .saturating_add(anew);
+    if wanted <= room.0 {
+        return true;
+    }
+    let (at, lies) = match view.bound(Key::Allocated) {
+        Some(bound) if beside > 0 => (
+            bound.at.clone(),
+            format!("{} of other files, ", Bytes(beside)),
+        ),
+        _ => (view.place(&[Key::Profile]), String::new()),
+    };
+    let message = format!(
+        "the pool has room for {}, and here are to be {lies}the profile's {}{}",
+        whole(room),
+        plan.space_needed,
+        match anew {
+            0 => String::new(),
+            anew => format!(" and {} of it anew before the old is free", Bytes(anew)),
+        }
+    );
+    let problem =
+        Diagnostic::new(at, message).help("have less in it, smaller files, or larger members");
+    problems.push(problem.also(view.place(&[Key::Layout]), "in this pool"));
+    false
+}
+
+/// Bytes of the data files that a phase finds.
+fn needed(phase: &Phase) -> u64 {
+    phase.needs.iter().map(|need| need.size.0).sum()
+}
+
+/// A size of which no more than a whole MiB is promised, exactly, for what is asked for may be told the same when rounded.
+fn whole(room: Bytes) -> String {
+    let mib = room.0 / MIB;
+    format!("{} ({mib} MiB)", Bytes(mib * MIB))
+}

@@ -1,0 +1,59 @@
+//! What is doubtful about an experiment before it has run.
+mod common;
+
+use common::known;
+use raidlab_core::units::Bytes;
+use raidlab_experiment::{cautions, parse};
+
+fn told(rest: &str, memory: Option<Bytes>) -> String {
+    let text = format!("title = \"t\"\ndisks = {{ model = \"nearline-24tb\", count = 2 }}\n{rest}");
+    let experiment = parse(&text, "lab.toml", &known()).expect("a good file");
+    let cautions = cautions(&experiment, memory);
+    let lines = cautions.iter().map(|c| format!("{c}\n  {}", c.help));
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// The default file of 1 GiB in the default memory of 4 GiB.
+#[test]
+fn files_that_a_cache_can_hold_are_told_with_the_remedy() {
+    insta::assert_snapshot!(told("profile = \"random\"\n[factors]\nlayout = [\"zfs-mirror\", \"raid1\"]\n", None), @r#"
+    zfs-mirror: the profile's 1 GiB are little beside ZFS's cache, 2 GiB of the memory of 4 GiB, through which direct calls go, too: figures that are served from there are flagged or kept out of the averages
+      use larger files, size = "8GiB" in [profile], or less memory, memory = "512MiB" in [host]
+    "#);
+    let buffered = "[profile]\nname = \"random\"\ndirect = false\n[array]\nlayout = \"raid1\"\n[factors]\nfilesystem = [\"ext4\", \"xfs\"]\n";
+    insta::assert_snapshot!(told(buffered, None), @r#"
+    ext4 and 1 more: the data set of 1 GiB fits in the memory of 4 GiB: the cache can hold it, and the figures are flagged
+      use larger files, size = "8GiB" in [profile], or less memory, memory = "512MiB" in [host]
+    "#);
+    // That of the machine where the experiment runs, which nobody changes for an experiment.
+    insta::assert_snapshot!(told(buffered, Some(Bytes(64 << 30))), @r#"
+    ext4 and 1 more: the data set of 1 GiB fits in the memory of 64 GiB: the cache can hold it, and the figures are flagged
+      use larger files, size = "128GiB" in [profile]
+    "#);
+    assert_eq!(told(buffered, Some(Bytes(1 << 30))), "");
+}
+
+#[test]
+fn what_no_cache_can_hold_is_no_matter() {
+    let large = "[profile]\nname = \"random\"\nsize = \"8GiB\"\n[array]\nlayout = \"zfs-mirror\"\n";
+    assert_eq!(told(large, None), "");
+    // bonnie takes twice the memory by itself; direct calls pass the page cache, and a raw device has none of them.
+    assert_eq!(
+        told(
+            "profile = \"bonnie\"\n[array]\nlayout = \"zfs-mirror\"\n",
+            None
+        ),
+        ""
+    );
+    assert_eq!(
+        told(
+            "profile = \"random\"\n[array]\nlayout = \"raid1\"\n[filesystem]\nkind = \"ext4\"\n",
+            None
+        ),
+        ""
+    );
+    assert_eq!(
+        told("profile = \"random\"\n[array]\nlayout = \"raid1\"\n", None),
+        ""
+    );
+}

@@ -1,0 +1,70 @@
+//! What is told before anything runs: cells that cannot be predicted, files that a cache can hold, pools without room.
+use crate::lab::Lab;
+
+/// What `plan` promises about the simulator, `run` keeps.
+#[test]
+fn cells_without_a_model_are_told_by_the_plan() {
+    let lab = Lab::new();
+    let text = "title = 't'\ndisks = { model = 'nearline-24tb', count = 4 }\nprofile = 'random'\nfilesystem = 'btrfs'\n\
+                [array]\nlayout = 'raid10'\nmember-size = '1GiB'\n[factors]\nengine = ['btrfs', 'md']\n";
+    lab.write("lab.toml", text);
+    let told = [
+        "1 of 2 cells cannot be predicted",
+        "btrfs: engine 'btrfs' with layout raid10 is not modelled",
+    ];
+    let plan = lab.run("plan lab.toml").done();
+    plan.prints(&["Not on --on sim"]).prints(&told);
+    lab.run("plan lab.toml --on sim").refused(2).says(&told);
+    lab.run("run lab.toml --on sim").refused(2).says(&told);
+    assert!(
+        !lab.run("plan lab.toml --on vm")
+            .done()
+            .out
+            .contains("predicted")
+    );
+}
+
+#[test]
+fn a_file_that_a_cache_can_hold_is_told_before_the_run() {
+    let lab = Lab::new();
+    let text = "title = 't'\ndisks = { model = 'nearline-24tb', count = 2 }\n[array]\nlayout = 'zfs-mirror'\n\
+                [profile]\nname = 'random'\nsize = '256MiB'\ntime = '0.1s'\n[design]\nrepeats = 1\n";
+    lab.write("lab.toml", text);
+    let told = [
+        "256 MiB are little beside ZFS's cache, 2 GiB",
+        "size = \"8GiB\" in [profile]",
+    ];
+    lab.run("plan lab.toml").done().prints(&told);
+    let json = lab.run("plan lab.toml --json").done().json();
+    assert_eq!(json["warnings"][0]["cells"][0], "the cell");
+    lab.run("run lab.toml --on sim").done().says(&told);
+    lab.write("large.toml", text.replace("256MiB", "8GiB"));
+    let json = lab.run("plan large.toml --json").done().json();
+    assert_eq!(json["warnings"].as_array().map(Vec::len), Some(0));
+}
+
+/// A pool that is filled to the brim failed when it ran.
+#[test]
+fn a_pool_without_room_is_refused_with_its_line() {
+    let lab = Lab::new();
+    let text = "title = 't'\ndisks = { model = 'nearline-24tb', count = 4, override = { capacity = '1GiB' } }\n\
+                [array]\nlayout = 'zfs-mirror 2x2'\nstate = 'rebuilding 1'\nallocated = '1900MiB'\n\
+                [profile]\nname = 'random'\nsize = '64MiB'\ntime = '0.1s'\n[design]\nrepeats = 1\n";
+    lab.write("lab.toml", text);
+    for command in ["plan lab.toml", "run lab.toml --on sim"] {
+        let refused = lab.run(command).refused(2);
+        refused.says(&[
+            "'allocated' of 1.9 GiB is more than the pool has room for",
+            "lab.toml:6:13",
+        ]);
+    }
+    // Beside it there is to be room for what the profile writes.
+    lab.write("lab.toml", text.replace("1900MiB", "1800MiB"));
+    let refused = lab.run("plan lab.toml").refused(2);
+    refused.says(&[
+        "lab.toml:6:13",
+        "the profile's 64 MiB and 64 MiB of it anew",
+    ]);
+    lab.write("lab.toml", text.replace("1900MiB", "1700MiB"));
+    lab.run("run lab.toml --on sim").done();
+}
