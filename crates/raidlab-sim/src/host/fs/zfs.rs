@@ -347,12 +347,14 @@ impl Zfs {
 }
 
 /// The eras: the write throttle that aims at a second for a group gave way in 0.6.3 (2014, the time
-/// of 3.12) to fixed amounts; prefetch reached 256 records ahead, then 8 MiB since 0.6.5 (2015, 4.2). Of
-/// the releases before 0.6.3 it is taken to be of no use (fitted on both rows of zfs-ashift: read at
-/// half the rate of one disk, which leaves no room for a second record on its way).
+/// of 3.12) to fixed amounts; prefetch reaches 256 records ahead (`zfetch_block_cap`), since 0.7 (2017, 4.13)
+/// 8 MiB (`zfetch_max_distance`). That since 2.1.6 it begins with 4 MiB and comes to 64 while records come too
+/// late is left out (docs/validation/zfs.md, "Reading as ZFS does, tried"). Of the releases before 0.6.3 it is
+/// taken to be of no use (fitted on both rows of zfs-ashift: read at half the rate of one disk, which leaves
+/// no room for a second record on its way).
 fn traits(spec: &FsSpec) -> Traits {
     let old = spec.kernel < NEW;
-    let far = spec.kernel < Kernel::Linux(4, 2, 0);
+    let far = spec.kernel < Kernel::Linux(4, 13, 0);
     Traits {
         unit: spec.record,
         block: 1 << spec.ashift,

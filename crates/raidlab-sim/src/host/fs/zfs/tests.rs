@@ -51,6 +51,21 @@ fn stream(kernel: Kernel, ashift: u32) -> (Vec<Piece>, Vec<Place>) {
 }
 
 #[test]
+fn prefetch_reaches_as_far_as_that_of_the_release() {
+    let ahead = |major, minor| {
+        let fs = made_by(Kernel::Linux(major, minor, 0), 12, GIB);
+        fs.traits().prefetch
+    };
+    // 0.6.3 to 0.6.5 have `zfetch_block_cap`, 256 records of 128 KiB; 0.7 (2017, the time of 4.13) has `zfetch_max_distance`.
+    for (major, minor) in [(3, 12), (4, 2), (4, 12)] {
+        assert_eq!(ahead(major, minor), Some(32 * MIB), "{major}.{minor}");
+    }
+    for (major, minor) in [(4, 13), (5, 1), (6, 1)] {
+        assert_eq!(ahead(major, minor), Some(8 * MIB), "{major}.{minor}");
+    }
+}
+
+#[test]
 fn ashift_12_never_splits_a_physical_sector_and_9_does_all_the_time() {
     for (ashift, split_expected) in [(9, true), (12, false)] {
         let (data, meta) = stream(Kernel::DEFAULT, ashift);
