@@ -21,7 +21,8 @@ pub enum ArrayKind {
 /// When an array takes what a resync has gone through for done: reads what a rebuild has written, and trusts parity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Checkpoints {
-    /// At once: no kernel's, for what is to be seen without them.
+    /// At once: no kernel's, for what tests are to see without them.
+    #[cfg(test)]
     AtOnce,
     /// What was rebuilt when all of it is, what was resynced at once: md before 2.6.36 (`raid5.c:handle_stripe5` on `In_sync`).
     AtTheEnd,

@@ -170,8 +170,16 @@ fn sentence(shares: &[Share], load: Load, rate: f64) -> String {
         return idle(shares, load, top);
     };
     let mut text = told(shares, limit, load, rate);
+    let commands = most(ResourceKind::Electronics);
+    if limit == ResourceKind::Disk && commands >= (most(limit) - ALIKE).max(ALSO) {
+        // What takes a disk's commands and what is below its buffer are busy together: which of them waits for the other
+        // cannot be told from that.
+        text.push_str(&format!(
+            ", and {} busy taking commands: about the same, and either may be the limit",
+            percent(commands)
+        ));
+    }
     let others = [
-        ResourceKind::Electronics,
         ResourceKind::Cpu,
         ResourceKind::Thread,
         ResourceKind::Bus,

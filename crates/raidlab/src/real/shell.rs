@@ -4,7 +4,7 @@ use super::guests::{self, BOOT, OFF};
 use super::job::{Job, Shell};
 use super::lab::{self, Lab};
 use super::served::Served;
-use super::typing::Typing;
+use super::typing::{Hushed, Typing};
 use super::view::Waiting;
 use crate::args::{DesignArgs, GuestTime, ShellArgs};
 use crate::exit::{BAD_REQUEST, Failure, MISSING, Outcome};
@@ -53,6 +53,8 @@ pub(super) fn run(cache: Option<&Path>, args: &ShellArgs) -> Result<Outcome, Fai
         }
     };
     let machine = lab.machine(&experiment, cell.setup.host.memory, served.as_ref());
+    // Given back after the shell has given back what it changed.
+    let _hushed = Hushed::begin(std::io::stdin());
     let waiting = Waiting::new("booting the guest");
     let mut vm = lab.boot(&machine, directory, true)?;
     let hello = vm.hello(BOOT, &|| stop.asked());

@@ -5,6 +5,7 @@ use rustix::termios::{
     tcgetattr, tcsetattr,
 };
 use std::io::{ErrorKind, Read, Write};
+use std::os::fd::AsFd;
 use std::process::ChildStdin;
 
 /// Ends the shell where a script has no more lines.
@@ -35,6 +36,31 @@ impl Drop for Typing {
     fn drop(&mut self) {
         if let Some(before) = &self.before {
             let _ = tcsetattr(std::io::stdin(), OptionalActions::Now, before);
+        }
+    }
+}
+
+/// A terminal that shows no keys while nobody listens: the guest's shell shows what it is given, early keys among them, and they
+/// would stand there twice. Ctrl-C is heard as ever. Dropping it gives the terminal back as it was.
+#[derive(Debug)]
+pub(super) struct Hushed<T: AsFd>(Option<(T, Termios)>);
+
+impl<T: AsFd> Hushed<T> {
+    pub(super) fn begin(terminal: T) -> Self {
+        let Ok(before) = tcgetattr(&terminal) else {
+            return Self(None);
+        };
+        let mut hushed = before.clone();
+        hushed.local_modes -= LocalModes::ECHO | LocalModes::ECHONL;
+        let _ = tcsetattr(&terminal, OptionalActions::Now, &hushed);
+        Self(Some((terminal, before)))
+    }
+}
+
+impl<T: AsFd> Drop for Hushed<T> {
+    fn drop(&mut self) {
+        if let Some((terminal, before)) = &self.0 {
+            let _ = tcsetattr(terminal, OptionalActions::Now, before);
         }
     }
 }
@@ -103,6 +129,33 @@ mod tests {
         let mut to = Vec::new();
         pass_on(&mut script.as_bytes(), &mut to, is_script);
         String::from_utf8(to).expect("text")
+    }
+
+    #[test]
+    fn keys_that_come_early_are_not_shown_and_ctrl_c_is_heard() {
+        use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal");
+        grantpt(&master)
+            .and_then(|()| unlockpt(&master))
+            .expect("it is ours");
+        let name = ptsname(&master, Vec::new()).expect("it has a name");
+        let path = std::path::Path::new(name.to_str().expect("text"));
+        let terminal = std::fs::OpenOptions::new()
+            .read(true)
+            .write(true)
+            .open(path)
+            .expect("its other end");
+        let modes = || tcgetattr(&terminal).expect("a terminal").local_modes;
+        let before = modes();
+        assert!(before.contains(LocalModes::ECHO | LocalModes::ISIG));
+        let hushed = Hushed::begin(&terminal);
+        assert!(!modes().intersects(LocalModes::ECHO) && modes().contains(LocalModes::ISIG));
+        drop(hushed);
+        assert_eq!(modes(), before);
+        // What is no terminal is left alone.
+        drop(Hushed::begin(
+            std::fs::File::open("/dev/null").expect("it is there"),
+        ));
     }
 
     #[test]

@@ -38,5 +38,8 @@ fn a_script_is_carried_out_from_its_first_character_on() {
     for line in ["first-42", "last-43"] {
         assert!(out.contains(line), "no {line} in {out}\n{err}");
     }
+    // What comes before the shell reads is shown by the shell, and not by its terminal, too.
+    let shown = out.matches("first-$((40+2))").count();
+    assert_eq!(shown, 1, "{out}");
     assert_gone(&lab);
 }

@@ -198,7 +198,12 @@ fn what_takes_a_disks_commands_is_a_limit_of_its_own() {
     );
     assert_eq!(
         told(vec![disk("disk0", 990, 900), commands("disk0", 1000)]),
-        "disk0 is 99 % busy, of that 91 % seeking; disk0 is 100 % busy taking commands"
+        "disk0 is 99 % busy, of that 91 % seeking, and 100 % busy taking commands: about the same, and either may be the limit"
+    );
+    // Clearly behind, it is none.
+    assert_eq!(
+        told(vec![disk("disk0", 1000, 900), commands("disk0", 920)]),
+        "disk0 is 100 % busy, of that 90 % seeking"
     );
     assert_eq!(
         told(vec![disk("disk0", 100, 0), commands("disk0", 250)]),

@@ -3,11 +3,15 @@ use super::super::job::Shell;
 use super::disks::Source;
 use crate::exit::{Failure, MISSING};
 use raidlab_vm::guest::load;
+use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
 use std::io::Write as _;
 use std::process::Command;
 
 /// Modules that a person would miss: the kernel asks for most others by itself.
 const ALSO: [&str; 1] = ["md_mod"];
+
+/// What the shell reads before its first prompt.
+const BEGINS: &str = "/root/.begins";
 
 /// Serves the disks, and waits for the end of the shell. `listens` is called when what is typed is no longer lost.
 pub(super) fn run(job: &Shell, listens: impl FnOnce()) -> Result<(), Failure> {
@@ -32,12 +36,14 @@ pub(super) fn run(job: &Shell, listens: impl FnOnce()) -> Result<(), Failure> {
     console.write_all(welcome.as_bytes()).map_err(failed)?;
     // It stays open from here on: to open a serial port for the first time empties it.
     let input = console_in().map_err(failed)?;
+    hush(&input)?;
     listens();
     // A terminal of its own, so that Ctrl-C reaches what runs in it.
     let shell = Command::new("busybox")
         .args(["setsid", "-c", "busybox", "sh", "-l"])
         .env_remove(raidlab_vm::guest::AGENT)
         .env("PS1", "guest# ")
+        .env("ENV", BEGINS)
         .env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin")
         .current_dir("/root")
         .stdin(input)
@@ -48,6 +54,16 @@ pub(super) fn run(job: &Shell, listens: impl FnOnce()) -> Result<(), Failure> {
     let _ = shell;
     drop(members);
     Ok(())
+}
+
+/// The terminal shows nothing of what comes before the shell reads it: the shell shows that itself, and it would stand there
+/// twice. The last thing before its first prompt is to switch that on again, for the programs that it starts.
+fn hush(terminal: &std::fs::File) -> Result<(), Failure> {
+    let failed = |error: std::io::Error| Failure::new(MISSING, format!("no shell: {error}"));
+    std::fs::write(BEGINS, "busybox stty echo\n").map_err(failed)?;
+    let mut modes = tcgetattr(terminal).map_err(|error| failed(error.into()))?;
+    modes.local_modes -= LocalModes::ECHO;
+    tcsetattr(terminal, OptionalActions::Now, &modes).map_err(|error| failed(error.into()))
 }
 
 /// The console itself: `/dev/console` cannot be the terminal of a session.
