@@ -159,8 +159,13 @@ pub enum ParseBytesError {
     )]
     Malformed(String),
     /// Does not come to a whole number of bytes.
-    #[error("'{0}' is not a whole number of bytes")]
-    Fraction(String),
+    #[error("'{text}' is not a whole number of bytes: write '{near}', which is near it")]
+    Fraction {
+        /// As it was written.
+        text: String,
+        /// A size that can be written.
+        near: String,
+    },
     /// More than 2^63 bytes.
     #[error("'{0}' is too large")]
     TooLarge(String),
@@ -204,6 +209,16 @@ impl FromStr for Bytes {
     }
 }
 
+/// So many bytes in a unit of which there are a thousand at least, as they are written; at least a byte.
+fn near(bytes: u128) -> String {
+    let units = BINARY.iter().rev();
+    let mut fitting = units.filter(|(_, unit)| bytes >= 1000 * u128::from(*unit));
+    match fitting.next() {
+        Some((name, unit)) => format!("{}{name}", bytes / u128::from(*unit)),
+        None => format!("{}B", bytes.max(1)),
+    }
+}
+
 /// `number` times `scale`, exactly: a decimal fraction is fine as long as whole bytes come out.
 fn scaled(text: &str, number: &str, scale: u64) -> Result<Bytes, ParseBytesError> {
     let malformed = || ParseBytesError::Malformed(text.to_owned());
@@ -232,7 +247,10 @@ fn scaled(text: &str, number: &str, scale: u64) -> Result<Bytes, ParseBytesError
         .and_then(|n| n.checked_mul(u128::from(scale)))
         .ok_or_else(too_large)?;
     if scaled % unit != 0 {
-        return Err(ParseBytesError::Fraction(text.to_owned()));
+        return Err(ParseBytesError::Fraction {
+            text: text.to_owned(),
+            near: near(scaled / unit),
+        });
     }
     match u64::try_from(scaled / unit) {
         Ok(n) if n <= i64::MAX as u64 => Ok(Bytes(n)),
@@ -319,10 +337,19 @@ mod tests {
                 "{text}"
             );
         }
-        assert!(matches!(
-            "0.3B".parse::<Bytes>(),
-            Err(ParseBytesError::Fraction(_))
-        ));
+        for (text, near) in [
+            ("0.3B", "1B"),
+            ("15.4GiB", "15769MiB"),
+            ("1.1TiB", "1126GiB"),
+            ("0.3KiB", "307B"),
+        ] {
+            let error = text.parse::<Bytes>().expect_err("no whole bytes");
+            let told = format!(
+                "'{text}' is not a whole number of bytes: write '{near}', which is near it"
+            );
+            assert_eq!(error.to_string(), told);
+            assert!(near.parse::<Bytes>().is_ok());
+        }
         assert!(matches!(
             "99999999TiB".parse::<Bytes>(),
             Err(ParseBytesError::TooLarge(_))

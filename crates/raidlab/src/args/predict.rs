@@ -237,7 +237,7 @@ pub(crate) struct PlanArgs {
     pub(crate) only: Option<String>,
 
     /// Also print the exact commands by which it would be carried out there
-    #[arg(long, value_enum)]
+    #[arg(long, value_enum, value_name = "sim|vm|host")]
     pub(crate) on: Option<On>,
 
     #[command(flatten)]
@@ -299,7 +299,7 @@ pub(crate) struct RunArgs {
     pub(crate) file: PathBuf,
 
     /// Where to carry it out
-    #[arg(long, value_enum)]
+    #[arg(long, value_enum, value_name = "sim|vm|host")]
     pub(crate) on: On,
 
     #[command(flatten)]
