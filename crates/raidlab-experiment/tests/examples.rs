@@ -7,7 +7,7 @@ use raidlab_experiment::{Experiment, expand, parse};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// File, cells and trials.
-const EXPERIMENTS: [(&str, usize, usize); 17] = [
+const EXPERIMENTS: [(&str, usize, usize); 18] = [
     ("home-lab", 8, 24),
     ("pata-blocksize", 2 * 6 * 4 * 11, 2 * 6 * 4 * 11 * 10),
     ("pata-channels", 3, 9),
@@ -19,6 +19,7 @@ const EXPERIMENTS: [(&str, usize, usize); 17] = [
     ("state-rebuilding", 6, 18),
     ("state-resyncing", 6, 18),
     ("vm-all-levels", 16, 48),
+    ("vm-chunks", 32, 32),
     ("vm-levels", 10, 10),
     ("vm-raidz", 4, 12),
     ("vm-states", 8, 24),
