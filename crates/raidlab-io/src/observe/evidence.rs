@@ -9,6 +9,7 @@ use raidlab_core::units::Bytes;
 
 use super::cpu::CpuUse;
 use super::diskstats::Difference;
+use super::fitness::ArrayState;
 use super::link::RateLimit;
 use super::stack::DeviceStack;
 
@@ -80,8 +81,8 @@ pub struct Evidence {
     pub cpu_pressure: Option<f64>,
     /// CPUs online.
     pub cpus: Option<u32>,
-    /// Arrays of the stack that were not idle or not whole: `md0: recover`.
-    pub arrays: Vec<String>,
+    /// Arrays of the stack that were not idle or not whole.
+    pub arrays: Vec<ArrayState>,
 }
 
 impl Evidence {
@@ -367,8 +368,13 @@ fn other_load(e: &Evidence) -> Option<Flag> {
     (!reasons.is_empty()).then(|| Flag::new(FlagKind::OtherLoad, reasons.join("; ")))
 }
 
+/// A resync takes part of the array's time, a part that nobody knows: void. An array that only lacks a member is as it will
+/// be until that is replaced, and how it is then may be what somebody wants to know: a remark.
 fn array_busy(e: &Evidence) -> Option<Flag> {
-    (!e.arrays.is_empty()).then(|| Flag::new(FlagKind::ArrayBusy, e.arrays.join("; ")))
+    let words: Vec<_> = e.arrays.iter().map(|array| &array.words[..]).collect();
+    let flag = (!words.is_empty()).then(|| Flag::new(FlagKind::ArrayBusy, words.join("; ")))?;
+    let busy = e.arrays.iter().any(|array| array.busy);
+    Some(if busy { flag } else { flag.remark() })
 }
 
 /// A size as a reason gives it.

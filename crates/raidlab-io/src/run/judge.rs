@@ -9,7 +9,7 @@ use crate::observe::cpu::{CpuSnapshot, CpuUse};
 use crate::observe::diskstats::Snapshot;
 use crate::observe::environment::Environment;
 use crate::observe::evidence::{self, judge};
-use crate::observe::fitness::array_states;
+use crate::observe::fitness::{ArrayState, array_states};
 use crate::observe::link::stack_limit;
 use raidlab_core::data::DataPolicy;
 use raidlab_core::drive::Tally;
@@ -138,7 +138,7 @@ fn resident(phase: &Phase, place: &Place) -> Option<f64> {
         .flatten()
 }
 
-fn arrays(roots: &Roots, place: &Place) -> Vec<String> {
+fn arrays(roots: &Roots, place: &Place) -> Vec<ArrayState> {
     let any = place
         .resolved()
         .stack()

@@ -25,11 +25,21 @@ fn activity(action: &str) -> Option<&str> {
     })
 }
 
+/// What an array of a stack is doing or lacking.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ArrayState {
+    /// In words: `md0 is resyncing`.
+    pub words: String,
+    /// It does something beside serving, which passes; else it is so until somebody does something about it.
+    pub busy: bool,
+}
+
 /// What arrays of a stack are doing or lacking, for [`crate::observe::evidence::Evidence::arrays`].
-pub fn array_states(devices: &[DeviceRecord]) -> Vec<String> {
+pub fn array_states(devices: &[DeviceRecord]) -> Vec<ArrayState> {
+    let state = |words: Option<String>, busy| words.map(|words| ArrayState { words, busy });
     devices
         .iter()
-        .flat_map(|device| [syncing(device), degraded(device)])
+        .flat_map(|device| [state(syncing(device), true), state(degraded(device), false)])
         .flatten()
         .collect()
 }

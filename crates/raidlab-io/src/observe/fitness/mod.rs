@@ -18,7 +18,7 @@ use crate::observe::roots::Roots;
 
 use device::{array, counters, device_load, write_cache};
 
-pub use device::array_states;
+pub use device::{ArrayState, array_states};
 
 /// Share of the memory below which what is available counts as low.
 const LOW_MEMORY: f64 = 0.10;

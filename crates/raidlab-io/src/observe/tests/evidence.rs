@@ -271,6 +271,38 @@ fn cpu_bound_is_judged_by_thread_not_by_sum() {
     );
 }
 
+fn array(words: &str, busy: bool) -> ArrayState {
+    ArrayState {
+        words: words.to_owned(),
+        busy,
+    }
+}
+
+#[test]
+fn an_array_that_only_lacks_a_member_is_measured_as_it_is() {
+    let flag = |arrays| {
+        let seen = Evidence {
+            arrays,
+            ..reading(GIB)
+        };
+        let flag = array_busy(&seen).expect("a flag");
+        (flag.voids, flag.reason)
+    };
+    let lacks = array("md0 lacks 1 member", false);
+    assert_eq!(
+        flag(vec![lacks.clone()]),
+        (false, "md0 lacks 1 member".to_owned())
+    );
+    let both = vec![array("md0 is rebuilding a member", true), lacks];
+    assert_eq!(
+        flag(both),
+        (
+            true,
+            "md0 is rebuilding a member; md0 lacks 1 member".to_owned()
+        )
+    );
+}
+
 #[test]
 fn reasons_name_their_figures() {
     let all = Evidence {
@@ -287,7 +319,7 @@ fn reasons_name_their_figures() {
         foreign_cpus: Some(0.8),
         steal: Some(0.031),
         cpu_pressure: Some(0.2),
-        arrays: vec!["md0 is resyncing".to_owned()],
+        arrays: vec![array("md0 is resyncing", true)],
         ..Evidence::default()
     };
     insta::assert_snapshot!(reasons(&all), @r"

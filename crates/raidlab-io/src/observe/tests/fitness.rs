@@ -127,9 +127,14 @@ fn a_run_that_only_reads_needs_no_space_and_no_permission_to_write() {
 
 #[test]
 fn the_state_of_arrays_is_in_words() {
+    let states = array_states(&loaded().devices);
+    let states: Vec<_> = states.iter().map(|s| (&s.words[..], s.busy)).collect();
     assert_eq!(
-        array_states(&loaded().devices),
-        ["md0 is rebuilding a member", "md0 lacks 1 member"]
+        states,
+        [
+            ("md0 is rebuilding a member", true),
+            ("md0 lacks 1 member", false)
+        ]
     );
     assert!(array_states(&[]).is_empty());
 }
