@@ -144,11 +144,12 @@ impl<D: Device> Host<D> {
     pub fn new(spec: &HostSpec, device: D, fs: FileSystem) -> Self {
         let traits = fs.traits().clone();
         let era = Era::of(spec.kernel);
-        let era = if traits.page_cache {
+        let mut era = if traits.page_cache {
             era
         } else {
             era.of_own_cache()
         };
+        era.workers_write &= fs.is_raw();
         let below = Below::new(device);
         let pages = spec.cache_pages(&traits);
         let ahead = spec.read_ahead_pages(&era, &traits, below.hints.stripe);

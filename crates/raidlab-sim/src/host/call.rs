@@ -246,14 +246,22 @@ impl<D: Device> Host<D> {
         }
     }
 
-    /// The process works for so long; returns when it is through. Direct calls are submitted and heard of by the job's only
-    /// thread; what goes through the cache is taken on by workers of the kernel, each on a core of its own.
+    /// The process works for so long; returns when it is through. Its only thread submits direct calls, and hears of them; it copies
+    /// what goes through the cache, unless workers of the kernel do, each on a core of its own.
     #[inline]
     pub(super) fn work(&mut self, tag: u32, system: Span, user: Span) -> Instant {
         let Call {
-            direct, process, ..
+            direct,
+            write,
+            process,
+            ..
         } = self.calls[tag as usize];
-        if direct {
+        let workers = if write {
+            self.era.workers_write
+        } else {
+            self.era.workers_read
+        };
+        if direct || !workers {
             self.cores.thread(process, self.now, system, user)
         } else {
             self.cores.process(self.now, system, user)

@@ -156,7 +156,7 @@ impl<D: Device> Host<D> {
         }
     }
 
-    /// Processes for whose processor something had to wait though other cores may have been free: those with several direct
+    /// Processes for whose processor something had to wait though other cores may have been free: those with several
     /// calls under way.
     pub fn threads(&self) -> impl Iterator<Item = Busy> + '_ {
         // On the only core a thread is all of it.

@@ -43,6 +43,13 @@ pub(super) struct Era {
     /// A direct call on a device that is one request collects nothing: what the layers below make of it is
     /// handed over piece by piece (`block/fops.c:__blkdev_direct_IO_async`, Linux since 5.16).
     pub(super) bare_direct: bool,
+    /// Of a process that has several calls under way, those that read through the cache are carried out by workers of the
+    /// kernel (io_uring since Linux 5.1), and not since 5.9 by the process, which waits for pages of all of them
+    /// (`FMODE_BUF_RASYNC`: ext4, XFS and block devices; not ZFS). Before io_uring it waits for each itself.
+    pub(super) workers_read: bool,
+    /// The same of those that write to a block device through the cache, still in 6.1. Those that write to one file are carried out
+    /// by one worker after the other (`io_wq_hash_work`).
+    pub(super) workers_write: bool,
     pub(super) balance: Balance,
     /// A page that is written counts as used, so that a file that is read and rewritten stays in memory before
     /// others (Linux before 4.7, "mm: filemap: only do access activations on reads").
@@ -71,6 +78,8 @@ const LINUX: Era = Era {
     unplug_ahead: false,
     unplug_batch: false,
     bare_direct: false,
+    workers_read: false,
+    workers_write: false,
     balance: Balance::Proportional,
     writes_use: true,
     dirty_percent: 40,
@@ -94,6 +103,8 @@ const WINDOWS: Era = Era {
     unplug_ahead: true,
     unplug_batch: true,
     bare_direct: false,
+    workers_read: false,
+    workers_write: false,
     balance: Balance::Half,
     writes_use: true,
     dirty_percent: 37,
@@ -130,6 +141,8 @@ impl Era {
         era.unplug_ahead = since(2, 6, 33);
         era.unplug_batch = since(2, 6, 39);
         era.bare_direct = since(5, 16, 0);
+        era.workers_read = since(5, 1, 0) && !since(5, 9, 0);
+        era.workers_write = since(5, 1, 0);
         if since(3, 2, 0) {
             era.throttle = Throttle::Sleeps;
         }
@@ -144,6 +157,7 @@ impl Era {
             ahead_by_request: LINUX.ahead_by_request,
             ahead_fits: LINUX.ahead_fits,
             writes_use: LINUX.writes_use,
+            workers_read: self.workers_write,
             ..self
         }
     }
@@ -174,7 +188,7 @@ mod tests {
         assert!(new.ahead_before_wait && new.ahead_by_request && new.ahead_fits && !new.writes_use);
         let own = new.of_own_cache();
         assert!(!own.ahead_before_wait && !own.ahead_by_request && !own.ahead_fits);
-        assert!(own.writes_use);
+        assert!(own.writes_use && own.workers_read && !new.workers_read);
         assert_eq!(own.throttle, new.throttle);
     }
 }

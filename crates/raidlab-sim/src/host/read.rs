@@ -40,7 +40,7 @@ impl<D: Device> Host<D> {
         let mut system = begun;
         loop {
             if !self.windows_issued(tag, &mut system) {
-                self.cores.process(self.now, system, Span::ZERO);
+                self.work(tag, system, Span::ZERO);
                 return;
             }
             let Call {
@@ -68,8 +68,7 @@ impl<D: Device> Host<D> {
             }
             if run == 0 {
                 self.absent(tag, page);
-                self.cores
-                    .process(self.now, system + self.costs.switch, Span::ZERO);
+                self.work(tag, system + self.costs.switch, Span::ZERO);
                 return;
             }
             let run = match self.era.ahead {

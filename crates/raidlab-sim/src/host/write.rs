@@ -16,7 +16,7 @@ impl<D: Device> Host<D> {
         let mut system = begun;
         loop {
             if !self.metadata_there(tag) {
-                self.cores.process(self.now, system, Span::ZERO);
+                self.work(tag, system, Span::ZERO);
                 return;
             }
             let Call {
@@ -31,7 +31,7 @@ impl<D: Device> Host<D> {
             } = self.calls[tag as usize];
             if at >= end || error.is_some() {
                 if durable && error.is_none() {
-                    self.cores.process(self.now, system, Span::ZERO);
+                    self.work(tag, system, Span::ZERO);
                     return self.start_sync(tag, Some(file - 1), false);
                 }
                 return self.finish(tag, system, Span::ZERO);
@@ -50,7 +50,7 @@ impl<D: Device> Host<D> {
                 continue;
             }
             if self.part_of_unit_missing(tag, part, &mut system) {
-                self.cores.process(self.now, system, Span::ZERO);
+                self.work(tag, system, Span::ZERO);
                 return;
             }
             let (page, pages) = pages_of(at, part - at);
@@ -80,7 +80,7 @@ impl<D: Device> Host<D> {
             self.calls[tag as usize].at = part;
             let user = self.user_time(user, part - at);
             if self.held_back(tag, dirtied) {
-                let until = self.cores.process(self.now, system, user);
+                let until = self.work(tag, system, user);
                 self.calls[tag as usize].until = until;
                 return;
             }
@@ -90,7 +90,7 @@ impl<D: Device> Host<D> {
             if !durable {
                 return self.finish(tag, system, user);
             }
-            let at = self.cores.process(self.now, system, user);
+            let at = self.work(tag, system, user);
             return self.at(at, What::Step(tag));
         }
     }

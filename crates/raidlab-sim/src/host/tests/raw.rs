@@ -151,6 +151,43 @@ fn a_file_in_memory_costs_processor_time_alone() {
     close(again.elapsed().0 as f64, 4096.0 * call, 0.01);
 }
 
+/// Calls of one process that find all in memory are copied by its thread, one after the other.
+#[test]
+fn calls_in_memory_take_one_core_however_many_are_under_way() {
+    let seconds = |kernel: Kernel, depth: u32, read_percent: u8| {
+        let spec = HostSpec {
+            cores: 4,
+            ..machine(kernel, 512)
+        };
+        let fs = FsSpec::new(FilesystemKind::None, kernel, Toy::new().sectors);
+        let mut host = shared(Host::new(&spec, Toy::new(), FileSystem::new(&fs).unwrap()));
+        host.set_direct(false);
+        let job = BlockSpec {
+            region: Extent::new(0, 16 * MIB),
+            ..blocks(Order::Sequential, read_percent, 65_536, 256)
+        };
+        let job = [(WorkloadSpec::Blocks(job), depth)];
+        run(&mut host, &job);
+        run(&mut host, &job)[0].elapsed().as_secs_f64()
+    };
+    for kernel in [OLD, Kernel::Linux(5, 10, 0), Kernel::DEFAULT] {
+        close(seconds(kernel, 4, 100), seconds(kernel, 1, 100), 0.01);
+    }
+    // Workers read before 5.9, and write to a device since there is io_uring.
+    let between = Kernel::Linux(5, 4, 0);
+    close(
+        seconds(between, 4, 100),
+        seconds(between, 1, 100) / 4.0,
+        0.1,
+    );
+    close(seconds(OLD, 4, 0), seconds(OLD, 1, 0), 0.01);
+    close(
+        seconds(Kernel::DEFAULT, 4, 0),
+        seconds(Kernel::DEFAULT, 1, 0) / 4.0,
+        0.1,
+    );
+}
+
 #[test]
 fn a_stream_of_writes_ends_at_the_rate_of_the_device() {
     for kernel in [OLD, Kernel::Linux(2, 6, 32), Kernel::DEFAULT] {
