@@ -3,9 +3,10 @@ use super::anticipatory::Anticipatory;
 use super::bfq::Bfq;
 use super::cfq::Cfq;
 use super::deadline::Deadline;
+use super::elevator::Elevator;
 use super::kyber::Kyber;
 use super::spec::{Policy, QueueSpec};
-use super::store::{NIL, Rq, Store};
+use super::store::{Rq, Store};
 use super::vdev::{self, Vdev};
 use crate::block::Bio;
 use raidlab_core::time::Instant;
@@ -13,8 +14,7 @@ use raidlab_core::time::Instant;
 /// What orders the requests, with its state.
 #[derive(Clone, Debug)]
 pub(super) enum Order {
-    /// The first sector from here on is next, then the lowest.
-    Elevator(u64),
+    Elevator(Elevator),
     Fifo,
     Deadline(Deadline),
     Anticipatory(Box<Anticipatory>),
@@ -28,7 +28,7 @@ impl Order {
     pub(super) fn new(spec: &QueueSpec) -> Self {
         let (rotational, depth) = (spec.rotational, spec.depth);
         match spec.policy {
-            Policy::Elevator => Self::Elevator(0),
+            Policy::Elevator(with) => Self::Elevator(Elevator::new(with)),
             Policy::Noop | Policy::None => Self::Fifo,
             Policy::Deadline(with) => Self::Deadline(Deadline::new(with)),
             Policy::Anticipatory(with) => Self::Anticipatory(Box::new(Anticipatory::new(with))),
@@ -89,7 +89,7 @@ impl Order {
         }
     }
 
-    /// The request to be given out now; [`NIL`] when none is to be, although some wait.
+    /// The request to be given out now; [`NIL`](super::store::NIL) when none is to be, although some wait.
     #[inline]
     pub(super) fn pick(&mut self, store: &Store, now: Instant) -> u32 {
         if matches!(self, Self::Fifo) {
@@ -102,12 +102,7 @@ impl Order {
     fn pick_by_rule(&mut self, store: &Store, now: Instant) -> u32 {
         match self {
             Self::Fifo => store.oldest(0),
-            Self::Elevator(position) => {
-                let (_, after) = store.around(0, *position);
-                let slot = if after == NIL { store.lowest(0) } else { after };
-                *position = store.get(slot).end();
-                slot
-            }
+            Self::Elevator(elevator) => elevator.pick(store),
             Self::Deadline(deadline) => deadline.pick(store, now),
             Self::Anticipatory(anticipatory) => anticipatory.pick(store, now),
             Self::Cfq(cfq) => cfq.pick(store, now),

@@ -2,7 +2,7 @@
 //!
 //! Every constant stands here or with its scheduler, once, with the place it comes from. Kernel
 //! sources are named by file; version numbers are those of the release that first had the change.
-use super::{anticipatory, bfq, cfq, deadline, kyber, vdev};
+use super::{anticipatory, bfq, cfq, deadline, elevator, kyber, vdev};
 use raidlab_core::time::Span;
 use raidlab_experiment::kernel::{Kernel, Scheduler};
 
@@ -44,7 +44,7 @@ pub struct Requests {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Policy {
     /// One-way elevator over all requests: Linux 2.4 and Windows.
-    Elevator,
+    Elevator(elevator::Tunables),
     /// First come, first served.
     Noop,
     /// First come, first served, on blk-mq.
@@ -201,7 +201,7 @@ const fn of_both(total: u32, asynchronous: u32) -> Requests {
 
 fn policy(kernel: Kernel, scheduler: Option<Scheduler>) -> Policy {
     match scheduler {
-        None => Policy::Elevator,
+        None => Policy::Elevator(elevator::Tunables::of(kernel)),
         Some(Scheduler::Noop) => Policy::Noop,
         Some(Scheduler::None) => Policy::None,
         Some(Scheduler::Deadline | Scheduler::MqDeadline) => {

@@ -1,6 +1,7 @@
 //! What the queue does whatever the scheduler, and a device to try it on.
 mod anticipatory;
 mod deadline;
+mod elevator;
 mod kyber;
 mod laws;
 mod limits;
