@@ -2,7 +2,7 @@
 //! [FIRST]]`. With `--text` the experiment of each point that breaks one is printed, with `--refused` why others could
 //! not be built. The laws and the draws are those of the test `relations`.
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
-#[path = "../tests/relations/draw.rs"]
+#[path = "../tests/relations/draw/mod.rs"]
 mod draw;
 #[path = "../tests/relations/lab.rs"]
 mod lab;

@@ -1,5 +1,9 @@
 //! Experiments drawn at random, as data that a relation can change in one place: another disk more, half the calls, the
 //! other scheduler.
+mod part;
+mod text;
+
+use part::{layout, load, pool, topology};
 use raidlab_core::rng::Stream;
 use raidlab_experiment::hardware::Link;
 use raidlab_experiment::kernel::{Kernel, Scheduler};
@@ -142,14 +146,22 @@ impl Draws {
 }
 
 impl Point {
-    /// Point `number` of a seed. Not all can be built (a scheduler that a kernel does not have, a layout that needs more
+    /// Point `number` of a seed; every eighth is a pool of ZFS. Not all can be built (a scheduler that a kernel does not have, a layout that needs more
     /// disks): those are for the experiment language to refuse.
     pub(crate) fn draw(seed: u64, number: u64) -> Self {
         let mut draws = Draws(Stream::new(seed).child(number), 0);
         let model = draws.below(MODELS.len() as u64) as usize;
         let kind = MODELS[model].1;
-        let (layout, disks) = layout(&mut draws);
-        let topology = topology(&mut draws, kind);
+        let zfs = number % 8 == 7;
+        let (layout, disks) = if zfs {
+            pool(&mut draws)
+        } else {
+            layout(&mut draws)
+        };
+        let topology = match topology(&mut draws, kind) {
+            Topology::Hardware { .. } if zfs => Topology::Own,
+            topology => topology,
+        };
         let kernel = draws.of(KERNELS);
         let known = kernel.parse::<Kernel>().ok();
         let has = |name: &&str| {
@@ -164,7 +176,8 @@ impl Point {
         let state = match draws.below(6) {
             0 if redundant => "degraded 1",
             1 if redundant => "rebuilding 1",
-            2 if redundant => "resyncing",
+            // ZFS has no such state.
+            2 if redundant && !zfs => "resyncing",
             _ => "clean",
         };
         let rebuilt = matches!(topology, Topology::Hardware { .. }) && state != "degraded 1";
@@ -175,7 +188,11 @@ impl Point {
             2 => "xfs",
             _ => "none",
         };
-        let load = load(&mut draws, kind, filesystem != "none");
+        let filesystem = if zfs { "zfs" } else { filesystem };
+        let mut load = load(&mut draws, kind, filesystem != "none");
+        if zfs {
+            (load.direct, load.depth) = (false, 1);
+        }
         let overrides = match draws.below(8) {
             0 => "capacity = \"8GiB\"",
             1 => "cache = \"1MiB\"",
@@ -227,230 +244,5 @@ impl Point {
             (p.layout, p.disks, p.state) = ("single", 1, "clean");
             p.array.clear();
         })
-    }
-
-    /// Its experiment, as a user would write it.
-    pub(crate) fn text(&self) -> String {
-        let Load {
-            random,
-            read,
-            direct,
-            block,
-            depth,
-            jobs,
-            total,
-            size,
-        } = self.load;
-        let name = if random { "random" } else { "sequential" };
-        let yes = |on: bool| if on { "yes" } else { "no" };
-        let mut text = format!(
-            "title = \"Drawn\"\ndesign.seed = {}\ndisks = {{ model = \"{}\", count = {}, override = {{ {} }} }}\n",
-            self.seed, MODELS[self.model].0, self.disks, self.overrides
-        );
-        text += &self.topology();
-        text += &format!("\n[array]\nlayout = \"{}\"\n", self.layout);
-        if !["single", "linear", "raid1"].contains(&self.layout) {
-            text += &format!("chunk = \"{}B\"\n", self.chunk);
-        }
-        if self.state != "clean" {
-            text += &format!("state = \"{}\"\n", self.state);
-        }
-        text += &self.array;
-        text += &format!(
-            "\n[host]\nkernel = \"{}\"\nmemory = \"{}B\"\nwrite-cache = {}\n{}",
-            self.kernel, self.memory, self.write_cache, self.host
-        );
-        if let Some(scheduler) = self.scheduler {
-            text += &format!("scheduler = \"{scheduler}\"\n");
-        }
-        if self.filesystem != "none" {
-            text += &format!("\n[filesystem]\nkind = \"{}\"\n", self.filesystem);
-        }
-        text += &format!(
-            "\n[profile]\nname = \"{name}\"\nblock = \"{block}B\"\ndepth = {depth}\njobs = {jobs}\ndirect = \"{}\"\n\
-             time = \"100000s\"\ntotal = \"{total}B\"\nread-percent = {}\n",
-            yes(direct),
-            if read { 100 } else { 0 }
-        );
-        if !read {
-            text += "end-fsync = \"yes\"\n";
-        }
-        if size > 0 {
-            text += &format!("size = \"{size}B\"\n");
-        }
-        text
-    }
-
-    fn topology(&self) -> String {
-        let kind = match self.kind() {
-            Kind::Scsi => "scsi",
-            Kind::Pata => "pata",
-            Kind::Sata | Kind::Solid => "sata",
-            Kind::Nvme => "nvme",
-        };
-        match self.topology {
-            Topology::Own => String::new(),
-            Topology::Cards { on_channel, bus } => {
-                let disks: Vec<String> = (0..self.disks).map(|d| format!("\"disk{d}\"")).collect();
-                let channels = disks.chunks(on_channel.max(1));
-                let channels: Vec<String> =
-                    channels.map(|c| format!("[{}]", c.join(", "))).collect();
-                let bus_name = if bus.is_some() {
-                    "bus = \"slot\"\n"
-                } else {
-                    ""
-                };
-                let bus = bus.map_or_else(String::new, |bus| {
-                    format!("\n[topology.buses.slot]\nkind = \"{bus}\"\n")
-                });
-                let disks = if self.disks == 1 {
-                    "[\"disk\"]".to_owned()
-                } else {
-                    channels.join(", ")
-                };
-                format!(
-                    "{bus}\n[topology.controllers.card]\nkind = \"{kind}\"\n{bus_name}channels = {}\ndisks = [{disks}]\n",
-                    channels.len()
-                )
-            }
-            Topology::Hardware { cache, back } => format!(
-                "\n[topology.controllers.card]\nkind = \"hardware-raid\"\nlink = \"{kind}\"\ncache = \"{cache}\"\n\
-                 cache-mode = \"{}\"\n",
-                if back { "write-back" } else { "write-through" }
-            ),
-        }
-    }
-}
-
-fn layout(draws: &mut Draws) -> (&'static str, usize) {
-    let any = |draws: &mut Draws, least: u64, most: u64| least + draws.below(most - least + 1);
-    let (layout, disks) = match draws.below(15) {
-        0 => ("single", 1),
-        1 => ("linear", any(draws, 2, 4)),
-        2 | 3 => ("raid0", any(draws, 2, 12)),
-        4 | 5 => ("raid1", any(draws, 2, 3)),
-        6 => ("raid4", any(draws, 3, 8)),
-        7 | 8 => ("raid5", any(draws, 3, 12)),
-        9 => ("raid6", any(draws, 4, 12)),
-        10 => ("raid10", any(draws, 2, 9)),
-        11 => ("raid10-f2", any(draws, 2, 8)),
-        12 => ("raid10-o2", any(draws, 2, 8)),
-        13 => draws.of(&[("raid01 2x2", 4), ("raid01 2x3", 6)]),
-        _ => draws.of(&[("raid50 2x3", 6), ("raid50 2x4", 8)]),
-    };
-    (layout, disks as usize)
-}
-
-fn topology(draws: &mut Draws, kind: Kind) -> Topology {
-    let cards = |on_channel: usize, draws: &mut Draws| Topology::Cards {
-        on_channel,
-        bus: draws.of(BUSES),
-    };
-    match (kind, draws.below(4)) {
-        (_, 0) => Topology::Own,
-        (Kind::Nvme, _) => cards(1, draws),
-        (_, 1) => Topology::Hardware {
-            cache: draws.of(&["32MiB", "512MiB"]),
-            back: !draws.once_in(3),
-        },
-        (Kind::Pata, _) => {
-            let on_channel = draws.of(&[1, 2]);
-            cards(on_channel, draws)
-        }
-        (Kind::Scsi, _) => {
-            let on_channel = draws.of(&[4, 12]);
-            cards(on_channel, draws)
-        }
-        _ => cards(1, draws),
-    }
-}
-
-fn load(draws: &mut Draws, kind: Kind, file: bool) -> Load {
-    let random = draws.once_in(2);
-    let read = draws.once_in(2);
-    let direct = !draws.once_in(3);
-    let block = if random {
-        draws.of(&[512, 4 * KIB, 4 * KIB, 8 * KIB, 64 * KIB, MIB])
-    } else {
-        draws.of(&[
-            512,
-            4 * KIB,
-            64 * KIB,
-            128 * KIB,
-            256 * KIB,
-            MIB,
-            MIB,
-            4 * MIB,
-        ])
-    };
-    let depth = if direct {
-        draws.of(&[1, 1, 2, 4, 8, 16, 32, 64, 128, 1024])
-    } else {
-        1
-    };
-    let jobs = if draws.once_in(5) {
-        draws.of(&[2, 4])
-    } else {
-        1
-    };
-    let solid = matches!(kind, Kind::Solid | Kind::Nvme);
-    let ops = if solid { 6000 } else { 1200 } + 4 * depth * jobs;
-    let total = match random {
-        true => (block * ops)
-            .min(160 * MIB)
-            .max(block * 16 * (depth * jobs).min(32)),
-        false => draws.of(&[64, 128, 256]) * MIB.min(block * 64),
-    };
-    let size = if file {
-        draws.of(&[1, 4]) * (256 * MIB).max(total)
-    } else {
-        0
-    };
-    Load {
-        random,
-        read,
-        direct,
-        block,
-        depth,
-        jobs,
-        total: total / (block * jobs) * block * jobs,
-        size,
-    }
-}
-
-impl Point {
-    /// In a line.
-    pub(crate) fn told(&self) -> String {
-        let Load {
-            random,
-            read,
-            direct,
-            block,
-            depth,
-            jobs,
-            total,
-            size,
-        } = self.load;
-        format!(
-            "{} x {} {{{}}} {} chunk {}K {} {:?} linux {} {} wc={} mem={}M fs={} {} {}{}: {}B x {depth} x {jobs}, {}M of {}M",
-            self.disks,
-            MODELS[self.model].0,
-            self.overrides,
-            self.layout,
-            self.chunk / KIB,
-            self.state,
-            self.topology,
-            self.kernel,
-            self.scheduler.unwrap_or("-"),
-            self.write_cache,
-            self.memory / MIB,
-            self.filesystem,
-            if random { "random" } else { "sequential" },
-            if read { "read" } else { "write" },
-            if direct { " direct" } else { "" },
-            block,
-            total / MIB,
-            size / MIB,
-        )
     }
 }

@@ -23,13 +23,15 @@ pub(crate) fn no_more_than_so_many_disks(lab: &mut Lab, point: &Point, came: &Ca
         return None;
     }
     // Streams that disturb each other on one disk need not meet on several.
+    let copies = ["raid1", "raid01 2x2", "raid01 2x3"].contains(&point.layout)
+        || point.layout.starts_with("raid10");
     let alone = point.alone().with(|p| {
         if !p.load.random {
             p.load.jobs = 1;
         }
     });
     let one = rate(lab, &alone)?;
-    let nearer = if point.load.random && point.load.read {
+    let nearer = if point.load.random && point.load.read && copies {
         1.45
     } else {
         1.10
@@ -102,7 +104,8 @@ pub(crate) fn copies_are_not_written_faster(lab: &mut Lab, point: &Point, came: 
     // Part of a page in the cache is read before it is written, and a mirror reads from all.
     let reads_first = !point.load.direct && point.load.block < 4096;
     let written = !point.load.read && !reads_first;
-    if point.layout != "raid1" || !written || hardware(point) || !clean(point) {
+    let mirror = ["raid1", "zfs-mirror"].contains(&point.layout);
+    if !mirror || !written || hardware(point) || !clean(point) {
         return None;
     }
     most("one disk", came.rate(), 1.05, rate(lab, &point.alone())?)
