@@ -1,5 +1,5 @@
 //! Laws between predictions, on drawn experiments: whatever the models' figures are, a mirror is not written faster than a
-//! disk, and another disk slows nothing down. Here the same few are tried each time. Of fresh draws about one in eighty breaks a
+//! disk, and another disk slows nothing down. Here the same few are tried each time. A fresh draw may break a
 //! law, and not always a model is wrong; to look for those is what `cargo bench -p raidlab-sim --bench relations` is for, which
 //! tells of the laws of thumb, too.
 mod draw;
