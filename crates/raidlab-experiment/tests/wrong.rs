@@ -400,3 +400,40 @@ block = "512B"
 layout = "raid1"
 "#
 );
+
+told!(
+    keys_in_another_section,
+    beside(
+        "layout = \"raid5\"\n\n[host]\nfile-system = \"ext4\"\nstripe_cache = 256\nrepeat = 3\n[array]\nrepeats = 3\n"
+    )
+);
+
+/// The keys that a table knows, as it tells them when there is one that it does not know.
+fn known_in(section: &str) -> Vec<String> {
+    let told = wrong(&beside(&format!("[{section}]\nzzz = 1\n"))).render(false);
+    let at = told.find("unknown key 'zzz'").expect("it is unknown");
+    let list = told[at..].split("known: ").nth(1).expect("a list");
+    let list = list.lines().next().expect("a line");
+    list.split(", ").map(str::to_owned).collect()
+}
+
+#[test]
+fn where_a_key_is_said_to_belong_it_is_known() {
+    let sections = ["array", "host", "design", "report", "filesystem"];
+    let known: Vec<_> = sections.map(|section| (section, known_in(section))).into();
+    let mut told = 0;
+    for key in known.iter().flat_map(|(_, keys)| keys) {
+        let all = wrong(&beside(&format!("{key} = 1\n"))).render(false);
+        let Some(home) = all.split("belongs in [").nth(1) else {
+            continue;
+        };
+        let home = home.split(']').next().expect("a section");
+        let (_, keys) = known
+            .iter()
+            .find(|(name, _)| *name == home)
+            .expect("a section");
+        assert!(keys.contains(key), "{key} in {home}");
+        told += 1;
+    }
+    assert!(told >= 30, "{told}");
+}

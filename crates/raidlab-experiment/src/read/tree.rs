@@ -152,8 +152,20 @@ impl<'a, 'i> Node<'a, 'i> {
             if !asked.contains(name) {
                 let known = asked.iter().map(String::as_str);
                 let place = format!("in {}", self.name);
-                self.problems
-                    .unknown_of(&key.span(), "key", name, &place, known);
+                match home_of(name).filter(|(home, _)| *home != self.name) {
+                    Some((home, spelt)) => {
+                        self.problems.not_known(name);
+                        let message = format!(
+                            "unknown key '{}' {place}: '{spelt}' belongs in {home}",
+                            shown(name)
+                        );
+                        let help = format!("known: {}", list(known));
+                        self.problems.wrong(&key.span(), message, &help);
+                    }
+                    None => self
+                        .problems
+                        .unknown_of(&key.span(), "key", name, &place, known),
+                }
             }
         }
     }
@@ -202,6 +214,73 @@ impl Problems {
         let message = format!("'{}' is {wanted}, not of type {found}", shown(key));
         self.push(Diagnostic::new(entry.span(), message).help(help));
     }
+}
+
+/// Where keys stand that are looked for elsewhere at times.
+const HOMES: [(&str, &[&str]); 6] = [
+    (
+        "[array]",
+        &[
+            "allocated",
+            "ashift",
+            "bitmap",
+            "channels",
+            "chunk",
+            "engine",
+            "failed",
+            "layout",
+            "member-size",
+            "members",
+            "metadata",
+            "record-size",
+            "state",
+            "stripe-cache",
+            "sync-speed-max",
+            "sync-speed-min",
+        ],
+    ),
+    (
+        "[host]",
+        &[
+            "cores",
+            "cpu",
+            "cpu-mhz",
+            "kernel",
+            "memory",
+            "queue-requests",
+            "read-ahead",
+            "request-size",
+            "scheduler",
+            "write-cache",
+        ],
+    ),
+    (
+        "[design]",
+        &[
+            "aggregate",
+            "baseline",
+            "margin",
+            "order",
+            "repeats",
+            "seed",
+            "trim",
+        ],
+    ),
+    ("[report]", &["charts", "tables"]),
+    ("[filesystem]", &["journal", "mode", "mount-options"]),
+    (
+        "the file, before its first section",
+        &["disks", "filesystem", "profile", "question", "title"],
+    ),
+];
+
+/// Where a key belongs that is written with hyphens or without, and how it is spelt there.
+fn home_of(key: &str) -> Option<(&'static str, &'static str)> {
+    let bare = |text: &str| text.replace(['-', '_'], "");
+    let all = HOMES
+        .iter()
+        .flat_map(|(home, keys)| keys.iter().map(move |k| (*home, *k)));
+    all.into_iter().find(|(_, known)| bare(known) == bare(key))
 }
 
 /// What a user wrote, short enough and printable for a message.
