@@ -24,36 +24,58 @@ struct Contest {
     next: Option<(usize, Box<Comparison>)>,
 }
 
-/// A table for each kind of provenance, for a prediction is not ahead of a measurement; none where there is nothing to
-/// choose from.
+/// A table for each kind of provenance, for a prediction is not ahead of a measurement, and for each state of the arrays,
+/// for nobody chooses between a clean and a degraded one; none where there is nothing to choose from.
 pub(crate) fn fastest(profile: &str, groups: &[Group<'_>], judging: &Judging) -> Vec<Table> {
-    let mut kinds: Vec<String> = Vec::new();
-    for group in groups {
-        let kind = provenance_kind(group.provenance);
-        if !kinds.contains(&kind) {
-            kinds.push(kind);
+    let mut tables = Vec::new();
+    for (kind, of_kind) in apart(groups, |group| provenance_kind(group.provenance)) {
+        let states = apart(&of_kind, state);
+        // Where each array has a state of its own, the states are what is compared.
+        let compares_states = states.iter().all(|(_, groups)| groups.len() < 2);
+        let parts = if compares_states {
+            vec![(None, of_kind)]
+        } else {
+            states
+        };
+        for (state, part) in parts {
+            let among: String = [&kind, &state]
+                .into_iter()
+                .flatten()
+                .map(|word| format!(", {word}"))
+                .collect();
+            tables.extend(in_order(profile, &among, &part, judging));
         }
     }
-    let of = |kind: &String| -> Vec<Group<'_>> {
-        let same = groups
-            .iter()
-            .filter(|g| provenance_kind(g.provenance) == *kind);
-        same.cloned().collect()
-    };
-    let several = kinds.len() > 1;
-    let tables = kinds.iter().filter_map(|kind| {
-        let among = if several {
-            format!(", {kind}")
-        } else {
-            String::new()
-        };
-        of_kind(profile, &among, &of(kind), judging)
-    });
-    tables.collect()
+    tables
+}
+
+fn state(group: &Group<'_>) -> String {
+    let state = group.cell.factors.get("state");
+    state.map_or("clean", String::as_str).to_owned()
+}
+
+/// The groups that are alike in something, in the order in which they come, with what they are alike in where it is not
+/// the same for all.
+fn apart<'r>(
+    groups: &[Group<'r>],
+    by: impl Fn(&Group<'r>) -> String,
+) -> Vec<(Option<String>, Vec<Group<'r>>)> {
+    let mut parts: Vec<(Option<String>, Vec<Group<'r>>)> = Vec::new();
+    for group in groups {
+        let word = Some(by(group));
+        match parts.iter_mut().find(|(known, _)| *known == word) {
+            Some((_, part)) => part.push(group.clone()),
+            None => parts.push((word, vec![group.clone()])),
+        }
+    }
+    if let [(word, _)] = &mut parts[..] {
+        *word = None;
+    }
+    parts
 }
 
 /// A line for each phase; `None` when there is nothing to choose from.
-fn of_kind(profile: &str, among: &str, groups: &[Group<'_>], judging: &Judging) -> Option<Table> {
+fn in_order(profile: &str, among: &str, groups: &[Group<'_>], judging: &Judging) -> Option<Table> {
     let contests: Vec<(&str, Contest)> = phases(groups)
         .into_iter()
         .filter_map(|phase| Some((phase, contest(groups, phase, judging)?)))

@@ -38,7 +38,7 @@ fn explained(elapsed: u64) -> Explained {
 }
 
 /// Two layouts under two schedulers, three rounds.
-fn trials() -> Vec<TrialRecord> {
+pub(super) fn trials() -> Vec<TrialRecord> {
     let mut all = Vec::new();
     for round in 0..3 {
         for (number, (layout, mib)) in [("raid5", 80.0), ("raid10", 120.0)].iter().enumerate() {
@@ -93,7 +93,7 @@ fn wanted(form: ChartForm) -> WantedChart {
     }
 }
 
-fn request(trials: Vec<TrialRecord>) -> ExperimentRequest {
+pub(super) fn request(trials: Vec<TrialRecord>) -> ExperimentRequest {
     let baseline = ["layout", "level"].map(|name| (name.to_owned(), "raid5".to_owned()));
     let array = |name: &str, capacity: &str| ArrayFacts {
         cells: Vec::new(),
@@ -251,108 +251,6 @@ fn distributions_are_of_the_phase_that_is_wanted() {
         ..wanted(ChartForm::Distribution)
     };
     assert_eq!(titles(named), ["How long a read takes"]);
-}
-
-/// The rows of the table with the best of each phase, without what is alike for all.
-fn fastest(trials: Vec<TrialRecord>) -> Vec<Vec<String>> {
-    let document = experiment_report(&request(trials)).unwrap();
-    let table = document.tables().find(|table| table.id == "dd-fastest");
-    let Some(table) = table else {
-        return Vec::new();
-    };
-    let texts = |row: &Vec<super::super::document::Cell>| -> Vec<String> {
-        row.iter().map(|cell| cell.value.text()).collect()
-    };
-    table.rows.iter().map(texts).collect()
-}
-
-#[test]
-fn the_best_of_each_phase_is_told_first() {
-    let rows = fastest(trials());
-    let [row] = &rows[..] else {
-        panic!("{rows:?}");
-    };
-    let [phase, best, _, unit, ratio, next] = &row[..] else {
-        panic!("nothing is as good, and a column without anything is left out: {row:?}");
-    };
-    assert_eq!((phase.as_str(), unit.as_str()), ("read", "MiB/s"));
-    assert_eq!(
-        (best.as_str(), next.as_str()),
-        ("raid10, cfq", "raid10, noop")
-    );
-    assert!(
-        ratio.starts_with("1.0") || ratio.starts_with("1.1"),
-        "{ratio}"
-    );
-    // One cell alone is the best of nothing.
-    let one = trials()
-        .into_iter()
-        .filter(|t| t.cell.label == "raid5, cfq");
-    assert!(fastest(one.collect()).is_empty());
-}
-
-#[test]
-fn a_prediction_is_not_ahead_of_a_measurement() {
-    let mut all = trials();
-    for trial in trials() {
-        let place = crate::record::Place::Vm;
-        let mut twin = trial;
-        twin.provenance = Provenance::Measured { place };
-        twin.phases[0].rate = twin.phases[0].rate.map(|rate| rate / 2.0);
-        all.push(twin);
-    }
-    let document = experiment_report(&request(all)).unwrap();
-    let of_best = document
-        .tables()
-        .filter(|table| table.id.starts_with("dd-fastest"));
-    let captions: Vec<&str> = of_best.map(|table| table.caption.as_str()).collect();
-    let [simulated, measured] = captions[..] else {
-        panic!("{captions:?}");
-    };
-    assert!(simulated.starts_with("dd, simulated: "), "{simulated}");
-    assert!(measured.starts_with("dd, measured in a VM: "), "{measured}");
-}
-
-#[test]
-fn what_cannot_be_told_from_the_best_stands_beside_it() {
-    let mut all = trials();
-    for trial in &mut all {
-        // raid10 is 1 % ahead with one scheduler of the two, raid5 far behind.
-        let rate = match trial.cell.label.as_str() {
-            "raid10, noop" => 101e6,
-            "raid10, cfq" => 100e6,
-            _ => 50e6,
-        };
-        trial.phases[0].rate = Some(rate * (1.0 + 1e-4 * f64::from(trial.round)));
-    }
-    let rows = fastest(all.clone());
-    assert_eq!(rows[0][1], "raid10, noop");
-    assert_eq!(rows[0][4], "raid10, cfq");
-    assert_eq!(&rows[0][5][..4], "2.02");
-    // A single run has no interval: the margin alone decides.
-    let first = |trial: &TrialRecord| trial.round == 0;
-    let single: Vec<_> = all.iter().filter(|t| first(t)).cloned().collect();
-    assert_eq!(fastest(single)[0][4], "raid10, cfq");
-    // All alike.
-    for trial in &mut all {
-        trial.phases[0].rate = Some(1e8 * (1.0 + 1e-4 * f64::from(trial.round)));
-    }
-    let rows = fastest(all.clone());
-    assert_eq!(rows[0][1], "no difference");
-    assert_eq!(rows[0][4], "all 4");
-    assert_eq!(rows[0].len(), 5, "nothing is behind");
-    // Two runs that differ this much say nothing of cells that may well be unlike.
-    all.retain(|trial| trial.round < 2);
-    for trial in &mut all {
-        let (rate, turn) = match trial.cell.label.starts_with("raid5") {
-            true => (0.5e8, 1 - trial.round),
-            false => (1e8, trial.round),
-        };
-        trial.phases[0].rate = Some(rate * (1.0 + 0.5 * f64::from(turn)));
-    }
-    let rows = fastest(all);
-    assert_eq!(rows[0][1], "cannot be told");
-    assert_eq!(rows[0][4], "all 4");
 }
 
 /// The closing table of one disk and arrays of five: level, state, usable disks, MiB/s, and what `arrays` says that

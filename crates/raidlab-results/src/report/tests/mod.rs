@@ -1,5 +1,6 @@
 mod compared;
 mod experiments;
+mod fastest;
 mod made;
 mod ratios;
 mod snapshots;
