@@ -276,6 +276,8 @@ layout = ["linear", "raid0", "raid1", "raid10", "raid5", "raid6"]
 profile = "bonnie"
 [array]
 layout = "zfs-mirror"
+[host]
+memory = "1GiB"
 [factors]
 ashift = [9, 12]
 "#;
