@@ -1,4 +1,5 @@
 //! Tables of the file with the place of every key, and which keys were asked for.
+use super::key::Key;
 use crate::diagnostic::{Diagnostic, Problems};
 use raidlab_core::suggest::{list, nearest};
 use std::cell::RefCell;
@@ -216,43 +217,11 @@ impl Problems {
     }
 }
 
-/// Where keys stand that are looked for elsewhere at times.
-const HOMES: [(&str, &[&str]); 6] = [
+/// Where keys stand that are looked for elsewhere at times, beside those of [`Key`].
+const HOMES: [(&str, &[&str]); 3] = [
     (
-        "[array]",
-        &[
-            "allocated",
-            "ashift",
-            "bitmap",
-            "channels",
-            "chunk",
-            "engine",
-            "failed",
-            "layout",
-            "member-size",
-            "members",
-            "metadata",
-            "record-size",
-            "state",
-            "stripe-cache",
-            "sync-speed-max",
-            "sync-speed-min",
-        ],
-    ),
-    (
-        "[host]",
-        &[
-            "cores",
-            "cpu",
-            "cpu-mhz",
-            "kernel",
-            "memory",
-            "queue-requests",
-            "read-ahead",
-            "request-size",
-            "scheduler",
-            "write-cache",
-        ],
+        "the file, before its first section",
+        &["disks", "filesystem", "profile", "question", "title"],
     ),
     (
         "[design]",
@@ -267,20 +236,19 @@ const HOMES: [(&str, &[&str]); 6] = [
         ],
     ),
     ("[report]", &["charts", "tables"]),
-    ("[filesystem]", &["journal", "mode", "mount-options"]),
-    (
-        "the file, before its first section",
-        &["disks", "filesystem", "profile", "question", "title"],
-    ),
 ];
 
 /// Where a key belongs that is written with hyphens or without, and how it is spelt there.
-fn home_of(key: &str) -> Option<(&'static str, &'static str)> {
+fn home_of(key: &str) -> Option<(String, &'static str)> {
     let bare = |text: &str| text.replace(['-', '_'], "");
-    let all = HOMES
+    // Names that a section shares with others, such as `kind`, say nothing.
+    let own = Key::ALL.iter().filter(|key| key.name() == key.short());
+    let own = own.map(|key| (format!("[{}]", key.section()), key.short()));
+    let others = HOMES
         .iter()
-        .flat_map(|(home, keys)| keys.iter().map(move |k| (*home, *k)));
-    all.into_iter().find(|(_, known)| bare(known) == bare(key))
+        .flat_map(|(home, keys)| keys.iter().map(|k| ((*home).to_owned(), *k)));
+    own.chain(others)
+        .find(|(_, known)| bare(known) == bare(key))
 }
 
 /// What a user wrote, short enough and printable for a message.
