@@ -75,6 +75,9 @@ impl Kernel {
     /// The kernel of Debian 12, where nothing is said.
     pub const DEFAULT: Self = Self::Linux(6, 1, 0);
 
+    /// The kernel of the time of ZFS 0.8 (2019), which is taken to be what kernels from it on have.
+    pub const ZFS_0_8: Self = Self::Linux(5, 1, 0);
+
     /// The scheduler that it gives a rotating disk by itself; `None` without a choice.
     ///
     /// anticipatory to 2.6.17, CFQ from 2.6.18 (both by `Kconfig.iosched`), mq-deadline from 5.0 on,

@@ -10,8 +10,6 @@ use raidlab_core::phase::{Evidence, Phase};
 use raidlab_core::profile::Plan;
 use raidlab_core::units::{Bytes, MIB};
 
-/// Metaslabs are larger since ZFS 0.8 (2019, the time of 5.1).
-const SINCE_08: Kernel = Kernel::Linux(5, 1, 0);
 /// The record where nothing is said (`SPA_OLD_MAXBLOCKSIZE`).
 const RECORD: Bytes = Bytes::kib(128);
 /// Records that ZFS has (`SPA_MINBLOCKSIZE`, `SPA_MAXBLOCKSIZE`).
@@ -40,7 +38,7 @@ pub(super) fn room(
     kernel: Kernel,
 ) -> Option<Bytes> {
     match redundancy {
-        Redundancy::Pool(pool) => Some(pool.room(record?, kernel >= SINCE_08)),
+        Redundancy::Pool(pool) => Some(pool.room(record?, kernel >= Kernel::ZFS_0_8)),
         _ => None,
     }
 }

@@ -367,7 +367,7 @@ fn traits(spec: &FsSpec) -> Traits {
         // time of 5.1), zfs_dirty_data_sync_percent 20 %.
         dirty_limit: Some(if old {
             (128, u64::MAX)
-        } else if spec.kernel < Kernel::Linux(5, 1, 0) {
+        } else if spec.kernel < Kernel::ZFS_0_8 {
             (102, 64 * MIB)
         } else {
             (20, u64::MAX)

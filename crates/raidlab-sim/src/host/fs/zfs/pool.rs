@@ -14,8 +14,6 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 const START: u64 = raidlab_layout::zfs::START / SECTOR;
 /// Bytes for each child that are given of a vdev before the next has its turn (`metaslab_aliquot`, 512 KiB).
 const ALIQUOT: u64 = 512 * KIB;
-/// Metaslabs are larger since ZFS 0.8 (2019, the time of 5.1).
-const LARGER: Kernel = Kernel::Linux(5, 1, 0);
 /// Transaction groups that freed space waits (`TXG_DEFER_SIZE`).
 const DEFER: usize = 2;
 /// Most copies of a block.
@@ -95,7 +93,7 @@ impl Pool {
             last: 0,
             freed: Vec::new(),
             deferred: VecDeque::new(),
-            allocators: if spec.kernel >= Kernel::Linux(5, 1, 0) {
+            allocators: if spec.kernel >= Kernel::ZFS_0_8 {
                 ALLOCATORS as u64
             } else {
                 1
@@ -206,7 +204,7 @@ impl Pool {
 impl VdevSpace {
     fn new(vdev: Vdev, base: u64, device: u64, kernel: Kernel) -> Self {
         let room = vdev.allocatable().0;
-        let metaslab = metaslab(Bytes(room), kernel >= LARGER).0.min(room) / SECTOR;
+        let metaslab = metaslab(Bytes(room), kernel >= Kernel::ZFS_0_8).0.min(room) / SECTOR;
         let whole = room / SECTOR / metaslab * metaslab;
         Self {
             vdev,

@@ -54,7 +54,7 @@ pub(super) const fn indirect_raw(fan: u64) -> u64 {
 pub(super) fn frees_most(kernel: Kernel) -> Option<u32> {
     if kernel >= Kernel::Linux(6, 1, 0) {
         Some(30)
-    } else if kernel >= Kernel::Linux(5, 1, 0) {
+    } else if kernel >= Kernel::ZFS_0_8 {
         Some(5)
     } else {
         None
