@@ -1,6 +1,6 @@
 //! By what a block device is known: not by its name, which the kernel deals out anew at every boot.
 use crate::error::{HostError, Result};
-use crate::loops;
+use crate::loops::{self, Shown};
 use raidlab_io::observe::cache::block_size_of;
 use raidlab_io::observe::environment::{DeviceRecord, device_records};
 use raidlab_io::observe::stack::DeviceKind;
@@ -51,7 +51,8 @@ pub struct Identity {
     pub number: DeviceNumber,
     /// Bytes.
     pub size: u64,
-    /// Serial number: of the drive, of a partition that of its disk with its first sector, of a loop device its file.
+    /// Serial number: of the drive, of a partition that of its disk with its first sector, of a loop device its file with
+    /// the first byte of it that is shown.
     pub serial: Option<String>,
     /// The file of a loop device, by the driver's own word.
     pub backing: Option<FileId>,
@@ -74,16 +75,16 @@ impl Identity {
             ))
         })?;
         let record = record_of(roots, &name)?;
-        let backing = match record.kind {
-            DeviceKind::Loop { .. } => loops::backing_of(file).ok(),
+        let shown = match record.kind {
+            DeviceKind::Loop { .. } => loops::shown_by(file).ok(),
             _ => None,
         };
         Ok(Self {
-            serial: serial_of(roots, &record, backing.as_ref()),
+            serial: serial_of(roots, &record, shown.as_ref()),
             name,
             number,
             size,
-            backing,
+            backing: shown.map(|shown| shown.file),
         })
     }
 
@@ -112,7 +113,7 @@ pub(crate) fn record_of(roots: &Roots, name: &str) -> Result<DeviceRecord> {
 pub(crate) fn serial_of(
     roots: &Roots,
     record: &DeviceRecord,
-    backing: Option<&FileId>,
+    shown: Option<&Shown>,
 ) -> Option<String> {
     match record.kind {
         DeviceKind::Partition => {
@@ -121,9 +122,14 @@ pub(crate) fn serial_of(
             let start = record.partition_start? / raidlab_core::units::SECTOR;
             Some(format!("{of_disk}@{start}"))
         }
-        DeviceKind::Loop { .. } => {
-            backing.map(|file| format!("file-{:x}-{}", file.device, file.inode))
-        }
+        DeviceKind::Loop { .. } => shown.map(|Shown { file, offset }| {
+            let whole = format!("file-{:x}-{}", file.device, file.inode);
+            match offset {
+                0 => whole,
+                // Another part of the same file is another device.
+                _ => format!("{whole}@{offset}"),
+            }
+        }),
         DeviceKind::Disk => record.serial.clone().or_else(|| record.wwid.clone()),
         DeviceKind::Md { .. }
         | DeviceKind::Mapper { .. }

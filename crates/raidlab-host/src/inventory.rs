@@ -1,6 +1,7 @@
 //! Every block device of the machine: what it is, by what it is known again, and whose it is.
 use crate::error::{HostError, Result};
-use crate::identity::{FileId, Identity, serial_of};
+use crate::identity::{Identity, serial_of};
+use crate::loops::Shown;
 use crate::ownership::Witnesses;
 use raidlab_io::observe::environment::device_records;
 use raidlab_io::observe::safety::family_above;
@@ -88,24 +89,24 @@ pub fn look_at(roots: &Roots, name: &str) -> Result<Device> {
     let number = record
         .number
         .ok_or_else(|| HostError::Unexpected(format!("{name} has no device number")))?;
-    let backing = match &record.kind {
-        DeviceKind::Loop { .. } => backing_of(&path),
+    let shown = match &record.kind {
+        DeviceKind::Loop { .. } => shown_by(&path),
         _ => None,
     };
     let mut above = family_above(roots, name);
     above.retain(|other| other != name);
     let mut ids = links_to(roots, number);
     ids.extend(record.wwid.clone());
-    if let Some(file) = &backing {
-        ids.push(format!("loop:{}", file.path.display()));
+    if let Some(shown) = &shown {
+        ids.push(format!("loop:{}", shown.file.path.display()));
     }
     Ok(Device {
         identity: Identity {
             name: name.to_owned(),
             number,
             size: record.size.unwrap_or(0),
-            serial: serial_of(roots, &record, backing.as_ref()),
-            backing,
+            serial: serial_of(roots, &record, shown.as_ref()),
+            backing: shown.map(|shown| shown.file),
         },
         path,
         model: record.model.clone(),
@@ -118,9 +119,9 @@ pub fn look_at(roots: &Roots, name: &str) -> Result<Device> {
     })
 }
 
-fn backing_of(path: &Path) -> Option<FileId> {
+fn shown_by(path: &Path) -> Option<Shown> {
     let file = raidlab_io::observe::safety::open_for_reading(path).ok()?;
-    crate::loops::backing_of(&file).ok()
+    crate::loops::shown_by(&file).ok()
 }
 
 /// Names of the links below `/dev/disk` that mean this device, the best first: what tells make, model and serial

@@ -74,6 +74,23 @@ struct LoopConfig {
 /// # Errors
 /// When it is no loop device, or shows no file.
 pub(crate) fn backing_of(device: &File) -> std::io::Result<FileId> {
+    Ok(shown_by(device)?.file)
+}
+
+/// What a loop device shows.
+#[derive(Clone, Debug)]
+pub(crate) struct Shown {
+    /// Of this file,
+    pub(crate) file: FileId,
+    /// from this byte on.
+    pub(crate) offset: u64,
+}
+
+/// The part of a file that a loop device shows, by the driver's own word.
+///
+/// # Errors
+/// As [`backing_of`].
+pub(crate) fn shown_by(device: &File) -> std::io::Result<Shown> {
     let mut info = LoopInfo::empty();
     // SAFETY: LOOP_GET_STATUS64 writes one struct loop_info64 to the pointer, which is that large (asserted above) and
     // lives over the call; the descriptor is open.
@@ -85,10 +102,13 @@ pub(crate) fn backing_of(device: &File) -> std::io::Result<FileId> {
     let path = std::fs::read_to_string(format!("/sys/block/loop{}/loop/backing_file", info.number));
     let path = path.unwrap_or_default();
     let path = path.trim_end_matches('\n');
-    Ok(FileId {
-        path: PathBuf::from(path.strip_suffix(" (deleted)").unwrap_or(path)),
-        device: info.device,
-        inode: info.inode,
+    Ok(Shown {
+        file: FileId {
+            path: PathBuf::from(path.strip_suffix(" (deleted)").unwrap_or(path)),
+            device: info.device,
+            inode: info.inode,
+        },
+        offset: info.offset,
     })
 }
 

@@ -3,6 +3,7 @@
 mod content;
 mod holders;
 mod lost;
+mod open;
 mod partitions;
 #[cfg(feature = "test-zfs")]
 mod pools;

@@ -1,5 +1,6 @@
 //! Whether a block device is in use by anything. Devices are only looked at: nothing here can write.
 
+mod openers;
 mod signature;
 
 use std::fs::{self, File, OpenOptions};
@@ -14,6 +15,7 @@ use super::mountinfo::{self, Mount};
 use super::roots::{self, DeviceNumber, Roots};
 use super::stack::{self, DeviceKind};
 
+pub use openers::{Opener, openers};
 pub use signature::{Probe, Signature, find_signatures, probes};
 
 /// One way in which a device is in use.
