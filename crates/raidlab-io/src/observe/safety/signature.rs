@@ -3,6 +3,8 @@
 //! Offsets and values are those of the formats' own definitions, as collected in util-linux's libblkid. The table errs
 //! towards finding something: a wrong hit refuses a device, a miss would destroy data.
 
+mod rare;
+
 use std::io;
 
 use serde::{Deserialize, Serialize};
@@ -92,6 +94,7 @@ const fn before_end(what: &'static str, distance: u64, magic: &'static [u8]) -> 
 const MD_LE: &[u8] = &[0xfc, 0x4e, 0x2b, 0xa9];
 const MD_BE: &[u8] = &[0xa9, 0x2b, 0x4e, 0xfc];
 
+/// Those that are met often; [`rare::PROBES`] are the others.
 const PROBES: &[Probe] = &[
     // File systems.
     at("ext2/3/4 file system", 0x438, &[0x53, 0xef]),
@@ -109,8 +112,6 @@ const PROBES: &[Probe] = &[
     at("ocfs2 file system", 0x800, b"OCFSV2"),
     at("ocfs2 file system", 0x1000, b"OCFSV2"),
     at("ocfs2 file system", 0x2000, b"OCFSV2"),
-    at("ufs file system", 0x255c, &[0x54, 0x19, 0x01, 0x00]),
-    at("ufs file system", 0x1_055c, &[0x19, 0x01, 0x54, 0x19]),
     at("squashfs file system", 0, b"hsqs"),
     at("erofs file system", 0x400, &[0xe2, 0xe1, 0xf5, 0xe0]),
     at("iso9660 file system", 0x8001, b"CD001"),
@@ -131,17 +132,8 @@ const PROBES: &[Probe] = &[
     at("minix file system", 0x410, &[0x8f, 0x13]),
     at("minix file system", 0x410, &[0x68, 0x24]),
     at("minix file system", 0x410, &[0x78, 0x24]),
-    // Swap: the last ten bytes of its first page, whose size depends on the machine that made it.
-    at("swap space", 4096 - 10, b"SWAPSPACE2"),
-    at("swap space", 4096 - 10, b"SWAP-SPACE"),
-    at("hibernation image", 4096 - 10, b"S1SUSPEND"),
-    at("swap space", 8192 - 10, b"SWAPSPACE2"),
-    at("swap space", 16384 - 10, b"SWAPSPACE2"),
-    at("swap space", 65536 - 10, b"SWAPSPACE2"),
     // Volume managers, encryption, caches.
     at("LUKS encrypted volume", 0, b"LUKS\xba\xbe"),
-    at("LUKS2 secondary header", 0x4000, b"SKUL\xba\xbe"),
-    at("LUKS2 secondary header", 0x8000, b"SKUL\xba\xbe"),
     at("LVM2 physical volume", 0x18, b"LVM2 001"),
     at("LVM2 physical volume", 0x218, b"LVM2 001"),
     at("LVM2 physical volume", 0x418, b"LVM2 001"),
@@ -212,9 +204,9 @@ const PROBES: &[Probe] = &[
     at("Apple partition table", 512, b"PM\0\0"),
 ];
 
-/// All magic numbers with a fixed place; ZFS labels and the MBR are looked for besides.
-pub fn probes() -> &'static [Probe] {
-    PROBES
+/// All magic numbers with a fixed place; what may be in many places, ZFS labels and the MBR are looked for besides.
+pub fn probes() -> impl Iterator<Item = &'static Probe> {
+    PROBES.iter().chain(rare::PROBES)
 }
 
 /// Finds all known signatures on something of `size` bytes. `read` fills the buffer from an offset.
@@ -227,7 +219,7 @@ pub fn find_signatures(
 ) -> io::Result<Vec<Signature>> {
     let mut found: Vec<Signature> = Vec::new();
     let mut buffer = [0u8; 32];
-    for probe in PROBES {
+    for probe in probes() {
         let Some(offset) = probe.offset(size) else {
             continue;
         };
@@ -240,6 +232,7 @@ pub fn find_signatures(
             });
         }
     }
+    rare::in_many_places(size, &mut read, &mut found)?;
     zfs_labels(size, &mut read, &mut found)?;
     // FAT, NTFS and their kin end their first sector with the same two bytes as an MBR.
     let boot_sector = |s: &Signature| s.offset < 512 && !s.what.starts_with("md");

@@ -151,6 +151,73 @@ fn each_probe_finds_its_own_magic_and_zeros_have_none() {
     }
 }
 
+/// What libblkid knows besides, at one of the places where it looks.
+#[test]
+fn all_that_libblkid_knows_is_found() {
+    const MIB: usize = 1 << 20;
+    let size = 5 * MIB + 5 * 4096;
+    let kinds: &[(usize, &[u8], &str)] = &[
+        (0x418, b"\x5a\x4d", "minix file system"),
+        (0x2034, b"ReIsErFs", "reiserfs file system"),
+        (0, b"sqsh", "squashfs file system"),
+        (0x8009, b"CDROM", "iso9660 file system"),
+        (0, b"\0\0\0ReFS\0", "refs file system"),
+        (0x2000, b"\x49\xe8\x95\xf9", "hpfs file system"),
+        (0x2000, b"OracleCFS", "ocfs file system"),
+        (0x20, b"ORCLDISK", "oracle asm disk"),
+        (0x400, b"\xf5\xfc\x01\xa5", "vxfs file system"),
+        (0x20_0000, b"\x5e\xf1\xab\x2f", "vmfs file system"),
+        (0x220, b"BFS1", "befs file system"),
+        (0, b"\xce\xfa\xad\x1b", "bfs file system"),
+        (0x1000, b"SPB5", "netware file system"),
+        (0x1_0004, b"\x8b\x42\x3c\x10", "scoutfs file system"),
+        (0x3f8, b"\x20\x7e\x18\xfd", "sysv file system"),
+        (0x4055c, b"\0\x01\x19\x54", "ufs file system"),
+        (0x255c, b"\0\x01\x19\x54", "ufs file system"),
+        (0, b"\x45\x3d\xcd\x28", "cramfs file system"),
+        (0, b"-rom1fs-", "romfs file system"),
+        (0, b"SFOZ", "zonefs file system"),
+        (0, b"UBI#", "ubi volume"),
+        (3 * 512, b"\xfe\xed\xba\xbe", "xfs log"),
+        (32768 - 10, b"SWAPSPACE2", "swap space"),
+        (8192 - 10, b"SWAP-SPACE", "swap space"),
+        (4096 - 10, b"S2SUSPEND", "hibernation image"),
+        (4096 - 10, b"LINHIB0001", "hibernation image"),
+        (4 * MIB, b"SKUL\xba\xbe", "LUKS2 secondary header"),
+        (0, b"HM\x01\0", "LVM1 physical volume"),
+        (0, b"SnAp", "LVM snapshot"),
+        (size - 4096 + 60, b"\x83\x74\x02\x6c", "drbd device"),
+        (0x1220, b"\xf0\x16\x78\x5a", "Highpoint array member"),
+        (size - 5632, b"\xf3\x16\x78\x5a", "Highpoint array member"),
+        (size - 512, b"\x37\xfc\x4d\x1e", "Adaptec array member"),
+        (size - 416, b"\0\0\0\x2f", "Silicon Image array member"),
+        (size - 512, b"JM", "JMicron array member"),
+        (
+            size - 3087 * 512,
+            b"Promise Technology, Inc.",
+            "Promise array member",
+        ),
+        (512, b"\x57\x45\x56\x82", "BSD disk label"),
+        (0, b"ER\x02\0", "Apple partition table"),
+        (0, b"\x0b\xe5\xa9\x41", "SGI partition table"),
+        (508, b"\xda\xbe", "Sun partition table"),
+        (0x20c, b"\xee\xde\x0d\x60", "Solaris partition table"),
+        (0, b"\xc9\xc2\xd4\xc1", "AIX partition table"),
+    ];
+    let mut image = vec![0u8; size];
+    let missed: Vec<_> = kinds
+        .iter()
+        .filter(|(at, magic, what)| {
+            image[*at..at + magic.len()].copy_from_slice(magic);
+            let found = scan(&image).iter().any(|found| found == what);
+            image[*at..at + magic.len()].fill(0);
+            !found
+        })
+        .map(|(at, _, what)| format!("{what} at {at:#x}"))
+        .collect();
+    assert_eq!(missed, Vec::<String>::new());
+}
+
 #[test]
 fn finds_zfs_labels_at_either_end() {
     let mut image = vec![0u8; 2 << 20];
