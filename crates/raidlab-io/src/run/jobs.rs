@@ -3,6 +3,7 @@ use super::asked::Asked;
 use super::error::RunError;
 use super::job::{Ended, Job, Message, Seen, work};
 use super::place::Place;
+use super::standstill::Standstill;
 use super::{EngineChoice, RunMonitor, RunOptions, RunProgress, RunStage};
 use crate::engine::{Clock, Content, TargetOptions, Uring};
 use crate::observe::cpu::OwnCpu;
@@ -218,6 +219,7 @@ impl Launched<'_> {
     /// Starts the jobs together and waits until all have ended.
     pub(super) fn run(mut self, monitor: RunMonitor<'_>) -> Result<Ran, RunError> {
         let start = self.clock.now() + LEAD;
+        let (mut still, mut alive) = (Standstill::new(), start);
         for worker in &self.workers {
             // A thread that is gone is noticed below.
             let _ = worker.gate.send(start);
@@ -239,7 +241,7 @@ impl Launched<'_> {
                 // Stuck in the kernel: left behind.
                 return Err(failure.unwrap_or(RunError::Cancelled));
             }
-            if let Some(error) = self.next_event(now, start) {
+            if let Some(error) = self.next_event(&mut still, &mut alive) {
                 // A failure while ending early is a consequence at most.
                 if failure.is_none() && !cancelled {
                     failure = Some(error);
@@ -256,7 +258,7 @@ impl Launched<'_> {
         }
         match failure {
             Some(error) => Err(error),
-            None => Ok(self.finish()),
+            None => Ok(self.finish(&still, start)),
         }
     }
 
@@ -268,13 +270,20 @@ impl Launched<'_> {
         self.clock.now() + grace
     }
 
-    /// Waits for a job to report, for a tick at most; an error when one failed, died or is stuck.
-    fn next_event(&mut self, now: Instant, start: Instant) -> Option<RunError> {
-        let message = match self.hear.recv_timeout(TICK) {
+    /// Waits for a job to report, for a tick at most; an error when one failed, died or is stuck. No job had a chance to show
+    /// a sign of life before `alive`.
+    fn next_event(&mut self, still: &mut Standstill, alive: &mut Instant) -> Option<RunError> {
+        let before = self.clock.now();
+        let heard = self.hear.recv_timeout(TICK);
+        let now = self.clock.now();
+        if still.slept(Span::from(TICK), now.since(before)) {
+            *alive = now;
+        }
+        let message = match heard {
             Ok(message) => message,
             // A thread that ended between the two looks has left its message.
             Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
-                let stuck = self.stuck(now, start)?;
+                let stuck = self.stuck(now, *alive)?;
                 match self.hear.try_recv() {
                     Ok(message) => message,
                     Err(_) => return Some(stuck),
@@ -292,7 +301,7 @@ impl Launched<'_> {
     }
 
     /// The first job that is dead or gave no sign of life for too long.
-    fn stuck(&self, now: Instant, start: Instant) -> Option<RunError> {
+    fn stuck(&self, now: Instant, alive: Instant) -> Option<RunError> {
         let running = |worker: &&Worker| worker.ended.is_none();
         if let Some(job) = self
             .workers
@@ -303,7 +312,7 @@ impl Launched<'_> {
         }
         let limit = self.options.stall + STALL_MARGIN;
         self.workers.iter().enumerate().find_map(|(job, worker)| {
-            let waited = now.since(worker.seen.heartbeat.last().max(start));
+            let waited = now.since(worker.seen.heartbeat.last().max(alive));
             (running(&worker) && waited >= limit).then(|| RunError::Stalled {
                 path: self.place.resolved().path.clone(),
                 job,
@@ -325,7 +334,8 @@ impl Launched<'_> {
         }
     }
 
-    fn finish(self) -> Ran {
+    fn finish(mut self, still: &Standstill, start: Instant) -> Ran {
+        self.flags.extend(still.flag(self.clock.now().since(start)));
         let mut ran = Ran {
             tallies: Vec::new(),
             cpu: Vec::new(),

@@ -21,6 +21,7 @@ mod jobs;
 mod judge;
 mod place;
 mod prepare;
+mod standstill;
 mod workdir;
 mod writer;
 

@@ -135,6 +135,35 @@ fn control_c_before_the_first_trial() {
     lab.assert_clean();
 }
 
+/// Ctrl-Z in the middle of a phase: the time that nothing ran is in its figure, which says so and counts for nothing.
+#[test]
+fn stopped_and_continued() {
+    let lab = Lab::new();
+    let mut running = lab.start("bench place -n 1 --profile random --size 4MiB --runtime 3s");
+    let data = || {
+        names(&lab.place())
+            .iter()
+            .any(|d| lab.place().join(d).join("data-0").exists())
+    };
+    until("the data file", data);
+    std::thread::sleep(Duration::from_millis(700));
+    running.signal(Signal::STOP);
+    std::thread::sleep(Duration::from_millis(1500));
+    running.signal(Signal::CONT);
+    assert!(running.end().success(), "{}", running.said());
+    let trials = lab.trials();
+    let phases = trials[0]["phases"].as_array().expect("phases");
+    let flags = phases.iter().flat_map(|phase| phase["flags"].as_array());
+    let still = |flag: &&serde_json::Value| {
+        flag["voids"] == true
+            && flag["reason"]
+                .as_str()
+                .is_some_and(|r| r.contains("stood still"))
+    };
+    assert_eq!(flags.flatten().filter(still).count(), 1, "{phases:#?}");
+    lab.assert_clean();
+}
+
 #[test]
 fn killed() {
     let lab = Lab::new();
