@@ -2,6 +2,8 @@
 //!
 //! The central check is accounting: of A bytes claimed, D were seen at the device, so `h = 1 - D/A` came from a cache.
 
+mod requests;
+
 use std::time::Duration;
 
 use raidlab_core::flag::{Flag, FlagKind};
@@ -12,6 +14,8 @@ use super::diskstats::Difference;
 use super::fitness::ArrayState;
 use super::link::RateLimit;
 use super::stack::DeviceStack;
+
+pub use requests::Requests;
 
 /// Hit share above which reads count as served by the page cache.
 pub const SERVED: f64 = 0.9;
@@ -53,6 +57,8 @@ pub struct Evidence {
     pub device_read: Option<u64>,
     /// Bytes the topmost devices wrote in the phase.
     pub device_written: Option<u64>,
+    /// Requests of the stack's devices.
+    pub requests: Option<Requests>,
     /// Bytes that the devices beneath the stack's loop devices read; `None` when there are none.
     pub beneath_read: Option<u64>,
     /// The file system lies on several devices and may keep copies (btrfs), so more bytes written than asked for is
@@ -93,6 +99,7 @@ impl Evidence {
             .filter(|_| stack.top_counted());
         self.device_read = sums.map(|(read, _)| read);
         self.device_written = sums.map(|(_, written)| written);
+        self.requests = Requests::of(difference, stack).filter(|_| stack.top_counted());
         self.copies = stack.top.len() > 1;
         let beneath = stack.beneath_loops();
         let uncounted = |name: &&str| {
@@ -130,7 +137,11 @@ pub fn judge(evidence: &Evidence) -> Vec<Flag> {
         other_load,
         array_busy,
     ];
-    checks.iter().filter_map(|check| check(evidence)).collect()
+    let mut flags: Vec<Flag> = checks.iter().filter_map(|check| check(evidence)).collect();
+    if !flags.iter().any(|flag| flag.kind == FlagKind::ForeignIo) {
+        flags.extend(requests::of_others(evidence));
+    }
+    flags
 }
 
 /// The share of the claimed reads that no device was seen to do: `h = 1 - D/A`. Below 0 when it read more.
@@ -140,6 +151,8 @@ pub fn hit_share(claimed: u64, device: u64) -> Option<f64> {
 
 /// Bytes below which a difference of device counters says nothing: metadata, journals and logs of an idle system.
 const SLACK: u64 = 4 << 20;
+/// The same for reads that this process is known not to have caused.
+const LITTLE: u64 = 256 << 10;
 
 fn too_short(e: &Evidence) -> Option<Flag> {
     (e.wall < SHORTEST).then(|| {
@@ -196,10 +209,14 @@ fn read_accounting(e: &Evidence) -> Option<Flag> {
         size(e.claimed_read)
     );
     let excess = device.saturating_sub(e.claimed_read);
-    if device as f64 > FOREIGN * e.claimed_read as f64 && excess > SLACK {
-        let caused_here = e
-            .process_read
-            .map(|read| read as f64 > FOREIGN * e.claimed_read as f64);
+    let caused_here = e
+        .process_read
+        .map(|read| read as f64 > FOREIGN * e.claimed_read as f64);
+    let slack = match caused_here {
+        Some(false) if !e.copies => LITTLE,
+        _ => SLACK,
+    };
+    if device as f64 > FOREIGN * e.claimed_read as f64 && excess > slack {
         let cause = match caused_here {
             Some(true) => "read-ahead fetched more than was used",
             Some(false) => "something else read too",

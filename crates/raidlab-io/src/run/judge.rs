@@ -110,6 +110,7 @@ impl Watch {
 fn leave_to_the_caches(known: &mut evidence::Evidence, wanted: Evidence) {
     if wanted == Evidence::None {
         (known.device_read, known.device_written) = (None, None);
+        known.requests = None;
     }
     if wanted == Evidence::ReadsReachDevice && known.claimed_written > 0 {
         known.device_written = None;

@@ -208,6 +208,90 @@ fn counters_that_stand_still_prove_nothing() {
     assert_eq!(gathered(), (None, None));
 }
 
+/// A neighbour that reads 4 KiB at random takes a hard disk's time and moves next to no bytes.
+#[test]
+fn a_neighbours_small_requests_are_noticed() {
+    let of = |read, written, beside| {
+        Some(Requests {
+            read,
+            written,
+            beside,
+        })
+    };
+    let sequential = |requests| Evidence {
+        requests,
+        ..reading(GIB)
+    };
+    assert_eq!(kinds(&sequential(of(1000, 20, 0))), []);
+    assert_eq!(kinds(&sequential(of(1000, 400, 0))), [FlagKind::ForeignIo]);
+    assert_eq!(kinds(&sequential(of(1000, 0, 400))), [FlagKind::ForeignIo]);
+    let writing = |process_read| Evidence {
+        claimed_written: GIB,
+        wall: Duration::from_secs(10),
+        device_read: Some(2 * MIB),
+        device_written: Some(GIB),
+        process_read: Some(process_read),
+        requests: of(400, 1000, 0),
+        ..Evidence::default()
+    };
+    assert_eq!(kinds(&writing(0)), [FlagKind::ForeignIo]);
+    assert_eq!(kinds(&writing(2 * MIB)), [], "it reads what it writes to");
+    // The same direction, on a disk that does a hundred reads a second.
+    let random = |process_read| Evidence {
+        claimed_read: 2 * MIB,
+        direct: true,
+        process_read: Some(process_read),
+        ..reading(4 * MIB)
+    };
+    assert_eq!(kinds(&random(2 * MIB)), [FlagKind::ForeignIo]);
+    assert_eq!(kinds(&random(4 * MIB)), [], "read-ahead of its own");
+}
+
+/// One partition is measured, another one of its disk is used meanwhile: the measured one's counters do not tell.
+#[test]
+fn another_partition_of_the_same_disk_is_a_neighbour() {
+    use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
+    if !crate::observe::tree::is_root("another_partition_of_the_same_disk_is_a_neighbour") {
+        return;
+    }
+    let roots = crate::observe::Roots::system();
+    let disk = crate::observe::tree::LoopDevice::new(32 << 20);
+    disk.add_partition(1, 2048, 16384);
+    disk.add_partition(2, 20480, 16384);
+    let node = |number: u32| format!("{}p{number}", disk.node.display());
+    let stack = resolve::device_stack(&roots, vec![format!("{}p1", disk.name())]).unwrap();
+    let read = |path: &str, blocks: u64| {
+        let mut options = std::fs::OpenOptions::new();
+        options.read(true).custom_flags(libc::O_DIRECT);
+        let file = options.open(path).unwrap();
+        let mut room = vec![0_u8; 8192];
+        let aligned = room.as_ptr().align_offset(4096);
+        for block in 0..blocks {
+            let buffer = &mut room[aligned..aligned + 4096];
+            file.read_exact_at(buffer, block * 4096).unwrap();
+        }
+    };
+    let measured = |beside: u64| {
+        let before = diskstats::Snapshot::take(&roots).unwrap();
+        read(&node(1), 1000);
+        read(&node(2), beside);
+        let difference = diskstats::Snapshot::take(&roots).unwrap().since(&before);
+        Evidence {
+            claimed_read: 1000 * 4096,
+            direct: true,
+            wall: Duration::from_secs(1),
+            ..Evidence::default()
+        }
+        .with_devices(&difference, &stack)
+    };
+    let mut alone = measured(0);
+    alone.beneath_read = None;
+    assert_eq!(kinds(&alone), [], "{alone:?}");
+    let mut beside = measured(500);
+    beside.beneath_read = None;
+    assert_eq!(kinds(&beside), [FlagKind::ForeignIo], "{beside:?}");
+}
+
 /// The whole chain on a disk that nobody else uses: evict, read cold, read warm, and judge by the kernel's counters.
 #[test]
 fn a_cold_read_is_proved_and_a_warm_one_is_found_out() {

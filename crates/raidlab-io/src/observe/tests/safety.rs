@@ -289,7 +289,7 @@ fn the_kernel_and_the_bytes_both_tell_of_a_real_partition() {
             .write_all_at(&sector, 0)
             .unwrap();
     });
-    device.add_partition(2048, 4096);
+    device.add_partition(1, 2048, 4096);
     let roots = Roots::system();
     let (name, part) = (device.name(), format!("{}p1", device.name()));
     let used = inspect_name(&roots, &name).unwrap();

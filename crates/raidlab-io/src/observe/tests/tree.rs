@@ -167,14 +167,13 @@ impl LoopDevice {
         }
     }
 
-    /// Makes its first partition, from sector `start`. The kernel is told by hand, because not every kernel reads
+    /// Makes a partition, the first or the second, from sector `start`. The kernel is told by hand, because not every kernel reads
     /// partition tables.
-    pub(crate) fn add_partition(&self, start: u64, sectors: u64) {
-        let (start, sectors) = (start.to_string(), sectors.to_string());
-        run(
-            "addpart",
-            &[self.node.to_str().unwrap(), "1", &start, &sectors],
-        );
+    pub(crate) fn add_partition(&self, number: u32, start: u64, sectors: u64) {
+        let numbers = [u64::from(number), start, sectors].map(|number| number.to_string());
+        let [number, start, sectors] = &numbers;
+        let node = self.node.to_str().unwrap();
+        run("addpart", &[node, number, start, sectors]);
     }
 
     pub(crate) fn name(&self) -> String {
@@ -185,11 +184,11 @@ impl LoopDevice {
 impl Drop for LoopDevice {
     fn drop(&mut self) {
         // Partitions outlive the detaching and would turn up on the next user of the device.
-        if Path::new("/sys/class/block")
-            .join(format!("{}p1", self.name()))
-            .exists()
-        {
-            let _ = Command::new("delpart").arg(&self.node).arg("1").status();
+        for number in ["1", "2"] {
+            let name = format!("{}p{number}", self.name());
+            if Path::new("/sys/class/block").join(name).exists() {
+                let _ = Command::new("delpart").arg(&self.node).arg(number).status();
+            }
         }
         let _ = Command::new("losetup")
             .arg("--detach")
