@@ -96,6 +96,7 @@ impl Watch {
         outcome
             .flags
             .extend(compressible(place, options.data, claimed));
+        outcome.flags.extend(in_memory(phase, place));
         if ran.interrupted {
             outcome.flags.push(Flag::new(
                 FlagKind::Interrupted,
@@ -171,6 +172,18 @@ fn not_cold(evictions: &[Eviction]) -> Option<Flag> {
             FlagKind::NotCold,
             "the cache was emptied, but the kernel does not tell what is left in it",
         ),
+    })
+}
+
+/// Counters of a disk are not there to find it out: a figure of memory must not pass for one of a disk. A remark, for memory
+/// may be what somebody wants to know.
+fn in_memory(phase: &Phase, place: &Place) -> Option<Flag> {
+    let resolved = place.resolved();
+    (resolved.in_memory() && !place.is_null() && phase.evidence != Evidence::None).then(|| {
+        let what = resolved.mount.as_ref().map(|mount| &mount.fs_type[..]);
+        let what = what.unwrap_or("a device in memory");
+        let reason = format!("the place is in memory ({what}): no disk was measured");
+        Flag::new(FlagKind::ServedFromCache, reason).remark()
     })
 }
 

@@ -2,7 +2,7 @@
 use super::{MIB, blocks, ops, pass, phase, random_reads, run};
 use raidlab_core::flag::FlagKind;
 use raidlab_core::op::OpenMode;
-use raidlab_core::phase::{Access, Job};
+use raidlab_core::phase::{Access, Evidence, Job};
 use raidlab_core::time::Span;
 use raidlab_core::workload::spec::{BlockSpec, Limit, PassAction, WorkloadSpec};
 use raidlab_io::run::{
@@ -48,6 +48,35 @@ fn too_little_space_is_said_before_anything_is_written() {
         matches!(failed, RunError::Short { .. }) || message.contains("free some space"),
         "{message}"
     );
+    place.close().unwrap();
+    assert!(unmounts(parent.path()));
+}
+
+#[test]
+fn a_figure_of_memory_says_so() {
+    let parent = tempfile::tempdir().unwrap();
+    let mounted = Command::new("mount")
+        .args(["-t", "tmpfs", "-o", "size=8m", "raidlab-test"])
+        .arg(parent.path())
+        .status()
+        .is_ok_and(|status| status.success());
+    if !mounted {
+        eprintln!("skipped a_figure_of_memory_says_so: mounting takes root");
+        return;
+    }
+    let place = Place::open(parent.path()).unwrap();
+    let mut reads = phase(
+        Access::Buffered,
+        vec![random_reads(MIB, 1, ops(100))],
+        &[MIB],
+    );
+    reads.evidence = Evidence::ReadsReachDevice;
+    let outcome = run(&reads, &place, &RunOptions::new(1)).unwrap();
+    let told = outcome
+        .flags
+        .iter()
+        .find(|flag| flag.reason.contains("in memory (tmpfs)"));
+    assert!(told.is_some_and(|flag| !flag.voids), "{:?}", outcome.flags);
     place.close().unwrap();
     assert!(unmounts(parent.path()));
 }
