@@ -13,11 +13,12 @@ const LOOK: Duration = Duration::from_millis(50);
 pub(crate) struct Stop(Arc<AtomicBool>);
 
 impl Stop {
-    /// Listens for SIGINT, SIGTERM and SIGHUP. A second signal while the first is being obeyed
-    /// ends the program at once with the usual code.
+    /// Listens for SIGINT, SIGTERM and SIGHUP, but not for a SIGHUP that whoever started it ignores (`nohup`). A second
+    /// signal while the first is being obeyed ends the program at once with the usual code.
     pub(crate) fn listen() -> std::io::Result<Self> {
         let stop = Self::default();
-        for signal in [SIGINT, SIGTERM, SIGHUP] {
+        let hangup = Some(SIGHUP).filter(|signal| !is_ignored(*signal));
+        for signal in [SIGINT, SIGTERM].into_iter().chain(hangup) {
             // Registered first, so that it acts only when the flag is already set.
             signal_hook::flag::register_conditional_shutdown(signal, 130, stop.0.clone())?;
             signal_hook::flag::register(signal, stop.0.clone())?;
@@ -69,6 +70,15 @@ impl Stop {
         }
         Ok(None)
     }
+}
+
+/// Whether a signal is ignored, as what starts a program may have it: a bit of `SigIgn` in `proc(5)`.
+fn is_ignored(signal: i32) -> bool {
+    let text = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mut lines = text.lines();
+    let mask = lines.find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    mask.is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 use crate::lab::{DD, Lab, Running, names, until};
 use rustix::process::Signal;
 use std::collections::BTreeSet;
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 /// Four trials of about a second each: longer than a busy machine keeps a test waiting.
@@ -132,6 +133,37 @@ fn control_c_before_the_first_trial() {
     running.signal(Signal::INT);
     let status = running.end();
     assert_eq!(status.code(), Some(130), "{}", running.said());
+    lab.assert_clean();
+}
+
+/// `nohup`: whoever started it wants it to outlive the terminal.
+#[test]
+fn a_hangup_that_is_to_be_ignored_is() {
+    let lab = Lab::new();
+    let line = "bench place -n 1 --profile random --size 4MiB --runtime 1s";
+    let plain = lab.command(line);
+    let mut command = Command::new("sh");
+    lab.settle(&mut command);
+    command.args(["-c", "trap '' HUP; exec \"$0\" \"$@\""]);
+    command.arg(plain.get_program()).args(plain.get_args());
+    let mut running = lab.start_command(command);
+    running.wait_for("arm to measure");
+    std::thread::sleep(Duration::from_millis(300));
+    running.signal(Signal::HUP);
+    assert!(running.end().success(), "{}", running.said());
+    assert_eq!(lab.trials().len(), 1);
+    // Without that it is asked to end. What these tests run under may ignore it for all of them.
+    let status = std::fs::read_to_string("/proc/self/status").expect("a status");
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let ignored = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    if ignored.expect("a mask") & 1 == 1 {
+        return;
+    }
+    let mut running = lab.start(line);
+    running.wait_for("arm to measure");
+    std::thread::sleep(Duration::from_millis(300));
+    running.signal(Signal::HUP);
+    assert_eq!(running.end().code(), Some(130), "{}", running.said());
     lab.assert_clean();
 }
 
