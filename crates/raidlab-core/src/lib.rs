@@ -8,6 +8,7 @@
 //! | module | answers |
 //! |---|---|
 //! | [`units`], [`time`] | how many bytes or sectors, how many nanoseconds, and what a user meant by `64K` |
+//! | [`price`] | what something costs |
 //! | [`rng`], [`data`] | which number comes i-th from a seed, which bytes belong at an offset |
 //! | [`op`], [`target`] | what can be asked of a device or file system, and by which four calls |
 //! | [`workload`], [`phase`], [`profile`] | what is asked, in which order, counted how |
@@ -22,6 +23,7 @@ pub mod histogram;
 pub mod op;
 pub mod outcome;
 pub mod phase;
+pub mod price;
 pub mod profile;
 pub mod rng;
 pub mod suggest;

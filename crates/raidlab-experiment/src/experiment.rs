@@ -1,5 +1,6 @@
 //! An experiment with all defaults filled: what is stored, expanded and run.
 use crate::hardware::{Bus, Controller, Disk};
+use crate::prices::Prices;
 use crate::setup::Setup;
 use crate::words::words;
 use serde::{Deserialize, Serialize};
@@ -38,6 +39,9 @@ pub struct Experiment {
     pub buses: Vec<Bus>,
     /// The controllers.
     pub controllers: Vec<Controller>,
+    /// What disks and controllers cost.
+    #[serde(default, skip_serializing_if = "Prices::is_empty")]
+    pub prices: Prices,
     /// The combinations, the first factor varying slowest.
     pub cells: Vec<Cell>,
 }
@@ -173,6 +177,8 @@ words! {
         Distribution = "distribution",
         /// Ratios, cost and capacity in disks, champions.
         Capacity = "capacity",
+        /// Which cells another one beats in everything, and what each gives for its price.
+        Worth = "worth",
         /// Which failures are survived.
         Survival = "survival",
         /// What limited each cell: the busiest resource.

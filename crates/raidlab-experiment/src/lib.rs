@@ -21,6 +21,7 @@ pub mod experiment;
 pub mod hardware;
 pub mod kernel;
 pub mod plan;
+pub mod prices;
 pub mod setup;
 
 mod check;

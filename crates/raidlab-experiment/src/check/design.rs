@@ -93,6 +93,10 @@ impl Parts<'_> {
             let state = cell.setup.array.state;
             matches!(state, ArrayState::Resyncing | ArrayState::Rebuilding(_))
         });
+        let differ = cells.iter().any(|cell| {
+            let (one, other) = (&cells[0].setup.array, &cell.setup.array);
+            one.layout != other.layout || one.members.len() != other.members.len()
+        });
         let tables = match draft.tables {
             Some(tables) => {
                 for table in &tables {
@@ -103,6 +107,7 @@ impl Parts<'_> {
             None => [
                 (TableKind::Figures, true),
                 (TableKind::Ratios, design.baseline.is_some()),
+                (TableKind::Worth, differ),
                 (TableKind::Published, expected.is_some()),
                 (TableKind::Rebuild, rebuilt),
                 (TableKind::Limits, true),

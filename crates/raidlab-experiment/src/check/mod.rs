@@ -18,6 +18,7 @@ use crate::Known;
 use crate::diagnostic::{Diagnostic, Problems};
 use crate::experiment::{Cell, EXPERIMENT_VERSION, Experiment, Factor};
 use crate::hardware::Disk;
+use crate::prices::{self, Prices};
 use crate::read::Draft;
 use crate::read::factors::DraftFactor;
 use crate::read::setting::{Bound, What};
@@ -31,9 +32,12 @@ use view::{Used, View};
 
 /// The experiment, or nothing when something is wrong with it, which is told.
 pub(crate) fn check(problems: &Problems, draft: Draft, known: &Known<'_>) -> Option<Experiment> {
-    let hardware = match (draft.groups, draft.topology) {
-        (Some(groups), Some(topology)) => place::place(problems, &groups, topology, known),
-        _ => None,
+    let (hardware, prices) = match (draft.groups, draft.topology) {
+        (Some(groups), Some(topology)) => {
+            let prices = prices::prices(problems, &groups, &topology);
+            (place::place(problems, &groups, topology, known), prices)
+        }
+        _ => (None, Prices::default()),
     };
     let used = Used::default();
     let words = Words::new(
@@ -87,6 +91,7 @@ pub(crate) fn check(problems: &Problems, draft: Draft, known: &Known<'_>) -> Opt
         disks: hardware.disks,
         buses: hardware.buses,
         controllers: hardware.controllers,
+        prices,
         cells: cells?,
     })
 }

@@ -3,6 +3,7 @@ use super::tree::{At, Node};
 use crate::diagnostic::{Diagnostic, Problems};
 use crate::hardware::Overrides;
 use crate::{Known, KnownDisk};
+use raidlab_core::price::Price;
 use raidlab_core::units::Bytes;
 use raidlab_core::words;
 use toml::de::DeTable;
@@ -14,6 +15,8 @@ pub(crate) struct Group {
     pub(crate) model: At<String>,
     pub(crate) names: Vec<String>,
     pub(crate) overrides: Overrides,
+    /// Of one of them.
+    pub(crate) price: Option<At<Price>>,
 }
 
 /// The most disks of one experiment.
@@ -40,7 +43,7 @@ pub(crate) fn read(root: &Node<'_, '_>, known: &Known<'_>) -> Option<Vec<Group>>
         }
         for (name, entry) in pairs {
             let Some(table) = entry.get_ref().as_table() else {
-                let known = ["model", "count", "labels", "override"];
+                let known = ["model", "count", "labels", "override", "price"];
                 root.problems.unknown_of(
                     &name.at,
                     "key",
@@ -81,12 +84,13 @@ fn group(node: &Node<'_, '_>, name: At<String>, known: &Known<'_>) -> Option<Gro
         rest(node, &name);
         return None;
     }
-    let (names, overrides) = rest(node, &name);
+    let (names, overrides, price) = rest(node, &name);
     Some(Group {
         name,
         model: model?,
         names: names?,
         overrides,
+        price,
     })
 }
 
@@ -143,9 +147,13 @@ pub(super) fn paths<'a, 'i: 'a>(tables: impl Iterator<Item = &'a DeTable<'i>>) -
     files
 }
 
-fn rest(node: &Node<'_, '_>, name: &At<String>) -> (Option<Vec<String>>, Overrides) {
+fn rest(
+    node: &Node<'_, '_>,
+    name: &At<String>,
+) -> (Option<Vec<String>>, Overrides, Option<At<Price>>) {
     let overrides = node.node("override").map(|n| overrides(&n));
-    (names(node, &name.value), overrides.unwrap_or_default())
+    let names = names(node, &name.value);
+    (names, overrides.unwrap_or_default(), node.price())
 }
 
 /// Labels when given, else the group's name with a number.

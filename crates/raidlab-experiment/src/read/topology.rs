@@ -5,6 +5,7 @@ use super::value::hint;
 use crate::Known;
 use crate::diagnostic::{Diagnostic, Problems};
 use crate::hardware::{AtaMode, BUSES, Bus, CacheMode, ControllerKind, Link, bus_rate};
+use raidlab_core::price::Price;
 use raidlab_core::units::Bytes;
 use toml::de::{DeTable, DeValue};
 
@@ -32,6 +33,7 @@ pub(crate) struct DraftController {
     pub(crate) cache_mode: Option<CacheMode>,
     pub(crate) own_raid: bool,
     pub(crate) disks: Seats,
+    pub(crate) price: Option<At<Price>>,
 }
 
 /// Which disks sit on a controller.
@@ -169,6 +171,7 @@ fn controller(
         .and_then(|e| problems.flag("own-raid", e));
     let channels = count("channels").map(|n| At::new(n, node.key_at("channels")));
     let ports = count("ports");
+    let price = node.price();
     let kind = kind?;
     Some(DraftController {
         name,
@@ -185,6 +188,7 @@ fn controller(
         cache_mode,
         own_raid: own_raid.unwrap_or(kind == ControllerKind::HardwareRaid),
         disks: seats?,
+        price,
     })
 }
 

@@ -1,7 +1,8 @@
 //! Single values: sizes, rates, counts, times, words.
-use super::tree::{At, Entry, shown};
+use super::tree::{At, Entry, Node, shown};
 use crate::diagnostic::{Diagnostic, Problems};
 use crate::words::Word;
+use raidlab_core::price::Price;
 use raidlab_core::suggest::{list, nearest};
 use raidlab_core::time::Span;
 use raidlab_core::units::{Bytes, ParseBytesError};
@@ -9,6 +10,29 @@ use std::fmt::Display;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 use toml::de::DeValue;
+
+impl Node<'_, '_> {
+    /// What the thing of this table costs.
+    pub(crate) fn price(&self) -> Option<At<Price>> {
+        let entry = self.entry("price")?;
+        let number = match entry.get_ref() {
+            DeValue::Integer(n) => Some(n.as_str()),
+            DeValue::Float(n) => Some(n.as_str()),
+            _ => None,
+        };
+        if let Some(number) = number {
+            let message = "'price' is a number without a currency";
+            let help = format!(
+                "write \"{} EUR\", or the letters of another one",
+                shown(number)
+            );
+            self.problems.wrong(&entry.span(), message, &help);
+            return None;
+        }
+        let price = self.problems.parsed("price", entry)?;
+        Some(At::new(price, entry.span()))
+    }
+}
 
 impl Problems {
     /// A text.

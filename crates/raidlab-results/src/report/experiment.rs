@@ -7,6 +7,7 @@ use super::select::{Baseline, Selector};
 use super::{ReportError, ReportRequest, by_profile, check_baseline};
 use crate::record::TrialRecord;
 use crate::reference::Study;
+use raidlab_core::price::Price;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -35,6 +36,8 @@ pub enum WantedTable {
     Distribution,
     /// Ratios with cost and capacity in disks.
     Capacity,
+    /// Which cells another one beats in everything, and what each gives for its price.
+    Worth,
     /// Which failures are survived.
     Survival,
     /// What limits each cell.
@@ -93,6 +96,8 @@ pub struct ArrayFacts {
     pub name: String,
     /// Disks.
     pub disks: usize,
+    /// What its disks cost, with their controllers; `None` where a price is not known.
+    pub price: Option<Price>,
     /// Usable, in disks.
     pub capacity_disks: String,
     /// Usable bytes, where it is known.
@@ -242,6 +247,10 @@ fn of_profile(
                 out.extend(blocks::closing::closing(&what, groups, judging));
             }
         }
+        WantedTable::Worth => {
+            let arrays = &request.arrays;
+            out.extend(blocks::worth::worth(profile, groups, arrays, judging));
+        }
         WantedTable::Survival
         | WantedTable::Published
         | WantedTable::Rebuild
@@ -308,13 +317,18 @@ impl ReportRequest {
 }
 
 fn arrays(arrays: &[ArrayFacts]) -> Table {
-    let columns = vec![
-        Column::text("array"),
-        Column::number("cost (disks)"),
+    let currency = arrays.iter().find_map(|facts| facts.price);
+    let mut columns = vec![Column::text("array"), Column::number("cost (disks)")];
+    if let Some(price) = &currency {
+        let currency = price.currency();
+        columns.push(Column::number(format!("cost ({currency})")));
+        columns.push(Column::number(format!("{currency} a TiB")));
+    }
+    columns.extend([
         Column::number("capacity (disks)"),
         Column::text("capacity"),
         Column::number("survives any"),
-    ];
+    ]);
     let caption =
         "Disks paid for, usable capacity, and failed disks that are survived whichever they are";
     let mut table = Table::new("arrays", caption, columns);
@@ -322,13 +336,35 @@ fn arrays(arrays: &[ArrayFacts]) -> Table {
         let capacity = facts
             .capacity
             .map(|bytes| raidlab_core::units::Bytes(bytes).to_string());
-        table.rows.push(vec![
+        let mut row = vec![
             Cell::text(facts.name.clone()),
             Cell::number(facts.disks as f64, 0),
+        ];
+        if currency.is_some() {
+            row.extend(cost(facts));
+        }
+        row.extend([
             Cell::text(facts.capacity_disks.clone()),
             capacity.map_or_else(Cell::absent, Cell::text),
             Cell::number(facts.survives as f64, 0),
         ]);
+        table.rows.push(row);
     }
     table
+}
+
+/// The price of an array, and for a TiB that can be used.
+fn cost(facts: &ArrayFacts) -> [Cell; 2] {
+    let Some(price) = facts.price else {
+        return [Cell::absent(), Cell::absent()];
+    };
+    let amount = price.amount();
+    let each = facts
+        .capacity
+        .filter(|bytes| *bytes > 0)
+        .map(|bytes| amount / blocks::worth::tebibytes(bytes));
+    [
+        Cell::text(blocks::worth::amount(amount)),
+        each.map_or_else(Cell::absent, |each| Cell::number(each, 2)),
+    ]
 }

@@ -70,6 +70,7 @@ fn of(experiment: &Experiment, array: &Array, name: String, label: &str) -> Arra
         cells: vec![label.to_owned()],
         name,
         disks: n,
+        price: experiment.price(array),
         capacity_disks: array.capacity_disks.clone(),
         capacity: array.capacity.map(|capacity| capacity.0),
         survives,

@@ -183,6 +183,7 @@ fn table(kind: TableKind) -> WantedTable {
         TableKind::Aggregate => WantedTable::Aggregate,
         TableKind::Distribution => WantedTable::Distribution,
         TableKind::Capacity => WantedTable::Capacity,
+        TableKind::Worth => WantedTable::Worth,
         TableKind::Survival => WantedTable::Survival,
         TableKind::Limits => WantedTable::Limits,
         TableKind::Published => WantedTable::Published,

@@ -7,6 +7,7 @@ use crate::report::experiment::ArrayFacts;
 use crate::report::format;
 use crate::report::group::Group;
 use crate::report::select::Selector;
+use raidlab_core::price::Price;
 
 /// What the table is made of.
 pub(crate) struct Closing<'c> {
@@ -41,6 +42,8 @@ struct Line<'g> {
     label: &'g str,
     level: &'g str,
     disks: u32,
+    /// What it costs in the experiment's currency.
+    price: Option<Price>,
     /// Usable, in disks.
     capacity: Option<f64>,
     /// Failures, after those there are already, that it survives whichever they are.
@@ -70,6 +73,13 @@ impl Line<'_> {
     /// Throughput and capacity that a disk brings: throughput × capacity / disks.
     fn value(&self) -> Option<f64> {
         Some(self.throughput()? * self.capacity? / f64::from(self.disks))
+    }
+
+    /// The same for money.
+    fn value_for_money(&self) -> Option<f64> {
+        let amount = self.price?.amount();
+        let value = self.throughput()? * self.capacity? / amount;
+        value.is_finite().then_some(value)
     }
 }
 
@@ -131,6 +141,7 @@ fn line<'g>(
         label: &group.label,
         level,
         disks,
+        price: facts.and_then(|facts| facts.price),
         capacity: told
             .and_then(|n| n.parse().ok())
             .or_else(|| capacity::usable_disks(level, disks).map(f64::from)),
@@ -161,6 +172,10 @@ fn table(
             .map(|(name, _)| Column::number(format!("{name} ratio"))),
     );
     headings.push(Column::number("cost (disks)"));
+    let currency = lines.iter().find_map(|line| line.price);
+    if let Some(price) = &currency {
+        headings.push(Column::number(format!("cost ({})", price.currency())));
+    }
     headings.push(Column::number("capacity (disks)"));
     headings.push(Column::text("champion of"));
     let at = if what.size.is_empty() {
@@ -188,7 +203,19 @@ fn table(
             row.push(ratio_cell(line, column, tone(column)));
         }
         let cost = columns.len();
-        row.push(Cell::number(f64::from(line.disks), 0).tone(tone(cost)));
+        let in_disks = if currency.is_some() {
+            Tone::Plain
+        } else {
+            tone(cost)
+        };
+        row.push(Cell::number(f64::from(line.disks), 0).tone(in_disks));
+        if currency.is_some() {
+            let amount = |price: Price| {
+                let text = super::worth::amount(price.amount());
+                Cell::text(text).tone(tone(cost))
+            };
+            row.push(line.price.map_or_else(Cell::absent, amount));
+        }
         row.push(capacity_cell(&mut table, line, tone(cost + 1)));
         let names: Vec<&str> = best
             .iter()
@@ -264,7 +291,11 @@ fn champions(columns: &[(&str, String)], lines: &[Line<'_>]) -> Vec<(String, Vec
         .enumerate()
         .map(|(column, (name, _))| ((*name).to_owned(), winners(&|line| line.ratio(column))))
         .collect();
-    let cost = winners(&|line| Some(-f64::from(line.disks)));
+    let priced = lines.iter().all(|line| line.price.is_some());
+    let cost = winners(&|line| match line.price.filter(|_| priced) {
+        Some(price) => Some(-price.amount()),
+        None => Some(-f64::from(line.disks)),
+    });
     all.push(("cost".to_owned(), cost));
     let capacity = winners(&|line| line.capacity);
     all.push(("capacity".to_owned(), capacity));
@@ -301,6 +332,16 @@ fn picks(lines: &[Line<'_>], base: &str) -> Vec<String> {
         "Best value (geometric mean of the ratios × capacity / disks, arrays only)",
         &|line| line.value(),
     );
+    if let Some(price) = lines.iter().find_map(|line| line.price) {
+        let title = format!(
+            "Best value for money (the same × capacity / {}, the best being 1, arrays only)",
+            price.currency()
+        );
+        // Of a whole table, so that the best is 1.
+        let all = arrays().filter_map(Line::value_for_money);
+        let best = all.fold(0.0, f64::max);
+        pick(&title, &|line| Some(line.value_for_money()? / best));
+    }
     pick(
         "Fastest, cost no object (geometric mean of the ratios, arrays only)",
         &|line| line.throughput(),

@@ -13,3 +13,4 @@ pub(crate) mod rebuild;
 pub(crate) mod sweep;
 pub(crate) mod tool_table;
 pub(crate) mod wanted;
+pub(crate) mod worth;

@@ -99,6 +99,7 @@ pub(super) fn request(trials: Vec<TrialRecord>) -> ExperimentRequest {
         cells: Vec::new(),
         name: name.to_owned(),
         disks: 4,
+        price: None,
         capacity_disks: capacity.to_owned(),
         capacity: Some(3 << 40),
         survives: 1,

@@ -5,3 +5,4 @@ mod made;
 mod ratios;
 mod snapshots;
 mod synthetic;
+mod worth;

@@ -1,0 +1,116 @@
+//! What things cost, and what as much money gives.
+use super::Entry;
+use crate::record::Better;
+use crate::report::document::{Cell, Column, Table, Tone};
+use crate::report::experiment::ArrayFacts;
+use crate::report::format;
+use crate::report::group::Group;
+
+/// What costs are counted in.
+pub(super) enum Money {
+    /// The letters of a currency.
+    Currency(String),
+    Disks,
+}
+
+/// The currency, where all arrays have a price.
+pub(super) fn money(arrays: &[ArrayFacts]) -> Money {
+    let prices: Option<Vec<_>> = arrays.iter().map(|facts| facts.price).collect();
+    match prices.as_deref() {
+        Some([first, ..]) => Money::Currency(first.currency().to_owned()),
+        _ => Money::Disks,
+    }
+}
+
+pub(super) fn cost_heading(money: &Money) -> String {
+    match money {
+        Money::Currency(letters) => format!("cost ({letters})"),
+        Money::Disks => "cost (disks)".to_owned(),
+    }
+}
+
+pub(super) fn cost(cost: f64, money: &Money) -> Cell {
+    match money {
+        Money::Currency(_) => Cell::text(amount(cost)),
+        Money::Disks => Cell::number(cost, 0),
+    }
+}
+
+/// An amount of money: hundredths only where there are any.
+pub(crate) fn amount(amount: f64) -> String {
+    let whole = (amount - amount.round()).abs() < 0.005;
+    format::number(amount, if whole { 0 } else { 2 })
+}
+
+/// Rates for as much money as suits the cheapest; `None` without prices, and where all arrays have the same one, for
+/// that would be the figures once more.
+pub(super) fn for_money(
+    profile: &str,
+    groups: &[Group<'_>],
+    entries: &[Entry<'_>],
+    phases: &[&str],
+    money: &Money,
+) -> Option<Table> {
+    let Money::Currency(letters) = money else {
+        return None;
+    };
+    let paid = entries.iter().map(|entry| entry.cost).filter(|c| *c > 0.0);
+    let least = paid.clone().reduce(f64::min)?;
+    if paid.reduce(f64::max)? <= least {
+        return None;
+    }
+    let unit = 10_f64.powf(least.log10().floor());
+    let caption = format!("{profile}: what {} {letters} give", amount(unit));
+    let mut columns = vec![Column::text("cell"), Column::number(cost_heading(money))];
+    columns.push(Column::number("TiB"));
+    let mut shown = Vec::new();
+    for (number, phase) in phases.iter().enumerate() {
+        let of_phase = groups.iter().find_map(|group| group.unit(phase));
+        let Some(of_phase) = of_phase.filter(|unit| unit.better() == Better::Higher) else {
+            continue;
+        };
+        let values = entries.iter().map(|entry| for_one(entry, number, unit));
+        let most = values.clone().flatten().fold(0.0, f64::max);
+        let scale = format::suited(of_phase, most);
+        columns.push(Column::number(format!("{phase} ({})", scale.name)));
+        shown.push((number, scale.scale, most));
+    }
+    let mut table = Table::new(format!("{profile}-for-money"), caption, columns);
+    for entry in entries {
+        let mut row = vec![
+            Cell::text(entry.group.label.clone()),
+            cost(entry.cost, money),
+        ];
+        row.push(match (entry.facts.capacity, entry.cost > 0.0) {
+            (Some(bytes), true) => {
+                let value = tebibytes(bytes) / entry.cost * unit;
+                Cell::number(value, format::decimals(value))
+            }
+            _ => Cell::absent(),
+        });
+        for (number, scale, most) in &shown {
+            row.push(match for_one(entry, *number, unit) {
+                Some(value) => {
+                    let best = value >= *most;
+                    let tone = if best { Tone::Strong } else { Tone::Plain };
+                    let value = value / scale;
+                    Cell::number(value, format::decimals(value)).tone(tone)
+                }
+                None => Cell::absent(),
+            });
+        }
+        table.rows.push(row);
+    }
+    Some(table)
+}
+
+/// A phase's figure for so much money.
+fn for_one(entry: &Entry<'_>, phase: usize, money: f64) -> Option<f64> {
+    let figure = entry.figures[phase]?;
+    (entry.cost > 0.0).then(|| figure / entry.cost * money)
+}
+
+/// Bytes in TiB.
+pub(crate) fn tebibytes(bytes: u64) -> f64 {
+    bytes as f64 / (1_u64 << 40) as f64
+}
