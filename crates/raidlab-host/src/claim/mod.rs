@@ -10,6 +10,7 @@
 //! nothing more is written.
 mod clear;
 mod open;
+mod others;
 mod own;
 
 pub(crate) use clear::clear;
@@ -18,7 +19,7 @@ pub use own::Own;
 
 use crate::allow::Allowed;
 use crate::error::{HostError, Result};
-use crate::identity::{Identity, record_of};
+use crate::identity::Identity;
 use crate::inventory::Device;
 use crate::label;
 use crate::ownership::{Ownership, Witnesses};
@@ -27,8 +28,6 @@ use crate::sysfs;
 use open::open_with;
 use own::OwnKind;
 use raidlab_io::observe::Roots;
-use raidlab_io::observe::safety::{Opener, openers};
-use raidlab_io::observe::stack::DeviceKind;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -51,7 +50,7 @@ enum Gate {
     Bytes,
     /// Nobody else holds it.
     Exclusive,
-    /// No other process has it open, which holding it does not tell.
+    /// No other process has it open, and no other device shows its bytes, which holding it does not tell.
     Open,
     /// What was opened is what was looked at.
     Identity,
@@ -135,8 +134,10 @@ impl Claim {
         if let (true, Err(why)) = (asked(Gate::Right), allowed) {
             return refused(why);
         }
-        if let (true, Some(opener)) = (asked(Gate::Open), opened_by_others(roots, &found)) {
-            return refused(format!("{opener}: end it first"));
+        if asked(Gate::Open)
+            && let Some(other) = others::others(roots, &file, &found)
+        {
+            return refused(other);
         }
         let said = heard(&Witnesses::ask(roots, &found.name)?);
         if said.ownership() == Ownership::Theirs {
@@ -315,27 +316,6 @@ impl Claim {
         let why = "it has become another device since it was claimed";
         Err(HostError::refused(&self.path, why))
     }
-}
-
-/// How long another process may have a device open: tools that look at every new one (udev) are soon done.
-const LOOKED_AT: Duration = Duration::from_secs(3);
-
-/// Another process that has a device open, or the disk of a partition, and keeps it so.
-fn opened_by_others(roots: &Roots, found: &Identity) -> Option<Opener> {
-    let mut numbers = vec![found.number];
-    if let Ok(record) = record_of(roots, &found.name)
-        && record.kind == DeviceKind::Partition
-    {
-        let disks = record.below.iter().map(|disk| record_of(roots, disk));
-        numbers.extend(disks.filter_map(|disk| disk.ok()?.number));
-    }
-    let alone = || {
-        openers(roots, &numbers)
-            .into_iter()
-            .next()
-            .map_or(Ok(()), Err)
-    };
-    patiently(LOOKED_AT, alone).err()
 }
 
 /// Asks both witnesses again, the bytes through the very descriptor.

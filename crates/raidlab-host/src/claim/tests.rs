@@ -105,6 +105,17 @@ impl Theirs {
             .expect("written");
     }
 
+    /// Shows something else under the same name.
+    fn show_instead(&self, words: &[&str]) {
+        system(&["losetup", "--detach", self.path()]);
+        let words = [&["losetup"], words].concat();
+        // Another test may have been given the free number meanwhile.
+        let shown = patiently(Duration::from_secs(60), || {
+            Tool::new(words.iter().copied()).run()
+        });
+        shown.unwrap_or_else(|error| panic!("{error}"));
+    }
+
     fn take(&self, gates: &[Gate]) -> Result<Claim> {
         let entry = self.entry();
         Claim::through(
@@ -141,7 +152,13 @@ impl Theirs {
 
 impl Drop for Theirs {
     fn drop(&mut self) {
-        let _ = Tool::new(["losetup", "--detach", self.path()]).run();
+        // Its number may be another test's by now.
+        let told = Path::new("/sys/class/block").join(self.path.file_name().expect("a name"));
+        let shown = sysfs::text(&told.join("loop/backing_file")).unwrap_or_default();
+        let own = self.directory.path().to_str().expect("a name");
+        if shown.starts_with(own) {
+            let _ = Tool::new(["losetup", "--detach", self.path()]).run();
+        }
     }
 }
 
@@ -221,8 +238,7 @@ fn a_name_that_has_become_another_device_is_refused() {
     File::create(&other)
         .and_then(|f| f.set_len(SIZE))
         .expect("a file");
-    system(&["losetup", "--detach", theirs.path()]);
-    system(&["losetup", theirs.path(), other.to_str().expect("a name")]);
+    theirs.show_instead(&[theirs.path(), other.to_str().expect("a name")]);
     let take =
         |gates: &[Gate]| Claim::through(&Roots::system(), &before, Right::Allowed(&entry), gates);
     let error = take(Gate::ALL).expect_err("refused").to_string();

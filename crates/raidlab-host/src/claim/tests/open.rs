@@ -73,17 +73,9 @@ fn another_part_of_the_same_file_is_another_device() {
     let theirs = Theirs::with(&["--sizelimit", "8MiB"]);
     let (entry, before) = (theirs.entry(), theirs.device());
     let file = theirs.directory.path().join("disk");
-    system(&["losetup", "--detach", theirs.path()]);
     let file = file.to_str().expect("a name");
-    system(&[
-        "losetup",
-        "--offset",
-        "16MiB",
-        "--sizelimit",
-        "8MiB",
-        theirs.path(),
-        file,
-    ]);
+    let part = ["--offset", "16MiB", "--sizelimit", "8MiB"];
+    theirs.show_instead(&[&part[..], &[theirs.path(), file]].concat());
     assert!(!theirs.device().identity.is_same_device(&before.identity));
     let roots = Roots::system();
     let take = |gates: &[Gate]| Claim::through(&roots, &before, Right::Allowed(&entry), gates);
@@ -91,4 +83,38 @@ fn another_part_of_the_same_file_is_another_device() {
     assert!(error.contains("no longer the device"), "{error}");
     let error = take(&all_but(&[Gate::Identity])).expect_err("refused by the list");
     assert!(error.to_string().contains("serial number"), "{error}");
+}
+
+/// What is on the other one is on this one, too, and whoever uses that does not hold this.
+#[test]
+fn a_device_whose_bytes_another_device_shows_is_refused() {
+    if !may("a_device_whose_bytes_another_device_shows_is_refused") {
+        return;
+    }
+    let theirs = Theirs::with(&["--sizelimit", "8MiB"]);
+    let file = &theirs.directory.path().join("disk");
+    // A link of another name, so that each of them knows its own.
+    let show = |options: &[&str]| {
+        let directory = tempfile::tempdir().expect("a directory");
+        let link = directory.path().join("link");
+        std::fs::hard_link(file, &link).expect("a link");
+        let words = [
+            &["losetup", "--find", "--show"],
+            options,
+            &[link.to_str().expect("a name")],
+        ];
+        Theirs {
+            path: PathBuf::from(system(&words.concat())),
+            directory,
+        }
+    };
+    for options in [&[][..], &["--offset", "4MiB", "--sizelimit", "8MiB"]] {
+        let other = show(options);
+        let name = other.path().trim_start_matches("/dev/");
+        theirs.refused_by(&[Gate::Open], &[name, "same bytes"]);
+    }
+    // Two parts that have nothing in common are two devices.
+    let apart = show(&["--offset", "8MiB", "--sizelimit", "8MiB"]);
+    theirs.given();
+    apart.given();
 }
