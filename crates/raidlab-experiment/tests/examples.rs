@@ -7,7 +7,7 @@ use raidlab_experiment::{Experiment, expand, parse};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// File, cells and trials.
-const EXPERIMENTS: [(&str, usize, usize); 18] = [
+const EXPERIMENTS: [(&str, usize, usize); 19] = [
     ("home-lab", 8, 24),
     ("pata-blocksize", 2 * 6 * 4 * 11, 2 * 6 * 4 * 11 * 10),
     ("pata-channels", 3, 9),
@@ -24,6 +24,7 @@ const EXPERIMENTS: [(&str, usize, usize); 18] = [
     ("vm-raidz", 4, 12),
     ("vm-states", 8, 24),
     ("vm-zfs-ashift", 2, 6),
+    ("what-to-buy", 8, 40),
     ("zfs-ashift", 2, 6),
     ("zfs-rebuilding", 6, 18),
 ];

@@ -61,53 +61,56 @@ pub(super) fn for_money(
     }
     let unit = 10_f64.powf(least.log10().floor());
     let caption = format!("{profile}: what {} {letters} give", amount(unit));
-    let mut columns = vec![Column::text("cell"), Column::number(cost_heading(money))];
-    columns.push(Column::number("TiB"));
-    let mut shown = Vec::new();
+    // Of each cell so much for the money, by columns; nothing of what costs nothing.
+    let for_unit = |entry: &Entry<'_>, figure: Option<f64>| {
+        let paid = (entry.cost > 0.0).then_some(entry.cost)?;
+        Some(figure? / paid * unit)
+    };
+    let held = |entry: &Entry<'_>| for_unit(entry, entry.facts.capacity.map(tebibytes));
+    let mut given = vec![(
+        "TiB".to_owned(),
+        entries.iter().map(held).collect::<Vec<_>>(),
+    )];
     for (number, phase) in phases.iter().enumerate() {
         let of_phase = groups.iter().find_map(|group| group.unit(phase));
         let Some(of_phase) = of_phase.filter(|unit| unit.better() == Better::Higher) else {
             continue;
         };
-        let values = entries.iter().map(|entry| for_one(entry, number, unit));
-        let most = values.clone().flatten().fold(0.0, f64::max);
-        let scale = format::suited(of_phase, most);
-        columns.push(Column::number(format!("{phase} ({})", scale.name)));
-        shown.push((number, scale.scale, most));
+        let all = entries.iter();
+        let mut values: Vec<Option<f64>> = all
+            .map(|entry| for_unit(entry, entry.figures[number]))
+            .collect();
+        let scale = format::suited(of_phase, most(&values));
+        values
+            .iter_mut()
+            .flatten()
+            .for_each(|value| *value /= scale.scale);
+        given.push((format!("{phase} ({})", scale.name), values));
     }
+    let mut columns = vec![Column::text("cell"), Column::number(cost_heading(money))];
+    columns.extend(given.iter().map(|(heading, _)| Column::number(heading)));
     let mut table = Table::new(format!("{profile}-for-money"), caption, columns);
-    for entry in entries {
+    for (place, entry) in entries.iter().enumerate() {
         let mut row = vec![
             Cell::text(entry.group.label.clone()),
             cost(entry.cost, money),
         ];
-        row.push(match (entry.facts.capacity, entry.cost > 0.0) {
-            (Some(bytes), true) => {
-                let value = tebibytes(bytes) / entry.cost * unit;
-                Cell::number(value, format::decimals(value))
-            }
-            _ => Cell::absent(),
-        });
-        for (number, scale, most) in &shown {
-            row.push(match for_one(entry, *number, unit) {
-                Some(value) => {
-                    let best = value >= *most;
-                    let tone = if best { Tone::Strong } else { Tone::Plain };
-                    let value = value / scale;
-                    Cell::number(value, format::decimals(value)).tone(tone)
-                }
-                None => Cell::absent(),
-            });
-        }
+        row.extend(given.iter().map(|(_, values)| match values[place] {
+            Some(value) if value >= most(values) => shown(value).tone(Tone::Strong),
+            Some(value) => shown(value),
+            None => Cell::absent(),
+        }));
         table.rows.push(row);
     }
     Some(table)
 }
 
-/// A phase's figure for so much money.
-fn for_one(entry: &Entry<'_>, phase: usize, money: f64) -> Option<f64> {
-    let figure = entry.figures[phase]?;
-    (entry.cost > 0.0).then(|| figure / entry.cost * money)
+fn most(values: &[Option<f64>]) -> f64 {
+    values.iter().flatten().copied().fold(0.0, f64::max)
+}
+
+fn shown(value: f64) -> Cell {
+    Cell::number(value, format::decimals(value))
 }
 
 /// Bytes in TiB.
