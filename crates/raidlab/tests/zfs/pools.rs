@@ -111,14 +111,20 @@ fn the_simulator_has_the_same_pools_and_says_what_it_has_no_model_of() {
     lab.run("run pools.toml --on sim --repeats 1")
         .done()
         .prints(&["raidz2", "striped mirrors"]);
-    let rebuilding = SMALL.replace("[host]", "state = \"rebuilding 1\"\n\n[host]");
-    let rebuilding = rebuilding.lines().filter(|line| !line.contains("one disk"));
-    lab.write("rebuilding.toml", rebuilding.collect::<Vec<_>>().join("\n"));
+    let in_state = |state: &str| {
+        let text = SMALL.replace("[host]", &format!("state = \"{state}\"\n\n[host]"));
+        let lines = text.lines().filter(|line| !line.contains("one disk"));
+        lines.collect::<Vec<_>>().join("\n")
+    };
+    lab.write("rebuilding.toml", in_state("rebuilding 1"));
     lab.run("run rebuilding.toml --on sim --repeats 1")
+        .done()
+        .prints(&["rebuild", "striped mirrors"]);
+    lab.write("resyncing.toml", in_state("resyncing"));
+    lab.run("run resyncing.toml --on sim --repeats 1")
         .refused(2)
         .says(&[
             "cells cannot be predicted",
-            "a pool that is rebuilding 1",
-            "--on vm or --on host",
+            "a pool of ZFS is never resyncing",
         ]);
 }
