@@ -244,9 +244,7 @@ impl BlockIo {
             }
             plan.space_needed = resolved.region.end();
         }
-        if !self.direct {
-            plan.judge_size(resolved.region.len, context.memory, true);
-        }
+        plan.judge_size(resolved.region.len, context.memory, true, self.direct);
         if !self.direct && !resolved.end_fsync && self.read_percent != Some(100) && context.writable
         {
             plan.unsynced("end-fsync=no");

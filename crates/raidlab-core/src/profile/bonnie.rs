@@ -195,7 +195,12 @@ impl Bonnie {
         told.size = Some(resolved.size);
         told.characters_size = Some(resolved.characters);
         let mut plan = Plan::new(told.shown());
-        plan.judge_size(resolved.size, context.memory, self.size.is_some());
+        plan.judge_size(
+            resolved.size,
+            context.memory,
+            self.size.is_some(),
+            self.direct,
+        );
         self.large_file(&resolved, &mut plan);
         if self.files > 0 {
             self.small_files(&mut plan);

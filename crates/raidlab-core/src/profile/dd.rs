@@ -99,7 +99,7 @@ impl Dd {
                 return Err(ProfileError::Place { profile: NAME, why });
             }
         }
-        plan.judge_size(Bytes(size), context.memory, true);
+        plan.judge_size(Bytes(size), context.memory, true, self.direct);
         if self.conv == Conv::None && !self.direct && context.writable {
             plan.unsynced("conv=none");
         }

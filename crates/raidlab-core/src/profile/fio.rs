@@ -155,9 +155,8 @@ impl Fio {
             if writes && group.jobs.iter().any(|job| !job.direct && !job.end_fsync) {
                 plan.unsynced("end_fsync=0");
             }
-            if group.jobs.iter().any(|job| !job.direct) {
-                plan.judge_size(end, context.memory, true);
-            }
+            let direct = group.jobs.iter().all(|job| job.direct);
+            plan.judge_size(end, context.memory, true, direct);
             plan.phases.push(phase);
         }
         plan.checked(NAME, "size", context)

@@ -91,7 +91,7 @@ impl Hdbench {
             plan.space_needed = plan.space_needed.max(Bytes(whole.0.saturating_mul(2)));
         }
         if let Some(&largest) = self.sizes.iter().max() {
-            plan.judge_size(largest, context.memory, true);
+            plan.judge_size(largest, context.memory, true, self.direct);
         }
         if !self.sync && !self.direct {
             plan.unsynced("sync=no");

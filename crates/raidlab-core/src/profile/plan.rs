@@ -135,14 +135,15 @@ impl Plan {
         });
     }
 
-    /// Notes and flags what a data set of `size` means on a machine with so much memory.
-    pub(super) fn judge_size(&mut self, size: Bytes, memory: Bytes, chosen: bool) {
+    /// Notes and flags what a data set of `size` means on a machine with so much memory. Direct I/O does not go
+    /// through the page cache: what fits in the memory is not read from there.
+    pub(super) fn judge_size(&mut self, size: Bytes, memory: Bytes, chosen: bool, direct: bool) {
         if !chosen {
             self.notes.push(format!(
                 "the data set is {size}: twice the memory of {memory}, so that no cache can hold it; set 'size' for another"
             ));
         }
-        if size < memory {
+        if size < memory && !direct {
             self.flags.push(Flag::new(
                 FlagKind::FitsInMemory,
                 format!(

@@ -93,7 +93,7 @@ impl Tiobench {
         let mut told = self.clone();
         told.size = Some(all);
         let mut plan = Plan::new(told.shown());
-        plan.judge_size(all, context.memory, self.size.is_some());
+        plan.judge_size(all, context.memory, self.size.is_some(), self.direct);
         plan.space_needed = all;
         let files = 0..threads;
         let phase = |id: &str, title: &str, jobs: &dyn Fn(u32) -> WorkloadSpec| {

@@ -71,3 +71,28 @@ fn a_set_that_memory_can_hold_is_flagged() {
     assert_eq!(flags("512MiB"), [FlagKind::FitsInMemory]);
     assert_eq!(flags("2GiB"), []);
 }
+
+#[test]
+fn direct_calls_do_not_go_through_the_cache() {
+    // (profile, what it is told so that its data fits in the memory)
+    let cases: [(&str, &[(&str, &str)]); 6] = [
+        ("bonnie", &[("size", "512MiB")]),
+        ("tiobench", &[("size", "512MiB")]),
+        ("hdbench", &[("sizes", "512MiB")]),
+        ("dd", &[("count", "512")]),
+        ("random", &[("size", "512MiB")]),
+        ("sequential", &[("size", "512MiB")]),
+    ];
+    for (name, settings) in cases {
+        let fits = |direct| {
+            let mut settings = settings.to_vec();
+            settings.push(("direct", direct));
+            let plan = profile(name, &settings).plan(&directory()).unwrap();
+            plan.flags
+                .iter()
+                .any(|flag| flag.kind == FlagKind::FitsInMemory)
+        };
+        assert!(fits("no"), "{name}");
+        assert!(!fits("yes"), "{name}");
+    }
+}
