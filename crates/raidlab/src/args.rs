@@ -69,6 +69,7 @@ impl Command {
     pub(crate) fn store(&self) -> Option<&StoreArgs> {
         match self {
             Self::Bench(args) => Some(&args.store),
+            Self::Plan(args) => Some(&args.store),
             Self::Run(args) => Some(&args.store),
             Self::Report(args) => Some(&args.store),
             Self::Compare(args) => Some(&args.store),

@@ -14,6 +14,7 @@ mod tests;
 
 pub(crate) use progress::{View, summary};
 pub(crate) use record::of_phase;
+pub(crate) use resume::labels_of;
 pub(crate) use session::store_failure;
 
 use crate::args::BenchArgs;

@@ -17,7 +17,7 @@ mod talk;
 
 use args::{Cli, Command};
 use clap::Parser;
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use exit::Outcome;
 use std::process::ExitCode;
 
@@ -30,6 +30,10 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) if error.kind() == ErrorKind::InvalidUtf8 => {
             talk::failure(&not_text());
+            return exit::BAD_REQUEST.into();
+        }
+        Err(error) if let Some(failure) = negative(&error) => {
+            talk::failure(&failure);
             return exit::BAD_REQUEST.into();
         }
         Err(error) => {
@@ -56,6 +60,20 @@ fn main() -> ExitCode {
     }
 }
 
+/// A number below zero looks like an option, and clap's tip makes another argument of it.
+fn negative(error: &clap::Error) -> Option<exit::Failure> {
+    let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidArg) else {
+        return None;
+    };
+    let number: f64 = word.parse().ok()?;
+    (error.kind() == ErrorKind::UnknownArgument && number < 0.0).then(|| {
+        exit::Failure::bad_request(format!("'{word}' is below zero, and nothing here can be"))
+            .remedy(format!(
+                "give a number without the sign; a path of that name is ./{word}"
+            ))
+    })
+}
+
 /// What clap does not say: which of the arguments it is, and what helps.
 fn not_text() -> exit::Failure {
     let words = std::env::args_os().skip(1);
@@ -71,7 +89,7 @@ fn run(cli: Cli) -> Result<Outcome, exit::Failure> {
     let store = place::Store::new(&cli)?;
     match cli.command {
         Command::Bench(args) => bench::run(&args, &store),
-        Command::Plan(args) => predict::plan::run(&args),
+        Command::Plan(args) => predict::plan::run(&args, &store),
         Command::Run(args) => predict::run::run(&args, &store),
         Command::Report(args) => commands::report::run(&args, &store),
         Command::Compare(args) => commands::compare::run(&args, &store),

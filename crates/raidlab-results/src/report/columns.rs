@@ -276,9 +276,25 @@ fn named_families(profile: &str) -> &'static [(&'static str, &'static [&'static 
     }
 }
 
+/// The phase that a resync or rebuild is kept as: what members get, no figure of the profile.
+pub(crate) const REBUILD: &str = "rebuild";
+
 /// The phases whose rates are charted together, with a name for the chart. All of a family have one
 /// unit.
 pub(crate) fn families<'a>(
+    profile: &str,
+    phases: &[&'a str],
+    unit: &dyn Fn(&str) -> Unit,
+) -> Vec<(String, Vec<&'a str>)> {
+    let (rebuild, own): (Vec<&str>, Vec<&str>) = phases.iter().partition(|p| **p == REBUILD);
+    let mut families = own_families(profile, &own, unit);
+    if !rebuild.is_empty() {
+        families.push(("Resync and rebuild by itself".to_owned(), rebuild));
+    }
+    families
+}
+
+fn own_families<'a>(
     profile: &str,
     phases: &[&'a str],
     unit: &dyn Fn(&str) -> Unit,

@@ -128,6 +128,9 @@ pub struct ExperimentRequest {
     pub beside: Option<Beside>,
     /// The arrays.
     pub arrays: Vec<ArrayFacts>,
+    /// What md lets a resync or rebuild do at the least (`sync_speed_min`), bytes a second, by the labels of the cells whose
+    /// array is md's.
+    pub least_sync: BTreeMap<String, u64>,
     /// What identifies the results: seed, digest.
     pub identity: String,
 }
@@ -299,6 +302,8 @@ fn of_all(
             if let Some(table) = rebuild::rebuilds(groups) {
                 out.push(Block::heading("Resync and rebuild"));
                 out.push(Block::Table(table));
+                let why = rebuild::why_so_long(groups, &request.least_sync);
+                out.extend(why.map(Block::paragraph));
             }
         }
         WantedTable::Environment => {
@@ -316,6 +321,17 @@ impl ReportRequest {
     }
 }
 
+/// The share of second failures that is survived.
+pub(super) fn second_cell(share: Option<f64>) -> Cell {
+    share.map_or_else(Cell::absent, |share| {
+        Cell::text(match 100.0 * share {
+            0.0 => "none".to_owned(),
+            100.0 => "all".to_owned(),
+            percent => format!("{percent:.0} %"),
+        })
+    })
+}
+
 fn arrays(arrays: &[ArrayFacts]) -> Table {
     let currency = arrays.iter().find_map(|facts| facts.price);
     let mut columns = vec![Column::text("array"), Column::number("cost (disks)")];
@@ -328,9 +344,10 @@ fn arrays(arrays: &[ArrayFacts]) -> Table {
         Column::number("capacity (disks)"),
         Column::text("capacity"),
         Column::number("survives any"),
+        Column::text("of second failures"),
     ]);
-    let caption =
-        "Disks paid for, usable capacity, and failed disks that are survived whichever they are";
+    let caption = "Disks paid for, usable capacity, failed disks that are survived whichever they are, and the share of \
+                   second failures that is";
     let mut table = Table::new("arrays", caption, columns);
     for facts in arrays {
         let capacity = facts
@@ -347,6 +364,7 @@ fn arrays(arrays: &[ArrayFacts]) -> Table {
             Cell::text(facts.capacity_disks.clone()),
             capacity.map_or_else(Cell::absent, Cell::text),
             Cell::number(facts.survives as f64, 0),
+            second_cell(facts.second),
         ]);
         table.rows.push(row);
     }

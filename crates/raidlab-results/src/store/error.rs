@@ -57,7 +57,7 @@ pub enum StoreError {
         kind: &'static str,
     },
     /// Nothing there.
-    #[error("{}: there is no store; measure or import something first, or name another with --store", path.display())]
+    #[error("{}: there is no store; measure (raidlab bench), predict (raidlab run) or import something first, or name another with --store", path.display())]
     Missing {
         /// The path.
         path: PathBuf,

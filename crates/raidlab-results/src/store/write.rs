@@ -131,6 +131,20 @@ impl Store {
         })
     }
 
+    /// Keeps another plan with a session.
+    ///
+    /// # Errors
+    /// When there is none, or the store cannot be written.
+    pub fn replan(&mut self, id: &str, plan: &Value) -> Result<(), StoreError> {
+        self.writing(|t| {
+            let query = "UPDATE sessions SET plan = ? WHERE id = ?";
+            match t.execute(query, [&plan.to_string(), id])? {
+                0 => Err(StoreError::NoSuchSession(id.to_owned()).into()),
+                _ => Ok(()),
+            }
+        })
+    }
+
     /// Adds a note to a session.
     ///
     /// # Errors

@@ -130,8 +130,19 @@ impl<'e> Parts<'e> {
             experiment.disk(name).ok_or_else(unknown)
         };
         let disks: Vec<&Disk> = members.iter().map(disk).collect::<Result<_, _>>()?;
-        let models = disks.iter().map(|disk| model(disk));
-        let models = models.collect::<Result<_, _>>()?;
+        let mut models: Vec<DiskModel> = Vec::with_capacity(disks.len());
+        for (index, disk) in disks.iter().enumerate() {
+            // To read a model and solve its seek curve takes milliseconds, and the disks of an array are mostly alike.
+            let same = disks[..index].iter().position(|known| {
+                known.model == disk.model
+                    && known.model_text == disk.model_text
+                    && known.overrides == disk.overrides
+            });
+            models.push(match same {
+                Some(known) => models[known].clone(),
+                None => model(disk)?,
+            });
+        }
         let used = |c: &&Controller| disks.iter().any(|disk| disk.controller == c.name);
         Ok(Self {
             controllers: experiment.controllers.iter().filter(used).collect(),

@@ -254,6 +254,10 @@ pub(crate) struct PlanArgs {
     /// Print as JSON: the resolved experiment, cells with their digests, trials in order
     #[arg(long)]
     pub(crate) json: bool,
+
+    /// Where earlier trials of the same cells tell how long they take
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
 }
 
 /// Where an experiment is carried out.

@@ -45,7 +45,8 @@ pub(crate) struct ReportArgs {
     #[arg(long, value_name = "NAME")]
     pub(crate) profile: Option<String>,
 
-    /// The cell that ratios are taken to, by its label [default: the first cell measured]
+    /// The cell that ratios are taken to, by its label [default: the first cell of the
+    /// first session]
     #[arg(long, value_name = "LABEL")]
     pub(crate) baseline: Option<String>,
 
@@ -125,7 +126,7 @@ pub(crate) struct CompareArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  raidlab list                                    all of them, the last one first
+  raidlab list                                    all of them, the last one at the end
   raidlab list --label '/mnt/*'                   those with a cell of such a label")]
 pub(crate) struct ListArgs {
     /// Only sessions with trials of this profile
@@ -292,7 +293,7 @@ pub(crate) struct DoctorArgs {
     pub(crate) json: bool,
 }
 
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 #[command(after_help = "\
 Levels: linear, raid0, raid1, raid4, raid5 (raid5-la, -ra, -ls, -rs), raid6, raid10 (raid10-n2, -f2,
 -o2), and nested ones such as 'raid50 2x3' or 'raid01 2x2'; of ZFS zfs-mirror, raidz1, raidz2,
@@ -307,6 +308,10 @@ pub(crate) struct LayoutArgs {
     /// The level, with its variant
     #[arg(value_name = "LEVEL")]
     pub(crate) level: String,
+
+    /// Shape of a nested level that was not quoted: 2x3
+    #[arg(value_name = "SHAPE", hide = true)]
+    pub(crate) shape: Option<String>,
 
     /// Number of members (a nested level says it itself)
     #[arg(long, short = 'n', value_name = "N")]

@@ -71,6 +71,14 @@ pub(crate) fn asked(args: &BenchArgs, place: &place::Store) -> Result<Option<Res
     Ok(Some(Resumed { session, plan }))
 }
 
+/// The labels of the places of a session in the order in which they were named; none of a session that is none of
+/// `bench`.
+pub(crate) fn labels_of(session: &Session) -> Vec<String> {
+    let plan = plan_of(session).ok().flatten();
+    let arms = plan.into_iter().flat_map(|plan| plan.arms);
+    arms.map(|arm| arm.label).collect()
+}
+
 fn plan_of(session: &Session) -> Result<Option<Plan>, Failure> {
     session
         .plan

@@ -174,8 +174,18 @@ fn must_not_replace(path: &Path, what: &str) -> Failure {
 }
 
 fn cannot_write(path: &Path, error: &Error) -> Failure {
-    Failure::new(MISSING, format!("cannot write {}: {error}", path.display()))
-        .remedy("name a file in a directory that exists and can be written")
+    let told = error.to_string();
+    // The temporary file is nobody's business: it takes the place of the named one at the end.
+    let why = told.split_once(" at path ").map_or(&*told, |(why, _)| why);
+    let full = matches!(
+        error.kind(),
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded
+    );
+    Failure::new(MISSING, format!("cannot write {}: {why}", path.display())).remedy(if full {
+        "make room there, or name a file on another file system"
+    } else {
+        "name a file in a directory that exists and can be written"
+    })
 }
 
 /// Data that is written as it comes: to standard output, or to a file that takes its place whole when

@@ -15,11 +15,21 @@ pub(super) const CHUNK: Bytes = Bytes::kib(64);
 const ROWS: usize = 6;
 
 pub(crate) fn run(args: &LayoutArgs) -> Result<Outcome, Failure> {
+    if let Some(shape) = &args.shape {
+        // 'raid50 2x3' without its quotes: two words of the shell.
+        return run(&LayoutArgs {
+            level: format!("{} {shape}", args.level),
+            shape: None,
+            ..args.clone()
+        });
+    }
     if pool::is_of_zfs(&args.level) {
         return pool::run(args);
     }
     let bad = |error: &dyn std::error::Error| Failure::from_error(BAD_REQUEST, error);
-    let spec: Spec = args.level.parse().map_err(|error| bad(&error))?;
+    let spec: Spec = args.level.parse().map_err(|error| {
+        bad(&error).remedy("levels of ZFS: zfs-mirror, raidz1, raidz2, raidz3, and pools of several such as 'raidz1 2x3'")
+    })?;
     if args.ashift.is_some() {
         return Err(Failure::bad_request(format!(
             "--ashift is of ZFS, and '{}' is no level of ZFS",

@@ -36,7 +36,8 @@ pub(crate) fn run(args: &ListArgs, store: &place::Store) -> Result<Outcome, Fail
     }
     if sessions.is_empty() {
         talk::note(
-            "no sessions; 'raidlab bench PATH' measures, 'raidlab import FILE' reads other tools' output",
+            "no sessions; 'raidlab bench PATH' measures, 'raidlab run FILE --on sim' predicts, \
+             'raidlab import FILE' reads other tools' output",
         );
         return Ok(Outcome::Done);
     }

@@ -2,14 +2,14 @@
 use super::output::{emit, write_files};
 use super::show::last_session;
 use crate::args::{BenchArgs, Output, ReportArgs};
-use crate::bench::{open_store, store_failure};
+use crate::bench::{self, open_store, store_failure};
 use crate::exit::{BAD_REQUEST, Failure, MISSING, Outcome};
 use crate::place;
 use crate::predict::report::Judged;
 use crate::predict::{self, StoredRun};
 use raidlab_results::export::{import_jsonl, write_csv};
 use raidlab_results::id;
-use raidlab_results::record::TrialRecord;
+use raidlab_results::record::{Session, TrialRecord};
 use raidlab_results::report::{Baseline, ReportRequest, Selector, report};
 use raidlab_results::store::{Bundle, Store, TrialFilter};
 use raidlab_stats::compare::DEFAULT_MARGIN;
@@ -127,7 +127,15 @@ fn stored(wanted: &[String], place: &place::Store) -> Result<(String, Bundle), F
             .collect::<Result<_, _>>()?
     };
     let title = match &sessions[..] {
-        [only] => only.title.clone(),
+        [only] if only.finished => only.title.clone(),
+        [only] => {
+            let filter = TrialFilter::of_session(&only.id);
+            let there = store.trials(&filter).map_err(store_failure)?.len();
+            let of = only
+                .planned
+                .map_or_else(String::new, |n| format!(" of {n}"));
+            format!("{}, unfinished: {there}{of} trials", only.title)
+        }
         several => {
             let ids: Vec<&str> = several
                 .iter()
@@ -137,10 +145,13 @@ fn stored(wanted: &[String], place: &place::Store) -> Result<(String, Bundle), F
         }
     };
     let filter = TrialFilter {
-        sessions: sessions.into_iter().map(|s| s.id).collect(),
+        sessions: sessions.iter().map(|s| s.id.clone()).collect(),
         ..TrialFilter::default()
     };
-    let bundle = store.bundle(&filter).map_err(store_failure)?;
+    let bundle = Bundle {
+        sessions,
+        ..store.bundle(&filter).map_err(store_failure)?
+    };
     if bundle.trials.is_empty() {
         return Err(Failure::new(
             MISSING,
@@ -157,18 +168,19 @@ fn request(
     baseline: Option<&str>,
     margin: f64,
 ) -> Result<ReportRequest, Failure> {
+    let trials = in_order_of_cells(&bundle.sessions, bundle.trials);
     let baseline = match baseline {
         Some(text) => Some(
             text.parse::<Selector>()
                 .map_err(|error| Failure::from_error(BAD_REQUEST, &error))?,
         ),
-        None => first_of_several(&bundle.trials),
+        None => first_of_several(&trials),
     };
     Ok(ReportRequest {
         environments: bundle.environments,
         baseline: baseline.map(Baseline::Cell),
         margin,
-        ..ReportRequest::new(title, in_order_of_cells(bundle.trials))
+        ..ReportRequest::new(title, trials)
     })
 }
 
@@ -181,8 +193,30 @@ fn first_of_several(trials: &[TrialRecord]) -> Option<Selector> {
         .then(|| Selector::Label(label.clone()))
 }
 
-/// The order of execution is drawn by lot; a reader wants the order of the first round's labels.
-fn in_order_of_cells(mut trials: Vec<TrialRecord>) -> Vec<TrialRecord> {
-    trials.sort_by(|a, b| (&a.profile, a.round, a.order).cmp(&(&b.profile, b.round, b.order)));
+/// The order of execution is drawn by lot; a reader wants the order in which the cells were named. Cells that nobody
+/// named, such as imported ones, come after those, as they came.
+fn in_order_of_cells(sessions: &[Session], mut trials: Vec<TrialRecord>) -> Vec<TrialRecord> {
+    let named: Vec<String> = sessions.iter().flat_map(labels).collect();
+    let place = |trial: &TrialRecord| {
+        let place = named.iter().position(|label| *label == trial.cell.label);
+        place.unwrap_or(named.len())
+    };
+    trials.sort_by_cached_key(|trial| {
+        (
+            trial.profile.clone(),
+            place(trial),
+            trial.round,
+            trial.order,
+        )
+    });
     trials
+}
+
+/// The labels of a session's cells in the order in which its command or its file has them.
+fn labels(session: &Session) -> Vec<String> {
+    if let Some(run) = StoredRun::of(session) {
+        let cells = run.experiment.cells.into_iter();
+        return cells.map(|cell| cell.label).collect();
+    }
+    bench::labels_of(session)
 }

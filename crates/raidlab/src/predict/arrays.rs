@@ -5,6 +5,7 @@ use raidlab_experiment::setup::{Array, ArrayLayout, Engine};
 use raidlab_layout::spec::Geometry;
 use raidlab_layout::{Layout, Pool, PoolSpec, VdevKind, describe};
 use raidlab_results::report::experiment::ArrayFacts;
+use raidlab_sim::array::SYNC_SPEED_MIN;
 use std::collections::BTreeMap;
 
 /// Size of members of unknown capacity: what is survived does not depend on it.
@@ -24,6 +25,18 @@ pub(super) fn facts(experiment: &Experiment) -> Vec<ArrayFacts> {
         }
     }
     all
+}
+
+/// What md lets a resync or rebuild do at the least, bytes a second, by the labels of its cells.
+pub(super) fn least_sync(experiment: &Experiment) -> BTreeMap<String, u64> {
+    let of_md = experiment
+        .cells
+        .iter()
+        .filter(|cell| cell.setup.array.engine == Engine::Md);
+    let least = |array: &Array| array.sync_speed_min.unwrap_or(SYNC_SPEED_MIN);
+    of_md
+        .map(|cell| (cell.label.clone(), least(&cell.setup.array)))
+        .collect()
 }
 
 /// What an array is, whatever its chunk and its state: `raid5 of 4 disks`.

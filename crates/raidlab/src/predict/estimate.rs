@@ -5,12 +5,14 @@
 //! with one processor: bonnie's and hdbench's phases on the shipped experiments, random reads and writes for 5 s
 //! on raid0 and raid5 of four models at depths of 1 and 32, resyncs of 1 to 24 TB. Estimates by these rates lay
 //! between a third and twice of what it took.
+use super::run::{Spent, Took};
 use raidlab_core::time::Span;
 use raidlab_core::units::GIB;
 use raidlab_experiment::setup::{ArrayState, Engine};
 use raidlab_experiment::{Cell, Experiment, Plan};
 use raidlab_sim::catalogue;
 use raidlab_sim::disk::DiskModel;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Bytes of a call where the profile tells no number of calls.
 const CALL: u64 = 8 << 10;
@@ -36,6 +38,8 @@ const SECONDS_A_RESYNC: f64 = 0.5;
 const SECONDS_A_BLOCK: f64 = 6e-6;
 /// A raw device is leapt through beyond so much in a phase, as a rule.
 const LEAPT: u64 = 256 * GIB;
+/// How far off the time of earlier trials may be: other work on the machine.
+const AGAIN: (f64, f64) = (0.8, 1.25);
 /// How far off an estimate may be: a slower processor and other work on the machine included.
 const OFF: (f64, f64) = (0.5, 3.0);
 
@@ -58,8 +62,36 @@ pub(super) struct Work {
     blocks: u64,
 }
 
+/// The work of an experiment's cells.
+pub(super) struct Works<'e> {
+    /// Names of the disks that have no heads to move. To read a model takes milliseconds, and a thousand cells
+    /// may have the same eight disks.
+    solid: BTreeSet<&'e str>,
+}
+
+impl<'e> Works<'e> {
+    pub(super) fn new(experiment: &'e Experiment) -> Self {
+        let mut known: BTreeMap<(&str, Option<&str>), bool> = BTreeMap::new();
+        let solid = experiment.disks.iter().filter(|disk| {
+            let text = disk.model_text.as_deref();
+            *known
+                .entry((disk.model.as_str(), text))
+                .or_insert_with(|| is_solid(&disk.model, text))
+        });
+        Self {
+            solid: solid.map(|disk| disk.name.as_str()).collect(),
+        }
+    }
+
+    /// What one trial of the cell asks for.
+    pub(super) fn of(&self, cell: &Cell) -> Work {
+        let mut members = cell.setup.array.members.iter();
+        Work::of(cell, members.any(|name| self.solid.contains(name.as_str())))
+    }
+}
+
 impl Work {
-    pub(super) fn of(experiment: &Experiment, cell: &Cell) -> Self {
+    fn of(cell: &Cell, is_solid: bool) -> Self {
         let setup = &cell.setup;
         let Ok(plan) = setup.profile.plan(&setup.context(512)) else {
             // The experiment was resolved with this plan already.
@@ -85,7 +117,7 @@ impl Work {
             let in_flight = phase.jobs.iter().map(|job| u64::from(job.depth)).sum();
             depth = depth.max(in_flight);
         }
-        work.solid_depth = is_solid(experiment, cell).then_some(depth);
+        work.solid_depth = is_solid.then_some(depth);
         let zfs = setup.array.engine == Engine::Zfs;
         work.resync = !zfs
             && matches!(
@@ -119,34 +151,55 @@ impl Work {
     }
 }
 
-/// Whether a member of the cell is a solid-state disk, which ends a thousand times the requests.
-fn is_solid(experiment: &Experiment, cell: &Cell) -> bool {
-    let mut members = experiment.disks.iter();
-    members.any(|disk| {
-        let model = match &disk.model_text {
-            Some(text) => catalogue::parse(&disk.model, text).ok(),
-            None => catalogue::find(&disk.model).ok(),
-        };
-        let solid = model.is_some_and(|model| matches!(model.disk, DiskModel::Ssd(_)));
-        solid && cell.setup.array.members.contains(&disk.name)
-    })
+/// Whether a model is a solid-state disk, which ends a thousand times the requests.
+fn is_solid(name: &str, text: Option<&str>) -> bool {
+    let model = match text {
+        Some(text) => catalogue::parse(name, text).ok(),
+        None => catalogue::find(name).ok(),
+    };
+    model.is_some_and(|model| matches!(model.disk, DiskModel::Ssd(_)))
 }
 
-/// Seconds that the trials of a plan take on so many processors: from, to.
-pub(super) fn seconds(plan: &Plan<'_>, processors: u32) -> (f64, f64) {
+/// How long the trials of a plan take.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Estimate {
+    /// Seconds on so many processors, at the least.
+    pub(super) from: f64,
+    /// And at the most.
+    pub(super) to: f64,
+    /// Cells whose earlier trials tell.
+    pub(super) known: usize,
+    /// These trials.
+    pub(super) trials: u32,
+}
+
+/// How long the trials of a plan take on so many processors: cells of which there are trials in the store as long as
+/// those took, the others by the rates above.
+pub(super) fn estimate(plan: &Plan<'_>, took: &Took, processors: u32) -> Estimate {
     let experiment = plan.experiment;
-    let work: Vec<Work> = experiment
-        .cells
-        .iter()
-        .map(|cell| Work::of(experiment, cell))
-        .collect();
-    let all = spread(plan, &work, processors);
-    (OFF.0 * all, OFF.1 * all)
+    let works = Works::new(experiment);
+    let known = |cell: &Cell| took.of(&experiment.cell_digest(cell));
+    let earlier: Vec<Option<Spent>> = experiment.cells.iter().map(known).collect();
+    let spread = |guess_off: f64, earlier_off: f64| {
+        let cells = experiment.cells.iter().zip(&earlier);
+        let cells: Vec<f64> = cells
+            .map(|(cell, earlier)| match earlier {
+                Some(spent) => earlier_off * spent.mean(),
+                None => guess_off * works.of(cell).seconds(),
+            })
+            .collect();
+        spread(plan, &cells, processors)
+    };
+    Estimate {
+        from: spread(OFF.0, AGAIN.0),
+        to: spread(OFF.1, AGAIN.1),
+        known: earlier.iter().flatten().count(),
+        trials: earlier.iter().flatten().map(|spent| spent.trials).sum(),
+    }
 }
 
 /// Trials dealt out to the processors: no shorter than the longest of them.
-fn spread(plan: &Plan<'_>, work: &[Work], processors: u32) -> f64 {
-    let cells: Vec<f64> = work.iter().map(|work| work.seconds()).collect();
+fn spread(plan: &Plan<'_>, cells: &[f64], processors: u32) -> f64 {
     let all: f64 = plan.trials.iter().map(|trial| cells[trial.cell]).sum();
     let longest = cells.iter().copied().fold(0.0, f64::max);
     (all / f64::from(processors.max(1))).max(longest)
@@ -204,7 +257,10 @@ mod tests {
     fn of(text: &str) -> (f64, f64) {
         use super::super::catalogue::read;
         let experiment = read(text, "x.toml", std::path::Path::new("")).unwrap();
-        seconds(&raidlab_experiment::expand(&experiment, 1), 1)
+        let plan = raidlab_experiment::expand(&experiment, 1);
+        let told = estimate(&plan, &Took::default(), 1);
+        assert_eq!(told.known, 0);
+        (told.from, told.to)
     }
 
     #[test]

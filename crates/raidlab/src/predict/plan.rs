@@ -2,25 +2,29 @@
 use super::catalogue;
 use super::caution;
 use super::choose;
-use super::estimate::{self, Work};
+use super::estimate::{self, Estimate, Works};
 use super::machine::Machines;
 use super::processor;
+use super::run::Took;
 use super::unheard;
 use crate::args::{On, PlanArgs};
 use crate::commands::{print, print_json};
 use crate::exit::{Failure, MISSING, Outcome};
+use crate::place;
 use crate::real::agree;
 use crate::real::own_memory;
 use raidlab_core::units::Bytes;
 use raidlab_core::words::count;
 use raidlab_experiment::{Cell, Experiment, Plan, cautions, expand};
+use raidlab_results::store::Store;
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 /// Most cells and rounds that are listed unless all are asked for.
 const MOST: usize = 40;
 
-pub(crate) fn run(args: &PlanArgs) -> Result<Outcome, Failure> {
+pub(crate) fn run(args: &PlanArgs, store: &place::Store) -> Result<Outcome, Failure> {
     unheard::plan(args)?;
     let mut experiment = match args.on {
         None | Some(On::Sim) => catalogue::simulated(&args.file, &args.design)?,
@@ -43,17 +47,39 @@ pub(crate) fn run(args: &PlanArgs) -> Result<Outcome, Failure> {
         _ => None,
     };
     let plan = expand(&experiment, experiment.design.seed);
+    let took = |on| earlier(&experiment, store, on);
+    let processors = estimate::processors();
+    let simulated = estimate::estimate(&plan, &took("sim"), processors);
     if args.json {
-        print_json(&as_json(&plan, memory)?)?;
+        print_json(&as_json(&plan, memory, &simulated)?)?;
     } else {
         let mut told = text(&plan, args.all);
+        let _ = writeln!(
+            told,
+            "\nWith --on sim {} on {}{}. Nothing of this machine is read or written but the store.",
+            estimate::range((simulated.from, simulated.to)),
+            count(processors, "processor"),
+            because(&simulated, experiment.cells.len()),
+        );
+        if args.on == Some(On::Host) {
+            // There one trial comes after the other.
+            let measured = estimate::estimate(&plan, &took("host"), 1);
+            if measured.known == experiment.cells.len() {
+                let _ = writeln!(
+                    told,
+                    "With --on host {}{}; arrays that sync take longer.",
+                    estimate::range((measured.from, measured.to)),
+                    because(&measured, experiment.cells.len()),
+                );
+            }
+        }
         match args.on {
             None | Some(On::Sim) => {
                 for unmodelled in processor::unmodelled(&experiment) {
                     told.push_str(&format!("{unmodelled}\n"));
                 }
                 if let Some(unpredictable) = machines.unpredictable() {
-                    told.push_str(&format!("Not on --on sim: {unpredictable}\n"));
+                    told.push_str(&format!("Not with --on sim: {unpredictable}\n"));
                 }
             }
             Some(On::Vm) => told.push_str(&agree::told_of_guests(&experiment)?),
@@ -65,11 +91,40 @@ pub(crate) fn run(args: &PlanArgs) -> Result<Outcome, Failure> {
     Ok(Outcome::Done)
 }
 
-fn as_json(plan: &Plan<'_>, memory: Option<Bytes>) -> Result<Value, Failure> {
+/// What earlier trials of the experiment's cells took. A store that is not there or cannot be read has none: nothing is
+/// wrong with the plan.
+fn earlier(experiment: &Experiment, place: &place::Store, on: &str) -> Took {
+    let cells: BTreeSet<String> = experiment
+        .cells
+        .iter()
+        .map(|cell| experiment.cell_digest(cell))
+        .collect();
+    let store = place
+        .path()
+        .ok()
+        .and_then(|path| Store::open_read_only(&path).ok());
+    let took = store.and_then(|store| Took::stored(&store, on, &cells).ok());
+    took.unwrap_or_default()
+}
+
+/// What an estimate is made of, after it.
+fn because(estimate: &Estimate, cells: usize) -> String {
+    let trials = count(estimate.trials, "earlier trial");
+    match estimate.known {
+        0 => String::new(),
+        known if known == cells => {
+            format!(", by the time of {trials} of these cells in the store")
+        }
+        known => format!(", for {known} of {cells} cells by the time of {trials} in the store"),
+    }
+}
+
+fn as_json(plan: &Plan<'_>, memory: Option<Bytes>, simulated: &Estimate) -> Result<Value, Failure> {
     let experiment = plan.experiment;
     let failed = |error| Failure::from_error(MISSING, &error);
+    let works = Works::new(experiment);
     let cells = experiment.cells.iter().map(|cell| {
-        let work = Work::of(experiment, cell);
+        let work = works.of(cell);
         json!({
             "label": cell.label, "digest": experiment.cell_digest(cell),
             "phases": cell.setup.phases, "bytes": work.bytes, "calls": work.calls,
@@ -85,11 +140,13 @@ fn as_json(plan: &Plan<'_>, memory: Option<Bytes>) -> Result<Value, Failure> {
     let warnings = cautions.into_iter().map(|caution| {
         json!({ "message": caution.message, "help": caution.help, "cells": caution.cells })
     });
-    let (from, to) = estimate::seconds(plan, estimate::processors());
     Ok(json!({
         "digest": experiment.digest().map_err(failed)?,
         "seed": plan.seed,
-        "estimated_seconds": { "sim": to, "sim_least": from },
+        "estimated_seconds": {
+            "sim": simulated.to, "sim_least": simulated.from,
+            "sim_cells_by_earlier_trials": simulated.known,
+        },
         "cells": cells.collect::<Vec<_>>(),
         "trials": trials.collect::<Vec<_>>(),
         "warnings": warnings.collect::<Vec<_>>(),
@@ -104,13 +161,14 @@ fn text(plan: &Plan<'_>, all: bool) -> String {
     let mut out = plan.describe().join("\n");
     out.push_str("\n\nCells:\n");
     let width = experiment.cells.len().to_string().len();
+    let works = Works::new(experiment);
     for (number, cell) in (1..).zip(&experiment.cells).take(most) {
         let _ = writeln!(
             out,
             "  {number:>width$}  {}\n  {:width$}  {}",
             cell.label,
             "",
-            about(experiment, cell)
+            about(&works, cell)
         );
     }
     left_out(&mut out, experiment.cells.len(), most, "more cell");
@@ -126,13 +184,6 @@ fn text(plan: &Plan<'_>, all: bool) -> String {
         let _ = writeln!(out, "  round {}: {}", round + 1, order.join(" "));
     }
     left_out(&mut out, rounds, most, "more round");
-    let processors = estimate::processors();
-    let _ = writeln!(
-        out,
-        "\nOn --on sim {} on {}. Nothing of this machine is read or written but the store.",
-        estimate::range(estimate::seconds(plan, processors)),
-        count(processors, "processor"),
-    );
     out
 }
 
@@ -143,7 +194,7 @@ fn left_out(out: &mut String, all: usize, most: usize, what: &str) {
 }
 
 /// What a cell is, on one line.
-fn about(experiment: &Experiment, cell: &Cell) -> String {
+fn about(works: &Works<'_>, cell: &Cell) -> String {
     let setup = &cell.setup;
     let array = &setup.array;
     let mut parts = vec![format!(
@@ -172,7 +223,7 @@ fn about(experiment: &Experiment, cell: &Cell) -> String {
         Some(filesystem) => parts.push(filesystem.kind.to_string()),
         None => parts.push("raw device".to_owned()),
     }
-    let work = Work::of(experiment, cell);
+    let work = works.of(cell);
     let moved = match (work.bytes, work.clock) {
         (0, time) => format!("{time} by the clock"),
         (bytes, raidlab_core::time::Span::ZERO) => format!("moves {}", Bytes(bytes)),

@@ -7,9 +7,11 @@ use crate::bench::store_failure;
 use crate::commands::{output, reference};
 use crate::exit::{BAD_REQUEST, Failure, MISSING};
 use raidlab_core::units::Bytes;
+use raidlab_core::words::count;
 use raidlab_experiment::Experiment;
 use raidlab_experiment::experiment::{Aggregate, Baseline, Chart, ChartKind, Design, TableKind};
-use raidlab_results::record::TrialRecord;
+use raidlab_results::id;
+use raidlab_results::record::{Session, TrialRecord};
 use raidlab_results::report::document::Block;
 use raidlab_results::report::experiment::{
     ArrayFacts, Beside, ChartForm, ExperimentRequest, Joined, WantedChart, WantedTable,
@@ -17,6 +19,7 @@ use raidlab_results::report::experiment::{
 use raidlab_results::report::{Baseline as Against, ReportRequest, Selector, experiment_report};
 use raidlab_results::store::{Bundle, Store, TrialFilter};
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 
 /// Prints the report of a session that is a run of an experiment, and writes the files asked for.
 pub(crate) fn of_session(store: &mut Store, id: &str, to: &Output) -> Result<(), Failure> {
@@ -72,13 +75,34 @@ fn emit(
     let bundle = store
         .bundle(&TrialFilter::of_session(id))
         .map_err(store_failure)?;
+    if bundle.trials.is_empty() {
+        return Err(nothing_yet(&session));
+    }
+    let there = bundle.trials.len();
     let mut request = request(&run, bundle)?;
+    if let Some(planned) = session.planned.filter(|planned| there < *planned as usize) {
+        let _ = write!(
+            request.identity,
+            " Unfinished: {there} of {}; the same command goes on with it.",
+            count(planned as usize, "trial")
+        );
+    }
     request.base.margin = judged.margin.unwrap_or(request.base.margin);
     request.base.allow_mixed_streams |= judged.allow_mixed_streams;
     let mut document =
         experiment_report(&request).map_err(|error| Failure::from_error(BAD_REQUEST, &error))?;
     document.blocks.extend(beside);
     output::emit(&document, to)
+}
+
+/// A session whose first trial has not ended.
+pub(crate) fn nothing_yet(session: &Session) -> Failure {
+    let id = id::short(&session.id);
+    Failure::new(
+        MISSING,
+        format!("no trial of session {id} has ended: there is nothing to report yet"),
+    )
+    .remedy("'raidlab list' shows all sessions; 'raidlab report ID' prints another one")
 }
 
 /// What the report of a run is made of.
@@ -123,6 +147,7 @@ pub(crate) fn request(run: &StoredRun, bundle: Bundle) -> Result<ExperimentReque
         charts: experiment.report.charts.iter().map(chart).collect(),
         beside,
         arrays,
+        least_sync: arrays::least_sync(experiment),
         identity,
     })
 }

@@ -2,15 +2,17 @@
 mod pool;
 mod progress;
 mod resume;
+mod spent;
 mod trial;
 
 pub(crate) use resume::{Open, StoredRun, open};
+pub(super) use spent::{Spent, Took};
 pub(super) use trial::{Recorder, Simulate, Simulated, results_digest};
 
 use super::catalogue;
 use super::caution;
 use super::choose;
-use super::estimate::{self, Work};
+use super::estimate::{self, Works};
 use super::machine::Machines;
 use super::processor;
 use super::unheard;
@@ -30,6 +32,7 @@ use raidlab_results::record::{Status, TrialRecord};
 use raidlab_results::report::document::Block;
 use raidlab_results::store::{Store, TrialFilter};
 use std::fmt::Write as _;
+use std::time::{Duration, Instant};
 
 pub(crate) fn run(args: &RunArgs, place: &place::Store) -> Result<Outcome, Failure> {
     unheard::run(args)?;
@@ -210,11 +213,18 @@ impl<M: Simulate> Running<'_, M> {
             jobs: self.jobs,
             stop: self.stop,
         };
-        work.run(self.plan.trials.len(), |records| {
+        let mut took = Took::default();
+        let ended = work.run(self.plan.trials.len(), |records, times| {
+            for (record, time) in records.iter().zip(times) {
+                if let Some(cell) = &record.cell_digest {
+                    took.add(cell, time.as_secs_f64());
+                }
+            }
             store
                 .append_trials(records, recorder.environment())
                 .map_err(store_failure)
-        })
+        });
+        ended.and_then(|()| took.keep(store, &self.open.session))
     }
 }
 
@@ -234,23 +244,27 @@ impl<M: Simulate> Simulation<'_, M> {
     fn run(
         &self,
         all: usize,
-        mut keep: impl FnMut(&[TrialRecord]) -> Result<(), Failure>,
+        mut keep: impl FnMut(&[TrialRecord], &[Duration]) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
         let cells = &self.plan.experiment.cells;
-        let work: Vec<f64> = cells
-            .iter()
-            .map(|cell| Work::of(self.plan.experiment, cell).seconds())
-            .collect();
+        let works = Works::new(self.plan.experiment);
+        let work: Vec<f64> = cells.iter().map(|cell| works.of(cell).seconds()).collect();
         let guessed = self.trials.iter().map(|trial| work[trial.cell]).sum();
         let mut view = View::new(all, all - self.trials.len(), guessed);
         let flag = self.stop.flag();
         let one = |item: usize| {
             let trial = self.trials[item];
-            self.machines.trial(&cells[trial.cell], trial.seed, &flag)
+            let begun = Instant::now();
+            let came = self.machines.trial(&cells[trial.cell], trial.seed, &flag)?;
+            Some(Simulated {
+                took: begun.elapsed(),
+                ..came
+            })
         };
         let ended = pool::run(self.trials.len(), self.jobs, &flag, one, |batch| {
             let mut records = Vec::with_capacity(batch.len());
             let mut worked = Vec::with_capacity(batch.len());
+            let mut times = Vec::with_capacity(batch.len());
             for (item, came) in batch {
                 let came = match came {
                     Ok(None) => continue,
@@ -260,10 +274,11 @@ impl<M: Simulate> Simulation<'_, M> {
                         ..Simulated::default()
                     },
                 };
+                times.push(came.took);
                 records.push(self.recorder.record(self.trials[item], came));
                 worked.push(work[self.trials[item].cell]);
             }
-            keep(&records)?;
+            keep(&records, &times)?;
             for (record, work) in records.iter().zip(worked) {
                 view.ended(record, work);
             }
@@ -319,7 +334,7 @@ pub(super) fn simulate<M: Simulate>(
         jobs,
         stop,
     };
-    work.run(trials.len(), |records| {
+    work.run(trials.len(), |records, _| {
         for record in records {
             match &record.status {
                 Status::Complete => complete.push(record.clone()),

@@ -209,7 +209,9 @@ fn commands_and_their_objects() {
     nonsense(&[
         ("", &["Usage: raidlab"]),
         ("frobnicate", &["unrecognized subcommand 'frobnicate'"]),
-        ("layout raid7", &["'raid7' is no level", "raid10"]),
+        ("layout raid7", &["'raid7' is no level", "raid10", "raidz2"]),
+        ("layout raid5 -n -3", &["'-3' is below zero"]),
+        ("bench place --size -5", &["'-5' is below zero"]),
         ("replay trace", &["--disk", "--experiment"]),
         (
             "replay trace --disk nvme-ssd --cell x",

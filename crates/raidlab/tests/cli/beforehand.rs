@@ -13,7 +13,7 @@ fn cells_without_a_model_are_told_by_the_plan() {
         "btrfs: engine 'btrfs' with layout raid10 is not modelled",
     ];
     let plan = lab.run("plan lab.toml").done();
-    plan.prints(&["Not on --on sim"]).prints(&told);
+    plan.prints(&["Not with --on sim"]).prints(&told);
     lab.run("plan lab.toml --on sim").refused(2).says(&told);
     lab.run("run lab.toml --on sim").refused(2).says(&told);
     assert!(

@@ -22,11 +22,11 @@ fn a_plan_tells_cells_order_and_time() {
     insta::assert_snapshot!(
         ran.out
             .lines()
-            .take_while(|l| !l.starts_with("On --on"))
+            .take_while(|l| !l.starts_with("With --on"))
             .collect::<Vec<_>>()
             .join("\n")
     );
-    assert!(ran.out.contains("On --on sim about "), "{}", ran.out);
+    assert!(ran.out.contains("With --on sim about "), "{}", ran.out);
     assert_eq!(ran.err, "");
     // Another seed, another order; the same seed, the same.
     let order = |line: &str| {

@@ -16,6 +16,7 @@ mod bench;
 mod compare;
 mod exchange;
 mod experiments;
+mod first_steps;
 mod interrupted;
 mod memory;
 mod models;

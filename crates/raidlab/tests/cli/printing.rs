@@ -79,7 +79,7 @@ fn a_reader_that_has_gone_is_no_error() {
 #[test]
 fn the_store_is_an_option_where_there_is_one() {
     let lab = measured();
-    for line in ["list", "show", "report", "export", "compare a b"] {
+    for line in ["list", "show", "report", "export", "compare a b", "plan"] {
         let command = line.split(' ').next().unwrap_or_default();
         lab.run(&format!("{command} --help"))
             .done()
@@ -87,7 +87,6 @@ fn the_store_is_an_option_where_there_is_one() {
     }
     for line in [
         "layout",
-        "plan",
         "disk list",
         "disk show",
         "doctor",

@@ -3,7 +3,7 @@
 use crate::report::analysis::{Judging, Outcome, compare_phase, summarise};
 use crate::report::capacity;
 use crate::report::document::{Block, Cell, Column, Table, Tone, Value};
-use crate::report::experiment::ArrayFacts;
+use crate::report::experiment::{ArrayFacts, second_cell};
 use crate::report::format;
 use crate::report::group::Group;
 use crate::report::select::Selector;
@@ -48,6 +48,8 @@ struct Line<'g> {
     capacity: Option<f64>,
     /// Failures, after those there are already, that it survives whichever they are.
     survives: usize,
+    /// Share of second failures that it survives; told of clean arrays.
+    second: Option<f64>,
     /// One a ratio column.
     ratios: Vec<Outcome>,
 }
@@ -146,8 +148,17 @@ fn line<'g>(
             .and_then(|n| n.parse().ok())
             .or_else(|| capacity::usable_disks(level, disks).map(f64::from)),
         survives: survives.saturating_sub(failed(group)),
+        second: facts
+            .and_then(|facts| facts.second)
+            .filter(|_| is_clean(group)),
         ratios,
     })
+}
+
+/// Whether all members are there and agree.
+fn is_clean(group: &Group<'_>) -> bool {
+    let state = group.cell.factors.get("state");
+    state.is_none_or(|state| state == "clean")
 }
 
 /// Members that a cell's array lacks while it is measured: `1` of the state `degraded 1`.
@@ -177,6 +188,10 @@ fn table(
         headings.push(Column::number(format!("cost ({})", price.currency())));
     }
     headings.push(Column::number("capacity (disks)"));
+    let second = lines.iter().any(|line| line.second.is_some());
+    if second {
+        headings.push(Column::text("second failures survived"));
+    }
     headings.push(Column::text("champion of"));
     let at = if what.size.is_empty() {
         String::new()
@@ -217,6 +232,9 @@ fn table(
             row.push(line.price.map_or_else(Cell::absent, amount));
         }
         row.push(capacity_cell(&mut table, line, tone(cost + 1)));
+        if second {
+            row.push(second_cell(line.second));
+        }
         let names: Vec<&str> = best
             .iter()
             .filter(|(_, winners)| winners.contains(&index))

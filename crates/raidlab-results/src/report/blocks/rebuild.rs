@@ -1,12 +1,11 @@
 //! Time and rate of resync and rebuild.
+use crate::report::columns::REBUILD;
 use crate::report::document::{Cell, Column, Table, Value};
 use crate::report::format;
 use crate::report::group::{Group, median, median_figure};
 use raidlab_core::time::Span;
-use raidlab_core::units::{GIB, MIB};
-
-/// The phase that a resync or rebuild is kept as.
-const PHASE: &str = "rebuild";
+use raidlab_core::units::{GIB, KIB, MIB};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A line for each cell that was resyncing or rebuilding; `None` when there is none.
 pub(crate) fn rebuilds(groups: &[Group<'_>]) -> Option<Table> {
@@ -24,7 +23,7 @@ pub(crate) fn rebuilds(groups: &[Group<'_>]) -> Option<Table> {
                    arrays or vdevs at a time the sum";
     let mut table = Table::new("rebuild", caption, columns);
     for group in groups {
-        let runs = group.runs(PHASE);
+        let runs = group.runs(REBUILD);
         let Some(rate) = median(runs.iter().map(|run| run.value)) else {
             continue;
         };
@@ -60,6 +59,35 @@ pub(crate) fn rebuilds(groups: &[Group<'_>]) -> Option<Table> {
     }
     table.drop_empty_columns();
     (!table.rows.is_empty()).then_some(table)
+}
+
+/// A load leaves less than this share of what a resync or rebuild does by itself: told why.
+const LITTLE: f64 = 0.25;
+
+/// Why resyncs and rebuilds of md take so long beside the load, and what to change; `None` where none does. `least` has the
+/// `sync_speed_min` of the cells whose array is md's, in bytes a second.
+pub(crate) fn why_so_long(groups: &[Group<'_>], least: &BTreeMap<String, u64>) -> Option<String> {
+    let held = groups.iter().filter_map(|group| {
+        let least = *least.get(&group.cell.label)?;
+        let runs = group.runs(REBUILD);
+        let alone = median(runs.iter().map(|run| run.value))?;
+        // Without its time by itself the rate is that beside the load.
+        median_figure(&runs, "rebuild-time")?;
+        let (loaded, _) = median_figure(&runs, "rebuild-rate-loaded")?;
+        (loaded < LITTLE * alone).then_some(least)
+    });
+    let held: BTreeSet<u64> = held.collect();
+    let kib = held.iter().map(|least| format!("{} KiB/s", least / KIB));
+    let kib: Vec<String> = kib.collect();
+    (!kib.is_empty()).then(|| {
+        format!(
+            "Beside the load it takes so long because md lets others go first: while anything else uses the members, a \
+             resync or rebuild gets sync_speed_min, here {}, and what pauses of the load leave. For less time without \
+             redundancy, and a slower load, raise it: sync-speed-min in [array]; on a running machine \
+             /proc/sys/dev/raid/speed_limit_min, or md/sync_speed_min of one array.",
+            kib.join(" or ")
+        )
+    })
 }
 
 /// Hours where seconds would be many, and days where hours would.

@@ -127,6 +127,7 @@ pub(super) fn request(trials: Vec<TrialRecord>) -> ExperimentRequest {
             array("raid5 of 4 disks", "3"),
             array("raid10 of 4 disks", "2"),
         ],
+        least_sync: BTreeMap::from([("raid5, noop".to_owned(), 1000 << 10)]),
         identity: "Seed 1; digest 0123.".to_owned(),
     }
 }
@@ -394,4 +395,62 @@ fn predictions_stand_beside_published_figures() {
             .iter()
             .any(|b| matches!(b, Block::Table(t) if t.id == "accuracy"))
     );
+}
+
+/// What members get is no rate of the profile: its bars would dwarf random reads.
+#[test]
+fn a_rebuild_is_no_bar_beside_the_profile_s() {
+    let request = ExperimentRequest {
+        charts: vec![WantedChart {
+            y: None,
+            ..wanted(ChartForm::Bars)
+        }],
+        ..request(trials())
+    };
+    let document = experiment_report(&request).unwrap();
+    let bars: Vec<Vec<String>> = document
+        .blocks
+        .iter()
+        .filter_map(|block| match block {
+            Block::Chart(Chart::Bars(bars)) => Some(bars.series.clone()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(bars, [vec!["read".to_owned()], vec!["rebuild".to_owned()]]);
+}
+
+/// While it is degraded, rebuilding or resyncing an array has less than its layout tells.
+#[test]
+fn second_failures_are_told_of_clean_arrays() {
+    let labels = ["clean", "resyncing", "degraded 1"];
+    let mut all = Vec::new();
+    for state in labels {
+        let factors = [("level", "raid10"), ("disks", "4"), ("state", state)];
+        let mut trial = synthetic::trial(state, &factors, "random", 0);
+        let phase = |name: &str| PhaseRecord::bare(name, Some(1e8), Unit::BytesPerSecond);
+        trial.phases = vec![phase("read"), phase("write")];
+        all.push(trial);
+    }
+    let mut facts = request(Vec::new()).arrays.remove(1);
+    (facts.cells, facts.second) = (labels.map(str::to_owned).to_vec(), Some(2.0 / 3.0));
+    let base = crate::report::Selector::Label("clean".to_owned());
+    let plain = request(all);
+    let request = ExperimentRequest {
+        tables: vec![WantedTable::Capacity],
+        arrays: vec![facts],
+        base: ReportRequest {
+            baseline: Some(Baseline::Cell(base)),
+            ..plain.base.clone()
+        },
+        ..plain
+    };
+    let document = experiment_report(&request).unwrap();
+    let text = render_terminal(&document, TerminalOptions::new(120, false));
+    let told = |state: &str| {
+        let mut lines = text
+            .lines()
+            .filter(|line| line.trim_start().starts_with(state));
+        lines.next().unwrap().contains("67 %")
+    };
+    assert_eq!(labels.map(told), [true, false, false], "{text}");
 }

@@ -7,7 +7,6 @@ mod disks;
 mod hosts;
 mod loads;
 mod states;
-pub(crate) mod tools;
 
 use crate::draw::Point;
 use crate::lab::{Came, Lab};

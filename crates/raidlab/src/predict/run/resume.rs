@@ -1,4 +1,5 @@
 //! The session of an experiment in the store: begun, or gone on with where it stopped.
+use super::spent::Spent;
 use super::trial::digests;
 use crate::args::RunArgs;
 use crate::bench::store_failure;
@@ -11,7 +12,7 @@ use raidlab_results::id;
 use raidlab_results::record::{Session, Status, TrialRecord};
 use raidlab_results::store::{Store, TrialFilter};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What is kept of a run with its session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -27,6 +28,9 @@ pub(crate) struct StoredRun {
     pub(crate) fast_forward: bool,
     /// The file as it was named.
     pub(crate) file: String,
+    /// How long simulated trials took, by the digest of the cell: for `raidlab plan`, and for no result.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(super) spent: BTreeMap<String, Spent>,
 }
 
 impl StoredRun {
@@ -81,6 +85,7 @@ pub(crate) fn open(
         seed: plan.seed,
         fast_forward: !args.no_fast_forward,
         file: args.file.display().to_string(),
+        spent: BTreeMap::new(),
     };
     if !args.fresh
         && let Some(session) = interrupted(store, &run)?

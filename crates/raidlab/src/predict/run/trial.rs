@@ -9,6 +9,7 @@ use raidlab_results::store::environment_digest;
 use raidlab_sim::catalogue::MODELS;
 use serde_json::{Value, json};
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 /// What came of simulating a cell.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -23,6 +24,8 @@ pub(in crate::predict) struct Simulated {
     pub(in crate::predict) digest: u64,
     /// Why it ended early.
     pub(in crate::predict) failed: Option<String>,
+    /// How long that took on this machine: no part of a record.
+    pub(in crate::predict) took: Duration,
 }
 
 /// What simulates: the machine, or a stand-in in tests.

@@ -1,0 +1,101 @@
+//! How long trials took, by the clock of the machine that carried them out. No real time enters the record of a simulated
+//! trial: it is kept with the plan of the session, and no result depends on it.
+use super::StoredRun;
+use crate::bench::store_failure;
+use crate::exit::{Failure, MISSING};
+use raidlab_results::record::Status;
+use raidlab_results::store::{SessionFilter, Store, TrialFilter};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What trials of one cell took together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Spent {
+    /// Trials.
+    pub(crate) trials: u32,
+    /// Their time, each on one thread, in seconds.
+    pub(crate) seconds: f64,
+}
+
+impl Spent {
+    /// Mean seconds of a trial.
+    pub(crate) fn mean(self) -> f64 {
+        self.seconds / f64::from(self.trials.max(1))
+    }
+
+    fn add(&mut self, other: Self) {
+        self.trials += other.trials;
+        self.seconds += other.seconds;
+    }
+}
+
+/// What trials took, by the digest of the cell.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Took(BTreeMap<String, Spent>);
+
+impl Took {
+    /// Adds a trial of a cell.
+    pub(super) fn add(&mut self, cell: &str, seconds: f64) {
+        self.join(cell, Spent { trials: 1, seconds });
+    }
+
+    fn join(&mut self, cell: &str, spent: Spent) {
+        self.0.entry(cell.to_owned()).or_default().add(spent);
+    }
+
+    /// What the trials of a cell took; `None` when there were none.
+    pub(crate) fn of(&self, cell: &str) -> Option<Spent> {
+        self.0.get(cell).copied().filter(|spent| spent.trials > 0)
+    }
+
+    /// Keeps it with the session of the trials, beside what trials before an interruption took.
+    pub(super) fn keep(&self, store: &mut Store, session: &str) -> Result<(), Failure> {
+        let stored = store.session(session).map_err(store_failure)?;
+        let Some(mut run) = StoredRun::of(&stored).filter(|_| !self.0.is_empty()) else {
+            return Ok(());
+        };
+        for (cell, spent) in &self.0 {
+            run.spent.entry(cell.clone()).or_default().add(*spent);
+        }
+        let plan = serde_json::to_value(&run);
+        let plan = plan.map_err(|error| Failure::new(MISSING, error.to_string()))?;
+        store.replan(session, &plan).map_err(store_failure)
+    }
+
+    /// What trials of these cells took that are in the store, carried out on `on` by this version.
+    pub(crate) fn stored(
+        store: &Store,
+        on: &str,
+        cells: &BTreeSet<String>,
+    ) -> Result<Self, Failure> {
+        let mut took = Self::default();
+        let sessions = store.sessions(&SessionFilter::default());
+        for info in sessions.map_err(store_failure)? {
+            let session = info.session;
+            let run = StoredRun::of(&session).filter(|run| run.on == on && run.fast_forward);
+            let Some(run) = run.filter(|_| session.raidlab == env!("CARGO_PKG_VERSION")) else {
+                continue;
+            };
+            for (cell, spent) in run.spent.iter().filter(|(cell, _)| cells.contains(*cell)) {
+                took.join(cell, *spent);
+            }
+            // What is carried out on a host is timed by the host's clock, building and undoing left out.
+            if on != "host" {
+                continue;
+            }
+            let trials = store.trials(&TrialFilter::of_session(&session.id));
+            for trial in trials.map_err(store_failure)? {
+                let cell = trial
+                    .cell_digest
+                    .as_ref()
+                    .filter(|cell| cells.contains(*cell));
+                if let (Some(cell), Some(ns), Status::Complete) =
+                    (cell, trial.elapsed_ns, &trial.status)
+                {
+                    took.add(cell, ns as f64 / 1e9);
+                }
+            }
+        }
+        Ok(took)
+    }
+}

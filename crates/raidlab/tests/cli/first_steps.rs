@@ -1,0 +1,109 @@
+//! What somebody meets who uses the program for the first time.
+use crate::lab::{Lab, ended, until};
+use rustix::process::Signal;
+
+/// The order of execution is drawn by lot: neither the order of the cells nor the baseline may be.
+#[test]
+fn a_report_has_the_places_as_they_were_named() {
+    for seed in 1..=3 {
+        let lab = Lab::new();
+        for place in ["new", "old"] {
+            std::fs::create_dir(lab.path(place)).expect("a directory");
+        }
+        let what =
+            "-n 2 --profile dd,random --size 1MiB --block-size 4KiB --count 16 --runtime 20ms";
+        let report = lab
+            .run(&format!("bench old new {what} --seed {seed}"))
+            .done();
+        let ratios = report.out.matches("ratio to ").count();
+        assert_eq!(ratios, 2, "{}", report.out);
+        assert_eq!(
+            report.out.matches("ratio to old ").count(),
+            2,
+            "{}",
+            report.out
+        );
+        let rows: Vec<&str> = report
+            .out
+            .lines()
+            .filter_map(|line| {
+                ["old", "new"]
+                    .into_iter()
+                    .find(|name| line.starts_with(&format!(" {name} ")))
+            })
+            .collect();
+        assert_eq!(rows[0], "old", "{}", report.out);
+    }
+}
+
+/// 'raid50 2x3' is two words of a shell that nobody told otherwise.
+#[test]
+fn the_shape_of_a_nested_level_needs_no_quotes() {
+    let lab = Lab::new();
+    let plain = lab.run("layout raid50 2x3 --members 6").done();
+    assert_eq!(plain.out, lab.run("layout 'raid50 2x3'").done().out);
+}
+
+#[test]
+fn an_empty_store_says_what_fills_it() {
+    let lab = Lab::new();
+    let mut command = lab.command("list");
+    command.env_remove("RAIDLAB_STORE");
+    ended(command)
+        .refused(0)
+        .says(&["raidlab bench", "raidlab run", "raidlab import"]);
+}
+
+const LAB: &str = "title = 'x'\ndisks = { model = 'sata-ssd', count = 2 }\n\
+                   profile = { name = 'random', time = '20ms', size = '16MiB' }\n[design]\nrepeats = 2\n";
+
+/// A guess by rates may be far off; how long the same cells took is known.
+#[test]
+fn a_plan_is_told_by_earlier_trials() {
+    let lab = Lab::new();
+    let two = "[factors]\nlayout = ['raid0', 'raid1']\n";
+    lab.write("lab.toml", format!("{LAB}{two}"));
+    let plan = lab.run("plan lab.toml").done();
+    assert!(!plan.out.contains("in the store"), "{}", plan.out);
+    lab.run("run lab.toml --on sim").done();
+    lab.run("plan lab.toml")
+        .done()
+        .prints(&["by the time of 4 earlier trials of these cells in the store"]);
+    // The same cells under another title, and one more.
+    let three = two.replace("'raid1'", "'raid1', 'single'");
+    lab.write("more.toml", format!("{LAB}{three}").replace("'x'", "'y'"));
+    lab.run("plan more.toml")
+        .done()
+        .prints(&["for 2 of 3 cells by the time of 4 earlier trials in the store"]);
+    let told = lab.run("plan more.toml --json").done().json();
+    assert_eq!(told["estimated_seconds"]["sim_cells_by_earlier_trials"], 2);
+    // What it took is no part of a result.
+    let first = lab.trials();
+    lab.run("run lab.toml --on sim --fresh -j 1").done();
+    let both = lab.trials();
+    let digest = |trials: &[serde_json::Value]| {
+        trials
+            .iter()
+            .filter_map(|t| t["digest"].as_str().map(str::to_owned))
+            .collect::<std::collections::BTreeSet<_>>()
+    };
+    assert_eq!(digest(&first), digest(&both));
+}
+
+/// Figures of a part of the trials are told to be of a part.
+#[test]
+fn a_report_of_what_is_unfinished_says_so() {
+    let lab = Lab::new();
+    let slow = LAB.replace("repeats = 2", "repeats = 400");
+    lab.write(
+        "lab.toml",
+        format!("{slow}[factors]\nlayout = ['raid0', 'raid1']\n"),
+    );
+    let mut running = lab.start("run lab.toml --on sim -j 1");
+    until("a trial is stored", || lab.complete() > 0);
+    running.signal(Signal::INT);
+    running.end();
+    lab.run("report")
+        .done()
+        .prints(&["Unfinished: ", " of 800 trials"]);
+}
