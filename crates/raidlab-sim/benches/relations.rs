@@ -1,6 +1,9 @@
 //! Which laws a large sample of drawn experiments breaks: `cargo bench -p raidlab-sim --bench relations -- COUNT [SEED
-//! [FIRST]]`. With `--text` the experiment of each point that breaks one is printed, with `--refused` why others could
-//! not be built. The laws and the draws are those of the test `relations`.
+//! [FIRST]]`. With `--tools` the profiles that do as a tool does are drawn. With `--text` the experiment of each point that
+//! breaks one is printed, with `--refused` why others could not be built, with `--slow` which took more than five seconds;
+//! `--law=WORDS` tries those laws alone, `--texts` runs nothing and prints the experiments, and `--file=PATH` runs an
+//! experiment and prints what came of its phases. The laws and
+//! the draws are those of the test `relations`.
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 #[path = "../tests/relations/draw/mod.rs"]
 mod draw;
@@ -10,84 +13,164 @@ mod lab;
 mod laws;
 
 use draw::Point;
-use lab::Lab;
-use laws::{LAWS, THUMB};
+use lab::{Came, Lab};
+use laws::{LAWS, THUMB, tools};
+use std::time::Instant;
+
+/// What is asked for.
+struct Asked {
+    tools: bool,
+    text: bool,
+    refused: bool,
+    slow: bool,
+    only_text: bool,
+    law: Option<String>,
+    count: u64,
+    seed: u64,
+    first: u64,
+}
+
+impl Asked {
+    fn of(all: &[String]) -> Self {
+        let option = |name: &str| all.iter().any(|a| a == name);
+        let numbers: Vec<u64> = all.iter().filter_map(|a| a.parse().ok()).collect();
+        let number = |i: usize, usual| numbers.get(i).copied().unwrap_or(usual);
+        let law = all.iter().find_map(|a| a.strip_prefix("--law="));
+        Self {
+            tools: option("--tools"),
+            text: option("--text"),
+            refused: option("--refused"),
+            slow: option("--slow"),
+            only_text: option("--texts"),
+            law: law.map(str::to_owned),
+            count: number(0, 100),
+            seed: number(1, 1),
+            first: number(2, 0),
+        }
+    }
+
+    /// The laws that are tried on what is drawn: whether each is firm, and its name.
+    fn laws(&self) -> Vec<(bool, &'static str)> {
+        let pick = |firm: bool, name: &'static str| {
+            let wanted = self.law.as_ref().is_none_or(|law| name.contains(law));
+            wanted.then_some((firm, name))
+        };
+        let firm = if self.tools {
+            names(tools::LAWS)
+        } else {
+            names(LAWS)
+        };
+        let thumb = if self.tools {
+            names(tools::THUMB)
+        } else {
+            names(THUMB)
+        };
+        let firm = firm.into_iter().filter_map(|name| pick(true, name));
+        let thumb = thumb.into_iter().filter_map(|name| pick(false, name));
+        firm.chain(thumb).collect()
+    }
+}
+
+fn names<L>(laws: &[(&'static str, L)]) -> Vec<&'static str> {
+    laws.iter().map(|(name, _)| *name).collect()
+}
+
+/// What the law of that name says of a point.
+fn tried(asked: &Asked, lab: &mut Lab, point: &Point, all: &[Came], name: &str) -> tools::Verdicts {
+    if let Some(tool) = point.tool.as_ref().filter(|_| asked.tools) {
+        let mut laws = tools::LAWS.iter().chain(tools::THUMB);
+        let law = laws.find(|(n, _)| *n == name);
+        return law.map_or_else(Vec::new, |(_, law)| law(lab, point, tool, all));
+    }
+    let mut laws = LAWS.iter().chain(THUMB);
+    let law = laws.find(|(n, _)| *n == name);
+    law.and_then(|(_, law)| law(lab, point, all.first()?))
+        .into_iter()
+        .collect()
+}
 
 fn main() {
     let all: Vec<String> = std::env::args().skip(1).collect();
-    let option = |name: &str| all.iter().any(|a| a == name);
-    let (text, refused, slow) = (option("--text"), option("--refused"), option("--slow"));
     if let Some(path) = all.iter().find_map(|a| a.strip_prefix("--file=")) {
-        match std::fs::read_to_string(path)
-            .map_err(|e| e.to_string())
-            .and_then(|t| lab::run(&t))
-        {
-            Ok(came) => println!(
-                "{:.3} MB/s, {:.1} ops/s, {}",
-                came.rate() / 1e6,
-                came.outcome.ops as f64 / came.outcome.elapsed.as_secs_f64(),
-                came.why.sentence
-            ),
-            Err(error) => println!("{error}"),
-        }
+        file(path);
         return;
     }
-    let numbers: Vec<u64> = all.iter().filter_map(|a| a.parse().ok()).collect();
-    let number = |i: usize, usual| numbers.get(i).copied().unwrap_or(usual);
-    let (count, seed, first) = (number(0, 100), number(1, 1), number(2, 0));
-    let only = all.iter().find_map(|a| a.strip_prefix("--law="));
+    let asked = Asked::of(&all);
     let mut lab = Lab::default();
-    let laws: Vec<_> = LAWS.iter().chain(THUMB).collect();
+    let laws = asked.laws();
     let mut applied = vec![(0u64, 0u64); laws.len()];
-    let mut drawn = 0;
-    for number in first..first + count {
-        let point = Point::draw(seed, number);
+    let (mut drawn, mut firmly) = (0, 0);
+    for number in asked.first..asked.first + asked.count {
+        let point = match asked.tools {
+            true => Point::draw_tool(asked.seed, number),
+            false => Point::draw(asked.seed, number),
+        };
         lab.forget();
-        let begin = std::time::Instant::now();
-        let came = match lab.run(&point) {
+        if asked.only_text {
+            println!("{}", point.text());
+            continue;
+        }
+        let begin = Instant::now();
+        let came = match lab.phases(&point) {
             Ok(came) => came,
             Err(reason) => {
-                if refused {
-                    println!(
-                        "{number:5} refused: {}",
-                        reason.lines().next().unwrap_or("")
-                    );
+                if asked.refused {
+                    let first = reason.lines().next().unwrap_or("");
+                    println!("{number:5} refused: {first}");
                 }
                 continue;
             }
         };
         drawn += 1;
-        let mut broken = false;
-        for (index, (name, law)) in laws.iter().enumerate() {
-            if only.is_some_and(|only| !name.contains(only)) {
-                continue;
-            }
-            let Some(verdict) = law(&mut lab, &point, &came) else {
-                continue;
-            };
-            applied[index].0 += 1;
-            if let Err(what) = verdict {
-                applied[index].1 += 1;
-                broken = true;
-                println!("{number:5} {name}: {what}");
+        let (mut broken, mut firm_broken) = (false, false);
+        for ((firm, name), applied) in laws.iter().zip(&mut applied) {
+            for verdict in tried(&asked, &mut lab, &point, &came, name) {
+                applied.0 += 1;
+                if let Err(what) = verdict {
+                    applied.1 += 1;
+                    (broken, firm_broken) = (true, firm_broken || *firm);
+                    let mark = if *firm { "FIRM " } else { "" };
+                    println!("{number:5} {mark}{name}: {what}");
+                }
             }
         }
+        firmly += u64::from(firm_broken);
         if broken {
-            println!("      {:.1} MB/s of {}", came.rate() / 1e6, point.told());
-            if text {
+            println!("      {:.1} MB/s of {}", came[0].rate() / 1e6, point.told());
+            if asked.text {
                 println!("{}", point.text());
             }
         }
         let took = begin.elapsed().as_secs_f64();
-        if slow && took > 5.0 {
+        if asked.slow && took > 5.0 {
             println!("{number:5} took {took:.1} s: {}", point.told());
         }
     }
-    for ((name, _), (applied, broken)) in laws.iter().zip(&applied) {
-        println!("{broken:5} of {applied:5}  {name}");
+    for ((firm, name), (applied, broken)) in laws.iter().zip(&applied) {
+        let mark = if *firm { "firm " } else { "thumb" };
+        println!("{broken:5} of {applied:5}  {mark} {name}");
     }
     println!(
-        "{drawn} of {count} points could be built, {} runs",
-        lab.runs
+        "{drawn} of {} points could be built, {} runs; {firmly} broke a firm law",
+        asked.count, lab.runs
     );
+}
+
+/// What came of the phases of an experiment.
+fn file(path: &str) {
+    let text = std::fs::read_to_string(path).map_err(|e| e.to_string());
+    match text.and_then(|text| lab::run(&text)) {
+        Ok(all) => all.iter().for_each(|came| {
+            println!(
+                "{:14} {:.3} MB/s, {:.1} ops/s, {:.3} s, disks {:?}, {}",
+                came.phase.id,
+                came.rate() / 1e6,
+                came.outcome.ops as f64 / came.outcome.elapsed.as_secs_f64(),
+                came.outcome.elapsed.as_secs_f64(),
+                came.disks,
+                came.why.sentence
+            );
+        }),
+        Err(error) => println!("{error}"),
+    }
 }

@@ -18,6 +18,9 @@ pub(super) struct Pipe {
     free: u64,
     /// When what passes first has.
     first: u64,
+    /// When the last two stretches of use begin and end, the later one first. What is there later than all before it has passed
+    /// begins another.
+    stretches: [(u64, u64); 2],
     /// Of the time until `free`, what it was in use.
     busy: u64,
     /// Of that, other work than passing sectors.
@@ -33,6 +36,7 @@ impl Pipe {
             per_sector: sector_units(rate),
             free: 0,
             first: 0,
+            stretches: [(0, 0); 2],
             busy: 0,
             other: 0,
         }
@@ -64,14 +68,19 @@ impl Pipe {
     #[inline]
     fn take(&mut self, from: u64, nanos: u64) -> u64 {
         self.busy += nanos;
+        if from > self.free {
+            self.stretches = [(from, from), self.stretches[0]];
+        }
         self.free = self.free.max(from) + nanos;
+        self.stretches[0].1 = self.free;
         self.free
     }
 
     /// Time in use until `now`, and of that for other work.
     pub(super) fn used(&self, now: u64) -> (u64, u64) {
-        // What it is still to pass is one stretch up to `free`.
-        let busy = self.busy - self.free.saturating_sub(now).min(self.busy);
+        let ahead = |(begin, end): (u64, u64)| end.saturating_sub(begin.max(now));
+        let ahead = ahead(self.stretches[0]) + ahead(self.stretches[1]);
+        let busy = self.busy.saturating_sub(ahead);
         (busy, self.other.min(busy))
     }
 }
@@ -137,6 +146,18 @@ mod tests {
         assert_eq!(pipe.pass(400_000, 10), 500_000);
         assert_eq!(pipe.used(450_000), (250_000, 0));
         assert_eq!(pipe.used(500_000), (300_000, 0));
+    }
+
+    #[test]
+    fn a_gap_ahead_is_no_use_that_is_taken_back() {
+        let mut pipe = Pipe::new("way".to_owned(), ResourceKind::Controller, 51_200_000);
+        pipe.pass(0, 10);
+        assert_eq!(pipe.used(100_000), (100_000, 0));
+        // Two transfers that come later, with nothing between.
+        pipe.pass(300_000, 10);
+        pipe.pass(600_000, 10);
+        let used: Vec<u64> = [1, 3, 4, 6, 7].map(|n| pipe.used(n * 100_000).0).into();
+        assert_eq!(used, [100_000, 100_000, 200_000, 200_000, 300_000]);
     }
 
     #[test]

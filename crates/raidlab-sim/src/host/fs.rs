@@ -49,6 +49,16 @@ pub enum FsError {
         /// The file system.
         kind: FilesystemKind,
     },
+    /// The device has more blocks than it can number.
+    #[error(
+        "a device of {sectors} sectors is too large for {kind}, whose block numbers have 32 bits"
+    )]
+    DeviceTooLarge {
+        /// Sectors given.
+        sectors: u64,
+        /// The file system.
+        kind: FilesystemKind,
+    },
     /// A block, record or journal size that it cannot have.
     #[error("{kind} cannot have a {what} of {given} bytes")]
     Size {
@@ -89,7 +99,7 @@ impl FileSystem {
     /// Freshly made and mounted, with its metadata in memory as far as mounting reads it.
     ///
     /// # Errors
-    /// [`FsError::DeviceTooSmall`] and [`FsError::Size`].
+    /// [`FsError::DeviceTooSmall`], [`FsError::DeviceTooLarge`] and [`FsError::Size`].
     pub fn new(spec: &FsSpec) -> Result<Self, FsError> {
         Ok(Self(match spec.kind {
             FilesystemKind::None => Inner::Raw(raw::Raw::new(spec)),

@@ -8,7 +8,7 @@ use raidlab_core::rng::mix;
 use raidlab_core::target::Target;
 use raidlab_core::time::{Instant, Span};
 use raidlab_core::units::SECTOR;
-use raidlab_experiment::setup::{ArrayState, Setup};
+use raidlab_experiment::setup::{ArrayState, Engine, Setup};
 use raidlab_experiment::{Cell, Experiment};
 use raidlab_results::record::{BusyPart, Explained, Figure, MemberIo, PhaseRecord, Resource, Unit};
 use raidlab_sim::block::ResourceKind;
@@ -43,8 +43,22 @@ impl<'e> Machines<'e> {
     pub(super) fn check(&self) -> Result<(), Failure> {
         match self.unpredictable() {
             None => Ok(()),
-            Some(message) => Err(Failure::bad_request(message)
-                .remedy("leave them out with --only, or measure them with --on vm or --on host")),
+            Some(message) => Err(Failure::bad_request(message).remedy(self.instead())),
+        }
+    }
+
+    /// What to do with cells that cannot be predicted. Pools and btrfs are built clean only.
+    fn instead(&self) -> &'static str {
+        let can_be_built = |cell: &Cell| {
+            let array = &cell.setup.array;
+            !matches!(array.engine, Engine::Zfs | Engine::Btrfs) || array.state == ArrayState::Clean
+        };
+        let seed = self.experiment.design.seed;
+        let mut cells = self.experiment.cells.iter();
+        if cells.any(|cell| can_be_built(cell) && self.planned(cell, seed).is_err()) {
+            "leave them out with --only, or measure them with --on vm or --on host"
+        } else {
+            "leave them out with --only"
         }
     }
 

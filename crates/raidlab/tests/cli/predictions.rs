@@ -137,11 +137,13 @@ fn cells_without_a_model_are_refused_up_front() {
     let text = text.replace("{ layout = \"raid0\" }", "{ layout = \"raidz1\" }");
     let text = text.replace("chunk = \"64KiB\"", "state = \"resyncing\"");
     lab.write("pools.toml", text);
-    lab.run("run pools.toml --on sim").refused(2).says(&[
+    let refused = lab.run("run pools.toml --on sim").refused(2).says(&[
         "2 of 2 cells cannot be predicted",
         "raidz1 and 1 more: a pool of ZFS is never resyncing",
         "--only",
     ]);
+    // Such pools are built nowhere else either.
+    assert!(!refused.err.contains("--on vm"), "{}", refused.err);
     assert!(!lab.store().exists(), "nothing is kept");
 }
 

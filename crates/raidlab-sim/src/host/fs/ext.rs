@@ -83,6 +83,10 @@ impl Ext {
             return Err(size("block", u64::from(spec.block)));
         }
         let geometry = Geometry::new(spec);
+        if !geometry.numbers_all(spec) {
+            let sectors = spec.device_sectors;
+            return Err(FsError::DeviceTooLarge { sectors, kind });
+        }
         let mut space = Space::new(geometry, geometry.blocks, geometry.per_group);
         let too_small = FsError::DeviceTooSmall {
             sectors: spec.device_sectors,

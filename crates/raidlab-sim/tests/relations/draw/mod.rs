@@ -2,11 +2,13 @@
 //! other scheduler.
 mod part;
 mod text;
+mod tools;
 
 use part::{layout, load, pool, topology};
 use raidlab_core::rng::Stream;
 use raidlab_experiment::hardware::Link;
 use raidlab_experiment::kernel::{Kernel, Scheduler};
+pub(crate) use tools::Tool;
 
 /// Disks of the catalogue with the interface that decides where they fit, and the highest rate of their media in bytes a
 /// second (of the link, for those without an arm).
@@ -83,6 +85,8 @@ pub(crate) struct Point {
     pub(crate) array: String,
     pub(crate) filesystem: &'static str,
     pub(crate) load: Load,
+    /// A tool's profile, instead of the load.
+    pub(crate) tool: Option<Tool>,
     pub(crate) seed: u64,
 }
 
@@ -215,6 +219,7 @@ impl Point {
             array: String::new(),
             filesystem,
             load,
+            tool: None,
             seed: draws.below(1 << 20),
         }
     }

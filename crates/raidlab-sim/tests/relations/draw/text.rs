@@ -36,11 +36,17 @@ impl Point {
             "\n[host]\nkernel = \"{}\"\nmemory = \"{}B\"\nwrite-cache = {}\n{}",
             self.kernel, self.memory, self.write_cache, self.host
         );
+        if let Some(tool) = &self.tool {
+            text += &format!("cpu = \"{}\"\ncores = {}\n", tool.cpu, tool.cores);
+        }
         if let Some(scheduler) = self.scheduler {
             text += &format!("scheduler = \"{scheduler}\"\n");
         }
         if self.filesystem != "none" {
             text += &format!("\n[filesystem]\nkind = \"{}\"\n", self.filesystem);
+        }
+        if let Some(tool) = &self.tool {
+            return text + &tool.text();
         }
         text += &format!(
             "\n[profile]\nname = \"{name}\"\nblock = \"{block}B\"\ndepth = {depth}\njobs = {jobs}\ndirect = \"{}\"\n\
@@ -109,8 +115,8 @@ impl Point {
             total,
             size,
         } = self.load;
-        format!(
-            "{} x {} {{{}}} {} chunk {}K {} {:?} linux {} {} wc={} mem={}M fs={} {} {}{}: {}B x {depth} x {jobs}, {}M of {}M",
+        let machine = format!(
+            "{} x {} {{{}}} {} chunk {}K {} {:?} linux {} {} wc={} mem={}M fs={}",
             self.disks,
             MODELS[self.model].0,
             self.overrides,
@@ -123,6 +129,12 @@ impl Point {
             self.write_cache,
             self.memory / MIB,
             self.filesystem,
+        );
+        if let Some(tool) = &self.tool {
+            return format!("{machine} {}", tool.told());
+        }
+        format!(
+            "{machine} {} {}{}: {}B x {depth} x {jobs}, {}M of {}M",
             if random { "random" } else { "sequential" },
             if read { "read" } else { "write" },
             if direct { " direct" } else { "" },

@@ -7,6 +7,7 @@ mod disks;
 mod hosts;
 mod loads;
 mod states;
+pub(crate) mod tools;
 
 use crate::draw::Point;
 use crate::lab::{Came, Lab};

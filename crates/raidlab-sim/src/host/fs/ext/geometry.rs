@@ -5,6 +5,10 @@ use super::super::spec::FsSpec;
 use raidlab_core::units::{GIB, Lba, MIB, SECTOR};
 use raidlab_experiment::kernel::{FilesystemKind, Kernel};
 
+const TIB: u64 = 1024 * GIB;
+/// The kernel of the time of e2fsprogs 1.42.
+const WIDE: Kernel = Kernel::Linux(3, 2, 0);
+
 /// Where everything fixed lies. In file-system blocks.
 ///
 /// With blocks of 1 KiB the first group starts at block 1 on the device; here at 0, which moves
@@ -36,6 +40,8 @@ impl Geometry {
     /// - 4 KiB blocks from 512 MiB on, 1 KiB below;
     /// - an inode for every 8 KiB and of 128 bytes; every 16 KiB and of 256 bytes with ext4
     ///   (mke2fs.conf of e2fsprogs 1.40.5, 2008);
+    /// - since e2fsprogs 1.42 (2011, the time of 3.2) every 32 KiB from 4 TiB on and every 64 KiB from 16 TiB on (`big` and
+    ///   `huge` of mke2fs.conf; seen of 1.47.0), and no more than 32 bits number;
     /// - descriptors to grow 1024-fold at most (`resize_inode`, default since e2fsprogs 1.39, 2006);
     /// - ext4: `flex_bg` of 16 groups, and 64-byte descriptors.
     pub(super) fn new(spec: &FsSpec) -> Self {
@@ -47,14 +53,20 @@ impl Geometry {
         };
         let ext4 = spec.kind == FilesystemKind::Ext4;
         let modern = ext4 || spec.kernel >= Kernel::Linux(2, 6, 25);
-        let (ratio, inode) = if modern { (16_384, 256) } else { (8192, 128) };
+        let (usual, inode) = if modern { (16_384, 256) } else { (8192, 128) };
+        let ratio = match spec.device_bytes() / TIB {
+            4..=15 if spec.kernel >= WIDE => 32_768,
+            16.. if spec.kernel >= WIDE => 65_536,
+            _ => usual,
+        };
         let wide = u64::from(block);
         let per_group = wide * 8;
         let blocks = spec.device_bytes() / wide;
         let groups = blocks.div_ceil(per_group);
         let descriptors = wide / if ext4 { 64 } else { 32 };
         let in_block = wide / inode;
-        let inodes = (per_group * wide / ratio).clamp(8, per_group);
+        let most = per_group.min(u64::from(u32::MAX) / groups.max(1)).max(8);
+        let inodes = (per_group * wide / ratio).clamp(8, most);
         let gdt = groups.div_ceil(descriptors);
         let resize =
             spec.kernel >= Kernel::Linux(2, 6, 18) && spec.device_bytes() < 16 * 1024 * GIB;
@@ -75,6 +87,12 @@ impl Geometry {
             table: inodes.div_ceil(in_block),
             inodes_in_block: in_block,
         }
+    }
+
+    /// Whether every block has a number: ext4 numbers them with 64 bits since e2fsprogs 1.42, the others with 32.
+    pub(super) fn numbers_all(&self, spec: &FsSpec) -> bool {
+        let wide = spec.kind == FilesystemKind::Ext4 && spec.kernel >= WIDE;
+        wide || u32::try_from(self.blocks).is_ok()
     }
 
     /// Number of groups.
