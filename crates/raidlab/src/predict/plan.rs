@@ -168,7 +168,7 @@ fn text(plan: &Plan<'_>, all: bool) -> String {
             "  {number:>width$}  {}\n  {:width$}  {}",
             cell.label,
             "",
-            about(&works, cell)
+            about(experiment, &works, cell)
         );
     }
     left_out(&mut out, experiment.cells.len(), most, "more cell");
@@ -194,7 +194,7 @@ fn left_out(out: &mut String, all: usize, most: usize, what: &str) {
 }
 
 /// What a cell is, on one line.
-fn about(works: &Works<'_>, cell: &Cell) -> String {
+fn about(experiment: &Experiment, works: &Works<'_>, cell: &Cell) -> String {
     let setup = &cell.setup;
     let array = &setup.array;
     let mut parts = vec![format!(
@@ -218,6 +218,9 @@ fn about(works: &Works<'_>, cell: &Cell) -> String {
     }
     if let Some(capacity) = array.capacity {
         parts.push(format!("holds {capacity}"));
+    }
+    if let Some(price) = experiment.price(array) {
+        parts.push(format!("costs {price}"));
     }
     match &setup.filesystem {
         Some(filesystem) => parts.push(filesystem.kind.to_string()),

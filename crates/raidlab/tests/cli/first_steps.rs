@@ -107,3 +107,29 @@ fn a_report_of_what_is_unfinished_says_so() {
         .done()
         .prints(&["Unfinished: ", " of 800 trials"]);
 }
+
+/// What is paid is told before anything runs, and judged by afterwards.
+#[test]
+fn prices_are_told_by_plan_and_report() {
+    let lab = Lab::new();
+    let text = "title = \"t\"\ndisks = { model = \"ST3250624AS\", count = 3, price = \"55.50 EUR\" }\n\
+        [profile]\nname = \"random\"\nsize = \"1GiB\"\ntime = \"200ms\"\n[design]\nrepeats = 2\n\
+        [factors]\narray = [{ name = \"three\", layout = \"raid1\", members = 3 }, { name = \"two\", layout = \"raid1\", \
+        members = 2 }, { name = \"none\", layout = \"raid0\", members = 2 }]\n";
+    lab.write("buy.toml", text);
+    lab.run("plan buy.toml")
+        .done()
+        .prints(&["holds 232.9 GiB, costs 166.50 EUR", "costs 111 EUR"]);
+    lab.run("run buy.toml --on sim").done().prints(&[
+        "cost (EUR)",
+        "EUR a TiB",
+        "random: what 100 EUR give",
+        "worth a look",
+    ]);
+    lab.write("buy.toml", text.replace("55.50 EUR", "55.50"));
+    lab.run("plan buy.toml").refused(2).says(&[
+        "price without a currency",
+        "buy.toml:2",
+        "55.50 EUR",
+    ]);
+}
