@@ -351,11 +351,27 @@ impl Array {
         parities.map(parity::ParityArray::stripes)
     }
 
-    /// Whether one of them has filled a stripe cache, and waits for the clock's tick before it goes on.
+    /// Bytes a second of the slowest, counted as [`Self::resync_position`] does.
+    #[must_use]
+    pub fn resync_rate(&self) -> Option<u64> {
+        let of = self.nodes.iter().filter(|node| node.resync.is_some());
+        of.filter_map(|node| Some(node.progress(self.core.now)?.rate))
+            .min()
+    }
+
+    /// The sector at which they end, counted as [`Self::resync_position`] does.
+    #[must_use]
+    pub fn resync_end(&self) -> Option<u64> {
+        let resyncs = self.nodes.iter().filter_map(|node| node.resync.as_ref());
+        resyncs.map(|resync| resync.end).max()
+    }
+
+    /// Whether the one that is least far has filled a stripe cache, and waits for the clock's tick before it goes on.
     #[must_use]
     pub fn resync_naps(&self) -> bool {
-        let mut resyncs = self.nodes.iter().filter_map(|node| node.resync.as_ref());
-        resyncs.any(resync::Resync::naps)
+        let of = self.nodes.iter().filter(|node| node.resync.is_some());
+        let last = of.min_by_key(|node| node.common.front);
+        last.is_some_and(|node| node.resync.as_ref().is_some_and(resync::Resync::naps))
     }
 
     /// Whether they are paused and nothing of them is in flight.

@@ -99,6 +99,16 @@ pub enum DiskModel {
 }
 
 impl DiskModel {
+    /// Whether both were made once and are shared, so that disks of them are alike.
+    #[must_use]
+    pub fn is_shared_with(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Hdd(one), Self::Hdd(other)) => Arc::ptr_eq(one, other),
+            (Self::Ssd(one), Self::Ssd(other)) => Arc::ptr_eq(one, other),
+            _ => false,
+        }
+    }
+
     /// Name of the model.
     #[must_use]
     pub fn name(&self) -> &str {

@@ -3,6 +3,7 @@
 use crate::disk::DiskModel;
 use raidlab_core::units::Lba;
 use raidlab_experiment::setup::ArrayState;
+use raidlab_layout::nested::Nested;
 use raidlab_layout::{Content, Layout, Member};
 
 /// Places of a member that are asked for data, from an edge on: past parity and copies of others.
@@ -57,11 +58,12 @@ pub(super) fn of_layout(layout: &Layout, below: &[Below<'_>]) -> Vec<u64> {
 }
 
 /// Edges in sectors as the resync of an array counts them: of each member, or of the array when a
-/// raid10 is resynced. None for arrays of arrays, which count in several ways at once.
+/// raid10 is resynced. Of arrays of arrays as those count that have a resync.
 pub(super) fn of_resync(layout: &Layout, below: &[Below<'_>], state: ArrayState) -> Vec<u64> {
     let whole = state == ArrayState::Resyncing;
     let sections: Vec<u64> = match layout {
-        Layout::Nested(_) | Layout::Linear(_) | Layout::Raid0(_) => return Vec::new(),
+        Layout::Nested(nested) => return of_nested(nested, below, state),
+        Layout::Linear(_) | Layout::Raid0(_) => return Vec::new(),
         Layout::Raid10(_) if whole => return of_layout(layout, below),
         // A member is filled from copies in other sections of others.
         Layout::Raid10(l) => l.section_starts().map(|start| start.0).collect(),
@@ -80,6 +82,50 @@ pub(super) fn of_resync(layout: &Layout, below: &[Below<'_>], state: ArrayState)
         }
     }
     edges.push(used);
+    edges.sort_unstable();
+    edges.dedup();
+    edges
+}
+
+/// Edges of an array of arrays; none where arrays of both kinds, or unlike ones, would have a resync, which have no pace
+/// in common.
+fn of_nested(nested: &Nested, below: &[Below<'_>], state: ArrayState) -> Vec<u64> {
+    let (inner, outer) = (nested.inner(), nested.outer());
+    let plain = |layout: &Layout| matches!(layout, Layout::Raid0(_) | Layout::Linear(_));
+    let mut rest = below;
+    let each: Vec<(&Layout, &[Below<'_>])> = inner
+        .iter()
+        .map(|layout| {
+            let own;
+            (own, rest) = rest.split_at(layout.members());
+            (layout, own)
+        })
+        .collect();
+    let mut edges: Vec<u64> = match outer {
+        _ if plain(outer) => {
+            let alike = below.iter().all(|disk| {
+                let first = &below[0];
+                first.offset == disk.offset && first.model.is_shared_with(disk.model)
+            });
+            let (member, first) = (Member::new(0), &inner[0]);
+            let mut others = inner.iter();
+            let as_large = others.all(|layout| {
+                layout.used(member) == first.used(member) && layout.members() == first.members()
+            });
+            match alike && as_large {
+                true => of_resync(first, each[0].1, state),
+                false => Vec::new(),
+            }
+        }
+        // The members of a mirror are arrays: a zone of any of their disks is an edge.
+        Layout::Raid1(_) if inner.iter().all(plain) => {
+            let used = outer.used(Member::new(0)).0;
+            let edges = each.iter().flat_map(|(layout, own)| of_layout(layout, own));
+            let edges = edges.filter(|at| *at < used);
+            edges.chain([0, used]).collect()
+        }
+        _ => Vec::new(),
+    };
     edges.sort_unstable();
     edges.dedup();
     edges

@@ -95,7 +95,9 @@ impl Machine {
         self.begin_resilver();
         let (first, total) = self.resync_progress().map(|p| (p.done, p.total))?;
         let (before, start) = (self.account(), self.now());
-        let mut attempt = None;
+        let array = self.host.device().array();
+        let far = array.and_then(Array::resync_end).unwrap_or(total);
+        let (mut attempt, mut at) = (None, 0);
         // Sizes of the stripe caches, and since when they are so.
         let mut caches = (None, self.now());
         // No attempt before this position.
@@ -103,6 +105,7 @@ impl Machine {
         let (mut last, mut interrupted) = (first, false);
         while let Some(done) = self.resync_done() {
             last = done;
+            at = self.resync_place();
             let progress = Progress {
                 now: self.now(),
                 elapsed: self.now().since(start),
@@ -119,15 +122,15 @@ impl Machine {
             }
             let calm = rows.is_none() || self.host.now().since(caches.1) >= CALM;
             attempt = match attempt {
-                Some(attempt) => self.look_on(attempt, done, &mut later),
-                None if done >= later && calm => self.begin(done),
+                Some(attempt) => self.look_on(attempt, at, &mut later),
+                None if at >= later && calm => self.begin(at),
                 None => None,
             };
             self.resync_step(attempt.is_some() && rows.is_some());
         }
         let end = if interrupted { last } else { total };
         if let Some(attempt) = attempt {
-            self.land(attempt, end);
+            self.land(attempt, if interrupted { at } else { far });
         }
         let why = Why::between(&before, &self.account(), Load::default());
         let mut resynced = Resynced {
@@ -160,6 +163,13 @@ impl Machine {
         self.resync()
     }
 
+    /// Where the one that is least far is, of several arrays with a resync each. They are alike, and each has a speed
+    /// control of its own, so that this is what leaps and paces are counted in. Of one it is what is done.
+    fn resync_place(&self) -> u64 {
+        let array = self.host.device().array();
+        array.and_then(Array::resync_position).unwrap_or(0)
+    }
+
     /// Sectors that are done; `None` when nothing is left to do.
     fn resync_done(&self) -> Option<u64> {
         self.resync_progress().map(|progress| progress.done)
@@ -190,9 +200,9 @@ impl Machine {
 
     /// Looks for the pace from here on, when there is room for a leap.
     fn begin(&mut self, done: u64) -> Option<Attempt> {
-        let progress = self.resync_progress()?;
+        let rate = self.host.device().array()?.resync_rate()?;
         let room = edges::room(&self.sync_edges, done, (MARGIN, MARGIN));
-        let window = progress.rate / SECTOR * WINDOW.0 / 1_000_000_000;
+        let window = rate / SECTOR * WINDOW.0 / 1_000_000_000;
         if !self.leaping.on || window == 0 || room / window < WORTH {
             return None;
         }
@@ -246,7 +256,7 @@ impl Machine {
                 attempt.warm = Some(Warm {
                     pace,
                     later,
-                    until: self.resync_done().unwrap_or(done) + warm,
+                    until: self.resync_place().max(done) + warm,
                     leapt,
                     windows,
                 });

@@ -7,13 +7,14 @@ use std::ops::ControlFlow;
 fn text(layout: &str, state: &str, capacity_gb: u64, profile: &str) -> String {
     // A resync makes the stripe cache of a parity array grow, up to this; there is no pace before.
     let cache = match layout {
-        "raid5" | "raid6" => "stripe-cache = 1024",
+        "raid5" | "raid6" | "raid50 2x3" => "stripe-cache = 1024",
         _ => "",
     };
+    let count = if layout.ends_with("2x3") { 6 } else { 4 };
     format!(
         r#"
 title = "Large arrays"
-disks = {{ model = "ST3250624AS", count = 4, override = {{ capacity = "{capacity_gb}GB" }} }}
+disks = {{ model = "ST3250624AS", count = {count}, override = {{ capacity = "{capacity_gb}GB" }} }}
 
 [array]
 layout = "{layout}"
@@ -313,11 +314,19 @@ fn a_pass_over_large_disks_is_leapt_through() {
 
 /// The first two zones of the members.
 fn same_resync(layout: &str, state: &str, capacity_gb: u64) {
+    same_resyncs(layout, state, capacity_gb, 1);
+}
+
+/// The same of so many arrays that have a resync at the same time.
+fn same_resyncs(layout: &str, state: &str, capacity_gb: u64, arrays: u64) {
     let text = text(layout, state, capacity_gb, "name = \"random\"");
     let of = |leaps| {
         let mut machine = built(&text, leaps);
         // No leap goes across an edge, so that both come to a halt behind the same one.
-        let edge = machine.sync_edges[2] * SECTOR + (64 << 20);
+        // The disks of a member that is an array have theirs close together.
+        let mut edges = machine.sync_edges.clone();
+        edges.dedup_by_key(|edge| *edge >> 18);
+        let edge = arrays * (edges[2] * SECTOR + (64 << 20));
         let done = machine.run_resync(|progress| match progress.bytes < edge {
             true => ControlFlow::Continue(()),
             false => ControlFlow::Break(()),
@@ -335,6 +344,15 @@ fn same_resync(layout: &str, state: &str, capacity_gb: u64) {
     let rates = [full.rate(), fast.rate()];
     assert!(close(rates[0], rates[1], 0.005), "{told}: {rates:?}");
     same_shares(&told, &full.why, &fast.why);
+}
+
+/// Two arrays beside each other, one of them alone, and a mirror of arrays.
+#[test]
+fn arrays_of_arrays_are_resynced() {
+    same_resyncs("raid50 2x3", "resyncing", 41, 2);
+    same_resync("raid50 2x3", "rebuilding 1", 41);
+    same_resync("raid01 2x2", "rebuilding 1", 41);
+    same_resync("raid01 2x3", "resyncing", 41);
 }
 
 #[test]
