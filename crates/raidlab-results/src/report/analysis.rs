@@ -7,8 +7,8 @@ use raidlab_stats::compare::adjust_family;
 use raidlab_stats::summary::summarise_at;
 use raidlab_stats::trimmed::trimmed_mean_ci;
 use raidlab_stats::{
-    Aggregate, Comparison, Confidence, Criteria, Direction, Pairing, Sample, StatsError, Summary,
-    compare,
+    Aggregate, Comparison, Confidence, Criteria, Direction, Flag, Pairing, Sample, StatsError,
+    Summary, Verdict, compare,
 };
 
 /// What figures and comparisons are judged by.
@@ -96,6 +96,28 @@ pub(crate) enum Outcome {
     Impossible(String),
     /// The comparison.
     Ratio(Box<Comparison>),
+}
+
+/// Whether the candidate is better by more than the margin; for certain, where there is more than one run.
+pub(crate) fn is_better(comparison: &Comparison, judging: &Judging) -> bool {
+    is_beyond(comparison, Verdict::Better, |gain| {
+        gain > 1.0 + judging.margin
+    })
+}
+
+/// Whether it is worse by more than the margin; for certain, where there is more than one run.
+pub(crate) fn is_worse(comparison: &Comparison, judging: &Judging) -> bool {
+    is_beyond(comparison, Verdict::Worse, |gain| {
+        gain < 1.0 - judging.margin
+    })
+}
+
+/// Of single runs the figures are all there is.
+fn is_beyond(comparison: &Comparison, verdict: Verdict, beyond: impl Fn(f64) -> bool) -> bool {
+    if comparison.ratio.flags.contains(&Flag::SingleValue) {
+        return comparison.gain().is_some_and(|gain| beyond(gain.value));
+    }
+    comparison.verdict == verdict
 }
 
 /// Compares `candidate` with `baseline` in one phase.

@@ -43,6 +43,14 @@ pub(crate) enum State<'a> {
 }
 
 impl<'a> Group<'a> {
+    /// The state of the array: `clean` where nothing is said.
+    pub(crate) fn array_state(&self) -> &'a str {
+        self.cell
+            .factors
+            .get("state")
+            .map_or("clean", String::as_str)
+    }
+
     /// What there is of a phase.
     pub(crate) fn state(&self, phase: &str) -> State<'a> {
         let mut runs = Vec::new();

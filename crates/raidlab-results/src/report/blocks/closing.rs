@@ -150,21 +150,14 @@ fn line<'g>(
         survives: survives.saturating_sub(failed(group)),
         second: facts
             .and_then(|facts| facts.second)
-            .filter(|_| is_clean(group)),
+            .filter(|_| group.array_state() == "clean"),
         ratios,
     })
 }
 
-/// Whether all members are there and agree.
-fn is_clean(group: &Group<'_>) -> bool {
-    let state = group.cell.factors.get("state");
-    state.is_none_or(|state| state == "clean")
-}
-
 /// Members that a cell's array lacks while it is measured: `1` of the state `degraded 1`.
 fn failed(group: &Group<'_>) -> usize {
-    let state = group.cell.factors.get("state").map_or("", String::as_str);
-    match state.split_once(' ') {
+    match group.array_state().split_once(' ') {
         Some(("degraded" | "rebuilding", number)) => number.parse().unwrap_or(1),
         _ => 0,
     }

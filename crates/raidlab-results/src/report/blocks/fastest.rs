@@ -1,7 +1,7 @@
 //! The answer first: which cell is fastest in each phase, which ones cannot be told from it, and by how much it is ahead
 //! of the next.
 use crate::record::{Better, Unit};
-use crate::report::analysis::{Judging, Outcome, adjust, compare_phase, summarise};
+use crate::report::analysis::{Judging, Outcome, adjust, compare_phase, is_worse, summarise};
 use crate::report::document::{Cell, Column, Table, Tone, Value};
 use crate::report::format;
 use crate::report::group::{Group, phases, provenance_kind};
@@ -29,7 +29,7 @@ struct Contest {
 pub(crate) fn fastest(profile: &str, groups: &[Group<'_>], judging: &Judging) -> Vec<Table> {
     let mut tables = Vec::new();
     for (kind, of_kind) in apart(groups, |group| provenance_kind(group.provenance)) {
-        let states = apart(&of_kind, state);
+        let states = apart(&of_kind, |group| group.array_state().to_owned());
         // Where each array has a state of its own, the states are what is compared.
         let compares_states = states.iter().all(|(_, groups)| groups.len() < 2);
         let parts = if compares_states {
@@ -47,11 +47,6 @@ pub(crate) fn fastest(profile: &str, groups: &[Group<'_>], judging: &Judging) ->
         }
     }
     tables
-}
-
-fn state(group: &Group<'_>) -> String {
-    let state = group.cell.factors.get("state");
-    state.map_or("clean", String::as_str).to_owned()
 }
 
 /// The groups that are alike in something, in the order in which they come, with what they are alike in where it is not
@@ -156,16 +151,6 @@ fn contest(groups: &[Group<'_>], phase: &str, judging: &Judging) -> Option<Conte
 /// Whether a cell is shown to be within the margin of the best one. Of single runs the figures are all there is.
 fn is_equivalent(comparison: &Comparison) -> bool {
     comparison.ratio.flags.contains(&Flag::SingleValue) || comparison.verdict == Verdict::Equivalent
-}
-
-/// Whether a cell is worse than the best one by more than the margin; for certain, where there is more than one run.
-fn is_worse(comparison: &Comparison, judging: &Judging) -> bool {
-    if comparison.ratio.flags.contains(&Flag::SingleValue) {
-        return comparison
-            .gain()
-            .is_some_and(|gain| gain.value < 1.0 - judging.margin);
-    }
-    comparison.verdict == Verdict::Worse
 }
 
 fn row(table: &mut Table, phase: &str, contest: &Contest, groups: &[Group<'_>]) -> Vec<Cell> {

@@ -4,13 +4,13 @@ mod money;
 pub(crate) use money::{amount, tebibytes};
 
 use crate::record::Better;
-use crate::report::analysis::{Judging, Outcome, adjust, compare_phase, summarise};
+use crate::report::analysis::{Judging, Outcome, adjust, compare_phase, is_better, summarise};
 use crate::report::document::{Block, Cell, Column, Table, Tone};
 use crate::report::experiment::ArrayFacts;
 use crate::report::format;
 use crate::report::group::{Group, phases, provenance_kind};
 use money::{Money, cost, cost_heading, for_money, money};
-use raidlab_stats::{Comparison, Flag, Verdict};
+use raidlab_stats::Comparison;
 
 /// Capacities within this share are the same: what is left over of a chunk is no reason.
 const SAME_CAPACITY: f64 = 1e-3;
@@ -81,22 +81,23 @@ fn entry<'g>(
         Money::Disks => facts.disks as f64,
     };
     let figure = |phase: &&str| Some(summarise(group, phase, judging)?.headline.value);
-    Some(Entry {
+    let figures: Vec<Option<f64>> = phases.iter().map(figure).collect();
+    // Of what has no figure at all nothing is known.
+    figures.iter().any(Option::is_some).then_some(Entry {
         group,
         facts,
         cost,
-        figures: phases.iter().map(figure).collect(),
+        figures,
     })
 }
 
 /// Whether somebody chooses between the two: both do the same in the same state, and were found out in the same way.
 fn are_rivals(a: &Entry<'_>, b: &Entry<'_>) -> bool {
     let condition = |entry: &Entry<'_>, name: &str| entry.group.cell.factors.get(name).cloned();
-    let state = |entry: &Entry<'_>| condition(entry, "state").unwrap_or("clean".to_owned());
     !std::ptr::eq(a.group, b.group)
         && a.group.settings == b.group.settings
         && provenance_kind(a.group.provenance) == provenance_kind(b.group.provenance)
-        && state(a) == state(b)
+        && a.group.array_state() == b.group.array_state()
         && condition(a, "allocated") == condition(b, "allocated")
 }
 
@@ -129,16 +130,20 @@ fn costs_no_more_and_holds_no_less(winner: &Entry<'_>, loser: &Entry<'_>) -> boo
     let second = |entry: &Entry<'_>| entry.facts.second.unwrap_or(0.0);
     let survives = (winner.facts.survives, loser.facts.survives);
     winner.cost <= loser.cost
-        && capacity(winner) >= capacity(loser) * (1.0 - SAME_CAPACITY)
+        && capacity(winner, loser) >= 1.0 - SAME_CAPACITY
         && survives.0 >= survives.1
         && (survives.0 > survives.1 || second(winner) >= second(loser) - 1e-9)
 }
 
-/// Usable bytes, or disks where bytes are not known of any array.
-fn capacity(entry: &Entry<'_>) -> f64 {
-    match entry.facts.capacity {
-        Some(bytes) => bytes as f64,
-        None => entry.facts.capacity_disks.parse().unwrap_or(0.0),
+/// Usable capacity as a ratio: of bytes, or of disks where the bytes of one are not known; no number where those are not either.
+fn capacity(winner: &Entry<'_>, loser: &Entry<'_>) -> f64 {
+    let (one, other) = (winner.facts, loser.facts);
+    match (one.capacity, other.capacity) {
+        (Some(one), Some(other)) => one as f64 / other as f64,
+        _ => {
+            let disks = |facts: &ArrayFacts| facts.capacity_disks.parse().unwrap_or(f64::NAN);
+            disks(one) / disks(other)
+        }
     }
 }
 
@@ -182,8 +187,8 @@ fn better_in(
             Money::Disks => format!("{} less", format::plural(less as usize, "disk")),
         });
     }
-    if capacity(winner) > capacity(loser) * (1.0 + SAME_CAPACITY) {
-        let more = capacity(winner) / capacity(loser);
+    let more = capacity(winner, loser);
+    if more > 1.0 + SAME_CAPACITY {
         reasons.push(format!("{}x the capacity", format::ratio(more)));
     }
     let survives = (winner.facts.survives, loser.facts.survives);
@@ -218,13 +223,8 @@ fn faster_in<'p>(
     let mut outcomes: Vec<Outcome> = phases.iter().map(against).collect();
     adjust(outcomes.iter_mut(), judging);
     let better = |comparison: &Comparison| {
-        let gain = comparison.gain()?.value;
-        let single = comparison.ratio.flags.contains(&Flag::SingleValue);
-        let sure = match single {
-            true => gain > 1.0 + judging.margin,
-            false => comparison.verdict == Verdict::Better,
-        };
-        sure.then_some(gain)
+        let sure = is_better(comparison, judging);
+        comparison.gain().filter(|_| sure).map(|gain| gain.value)
     };
     let phases = phases.iter().zip(&outcomes);
     phases
@@ -240,8 +240,8 @@ fn answer(entries: &[Entry<'_>], all: &[Option<Beaten>]) -> String {
     let beaten = all.iter().flatten().count();
     if beaten == 0 {
         return format!(
-            "All {} are worth a look: beside each other one, each costs less, holds or survives more, or is faster in \
-             some phase.",
+            "All {} are worth a look: beside any other that does the same in the same state, each costs less, holds or \
+             survives more, or is faster in some phase.",
             format::plural(entries.len(), "cell")
         );
     }

@@ -259,3 +259,42 @@ fn prices_are_shown_as_a_reader_wants_them() {
     assert!(document.tables().all(|table| table.id != "dd-for-money"));
     assert_eq!(beaten(&partly).len(), 3);
 }
+
+/// Bytes are not compared with disks.
+#[test]
+fn an_array_whose_bytes_are_not_known_is_compared_by_its_disks() {
+    let raid10 = |facts: &ArrayFacts| facts.name.starts_with("raid10");
+    let request = wanted(|facts| {
+        facts.capacity = Some(2 << 40).filter(|_| raid10(facts));
+        facts.capacity_disks = "2".to_owned();
+    });
+    assert_eq!(
+        beaten(&request)[1],
+        ["raid5, cfq", "raid10, cfq", "read 1.83x"].map(String::from)
+    );
+    let request = wanted(|facts| {
+        facts.capacity = Some(2 << 40).filter(|_| raid10(facts));
+        facts.capacity_disks = if raid10(facts) { "2" } else { "3" }.to_owned();
+    });
+    let rows = beaten(&request);
+    assert!(
+        rows.iter().all(|row| row[0] != "raid5, cfq"),
+        "it holds more: {rows:?}"
+    );
+}
+
+/// What was not found out about is no choice.
+#[test]
+fn a_cell_without_any_figure_is_not_worth_a_look() {
+    let mut request = wanted(|_| {});
+    for trial in &mut request.base.trials {
+        if trial.cell.label == "raid5, noop" {
+            trial.phases[0].rate = None;
+        }
+    }
+    assert_eq!(
+        answer(&request),
+        "Worth a look: raid10, cfq. Each of the other 2 has a cell beside it that is as good in everything, and better in \
+         something."
+    );
+}
