@@ -13,9 +13,10 @@ use super::cpu::CpuUse;
 use super::diskstats::Difference;
 use super::fitness::ArrayState;
 use super::link::RateLimit;
+use super::neighbours::Neighbour;
 use super::stack::DeviceStack;
 
-pub use requests::Requests;
+pub use requests::{Excess, Requests, moved};
 
 /// Hit share above which reads count as served by the page cache.
 pub const SERVED: f64 = 0.9;
@@ -61,6 +62,8 @@ pub struct Evidence {
     pub requests: Option<Requests>,
     /// Bytes that the devices beneath the stack's loop devices read; `None` when there are none.
     pub beneath_read: Option<u64>,
+    /// What devices beneath loop devices and volumes did, and what they were asked for.
+    pub beneath: Vec<Excess>,
     /// The file system lies on several devices and may keep copies (btrfs), so more bytes written than asked for is
     /// no sign of anything else.
     pub copies: bool,
@@ -92,14 +95,18 @@ pub struct Evidence {
 }
 
 impl Evidence {
-    /// Takes over what the topmost devices of a stack did in the phase.
-    pub fn with_devices(mut self, difference: &Difference, stack: &DeviceStack) -> Self {
-        let sums = difference
-            .sum(stack.counting_names())
-            .filter(|_| stack.top_counted());
+    /// Takes over what the devices of a stack and its neighbours did in the phase.
+    pub fn with_devices(
+        mut self,
+        difference: &Difference,
+        stack: &DeviceStack,
+        neighbours: &[Neighbour],
+    ) -> Self {
+        let sums = moved(difference, stack);
         self.device_read = sums.map(|(read, _)| read);
         self.device_written = sums.map(|(_, written)| written);
-        self.requests = Requests::of(difference, stack).filter(|_| stack.top_counted());
+        self.requests = Requests::of(difference, stack, neighbours).filter(|_| sums.is_some());
+        self.beneath = Excess::of(difference, stack);
         self.copies = stack.top.len() > 1;
         let beneath = stack.beneath_loops();
         let uncounted = |name: &&str| {
@@ -139,7 +146,7 @@ pub fn judge(evidence: &Evidence) -> Vec<Flag> {
     ];
     let mut flags: Vec<Flag> = checks.iter().filter_map(|check| check(evidence)).collect();
     if !flags.iter().any(|flag| flag.kind == FlagKind::ForeignIo) {
-        flags.extend(requests::of_others(evidence));
+        flags.extend(requests::of_others(evidence).or_else(|| requests::beneath(evidence)));
     }
     flags
 }

@@ -6,6 +6,7 @@
 //! | module | answers |
 //! |---|---|
 //! | [`mod@resolve`], [`stack`], [`mountinfo`] | on which mount and which block devices does a path lie |
+//! | [`neighbours`] | who else takes from these devices |
 //! | [`diskstats`] | what did the devices do between two times |
 //! | [`cpu`] | who used the processor: we, the kernel on our behalf, others |
 //! | [`cache`] | is the file in the page cache, and how to get it out, proved |
@@ -25,6 +26,7 @@ pub mod evidence;
 pub mod fitness;
 pub mod link;
 pub mod mountinfo;
+pub mod neighbours;
 pub mod privilege;
 pub mod resolve;
 mod roots;
@@ -35,6 +37,9 @@ pub use error::{ObserveError, Result};
 pub use resolve::{Backing, PathKind, Resolved, resolve};
 pub use roots::{DeviceNumber, Roots};
 
+#[cfg(test)]
+#[path = "tests/neighbours.rs"]
+mod neighbours_tests;
 #[cfg(test)]
 #[path = "tests/tree.rs"]
 pub(crate) mod tree;

@@ -157,6 +157,14 @@ pub fn device_stack(roots: &Roots, names: Vec<String>) -> Result<DeviceStack> {
 
 fn stack_of(roots: &Roots, mounts: &[Mount], names: Vec<String>) -> DeviceStack {
     DeviceStack::collect(roots, names, &|file| {
+        // A loop device shows a block device as well as a file.
+        let shown = fs::metadata(file).ok();
+        if let Some(device) = shown.filter(|shown| shown.file_type().is_block_device()) {
+            let named = roots.block_of(&device).ok();
+            return named
+                .map(|name| vec![name])
+                .ok_or_else(|| "a block device that is not known".into());
+        }
         let mount = mount_of(mounts, file, mount_id(roots, file))
             .ok_or("the mount of its file is not known")?;
         devices_of_mount(roots, mounts, mount, 0).map_err(|nothing| nothing.below("file"))

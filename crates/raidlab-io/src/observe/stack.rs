@@ -1,5 +1,7 @@
 //! The stack of block devices below one: partition, md, device mapper, loop, down to disks.
 
+mod queue;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -90,6 +92,10 @@ pub struct StackDevice {
     pub in_memory: bool,
     /// Whether the kernel counts its I/O (`queue/iostats`); `None` when it does not say.
     pub counted: Option<bool>,
+    /// A volume that asks what is below for just the bytes that it is asked for: linear or striped, encrypted. Others keep
+    /// copies, logs and metadata.
+    #[serde(default)]
+    pub carries: bool,
 }
 
 /// A block device and all below it.
@@ -128,7 +134,8 @@ impl DeviceStack {
         self.devices.push(StackDevice {
             name: name.to_owned(),
             number: roots::text(&roots.block(name).join("dev")).and_then(|text| text.parse().ok()),
-            counted: counted(roots, name, &kind),
+            counted: queue::counted(roots, name, &kind),
+            carries: queue::carries(roots, name, &kind),
             kind,
             below: below.clone(),
             in_memory: nothing.as_ref().is_some_and(|nothing| nothing.in_memory),
@@ -340,15 +347,6 @@ fn below(
     }
 }
 
-/// With `iostats` switched off the counters stand still, which must not pass for a cache.
-fn counted(roots: &Roots, name: &str, kind: &DeviceKind) -> Option<bool> {
-    let owner = match kind {
-        DeviceKind::Partition => parent_disk(roots, name)?,
-        _ => name.to_owned(),
-    };
-    roots::flag(&roots.block(&owner).join("queue/iostats"))
-}
-
 /// The disk a partition is on: the directory above it in sysfs.
 pub(crate) fn parent_disk(roots: &Roots, name: &str) -> Option<String> {
     let real = fs::canonicalize(roots.block(name)).ok()?;
@@ -379,6 +377,7 @@ mod tests {
             note: None,
             in_memory: false,
             counted: None,
+            carries: false,
         }
     }
 

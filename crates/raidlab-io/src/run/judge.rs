@@ -11,6 +11,7 @@ use crate::observe::environment::Environment;
 use crate::observe::evidence::{self, judge};
 use crate::observe::fitness::{ArrayState, array_states};
 use crate::observe::link::stack_limit;
+use crate::observe::neighbours::{Neighbour, neighbours};
 use raidlab_core::data::DataPolicy;
 use raidlab_core::drive::Tally;
 use raidlab_core::flag::{Flag, FlagKind};
@@ -24,6 +25,7 @@ pub(super) struct Watch {
     roots: Roots,
     cpu: CpuSnapshot,
     disks: Snapshot,
+    neighbours: Vec<Neighbour>,
     resident: Option<f64>,
 }
 
@@ -34,6 +36,7 @@ impl Watch {
         Ok(Self {
             resident: resident(phase, place),
             cpu: CpuSnapshot::take(&roots)?,
+            neighbours: beside(&roots, place),
             disks: Snapshot::take(&roots)?,
             roots,
         })
@@ -57,7 +60,7 @@ impl Watch {
         let sum = |of: fn(&Tally) -> u64| ran.tallies.iter().map(of).sum::<u64>();
         let claimed = (sum(|t| t.bytes_read), sum(|t| t.bytes_written));
         let stack = place.resolved().stack();
-        let moved = stack.and_then(|stack| disks.sum(stack.counting_names()));
+        let moved = stack.and_then(|stack| evidence::moved(&disks, stack));
         outcome.device = moved.map(|(device_read, device_written)| DeviceBytes {
             claimed_read: claimed.0,
             claimed_written: claimed.1,
@@ -84,7 +87,7 @@ impl Watch {
         }
         .with_cpu(&cpu);
         if let Some(stack) = stack {
-            known = known.with_devices(&disks, stack);
+            known = known.with_devices(&disks, stack, &self.neighbours);
         }
         leave_to_the_caches(&mut known, phase.evidence);
         outcome.flags = ran.flags;
@@ -107,11 +110,18 @@ impl Watch {
     }
 }
 
+/// Who else takes from the devices of a place. One that comes in mid-phase has no counters over all of it.
+fn beside(roots: &Roots, place: &Place) -> Vec<Neighbour> {
+    let stack = place.resolved().stack();
+    stack.map_or_else(Vec::new, |stack| neighbours(roots, stack))
+}
+
 /// Device counters say nothing about bytes that the caches may keep.
 fn leave_to_the_caches(known: &mut evidence::Evidence, wanted: Evidence) {
     if wanted == Evidence::None {
         (known.device_read, known.device_written) = (None, None);
         known.requests = None;
+        known.beneath.clear();
     }
     if wanted == Evidence::ReadsReachDevice && known.claimed_written > 0 {
         known.device_written = None;

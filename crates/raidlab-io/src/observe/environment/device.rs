@@ -182,7 +182,11 @@ pub(super) fn record(roots: &Roots, device: &StackDevice) -> DeviceRecord {
         queue_depth: roots::number(&directory.join("device/queue_depth")),
         partition_start: roots::number::<u64>(&directory.join("start"))
             .and_then(|n| n.checked_mul(SECTOR)),
-        queue: queue(&roots.block(queue_owner).join("queue")),
+        queue: QueueRecord {
+            // What the switch says is not always so.
+            iostats: device.counted,
+            ..queue(&roots.block(queue_owner).join("queue"))
+        },
         identity,
         link: link::device_limit(roots, name),
         md: directory
@@ -214,7 +218,7 @@ fn queue(directory: &Path) -> QueueRecord {
         rq_affinity: roots::number(&at("rq_affinity")),
         discard_granularity: roots::number(&at("discard_granularity")),
         zoned: roots::text(&at("zoned")),
-        iostats: roots::flag(&at("iostats")),
+        iostats: None,
     }
 }
 

@@ -24,6 +24,20 @@ fn machine(tree: &Tree) -> Environment {
     Environment::capture(&tree.roots, Some(&resolved)).unwrap()
 }
 
+/// Device mapper of Linux 6.1 counts, and says that it does not.
+#[test]
+fn a_volume_whose_counters_move_is_counted() {
+    let tree = lvm_on_mirror();
+    tree.attribute("dm-0", "queue/iostats", "0").attribute(
+        "dm-0",
+        "stat",
+        "12 0 96 1 0 0 0 0 0 1 1 0 0 0 0 0 0",
+    );
+    let target = machine(&tree).target.unwrap();
+    assert_eq!(target.devices[0].name, "dm-0");
+    assert_eq!(target.devices[0].queue.iostats, Some(true));
+}
+
 #[test]
 fn records_each_device_of_the_stack() {
     let environment = machine(&lvm_on_mirror());
