@@ -274,9 +274,11 @@ impl<D: Device> Host<D> {
                 let call = &mut self.calls[tag as usize];
                 call.budget = call.budget.saturating_sub(written);
                 if written == 0 {
+                    // All that is dirty is on its way as well, the page perhaps that he was about to fill: he has not done
+                    // his share, and waits until there is less of it (`congestion_wait` in `balance_dirty_pages`).
                     call.budget = 0;
-                }
-                if call.budget == 0 {
+                    self.release_held();
+                } else if call.budget == 0 {
                     self.release(tag);
                 }
             }

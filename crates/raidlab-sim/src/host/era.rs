@@ -17,6 +17,9 @@ pub(super) enum Ahead {
 pub(super) enum Throttle {
     /// It writes out dirty pages itself, 1.5 times as many as it may dirty between two looks.
     Writes,
+    /// The same when what is dirty and not on its way is above the limit by itself; else it waits for what is on its way
+    /// (Linux since 2.6.30, "mm: prevent balance_dirty_pages() from doing too much work").
+    WritesBeyond,
     /// It sleeps as long as the device takes for what it dirtied (Linux since 3.2).
     Sleeps,
 }
@@ -134,6 +137,7 @@ impl Era {
         }
         if since(2, 6, 30) {
             (era.dirty_percent, era.background_percent) = (20, 10);
+            era.throttle = Throttle::WritesBeyond;
         }
         era.writes_use = !since(4, 7, 0);
         era.ahead_by_request = since(4, 10, 0);
@@ -173,6 +177,10 @@ mod tests {
         assert_eq!(of(16), LINUX);
         assert_eq!((of(21).dirty_percent, of(22).dirty_percent), (40, 10));
         assert_eq!((of(29).dirty_percent, of(30).dirty_percent), (10, 20));
+        assert_eq!(
+            (of(29).throttle, of(30).throttle),
+            (Throttle::Writes, Throttle::WritesBeyond)
+        );
         assert_eq!(
             (of(22).ahead, of(23).ahead),
             (Ahead::Windows, Ahead::Marked)

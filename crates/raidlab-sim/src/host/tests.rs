@@ -3,6 +3,7 @@ mod files;
 mod groups;
 mod laws;
 mod raw;
+mod throttle;
 mod toy;
 
 use super::fs::{FileSystem, FsSpec};

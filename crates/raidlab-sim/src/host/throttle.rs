@@ -92,11 +92,14 @@ impl<D: Device> Host<D> {
         if !self.back.exceeded {
             return false;
         }
-        self.calls[tag as usize].budget = match self.era.throttle {
-            // `sync_writeback_pages`.
-            Throttle::Writes if !self.back.by_commit => self.back.every + self.back.every / 2,
-            _ => 0,
+        let writes = match self.era.throttle {
+            Throttle::Writes => !self.back.by_commit,
+            Throttle::WritesBeyond => !self.back.by_commit && dirty > self.back.limit,
+            Throttle::Sleeps => false,
         };
+        // `sync_writeback_pages`.
+        let share = self.back.every + self.back.every / 2;
+        self.calls[tag as usize].budget = if writes { share } else { 0 };
         self.back.held.push(tag);
         self.below.unplug(self.now);
         self.pump();
@@ -157,6 +160,8 @@ impl<D: Device> Host<D> {
         if self.by_groups() && self.journal.is_busy() {
             return;
         }
+        // The next look is after as many pages as usual.
+        self.back.exceeded = false;
         for tag in std::mem::take(&mut self.back.held) {
             self.calls[tag as usize].budget = 0;
             self.at(self.now, What::Step(tag));
