@@ -1,8 +1,9 @@
 //! Which laws a large sample of drawn experiments breaks: `cargo bench -p raidlab-sim --bench relations -- COUNT [SEED
 //! [FIRST]]`. With `--tools` the profiles that do as a tool does are drawn. With `--text` the experiment of each point that
 //! breaks one is printed, with `--refused` why others could not be built, with `--slow` which took more than five seconds;
-//! `--law=WORDS` tries those laws alone, `--texts` runs nothing and prints the experiments, and `--file=PATH` runs an
-//! experiment and prints what came of its phases. The laws and
+//! `--law=WORDS` tries those laws alone, `--again=N` tells how many of N other seeds of the same experiment break it alike (where
+//! heads and platters are is drawn by the seed, so that what few break is chance), `--texts` runs nothing and prints the
+//! experiments, and `--file=PATH` runs an experiment and prints what came of its phases. The laws and
 //! the draws are those of the test `relations`.
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 #[path = "../tests/relations/draw/mod.rs"]
@@ -25,6 +26,7 @@ struct Asked {
     slow: bool,
     only_text: bool,
     law: Option<String>,
+    again: u64,
     count: u64,
     seed: u64,
     first: u64,
@@ -36,6 +38,7 @@ impl Asked {
         let numbers: Vec<u64> = all.iter().filter_map(|a| a.parse().ok()).collect();
         let number = |i: usize, usual| numbers.get(i).copied().unwrap_or(usual);
         let law = all.iter().find_map(|a| a.strip_prefix("--law="));
+        let again = all.iter().find_map(|a| a.strip_prefix("--again="));
         Self {
             tools: option("--tools"),
             text: option("--text"),
@@ -43,6 +46,7 @@ impl Asked {
             slow: option("--slow"),
             only_text: option("--texts"),
             law: law.map(str::to_owned),
+            again: again.and_then(|n| n.parse().ok()).unwrap_or(0),
             count: number(0, 100),
             seed: number(1, 1),
             first: number(2, 0),
@@ -89,6 +93,30 @@ fn tried(asked: &Asked, lab: &mut Lab, point: &Point, all: &[Came], name: &str) 
         .collect()
 }
 
+/// What a broken law is about: the phase, where it tells of one.
+fn about(what: &str) -> &str {
+    what.split([' ', ':']).next().unwrap_or("")
+}
+
+/// How many other seeds of a point break a law in the same phase.
+fn again(asked: &Asked, lab: &mut Lab, point: &Point, name: &str, what: &str) -> String {
+    if asked.again == 0 {
+        return String::new();
+    }
+    let mut alike = 0;
+    for more in 1..=asked.again {
+        // Some laws are tried on each eighth seed alone.
+        let other = point.with(|p| p.seed += 8 * more);
+        let Ok(came) = lab.phases(&other) else {
+            continue;
+        };
+        let verdicts = tried(asked, lab, &other, &came, name);
+        let mut broken = verdicts.iter().filter_map(|v| v.as_ref().err());
+        alike += u64::from(broken.any(|b| !asked.tools || about(b) == about(what)));
+    }
+    format!("; so do {alike} of {} other seeds", asked.again)
+}
+
 fn main() {
     let all: Vec<String> = std::env::args().skip(1).collect();
     if let Some(path) = all.iter().find_map(|a| a.strip_prefix("--file=")) {
@@ -130,7 +158,8 @@ fn main() {
                     applied.1 += 1;
                     (broken, firm_broken) = (true, firm_broken || *firm);
                     let mark = if *firm { "FIRM " } else { "" };
-                    println!("{number:5} {mark}{name}: {what}");
+                    let again = again(&asked, &mut lab, &point, name, &what);
+                    println!("{number:5} {mark}{name}: {what}{again}");
                 }
             }
         }
