@@ -301,12 +301,12 @@ impl Array {
         self.core.resilvered.filter(|_| !self.resyncs)
     }
 
-    /// The sector up to which every resync or rebuild is through, counted as [`Progress`] does for
-    /// one array of the tree.
+    /// How many sectors every resync or rebuild has gone through at least, counted as [`Progress`] does for one array of the
+    /// tree, in whichever order they came to their end: the first that has not may be a hundred MiB behind, and makes no pace.
     #[must_use]
     pub fn resync_position(&self) -> Option<u64> {
-        let of = self.nodes.iter().filter(|node| node.resync.is_some());
-        of.map(|node| node.common.front).min()
+        let of = self.nodes.iter().filter_map(|node| node.resync.as_ref());
+        of.map(resync::Resync::through).min()
     }
 
     /// Resync and rebuild send nothing more; what is in flight ends. See [`Self::resync_skip`].

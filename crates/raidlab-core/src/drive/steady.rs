@@ -16,10 +16,13 @@ const SPREAD: u128 = 3500;
 const SPREAD_OF_MANY: (u128, u128) = (2500, 40_000);
 /// Windows that are many.
 const MANY: u64 = 12;
+/// Most that the standard error of the mean of many windows may be, in millionths of the pace: what disturbs a pace seldom and
+/// much lets windows spread for ever, and yet the mean is known.
+const ERROR_OF_MANY: u128 = 2000;
 /// Windows at least: two may be alike by chance.
 const LEAST: u64 = 4;
-/// Windows after which longer ones are compared: something has a longer period.
-const MOST: u64 = 48;
+/// Windows after which two and two are taken for one: something has a longer period.
+const MOST: usize = 48;
 /// Beginnings after which longer windows are compared.
 const TRIES: u32 = 4;
 /// A window that differs by more than this share from those before begins anew, in thousandths.
@@ -72,17 +75,31 @@ struct Point {
     amount: u64,
 }
 
+impl Point {
+    const ORIGIN: Self = Self {
+        at: Instant::ZERO,
+        amount: 0,
+    };
+
+    /// Time for an amount of 1 from here to there.
+    fn cost(self, there: Self) -> u64 {
+        let time = u128::from(there.at.since(self.at).0) << BITS;
+        let amount = u128::from(there.amount.saturating_sub(self.amount).max(1));
+        u64::try_from(time / amount).unwrap_or(u64::MAX)
+    }
+}
+
 /// Watches a growing amount over time.
 #[derive(Clone, Debug)]
 pub struct Steady {
     least: Span,
     window: Span,
-    first: Option<Point>,
+    /// Where windows begin and end, and how many such places there are.
+    marks: [Point; MOST + 1],
+    len: usize,
     last: Point,
-    /// Windows so far; the fastest and the slowest of them as time for an amount of 1.
-    windows: u64,
+    /// The fastest window as time for an amount of 1.
     low: u64,
-    high: u64,
     tries: u32,
 }
 
@@ -93,14 +110,10 @@ impl Steady {
         Self {
             least: window,
             window,
-            first: None,
-            last: Point {
-                at: Instant::ZERO,
-                amount: 0,
-            },
-            windows: 0,
+            marks: [Point::ORIGIN; MOST + 1],
+            len: 0,
+            last: Point::ORIGIN,
             low: u64::MAX,
-            high: 0,
             tries: 0,
         }
     }
@@ -120,59 +133,93 @@ impl Steady {
     #[inline]
     pub fn observe(&mut self, now: Instant, amount: u64) -> Seen {
         let here = Point { at: now, amount };
-        let Some(first) = self.first else {
-            (self.first, self.last) = (Some(here), here);
+        if self.len == 0 {
+            self.mark(here);
             return Seen::First;
-        };
+        }
         if now.since(self.last.at) < self.window || amount <= self.last.amount {
             return Seen::Nothing;
         }
-        self.compare(first, here)
+        self.compare(here)
     }
 
     #[cold]
-    fn compare(&mut self, first: Point, here: Point) -> Seen {
-        let each = |from: Point| {
-            let time = u128::from(here.at.since(from.at).0) << BITS;
-            u64::try_from(time / u128::from(here.amount - from.amount)).unwrap_or(u64::MAX)
-        };
-        let (one, all) = (each(self.last), each(first));
-        if self.windows > 0 && one.abs_diff(self.low) / ANOTHER > self.low / 1000 {
+    fn compare(&mut self, here: Point) -> Seen {
+        let one = self.last.cost(here);
+        if self.len > 1 && one.abs_diff(self.low) / ANOTHER > self.low / 1000 {
             self.tries += 1;
             return self.anew(here);
         }
-        self.last = here;
-        self.windows += 1;
-        (self.low, self.high) = (self.low.min(one), self.high.max(one));
-        let spread = u128::from(self.high - self.low) * 1_000_000 / u128::from(all.max(1));
-        let windows = u128::from(self.windows);
-        let (each, most) = SPREAD_OF_MANY;
-        let level = spread * spread <= SPREAD * SPREAD * windows
-            || (self.windows >= MANY && spread <= (each * windows).min(most));
-        if self.windows >= LEAST && level {
+        self.mark(here);
+        self.low = self.low.min(one);
+        if self.is_level() {
+            let first = self.marks[0];
             return Seen::Steady(Pace {
                 amount: here.amount - first.amount,
                 time: here.at.since(first.at),
             });
         }
-        if self.windows < MOST {
-            return Seen::Mark;
+        if self.len > MOST {
+            self.widen();
         }
-        self.tries = TRIES;
-        self.anew(here)
+        Seen::Mark
+    }
+
+    fn mark(&mut self, here: Point) {
+        self.marks[self.len] = here;
+        self.len += 1;
+        self.last = here;
+    }
+
+    /// Time for an amount of 1 in each window.
+    fn costs(&self) -> impl Iterator<Item = u64> + '_ {
+        let marks = &self.marks[..self.len];
+        marks.windows(2).map(|pair| pair[0].cost(pair[1]))
+    }
+
+    /// Whether the windows are alike, or many enough for their mean to be known.
+    fn is_level(&self) -> bool {
+        let windows = self.len as u64 - 1;
+        if windows < LEAST {
+            return false;
+        }
+        let mean = u128::from(self.marks[0].cost(self.last).max(1));
+        let (low, high) = self.costs().fold((u64::MAX, 0), |(low, high), one| {
+            (low.min(one), high.max(one))
+        });
+        let spread = u128::from(high - low) * 1_000_000 / mean;
+        let n = u128::from(windows);
+        let (each, most) = SPREAD_OF_MANY;
+        if spread * spread <= SPREAD * SPREAD * n {
+            return true;
+        }
+        if windows < MANY {
+            return false;
+        }
+        // In millionths of the mean, whose squares fit.
+        let off = |one: u64| u128::from(one).abs_diff(mean) * 1_000_000 / mean;
+        let squares: u128 = self.costs().map(|one| off(one) * off(one)).sum();
+        spread <= (each * n).min(most) || squares <= ERROR_OF_MANY * ERROR_OF_MANY * n * (n - 1)
+    }
+
+    /// Takes two and two windows for one, and compares windows of twice the time from now on.
+    fn widen(&mut self) {
+        self.len = MOST / 2 + 1;
+        for mark in 0..self.len {
+            self.marks[mark] = self.marks[2 * mark];
+        }
+        self.window = Span(self.window.0.saturating_mul(2));
+        self.low = self.costs().min().unwrap_or(u64::MAX);
     }
 
     /// Begins again, after some tries with longer windows.
     fn anew(&mut self, here: Point) -> Seen {
         let longer = self.tries >= TRIES;
-        *self = Self {
-            least: self.least,
-            window: Span(self.window.0.saturating_mul(1 + u64::from(longer))),
-            first: Some(here),
-            last: here,
-            tries: if longer { 0 } else { self.tries },
-            ..Self::new(self.least)
-        };
+        let window = Span(self.window.0.saturating_mul(1 + u64::from(longer)));
+        let tries = if longer { 0 } else { self.tries };
+        (self.window, self.tries) = (window, tries);
+        (self.len, self.low) = (0, u64::MAX);
+        self.mark(here);
         Seen::First
     }
 }
@@ -213,6 +260,29 @@ mod tests {
             "{pace:?}"
         );
         assert_eq!(until_steady(|ms| ms, 20_000), None, "it grows all the time");
+    }
+
+    #[test]
+    fn a_pace_that_is_disturbed_now_and_then_is_known_by_its_mean() {
+        // One window of five loses a twelfth, in no order: windows of twice and four times the time still differ as much.
+        let mut random = 12_345_u64;
+        let rates: Vec<u64> = (0..1000)
+            .map(|_| {
+                random = random
+                    .wrapping_mul(6_364_136_223_846_793_005)
+                    .wrapping_add(1_442_695_040_888_963_407);
+                if (random >> 33) % 1000 < 200 {
+                    920
+                } else {
+                    1000
+                }
+            })
+            .collect();
+        let (at, pace) = until_steady(|ms| rates[ms as usize / 100], 100_000).expect("steady");
+        let mean = pace.amount as f64 / pace.time.as_millis_f64();
+        assert!((mean / 984.0 - 1.0).abs() < 0.003, "{mean}");
+        // Longer windows that began anew each time took 91 s.
+        assert!(at < 30_000, "{at}");
     }
 
     #[test]

@@ -241,6 +241,11 @@ impl Resync {
         self.naps.is_some()
     }
 
+    /// Sectors that are through, those behind one that is still in flight as well.
+    pub(super) const fn through(&self) -> u64 {
+        self.next - self.active
+    }
+
     pub(super) const fn skipping(&self) -> bool {
         self.paused && self.active == 0
     }

@@ -25,8 +25,6 @@ use std::ops::ControlFlow;
 const WINDOW: Span = Span::from_secs(1);
 /// Windows that must fit before the next edge for a leap to be worth looking for the pace.
 const WORTH: u64 = 24;
-/// Windows after which a pace that is not found is given up until the next edge.
-const TRIES: u32 = 40;
 /// Time after a leap until the arms are where they belong. Assumed: many requests of any disk.
 const WARM: Span = Span::from_millis(500);
 /// Sectors around an edge that are not leapt to, for what is in flight at a time. Assumed: larger than
@@ -67,7 +65,6 @@ struct Attempt {
     begun: Instant,
     from: u64,
     steady: Steady,
-    tries: u32,
     /// Of the accounts when the first window began.
     before: Totals,
     warm: Option<Warm>,
@@ -214,7 +211,6 @@ impl Machine {
             begun,
             from: done,
             steady,
-            tries: 0,
             before: Totals::of(&self.host),
             warm: None,
         })
@@ -240,7 +236,6 @@ impl Machine {
         if seen == Seen::Nothing {
             return Some(attempt);
         }
-        attempt.tries += 1;
         if seen == Seen::First {
             attempt.before = Totals::of(&self.host);
         }
@@ -263,11 +258,13 @@ impl Machine {
                 return Some(attempt);
             }
         }
-        if attempt.tries < TRIES && edges::room(&self.sync_edges, done, (0, MARGIN)) > 0 {
+        // A pace that is not found in many windows is looked for in longer ones, as far as there is room. Whoever gave up here
+        // had to go through thousands of seconds of one zone.
+        if edges::room(&self.sync_edges, done, (0, MARGIN)) > 0 {
             return Some(attempt);
         }
         *later = self.next_edge(done);
-        self.resync_limit(Some(self.sync_most));
+        self.land(attempt, done);
         None
     }
 
@@ -305,30 +302,36 @@ impl Machine {
         skipped.unwrap_or(0)
     }
 
-    /// The resync has its pace again, or has come to its end: all since the attempt began counts at
-    /// the rate that the speed control lets it have.
+    /// The resync has its pace again, or has come to its end, or to that of the zone without a pace: all since the attempt began
+    /// counts at the rate that the speed control lets it have.
     fn land(&mut self, attempt: Attempt, done: u64) {
         self.resync_limit(Some(self.sync_most));
-        let Some(warm) = attempt.warm else { return };
-        let pace = Pace {
-            amount: warm.pace.amount * SECTOR,
-            time: warm.pace.time,
-        };
+        let took = self.host.now().since(attempt.begun);
+        let bytes = (done - attempt.from) * SECTOR;
+        let pace = attempt.warm.as_ref().map_or(
+            Pace {
+                amount: bytes,
+                time: took,
+            },
+            |warm| Pace {
+                amount: warm.pace.amount * SECTOR,
+                time: warm.pace.time,
+            },
+        );
         let rate =
             (u128::from(pace.amount) * 1_000_000_000 / u128::from(pace.time.0.max(1))) as u64;
         let held = array::controlled(rate, self.sync_most);
-        let bytes = (done - attempt.from) * SECTOR;
         let due = if held < rate {
             Span((u128::from(bytes) * 1_000_000_000 / u128::from(held.max(1))) as u64)
         } else {
             pace.time_for(bytes)
         };
-        let took = self.host.now().since(attempt.begun);
         self.leaping.forward += Span(due.0.saturating_sub(took.0));
-        let share = (warm.leapt, warm.pace.amount);
-        self.leaping
-            .extra
-            .add(&warm.windows.since(&Totals::default(), share));
-        self.resync_limit(Some(self.sync_most));
+        if let Some(warm) = attempt.warm {
+            let share = (warm.leapt, warm.pace.amount);
+            self.leaping
+                .extra
+                .add(&warm.windows.since(&Totals::default(), share));
+        }
     }
 }

@@ -1,0 +1,117 @@
+//! Resyncs and rebuilds with leaps and without.
+use super::*;
+use std::ops::ControlFlow;
+
+/// The first two zones of the members.
+fn same_resync(layout: &str, state: &str, capacity_gb: u64) {
+    same_resyncs(layout, state, capacity_gb, 1);
+}
+
+/// The same of so many arrays that have a resync at the same time.
+fn same_resyncs(layout: &str, state: &str, capacity_gb: u64, arrays: u64) {
+    let text = text(layout, state, capacity_gb, "name = \"random\"");
+    let of = |leaps| {
+        let mut machine = built(&text, leaps);
+        // No leap goes across an edge, so that both come to a halt behind the same one.
+        // The disks of a member that is an array have theirs close together.
+        let mut edges = machine.sync_edges.clone();
+        edges.dedup_by_key(|edge| *edge >> 18);
+        let edge = arrays * (edges[2] * SECTOR + (64 << 20));
+        let done = machine.run_resync(|progress| match progress.bytes < edge {
+            true => ControlFlow::Continue(()),
+            false => ControlFlow::Break(()),
+        });
+        let run = machine.host().now().since(Instant::ZERO);
+        (done.expect("it is resynced"), run)
+    };
+    let ((full, whole), (fast, part)) = (of(false), of(true));
+    let told = format!("{layout} {state} {capacity_gb} GB");
+    assert!(
+        part.0 < whole.0 / 10 * 9,
+        "{told}: {part} of {whole} was run"
+    );
+    assert!(close(full.bytes as f64, fast.bytes as f64, 0.002), "{told}");
+    let rates = [full.rate(), fast.rate()];
+    assert!(close(rates[0], rates[1], 0.005), "{told}: {rates:?}");
+    same_shares(&told, &full.why, &fast.why);
+}
+
+/// Two arrays beside each other, one of them alone, and a mirror of arrays.
+#[test]
+fn arrays_of_arrays_are_resynced() {
+    same_resyncs("raid50 2x3", "resyncing", 41, 2);
+    same_resync("raid50 2x3", "rebuilding 1", 41);
+    same_resync("raid01 2x2", "rebuilding 1", 41);
+    same_resync("raid01 2x3", "resyncing", 41);
+}
+
+#[test]
+fn mirrors_are_filled() {
+    same_resync("raid1", "rebuilding 1", 41);
+    same_resync("raid10", "rebuilding 1", 44);
+}
+
+#[test]
+fn mirrors_are_compared() {
+    same_resync("raid1", "resyncing", 43);
+}
+
+#[test]
+fn parity_is_rebuilt() {
+    same_resync("raid6", "rebuilding 1", 42);
+}
+
+/// Six fast disks are 40 MiB further when somebody looks again, beyond the edge of a zone that a leap ended before.
+#[test]
+fn an_array_that_goes_past_an_edge_is_leapt_through_behind_it() {
+    let text = r#"
+title = "Fast and large"
+disks = { model = "nearline-24tb", count = 6 }
+array = { layout = "raid10", state = "resyncing" }
+profile = "random"
+"#;
+    let mut machine = built(text, true);
+    // It is looked at twenty times a second of what is run: ten minutes of 98 hours are enough.
+    let mut looks = 0;
+    let resynced = machine.run_resync(|_| {
+        looks += 1;
+        match looks < 12_000 {
+            true => ControlFlow::Continue(()),
+            false => ControlFlow::Break(()),
+        }
+    });
+    let resynced = resynced.expect("it is resynced");
+    assert!(!resynced.interrupted);
+    assert!(resynced.elapsed > Span::from_secs(3600 * 50));
+}
+
+/// The pace of some zones is disturbed now and then, so that no forty seconds are alike. Whoever gave up there went through five
+/// hours of 35.
+#[test]
+fn a_resync_with_an_uneven_pace_is_leapt_through() {
+    let text = r#"
+title = "Large"
+disks = { model = "nearline-24tb", count = 6 }
+array = { layout = "raid5", state = "resyncing" }
+profile = "random"
+"#;
+    let mut machine = built(text, true);
+    let resynced = machine.run_resync(|_| ControlFlow::Continue(()));
+    let run = machine.host().now().since(Instant::ZERO);
+    assert!(run < Span::from_secs(600), "{run} was run");
+    assert!(resynced.expect("it is resynced").elapsed > Span::from_secs(3600 * 33));
+}
+
+#[test]
+fn the_speed_control_is_reckoned_without_running_it() {
+    use crate::array::controlled;
+    let most = 204_800_000;
+    assert_eq!(controlled(150_000_000, most), 150_000_000);
+    for rate in [225_000_000, 285_000_000, 500_000_000] {
+        let held = controlled(rate, most) as f64;
+        assert!(
+            (0.93..1.02).contains(&(held / most as f64)),
+            "{rate}: {held}"
+        );
+    }
+}
