@@ -4,6 +4,7 @@ use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 use std::fs::{DirBuilder, File};
 use std::io::ErrorKind;
+use std::os::linux::fs::MetadataExt as _;
 use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::os::unix::net::{SocketAddr, UnixListener};
@@ -33,7 +34,11 @@ impl Alone {
         // On a file system that knows no locks the mount point is still made by one alone.
         let lock = flock(&directory, FlockOperation::NonBlockingLockExclusive);
         if lock == Err(Errno::WOULDBLOCK) {
-            return Err(taken(&state.display().to_string()));
+            let what = state.display().to_string();
+            return Err(match holder(&directory) {
+                Some(process) => taken(&format!("{what}), by {}", told_of(process))),
+                None => taken(&format!("{what})")),
+            });
         }
         let arrays = match arrays {
             true => take_arrays()?,
@@ -50,15 +55,70 @@ fn take_arrays() -> Result<Option<UnixListener>> {
     let address = SocketAddr::from_abstract_name(ARRAYS);
     match address.and_then(|address| UnixListener::bind_addr(&address)) {
         Ok(listener) => Ok(Some(listener)),
-        Err(error) if error.kind() == ErrorKind::AddrInUse => Err(taken("md arrays")),
+        Err(error) if error.kind() == ErrorKind::AddrInUse => Err(taken("md arrays)")),
         // Where sockets are forbidden, md itself refuses a name that is there.
         Err(_) => Ok(None),
     }
 }
 
+/// The process that holds the lock of a directory, by `/proc/locks` (proc(5)): `1: FLOCK ADVISORY WRITE 4242 08:01:131 0 EOF`.
+fn holder(directory: &File) -> Option<u32> {
+    let inode = directory.metadata().ok()?.st_ino().to_string();
+    let locks = std::fs::read_to_string("/proc/locks").ok()?;
+    let of = |line: &str| {
+        let words: Vec<&str> = line.split_ascii_whitespace().collect();
+        let at = words.iter().position(|word| *word == "FLOCK")?;
+        let its = words.get(at + 4)?.rsplit(':').next()?;
+        (its == inode).then_some(())?;
+        words.get(at + 3)?.parse().ok()
+    };
+    locks
+        .lines()
+        .filter(|line| !line.contains("->"))
+        .find_map(of)
+}
+
+/// A process in words: its number, how long it has been there, and how it was started, as far as the kernel tells.
+#[must_use]
+pub fn told_of(process: u32) -> String {
+    let mut told = format!("process {process}");
+    if let Some(age) = age(process) {
+        let (hours, minutes, seconds) = (age / 3600, age / 60 % 60, age % 60);
+        told.push_str(&match (hours, minutes) {
+            (0, 0) => format!(", begun {seconds} s ago"),
+            (0, _) => format!(", begun {minutes} min ago"),
+            _ => format!(", begun {hours} h {minutes} min ago"),
+        });
+    }
+    let command = std::fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
+    let command = String::from_utf8_lossy(&command);
+    let words: Vec<&str> = command.split_terminator('\0').collect();
+    if !words.is_empty() {
+        told.push_str(&format!(" ('{}')", words.join(" ")));
+    }
+    told
+}
+
+/// Seconds since a process began: the machine's clock may have been set meanwhile, its uptime has not.
+fn age(process: u32) -> Option<u64> {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    // Field 22 of proc_pid_stat(5), in ticks since the boot; the second one, in parentheses, may hold anything.
+    let start: u64 = stat
+        .rsplit_once(')')?
+        .1
+        .split_ascii_whitespace()
+        .nth(19)?
+        .parse()
+        .ok()?;
+    let uptime = std::fs::read_to_string("/proc/uptime").ok()?;
+    let uptime: f64 = uptime.split_ascii_whitespace().next()?.parse().ok()?;
+    let ticks = rustix::param::clock_ticks_per_second();
+    Some((uptime as u64).saturating_sub(start / ticks.max(1)))
+}
+
 fn taken(what: &str) -> HostError {
     HostError::missing(
-        format!("another run of raidlab on this machine's disks is under way ({what})"),
+        format!("another run of raidlab on this machine's disks is under way ({what}"),
         "wait for its end; nothing was begun",
     )
 }
@@ -75,6 +135,9 @@ mod tests {
         let first = Alone::take(&state, false).expect("nobody has it");
         let refused = Alone::take(&state, false).expect_err("somebody has it");
         assert!(refused.to_string().contains("another run"), "{refused}");
+        // By whom: this process, here.
+        let whose = format!("by process {}, begun ", std::process::id());
+        assert!(refused.to_string().contains(&whose), "{refused}");
         let elsewhere = place.path().join("other");
         drop(Alone::take(&elsewhere, false).expect("another mount point"));
         drop(first);

@@ -198,6 +198,26 @@ pub(super) fn estimate(plan: &Plan<'_>, took: &Took, processors: u32) -> Estimat
     }
 }
 
+/// How long those trials of a plan take, one after the other, whose cells have earlier trials; `None` when none has.
+pub(super) fn earlier(plan: &Plan<'_>, took: &Took) -> Option<Estimate> {
+    let cells = plan.experiment.cells.iter();
+    let earlier: Vec<Option<Spent>> = cells
+        .map(|cell| took.of(&plan.experiment.cell_digest(cell)))
+        .collect();
+    let trials = plan.trials.iter();
+    let all: f64 = trials
+        .filter_map(|trial| earlier[trial.cell])
+        .map(Spent::mean)
+        .sum();
+    let known = earlier.iter().flatten().count();
+    (known > 0).then(|| Estimate {
+        from: AGAIN.0 * all,
+        to: AGAIN.1 * all,
+        known,
+        trials: earlier.iter().flatten().map(|spent| spent.trials).sum(),
+    })
+}
+
 /// Trials dealt out to the processors: no shorter than the longest of them.
 fn spread(plan: &Plan<'_>, cells: &[f64], processors: u32) -> f64 {
     let all: f64 = plan.trials.iter().map(|trial| cells[trial.cell]).sum();

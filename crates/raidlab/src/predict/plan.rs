@@ -18,7 +18,7 @@ use raidlab_core::words::count;
 use raidlab_experiment::{Cell, Experiment, Plan, cautions, expand};
 use raidlab_results::store::Store;
 use serde_json::{Value, json};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 /// Most cells and rounds that are listed unless all are asked for.
@@ -47,11 +47,16 @@ pub(crate) fn run(args: &PlanArgs, store: &place::Store) -> Result<Outcome, Fail
         _ => None,
     };
     let plan = expand(&experiment, experiment.design.seed);
-    let took = |on| earlier(&experiment, store, on);
+    let mut took = earlier(&experiment, store);
     let processors = estimate::processors();
-    let simulated = estimate::estimate(&plan, &took("sim"), processors);
+    let simulated = took.remove("sim").unwrap_or_default();
+    let simulated = estimate::estimate(&plan, &simulated, processors);
+    let measured: Vec<(String, Estimate)> = took
+        .iter()
+        .filter_map(|(on, took)| Some((on.clone(), estimate::earlier(&plan, took)?)))
+        .collect();
     if args.json {
-        print_json(&as_json(&plan, memory, &simulated)?)?;
+        print_json(&as_json(&plan, memory, &simulated, &measured)?)?;
     } else {
         let mut told = text(&plan, args.all);
         let _ = writeln!(
@@ -61,17 +66,8 @@ pub(crate) fn run(args: &PlanArgs, store: &place::Store) -> Result<Outcome, Fail
             count(processors, "processor"),
             because(&simulated, experiment.cells.len()),
         );
-        if args.on == Some(On::Host) {
-            // There one trial comes after the other.
-            let measured = estimate::estimate(&plan, &took("host"), 1);
-            if measured.known == experiment.cells.len() {
-                let _ = writeln!(
-                    told,
-                    "With --on host {}{}; arrays that sync take longer.",
-                    estimate::range((measured.from, measured.to)),
-                    because(&measured, experiment.cells.len()),
-                );
-            }
+        for (on, measured) in measured.iter().filter(|(on, _)| is_asked(args.on, on)) {
+            told.push_str(&as_earlier(on, measured, experiment.cells.len()));
         }
         match args.on {
             None | Some(On::Sim) => {
@@ -91,9 +87,37 @@ pub(crate) fn run(args: &PlanArgs, store: &place::Store) -> Result<Outcome, Fail
     Ok(Outcome::Done)
 }
 
-/// What earlier trials of the experiment's cells took. A store that is not there or cannot be read has none: nothing is
-/// wrong with the plan.
-fn earlier(experiment: &Experiment, place: &place::Store, on: &str) -> Took {
+/// Whether times of trials that were carried out there are of interest.
+fn is_asked(asked: Option<On>, on: &str) -> bool {
+    let place = on.split(',').next();
+    match asked {
+        None => true,
+        Some(On::Sim) => false,
+        Some(On::Vm) => place == Some("vm"),
+        Some(On::Host) => place == Some("host"),
+    }
+}
+
+/// How long it takes where earlier trials were carried out: there one comes after the other.
+fn as_earlier(on: &str, measured: &Estimate, cells: usize) -> String {
+    let on = match on.split_once(", ") {
+        Some((place, how)) => format!("{place} ({how})"),
+        None => on.to_owned(),
+    };
+    let rest = match measured.known < cells {
+        true => "; of the other cells nothing is known",
+        false => "",
+    };
+    format!(
+        "With --on {on} {}{}{rest}.\n",
+        estimate::range((measured.from, measured.to)),
+        because(measured, cells)
+    )
+}
+
+/// What earlier trials of the experiment's cells took, by where they were carried out. A store that is not there or cannot be
+/// read has none: nothing is wrong with the plan.
+fn earlier(experiment: &Experiment, place: &place::Store) -> BTreeMap<String, Took> {
     let cells: BTreeSet<String> = experiment
         .cells
         .iter()
@@ -103,7 +127,7 @@ fn earlier(experiment: &Experiment, place: &place::Store, on: &str) -> Took {
         .path()
         .ok()
         .and_then(|path| Store::open_read_only(&path).ok());
-    let took = store.and_then(|store| Took::stored(&store, on, &cells).ok());
+    let took = store.and_then(|store| Took::stored(&store, &cells).ok());
     took.unwrap_or_default()
 }
 
@@ -119,7 +143,12 @@ fn because(estimate: &Estimate, cells: usize) -> String {
     }
 }
 
-fn as_json(plan: &Plan<'_>, memory: Option<Bytes>, simulated: &Estimate) -> Result<Value, Failure> {
+fn as_json(
+    plan: &Plan<'_>,
+    memory: Option<Bytes>,
+    simulated: &Estimate,
+    measured: &[(String, Estimate)],
+) -> Result<Value, Failure> {
     let experiment = plan.experiment;
     let failed = |error| Failure::from_error(MISSING, &error);
     let works = Works::new(experiment);
@@ -146,6 +175,9 @@ fn as_json(plan: &Plan<'_>, memory: Option<Bytes>, simulated: &Estimate) -> Resu
         "estimated_seconds": {
             "sim": simulated.to, "sim_least": simulated.from,
             "sim_cells_by_earlier_trials": simulated.known,
+            "by_earlier_trials": measured.iter().map(|(on, told)| json!({
+                "on": on, "least": told.from, "most": told.to, "cells": told.known, "trials": told.trials,
+            })).collect::<Vec<_>>(),
         },
         "cells": cells.collect::<Vec<_>>(),
         "trials": trials.collect::<Vec<_>>(),

@@ -6,7 +6,8 @@ mod spent;
 mod trial;
 
 pub(crate) use resume::{Open, StoredRun, open};
-pub(super) use spent::{Spent, Took};
+pub(super) use spent::Spent;
+pub(crate) use spent::Took;
 pub(super) use trial::{Recorder, Simulate, Simulated, results_digest};
 
 use super::catalogue;

@@ -10,7 +10,7 @@ use crate::bench::{View, store_failure};
 use crate::commands::{command_line, output, quoted};
 use crate::exit::{Failure, MISSING, Outcome, TRIAL_FAILED};
 use crate::place;
-use crate::predict::run::{self as sessions, Open};
+use crate::predict::run::{self as sessions, Open, Took};
 use crate::predict::{catalogue, caution, choose, report};
 use crate::signals::Stop;
 use crate::talk;
@@ -28,6 +28,7 @@ use raidlab_io::run::{RunProgress, RunStage};
 use raidlab_results::record::{Place as Where, TrialRecord};
 use raidlab_results::store::Store;
 use std::fmt::Write as _;
+use std::time::Instant;
 
 /// So long nothing may end before a phase is called stalled: an array that rebuilds answers slowly.
 const STALL: Span = Span::from_secs(300);
@@ -295,14 +296,17 @@ impl Session<'_> {
             .collect();
         let mut view = View::new(all, all - left.len() as u32);
         let mut ended = Ok(());
+        let mut took = Took::default();
         for trial in left {
             if self.stop.asked() {
                 break;
             }
+            let begun = Instant::now();
             match self.trial(trial, claims, journal, &mut view) {
                 Ok(Ended::Interrupted) => break,
                 Ok(Ended::Complete(record, environment)) => {
                     keep(store, &record, &environment)?;
+                    took.add(&digests[trial.cell], begun.elapsed().as_secs_f64());
                     view.trial_ends(&record);
                 }
                 Ok(
@@ -320,6 +324,7 @@ impl Session<'_> {
             }
         }
         view.finish();
+        took.keep(store, &self.open.session)?;
         ended
     }
 

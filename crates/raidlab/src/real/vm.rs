@@ -16,7 +16,7 @@ use crate::bench::store_failure;
 use crate::commands::{output, quoted};
 use crate::exit::{Failure, MISSING, Outcome, TRIAL_FAILED};
 use crate::place;
-use crate::predict::run as sessions;
+use crate::predict::run::{self as sessions, Took};
 use crate::predict::{catalogue, caution, choose};
 use crate::signals::Stop;
 use crate::talk;
@@ -32,6 +32,7 @@ use raidlab_vm::vm::Trouble;
 use serde_json::json;
 use std::cell::RefCell;
 use std::collections::BTreeSet;
+use std::time::Instant;
 
 /// So many guests may die one after the other before it is no use to try another.
 const DEATHS: u32 = 3;
@@ -108,8 +109,12 @@ pub(super) fn carry_out(
         store: &mut store,
         told: RefCell::default(),
         early: Vec::new(),
+        took: Took::default(),
+        since: Instant::now(),
     };
     let came = session.run();
+    let (took, id) = (session.took, &open.session);
+    took.keep(&mut store, id)?;
     match came {
         Ok(()) if stop.asked() => {
             sessions::interrupted(&mut store, &open)?;
@@ -147,6 +152,10 @@ struct Session<'a> {
     told: RefCell<BTreeSet<String>>,
     /// By how much replies leave early, for the places of the disks.
     early: Vec<(Vec<Slot>, Span)>,
+    /// What trials took, with the boots of their guests.
+    took: Took,
+    /// Since when the trial at hand takes time.
+    since: Instant,
 }
 
 /// A guest as the host knows it.
@@ -259,6 +268,7 @@ impl Session<'_> {
     /// Boots a guest for these trials and takes what comes of them.
     fn guest(&mut self, trials: &[Trial], memory: Bytes, view: &mut View) -> Result<Turn, Failure> {
         let experiment = self.plan.experiment;
+        self.since = Instant::now();
         let directory = self
             .lab
             .runs

@@ -380,3 +380,25 @@ fn a_trace_is_replayed_on_an_array() {
         .refused(2)
         .says(&["no cell 'raid7'"]);
 }
+
+/// Who asks for the same again while it runs is told so, and by whom, instead of getting it all a second time.
+#[test]
+fn the_same_while_it_runs_is_told_with_who_runs_it() {
+    let lab = Lab::new();
+    lab.write("lab.toml", SMALL.replace("repeats = 3", "repeats = 400"));
+    let mut running = lab.start("run lab.toml --on sim --jobs 1");
+    until("a trial is stored", || lab.complete() > 0);
+    let process = format!("by process {}, begun ", running.id());
+    lab.run("run lab.toml --on sim").refused(4).says(&[
+        "the same is being run already",
+        &process,
+        "run lab.toml --on sim --jobs 1",
+        " of 800 trials",
+        "--fresh",
+    ]);
+    // Other trials are none of these.
+    lab.run("run lab.toml --on sim --seed 5 --repeats 1").done();
+    assert_eq!(lab.sessions().len(), 2);
+    running.signal(Signal::INT);
+    assert_eq!(running.end().code(), Some(130), "{}", running.said());
+}

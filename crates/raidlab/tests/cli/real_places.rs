@@ -116,7 +116,12 @@ fn of_two_runs_at_once_the_second_is_refused_before_its_first_step() {
         &format!("run lab.toml {ON_FILES} --store other.sqlite"),
     )
     .refused(4)
-    .says(&["another run of raidlab", "nothing was begun"]);
+    .says(&[
+        "another run of raidlab",
+        &format!("by process {}, begun ", first.id()),
+        "raidlab run lab.toml",
+        "nothing was begun",
+    ]);
     // It is told of no trial that failed, and leaves what is the first one's alone.
     assert!(!lab.path("other.sqlite").exists());
     assert_eq!(names(&lab.place()), here);
@@ -126,6 +131,14 @@ fn of_two_runs_at_once_the_second_is_refused_before_its_first_step() {
     assert_eq!(first.end().code(), Some(0), "{}", first.said());
     assert_eq!(lab.complete(), 1);
     assert_taken_apart(&lab);
+    // How long it took, with what was built and taken apart, is known from now on.
+    lab.run("plan lab.toml").done().prints(&[
+        "With --on host (loop files of 160 MiB) ",
+        "by the time of 1 earlier trial of these cells in the store",
+    ]);
+    let told = lab.run("plan lab.toml --json").done().json();
+    let most = &told["estimated_seconds"]["by_earlier_trials"][0]["most"];
+    assert!(most.as_f64().is_some_and(|s| s > 3.0), "{most}");
 }
 
 #[test]

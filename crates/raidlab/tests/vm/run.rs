@@ -84,6 +84,10 @@ fn trials_run_on_a_real_kernel_and_are_kept_with_where_they_ran() {
             assert!((1e6..most).contains(&rate), "{phase:#?}");
         }
     }
+    lab.run("plan small.toml").done().prints(&[
+        "With --on vm about",
+        "by the time of 6 earlier trials of these cells in the store",
+    ]);
     let shown = lab.run("show --json").done().json();
     let environments = shown["environments"].to_string();
     for part in ["\"virtual\"", "cloud-amd64", "QEMU emulator", "mdadm"] {

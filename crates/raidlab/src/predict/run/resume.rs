@@ -8,6 +8,7 @@ use crate::exit::{Failure, MISSING};
 use crate::talk;
 use raidlab_core::words::count;
 use raidlab_experiment::{Experiment, Plan};
+use raidlab_host::alone::told_of;
 use raidlab_results::id;
 use raidlab_results::record::{Session, Status, TrialRecord};
 use raidlab_results::store::{Store, TrialFilter};
@@ -28,7 +29,7 @@ pub(crate) struct StoredRun {
     pub(crate) fast_forward: bool,
     /// The file as it was named.
     pub(crate) file: String,
-    /// How long simulated trials took, by the digest of the cell: for `raidlab plan`, and for no result.
+    /// How long trials took, by the digest of the cell: for `raidlab plan`, and for no result.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(super) spent: BTreeMap<String, Spent>,
 }
@@ -87,6 +88,9 @@ pub(crate) fn open(
         file: args.file.display().to_string(),
         spent: BTreeMap::new(),
     };
+    if !args.fresh {
+        under_way(store, &run)?;
+    }
     if !args.fresh
         && let Some(session) = interrupted(store, &run)?
     {
@@ -111,6 +115,31 @@ pub(crate) fn open(
         session,
         done: Vec::new(),
     })
+}
+
+/// Refuses what another process is at work on.
+fn under_way(store: &Store, run: &StoredRun) -> Result<(), Failure> {
+    let unfinished = store.unfinished_sessions().map_err(store_failure)?;
+    let same = unfinished.into_iter().find(|info| {
+        info.running
+            .is_some_and(|process| process != std::process::id())
+            && StoredRun::of(&info.session).is_some_and(|stored| stored.same_trials(run))
+    });
+    let Some((process, info)) = same.and_then(|info| Some((info.running?, info))) else {
+        return Ok(());
+    };
+    let planned = info.session.planned.unwrap_or_default();
+    Err(Failure::new(
+        MISSING,
+        format!(
+            "the same is being run already, by {}: session {}, {} of {} so far",
+            told_of(process),
+            id::short(&info.session.id),
+            info.trials,
+            count(planned, "trial")
+        ),
+    )
+    .remedy("wait for its end, or end it ('kill' ends it as Ctrl-C does) and go on with the same command; --fresh runs it once more, beside it"))
 }
 
 fn interrupted(store: &Store, run: &StoredRun) -> Result<Option<Session>, Failure> {

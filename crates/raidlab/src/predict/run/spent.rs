@@ -1,10 +1,10 @@
-//! How long trials took, by the clock of the machine that carried them out. No real time enters the record of a simulated
-//! trial: it is kept with the plan of the session, and no result depends on it.
+//! How long trials took, by the clock of the machine that carried them out, with all that belongs to them: guests that boot, arrays
+//! that are built and taken apart. No real time enters the record of a simulated trial, and none of this one's that of a guest's: it
+//! is kept with the plan of the session, and no result depends on it.
 use super::StoredRun;
 use crate::bench::store_failure;
 use crate::exit::{Failure, MISSING};
-use raidlab_results::record::Status;
-use raidlab_results::store::{SessionFilter, Store, TrialFilter};
+use raidlab_results::store::{SessionFilter, Store};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -35,7 +35,7 @@ pub(crate) struct Took(BTreeMap<String, Spent>);
 
 impl Took {
     /// Adds a trial of a cell.
-    pub(super) fn add(&mut self, cell: &str, seconds: f64) {
+    pub(crate) fn add(&mut self, cell: &str, seconds: f64) {
         self.join(cell, Spent { trials: 1, seconds });
     }
 
@@ -49,7 +49,7 @@ impl Took {
     }
 
     /// Keeps it with the session of the trials, beside what trials before an interruption took.
-    pub(super) fn keep(&self, store: &mut Store, session: &str) -> Result<(), Failure> {
+    pub(crate) fn keep(&self, store: &mut Store, session: &str) -> Result<(), Failure> {
         let stored = store.session(session).map_err(store_failure)?;
         let Some(mut run) = StoredRun::of(&stored).filter(|_| !self.0.is_empty()) else {
             return Ok(());
@@ -62,40 +62,25 @@ impl Took {
         store.replan(session, &plan).map_err(store_failure)
     }
 
-    /// What trials of these cells took that are in the store, carried out on `on` by this version.
+    /// What trials of these cells took that are in the store, carried out by this version, by where they were: `sim`, or `vm` or
+    /// `host` with what made them other trials.
     pub(crate) fn stored(
         store: &Store,
-        on: &str,
         cells: &BTreeSet<String>,
-    ) -> Result<Self, Failure> {
-        let mut took = Self::default();
+    ) -> Result<BTreeMap<String, Self>, Failure> {
+        let mut all: BTreeMap<String, Self> = BTreeMap::new();
         let sessions = store.sessions(&SessionFilter::default());
         for info in sessions.map_err(store_failure)? {
             let session = info.session;
-            let run = StoredRun::of(&session).filter(|run| run.on == on && run.fast_forward);
+            let run = StoredRun::of(&session).filter(|run| run.fast_forward);
             let Some(run) = run.filter(|_| session.raidlab == env!("CARGO_PKG_VERSION")) else {
                 continue;
             };
             for (cell, spent) in run.spent.iter().filter(|(cell, _)| cells.contains(*cell)) {
+                let took = all.entry(run.on.clone()).or_default();
                 took.join(cell, *spent);
             }
-            // What is carried out on a host is timed by the host's clock, building and undoing left out.
-            if on != "host" {
-                continue;
-            }
-            let trials = store.trials(&TrialFilter::of_session(&session.id));
-            for trial in trials.map_err(store_failure)? {
-                let cell = trial
-                    .cell_digest
-                    .as_ref()
-                    .filter(|cell| cells.contains(*cell));
-                if let (Some(cell), Some(ns), Status::Complete) =
-                    (cell, trial.elapsed_ns, &trial.status)
-                {
-                    took.add(cell, ns as f64 / 1e9);
-                }
-            }
         }
-        Ok(took)
+        Ok(all)
     }
 }

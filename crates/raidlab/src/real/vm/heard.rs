@@ -9,7 +9,7 @@ use crate::real::view::View;
 use crate::real::way::Serving;
 use crate::talk;
 use raidlab_experiment::Trial;
-use raidlab_results::record::TrialRecord;
+use raidlab_results::record::{Status, TrialRecord};
 use raidlab_vm::Vm;
 use raidlab_vm::channel::Message;
 use raidlab_vm::vm::Trouble;
@@ -60,6 +60,12 @@ impl Session<'_> {
                     serving.judge(&mut record, &environment);
                     serving.clear();
                     self.keep(&record, &environment)?;
+                    if record.status == Status::Complete {
+                        let digest = self.recorder.digest(trials[*done].cell);
+                        let took = self.since.elapsed().as_secs_f64();
+                        self.took.add(digest, took);
+                    }
+                    self.since = Instant::now();
                     view.ended(&record);
                     *done += 1;
                     began = (Instant::now(), timestamp());
