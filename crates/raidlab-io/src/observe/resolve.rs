@@ -82,7 +82,11 @@ impl Resolved {
 }
 
 fn is_memory(fs_type: &str) -> bool {
-    matches!(fs_type, "tmpfs" | "ramfs" | "devtmpfs" | "hugetlbfs")
+    // The root of a system that was started from a file in memory (initramfs) is called `rootfs`.
+    matches!(
+        fs_type,
+        "tmpfs" | "ramfs" | "rootfs" | "devtmpfs" | "hugetlbfs"
+    )
 }
 
 /// Finds mount and devices of an existing path.

@@ -4,7 +4,10 @@
 //! is removed when dropped. After a `kill -9` it stays; the next run in the same place recognises that
 //! its owner is gone (the owner's lock is free, and no process has that id and start time) and
 //! removes it.
+mod removal;
+
 use super::error::RunError;
+use removal::remove_all;
 use rustix::fs::{FlockOperation, Mode, OFlags, flock};
 use std::fs::{DirBuilder, File};
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
@@ -27,7 +30,7 @@ const FIRST_LINE: &str = "raidlab working directory; safe to remove when no raid
 pub struct WorkDir {
     path: PathBuf,
     /// Holds the lock that says the owner lives.
-    _owner: File,
+    owner: Option<File>,
 }
 
 impl WorkDir {
@@ -41,9 +44,12 @@ impl WorkDir {
             .map_err(RunError::path("make a working directory in", parent))?;
         let owner = path.join(OWNER);
         match write_owner(&owner) {
-            Ok(file) => Ok(Self { path, _owner: file }),
+            Ok(file) => Ok(Self {
+                path,
+                owner: Some(file),
+            }),
             Err(error) => {
-                let _ = remove_all(&path);
+                let _ = remove_all(&path, None);
                 Err(RunError::path("write", &owner)(error))
             }
         }
@@ -59,8 +65,8 @@ impl WorkDir {
     ///
     /// # Errors
     /// When something in it cannot be removed.
-    pub fn remove(self) -> Result<(), RunError> {
-        remove_all(&self.path).map_err(RunError::path("remove", &self.path))
+    pub fn remove(mut self) -> Result<(), RunError> {
+        remove_all(&self.path, self.owner.take()).map_err(RunError::path("remove", &self.path))
     }
 
     /// Removes the working directories in `parent` whose owner is gone; returns their paths. What
@@ -83,7 +89,7 @@ impl WorkDir {
             })
             .map(|entry| entry.path())
             .filter(|path| is_stale(path, turn.is_some()))
-            .filter(|path| remove_all(path).is_ok())
+            .filter(|path| remove_all(path, None).is_ok())
             .collect()
     }
 }
@@ -91,27 +97,7 @@ impl WorkDir {
 impl Drop for WorkDir {
     fn drop(&mut self) {
         // Gone already after `remove`; what cannot be removed is found by the next run.
-        let _ = remove_all(&self.path);
-    }
-}
-
-/// Removes a working directory, what tells its owner last: one that is killed meanwhile leaves a directory
-/// that is still known for what it is.
-fn remove_all(directory: &Path) -> std::io::Result<()> {
-    for entry in std::fs::read_dir(directory)? {
-        let entry = entry?;
-        if entry.file_name() == OWNER {
-            continue;
-        }
-        if entry.file_type()?.is_dir() {
-            std::fs::remove_dir_all(entry.path())?;
-        } else {
-            std::fs::remove_file(entry.path())?;
-        }
-    }
-    match std::fs::remove_file(directory.join(OWNER)) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
-        _ => std::fs::remove_dir(directory),
+        let _ = remove_all(&self.path, self.owner.take());
     }
 }
 
@@ -151,8 +137,9 @@ fn write_owner(path: &Path) -> std::io::Result<File> {
     let start = start_time(pid).unwrap_or_default();
     write!(
         file,
-        "{FIRST_LINE}\npid {pid}\nstart {start}\nboot {}\n",
-        boot_id()
+        "{FIRST_LINE}\npid {pid}\nstart {start}\nboot {}\nmachine {}\n",
+        boot_id(),
+        machine()
     )?;
     // Not all file systems have locks; the process id is the second witness.
     let _ = flock(&file, FlockOperation::NonBlockingLockExclusive);
@@ -182,6 +169,14 @@ fn is_stale(directory: &Path, alone: bool) -> bool {
     let Some((pid, start, boot)) = parse_owner(&text) else {
         return false;
     };
+    // Of another machine that shares the file system no process can be seen from here, and its locks not everywhere.
+    let elsewhere = text
+        .lines()
+        .nth(4)
+        .and_then(|line| line.strip_prefix("machine "));
+    if elsewhere.is_some_and(|elsewhere| elsewhere != machine()) {
+        return false;
+    }
     // A raidlab in a container has another idea of process ids, but the same lock. A file system
     // without locks has the other witness only.
     let locked = flock(&owner, FlockOperation::NonBlockingLockExclusive)
@@ -233,6 +228,13 @@ fn start_time(pid: u32) -> Option<u64> {
     crate::observe::cpu::parse_task_stat(&text).map(|stat| stat.start)
 }
 
+/// What tells this machine from others that share a file system with it: its id (machine-id(5)) and name.
+fn machine() -> String {
+    let id = std::fs::read_to_string("/etc/machine-id").unwrap_or_default();
+    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    format!("{} {}", id.trim(), name.trim())
+}
+
 fn boot_id() -> String {
     std::fs::read_to_string("/proc/sys/kernel/random/boot_id")
         .map(|text| text.trim().to_owned())
@@ -261,6 +263,24 @@ mod tests {
         assert_eq!(std::fs::read_dir(parent.path()).unwrap().count(), 0);
     }
 
+    /// Where a file that is open cannot be removed, it gets another name and the directory stays.
+    #[test]
+    fn what_tells_the_owner_is_closed_before_it_is_removed() {
+        use rustix::fs::inotify;
+        let parent = tempfile::tempdir().unwrap();
+        let work = WorkDir::create(parent.path()).unwrap();
+        let watch = inotify::init(inotify::CreateFlags::CLOEXEC).unwrap();
+        let wanted = inotify::WatchFlags::CLOSE_WRITE | inotify::WatchFlags::DELETE;
+        inotify::add_watch(&watch, work.path(), wanted).unwrap();
+        work.remove().unwrap();
+        let mut room = [std::mem::MaybeUninit::uninit(); 4096];
+        let mut events = inotify::Reader::new(&watch, &mut room);
+        let first = events.next().unwrap().events();
+        assert_eq!(first, inotify::ReadFlags::CLOSE_WRITE);
+        let second = events.next().unwrap().events();
+        assert_eq!(second, inotify::ReadFlags::DELETE);
+    }
+
     #[test]
     fn only_directories_whose_owner_is_gone_are_removed() {
         let parent = tempfile::tempdir().unwrap();
@@ -285,12 +305,16 @@ mod tests {
             make(".raidlab-reused", Some(&reused)),
             make(".raidlab-earlier", Some(&earlier)),
         ];
+        let shared = format!("{earlier}machine 0123 elsewhere\n");
+        let here = format!("{earlier}machine {}\n", machine());
+        stale.push(make(".raidlab-here", Some(&here)));
         let kept = [
+            make(".raidlab-shared", Some(&shared)),
             make(".raidlab-no-owner", None),
             make(".raidlab-strange", Some("my own notes\n")),
             make("other", Some(&gone)),
         ];
-        std::os::unix::fs::symlink(&kept[2], parent.path().join(".raidlab-link")).unwrap();
+        std::os::unix::fs::symlink(&kept[3], parent.path().join(".raidlab-link")).unwrap();
         let mut removed = WorkDir::remove_stale(parent.path());
         removed.sort();
         stale.sort();

@@ -38,6 +38,8 @@ pub struct Recipe<'k> {
     /// Programs besides [`TOOLS`]: of this machine by name, or any by the path of its file, which the guest has in
     /// `/usr/bin`.
     pub also: Vec<String>,
+    /// Modules of the kernel besides [`MODULES`].
+    pub load: Vec<String>,
     /// ZFS that was built for the kernel, if the guest is to have it: its modules, and its programs instead of this
     /// machine's.
     pub zfs: Option<&'k Zfs>,
@@ -170,7 +172,8 @@ impl Recipe<'_> {
         let has = |program: &str| self.also.iter().any(|name| name == program);
         let extra = EXTRA_MODULES.iter().filter(|(program, _)| has(program));
         let all = MODULES.iter().chain(extra.flat_map(|(_, names)| *names));
-        all.map(|name| plain(name)).collect()
+        let asked = self.load.iter().map(String::as_str);
+        all.copied().chain(asked).map(plain).collect()
     }
 
     fn programs(&self, tree: &mut Tree, content: &mut Content) -> Result<(), VmError> {

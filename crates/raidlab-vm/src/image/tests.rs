@@ -38,6 +38,7 @@ fn recipe(kernel: &Kernel, also: Vec<String>) -> Recipe<'_> {
         kernel,
         init: PathBuf::from("/bin/true"),
         also,
+        load: Vec::new(),
         zfs: None,
     }
 }

@@ -60,7 +60,17 @@ fn made(cache: Option<&Path>, args: &ExecArgs, named: &str) -> Result<(Kernel, I
     };
     let mut also: Vec<&str> = args.with.iter().map(String::as_str).collect();
     also.push(named);
-    let image = guests::image(&cache, &kernel, &also, zfs.as_ref())?;
+    let image = guests::image_with(&cache, &kernel, &also, &args.module, zfs.as_ref())?;
+    let missing = |name: &&String| {
+        image
+            .content
+            .no_modules
+            .contains(&raidlab_vm::modules::plain(name))
+    };
+    if let Some(name) = args.module.iter().find(missing) {
+        let message = format!("the guest's kernel has no module '{name}'");
+        return Err(Failure::new(BAD_REQUEST, message));
+    }
     for name in &also {
         guests::needs(&image, name)?;
     }

@@ -51,6 +51,17 @@ pub(super) fn image(
     also: &[&str],
     zfs: Option<&Zfs>,
 ) -> Result<Image, Failure> {
+    image_with(cache, kernel, also, &[], zfs)
+}
+
+/// The same, with further modules of the kernel.
+pub(super) fn image_with(
+    cache: &Cache,
+    kernel: &Kernel,
+    also: &[&str],
+    modules: &[String],
+    zfs: Option<&Zfs>,
+) -> Result<Image, Failure> {
     let init = std::env::current_exe().map_err(|error| {
         Failure::new(MISSING, format!("cannot find raidlab's own file: {error}"))
     })?;
@@ -58,6 +69,7 @@ pub(super) fn image(
         kernel,
         init: running(init),
         also: also.iter().map(|name| (*name).to_owned()).collect(),
+        load: modules.to_vec(),
         zfs,
     };
     recipe.build(cache).map_err(|error| failure(&error))

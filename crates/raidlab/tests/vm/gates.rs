@@ -113,5 +113,15 @@ fn a_test_that_fails_in_a_guest_and_a_guest_that_dies_are_failures() {
     guest::run(&lab, "vm exec ./nowhere")
         .refused(2)
         .says(&["there is no program ./nowhere"]);
+    // A module that few want is put into the guest; one that the kernel does not have is told.
+    guest::run(
+        &lab,
+        "vm exec busybox --module overlay -- cat /proc/filesystems",
+    )
+    .done()
+    .prints(&["overlay"]);
+    guest::run(&lab, "vm exec busybox --module no-such -- true")
+        .refused(2)
+        .says(&["no module 'no-such'"]);
     assert!(guest::left(&lab).is_empty());
 }

@@ -86,7 +86,7 @@ fn trials_run_on_a_real_kernel_and_are_kept_with_where_they_ran() {
     }
     lab.run("plan small.toml").done().prints(&[
         "With --on vm about",
-        "by the time of 6 earlier trials of these cells in the store",
+        "by the time of 3 earlier trials of these cells in the store",
     ]);
     let shown = lab.run("show --json").done().json();
     let environments = shown["environments"].to_string();

@@ -1,0 +1,53 @@
+//! How a working directory goes, also where a file that is open cannot.
+use super::OWNER;
+use std::fs::File;
+use std::path::Path;
+use std::time::Duration;
+
+/// How long files that were removed while they were open are waited for.
+const CLOSED: Duration = Duration::from_secs(5);
+
+/// Removes a working directory, what tells its owner last: one that is killed meanwhile leaves a directory
+/// that is still known for what it is. `owner` is closed before its file goes: where a file that is open cannot be removed (NFS,
+/// FUSE) it would get another name and keep the directory from going.
+pub(super) fn remove_all(directory: &Path, owner: Option<File>) -> std::io::Result<()> {
+    for entry in std::fs::read_dir(directory)? {
+        let entry = entry?;
+        if entry.file_name() == OWNER || is_renamed(&entry.file_name()) {
+            continue;
+        }
+        if entry.file_type()?.is_dir() {
+            std::fs::remove_dir_all(entry.path())?;
+        } else {
+            std::fs::remove_file(entry.path())?;
+        }
+    }
+    drop(owner);
+    match std::fs::remove_file(directory.join(OWNER)) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    remove_empty(directory)
+}
+
+/// Removes a directory in which nothing is but files that go when the file system has been told that they were closed.
+fn remove_empty(directory: &Path) -> std::io::Result<()> {
+    let begun = std::time::Instant::now();
+    loop {
+        let removed = std::fs::remove_dir(directory);
+        let wait = matches!(&removed, Err(error) if error.kind() == std::io::ErrorKind::DirectoryNotEmpty)
+            && begun.elapsed() < CLOSED
+            && std::fs::read_dir(directory)?
+                .all(|entry| entry.is_ok_and(|entry| is_renamed(&entry.file_name())));
+        if !wait {
+            return removed;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// What NFS and FUSE call a file that was removed while it was open.
+fn is_renamed(name: &std::ffi::OsStr) -> bool {
+    let name = name.to_string_lossy();
+    name.starts_with(".nfs") || name.starts_with(".fuse_hidden")
+}
