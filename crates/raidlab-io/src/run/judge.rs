@@ -3,7 +3,6 @@ use super::RunOptions;
 use super::error::RunError;
 use super::jobs::Ran;
 use super::place::Place;
-use crate::observe::Roots;
 use crate::observe::cache::{Eviction, residency};
 use crate::observe::cpu::{CpuSnapshot, CpuUse};
 use crate::observe::diskstats::Snapshot;
@@ -12,6 +11,7 @@ use crate::observe::evidence::{self, judge};
 use crate::observe::fitness::{ArrayState, array_states};
 use crate::observe::link::stack_limit;
 use crate::observe::neighbours::{Neighbour, neighbours};
+use crate::observe::{Backing, Resolved, Roots};
 use raidlab_core::data::DataPolicy;
 use raidlab_core::drive::Tally;
 use raidlab_core::flag::{Flag, FlagKind};
@@ -100,6 +100,11 @@ impl Watch {
             .flags
             .extend(compressible(place, options.data, claimed));
         outcome.flags.extend(in_memory(phase, place));
+        if claimed.0 > 0 {
+            outcome
+                .flags
+                .extend(served_elsewhere(phase.evidence, place.resolved()));
+        }
         if ran.interrupted {
             outcome.flags.push(Flag::new(
                 FlagKind::Interrupted,
@@ -197,6 +202,22 @@ fn in_memory(phase: &Phase, place: &Place) -> Option<Flag> {
     })
 }
 
+/// What serves a file system over a network or by a program has a cache of its own, which nobody here empties or counts.
+fn served_elsewhere(wanted: Evidence, resolved: &Resolved) -> Option<Flag> {
+    let Backing::None { in_memory, .. } = &resolved.backing else {
+        return None;
+    };
+    let fs_type = &resolved.mount.as_ref()?.fs_type;
+    let wanted = matches!(wanted, Evidence::ReadsReachDevice | Evidence::Both);
+    // ZFS is of this kernel, and has words of its own.
+    (wanted && !in_memory && fs_type != "zfs").then(|| {
+        let reason = format!(
+            "no disk is seen beneath {fs_type}: what serves it may have answered from its own memory, and nothing here tells"
+        );
+        Flag::new(FlagKind::NotCold, reason).remark()
+    })
+}
+
 /// File systems that may compress; others never do.
 fn compressible(place: &Place, data: DataPolicy, claimed: (u64, u64)) -> Option<Flag> {
     let compresses = |name: &str| matches!(name, "btrfs" | "zfs" | "bcachefs" | "f2fs");
@@ -207,4 +228,39 @@ fn compressible(place: &Place, data: DataPolicy, claimed: (u64, u64)) -> Option<
             format!("the data is {data} and {} may compress it", mount.fs_type),
         )
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::observe::PathKind;
+    use crate::observe::mountinfo;
+
+    #[test]
+    fn what_another_machine_or_program_serves_is_told() {
+        let of = |fs_type: &str, evidence: Evidence, in_memory: bool| {
+            let line = format!("30 1 0:50 / /mnt rw - {fs_type} server:/export rw\n");
+            let resolved = Resolved {
+                path: "/mnt".into(),
+                kind: PathKind::Directory,
+                mount: mountinfo::parse(&line).expect("a mount").pop(),
+                backing: Backing::None {
+                    reason: String::new(),
+                    in_memory,
+                },
+            };
+            served_elsewhere(evidence, &resolved)
+        };
+        for fs_type in ["nfs4", "fuse.sshfs", "cifs"] {
+            let flag = of(fs_type, Evidence::Both, false).expect("a doubt");
+            assert!(!flag.voids && flag.reason.contains(fs_type), "{flag}");
+        }
+        assert_eq!(
+            of("nfs4", Evidence::None, false),
+            None,
+            "the cache is meant"
+        );
+        assert_eq!(of("tmpfs", Evidence::Both, true), None, "told as memory");
+        assert_eq!(of("zfs", Evidence::Both, false), None);
+    }
 }

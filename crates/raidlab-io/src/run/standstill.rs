@@ -1,4 +1,5 @@
-//! Times at which this process did not run: stopped (Ctrl-Z), frozen with its control group, or the machine with it.
+//! Times at which this process did not run: stopped (Ctrl-Z), frozen with its control group, or the machine with it; or the machine
+//! was suspended, which the clock of a phase does not count.
 use raidlab_core::flag::{Flag, FlagKind};
 use raidlab_core::time::Span;
 use std::time::Duration;
@@ -14,6 +15,7 @@ const VOIDS: f64 = 0.01;
 pub(super) struct Standstill {
     lost: Span,
     waited: Duration,
+    asleep: Span,
 }
 
 impl Standstill {
@@ -22,6 +24,7 @@ impl Standstill {
         Self {
             lost: Span::ZERO,
             waited: waited_for_a_processor(),
+            asleep: asleep(),
         }
     }
 
@@ -47,6 +50,26 @@ impl Standstill {
 
     /// The doubt about a phase that took so long by the clock.
     pub(super) fn flag(&self, elapsed: Span) -> Option<Flag> {
+        self.suspended(asleep()).or_else(|| self.stood(elapsed))
+    }
+
+    /// A machine that was suspended has no time of it on its clock, but disks that spin up again, and caches that are empty.
+    fn suspended(&self, asleep: Span) -> Option<Flag> {
+        let slept = Span(asleep.0.saturating_sub(self.asleep.0));
+        (slept >= NOTICED).then(|| {
+            let reason = format!(
+                "the machine was suspended for {:.1} s meanwhile, which its clock does not count: what it takes to come back is in \
+                 the figure",
+                slept.as_secs_f64()
+            );
+            Flag {
+                voids: true,
+                ..Flag::new(FlagKind::Other, reason)
+            }
+        })
+    }
+
+    fn stood(&self, elapsed: Span) -> Option<Flag> {
         if self.lost == Span::ZERO {
             return None;
         }
@@ -59,6 +82,17 @@ impl Standstill {
             ..Flag::new(FlagKind::Other, reason)
         })
     }
+}
+
+/// How long the machine has been suspended since its boot: what is between these clocks (clock_gettime(2)).
+fn asleep() -> Span {
+    use rustix::time::{ClockId, clock_gettime};
+    let now = |clock| {
+        let time = clock_gettime(clock);
+        time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+    };
+    let awake = now(ClockId::Monotonic);
+    Span(now(ClockId::Boottime).saturating_sub(awake))
 }
 
 /// How long this thread was ready and had no processor, which is no standstill: the second number of `schedstat`
@@ -86,6 +120,15 @@ mod tests {
             "{flag}"
         );
         assert!(!still.flag(Span::from_secs(500)).expect("a doubt").voids);
+    }
+
+    #[test]
+    fn a_machine_that_was_suspended_is_told() {
+        let still = Standstill::new();
+        assert_eq!(still.flag(Span::from_secs(10)), None, "it was awake");
+        let flag = still.suspended(still.asleep + Span::from_secs(90));
+        let flag = flag.expect("a doubt");
+        assert!(flag.voids && flag.reason.contains("90.0 s"), "{flag}");
     }
 
     #[test]
