@@ -65,7 +65,7 @@ pub enum RunError {
         source: io::Error,
     },
     /// An operation moved fewer bytes than asked for.
-    #[error("{}: {what}; is the file shorter than the workload believes, or the disk full?", path.display())]
+    #[error("{}: {what}; {}", path.display(), shortened(path))]
     Short {
         /// Where.
         path: PathBuf,
@@ -129,6 +129,16 @@ pub enum RunError {
     Cancelled,
 }
 
+/// Why fewer bytes were moved: a device that is pulled out has no bytes from then on, and soon no name.
+fn shortened(path: &Path) -> &'static str {
+    match std::fs::metadata(path) {
+        Ok(found) if found.is_file() => {
+            "is the file shorter than the workload believes, or the disk full?"
+        }
+        _ => "the device has gone, or has become smaller: see the kernel's log (dmesg)",
+    }
+}
+
 pub(super) fn remedy(source: &io::Error) -> String {
     if let Some(libc::EACCES | libc::EPERM) = source.raw_os_error() {
         let otherwise = "run as a user who may, or name another path";
@@ -144,6 +154,11 @@ fn other_remedy(source: &io::Error) -> &'static str {
         Some(libc::EDQUOT) => "; the user's quota is used up: give a smaller size",
         Some(libc::EFBIG) => "; the file system or a limit (ulimit -f) allows no file of this size",
         Some(libc::EIO) => "; the device failed: see the kernel's log (dmesg)",
+        Some(libc::ENXIO | libc::ENODEV) => "; the device has gone: see the kernel's log (dmesg)",
+        Some(libc::ENOTCONN) => {
+            "; the program that served the file system has ended: mount it again"
+        }
+        Some(libc::ESTALE) => "; the server has another file system there by now: mount it again",
         Some(libc::EMFILE | libc::ENFILE) => "; raise the limit of open files (ulimit -n)",
         Some(libc::ENOENT) => "; is the path right?",
         _ => "",
@@ -196,4 +211,23 @@ impl RunError {
 
 fn system(errno: Errno) -> io::Error {
     io::Error::from_raw_os_error(errno.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_device_that_has_gone_is_not_taken_for_a_short_file() {
+        let file = tempfile::NamedTempFile::new().expect("a file");
+        let told = |path: &Path| {
+            let what = "operation 852 moved 0 of 4096 bytes".to_owned();
+            let path = path.to_owned();
+            RunError::Short { path, what }.to_string()
+        };
+        assert!(told(file.path()).contains("is the file shorter"));
+        // Seen with a disk of scsi_debug: its node goes with it.
+        let gone = told(Path::new("/dev/sd-no-more"));
+        assert!(gone.contains("the device has gone"), "{gone}");
+    }
 }

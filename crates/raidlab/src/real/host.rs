@@ -324,8 +324,8 @@ impl Session<'_> {
             }
         }
         view.finish();
-        took.keep(store, &self.open.session)?;
-        ended
+        let kept = took.keep(store, &self.open.session);
+        ended.and(kept)
     }
 
     fn trial(

@@ -113,8 +113,8 @@ pub(super) fn carry_out(
         since: Instant::now(),
     };
     let came = session.run();
-    let (took, id) = (session.took, &open.session);
-    took.keep(&mut store, id)?;
+    let took = session.took;
+    let came = came.and(took.keep(&mut store, &open.session));
     match came {
         Ok(()) if stop.asked() => {
             sessions::interrupted(&mut store, &open)?;
