@@ -3,6 +3,7 @@ mod bench;
 mod predict;
 mod real;
 mod results;
+mod shell;
 mod vm;
 
 pub(crate) use bench::{BenchArgs, EngineChoice, Rounds, STALL, SettingArgs};
@@ -16,6 +17,7 @@ pub(crate) use results::{
 };
 
 pub(crate) use real::{CleanArgs, DevicesArgs, RealArgs};
+pub(crate) use shell::{CompletionsArgs, ManArgs};
 pub(crate) use vm::{
     ExecArgs, GuestTime, Hardware, KernelChoice, MapsArgs, Misbehave, SetupArgs, ShellArgs,
     VmAction, VmArgs, VmDisksArgs, VmRunArgs,
@@ -124,6 +126,10 @@ pub(crate) enum Command {
     Doctor(DoctorArgs),
     /// Draw an array layout, find a sector, count the failures it survives
     Layout(LayoutArgs),
+    /// Print a script that lets a shell complete raidlab's command lines
+    Completions(CompletionsArgs),
+    /// Print the manual page, or write those of all commands
+    Man(ManArgs),
 }
 
 #[cfg(test)]

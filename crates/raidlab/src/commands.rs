@@ -13,6 +13,7 @@ mod pool;
 pub(crate) mod reference;
 pub(crate) mod remove;
 pub(crate) mod report;
+pub(crate) mod shell;
 pub(crate) mod show;
 pub(crate) mod text;
 

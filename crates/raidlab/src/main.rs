@@ -106,5 +106,7 @@ fn run(cli: Cli) -> Result<Outcome, exit::Failure> {
         Command::Clean(args) => commands::clean::run(&args),
         Command::Doctor(args) => commands::doctor::run(&args),
         Command::Layout(args) => commands::layout::run(&args),
+        Command::Completions(args) => commands::shell::completions(&args),
+        Command::Man(args) => commands::shell::man(&args),
     }
 }

@@ -306,11 +306,11 @@ Examples:
   raidlab layout raid0 --member-size 1TB,2TB,2TB  unequal members: stripes of all, then of the rest")]
 pub(crate) struct LayoutArgs {
     /// The level, with its variant
-    #[arg(value_name = "LEVEL")]
+    #[arg(value_name = "LEVEL", index = 1)]
     pub(crate) level: String,
 
     /// Shape of a nested level that was not quoted: 2x3
-    #[arg(value_name = "SHAPE", hide = true)]
+    #[arg(value_name = "SHAPE", index = 2, hide = true)]
     pub(crate) shape: Option<String>,
 
     /// Number of members (a nested level says it itself)

@@ -28,6 +28,7 @@ mod results;
 mod rounds;
 mod serve;
 mod serve_faults;
+mod shell;
 mod terminal;
 mod together;
 mod traces;
