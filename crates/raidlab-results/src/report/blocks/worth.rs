@@ -10,6 +10,7 @@ use crate::report::experiment::ArrayFacts;
 use crate::report::format;
 use crate::report::group::{Group, phases, provenance_kind};
 use money::{Money, cost, cost_heading, for_money, money};
+use raidlab_core::flag::FlagKind;
 use raidlab_stats::Comparison;
 
 /// Capacities within this share are the same: what is left over of a chunk is no reason.
@@ -24,8 +25,24 @@ struct Entry<'g> {
     /// In the currency, or in disks.
     cost: f64,
     /// Of each phase.
-    figures: Vec<Option<f64>>,
+    figures: Vec<Option<Figure>>,
 }
+
+/// A cell's figure of a phase.
+#[derive(Clone, Copy)]
+struct Figure {
+    value: f64,
+    /// It tells little of the arrays, which is flagged at some of its runs.
+    doubted: bool,
+}
+
+/// Doubts that a figure tells of the arrays at all: over before it was timed soundly, or a cache's. Other flags tell of
+/// something that slows a cell down as it would the next time.
+const NOT_OF_THE_ARRAY: [FlagKind; 3] = [
+    FlagKind::TooShort,
+    FlagKind::PartlyCached,
+    FlagKind::FitsInMemory,
+];
 
 /// Who beats a cell: its place, and what it is better in, the most first.
 struct Beaten {
@@ -57,7 +74,8 @@ pub(crate) fn worth(
     };
     let mut blocks = Vec::new();
     if entries.iter().any(has_rival) {
-        blocks.push(Block::paragraph(answer(&entries, &all)));
+        let doubted = doubted(&entries, &phases);
+        blocks.push(Block::paragraph(answer(&entries, &all, &doubted)));
         if all.iter().any(Option::is_some) {
             let table = table(profile, &entries, &all, &money, judging);
             blocks.push(Block::Table(table));
@@ -80,8 +98,14 @@ fn entry<'g>(
         Money::Currency(_) => facts.price?.amount(),
         Money::Disks => facts.disks as f64,
     };
-    let figure = |phase: &&str| Some(summarise(group, phase, judging)?.headline.value);
-    let figures: Vec<Option<f64>> = phases.iter().map(figure).collect();
+    let figure = |phase: &&str| {
+        let mut remarks = group.remarks(phase).into_iter();
+        Some(Figure {
+            value: summarise(group, phase, judging)?.headline.value,
+            doubted: remarks.any(|(kind, _)| NOT_OF_THE_ARRAY.contains(&kind)),
+        })
+    };
+    let figures: Vec<Option<Figure>> = phases.iter().map(figure).collect();
     // Of what has no figure at all nothing is known.
     figures.iter().any(Option::is_some).then_some(Entry {
         group,
@@ -147,14 +171,35 @@ fn capacity(winner: &Entry<'_>, loser: &Entry<'_>) -> f64 {
     }
 }
 
+/// Whether a phase tells two cells apart: not where both figures are doubted. Where one alone is, the other one was timed
+/// soundly, and what was over sooner is not beaten for that.
+fn decides(one: Option<Figure>, other: Option<Figure>) -> bool {
+    let doubted = |figure: Option<Figure>| figure.is_some_and(|figure| figure.doubted);
+    !(doubted(one) && doubted(other))
+}
+
+/// Phases that decide between no two cells, each figure being doubted.
+fn doubted<'p>(entries: &[Entry<'_>], phases: &[&'p str]) -> Vec<&'p str> {
+    let of_all = |number: usize| {
+        let mut figures = entries.iter().filter_map(|entry| entry.figures[number]);
+        figures.all(|figure| figure.doubted)
+    };
+    let numbered = phases.iter().enumerate();
+    let doubted = numbered.filter(|(number, _)| of_all(*number));
+    doubted.map(|(_, phase)| *phase).collect()
+}
+
 /// Logarithm of the product of all gains; `None` when a phase is slower by more than the margin, or was not measured
 /// on both sides.
 fn gain(winner: &Entry<'_>, loser: &Entry<'_>, phases: &[&str], judging: &Judging) -> Option<f64> {
     let (mut sum, mut compared) = (0.0, false);
     for (number, phase) in phases.iter().enumerate() {
         let (one, other) = (winner.figures[number], loser.figures[number]);
+        if !decides(one, other) {
+            continue;
+        }
         let (one, other) = match (one, other) {
-            (Some(one), Some(other)) => (one, other),
+            (Some(one), Some(other)) => (one.value, other.value),
             (None, None) => continue,
             _ => return None,
         };
@@ -220,6 +265,9 @@ fn faster_in<'p>(
     judging: &Judging,
 ) -> Vec<(&'p str, f64)> {
     let against = |phase: &&str| compare_phase(loser.group, winner.group, phase, judging);
+    let decide = |number: &usize| decides(winner.figures[*number], loser.figures[*number]);
+    let deciding = (0..phases.len()).filter(decide);
+    let phases: Vec<&'p str> = deciding.map(|number| phases[number]).collect();
     let mut outcomes: Vec<Outcome> = phases.iter().map(against).collect();
     adjust(outcomes.iter_mut(), judging);
     let better = |comparison: &Comparison| {
@@ -235,13 +283,20 @@ fn faster_in<'p>(
         .collect()
 }
 
-fn answer(entries: &[Entry<'_>], all: &[Option<Beaten>]) -> String {
+fn answer(entries: &[Entry<'_>], all: &[Option<Beaten>], doubted: &[&str]) -> String {
+    let without = match doubted {
+        [] => String::new(),
+        phases => format!(
+            " Decided without {}, whose figures are flagged as over too soon to be timed soundly, or as a cache's.",
+            phases.join(", ")
+        ),
+    };
     let pairs = || entries.iter().zip(all);
     let beaten = all.iter().flatten().count();
     if beaten == 0 {
         return format!(
             "All {} are worth a look: beside any other that does the same in the same state, each costs less, holds or \
-             survives more, or is faster in some phase.",
+             survives more, or is faster in some phase.{without}",
             format::plural(entries.len(), "cell")
         );
     }
@@ -255,7 +310,7 @@ fn answer(entries: &[Entry<'_>], all: &[Option<Beaten>]) -> String {
     };
     let left = left.join("; ");
     format!(
-        "Worth a look: {left}. {others} beside it that is as good in everything, and better in something."
+        "Worth a look: {left}. {others} beside it that is as good in everything, and better in something.{without}"
     )
 }
 

@@ -4,6 +4,7 @@ use crate::record::{Provenance, TrialRecord};
 use crate::report::document::{Block, Cell, Document};
 use crate::report::experiment::{ArrayFacts, ExperimentRequest, WantedTable};
 use crate::report::{TerminalOptions, experiment_report, render_terminal};
+use raidlab_core::flag::{Flag, FlagKind};
 
 /// What a case says of an array.
 type Change<'c> = &'c dyn Fn(&mut ArrayFacts);
@@ -296,5 +297,75 @@ fn a_cell_without_any_figure_is_not_worth_a_look() {
         answer(&request),
         "Worth a look: raid10, cfq. Each of the other 2 has a cell beside it that is as good in everything, and better in \
          something."
+    );
+}
+
+/// What was over too soon, or came from a cache, tells nothing of the arrays; where one side alone was, the other side was
+/// timed soundly.
+#[test]
+fn figures_that_are_doubted_decide_nothing() {
+    // raid10 reads faster, and creates slower.
+    let create =
+        |rate: &dyn Fn(&str) -> f64, kind: Option<FlagKind>, doubted: &dyn Fn(&str) -> bool| {
+            let mut request = wanted(|_| {});
+            for trial in &mut request.base.trials {
+                let mut create = trial.phases[0].clone();
+                let label = trial.cell.label.clone();
+                create.phase = "create".to_owned();
+                create.rate = Some(rate(&label) * (1.0 + 1e-4 * f64::from(trial.round)));
+                if let Some(kind) = kind.filter(|_| doubted(&label)) {
+                    create.flags = vec![Flag::new(kind, "why").remark()];
+                }
+                trial.phases.push(create);
+            }
+            request
+        };
+    let slower = |label: &str| {
+        if label.starts_with("raid10") {
+            1000.0
+        } else {
+            2000.0
+        }
+    };
+    let all = |_: &str| true;
+    let sound = create(&slower, None, &all);
+    assert_eq!(beaten(&sound).len(), 2, "within the arrays alone");
+    assert!(!answer(&sound).contains("Decided without"));
+    for kind in [
+        FlagKind::TooShort,
+        FlagKind::FitsInMemory,
+        FlagKind::PartlyCached,
+    ] {
+        let doubted = create(&slower, Some(kind), &all);
+        assert_eq!(beaten(&doubted).len(), 3, "{kind:?}");
+        assert!(
+            answer(&doubted).ends_with(
+                "Decided without create, whose figures are flagged as over too soon to be timed soundly, or as a cache's."
+            ),
+            "{}",
+            answer(&doubted)
+        );
+    }
+    // Such as another load's: it is slower all the same.
+    assert_eq!(
+        beaten(&create(&slower, Some(FlagKind::GeneratorBound), &all)).len(),
+        2
+    );
+    // So fast that it was over too soon: not beaten by what took its time.
+    let one = |label: &str| label.starts_with("raid5");
+    assert_eq!(
+        beaten(&create(&slower, Some(FlagKind::TooShort), &one)).len(),
+        2
+    );
+    // And it is no reason either.
+    let faster = |label: &str| 4000.0 - slower(label);
+    let reasons = |request: &_| beaten(request)[0][2].clone();
+    assert_eq!(
+        reasons(&create(&faster, None, &all)),
+        "read 2.20x; create 1.50x"
+    );
+    assert_eq!(
+        reasons(&create(&faster, Some(FlagKind::TooShort), &all)),
+        "read 2.20x"
     );
 }

@@ -78,7 +78,7 @@ pub(super) fn for_money(
         };
         let all = entries.iter();
         let mut values: Vec<Option<f64>> = all
-            .map(|entry| for_unit(entry, entry.figures[number]))
+            .map(|entry| for_unit(entry, entry.figures[number].map(|f| f.value)))
             .collect();
         let scale = format::suited(of_phase, most(&values));
         values
