@@ -144,12 +144,7 @@ pub fn experiment_report(request: &ExperimentRequest) -> Result<Document, Report
     if base.trials.is_empty() {
         return Err(ReportError::NoTrials);
     }
-    let judging = Judging {
-        joined: Some(request.joined),
-        // The file says what is compared with what; it may vary what is done.
-        allow_mixed_streams: true,
-        ..base.judging()?
-    };
+    let judging = judging_of(request)?;
     let groups = group::group(&base.trials);
     check_baseline(base.baseline.as_ref(), &groups)?;
     let mut document = Document::new(base.title.clone());
@@ -192,6 +187,16 @@ pub fn experiment_report(request: &ExperimentRequest) -> Result<Document, Report
     out.extend(blocks::context::repeat(&groups));
     document.settle_ids();
     Ok(document)
+}
+
+/// What an experiment's figures are judged by.
+pub(crate) fn judging_of(request: &ExperimentRequest) -> Result<Judging, ReportError> {
+    Ok(Judging {
+        joined: Some(request.joined),
+        // The file says what is compared with what; it may vary what is done.
+        allow_mixed_streams: true,
+        ..request.base.judging()?
+    })
 }
 
 /// Tables that each profile has of its own.

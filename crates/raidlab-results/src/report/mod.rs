@@ -8,8 +8,10 @@
 //! | [`prediction_report`] | a model's figures of a study beside the published ones |
 //! | [`study_report`] | the document of a published study, beside other trials if wanted |
 //! | [`compare_request`] | baseline against candidate with a gate, for scripts |
+//! | [`answers()`], [`experiment_answers`] | the same for programs |
 //! | [`render_terminal`], [`render_markdown`], [`render_html`], [`render_images`], [`to_json`] | what is read |
 mod analysis;
+pub mod answers;
 mod blocks;
 pub mod capacity;
 mod columns;
@@ -27,6 +29,7 @@ mod study;
 mod tests;
 
 pub use analysis::aggregate_of;
+pub use answers::{Answers, answers, experiment_answers};
 pub use compare::{CompareReport, CompareRequest, GateResult, PhaseGate, compare_request};
 pub use document::Document;
 pub use experiment::{ExperimentRequest, experiment_report};

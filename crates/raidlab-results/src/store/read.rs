@@ -20,6 +20,8 @@ pub struct SessionInfo {
     pub valid: u32,
     /// The profiles of its trials, sorted.
     pub profiles: Vec<String>,
+    /// Where its trials come from, sorted: `host`, `vm`, `simulated`, `imported`, `published`.
+    pub places: Vec<String>,
     /// The process that is at work on it right now (this one included).
     pub running: Option<u32>,
 }
@@ -143,7 +145,9 @@ impl Store {
                 (SELECT count(*) FROM trials WHERE session = s.id),
                 (SELECT count(*) FROM trials WHERE session = s.id AND valid),
                 (SELECT json_group_array(DISTINCT profile ORDER BY profile) FROM trials
-                 WHERE session = s.id)
+                 WHERE session = s.id),
+                (SELECT json_group_array(place ORDER BY place) FROM
+                 (SELECT DISTINCT coalesce(place, source) AS place FROM trials WHERE session = s.id))
              FROM sessions AS s WHERE {} ORDER BY s.created_us, s.number",
             conditions.to_sql()
         );
@@ -155,16 +159,18 @@ impl Store {
                         row.get::<_, u32>(10)?,
                         row.get::<_, u32>(11)?,
                         row.get::<_, String>(12)?,
+                        row.get::<_, String>(13)?,
                     ))
                 })?
                 .collect::<Result<Vec<_>, _>>()
         })?;
         rows.into_iter()
-            .map(|(raw, trials, valid, profiles)| {
+            .map(|(raw, trials, valid, profiles, places)| {
                 let running = raw.runner.as_deref().and_then(Runner::parse);
                 let session = raw.finish(self)?;
                 Ok(SessionInfo {
                     profiles: self.parse(|| format!("session {}", session.id), &profiles)?,
+                    places: self.parse(|| format!("session {}", session.id), &places)?,
                     running: running.filter(Runner::is_alive).map(|r| r.process),
                     session,
                     trials,

@@ -31,7 +31,8 @@ Examples:
   raidlab report                                  the last session
   raidlab report 3f9a 71c0 --baseline /mnt/old    two sessions, ratios to the cell called /mnt/old
   raidlab report --html r.html --images charts    a page, and its charts for a blog
-  raidlab report --from-export results.jsonl      someone else's exported results")]
+  raidlab report --from-export results.jsonl      someone else's exported results
+  raidlab report --answers | jq '.best[] | select(.phase == \"block-read\") | .cell'")]
 pub(crate) struct ReportArgs {
     /// Sessions by id (a unique beginning is enough) [default: the last one]
     #[arg(value_name = "SESSION")]
@@ -57,6 +58,11 @@ pub(crate) struct ReportArgs {
     /// Title of the report
     #[arg(long)]
     pub(crate) title: Option<String>,
+
+    /// Print what it comes to as JSON for scripts instead: the figure of each cell, the best of each phase, which
+    /// cells others beat (docs/schema/answers-v1.md)
+    #[arg(long, conflicts_with_all = ["json", "markdown"])]
+    pub(crate) answers: bool,
 
     /// Compare trials although they did different operations
     #[arg(long)]

@@ -45,9 +45,16 @@ pub(crate) fn run(args: &CompareArgs, place: &place::Store) -> Result<Outcome, F
     let report =
         compare_request(&request).map_err(|error| Failure::from_error(BAD_REQUEST, &error))?;
     if args.output.json {
-        print_json(
-            &json!({ "overall": report.overall, "gate": args.gate, "phases": report.phases }),
-        )?;
+        print_json(&json!({
+            "format": "raidlab-comparison",
+            "version": 1,
+            "baseline": args.baseline,
+            "candidate": args.candidate,
+            "margin": args.margin,
+            "gate": args.gate,
+            "overall": report.overall,
+            "phases": report.phases,
+        }))?;
         write_files(&report.document, &args.output)?;
     } else {
         emit(&report.document, &args.output)?;

@@ -19,18 +19,7 @@ pub(crate) fn run(args: &ListArgs, store: &place::Store) -> Result<Outcome, Fail
     };
     sessions.sort_by(|a, b| a.session.created.cmp(&b.session.created));
     if args.json {
-        let listed: Vec<_> = sessions
-            .iter()
-            .map(|info| {
-                json!({
-                    "session": info.session,
-                    "trials": info.trials,
-                    "valid": info.valid,
-                    "profiles": info.profiles,
-                    "running": info.running,
-                })
-            })
-            .collect();
+        let listed: Vec<_> = sessions.iter().map(listed).collect();
         print_json(&listed)?;
         return Ok(Outcome::Done);
     }
@@ -43,6 +32,31 @@ pub(crate) fn run(args: &ListArgs, store: &place::Store) -> Result<Outcome, Fail
     }
     print(&talk::plain(&table(&sessions)))?;
     Ok(Outcome::Done)
+}
+
+/// What a script wants to know of a session; `raidlab show --json` has its plan and its trials.
+fn listed(info: &SessionInfo) -> serde_json::Value {
+    json!({
+        "id": info.session.id,
+        "title": info.session.title,
+        "created": info.session.created,
+        "state": state(info),
+        "process": info.running,
+        "places": info.places,
+        "profiles": info.profiles,
+        "trials": info.trials,
+        "valid": info.valid,
+        "planned": info.session.planned,
+        "command": info.session.command,
+    })
+}
+
+fn state(info: &SessionInfo) -> &'static str {
+    match (info.session.finished, info.running) {
+        (_, Some(_)) => "running",
+        (true, None) => "finished",
+        (false, None) => "unfinished",
+    }
 }
 
 fn matching(store: &Store, args: &ListArgs) -> Result<Vec<SessionInfo>, Failure> {
@@ -74,10 +88,9 @@ fn table(sessions: &[SessionInfo]) -> String {
     let digits = id::digits_needed(sessions.iter().map(|info| info.session.id.as_str()));
     let mut out = String::new();
     for info in sessions {
-        let state = match (info.session.finished, info.running) {
-            (_, Some(process)) => format!("running ({process})"),
-            (true, None) => "finished".to_owned(),
-            (false, None) => "unfinished".to_owned(),
+        let state = match info.running {
+            Some(process) => format!("{} ({process})", state(info)),
+            None => state(info).to_owned(),
         };
         let trials = match info.session.planned {
             Some(planned) if !info.session.finished => format!("{} of {planned}", info.trials),

@@ -1,5 +1,6 @@
 //! `raidlab report`, and the report at the end of `raidlab bench`.
 use super::output::{emit, write_files};
+use super::print_json;
 use super::show::last_session;
 use crate::args::{BenchArgs, Output, ReportArgs};
 use crate::bench::{self, open_store, store_failure};
@@ -10,7 +11,10 @@ use crate::predict::{self, StoredRun};
 use raidlab_results::export::{import_jsonl, write_csv};
 use raidlab_results::id;
 use raidlab_results::record::{Session, TrialRecord};
-use raidlab_results::report::{Baseline, ReportRequest, Selector, report};
+use raidlab_results::report::{
+    Answers, Baseline, Document, ReportError, ReportRequest, Selector, answers, experiment_answers,
+    experiment_report, report,
+};
 use raidlab_results::store::{Bundle, Store, TrialFilter};
 use raidlab_stats::compare::DEFAULT_MARGIN;
 use std::collections::BTreeSet;
@@ -24,6 +28,11 @@ pub(crate) fn run(args: &ReportArgs, store: &place::Store) -> Result<Outcome, Fa
             margin: args.margin,
             allow_mixed_streams: args.allow_different_streams,
         };
+        if args.answers {
+            let request = predict::report::stored(&mut store, &session, &judged)?;
+            let document = || experiment_report(&request);
+            return answer(experiment_answers(&request), document, &args.output);
+        }
         predict::report::of_session_judged(&mut store, &session, &judged, &args.output)?;
         return Ok(Outcome::Done);
     }
@@ -54,7 +63,24 @@ pub(crate) fn run(args: &ReportArgs, store: &place::Store) -> Result<Outcome, Fa
             args.margin.unwrap_or(DEFAULT_MARGIN),
         )?
     };
+    if args.answers {
+        return answer(answers(&request), || report(&request), &args.output);
+    }
     print(&request, &args.output)
+}
+
+/// Prints answers; the report itself is made for files alone.
+fn answer(
+    answers: Result<Answers, ReportError>,
+    document: impl FnOnce() -> Result<Document, ReportError>,
+    output: &Output,
+) -> Result<Outcome, Failure> {
+    let bad = |error: ReportError| Failure::from_error(BAD_REQUEST, &error);
+    print_json(&answers.map_err(bad)?)?;
+    if output.html.is_some() || output.images.is_some() {
+        write_files(&document().map_err(bad)?, output)?;
+    }
+    Ok(Outcome::Done)
 }
 
 /// The session to be reported when it is one run of an experiment and nothing was asked for that its

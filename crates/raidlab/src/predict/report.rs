@@ -65,6 +65,22 @@ fn emit(
     judged: &Judged,
     to: &Output,
 ) -> Result<(), Failure> {
+    let request = stored(store, id, judged)?;
+    let mut document =
+        experiment_report(&request).map_err(|error| Failure::from_error(BAD_REQUEST, &error))?;
+    document.blocks.extend(beside);
+    output::emit(&document, to)
+}
+
+/// What the report of a stored session is made of, judged as is asked for.
+///
+/// # Errors
+/// When it is no run of an experiment, or has no trial yet.
+pub(crate) fn stored(
+    store: &mut Store,
+    id: &str,
+    judged: &Judged,
+) -> Result<ExperimentRequest, Failure> {
     let session = store.session(id).map_err(store_failure)?;
     let run = StoredRun::of(&session).ok_or_else(|| {
         Failure::new(
@@ -89,10 +105,7 @@ fn emit(
     }
     request.base.margin = judged.margin.unwrap_or(request.base.margin);
     request.base.allow_mixed_streams |= judged.allow_mixed_streams;
-    let mut document =
-        experiment_report(&request).map_err(|error| Failure::from_error(BAD_REQUEST, &error))?;
-    document.blocks.extend(beside);
-    output::emit(&document, to)
+    Ok(request)
 }
 
 /// A session whose first trial has not ended.

@@ -376,10 +376,7 @@ fn sessions_that_are_not_there() {
     ] {
         lab.run(line).refused(2).says(&[says]);
     }
-    let id = lab.sessions()[0]["session"]["id"]
-        .as_str()
-        .expect("an id")
-        .to_owned();
+    let id = lab.sessions()[0]["id"].as_str().expect("an id").to_owned();
     lab.run(&format!("bench --resume {id}"))
         .refused(2)
         .says(&["is finished", "raidlab report"]);

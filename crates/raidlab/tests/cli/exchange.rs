@@ -61,7 +61,7 @@ fn every_sample_once_and_again() {
     );
     assert_eq!(count(&lab), added);
     for session in lab.sessions() {
-        let id = session["session"]["id"].as_str().expect("an id");
+        let id = session["id"].as_str().expect("an id");
         lab.run(&format!("report {id}")).done();
         lab.run(&format!("show {id}")).done();
     }

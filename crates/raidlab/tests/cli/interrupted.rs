@@ -22,10 +22,10 @@ fn in_the_middle(lab: &Lab, line: &str) -> Running {
 fn can_be_resumed(lab: &Lab) {
     let sessions = lab.sessions();
     assert_eq!(sessions.len(), 1);
-    assert_eq!(sessions[0]["session"]["finished"], false);
+    assert_eq!(sessions[0]["state"], "unfinished");
     let before = lab.trials();
     assert!((1..4).contains(&before.len()), "{}", before.len());
-    let id = sessions[0]["session"]["id"].as_str().expect("an id");
+    let id = sessions[0]["id"].as_str().expect("an id");
     lab.run(&format!("bench --resume {}", &id[..6]))
         .done()
         .says(&["going on with session", "[4/4]"]);
@@ -45,7 +45,7 @@ fn can_be_resumed(lab: &Lab) {
         before[..],
         "finished trials stay as they were"
     );
-    assert_eq!(lab.sessions()[0]["session"]["finished"], true);
+    assert_eq!(lab.sessions()[0]["state"], "finished");
     lab.run("bench --resume")
         .refused(2)
         .says(&["no unfinished session"]);
@@ -211,7 +211,7 @@ fn killed() {
 
     // The same command again: the session is offered, and what was left is removed.
     let first = &lab.sessions()[0];
-    let id = first["session"]["id"].as_str().expect("an id")[..8].to_owned();
+    let id = first["id"].as_str().expect("an id")[..8].to_owned();
     let done = first["trials"].as_u64().expect("a number");
     let mut again = lab.start(&line);
     again.wait_for("this begins anew");
@@ -227,7 +227,7 @@ fn killed() {
     assert_eq!(again.end().code(), Some(130));
     lab.assert_clean();
     for session in &lab.sessions()[1..] {
-        let second = session["session"]["id"].as_str().expect("an id");
+        let second = session["id"].as_str().expect("an id");
         lab.run(&format!("remove {second} --yes")).done();
     }
     can_be_resumed(&lab);
@@ -277,7 +277,7 @@ fn a_running_session_is_left_alone() {
     lab.run("bench --resume")
         .refused(2)
         .says(&["no unfinished session"]);
-    let id = sessions[0]["session"]["id"].as_str().expect("an id");
+    let id = sessions[0]["id"].as_str().expect("an id");
     lab.run(&format!("bench --resume {id}"))
         .refused(4)
         .says(&["is being run by process"]);

@@ -126,7 +126,7 @@ impl Lab {
             return 0;
         }
         let of_session = |listed: &Value| {
-            let id = listed["session"]["id"].as_str().expect("an id");
+            let id = listed["id"].as_str().expect("an id");
             let shown = self.run(&format!("show {id} --json"));
             if shown.err.contains("no session") {
                 // A run that came to no trial has forgotten its session meanwhile.

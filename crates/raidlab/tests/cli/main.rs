@@ -7,6 +7,7 @@ mod lab;
 mod root;
 
 mod allowed;
+mod answers;
 mod bad_input;
 mod bad_options;
 mod bad_places;

@@ -87,7 +87,7 @@ fn an_experiment_is_predicted() {
             assert!(phase["rate"].as_f64() > Some(0.0), "{phase}");
         }
     }
-    assert_eq!(lab.sessions()[0]["session"]["finished"], true);
+    assert_eq!(lab.sessions()[0]["state"], "finished");
     let html = std::fs::read_to_string(lab.path("r.html")).expect("a page");
     assert!(html.contains("what limits it") && html.contains("</html>"));
     // The report can be had again, and the exported trials are a whole export.
@@ -100,10 +100,7 @@ fn an_experiment_is_predicted() {
         "moved  disk0 ST3250624AS:",
     ]);
     lab.run("compare raid0 raid5").refused(2);
-    let id = lab.sessions()[0]["session"]["id"]
-        .as_str()
-        .expect("an id")
-        .to_owned();
+    let id = lab.sessions()[0]["id"].as_str().expect("an id").to_owned();
     lab.run(&format!("compare {id}:raid0 {id}:raid5"))
         .done()
         .prints(&["ratio"]);
@@ -243,10 +240,10 @@ fn killed_and_gone_on_with() {
     let session = lab
         .sessions()
         .into_iter()
-        .find(|s| s["session"]["finished"] == true);
+        .find(|s| s["state"] == "finished");
     let session = session.expect("a finished one");
     assert_eq!(session["trials"], 30);
-    let id = session["session"]["id"].as_str().expect("an id");
+    let id = session["id"].as_str().expect("an id");
     let shown = lab.run(&format!("show {id} --json")).done().json();
     let all = shown["trials"].as_array().expect("trials");
     let orders: BTreeSet<_> = all.iter().map(|t| t["order"].as_u64()).collect();

@@ -206,7 +206,7 @@ fn fio_itself_runs_on_a_disk_that_is_held_and_on_a_file_system() {
     assert_eq!(sessions.len(), 2);
     let mut seen = Vec::new();
     for listed in &sessions {
-        let id = listed["session"]["id"].as_str().expect("an id");
+        let id = listed["id"].as_str().expect("an id");
         let shown = lab.run(&format!("show {id} --json")).done().json();
         let trial = &shown["trials"][0];
         assert_eq!(trial["provenance"]["tool"], "fio", "{trial}");

@@ -73,10 +73,7 @@ fn sessions_are_listed_shown_and_removed() {
         1
     );
     let sessions = lab.sessions();
-    let id = sessions[0]["session"]["id"]
-        .as_str()
-        .expect("an id")
-        .to_owned();
+    let id = sessions[0]["id"].as_str().expect("an id").to_owned();
     lab.run(&format!("show {}", &id[..8])).done().prints(&[
         "session ",
         "trial ",
@@ -142,7 +139,7 @@ fn several_sessions_are_one_report() {
     let sessions = lab.sessions();
     let ids: Vec<&str> = sessions
         .iter()
-        .map(|s| s["session"]["id"].as_str().expect("an id"))
+        .map(|s| s["id"].as_str().expect("an id"))
         .collect();
     let line = format!(
         "report {} {} --baseline old --title 'Old and new'",

@@ -78,7 +78,7 @@ fn automatic_repeats_end_at_the_most() {
         "is not known well enough",
     ]);
     assert_eq!(lab.trials().len(), 3);
-    assert_eq!(lab.sessions()[0]["session"]["finished"], true);
+    assert_eq!(lab.sessions()[0]["state"], "finished");
 }
 
 #[test]
@@ -99,7 +99,7 @@ fn no_round_begins_after_the_budget() {
         .says(&["the time budget is used up after", "of 500 rounds"]);
     let n = lab.trials().len();
     assert!((1..=20).contains(&n), "{n}");
-    assert_eq!(lab.sessions()[0]["session"]["finished"], true);
+    assert_eq!(lab.sessions()[0]["state"], "finished");
 }
 
 /// What is said at the start, without what depends on the machine.

@@ -21,8 +21,8 @@ fn both_finish(places: [&str; 2]) {
     assert_eq!(sessions.len(), 2);
     for session in sessions {
         assert_eq!(
-            (session["trials"].as_u64(), &session["session"]["finished"]),
-            (Some(4), &true.into())
+            (session["trials"].as_u64(), &session["state"]),
+            (Some(4), &"finished".into())
         );
     }
     for place in places {

@@ -11,23 +11,32 @@ use raidlab_stats::{Comparison, Flag, Verdict};
 const NAMES: usize = 3;
 
 /// How a phase came out.
-struct Contest {
-    unit: Unit,
+pub(crate) struct Contest {
+    pub(crate) unit: Unit,
     /// The cell with the best figure, and that figure.
-    winner: usize,
-    figure: f64,
+    pub(crate) winner: usize,
+    pub(crate) figure: f64,
     /// Cells that are not worse than it by more than the margin, as far as can be told; the best first.
-    alike: Vec<usize>,
+    pub(crate) alike: Vec<usize>,
     /// All of those are shown to be as good; else the runs may just be too few to tell.
-    equivalent: bool,
+    pub(crate) equivalent: bool,
     /// The best of the others, and the winner compared with it.
-    next: Option<(usize, Box<Comparison>)>,
+    pub(crate) next: Option<(usize, Box<Comparison>)>,
 }
 
-/// A table for each kind of provenance, for a prediction is not ahead of a measurement, and for each state of the arrays,
-/// for nobody chooses between a clean and a degraded one; none where there is nothing to choose from.
+/// A table for each kind of provenance and each state of the arrays; none where there is nothing to choose from.
 pub(crate) fn fastest(profile: &str, groups: &[Group<'_>], judging: &Judging) -> Vec<Table> {
-    let mut tables = Vec::new();
+    let tables = rivals(groups).into_iter().filter_map(|(among, part)| {
+        let among: String = among.iter().map(|word| format!(", {word}")).collect();
+        in_order(profile, &among, &part, judging)
+    });
+    tables.collect()
+}
+
+/// Groups among which somebody chooses, with what they have in common where there are others: a prediction is not ahead of
+/// a measurement, and nobody chooses between a clean array and a degraded one.
+pub(crate) fn rivals<'r>(groups: &[Group<'r>]) -> Vec<(Vec<String>, Vec<Group<'r>>)> {
+    let mut all = Vec::new();
     for (kind, of_kind) in apart(groups, |group| provenance_kind(group.provenance)) {
         let states = apart(&of_kind, |group| group.array_state().to_owned());
         // Where each array has a state of its own, the states are what is compared.
@@ -38,15 +47,11 @@ pub(crate) fn fastest(profile: &str, groups: &[Group<'_>], judging: &Judging) ->
             states
         };
         for (state, part) in parts {
-            let among: String = [&kind, &state]
-                .into_iter()
-                .flatten()
-                .map(|word| format!(", {word}"))
-                .collect();
-            tables.extend(in_order(profile, &among, &part, judging));
+            let among = [&kind, &state].into_iter().flatten().cloned().collect();
+            all.push((among, part));
         }
     }
-    tables
+    all
 }
 
 /// The groups that are alike in something, in the order in which they come, with what they are alike in where it is not
@@ -100,7 +105,8 @@ fn in_order(profile: &str, among: &str, groups: &[Group<'_>], judging: &Judging)
     Some(table)
 }
 
-fn contest(groups: &[Group<'_>], phase: &str, judging: &Judging) -> Option<Contest> {
+/// How a phase came out among rivals; `None` where fewer than two have a figure.
+pub(crate) fn contest(groups: &[Group<'_>], phase: &str, judging: &Judging) -> Option<Contest> {
     let mut figures: Vec<(usize, f64)> = groups
         .iter()
         .enumerate()
