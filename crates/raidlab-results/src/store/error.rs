@@ -139,7 +139,9 @@ pub enum StoreError {
         candidates: Vec<String>,
     },
     /// Not the beginning of an identifier.
-    #[error("'{0}' is not an identifier: write the first hexadecimal digits of one")]
+    #[error(
+        "'{0}' is not an identifier: write the first hexadecimal digits of one, or last, last~1, ... of a session"
+    )]
     NotAnId(String),
     /// A session of that identifier exists.
     #[error("session {} is in the store already", id::short(.0))]

@@ -26,6 +26,14 @@ pub struct SessionInfo {
     pub running: Option<u32>,
 }
 
+/// How many sessions before the last one a word means: none of `last`, two of `last~2`. No identifier begins with an `l`.
+fn from_the_last(word: &str) -> Option<u32> {
+    match word.strip_prefix("last")? {
+        "" => Some(0),
+        back => back.strip_prefix('~')?.parse().ok(),
+    }
+}
+
 /// Trials with their sessions, in the order in which they are handed out.
 fn in_order(conditions: &Conditions) -> String {
     format!(
@@ -92,13 +100,26 @@ impl Store {
             .finish(self)
     }
 
-    /// The session whose identifier begins with `prefix`, of which there must be one only.
+    /// The session whose identifier begins with `prefix`, of which there must be one only; or the one that was begun last
+    /// (`last`), or so many before it (`last~1`).
     ///
     /// # Errors
     /// When there is none or several, or `prefix` cannot begin an identifier.
     pub fn find_session(&self, prefix: &str) -> Result<Session, StoreError> {
+        if let Some(back) = from_the_last(prefix) {
+            return self.session_from_the_last(prefix, back);
+        }
         let found = self.find("SELECT id, title FROM sessions", prefix)?;
         let id = found.ok_or_else(|| StoreError::NoSuchSession(prefix.to_owned()))?;
+        self.session(&id)
+    }
+
+    fn session_from_the_last(&self, word: &str, back: u32) -> Result<Session, StoreError> {
+        let query =
+            "SELECT id FROM sessions ORDER BY created_us DESC, number DESC LIMIT 1 OFFSET ?";
+        let found: Option<String> =
+            self.sql(|c| c.query_row(query, [back], |row| row.get(0)).optional())?;
+        let id = found.ok_or_else(|| StoreError::NoSuchSession(word.to_owned()))?;
         self.session(&id)
     }
 

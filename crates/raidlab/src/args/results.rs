@@ -34,7 +34,7 @@ Examples:
   raidlab report --from-export results.jsonl      someone else's exported results
   raidlab report --answers | jq '.best[] | select(.phase == \"block-read\") | .cell'")]
 pub(crate) struct ReportArgs {
-    /// Sessions by id (a unique beginning is enough) [default: the last one]
+    /// Sessions by id (a unique beginning is enough), or last, last~1 (the one before), ... [default: the last one]
     #[arg(value_name = "SESSION")]
     pub(crate) sessions: Vec<String>,
 
@@ -77,8 +77,8 @@ pub(crate) struct ReportArgs {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A and B are sessions by id, cells of them (3f9a:/mnt/old), or reference studies, with a row
-(pata-raid0:'md raid0 1 disk') or without. B is the candidate, A the baseline.
+A and B are sessions (by id, or last, last~1, ...), cells of them (3f9a:/mnt/old), or reference
+studies, with a row (pata-raid0:'md raid0 1 disk') or without. B is the candidate, A the baseline.
 
 A gate fails what is surely worse. Of a single trial on a side nothing is sure: that passes with a
 warning, unless --require-interval is given; in CI, measure both sides more than once (--repeats)
@@ -88,6 +88,7 @@ Examples:
   raidlab compare 3f9a 71c0                       is the second better than the first?
   raidlab compare 3f9a 71c0 --gate 0.95           exit 1 when a figure is surely below 95 %
   raidlab compare 3f9a 71c0 --gate 0.95 --require-interval   and 6 when that cannot be told
+  raidlab compare last~1 last --gate 0.95         what was measured last, against the one before
   raidlab compare 3f9a:/mnt/a 3f9a:/mnt/b         two cells of one session")]
 pub(crate) struct CompareArgs {
     /// The baseline
@@ -157,7 +158,7 @@ Examples:
   raidlab show                                    the last session
   raidlab show 3f9a                               a session or a trial by the beginning of its id")]
 pub(crate) struct ShowArgs {
-    /// Session or trial by id (a unique beginning is enough) [default: the last session]
+    /// Session or trial by id (a unique beginning is enough), or last, last~1, ... [default: the last session]
     #[arg(value_name = "ID")]
     pub(crate) id: Option<String>,
 
@@ -184,7 +185,7 @@ Examples:
   raidlab export > all.jsonl                      everything; 'raidlab import' reads it back
   raidlab export 3f9a --format csv -o figures.csv")]
 pub(crate) struct ExportArgs {
-    /// Sessions by id [default: all]
+    /// Sessions by id, or last, last~1, ... [default: all]
     #[arg(value_name = "SESSION")]
     pub(crate) sessions: Vec<String>,
 
@@ -242,7 +243,7 @@ pub(crate) struct ImportArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct RemoveArgs {
-    /// Sessions by id
+    /// Sessions by id, or last, last~1, ...
     #[arg(required = true, value_name = "SESSION")]
     pub(crate) sessions: Vec<String>,
 

@@ -33,12 +33,10 @@ pub(crate) fn run(args: &ImportArgs, store: &place::Store) -> Result<Outcome, Fa
     } else {
         Some(Store::open(&store.to_write()?).map_err(store_failure)?)
     };
-    for (path, bundle) in &bundles {
+    for (path, InFile { bundle, remarks }) in &bundles {
         let name = name_of(path);
-        for session in &bundle.sessions {
-            for note in &session.notes {
-                talk::note(&format!("{name}: {note}"));
-            }
+        for remark in remarks {
+            talk::note(&format!("{name}: {remark}"));
         }
         let (added, skipped) = match &mut store {
             None => (bundle.trials.len(), 0),
@@ -71,7 +69,14 @@ pub(crate) fn run(args: &ImportArgs, store: &place::Store) -> Result<Outcome, Fa
     Ok(Outcome::Done)
 }
 
-fn bundle(path: &Path, format: Option<Format>, args: &ImportArgs) -> Result<Bundle, Failure> {
+/// What is in a file.
+struct InFile {
+    bundle: Bundle,
+    /// What the reader of a tool's output has to say. Notes of an export's sessions were told when those were run.
+    remarks: Vec<String>,
+}
+
+fn bundle(path: &Path, format: Option<Format>, args: &ImportArgs) -> Result<InFile, Failure> {
     let name = name_of(path);
     let mut reader = open(path, &name)?;
     let first = first_line(&mut reader).map_err(|error| cannot_read(&name, &error))?;
@@ -82,8 +87,12 @@ fn bundle(path: &Path, format: Option<Format>, args: &ImportArgs) -> Result<Bund
             )));
         }
         // Read as it comes: an export may be larger than any tool's output.
-        return import_jsonl(&name, first.as_slice().chain(reader))
-            .map_err(|error| Failure::from_error(BAD_REQUEST, &error));
+        let bundle = import_jsonl(&name, first.as_slice().chain(reader))
+            .map_err(|error| Failure::from_error(BAD_REQUEST, &error))?;
+        return Ok(InFile {
+            bundle,
+            remarks: Vec::new(),
+        });
     }
     let mut bytes = Vec::new();
     // One byte more than allowed tells a file that is too long from one that just fits.
@@ -102,10 +111,13 @@ fn bundle(path: &Path, format: Option<Format>, args: &ImportArgs) -> Result<Bund
     let imported =
         import(&bytes, &source).map_err(|error| Failure::from_error(BAD_REQUEST, &error))?;
     let session = imported.session_record(&timestamp(), &command_line(), env!("CARGO_PKG_VERSION"));
-    Ok(Bundle {
-        sessions: vec![session],
-        trials: imported.trials,
-        ..Bundle::default()
+    Ok(InFile {
+        remarks: session.notes.clone(),
+        bundle: Bundle {
+            sessions: vec![session],
+            trials: imported.trials,
+            ..Bundle::default()
+        },
     })
 }
 

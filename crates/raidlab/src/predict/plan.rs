@@ -15,6 +15,7 @@ use crate::real::agree;
 use crate::real::own_memory;
 use raidlab_core::units::Bytes;
 use raidlab_core::words::count;
+use raidlab_experiment::setup::Array;
 use raidlab_experiment::{Cell, Experiment, Plan, cautions, expand};
 use raidlab_results::store::Store;
 use serde_json::{Value, json};
@@ -191,16 +192,32 @@ fn text(plan: &Plan<'_>, all: bool) -> String {
     let experiment = plan.experiment;
     let most = if all { usize::MAX } else { MOST };
     let mut out = plan.describe().join("\n");
-    out.push_str("\n\nCells:\n");
+    out.push('\n');
     let width = experiment.cells.len().to_string().len();
     let works = Works::new(experiment);
-    for (number, cell) in (1..).zip(&experiment.cells).take(most) {
+    let done: Vec<String> = experiment
+        .cells
+        .iter()
+        .map(|cell| done(&works, cell))
+        .collect();
+    // What is the same of all is told once.
+    let of_all = done
+        .first()
+        .filter(|first| done.len() > 1 && done.iter().all(|done| done == *first));
+    if let Some(of_all) = of_all {
+        let _ = writeln!(out, "each: {of_all}");
+    }
+    out.push_str("\nCells:\n");
+    for ((number, cell), done) in (1..).zip(&experiment.cells).zip(&done).take(most) {
+        let array = array(experiment, &cell.setup.array);
+        let about = match of_all {
+            Some(_) => array,
+            None => format!("{array}, {done}"),
+        };
         let _ = writeln!(
             out,
-            "  {number:>width$}  {}\n  {:width$}  {}",
-            cell.label,
-            "",
-            about(experiment, &works, cell)
+            "  {number:>width$}  {}\n  {:width$}  {about}",
+            cell.label, ""
         );
     }
     left_out(&mut out, experiment.cells.len(), most, "more cell");
@@ -225,10 +242,8 @@ fn left_out(out: &mut String, all: usize, most: usize, what: &str) {
     }
 }
 
-/// What a cell is, on one line.
-fn about(experiment: &Experiment, works: &Works<'_>, cell: &Cell) -> String {
-    let setup = &cell.setup;
-    let array = &setup.array;
+/// What an array is, on one line.
+fn array(experiment: &Experiment, array: &Array) -> String {
     let mut parts = vec![format!(
         "{} of {} on channels {}",
         array.layout,
@@ -254,20 +269,25 @@ fn about(experiment: &Experiment, works: &Works<'_>, cell: &Cell) -> String {
     if let Some(price) = experiment.price(array) {
         parts.push(format!("costs {price}"));
     }
-    match &setup.filesystem {
-        Some(filesystem) => parts.push(filesystem.kind.to_string()),
-        None => parts.push("raw device".to_owned()),
-    }
+    parts.join(", ")
+}
+
+/// What is done there.
+fn done(works: &Works<'_>, cell: &Cell) -> String {
+    let setup = &cell.setup;
+    let on = match &setup.filesystem {
+        Some(filesystem) => filesystem.kind.to_string(),
+        None => "raw device".to_owned(),
+    };
     let work = works.of(cell);
     let moved = match (work.bytes, work.clock) {
         (0, time) => format!("{time} by the clock"),
         (bytes, raidlab_core::time::Span::ZERO) => format!("moves {}", Bytes(bytes)),
         (bytes, time) => format!("moves {}, {time} by the clock", Bytes(bytes)),
     };
-    parts.push(format!(
-        "{}: {}, {moved}",
+    format!(
+        "{on}, {}: {}, {moved}",
         setup.profile.name(),
         setup.phases.join(" ")
-    ));
-    parts.join(", ")
+    )
 }

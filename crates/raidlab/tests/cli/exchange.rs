@@ -208,3 +208,23 @@ fn an_export_to_nowhere() {
         .says(&["cannot write place"]);
     lab.assert_clean();
 }
+
+/// What was remarked when the trials were run is no news of the file; what a tool's reader remarks is.
+#[test]
+fn an_export_is_read_without_the_remarks_of_its_sessions() {
+    let lab = Lab::new();
+    lab.write(
+        "lab.toml",
+        "title = 'x'\nquestion = 'An old question?'\ndisks = { model = 'sata-ssd', count = 2 }\n\
+         profile = { name = 'random', time = '20ms', size = '16MiB' }\n[design]\nrepeats = 2\n[array]\nlayout = 'raid0'\n",
+    );
+    lab.run("run lab.toml --on sim --out old.jsonl").done();
+    let read = lab.run("import old.jsonl --store other.sqlite").done();
+    assert_eq!(read.err.trim_end(), "old.jsonl: imported 2 trials");
+    lab.run("show --store other.sqlite")
+        .done()
+        .prints(&["An old question?"]);
+    let tool = samples().join("tiotest-0.3.3.txt");
+    let tool = lab.run(&format!("import {}", tool.display())).done();
+    assert!(tool.err.lines().count() > 1, "{}", tool.err);
+}

@@ -271,7 +271,7 @@ fn a_running_session_is_left_alone() {
     let mut running = in_the_middle(&lab, LINE);
     let sessions = lab.sessions();
     assert_eq!(
-        sessions[0]["running"].as_u64(),
+        sessions[0]["process"].as_u64(),
         Some(u64::from(running.id()))
     );
     lab.run("bench --resume")
@@ -284,5 +284,5 @@ fn a_running_session_is_left_alone() {
     lab.run("list").done().prints(&["running (", "of 4 trials"]);
     running.signal(Signal::INT);
     assert_eq!(running.end().code(), Some(130));
-    assert_eq!(lab.sessions()[0]["running"], serde_json::Value::Null);
+    assert_eq!(lab.sessions()[0]["process"], serde_json::Value::Null);
 }

@@ -161,11 +161,45 @@ fn a_session_is_found_by_the_beginning_of_its_id() {
     insta::assert_snapshot!(told.join("\n"), @r"
     '0123' is ambiguous: 0123456789abcde (first), 0123456789abcdf (second)
     no session '12'; 'raidlab list' shows them
-    'xyz' is not an identifier: write the first hexadecimal digits of one
-    '' is not an identifier: write the first hexadecimal digits of one
-    '0123456789abcdef0123456789abcdef0' is not an identifier: write the first hexadecimal digits of one
+    'xyz' is not an identifier: write the first hexadecimal digits of one, or last, last~1, ... of a session
+    '' is not an identifier: write the first hexadecimal digits of one, or last, last~1, ... of a session
+    '0123456789abcdef0123456789abcdef0' is not an identifier: write the first hexadecimal digits of one, or last, last~1, ... of a session
     ");
     assert!(matches!(title("0"), Err(StoreError::Ambiguous { .. })));
+}
+
+/// Scripts want the newest one and the one before, by when they were begun, whatever their ids are.
+#[test]
+fn a_session_is_found_by_its_place_from_the_last() {
+    let mut store = Store::in_memory().unwrap();
+    assert!(matches!(
+        store.find_session("last"),
+        Err(StoreError::NoSuchSession(_))
+    ));
+    for (digit, hour) in [('c', 9), ('a', 11), ('b', 10), ('d', 11)] {
+        let one = Session {
+            id: digit.to_string().repeat(32),
+            created: format!("2026-11-21T{hour:02}:00:00Z"),
+            ..session(&digit.to_string())
+        };
+        store.begin_session(&one).unwrap();
+    }
+    let title = |word: &str| store.find_session(word).map(|session| session.title);
+    let found: Vec<String> = ["last", "last~0", "last~1", "last~2", "last~3"]
+        .map(|word| title(word).unwrap())
+        .into();
+    assert_eq!(
+        found,
+        ["d", "d", "a", "b", "c"],
+        "of two begun at once the one that was stored later"
+    );
+    assert!(matches!(title("last~4"), Err(StoreError::NoSuchSession(_))));
+    for wrong in ["last~", "last1", "last~-1", "last~x", "lastly"] {
+        assert!(
+            matches!(title(wrong), Err(StoreError::NotAnId(_))),
+            "{wrong}"
+        );
+    }
 }
 
 #[test]
