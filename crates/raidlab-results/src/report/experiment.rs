@@ -78,6 +78,14 @@ pub struct WantedChart {
     pub per: Option<String>,
 }
 
+impl WantedChart {
+    /// Bars of all phases and cells, which is what is drawn when nothing is said.
+    fn is_of_all(&self) -> bool {
+        let named = [&self.y, &self.lines, &self.per];
+        self.form == ChartForm::Bars && named.iter().all(|name| name.is_none())
+    }
+}
+
 /// Published figures to show beside.
 #[derive(Clone, Debug)]
 pub struct Beside {
@@ -172,6 +180,9 @@ pub fn experiment_report(request: &ExperimentRequest) -> Result<Document, Report
         if base.charts {
             for (number, chart) in (1..).zip(&request.charts) {
                 let drawn = wanted::charts(profile, number, chart, &groups, &judging);
+                if drawn.is_empty() && chart.is_of_all() {
+                    out.extend(blocks::many::instead_of_bars(profile, &groups, &judging));
+                }
                 out.extend(drawn.into_iter().map(Block::Chart));
             }
         }

@@ -7,7 +7,7 @@ use crate::report::format;
 use crate::report::group::{Group, State, phases};
 
 /// Most cells of one chart; a sweep of more is a line chart.
-const MOST: usize = 24;
+pub(super) const MOST: usize = 24;
 
 /// The bar charts of a profile's groups.
 pub(crate) fn bars(profile: &str, groups: &[Group<'_>], judging: &Judging) -> Vec<Chart> {

@@ -7,6 +7,7 @@ pub(crate) mod distribution;
 pub(crate) mod environment;
 pub(crate) mod fastest;
 pub(crate) mod limits;
+pub(crate) mod many;
 pub(crate) mod published;
 pub(crate) mod ratios;
 pub(crate) mod rebuild;

@@ -70,16 +70,16 @@ pub(crate) fn charts(
 }
 
 /// One chart of one phase.
-struct OfPhase<'c> {
-    id: &'c str,
-    title: &'c str,
-    phase: &'c str,
-    x: Option<&'c str>,
-    lines: Option<&'c str>,
+pub(super) struct OfPhase<'c> {
+    pub(super) id: &'c str,
+    pub(super) title: &'c str,
+    pub(super) phase: &'c str,
+    pub(super) x: Option<&'c str>,
+    pub(super) lines: Option<&'c str>,
 }
 
 /// Groups by the level of a factor, in the order in which levels come; all of them without a factor.
-fn divided<'a>(
+pub(super) fn divided<'a>(
     groups: &[Group<'a>],
     factor: Option<&str>,
 ) -> Vec<(Option<String>, Vec<Group<'a>>)> {
@@ -114,7 +114,8 @@ fn grouped_bars(chart: &OfPhase<'_>, groups: &[Group<'_>], judging: &Judging) ->
     bars::coloured(names, chart.phase, factor, groups, judging)
 }
 
-fn lines(chart: &OfPhase<'_>, groups: &[Group<'_>], judging: &Judging) -> Option<Chart> {
+/// Lines of one phase along a factor; `None` where no line would have two points.
+pub(super) fn lines(chart: &OfPhase<'_>, groups: &[Group<'_>], judging: &Judging) -> Option<Chart> {
     let x = chart.x?;
     let unit = groups.iter().find_map(|g| g.unit(chart.phase))?;
     let levels: Vec<String> = divided(groups, Some(x))
@@ -123,7 +124,8 @@ fn lines(chart: &OfPhase<'_>, groups: &[Group<'_>], judging: &Judging) -> Option
         .collect();
     let numbers: Option<Vec<f64>> = levels_of(groups, x);
     let scale = match &numbers {
-        Some(all) if is_geometric(all) => Scale::Log2,
+        Some(all) if is_geometric(all) && are_sizes(all) => Scale::Log2,
+        Some(all) if is_geometric(all) => Scale::Log2Count,
         Some(_) => Scale::Linear,
         None => Scale::Named(levels.clone()),
     };
@@ -192,6 +194,11 @@ fn levels_of(groups: &[Group<'_>], factor: &str) -> Option<Vec<f64>> {
     levels
         .map(|level| level.parse().ok().filter(|n| *n > 0.0))
         .collect()
+}
+
+/// Whether numbers are sizes, as [`shown`] takes them.
+fn are_sizes(numbers: &[f64]) -> bool {
+    numbers.iter().all(|n| *n >= 512.0 && n % 512.0 == 0.0)
 }
 
 /// Whether numbers span so much that a logarithmic axis suits them.

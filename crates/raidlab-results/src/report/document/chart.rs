@@ -122,6 +122,8 @@ pub enum Scale {
     Linear,
     /// Powers of two; sizes in bytes.
     Log2,
+    /// Powers of two; numbers of something, such as of requests in flight.
+    Log2Count,
     /// Powers of ten; times in seconds.
     Log10,
     /// Named places 0, 1, 2 …

@@ -13,7 +13,7 @@ pub(super) fn render(chart: &Chart, width: usize, ascii: bool) -> String {
     match chart {
         Chart::Bars(chart) => bars(chart, width, ascii),
         Chart::Lines(chart) => match chart.x.scale {
-            Scale::Log2 => sweep(chart, width),
+            Scale::Log2 | Scale::Log2Count => sweep(chart, width),
             Scale::Linear => sparklines(chart, width, ascii),
             // Latency percentiles stand in the table of latencies.
             Scale::Named(_) | Scale::Log10 => String::new(),
@@ -192,12 +192,16 @@ fn sweep(chart: &LineChart, width: usize) -> String {
             |p| format::number(p.y, format::decimals(p.y)),
         )
     };
-    let label = sizes
-        .iter()
-        .map(|s| width_of(&Bytes(*s).to_string()))
-        .max()
-        .unwrap_or(0);
-    let mut out = title(&chart.title, &chart.y.label, width);
+    let name = |size: u64| match chart.x.scale {
+        Scale::Log2Count => size.to_string(),
+        _ => Bytes(size).to_string(),
+    };
+    let label = sizes.iter().map(|s| width_of(&name(*s))).max().unwrap_or(0);
+    let what = match chart.title.contains(&chart.x.label) {
+        true => chart.y.label.clone(),
+        false => format!("{}, by {}", chart.y.label, chart.x.label),
+    };
+    let mut out = title(&chart.title, &what, width);
     // A name that is wider than the screen is folded above its column.
     let most = width.saturating_sub(label).max(11);
     let mut rest = chart.series.as_slice();
@@ -228,7 +232,7 @@ fn sweep(chart: &LineChart, width: usize) -> String {
             out.push('\n');
         }
         for size in &sizes {
-            out.push_str(&format!("{:>label$}", Bytes(*size).to_string()));
+            out.push_str(&format!("{:>label$}", name(*size)));
             for (i, series) in rest[..now].iter().enumerate() {
                 out.push_str(&format!(
                     "{:>width$}",

@@ -2,6 +2,7 @@ mod compared;
 mod experiments;
 mod fastest;
 mod made;
+mod many;
 mod ratios;
 mod snapshots;
 mod synthetic;

@@ -146,7 +146,7 @@ fn one(
     let mut text_from = end;
     if let Some((lo, hi)) = bar.interval {
         let ends = (frame.x(lo.max(0.0)), frame.x(hi));
-        canvas.whisker(ends, (middle, 3.0), true)?;
+        canvas.whisker(ends, (middle, 3.0), true, INK)?;
         text_from = text_from.max(ends.1);
     }
     let at = (text_from + 6.0, middle);

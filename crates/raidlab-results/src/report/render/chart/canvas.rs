@@ -201,6 +201,7 @@ impl Canvas<'_> {
         (lo, hi): (f64, f64),
         (across, cap): (f64, f64),
         flat: bool,
+        ink: RGBColor,
     ) -> Drawn {
         let point = |along: f64, off: f64| {
             if flat {
@@ -209,9 +210,9 @@ impl Canvas<'_> {
                 (across + off, along)
             }
         };
-        self.line(&[point(lo, 0.0), point(hi, 0.0)], INK, 1.25)?;
+        self.line(&[point(lo, 0.0), point(hi, 0.0)], ink, 1.25)?;
         for end in [lo, hi] {
-            self.line(&[point(end, -cap), point(end, cap)], INK, 1.25)?;
+            self.line(&[point(end, -cap), point(end, cap)], ink, 1.25)?;
         }
         Ok(())
     }

@@ -41,7 +41,8 @@ impl Placed {
         let high = values.iter().copied().fold(0.0, f64::max);
         match &axis.scale {
             Scale::Linear => Self::linear(high.max(f64::MIN_POSITIVE)),
-            Scale::Log2 => Self::log2(low.max(1.0), high.max(1.0)),
+            Scale::Log2 => Self::log2(low.max(1.0), high.max(1.0), |n| Bytes(n).to_string()),
+            Scale::Log2Count => Self::log2(low.max(1.0), high.max(1.0), |n| n.to_string()),
             Scale::Log10 => Self::log10(low.max(1e-12), high.max(1e-12)),
             Scale::Named(names) => Self {
                 log: None,
@@ -71,7 +72,7 @@ impl Placed {
     }
 
     /// Every power of two in the range; half a step of room on both sides.
-    fn log2(low: f64, high: f64) -> Self {
+    fn log2(low: f64, high: f64, name: impl Fn(u64) -> String) -> Self {
         let (first, last) = (low.log2().round() as i32, high.log2().round() as i32);
         let step = ((last - first) / 12 + 1) as usize;
         Self {
@@ -80,12 +81,7 @@ impl Placed {
             to: high * 1.5,
             ticks: (first..=last)
                 .step_by(step)
-                .map(|power| {
-                    (
-                        2_f64.powi(power),
-                        Bytes(1 << power.clamp(0, 62)).to_string(),
-                    )
-                })
+                .map(|power| (2_f64.powi(power), name(1 << power.clamp(0, 62))))
                 .collect(),
         }
     }
@@ -176,11 +172,13 @@ pub(super) fn draw(chart: &LineChart) -> Result<Drawing, ImageError> {
         axes(canvas, &frame, chart)?;
         let path = |points: &[Point]| points.iter().map(|p| frame.at(p.x, p.y)).collect();
         let paths: Vec<Path> = chart.series.iter().map(|s| path(&s.points)).collect();
-        for (index, series) in chart.series.iter().enumerate() {
+        for index in 0..paths.len() {
             let above = paths[index + 1..].iter();
             let covers = above.filter(|path| covers(path, &paths[index])).count();
             line(canvas, &paths[index], (index, covers))?;
-            whiskers(canvas, &frame, &series.points)?;
+        }
+        for (index, series) in chart.series.iter().enumerate() {
+            whiskers(canvas, &frame, &series.points, (index, chart.series.len()))?;
         }
         Ok(())
     })
@@ -215,6 +213,9 @@ fn covers(upper: &Path, lower: &Path) -> bool {
     !lower.is_empty() && lower.iter().all(|a| upper.iter().any(|b| near(a, b)))
 }
 
+/// So far apart, in CSS pixels, are error bars of lines that have a point at the same place.
+const BESIDE: f64 = 3.0;
+
 /// A line that others lie on is wider by each of them, so that it is seen on both sides of theirs.
 fn line(
     canvas: &Canvas<'_>,
@@ -231,13 +232,21 @@ fn line(
     Ok(())
 }
 
-/// On top, and wider than a point, so that short ones are seen, too.
-fn whiskers(canvas: &Canvas<'_>, frame: &Frame, points: &[Point]) -> Result<(), ImageError> {
+/// On top, and wider than a point, so that short ones are seen, too. Those of several lines stand beside each other and
+/// have the colours of their lines.
+fn whiskers(
+    canvas: &Canvas<'_>,
+    frame: &Frame,
+    points: &[Point],
+    (index, of): (usize, usize),
+) -> Result<(), ImageError> {
+    let aside = BESIDE * (index as f64 - (of as f64 - 1.0) / 2.0);
+    let ink = if of > 1 { colour(index) } else { INK };
     for point in points {
         if let Some((lo, hi)) = point.interval {
             let (x, low) = frame.at(point.x, lo);
             let (_, high) = frame.at(point.x, hi);
-            canvas.whisker((low, high), (x, 5.5), false)?;
+            canvas.whisker((low, high), (x + aside, 5.5), false, ink)?;
         }
     }
     Ok(())

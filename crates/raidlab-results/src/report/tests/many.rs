@@ -1,0 +1,180 @@
+//! Experiments of so many cells that bars are no picture.
+use super::experiments::request;
+use super::synthetic;
+use crate::record::TrialRecord;
+use crate::report::document::{Block, Chart, Document, Scale};
+use crate::report::experiment::{ChartForm, WantedChart};
+use crate::report::{TerminalOptions, experiment_report, render_images, render_terminal};
+use raidlab_core::rng::Stream;
+
+const LAYOUTS: [&str; 5] = ["raid0", "raid5", "raid6", "raid10", "raid10-f2"];
+
+/// A trial of each combination; what follows from the layout is among the factors, as experiments have it.
+fn trials(factors: &[(&str, &[&str])], phases: &[&str]) -> Vec<TrialRecord> {
+    let mut cells: Vec<Vec<(&str, &str)>> = vec![Vec::new()];
+    for (name, levels) in factors {
+        let with = |cell: &Vec<_>| {
+            levels
+                .iter()
+                .map(|level| [&cell[..], &[(*name, *level)]].concat())
+                .collect::<Vec<_>>()
+        };
+        cells = cells.iter().flat_map(with).collect();
+    }
+    let trial = |(number, mut cell): (usize, Vec<(&'static str, &'static str)>)| {
+        let label: Vec<String> = cell
+            .iter()
+            .map(|(name, level)| format!("{name} {level}"))
+            .collect();
+        let layout = cell
+            .iter()
+            .find(|(name, _)| *name == "layout")
+            .map_or("raid0", |(_, level)| level);
+        cell.push(("level", layout.split('-').next().unwrap_or(layout)));
+        cell.push(("capacity-disks", if layout == "raid0" { "6" } else { "4" }));
+        let mut trial = synthetic::trial(&label.join(", "), &cell, "dd", 0);
+        let rate = 50.0 + number as f64;
+        trial.phases = phases
+            .iter()
+            .map(|phase| synthetic::phase(phase, rate, Stream::new(number as u64)))
+            .collect();
+        trial
+    };
+    let leak = |cell: Vec<(&str, &str)>| -> Vec<(&'static str, &'static str)> {
+        cell.iter()
+            .map(|(name, level)| (&*name.to_string().leak(), &*level.to_string().leak()))
+            .collect()
+    };
+    cells.into_iter().map(leak).enumerate().map(trial).collect()
+}
+
+fn document(trials: Vec<TrialRecord>) -> Document {
+    let mut request = request(trials);
+    request.base.baseline = None;
+    request.tables.clear();
+    request.charts = vec![WantedChart {
+        form: ChartForm::Bars,
+        title: None,
+        x: None,
+        y: None,
+        lines: None,
+        per: None,
+    }];
+    experiment_report(&request).unwrap()
+}
+
+fn charts(document: &Document) -> Vec<&Chart> {
+    let of = |block| match block {
+        &Block::Chart(ref chart) => Some(chart),
+        _ => None,
+    };
+    document.blocks.iter().filter_map(of).collect()
+}
+
+fn told(document: &Document) -> String {
+    let of = |block: &Block| match block {
+        Block::Paragraph { text } if text.starts_with("Charts: ") => Some(text.clone()),
+        _ => None,
+    };
+    document.blocks.iter().find_map(of).unwrap_or_default()
+}
+
+#[test]
+fn sixty_cells_are_lines_along_the_number_that_is_varied_most() {
+    let depths = ["1", "4", "16", "64"];
+    let all = trials(
+        &[
+            ("layout", &LAYOUTS),
+            ("chunk", &["65536", "131072", "524288"]),
+            ("queue-depth", &depths),
+        ],
+        &["read", "write"],
+    );
+    assert_eq!(all.len(), 60);
+    let document = document(all);
+    let charts = charts(&document);
+    assert_eq!(charts.len(), 6, "of each phase and chunk one");
+    let Chart::Lines(first) = charts[0] else {
+        panic!("no lines: {:?}", charts[0]);
+    };
+    assert_eq!(first.title, "dd: read, chunk 64 KiB");
+    assert_eq!(
+        (first.x.label.as_str(), &first.x.scale),
+        ("queue-depth", &Scale::Log2Count)
+    );
+    let lines: Vec<(&str, usize)> = first
+        .series
+        .iter()
+        .map(|line| (line.name.as_str(), line.points.len()))
+        .collect();
+    assert_eq!(lines, LAYOUTS.map(|layout| (layout, 4)));
+    // Of requests, not of bytes.
+    let text = render_terminal(&document, TerminalOptions::new(100, false));
+    assert!(
+        text.contains("dd: read, chunk 64 KiB (read, MiB/s, by queue-depth)"),
+        "{text}"
+    );
+    let images = render_images(&document).unwrap();
+    for shown in [&text, &images[0].svg] {
+        assert!(shown.contains("64") && !shown.contains("64 B"), "{shown}");
+    }
+    let ids: std::collections::BTreeSet<&str> = charts.iter().map(|chart| chart.id()).collect();
+    assert_eq!(ids.len(), 6);
+    assert!(
+        told(&document).starts_with("Charts: 60 cells are too many for bars of all. Those"),
+        "{}",
+        told(&document)
+    );
+}
+
+#[test]
+fn many_cells_without_a_number_are_bars_in_parts() {
+    let all = trials(
+        &[
+            ("layout", &LAYOUTS),
+            ("filesystem", &["ext4", "xfs"]),
+            ("scheduler", &["none", "bfq", "kyber"]),
+        ],
+        &["read"],
+    );
+    assert_eq!(all.len(), 30);
+    let document = document(all);
+    let charts = charts(&document);
+    assert!(
+        charts
+            .iter()
+            .all(|chart| matches!(chart, Chart::Bars(bars) if bars.groups.len() == 15)),
+        "{charts:?}"
+    );
+    assert_eq!(
+        charts.len(),
+        2,
+        "of each file system, the first factor by name"
+    );
+}
+
+#[test]
+fn what_is_left_out_is_counted_and_few_cells_are_bars() {
+    let depths = ["1", "2", "4", "8", "16", "32"];
+    let phases = ["a", "b", "c", "d", "e", "f", "g"];
+    let many = document(trials(
+        &[
+            ("layout", &LAYOUTS),
+            ("queue-depth", &depths),
+            ("state", &["x", "y"]),
+        ],
+        &phases,
+    ));
+    assert_eq!(charts(&many).len(), 12);
+    assert!(
+        told(&many).contains("2 more are left out"),
+        "{}",
+        told(&many)
+    );
+    let few = document(trials(
+        &[("layout", &LAYOUTS), ("queue-depth", &depths[..4])],
+        &["read"],
+    ));
+    assert!(matches!(charts(&few)[..], [Chart::Bars(_)]));
+    assert_eq!(told(&few), "");
+}
