@@ -247,7 +247,7 @@ fn of_profile(
             }
         }
         WantedTable::Limits => {
-            let table = limits::limits(profile, groups);
+            let table = limits::limits(profile, groups, judging);
             out.extend(table.map(Block::Table));
         }
         WantedTable::Capacity => {

@@ -13,9 +13,13 @@ use std::path::PathBuf;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A MODEL is a name of the catalogue, of a disk or a controller, or the path of a model file. For one
-of your own, print the file that is nearest to it (--file), change its figures, and name its path in
-the experiment.
+A MODEL is a name of the catalogue, of a disk or a controller, or the path of a model file.
+
+A disk of which you have a datasheet is the nearest one with a few figures changed, in the
+experiment itself:
+  disks = { model = \"nearline-24tb\", override = { capacity = \"8TB\", rpm = 5640 } }
+Of one that you know better, print the nearest file (--file), change its figures, each with its
+source, and name its path in the experiment.
 
 Examples:
   raidlab disk list                               what is in the catalogue, and how fast it is

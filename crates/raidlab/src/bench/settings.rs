@@ -101,29 +101,71 @@ fn assign(profiles: &mut [Profile], assignment: &Assignment) -> Result<(), Failu
             assignment.option,
             names.join(", ")
         ))
-        .remedy("'raidlab bench --help' says which profile knows which option"),
+        .remedy(known_options(profiles)),
     })
+}
+
+/// Options that take a value, with the settings that each stands for.
+const VALUED: [(&str, &[&str]); 10] = [
+    ("--size", &["size", "sizes"]),
+    ("--block-size", &["chunk", "block", "bs", "call"]),
+    ("--count", &["count", "random"]),
+    ("--threads", &["threads"]),
+    ("--depth", &["depth"]),
+    ("--jobs", &["jobs"]),
+    ("--read", &["read-percent"]),
+    ("--runtime", &["time", "read-time"]),
+    ("--rate", &["rate"]),
+    ("--fsync-every", &["fsync"]),
+];
+const FSYNC: (&str, &[&str]) = ("--fsync", &["fsync-writes", "sync", "end-fsync"]);
+
+/// What each profile can be told, as options and as settings.
+fn known_options(profiles: &[Profile]) -> String {
+    let others: [(&str, &[&str]); 5] = [
+        ("--files", &["files"]),
+        ("--fast", &["fast"]),
+        FSYNC,
+        ("--direct", &["direct"]),
+        ("--buffered", &["direct"]),
+    ];
+    let of = |profile: &Profile| {
+        let keys: Vec<&str> = profile.about().iter().map(|about| about.key).collect();
+        let options = VALUED.iter().chain(&others);
+        let known: Vec<&str> = options
+            .filter(|(_, settings)| settings.iter().any(|setting| keys.contains(setting)))
+            .map(|(option, _)| *option)
+            .collect();
+        let keys = keys.join(", ");
+        match known[..] {
+            [] => format!("{} knows --set KEY=VALUE of: {keys}", profile.name()),
+            _ => format!(
+                "{} knows {}, and --set KEY=VALUE of: {keys}",
+                profile.name(),
+                known.join(", ")
+            ),
+        }
+    };
+    let told: Vec<String> = profiles.iter().map(of).collect();
+    told.join("; ")
 }
 
 fn assignments(args: &SettingArgs) -> Result<Vec<Assignment>, Failure> {
     let mut all = Vec::new();
-    let valued: [(&str, &[&str], &Option<String>); 10] = [
-        ("--size", &["size", "sizes"], &args.size),
-        (
-            "--block-size",
-            &["chunk", "block", "bs", "call"],
-            &args.block_size,
-        ),
-        ("--count", &["count", "random"], &args.count),
-        ("--threads", &["threads"], &args.threads),
-        ("--depth", &["depth"], &args.depth),
-        ("--jobs", &["jobs"], &args.jobs),
-        ("--read", &["read-percent"], &args.read),
-        ("--runtime", &["time", "read-time"], &args.runtime),
-        ("--rate", &["rate"], &args.rate),
-        ("--fsync-every", &["fsync"], &args.fsync_every),
+    // In the order of the options.
+    let values = [
+        &args.size,
+        &args.block_size,
+        &args.count,
+        &args.threads,
+        &args.depth,
+        &args.jobs,
+        &args.read,
+        &args.runtime,
+        &args.rate,
+        &args.fsync_every,
     ];
-    for (option, settings, value) in valued {
+    for ((option, settings), value) in VALUED.into_iter().zip(values) {
         if let Some(value) = value {
             let value = value
                 .trim()
@@ -138,11 +180,7 @@ fn assignments(args: &SettingArgs) -> Result<Vec<Assignment>, Failure> {
         all.push(Assignment::common("--fast", &["fast"], "yes"));
     }
     if args.fsync {
-        all.push(Assignment::common(
-            "--fsync",
-            &["fsync-writes", "sync", "end-fsync"],
-            "yes",
-        ));
+        all.push(Assignment::common(FSYNC.0, FSYNC.1, "yes"));
     }
     if args.direct || args.buffered {
         let (option, value) = if args.direct {
@@ -240,6 +278,12 @@ mod tests {
     fn an_option_that_nobody_knows_is_an_error() {
         let failure = with("hdparm", "--depth 4").unwrap_err();
         assert_eq!(failure.message, "--depth means nothing to hdparm");
+        let failure = with("dd", "--size 1GiB").unwrap_err();
+        let remedy = failure.remedy.unwrap();
+        assert!(
+            remedy.starts_with("dd knows --block-size, --count, ") && !remedy.contains("--size,"),
+            "{remedy}"
+        );
         assert!(with("hdparm,random", "--depth 4").is_ok());
     }
 

@@ -7,6 +7,7 @@ use crate::place;
 use crate::talk;
 use raidlab_core::words::count;
 use raidlab_results::export::{FORMAT, import_jsonl};
+use raidlab_results::id;
 use raidlab_results::import::{Format, MAX_INPUT, Source, import};
 use raidlab_results::store::{Bundle, Store};
 use serde_json::json;
@@ -55,7 +56,18 @@ pub(crate) fn run(args: &ImportArgs, store: &place::Store) -> Result<Outcome, Fa
         } else {
             String::new()
         };
-        talk::note(&format!("{name}: {verb} {}{before}", count(added, "trial")));
+        // What reports and comparisons name them by.
+        let ids: Vec<&str> = bundle.sessions.iter().map(|s| id::short(&s.id)).collect();
+        let session = match ids[..] {
+            _ if args.dry_run => String::new(),
+            [only] => format!(", session {only}"),
+            [first, .., last] => format!(", {} sessions from {first} to {last}", ids.len()),
+            [] => String::new(),
+        };
+        talk::note(&format!(
+            "{name}: {verb} {}{before}{session}",
+            count(added, "trial")
+        ));
         imported.push(json!({
             "file": name,
             "trials": added,

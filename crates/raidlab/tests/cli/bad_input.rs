@@ -112,7 +112,10 @@ fn profiles_and_settings() {
         ),
         (
             "bench place --profile hdparm --depth 4",
-            &["--depth means nothing to hdparm", "--help"],
+            &[
+                "--depth means nothing to hdparm",
+                "hdparm knows --size, --runtime, ",
+            ],
         ),
         (
             "bench place --profile dd --files 4",

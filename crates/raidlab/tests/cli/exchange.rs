@@ -220,7 +220,11 @@ fn an_export_is_read_without_the_remarks_of_its_sessions() {
     );
     lab.run("run lab.toml --on sim --out old.jsonl").done();
     let read = lab.run("import old.jsonl --store other.sqlite").done();
-    assert_eq!(read.err.trim_end(), "old.jsonl: imported 2 trials");
+    let session = lab.sessions()[0]["id"].as_str().expect("an id")[..8].to_owned();
+    assert_eq!(
+        read.err.trim_end(),
+        format!("old.jsonl: imported 2 trials, session {session}")
+    );
     lab.run("show --store other.sqlite")
         .done()
         .prints(&["An old question?"]);

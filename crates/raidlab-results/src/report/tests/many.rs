@@ -1,9 +1,9 @@
 //! Experiments of so many cells that bars are no picture.
 use super::experiments::request;
 use super::synthetic;
-use crate::record::TrialRecord;
-use crate::report::document::{Block, Chart, Document, Scale};
-use crate::report::experiment::{ChartForm, WantedChart};
+use crate::record::{Explained, TrialRecord};
+use crate::report::document::{Block, Cell, Chart, Document, Scale};
+use crate::report::experiment::{ChartForm, WantedChart, WantedTable};
 use crate::report::{TerminalOptions, experiment_report, render_images, render_terminal};
 use raidlab_core::rng::Stream;
 
@@ -64,11 +64,13 @@ fn document(trials: Vec<TrialRecord>) -> Document {
 }
 
 fn charts(document: &Document) -> Vec<&Chart> {
-    let of = |block| match block {
-        &Block::Chart(ref chart) => Some(chart),
-        _ => None,
-    };
-    document.blocks.iter().filter_map(of).collect()
+    let blocks = document.blocks.iter();
+    blocks
+        .filter_map(|block| match block {
+            Block::Chart(chart) => Some(chart),
+            _ => None,
+        })
+        .collect()
 }
 
 fn told(document: &Document) -> String {
@@ -177,4 +179,53 @@ fn what_is_left_out_is_counted_and_few_cells_are_bars() {
     ));
     assert!(matches!(charts(&few)[..], [Chart::Bars(_)]));
     assert_eq!(told(&few), "");
+}
+
+/// A thousand sentences are read by nobody: those of the ends tell what more speed would take.
+#[test]
+fn what_limits_many_cells_is_told_of_the_best_and_the_worst() {
+    let limits = |depths: &[&str]| {
+        let mut all = trials(
+            &[("layout", &LAYOUTS), ("queue-depth", depths)],
+            &["read", "write"],
+        );
+        for trial in &mut all {
+            let why = Explained {
+                why: format!("why of {}", trial.cell.label),
+                resources: Vec::new(),
+                members: Vec::new(),
+            };
+            for phase in &mut trial.phases {
+                phase.explained = Some(why.clone());
+            }
+        }
+        let mut request = request(all);
+        request.base.baseline = None;
+        request.tables = vec![WantedTable::Limits];
+        request.charts.clear();
+        let document = experiment_report(&request).unwrap();
+        let mut tables = document.tables();
+        let table = tables.find(|table| table.id == "dd-limits").unwrap();
+        let text = |cell: &Cell| cell.value.text();
+        let rows: Vec<String> = table
+            .rows
+            .iter()
+            .map(|row| text(&row[0]) + ", " + &text(&row[1]))
+            .collect();
+        (table.caption.clone(), rows)
+    };
+    let (caption, rows) = limits(&["1", "2", "3", "4", "5", "6"]);
+    assert!(
+        caption.contains("of 30 cells the best and the worst"),
+        "{caption}"
+    );
+    let [best, worst] = [
+        "layout raid10-f2, queue-depth 6",
+        "layout raid0, queue-depth 1",
+    ];
+    let expected =
+        ["read", "write"].map(|phase| [format!("{best}, {phase}"), format!("{worst}, {phase}")]);
+    assert_eq!(rows, expected.concat());
+    let (caption, rows) = limits(&["1", "2", "3", "4"]);
+    assert_eq!((caption.contains("best"), rows.len()), (false, 40));
 }
