@@ -14,6 +14,7 @@
 //! | [`stripe`], [`mirror`], [`parity`], [`nested`] | the mappings |
 //! | [`io`], [`plan`], `parity_plan` | the member I/Os of a read or write, in steps |
 //! | [`survival`] | guaranteed and best-case tolerance, exact counts, fatal patterns |
+//! | [`rebuild`] | what filling a failed member reads, and how likely it meets a sector that cannot be read |
 //! | [`spec`], [`draw`], [`describe`] | from `raid10-f2` to a layout, its drawing, its description |
 //! | [`zfs`], [`raidz`], [`pool`] | what a block occupies on the children of a ZFS mirror and of RAID-Z, and where its columns go; pools of them |
 #![forbid(unsafe_code)]
@@ -30,6 +31,7 @@ mod parity_plan;
 pub mod plan;
 pub mod pool;
 pub mod raidz;
+pub mod rebuild;
 pub mod spec;
 pub mod stripe;
 pub mod survival;

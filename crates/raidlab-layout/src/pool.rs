@@ -192,6 +192,11 @@ impl Pool {
         self.parts.iter().map(|(vdev, _)| vdev)
     }
 
+    /// The vdevs, each with the size of its smallest member.
+    pub(crate) fn parts(&self) -> impl Iterator<Item = (&Vdev, Bytes)> {
+        self.parts.iter().map(|(vdev, smallest)| (vdev, *smallest))
+    }
+
     /// Number of members.
     #[must_use]
     pub fn members(&self) -> usize {

@@ -1,5 +1,6 @@
 //! What was typed. What it means is decided by the commands.
 mod bench;
+mod layout;
 mod predict;
 mod real;
 mod results;
@@ -7,12 +8,13 @@ mod shell;
 mod vm;
 
 pub(crate) use bench::{BenchArgs, EngineChoice, Rounds, STALL, SettingArgs};
+pub(crate) use layout::LayoutArgs;
 pub(crate) use predict::{
     DesignArgs, DiskAction, DiskArgs, On, PlanArgs, ReferenceRunArgs, ReplayArgs, RunArgs,
     ServeArgs, StudyOn,
 };
 pub(crate) use results::{
-    CompareArgs, DoctorArgs, ExportArgs, ExportFormat, ImportArgs, LayoutArgs, ListArgs, Output,
+    CompareArgs, DoctorArgs, ExportArgs, ExportFormat, ImportArgs, ListArgs, Output,
     ReferenceAction, ReferenceArgs, RemoveArgs, ReportArgs, ShowArgs,
 };
 

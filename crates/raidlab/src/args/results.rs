@@ -2,7 +2,6 @@
 use super::StoreArgs;
 use super::predict::ReferenceRunArgs;
 use clap::{Args, Subcommand, ValueEnum};
-use raidlab_core::units::Bytes;
 use std::path::PathBuf;
 
 /// Where a report goes, and in which form.
@@ -294,56 +293,6 @@ pub(crate) struct DoctorArgs {
     /// Paths to look under [default: the current directory]
     #[arg(value_name = "PATH")]
     pub(crate) paths: Vec<PathBuf>,
-
-    /// Print as JSON
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
-#[derive(Clone, Debug, Args)]
-#[command(after_help = "\
-Levels: linear, raid0, raid1, raid4, raid5 (raid5-la, -ra, -ls, -rs), raid6, raid10 (raid10-n2, -f2,
--o2), and nested ones such as 'raid50 2x3' or 'raid01 2x2'; of ZFS zfs-mirror, raidz1, raidz2,
-raidz3, and pools of several such as 'raidz1 2x3', whose blocks have no fixed places.
-
-Examples:
-  raidlab layout raid5 --members 4
-  raidlab layout raidz2 --members 6 --ashift 12 --member-size 8TB
-  raidlab layout raid10-f2 --members 4 --chunk 64KiB --sector 123456
-  raidlab layout raid0 --member-size 1TB,2TB,2TB  unequal members: stripes of all, then of the rest")]
-pub(crate) struct LayoutArgs {
-    /// The level, with its variant
-    #[arg(value_name = "LEVEL", index = 1)]
-    pub(crate) level: String,
-
-    /// Shape of a nested level that was not quoted: 2x3
-    #[arg(value_name = "SHAPE", index = 2, hide = true)]
-    pub(crate) shape: Option<String>,
-
-    /// Number of members (a nested level says it itself)
-    #[arg(long, short = 'n', value_name = "N")]
-    pub(crate) members: Option<u32>,
-
-    /// Chunk size; raid1, linear and pools of ZFS have none [default: 64KiB]
-    #[arg(long, value_name = "SIZE")]
-    pub(crate) chunk: Option<Bytes>,
-
-    /// Size of each member; several, such as 1TB,2TB,2TB, one for each
-    #[arg(
-        long,
-        default_value = "1GiB",
-        value_name = "SIZE",
-        value_delimiter = ','
-    )]
-    pub(crate) member_size: Vec<Bytes>,
-
-    /// Of ZFS alone: log2 of the unit of allocation in bytes, 9 to 16 [default: 12]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(9..=16))]
-    pub(crate) ashift: Option<u32>,
-
-    /// Where is this array sector (512 bytes)?
-    #[arg(long, value_name = "LBA")]
-    pub(crate) sector: Option<u64>,
 
     /// Print as JSON
     #[arg(long)]

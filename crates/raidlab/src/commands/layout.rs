@@ -4,6 +4,7 @@ use crate::args::LayoutArgs;
 use crate::exit::{BAD_REQUEST, Failure, Outcome};
 use raidlab_core::units::{Bytes, Lba};
 use raidlab_core::words::count;
+use raidlab_layout::rebuild::{self, Rebuild};
 use raidlab_layout::spec::{Geometry, Spec};
 use raidlab_layout::{Layout, describe};
 use serde_json::json;
@@ -54,16 +55,22 @@ pub(crate) fn run(args: &LayoutArgs) -> Result<Outcome, Failure> {
         .sector
         .map(|sector| place(&layout, sector))
         .transpose()?;
+    let rebuilds = rebuild::rebuilds(&layout);
     if args.json {
         print_json(&json!({
             "layout": describe::name(&layout),
             "members": layout.members(),
             "capacity_bytes": layout.capacity().to_bytes(),
             "tolerance": describe::tolerance(&layout),
+            "rebuilds": of_rebuilds(args, &rebuilds),
             "sector": place,
         }))?;
     } else {
         let mut lines = describe::describe(&layout, &geometry.sizes, ROWS);
+        // Before the drawing, and the empty line that it stands behind.
+        let drawing = lines.iter().position(String::is_empty);
+        let at = drawing.unwrap_or(lines.len());
+        lines.splice(at..at, told(args, &rebuilds));
         lines.extend(place.into_iter().flatten());
         print(&(lines.join("\n") + "\n"))?;
     }
@@ -111,6 +118,37 @@ fn has_chunk(layout: &Layout) -> bool {
         Layout::Nested(nested) => has_chunk(nested.outer()) || nested.inner().iter().any(has_chunk),
         _ => true,
     }
+}
+
+/// What rebuilds read, and with `--read-errors` how likely each meets a sector that cannot be read.
+pub(super) fn of_rebuilds(args: &LayoutArgs, rebuilds: &[Rebuild]) -> Vec<serde_json::Value> {
+    let bits = args.read_errors.as_ref().map(|errors| errors.bits);
+    let of = |rebuild: &Rebuild| {
+        json!({
+            "failed": rebuild.failed,
+            "reads_bytes": rebuild.reads.0,
+            "made_good": rebuild.made_good,
+            "meets_unreadable": bits.map(|bits| rebuild.meets_unreadable(bits)),
+        })
+    };
+    rebuilds.iter().map(of).collect()
+}
+
+/// The same in words; nothing without `--read-errors`.
+pub(super) fn told(args: &LayoutArgs, rebuilds: &[Rebuild]) -> Vec<String> {
+    let Some(errors) = &args.read_errors else {
+        return Vec::new();
+    };
+    if rebuilds.is_empty() {
+        return vec![
+            "rebuild: there is none, for nothing is left to make a failed member from".into(),
+        ];
+    }
+    let lines = rebuild::told(rebuilds, errors.bits, &errors.stated);
+    lines
+        .into_iter()
+        .map(|line| format!("rebuild: {line}"))
+        .collect()
 }
 
 fn place(layout: &Layout, sector: u64) -> Result<Vec<String>, Failure> {

@@ -4,6 +4,7 @@ use crate::args::LayoutArgs;
 use crate::exit::{BAD_REQUEST, Failure, Outcome};
 use raidlab_core::units::Bytes;
 use raidlab_core::words::count;
+use raidlab_layout::rebuild::rebuilds_of_pool;
 use raidlab_layout::spec::Geometry;
 use raidlab_layout::{Pool, PoolSpec, Vdev, VdevKind, describe};
 use serde_json::json;
@@ -72,15 +73,16 @@ pub(super) fn run(args: &LayoutArgs) -> Result<Outcome, Failure> {
             "ashift": ashift,
             "capacity_bytes": pool.capacity().0,
             "tolerance": describe::tolerance_of_pool(&pool),
+            "rebuilds": layout::of_rebuilds(args, &rebuilds_of_pool(&pool)),
             "blocks": blocks,
         }))?;
     } else {
-        print(&text(Bytes(raw), ashift, &spec, &pool))?;
+        print(&text(args, Bytes(raw), ashift, (&spec, &pool)))?;
     }
     Ok(Outcome::Done)
 }
 
-fn text(raw: Bytes, ashift: u32, spec: &PoolSpec, pool: &Pool) -> String {
+fn text(args: &LayoutArgs, raw: Bytes, ashift: u32, (spec, pool): (&PoolSpec, &Pool)) -> String {
     let mut out = format!(
         "{spec}, {}, ashift {}\ncapacity: {} in blocks of 128 KiB, {:.1} % of {raw}; labels and ZFS's reserve are not taken off\n",
         count(pool.members(), "member"),
@@ -90,6 +92,9 @@ fn text(raw: Bytes, ashift: u32, spec: &PoolSpec, pool: &Pool) -> String {
     );
     for line in describe::tolerance_of_pool(pool) {
         let _ = writeln!(out, "failures: {line}");
+    }
+    for line in layout::told(args, &rebuilds_of_pool(pool)) {
+        let _ = writeln!(out, "{line}");
     }
     out.push_str("\na block of   takes of the disks   of that its data\n");
     for block in BLOCKS {

@@ -157,6 +157,44 @@ fn several_sessions_are_one_report() {
 }
 
 #[test]
+fn a_layout_tells_what_its_rebuild_meets() {
+    let lab = Lab::new();
+    let told = |level: &str| {
+        let line = format!("layout {level} --member-size 24TB --read-errors 1e15");
+        let out = lab.run(&line).done().out;
+        let lines = out
+            .lines()
+            .filter_map(|line| line.strip_prefix("rebuild: "));
+        lines.map(str::to_owned).collect::<Vec<_>>().join("\n")
+    };
+    insta::assert_snapshot!(
+        ["raid5 -n 6", "raid6 -n 6", "raidz1 2x3", "raid0 -n 2"].map(told).join("\n\n"),
+        @r"
+    after 1 failure 109.1 TiB of the others are read; at one unreadable sector in 1e15 bits, 62 % of rebuilds meet one: nothing is left to make it from
+
+    after 1 failure 109.1 TiB of the others are read; at one unreadable sector in 1e15 bits, 62 % of rebuilds meet one: it is made from the redundancy that is left
+    after 2 failures 87.3 TiB of the others are read; at one unreadable sector in 1e15 bits, 54 % of rebuilds meet one: nothing is left to make it from
+
+    after 1 failure 43.7 TiB of the others are read; at one unreadable sector in 1e15 bits, 32 % of rebuilds meet one: nothing is left to make it from
+
+    there is none, for nothing is left to make a failed member from
+    "
+    );
+    assert!(!lab.run("layout raid5").done().out.contains("rebuild"));
+    let told = lab
+        .run("layout raid1 --json --member-size 1TB")
+        .done()
+        .json();
+    assert_eq!(told["rebuilds"][0]["reads_bytes"], 1_000_000_000_000_u64);
+    assert!(told["rebuilds"][0]["meets_unreadable"].is_null());
+    for bits in ["nan", "1e5", "-1", "many", "inf"] {
+        lab.run(&format!("layout raid5 --read-errors={bits}"))
+            .refused(2)
+            .says(&["no number of bits", "1e14"]);
+    }
+}
+
+#[test]
 fn layouts() {
     let lab = Lab::new();
     let drawn = lab.run("layout raid5 --members 4").done().out;
