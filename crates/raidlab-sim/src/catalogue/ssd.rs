@@ -10,6 +10,7 @@ pub(super) fn lower(root: &Table<'_, '_>, name: String) -> Option<DiskModel> {
     let reader = root.reader;
     let (drive, flash) = (root.table("drive"), root.table("flash"));
     let (buffer, interface) = (root.table("buffer"), root.table("interface"));
+    let ahead = root.table("read_ahead");
     let whole = |table: &Table<'_, '_>, key: &str, what: &str| {
         if !table.has(key) {
             table.missing(key, what);
@@ -61,6 +62,8 @@ pub(super) fn lower(root: &Table<'_, '_>, name: String) -> Option<DiskModel> {
         fast,
         suspend: micros(&flash, "suspend_us", "how long a read waits for a program")?,
         buffer: whole(&buffer, "size_kib", "the size of the write buffer")?.saturating_mul(2),
+        ahead: ahead.whole("size_kib").unwrap_or(0).saturating_mul(2),
+        runs: small(ahead.whole("runs")).unwrap_or(1),
         protected: buffer.boolean("protected").unwrap_or(false),
         spare_permille: small(whole(
             &flash,
@@ -69,7 +72,7 @@ pub(super) fn lower(root: &Table<'_, '_>, name: String) -> Option<DiskModel> {
         ))?,
         filled: small(drive.whole("filled_percent")).unwrap_or(0),
     };
-    for table in [&drive, &flash, &buffer, &interface] {
+    for table in [&drive, &flash, &buffer, &interface, &ahead] {
         table.deny_unknown();
     }
     match spec.build() {

@@ -1,8 +1,8 @@
 //! A solid-state disk: dies behind channels, a write buffer, and garbage collection as an amount of
 //! extra work.
 //!
-//! What is modelled: command time, reads that occupy a die and then its channel, programs of whole
-//! units that occupy a die (a read can suspend one), a buffer that acknowledges writes until it is
+//! What is modelled: command time, reads that occupy a die and then its channel, reading ahead of runs of reads
+//! ([`ahead`]), programs of whole units that occupy a die (a read can suspend one), a buffer that acknowledges writes until it is
 //! full, a fast (SLC) area that can run out, and the write amplification of a full disk.
 //!
 //! What is left out: the mapping of single pages (stripes over the dies stand for it), which blocks
@@ -10,6 +10,7 @@
 //! the share of writes that do not follow the one before), the refilling of the SLC area in idle
 //! time, TRIM, wear, heat, and read retries that grow with age. So steady states are right in level,
 //! not in their fluctuation.
+mod ahead;
 mod spec;
 
 pub use spec::{SsdError, SsdModel, SsdSpec};
@@ -18,6 +19,7 @@ use super::counters::Counters;
 use super::fault::{BadSectors, Fault};
 use super::ready::Ready;
 use super::{DiskError, Done, Request};
+use ahead::Ahead;
 use raidlab_core::op::BlockKind;
 use raidlab_core::rng::Stream as Numbers;
 use raidlab_core::time::{Instant, Span};
@@ -36,6 +38,7 @@ pub(super) struct Ssd {
     /// Die of the next program; where it begins is the seed's choice.
     next_die: usize,
     ready: Ready,
+    ahead: Ahead,
     controller_free: u64,
     link_free: u64,
     /// Sectors in the buffer that do not fill a program unit yet.
@@ -65,6 +68,7 @@ impl Ssd {
             channels: vec![0; spec.channels as usize].into(),
             next_die: Numbers::new(seed).below(0, u64::from(spec.dies)) as usize,
             ready: Ready::default(),
+            ahead: Ahead::new(spec.runs as usize),
             controller_free: 0,
             link_free: 0,
             pending: 0,
@@ -189,17 +193,46 @@ impl Ssd {
         let page = u64::from(self.model.spec.page);
         let (mut at, end) = (lba, lba + sectors);
         let (mut first, mut last) = (u64::MAX, from);
+        let run = if self.model.spec.ahead > 0 {
+            self.ahead.run(lba, end)
+        } else {
+            None
+        };
+        let mut hit = run.is_some();
         while at < end {
             let count = (page - at % page).min(end - at);
-            let there = self.read_page(at / page, count, from);
+            let number = at / page;
+            let asked = run.and_then(|run| self.ahead.there(run, number));
+            let there =
+                asked.map_or_else(|| self.read_page(number, count, from), |at| at.max(from));
+            if let (Some(run), None) = (run, asked) {
+                hit = false;
+                self.ahead.put(run, number, there);
+            }
             (first, last) = (first.min(there), last.max(there));
             at += count;
         }
+        if let Some(run) = run {
+            self.read_ahead(run, end, from);
+        }
+        self.counters.read_hits += u64::from(hit);
         last += retries * self.model.spec.read.0;
         let sent = self
             .transfer(from, first, sectors)
             .max(last + self.model.link_nanos(1));
-        self.end(id, first, sent, result, false);
+        self.end(id, first, sent, result, hit);
+    }
+
+    /// Reads the pages behind the end of a run, as far as they have not been read yet.
+    fn read_ahead(&mut self, run: usize, end: u64, from: u64) {
+        let spec = &self.model.spec;
+        let (page, capacity) = (u64::from(spec.page), spec.sectors);
+        let last = (end + spec.ahead).min(capacity).div_ceil(page);
+        // The page that the run ends in has been read whole, or is on its way.
+        for number in self.ahead.missing(run, end.div_ceil(page), last) {
+            let there = self.read_page(number, page.min(capacity - number * page), from);
+            self.ahead.put(run, number, there);
+        }
     }
 
     /// Reads part of a page from time `from` on; when it is in the controller.
@@ -227,6 +260,8 @@ impl Ssd {
         if !self.bad.is_empty() {
             self.bad.write(lba, sectors);
         }
+        let page = u64::from(self.model.spec.page);
+        self.ahead.written(lba / page, (lba + sectors - 1) / page);
         let follows = lba == self.last_end;
         self.last_end = lba + sectors;
         // An average over about the last 64 writes.

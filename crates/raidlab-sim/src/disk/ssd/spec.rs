@@ -41,6 +41,10 @@ pub struct SsdSpec {
     pub suspend: Span,
     /// Sectors of the write buffer.
     pub buffer: u64,
+    /// Sectors that are read ahead of each run of reads that follow each other; 0: none.
+    pub ahead: u64,
+    /// Such runs that are known at a time.
+    pub runs: u32,
     /// Buffered writes survive a loss of power, so that a flush costs nothing.
     pub protected: bool,
     /// Spare flash in thousandths of the capacity.
@@ -149,6 +153,8 @@ impl SsdSpec {
                 u64::from(self.program_unit),
                 1 << 32,
             ),
+            ("read-ahead (sectors)", self.ahead, 0, 1 << 20),
+            ("runs of reads", u64::from(self.runs), 0, 1024),
             (
                 "spare flash (thousandths)",
                 u64::from(self.spare_permille),

@@ -75,8 +75,8 @@ fn digests_are_fixed_for_ever() {
     KW036 8b8fe95669d52b72
     HP-C3323A 0c4a1107a5516df8
     nearline-24tb 9f43621678e1e35c
-    sata-ssd 69fe40855cbe2bf3
-    nvme-ssd 77a074556605dae4
+    sata-ssd 040f8e14bfb862bb
+    nvme-ssd b856725bd3d2dc17
     ");
 }
 

@@ -88,3 +88,73 @@ fn a_flush_waits_for_the_flash_unless_the_buffer_is_protected() {
         assert_eq!(waited > Span::from_micros(150), !protected, "{waited}");
     }
 }
+
+/// Reads of 4 KiB, each when the one before has ended: how long each takes, in microseconds, and whether it was a hit.
+fn reads(disk: &mut Disk, lbas: impl IntoIterator<Item = u64>) -> Vec<(f64, bool)> {
+    let mut now = Instant(1_000_000_000);
+    let lbas = lbas.into_iter().enumerate();
+    let each = lbas.map(|(id, lba)| {
+        let done = one(disk, now, request(id as u64, BlockKind::Read, lba, 8));
+        let took = done.at.since(now).0 as f64 / 1e3;
+        now = done.at;
+        (took, done.hit)
+    });
+    each.collect()
+}
+
+#[test]
+fn what_is_read_in_a_row_is_there_before_it_is_asked_for() {
+    // What makers tell of 4 KiB in a row, one at a time: 50 us (Intel DC S3500, SATA), 20 (Intel DC P3700), 6 (PBlaze7 7940).
+    for (name, within) in [("sata-ssd", 25.0..50.0), ("nvme-ssd", 6.0..20.0)] {
+        let mut disk = Disk::new(&model(name), 1);
+        let took = reads(&mut disk, (0..4096).map(|i| 8 * i));
+        assert_eq!(
+            took[..4].iter().map(|t| t.1).collect::<Vec<_>>(),
+            [false, false, true, true],
+            "{name}: the second shows that it is a run"
+        );
+        let mean = took[2..].iter().map(|t| t.0).sum::<f64>() / 4094.0;
+        assert!(within.contains(&mean), "{name}: {mean} us");
+        assert!(took[2..].iter().all(|t| t.1), "{name}");
+        // From anywhere it is the flash's time.
+        let apart = reads(&mut disk, (0..64).map(|i| 1_000_000 + 8000 * i));
+        assert!(apart.iter().all(|t| !t.1 && t.0 > 2.0 * mean), "{name}");
+    }
+}
+
+#[test]
+fn runs_are_told_apart_and_end_when_too_many_others_begin() {
+    let mut disk = Disk::new(&model("sata-ssd"), 1);
+    let between = |others: u64, i: u64| {
+        let others = (1..=others).map(move |o| 10_000_000 * o + 8000 * i);
+        std::iter::once(8 * i).chain(others)
+    };
+    let hits = |disk: &mut Disk, others: u64| {
+        let lbas: Vec<u64> = (0..64).flat_map(|i| between(others, i)).collect();
+        let took = reads(disk, lbas.iter().copied());
+        let of_run = took.iter().zip(&lbas).filter(|(_, lba)| **lba < 8 * 64);
+        of_run.filter(|((_, hit), _)| *hit).count()
+    };
+    assert_eq!([hits(&mut disk, 15), hits(&mut disk, 16)], [62, 0]);
+}
+
+#[test]
+fn what_was_read_ahead_is_read_again_when_it_has_been_written() {
+    let mut disk = Disk::new(&model("nvme-ssd"), 1);
+    assert!(reads(&mut disk, [0, 8, 16])[2].1);
+    let wrote = one(
+        &mut disk,
+        Instant(2_000_000_000),
+        request(3, BlockKind::Write, 64, 8),
+    );
+    let next = one(&mut disk, wrote.at, request(4, BlockKind::Read, 24, 8));
+    assert!(!next.hit);
+}
+
+#[test]
+fn many_small_reads_in_a_row_are_no_slower_than_anywhere() {
+    let nvme = model("nvme-ssd");
+    let in_a_row = rate(&nvme, 100, Order::Sequential, 4096, 32, 100_000);
+    let anywhere = rate(&nvme, 100, Order::Random, 4096, 32, 100_000);
+    assert!(in_a_row > anywhere, "{in_a_row} against {anywhere}");
+}

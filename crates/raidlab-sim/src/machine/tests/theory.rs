@@ -182,25 +182,26 @@ fn random_reads_of_one_disk_take_a_seek_and_half_a_turn() {
 /// can use.
 #[test]
 fn a_disk_whose_media_are_not_the_limit_says_what_is() {
-    let why = |model: &str, call: &str, read: u32| {
+    let why = |(name, depth): (&str, u32), model: &str, call: &str, read: u32| {
         let disk = format!("{{ model = \"{model}\" }}");
         let profile = format!(
-            "name = \"sequential\"\ntime = \"1s\"\ndepth = 8\nread-percent = {read}\ncall-size = \"{call}\""
+            "name = \"{name}\"\ntime = \"1s\"\ndepth = {depth}\nread-percent = {read}\ncall-size = \"{call}\""
         );
         first(&text(&disk, "layout = \"single\"", &profile))
             .0
             .why
             .sentence
     };
-    let told = why("nearline-24tb", "4KiB", 100);
+    let row = ("sequential", 8);
+    let told = why(row, "nearline-24tb", "4KiB", 100);
     assert!(told.ends_with("% busy taking commands"), "{told}");
-    let told = why("sata-ssd", "4KiB", 0);
+    let told = why(row, "sata-ssd", "4KiB", 0);
     assert!(told.ends_with("% busy taking commands"), "{told}");
     for model in ["sata-ssd", "nvme-ssd"] {
-        let told = why(model, "64KiB", 100);
+        let told = why(row, model, "64KiB", 100);
         assert!(told.starts_with("link of disk0 is"), "{told}");
-        // Eight of its dies at the most.
-        let told = why(model, "512B", 100);
+        // Two of its dies at the most.
+        let told = why(("random", 2), model, "512B", 100);
         assert!(told.starts_with("nothing is busy above 70 %"), "{told}");
     }
 }
