@@ -216,11 +216,6 @@ pub(crate) fn solid_is_not_slower(lab: &mut Lab, point: &Point, came: &Came) -> 
     if point.kind() != Kind::Sata || !point.overrides.is_empty() || !clean(point) {
         return None;
     }
-    // What comes next is in a drive's buffer, and flash is not read ahead.
-    let row = point.load.direct && point.load.read && !point.load.random;
-    if row && point.load.block * point.load.depth < 64 << 10 {
-        return None;
-    }
     let solid = MODELS.iter().position(|m| m.1 == Kind::Solid)?;
     let solid = rate(lab, &point.with(|p| p.model = solid))?;
     // A short run into a buffer, or a card that is the limit, leaves some per cent either way.

@@ -177,12 +177,10 @@ pub(super) fn a_better_disk_is_not_slower(
 pub(super) fn solid_is_not_slower(
     lab: &mut Lab,
     point: &Point,
-    drawn: &Tool,
+    _: &Tool,
     all: &[Came],
 ) -> Verdicts {
-    // Small calls past the page cache are answered by a drive's buffer sooner than by flash.
-    let direct = drawn.direct && drawn.call < 64 << 10;
-    if point.kind() != Kind::Sata || !point.overrides.is_empty() || !clean(point) || direct {
+    if point.kind() != Kind::Sata || !point.overrides.is_empty() || !clean(point) {
         return nothing();
     }
     let Some(solid) = MODELS.iter().position(|m| m.1 == Kind::Solid) else {
