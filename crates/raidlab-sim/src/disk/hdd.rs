@@ -334,7 +334,10 @@ impl Hdd {
             if self.free_at <= at && self.streamed(read.lba, read.end, at) {
                 self.segments.touch(self.stream.segment);
                 // They have passed under the head while nobody waited for them.
-                self.counters.transfer += Span(self.spindle.nanos(read.end - read.place.x));
+                let passed = self.spindle.nanos(read.end - read.place.x);
+                let (_, whole) = self.widen(read.lba, read.sectors);
+                // Of a physical sector that is asked for in parts each counts as its share.
+                self.counters.transfer += Span(passed * read.sectors / whole);
                 self.consume(read.lba + read.sectors, read.end, at);
                 return true;
             }

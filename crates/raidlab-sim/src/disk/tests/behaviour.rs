@@ -398,3 +398,14 @@ proptest::proptest! {
         }
     }
 }
+
+#[test]
+fn parts_of_a_physical_sector_pass_under_the_head_once() {
+    let model = changed("HP-C3323A", |spec| {
+        spec.physical = 8;
+        spec.sectors -= spec.sectors % 8;
+    });
+    let (tally, target) = run(&model, blocks(&model, Order::Sequential, 512, 4000), 32);
+    let (busy, took) = (target.device().counters().busy().0, tally.elapsed().0);
+    assert!(busy <= took, "{busy} ns of {took}");
+}
