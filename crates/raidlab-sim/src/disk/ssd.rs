@@ -2,7 +2,7 @@
 //! extra work.
 //!
 //! What is modelled: command time, reads that occupy a die and then its channel, reading ahead of runs of reads
-//! ([`ahead`]), programs of whole units that occupy a die (a read can suspend one), a buffer that acknowledges writes until it is
+//! (`ahead`), programs of whole units that occupy a die (a read can suspend one), a buffer that acknowledges writes until it is
 //! full, a fast (SLC) area that can run out, and the write amplification of a full disk.
 //!
 //! What is left out: the mapping of single pages (stripes over the dies stand for it), which blocks
