@@ -1,7 +1,9 @@
 //! A report as blocks with typed cells: what the four renderers and `--json` are made from.
 mod chart;
 
-pub use chart::{Axis, Bar, BarChart, BarGroup, Chart, LineChart, Point, Scale, Series};
+pub use chart::{
+    Axis, Bar, BarChart, BarGroup, Chart, LineChart, Point, Scale, Series, along_decades,
+};
 
 use super::format;
 use serde::{Deserialize, Serialize};

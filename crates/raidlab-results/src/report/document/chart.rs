@@ -57,6 +57,32 @@ pub struct BarChart {
     pub groups: Vec<BarGroup>,
 }
 
+/// How many times the least bar the greatest may be, so that both can be read as lengths from zero. Assumed: a bar of a fiftieth is
+/// still seen.
+const FAR: f64 = 50.0;
+
+impl BarChart {
+    /// The powers of ten that all figures lie between, where lengths from zero would hide the small ones; `None` where bars do.
+    #[must_use]
+    pub fn decades(&self) -> Option<(i32, i32)> {
+        let bars = self.groups.iter().flat_map(|group| &group.bars);
+        let values = bars.filter_map(|bar| bar.value.filter(|value| *value > 0.0));
+        let (least, greatest) = values
+            .fold((f64::INFINITY, 0.0_f64), |(least, greatest), value| {
+                (least.min(value), greatest.max(value))
+            });
+        let far = least.is_finite() && greatest > FAR * least;
+        far.then(|| (least.log10().floor() as i32, greatest.log10().ceil() as i32))
+    }
+}
+
+/// How far along an axis between two powers of ten a value is, 0 to 1; what is below is at its beginning.
+#[must_use]
+pub fn along_decades(value: f64, (low, high): (i32, i32)) -> f64 {
+    let decades = f64::from((high - low).max(1));
+    ((value.log10() - f64::from(low)) / decades).clamp(0.0, 1.0)
+}
+
 /// The bars of one cell.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct BarGroup {

@@ -1,6 +1,6 @@
 //! Charts in text: bars, a table of a sweep's values, sparklines of what happened over time.
 use super::printable;
-use crate::report::document::{BarChart, Chart, LineChart, Scale, Series};
+use crate::report::document::{BarChart, Chart, LineChart, Scale, Series, along_decades};
 use crate::report::format;
 use raidlab_core::units::Bytes;
 use std::collections::BTreeSet;
@@ -81,11 +81,19 @@ fn bars(chart: &BarChart, width: usize, ascii: bool) -> String {
     };
     let (group, series) = (longest(&|l| &l.group), longest(&|l| &l.series));
     let figure = longest(&|l| &l.figure);
-    let largest = lines.iter().filter_map(|l| l.value).fold(0.0, f64::max);
-    let mut out = title(&chart.title, &chart.axis, width);
+    let pen = Pen {
+        largest: lines.iter().filter_map(|l| l.value).fold(0.0, f64::max),
+        decades: chart.decades(),
+        ascii,
+    };
+    let axis = match pen.decades {
+        Some(_) => format!("{}, logarithmic", chart.axis),
+        None => chart.axis.clone(),
+    };
+    let mut out = title(&chart.title, &axis, width);
     if group + series + figure + 4 + LEAST > width {
         for line in &lines {
-            stacked(&mut out, line, (series, figure), largest, width, ascii);
+            stacked(&mut out, line, (series, figure), &pen, width);
         }
         return out;
     }
@@ -93,7 +101,7 @@ fn bars(chart: &BarChart, width: usize, ascii: bool) -> String {
     for line in &lines {
         let mut text = format!("{:group$} {:series$} ", line.group, line.series);
         if let Some(value) = line.value {
-            text += &bar(value / largest * room as f64, ascii);
+            text += &pen.draw(value, room);
             text.push(' ');
         }
         text += &line.figure;
@@ -114,9 +122,8 @@ fn stacked(
     out: &mut String,
     line: &Line,
     (series, figure): (usize, usize),
-    largest: f64,
+    pen: &Pen,
     width: usize,
-    ascii: bool,
 ) {
     let mut put = |text: &str| {
         out.push_str(text.trim_end());
@@ -137,7 +144,7 @@ fn stacked(
     let behind = left > figure + LEAST / 2;
     let drawn = line.value.map_or_else(String::new, |value| {
         let room = if behind { left - figure - 1 } else { left };
-        bar(value / largest * room.min(60) as f64, ascii) + " "
+        pen.draw(value, room.min(60)) + " "
     });
     if behind || line.value.is_none() {
         put(&format!("{before}{drawn}{}", line.figure));
@@ -165,6 +172,25 @@ fn fold(text: &str, width: usize) -> Vec<String> {
         }
     }
     lines
+}
+
+/// What stands for a value in so many columns.
+struct Pen {
+    largest: f64,
+    /// Values are dots along a logarithmic axis, on which a length means nothing.
+    decades: Option<(i32, i32)>,
+    ascii: bool,
+}
+
+impl Pen {
+    fn draw(&self, value: f64, room: usize) -> String {
+        let Some(decades) = self.decades else {
+            return bar(value / self.largest * room as f64, self.ascii);
+        };
+        let before = along_decades(value, decades) * room.saturating_sub(1) as f64;
+        let dot = if self.ascii { "o" } else { "●" };
+        " ".repeat(before.round() as usize) + dot
+    }
 }
 
 const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
@@ -297,111 +323,4 @@ fn sparklines(chart: &LineChart, width: usize, ascii: bool) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::report::document::{Axis, Bar, BarGroup, Point};
-
-    fn bar_chart(names: &[&str], series: &[&str]) -> Chart {
-        let group = |(number, name): (usize, &&str)| {
-            let bars = series.iter().enumerate().map(|(other, _)| {
-                let value = 100.0 * (number + 1) as f64 + other as f64;
-                Bar {
-                    value: Some(value),
-                    interval: Some((value - 1.5, value + 1.5)),
-                    note: None,
-                }
-            });
-            BarGroup {
-                label: (*name).to_owned(),
-                bars: bars.collect(),
-            }
-        };
-        Chart::Bars(BarChart {
-            id: "x".to_owned(),
-            title: "bonnie: Sequential throughput".to_owned(),
-            description: String::new(),
-            axis: "MiB/s, mean of the runs".to_owned(),
-            series: series.iter().map(|s| (*s).to_owned()).collect(),
-            groups: names.iter().enumerate().map(group).collect(),
-        })
-    }
-
-    fn line_chart(names: &[&str], scale: Scale) -> Chart {
-        let axis = |label: &str, scale| Axis {
-            label: label.to_owned(),
-            scale,
-        };
-        let points = (0..100).map(|i| Point {
-            x: 512.0 * f64::from(1 << (i % 12)),
-            y: 1000.0 + f64::from(i),
-            interval: None,
-        });
-        let points: Vec<Point> = points.collect();
-        let series = names.iter().map(|name| Series {
-            name: (*name).to_owned(),
-            points: points.clone(),
-        });
-        Chart::Lines(LineChart {
-            id: "x".to_owned(),
-            title: "tiobench: read against block size".to_owned(),
-            description: String::new(),
-            x: axis("block size", scale),
-            y: axis("read, MiB/s", Scale::Linear),
-            series: series.collect(),
-        })
-    }
-
-    /// However narrow the terminal and long the names.
-    #[test]
-    fn charts_are_as_wide_as_the_terminal() {
-        let names = [
-            "raid5",
-            "raid10-f2, chunk 512KiB, rebuilding 1",
-            "/mnt/a-name-without-any-space-that-is-longer-than-a-line",
-        ];
-        let charts = [
-            bar_chart(&names, &["read", "write"]),
-            bar_chart(&names, &["read"]),
-            bar_chart(
-                &names[..1],
-                &["a series with a name of more than forty letters", "b"],
-            ),
-            line_chart(&names, Scale::Log2),
-            line_chart(&names, Scale::Linear),
-        ];
-        for width in [40, 50, 60, 80, 120] {
-            for chart in &charts {
-                for ascii in [false, true] {
-                    let text = render(chart, width, ascii);
-                    for line in text.lines() {
-                        assert!(width_of(line) <= width, "{width}: {line}\n{text}");
-                    }
-                    // Nothing is lost of what is told.
-                    let text: String = text.split_whitespace().collect();
-                    for name in names[..1].iter().chain(&["MiB/s"]) {
-                        assert!(text.contains(name), "{width}: {text}");
-                    }
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn a_bar_below_its_name() {
-        let text = render(
-            &bar_chart(&["raid10-f2, chunk 512KiB", "raid5"], &["read", "write"]),
-            40,
-            true,
-        );
-        insta::assert_snapshot!(text, @r"
-        bonnie: Sequential throughput (MiB/s,
-        mean of the runs)
-        raid10-f2, chunk 512KiB
-          read  ##### 100.0 [98.5, 101.5]
-          write ###### 101.0 [99.5, 102.5]
-        raid5
-          read  ########### 200.0 [198.5, 201.5]
-          write ########### 201.0 [199.5, 202.5]
-        ");
-    }
-}
+mod tests;

@@ -1,13 +1,16 @@
-//! Horizontal bars: long names of layouts stay readable, and any number of them fits.
+//! Horizontal bars: long names of layouts stay readable, and any number of them fits. Figures that are far apart are dots
+//! along a logarithmic axis, on which a length means nothing.
 use super::canvas::{
     Anchor, BELOW_TITLE, Canvas, Drawing, GRID, INK, Legend, MUTED, PAD, SMALL, WIDTH, colour,
     sheet, shortened, text_width, tick_decimals, ticks,
 };
-use crate::report::document::{Bar, BarChart, BarGroup};
+use crate::report::document::{Bar, BarChart, BarGroup, along_decades};
 use crate::report::format;
 use crate::report::render::images::ImageError;
 
 const THICK: f64 = 15.0;
+/// Radius of the dots that stand for bars along a logarithmic axis.
+const DOT: f64 = 5.0;
 const BETWEEN_BARS: f64 = 2.0;
 const BETWEEN_GROUPS: f64 = 13.0;
 const AXIS: f64 = 46.0;
@@ -21,11 +24,16 @@ struct Frame {
     left: f64,
     right: f64,
     full: f64,
+    decades: Option<(i32, i32)>,
 }
 
 impl Frame {
     fn x(&self, value: f64) -> f64 {
-        self.left + (self.right - self.left) * value / self.full
+        let along = match self.decades {
+            Some(decades) => along_decades(value, decades),
+            None => value / self.full,
+        };
+        self.left + (self.right - self.left) * along
     }
 }
 
@@ -45,8 +53,12 @@ pub(super) fn draw(chart: &BarChart) -> Result<Drawing, ImageError> {
         bar.interval.map_or(value, |(_, hi)| value.max(hi))
     };
     let largest = bars().map(reach).fold(0.0, f64::max).max(f64::MIN_POSITIVE);
-    let ticks = ticks(largest, 7);
-    let texts: Vec<String> = bars().map(figure).collect();
+    let decades = chart.decades();
+    let ticks = match decades {
+        Some((low, high)) => (low..=high).map(|power| 10_f64.powi(power)).collect(),
+        None => ticks(largest, 7),
+    };
+    let texts: Vec<String> = bars().map(|bar| figure(bar, decades.is_some())).collect();
     let mut text_room: f64 = 0.0;
     for text in &texts {
         text_room = text_room.max(text_width(text, SMALL)?);
@@ -64,6 +76,7 @@ pub(super) fn draw(chart: &BarChart) -> Result<Drawing, ImageError> {
         // A figure behind the longest bar must not run over the edge.
         right: f64::from(WIDTH) - PAD - (text_room + 8.0),
         full: ticks.last().copied().unwrap_or(largest).max(largest),
+        decades,
     };
     sheet(frame.bottom + AXIS, |canvas| {
         canvas.title(&chart.title)?;
@@ -99,8 +112,10 @@ fn height(group: &BarGroup) -> f64 {
     bars as f64 * (THICK + BETWEEN_BARS)
 }
 
-fn figure(bar: &Bar) -> String {
+/// The figure beside a bar; of those that are `far` apart the small ones with digits that count.
+fn figure(bar: &Bar, far: bool) -> String {
     match (bar.value, &bar.note) {
+        (Some(value), _) if far => format::number(value, format::decimals(value)),
         (Some(value), _) => format::number(value, format::decimals(value).min(1)),
         (None, Some(note)) => note.clone(),
         (None, None) => String::new(),
@@ -108,8 +123,12 @@ fn figure(bar: &Bar) -> String {
 }
 
 fn axis(canvas: &Canvas<'_>, frame: &Frame, ticks: &[f64], title: &str) -> Result<(), ImageError> {
-    let decimals = tick_decimals(ticks);
+    let even = tick_decimals(ticks);
     for tick in ticks {
+        let decimals = match frame.decades {
+            Some(_) => format::decimals(*tick).min((-tick.log10()).max(0.0).round() as usize),
+            None => even,
+        };
         let x = frame.x(*tick);
         canvas.line(&[(x, frame.top), (x, frame.bottom)], GRID, 1.0)?;
         let text = format::number(*tick, decimals);
@@ -121,8 +140,12 @@ fn axis(canvas: &Canvas<'_>, frame: &Frame, ticks: &[f64], title: &str) -> Resul
         )?;
     }
     let middle = 0.5 * (frame.left + frame.right);
+    let title = match frame.decades {
+        Some(_) => format!("{title}, logarithmic"),
+        None => title.to_owned(),
+    };
     canvas.text(
-        title,
+        &title,
         (middle, frame.bottom + 24.0),
         (SMALL, INK),
         Anchor::Below,
@@ -139,16 +162,24 @@ fn one(
     let middle = y + 0.5 * THICK;
     let Some(value) = bar.value else {
         let at = (frame.left + 6.0, middle);
-        return canvas.text(&figure(bar), at, (SMALL, MUTED), Anchor::Start);
+        let told = figure(bar, frame.decades.is_some());
+        return canvas.text(&told, at, (SMALL, MUTED), Anchor::Start);
     };
     let end = frame.x(value);
-    canvas.rect((frame.left, y), (end, y + THICK), colour(index))?;
     let mut text_from = end;
+    match frame.decades {
+        Some(_) => {
+            canvas.dot((end, middle), DOT, colour(index))?;
+            text_from += DOT;
+        }
+        None => canvas.rect((frame.left, y), (end, y + THICK), colour(index))?,
+    }
     if let Some((lo, hi)) = bar.interval {
         let ends = (frame.x(lo.max(0.0)), frame.x(hi));
         canvas.whisker(ends, (middle, 3.0), true, INK)?;
         text_from = text_from.max(ends.1);
     }
     let at = (text_from + 6.0, middle);
-    canvas.text(&figure(bar), at, (SMALL, INK), Anchor::Start)
+    let told = figure(bar, frame.decades.is_some());
+    canvas.text(&told, at, (SMALL, INK), Anchor::Start)
 }
