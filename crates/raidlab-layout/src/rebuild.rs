@@ -78,7 +78,8 @@ fn percent(share: f64) -> String {
         p if p < 0.01 => "less than 0.01 %".into(),
         p if p < 1.0 => format!("{p:.2} %"),
         p if p < 10.0 => format!("{p:.1} %"),
-        p => format!("{:.0} %", p.min(99.0)),
+        p if p < 99.0 => format!("{p:.0} %"),
+        _ => "more than 99 %".into(),
     }
 }
 
@@ -210,7 +211,13 @@ mod tests {
         assert!((rare / 1e-9 - 1.0).abs() < 1e-6, "{rare}");
         assert_eq!(
             [1e-9, 0.004, 0.052, 0.617, 0.9999].map(percent),
-            ["less than 0.01 %", "0.40 %", "5.2 %", "62 %", "99 %"]
+            [
+                "less than 0.01 %",
+                "0.40 %",
+                "5.2 %",
+                "62 %",
+                "more than 99 %"
+            ]
         );
     }
 }
