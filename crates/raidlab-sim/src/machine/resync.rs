@@ -27,8 +27,8 @@ const WINDOW: Span = Span::from_secs(1);
 const WORTH: u64 = 24;
 /// Time after a leap until the arms are where they belong. Assumed: many requests of any disk.
 const WARM: Span = Span::from_millis(500);
-/// Sectors around an edge that are not leapt to, for what is in flight at a time. Assumed: larger than
-/// that of any array here.
+/// Sectors around an edge that are not leapt to, for what is in flight at a time. Assumed: with [`WARM`], more than a grown stripe
+/// cache holds of a member, 128 MiB.
 const MARGIN: u64 = 32 << 11;
 /// Time for which stripe caches must not have grown before the pace is looked for. Assumed: a resync that fills them does so many
 /// times a second.
@@ -247,7 +247,7 @@ impl Machine {
             if room > warm + pace.amount {
                 let windows = Totals::of(&self.host).since(&attempt.before, (1, 1));
                 let later = self.next_edge(done);
-                let leapt = self.resync_skip(room - warm);
+                let leapt = self.resync_skip(done + room - warm);
                 attempt.warm = Some(Warm {
                     pace,
                     later,
@@ -272,8 +272,9 @@ impl Machine {
         done + edges::room(&self.sync_edges, done, (0, 0)) + MARGIN
     }
 
-    /// Pauses the resync, puts its position ahead by so many sectors, and lets it go on; by how many.
-    fn resync_skip(&mut self, sectors: u64) -> u64 {
+    /// Pauses the resync, puts its position ahead to a sector, and lets it go on; by how many. What was in flight has gone some of
+    /// the way, so that a distance would end beyond.
+    fn resync_skip(&mut self, target: u64) -> u64 {
         let now = self.host.now();
         let pause = |array: &mut Array| array.resync_pause(now);
         self.host
@@ -292,7 +293,7 @@ impl Machine {
         let now = self.host.now();
         let skip = |array: &mut Array| {
             let at = array.resync_position().unwrap_or(0);
-            let to = array.resync_skip(at + sectors, Span::ZERO).unwrap_or(at);
+            let to = array.resync_skip(target.max(at), Span::ZERO).unwrap_or(at);
             array.resync_resume(now);
             to - at
         };

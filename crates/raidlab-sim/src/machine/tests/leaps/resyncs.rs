@@ -61,16 +61,23 @@ fn parity_is_rebuilt() {
     same_resync("raid6", "rebuilding 1", 42);
 }
 
+/// An array of fast and large disks that is resyncing.
+fn six_large(layout: &str) -> Machine {
+    let text = format!(
+        r#"
+title = "Fast and large"
+disks = {{ model = "nearline-24tb", count = 6 }}
+array = {{ layout = "{layout}", state = "resyncing" }}
+profile = "random"
+"#
+    );
+    built(&text, true)
+}
+
 /// Six fast disks are 40 MiB further when somebody looks again, beyond the edge of a zone that a leap ended before.
 #[test]
 fn an_array_that_goes_past_an_edge_is_leapt_through_behind_it() {
-    let text = r#"
-title = "Fast and large"
-disks = { model = "nearline-24tb", count = 6 }
-array = { layout = "raid10", state = "resyncing" }
-profile = "random"
-"#;
-    let mut machine = built(text, true);
+    let mut machine = six_large("raid10");
     // It is looked at twenty times a second of what is run: ten minutes of 98 hours are enough.
     let mut looks = 0;
     let resynced = machine.run_resync(|_| {
@@ -89,13 +96,7 @@ profile = "random"
 /// hours of 35.
 #[test]
 fn a_resync_with_an_uneven_pace_is_leapt_through() {
-    let text = r#"
-title = "Large"
-disks = { model = "nearline-24tb", count = 6 }
-array = { layout = "raid5", state = "resyncing" }
-profile = "random"
-"#;
-    let mut machine = built(text, true);
+    let mut machine = six_large("raid5");
     let resynced = machine.run_resync(|_| ControlFlow::Continue(()));
     let run = machine.host().now().since(Instant::ZERO);
     assert!(run < Span::from_secs(600), "{run} was run");
