@@ -51,7 +51,7 @@ pub(crate) struct LayoutArgs {
     /// Tell what a rebuild reads, and how likely it meets a sector that cannot be read: so many bits are
     /// read for each, by the data sheet, such as 1e15. That is a limit that makers vouch for; most
     /// disks keep well below it
-    #[arg(long, value_name = "BITS", value_parser = read_errors)]
+    #[arg(long, value_name = "BITS", value_parser = read_errors, requires = "member_size")]
     pub(crate) read_errors: Option<ReadErrors>,
 
     /// Print as JSON

@@ -181,6 +181,10 @@ fn a_layout_tells_what_its_rebuild_meets() {
     "
     );
     assert!(!lab.run("layout raid5").done().out.contains("rebuild"));
+    // Of the size that is drawn when none is given nobody wants to know.
+    lab.run("layout raid5 --read-errors 1e15")
+        .refused(2)
+        .says(&["--member-size"]);
     let told = lab
         .run("layout raid1 --json --member-size 1TB")
         .done()
@@ -188,9 +192,11 @@ fn a_layout_tells_what_its_rebuild_meets() {
     assert_eq!(told["rebuilds"][0]["reads_bytes"], 1_000_000_000_000_u64);
     assert!(told["rebuilds"][0]["meets_unreadable"].is_null());
     for bits in ["nan", "1e5", "-1", "many", "inf"] {
-        lab.run(&format!("layout raid5 --read-errors={bits}"))
-            .refused(2)
-            .says(&["no number of bits", "1e14"]);
+        lab.run(&format!(
+            "layout raid5 --member-size 1TB --read-errors={bits}"
+        ))
+        .refused(2)
+        .says(&["no number of bits", "1e14"]);
     }
 }
 

@@ -62,18 +62,28 @@ pub struct BarChart {
 const FAR: f64 = 50.0;
 
 impl BarChart {
-    /// The powers of ten that all figures lie between, where lengths from zero would hide the small ones; `None` where bars do.
+    /// The powers of ten that all figures and their error bars lie between, where lengths from zero would hide the small ones;
+    /// `None` where bars do.
     #[must_use]
     pub fn decades(&self) -> Option<(i32, i32)> {
-        let bars = self.groups.iter().flat_map(|group| &group.bars);
-        let values = bars.filter_map(|bar| bar.value.filter(|value| *value > 0.0));
-        let (least, greatest) = values
-            .fold((f64::INFINITY, 0.0_f64), |(least, greatest), value| {
-                (least.min(value), greatest.max(value))
-            });
-        let far = least.is_finite() && greatest > FAR * least;
-        far.then(|| (least.log10().floor() as i32, greatest.log10().ceil() as i32))
+        let bars = || self.groups.iter().flat_map(|group| &group.bars);
+        let values = || bars().filter_map(|bar| bar.value);
+        let (least, greatest) = ends(values())?;
+        if greatest <= FAR * least {
+            return None;
+        }
+        let intervals = bars().filter_map(|bar| bar.interval);
+        let (least, greatest) = ends(values().chain(intervals.flat_map(|(lo, hi)| [lo, hi])))?;
+        Some((least.log10().floor() as i32, greatest.log10().ceil() as i32))
     }
+}
+
+/// The least and the greatest of those above zero.
+fn ends(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
+    let above = values.filter(|value| *value > 0.0);
+    above
+        .map(|value| (value, value))
+        .reduce(|(least, greatest), (value, _)| (least.min(value), greatest.max(value)))
 }
 
 /// How far along an axis between two powers of ten a value is, 0 to 1; what is below is at its beginning.

@@ -44,6 +44,12 @@ fn what_is_far_apart_stands_along_a_logarithmic_axis() {
         group.bars = vec![bar(read), bar(write)];
     }
     assert_eq!(chart.decades(), Some((0, 4)));
+    // No error bar is cut off at the end of the axis; one that reaches zero begins at its beginning.
+    for (interval, decades) in [((0.5, 12_000.0), (-1, 5)), ((-1.0, 9.0), (0, 4))] {
+        let mut wide = chart.clone();
+        wide.groups[0].bars[0].interval = Some(interval);
+        assert_eq!(wide.decades(), Some(decades));
+    }
     let chart = Chart::Bars(chart);
     insta::assert_snapshot!(render(&chart, 60, false), @r"
     bonnie: Sequential throughput (MiB/s, mean of the runs,
