@@ -6,6 +6,7 @@
 //! [`Fact`]s, so that nothing a prediction rests on is hidden.
 pub mod controller;
 pub mod cpu;
+pub mod datasheet;
 mod derive;
 mod error;
 mod hdd;

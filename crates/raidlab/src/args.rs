@@ -1,5 +1,7 @@
 //! What was typed. What it means is decided by the commands.
 mod bench;
+mod datasheet;
+mod disk;
 mod layout;
 mod predict;
 mod real;
@@ -8,10 +10,11 @@ mod shell;
 mod vm;
 
 pub(crate) use bench::{BenchArgs, EngineChoice, Rounds, STALL, SettingArgs};
+pub(crate) use datasheet::{NewArgs, NewDisk, NewHdd, NewSsd};
+pub(crate) use disk::{DiskAction, DiskArgs, ServeArgs};
 pub(crate) use layout::LayoutArgs;
 pub(crate) use predict::{
-    DesignArgs, DiskAction, DiskArgs, On, PlanArgs, ReferenceRunArgs, ReplayArgs, RunArgs,
-    ServeArgs, StudyOn,
+    DesignArgs, On, PlanArgs, ReferenceRunArgs, ReplayArgs, RunArgs, StudyOn,
 };
 pub(crate) use results::{
     CompareArgs, DoctorArgs, ExportArgs, ExportFormat, ImportArgs, ListArgs, Output,

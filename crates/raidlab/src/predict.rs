@@ -3,6 +3,7 @@ pub(crate) mod arrays;
 pub(crate) mod catalogue;
 pub(crate) mod caution;
 pub(crate) mod choose;
+mod datasheet;
 pub(crate) mod disk;
 mod estimate;
 mod figures;

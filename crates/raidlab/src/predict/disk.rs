@@ -24,6 +24,7 @@ pub(crate) fn run(args: &DiskArgs) -> Result<Outcome, Failure> {
             Named::Controller(model) => show_controller(&model, *json),
             Named::Processor(model) => show_processor(&model, *json),
         },
+        DiskAction::New(args) => super::datasheet::run(args),
         DiskAction::Serve(args) => super::serve::run(args),
     }
 }

@@ -15,6 +15,7 @@ mod bad_store;
 mod beforehand;
 mod bench;
 mod compare;
+mod datasheets;
 mod exchange;
 mod experiments;
 mod first_steps;
