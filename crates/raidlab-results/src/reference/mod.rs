@@ -5,6 +5,7 @@
 //! measured but whose figures are not given becomes a trial without figures (`withheld`), never one
 //! of zeros.
 mod checks;
+mod order;
 mod parse;
 mod predicted;
 mod rows;
@@ -16,6 +17,7 @@ mod trials;
 mod tests;
 
 pub use checks::{Checked, Own, Told};
+pub use order::{Misordered, Ordering};
 pub use predicted::{PredictedFigure, Prediction, median_error};
 pub use tree::{Problem, ProblemKind, StudyError};
 pub use trials::WITHHELD;

@@ -173,6 +173,7 @@ fn print(args: &ReferenceRunArgs, all: &[Predicted]) -> Result<(), Failure> {
                 "compared": p.prediction.errors().len(),
                 "median_absolute_error": p.prediction.median_error(),
                 "worst_absolute_error": p.prediction.worst_error(),
+                "ordering": p.prediction.ordering(), "kendall_tau": p.prediction.ordering().tau(),
                 "figures": p.prediction.figures, "findings": p.prediction.findings,
                 "failed": p.failed.iter().map(|f| json!({ "cell": f.cell, "reason": f.reason }))
                     .collect::<Vec<_>>(),

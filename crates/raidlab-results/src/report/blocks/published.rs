@@ -1,7 +1,7 @@
 //! Predicted figures beside published ones, with their errors, and the study's findings checked on the
 //! predictions.
 use crate::record::Unit;
-use crate::reference::{Checked, PredictedFigure, Prediction, Study, Told};
+use crate::reference::{Checked, Ordering, PredictedFigure, Prediction, Study, Told};
 use crate::report::document::{Block, Cell, Column, Table, Tone, Value};
 use crate::report::format;
 use raidlab_core::units::KIB;
@@ -43,6 +43,7 @@ pub(crate) fn beside(study: &Study, prediction: &Prediction, source: Source) -> 
     let mut blocks = vec![Block::heading(heading)];
     blocks.push(Block::Table(figures(study, prediction, source)));
     blocks.push(Block::paragraph(accuracy(prediction)));
+    blocks.extend(order(prediction, source));
     let id = format!("{}-findings", prediction.study);
     let caption = format!("Does what the study found hold {}?", source.place());
     let held = findings(&id, &caption, source.place(), &prediction.findings);
@@ -67,6 +68,59 @@ pub(crate) fn accuracy(prediction: &Prediction) -> String {
         worst.row,
         worst.phase
     )
+}
+
+/// Pairs of rows that are named, at most, where they are in another order.
+const NAMED: usize = 6;
+
+/// Whether the rows are in the order that was published, and which are not.
+fn order(prediction: &Prediction, source: Source) -> Vec<Block> {
+    let told = prediction.ordering();
+    let Some(sentence) = ordered(&told, source) else {
+        return Vec::new();
+    };
+    let mut blocks = vec![Block::paragraph(sentence)];
+    // The pairs that the study found furthest apart say most.
+    let mut wrong: Vec<_> = told.misordered.iter().collect();
+    wrong.sort_by(|a, b| b.published.total_cmp(&a.published));
+    let mut items: Vec<String> = wrong
+        .iter()
+        .take(NAMED)
+        .map(|pair| {
+            format!(
+                "{}, {} over {}: published {:.2}x, {} {:.2}x",
+                pair.phase,
+                pair.higher,
+                pair.lower,
+                pair.published,
+                source.place(),
+                pair.predicted
+            )
+        })
+        .collect();
+    if wrong.len() > NAMED {
+        items.push(format!("and {} more", wrong.len() - NAMED));
+    }
+    if !items.is_empty() {
+        blocks.push(Block::List { items });
+    }
+    blocks
+}
+
+/// How many pairs of rows are in the published order; `None` when the study tells no two apart.
+pub(crate) fn ordered(told: &Ordering, source: Source) -> Option<String> {
+    Some(format!(
+        "Which row has the higher figure: of {} that are published as more than 5 % apart, {} in that order {} \
+         (Kendall's tau {:.2}).",
+        format::plural(told.pairs, "pair"),
+        match told.alike {
+            all if all == told.pairs && all > 1 => "all are".to_owned(),
+            1 => "1 is".to_owned(),
+            some => format!("{some} are"),
+        },
+        source.place(),
+        told.tau()?,
+    ))
 }
 
 fn figures(study: &Study, prediction: &Prediction, source: Source) -> Table {
@@ -196,6 +250,8 @@ pub(crate) fn overview(all: &[Prediction]) -> Table {
         Column::number("worst").under("absolute error, %"),
         Column::text("worst figure"),
         Column::number("predicted only"),
+        Column::number("pairs").under("order of rows"),
+        Column::number("alike").under("order of rows"),
         Column::number("hold").under("claims"),
         Column::number("do not").under("claims"),
         Column::number("cannot be told").under("claims"),
@@ -219,6 +275,7 @@ pub(crate) fn overview(all: &[Prediction]) -> Table {
             Some(error) => Cell::number(100.0 * error, 1).tone(Tone::Strong),
             None => Cell::absent(),
         };
+        let order = Ordering::of_all(all);
         let alone: usize = all.iter().map(predicted_only).sum();
         table.rows.push(vec![
             Cell::text("all").tone(Tone::Strong),
@@ -227,6 +284,8 @@ pub(crate) fn overview(all: &[Prediction]) -> Table {
             percent(worst),
             Cell::absent(),
             Cell::number(alone as f64, 0),
+            Cell::number(order.pairs as f64, 0),
+            Cell::number(order.alike as f64, 0),
             Cell::number(count(&[Told::Holds]) as f64, 0),
             Cell::number(count(&[Told::DoesNot]) as f64, 0),
             Cell::number(count(&[Told::Withheld, Told::NoFigures]) as f64, 0),
@@ -256,6 +315,7 @@ fn overview_line(prediction: &Prediction) -> Vec<Cell> {
         })
     };
     let worst = errors.first();
+    let order = prediction.ordering();
     vec![
         Cell::text(prediction.study.clone()),
         Cell::number(errors.len() as f64, 0),
@@ -265,6 +325,8 @@ fn overview_line(prediction: &Prediction) -> Vec<Cell> {
             Cell::text(format!("{}, {}", f.row, f.phase))
         }),
         Cell::number(predicted_only(prediction) as f64, 0),
+        Cell::number(order.pairs as f64, 0),
+        Cell::number(order.alike as f64, 0),
         Cell::number(claims(prediction, &[Told::Holds]) as f64, 0),
         Cell::number(claims(prediction, &[Told::DoesNot]) as f64, 0),
         Cell::number(
