@@ -2,7 +2,7 @@
 use crate::error::{HostError, Result};
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
-use std::fs::{DirBuilder, File};
+use std::fs::{DirBuilder, File, Metadata};
 use std::io::ErrorKind;
 use std::os::linux::fs::MetadataExt as _;
 use std::os::linux::net::SocketAddrExt as _;
@@ -61,21 +61,41 @@ fn take_arrays() -> Result<Option<UnixListener>> {
     }
 }
 
-/// The process that holds the lock of a directory, by `/proc/locks` (proc(5)): `1: FLOCK ADVISORY WRITE 4242 08:01:131 0 EOF`.
+/// The process that holds the lock of a directory.
 fn holder(directory: &File) -> Option<u32> {
-    let inode = directory.metadata().ok()?.st_ino().to_string();
     let locks = std::fs::read_to_string("/proc/locks").ok()?;
+    holder_by(&locks, directory)
+}
+
+/// The same by the text of `/proc/locks` (proc(5)): `1: FLOCK ADVISORY WRITE 4242 08:01:131 0 EOF`. Other file systems have the same
+/// inode numbers, and the device in there is not the one that stat(2) tells where a file system has several (btrfs): who has the
+/// lock of this directory has it open.
+fn holder_by(locks: &str, directory: &File) -> Option<u32> {
+    let its = directory.metadata().ok()?;
+    let inode = its.st_ino().to_string();
     let of = |line: &str| {
         let words: Vec<&str> = line.split_ascii_whitespace().collect();
         let at = words.iter().position(|word| *word == "FLOCK")?;
-        let its = words.get(at + 4)?.rsplit(':').next()?;
-        (its == inode).then_some(())?;
+        let locked = words.get(at + 4)?.rsplit(':').next()?;
+        (locked == inode).then_some(())?;
         words.get(at + 3)?.parse().ok()
     };
     locks
         .lines()
         .filter(|line| !line.contains("->"))
-        .find_map(of)
+        .filter_map(of)
+        .find(|process| has_open(*process, &its))
+}
+
+/// Whether a process has that file open, as far as this user may know.
+fn has_open(process: u32, file: &Metadata) -> bool {
+    let opened = std::fs::read_dir(format!("/proc/{process}/fd"));
+    let same = |its: Metadata| (its.st_dev(), its.st_ino()) == (file.st_dev(), file.st_ino());
+    opened
+        .into_iter()
+        .flatten()
+        .flatten()
+        .any(|entry| std::fs::metadata(entry.path()).is_ok_and(same))
 }
 
 /// A process in words: its number, how long it has been there, and how it was started, as far as the kernel tells.
@@ -142,6 +162,23 @@ mod tests {
         drop(Alone::take(&elsewhere, false).expect("another mount point"));
         drop(first);
         Alone::take(&state, false).expect("it is free again");
+    }
+
+    #[test]
+    fn a_lock_on_another_file_system_is_not_taken_for_this_one() {
+        let place = tempfile::tempdir().expect("a directory");
+        let directory = File::open(place.path()).expect("a directory");
+        let inode = directory.metadata().expect("its inode").st_ino();
+        let this = std::process::id();
+        // The first process has a file of the same number, on another file system; it is not this directory that it has open.
+        let locks = format!(
+            "1: FLOCK  ADVISORY  WRITE 1 00:2a:{inode} 0 EOF\n\
+             1: -> FLOCK  ADVISORY  WRITE 2 00:2a:{inode} 0 EOF\n\
+             2: FLOCK  ADVISORY  WRITE {this} 08:01:{inode} 0 EOF\n"
+        );
+        assert_eq!(holder_by(&locks, &directory), Some(this));
+        let others = format!("1: FLOCK  ADVISORY  WRITE 1 00:2a:{inode} 0 EOF\n");
+        assert_eq!(holder_by(&others, &directory), None, "nobody is named");
     }
 
     #[test]
