@@ -38,7 +38,7 @@ fn from_the_last(word: &str) -> Option<u32> {
 fn in_order(conditions: &Conditions) -> String {
     format!(
         "trials AS t JOIN sessions AS s ON s.id = t.session
-         WHERE {} ORDER BY s.created_us, s.number, t.position, t.number",
+         WHERE {} ORDER BY s.number, t.position, t.number",
         conditions.to_sql()
     )
 }
@@ -100,8 +100,8 @@ impl Store {
             .finish(self)
     }
 
-    /// The session whose identifier begins with `prefix`, of which there must be one only; or the one that was begun last
-    /// (`last`), or so many before it (`last~1`).
+    /// The session whose identifier begins with `prefix`, of which there must be one only; or the one that came into the
+    /// store last (`last`), or so many before it (`last~1`): a clock that was set back changes nothing.
     ///
     /// # Errors
     /// When there is none or several, or `prefix` cannot begin an identifier.
@@ -115,8 +115,7 @@ impl Store {
     }
 
     fn session_from_the_last(&self, word: &str, back: u32) -> Result<Session, StoreError> {
-        let query =
-            "SELECT id FROM sessions ORDER BY created_us DESC, number DESC LIMIT 1 OFFSET ?";
+        let query = "SELECT id FROM sessions ORDER BY number DESC LIMIT 1 OFFSET ?";
         let found: Option<String> =
             self.sql(|c| c.query_row(query, [back], |row| row.get(0)).optional())?;
         let id = found.ok_or_else(|| StoreError::NoSuchSession(word.to_owned()))?;
@@ -137,7 +136,7 @@ impl Store {
         self.trials(&filter)?.pop().ok_or_else(none)
     }
 
-    /// The sessions that pass `filter`, oldest first.
+    /// The sessions that pass `filter`, in the order in which they came into the store.
     ///
     /// # Errors
     /// When the store cannot be read.
@@ -145,7 +144,7 @@ impl Store {
         self.session_infos(&filter.conditions())
     }
 
-    /// The sessions with a plan that have not ended, oldest first. One whose `running` is `None`
+    /// The sessions with a plan that have not ended, in the order of [`sessions`](Self::sessions). One whose `running` is `None`
     /// was interrupted and can be resumed.
     ///
     /// # Errors
@@ -169,7 +168,7 @@ impl Store {
                  WHERE session = s.id),
                 (SELECT json_group_array(place ORDER BY place) FROM
                  (SELECT DISTINCT coalesce(place, source) AS place FROM trials WHERE session = s.id))
-             FROM sessions AS s WHERE {} ORDER BY s.created_us, s.number",
+             FROM sessions AS s WHERE {} ORDER BY s.number",
             conditions.to_sql()
         );
         let rows = self.sql(|c| {
@@ -201,7 +200,7 @@ impl Store {
             .collect()
     }
 
-    /// The trials that pass `filter`: sessions oldest first, the trials of each in the order of
+    /// The trials that pass `filter`: sessions in the order of [`sessions`](Self::sessions), the trials of each in the order of
     /// execution. Each holds up to 40 KiB for every histogram; [`each_trial`](Self::each_trial) has
     /// one in memory at a time.
     ///

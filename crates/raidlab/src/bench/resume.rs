@@ -96,7 +96,7 @@ fn plan_of(session: &Session) -> Result<Option<Plan>, Failure> {
         })
 }
 
-/// The unfinished session that was begun last and that no process is at work on.
+/// The unfinished session that came into the store last and that no process is at work on.
 fn newest_unfinished(store: &Store) -> Result<Option<Session>, Failure> {
     let unfinished = store.unfinished_sessions().map_err(store_failure)?;
     Ok(unfinished
@@ -105,7 +105,7 @@ fn newest_unfinished(store: &Store) -> Result<Option<Session>, Failure> {
         .map(|info| info.session)
         // Experiments are gone on with by 'raidlab run'.
         .filter(|session| StoredRun::of(session).is_none())
-        .max_by(|a, b| a.created.cmp(&b.created)))
+        .last())
 }
 
 /// An unfinished session of the very same plan: asked about on a terminal, mentioned elsewhere. `None` also when a

@@ -12,12 +12,11 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 pub(crate) fn run(args: &ListArgs, store: &place::Store) -> Result<Outcome, Failure> {
-    let mut sessions = match Store::open_read_only(&store.path()?) {
+    let sessions = match Store::open_read_only(&store.path()?) {
         Ok(store) => matching(&store, args)?,
         Err(raidlab_results::store::StoreError::Missing { .. }) if !store.is_given() => Vec::new(),
         Err(error) => return Err(store_failure(error)),
     };
-    sessions.sort_by(|a, b| a.session.created.cmp(&b.session.created));
     if args.json {
         let listed: Vec<_> = sessions.iter().map(listed).collect();
         print_json(&listed)?;

@@ -8,7 +8,7 @@ use crate::talk::plain;
 use raidlab_core::words::count;
 use raidlab_results::id;
 use raidlab_results::record::{Explained, PhaseRecord, Session, Status, TrialRecord, Unit};
-use raidlab_results::store::{SessionFilter, Store, StoreError, TrialFilter};
+use raidlab_results::store::{Store, StoreError, TrialFilter};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 
@@ -41,19 +41,13 @@ pub(crate) fn run(args: &ShowArgs, store: &place::Store) -> Result<Outcome, Fail
     Ok(Outcome::Done)
 }
 
-/// The session begun last.
+/// The session that came into the store last.
 pub(crate) fn last_session(store: &Store) -> Result<Session, Failure> {
-    let sessions = store
-        .sessions(&SessionFilter::default())
-        .map_err(store_failure)?;
-    sessions
-        .into_iter()
-        .map(|info| info.session)
-        .max_by(|a, b| a.created.cmp(&b.created))
-        .ok_or_else(|| {
-            Failure::new(BAD_REQUEST, "the store is empty")
-                .remedy("measure something with 'raidlab bench PATH' first")
-        })
+    store.find_session("last").map_err(|error| match error {
+        StoreError::NoSuchSession(_) => Failure::new(BAD_REQUEST, "the store is empty")
+            .remedy("measure something with 'raidlab bench PATH' first"),
+        other => store_failure(other),
+    })
 }
 
 fn of_session(store: &Store, session: &Session) -> Result<Vec<TrialRecord>, Failure> {

@@ -6,13 +6,13 @@ use raidlab_core::flag::{Flag, FlagKind};
 /// Trials `a0` to `a3` and `b0`, each different in one respect.
 fn filled() -> Store {
     let mut store = Store::in_memory().unwrap();
-    // `b` is older, though stored later; fractions of a second must not sort as text.
+    // Fractions of a second are compared as times, not as text.
     let later = Session {
         created: "2026-11-21T08:00:00.5Z".to_owned(),
         ..session("a")
     };
-    store.begin_session(&later).unwrap();
     store.begin_session(&session("b")).unwrap();
+    store.begin_session(&later).unwrap();
     let mut a: Vec<TrialRecord> = (0..4).map(|order| trial("a", order)).collect();
     a[0].profile = "bonnie".to_owned();
     a[0].provenance = Provenance::Imported {
@@ -168,7 +168,7 @@ fn a_session_is_found_by_the_beginning_of_its_id() {
     assert!(matches!(title("0"), Err(StoreError::Ambiguous { .. })));
 }
 
-/// Scripts want the newest one and the one before, by when they were begun, whatever their ids are.
+/// Scripts want the last one and the one before, by when they came into the store, whatever their ids and the clock say.
 #[test]
 fn a_session_is_found_by_its_place_from_the_last() {
     let mut store = Store::in_memory().unwrap();
@@ -190,8 +190,8 @@ fn a_session_is_found_by_its_place_from_the_last() {
         .into();
     assert_eq!(
         found,
-        ["d", "d", "a", "b", "c"],
-        "of two begun at once the one that was stored later"
+        ["d", "d", "b", "a", "c"],
+        "in the order in which they came: the clock was set back between a and b"
     );
     assert!(matches!(title("last~4"), Err(StoreError::NoSuchSession(_))));
     for wrong in ["last~", "last1", "last~-1", "last~x", "lastly"] {

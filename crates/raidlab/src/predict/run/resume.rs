@@ -151,7 +151,7 @@ fn interrupted(store: &Store, run: &StoredRun) -> Result<Option<Session>, Failur
         // What another version made is another model's.
         .filter(|session| session.raidlab == env!("CARGO_PKG_VERSION"))
         .filter(|session| StoredRun::of(session).is_some_and(|stored| stored.same_trials(run)));
-    Ok(same.max_by(|a, b| a.created.cmp(&b.created)))
+    Ok(same.last())
 }
 
 fn begin(store: &mut Store, plan: &Plan<'_>, run: &StoredRun) -> Result<String, Failure> {
