@@ -15,6 +15,7 @@
 //! | [`fitness`] | is this machine fit to measure |
 //! | [`evidence`] | may the figure be believed |
 //! | [`safety`] | is a device in use |
+//! | [`quota`] | what may this user, group, project or subvolume still write |
 //! | [`privilege`] | what helps whom the kernel forbids something |
 
 pub mod cache;
@@ -28,6 +29,7 @@ pub mod link;
 pub mod mountinfo;
 pub mod neighbours;
 pub mod privilege;
+pub mod quota;
 pub mod resolve;
 mod roots;
 pub mod safety;

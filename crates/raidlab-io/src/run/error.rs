@@ -1,6 +1,7 @@
 //! Why a phase could not be run: each error says what to do.
 use crate::engine::EngineError;
-use crate::observe::{ObserveError, privilege};
+use crate::observe::environment::space_at;
+use crate::observe::{ObserveError, Roots, privilege, quota};
 use raidlab_core::drive::DriveError;
 use raidlab_core::target::{Errno, TargetError};
 use raidlab_core::time::Span;
@@ -12,7 +13,7 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// A file system call failed.
-    #[error("cannot {action} {}: {source}{}", path.display(), remedy(source))]
+    #[error("cannot {action} {}: {source}{remedy}", path.display())]
     Path {
         /// What was attempted, in words that stand between "cannot" and the path.
         action: &'static str,
@@ -20,11 +21,14 @@ pub enum RunError {
         path: PathBuf,
         /// What the system said.
         source: io::Error,
+        /// What helps, as it was then: `; free some space`, or nothing. Later the working directory is gone.
+        remedy: String,
     },
     /// Not enough space for the data files.
     #[error(
-        "{}: {needed} are needed, {available} are available; free some space, or give a smaller size",
-        path.display()
+        "{}: {needed} are needed, {available} are available{}; free some space, or give a smaller size",
+        path.display(),
+        by_quota(limit.as_deref())
     )]
     NoSpace {
         /// Where.
@@ -33,6 +37,8 @@ pub enum RunError {
         needed: Bytes,
         /// Bytes this user may use.
         available: Bytes,
+        /// The quota that allows no more, in words.
+        limit: Option<String>,
     },
     /// The given file or device is too small for the workload.
     #[error("{} has {size}, the workload needs {needed}; give a smaller size or block size, or a larger file", path.display())]
@@ -55,7 +61,7 @@ pub enum RunError {
         why: &'static str,
     },
     /// An operation failed while the phase ran.
-    #[error("{}: {what}: {source}{}", path.display(), remedy(source))]
+    #[error("{}: {what}: {source}{remedy}", path.display())]
     Operation {
         /// Where.
         path: PathBuf,
@@ -63,14 +69,18 @@ pub enum RunError {
         what: String,
         /// What the system said.
         source: io::Error,
+        /// What helps, as in [`Path`](Self::Path).
+        remedy: String,
     },
     /// An operation moved fewer bytes than asked for.
-    #[error("{}: {what}; {}", path.display(), shortened(path))]
+    #[error("{}: {what}; {why}", path.display())]
     Short {
         /// Where.
         path: PathBuf,
         /// Which operation of which job.
         what: String,
+        /// What may have caused it, as it was then.
+        why: String,
     },
     /// The target does not take such an operation.
     #[error("{}: {source}", path.display())]
@@ -129,20 +139,36 @@ pub enum RunError {
     Cancelled,
 }
 
-/// Why fewer bytes were moved: a device that is pulled out has no bytes from then on, and soon no name.
-fn shortened(path: &Path) -> &'static str {
-    match std::fs::metadata(path) {
-        Ok(found) if found.is_file() => {
-            "is the file shorter than the workload believes, or the disk full?"
+/// Why fewer of `wanted` bytes were moved: a device that is pulled out has no bytes from then on, and soon no name; a file system
+/// writes what a quota or its space still allows, and only then says so.
+fn shortened(path: &Path, wanted: u64) -> String {
+    if !std::fs::metadata(path).is_ok_and(|found| found.is_file()) {
+        return "the device has gone, or has become smaller: see the kernel's log (dmesg)"
+            .to_owned();
+    }
+    let roots = Roots::system();
+    if quota::tightest(&roots, path).is_some_and(|quota| quota.left() < Some(wanted)) {
+        return quota::told(&roots, path);
+    }
+    match space_at(path) {
+        Ok(space) if space.available < wanted => {
+            "the disk is full: free some space, or give a smaller size".to_owned()
         }
-        _ => "the device has gone, or has become smaller: see the kernel's log (dmesg)",
+        _ => "is the file shorter than the workload believes, or the disk full?".to_owned(),
     }
 }
 
-pub(super) fn remedy(source: &io::Error) -> String {
+fn by_quota(limit: Option<&str>) -> String {
+    limit.map_or(String::new(), |limit| format!(" by {limit}"))
+}
+
+pub(super) fn remedy(source: &io::Error, path: &Path) -> String {
     if let Some(libc::EACCES | libc::EPERM) = source.raw_os_error() {
         let otherwise = "run as a user who may, or name another path";
         return format!("; {}", privilege::remedy(privilege::is_root(), otherwise));
+    }
+    if source.raw_os_error() == Some(libc::EDQUOT) {
+        return format!("; {}", quota::told(&Roots::system(), path));
     }
     other_remedy(source).to_owned()
 }
@@ -151,7 +177,6 @@ fn other_remedy(source: &io::Error) -> &'static str {
     match source.raw_os_error() {
         Some(libc::EROFS) => "; remount it for writing, or name another path",
         Some(libc::ENOSPC) => "; free some space, or give a smaller size",
-        Some(libc::EDQUOT) => "; the user's quota is used up: give a smaller size",
         Some(libc::EFBIG) => "; the file system or a limit (ulimit -f) allows no file of this size",
         Some(libc::EIO) => "; the device failed: see the kernel's log (dmesg)",
         Some(libc::ENXIO | libc::ENODEV) => "; the device has gone: see the kernel's log (dmesg)",
@@ -170,10 +195,14 @@ impl RunError {
         action: &'static str,
         path: &'a Path,
     ) -> impl FnOnce(E) -> Self + use<'a, E> {
-        move |source| Self::Path {
-            action,
-            path: path.to_owned(),
-            source: source.into(),
+        move |source| {
+            let source = source.into();
+            Self::Path {
+                action,
+                path: path.to_owned(),
+                remedy: remedy(&source, path),
+                source,
+            }
         }
     }
 
@@ -182,11 +211,13 @@ impl RunError {
         let path = path.to_owned();
         match error {
             DriveError::Op { index, op, errno } => Self::Operation {
+                remedy: remedy(&system(errno), &path),
                 path,
                 what: format!("operation {index} of job {job} ({op}) failed"),
                 source: system(errno),
             },
             DriveError::Short { index, op, moved } => Self::Short {
+                why: shortened(&path, u64::from(op.bytes())),
                 path,
                 what: format!(
                     "operation {index} of job {job} ({op}) moved {moved} of {} bytes",
@@ -222,8 +253,8 @@ mod tests {
         let file = tempfile::NamedTempFile::new().expect("a file");
         let told = |path: &Path| {
             let what = "operation 852 moved 0 of 4096 bytes".to_owned();
-            let path = path.to_owned();
-            RunError::Short { path, what }.to_string()
+            let (path, why) = (path.to_owned(), shortened(path, 4096));
+            RunError::Short { path, what, why }.to_string()
         };
         assert!(told(file.path()).contains("is the file shorter"));
         // Seen with a disk of scsi_debug: its node goes with it.

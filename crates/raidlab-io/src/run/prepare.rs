@@ -4,7 +4,9 @@ use super::place::Place;
 use super::writer::Writer;
 use super::{RunMonitor, RunOptions, RunProgress, RunStage};
 use crate::engine::{BLOCK, Content};
+use crate::observe::Roots;
 use crate::observe::environment::space_at;
+use crate::observe::quota;
 use raidlab_core::data::DataPolicy;
 use raidlab_core::phase::{Needed, Phase};
 use raidlab_core::time::Span;
@@ -120,6 +122,8 @@ fn check_space(place: &Place, missing: &[&Needed]) -> Result<(), RunError> {
             path: place.resolved().path.clone(),
             needed: Bytes(needed),
             available: Bytes(available),
+            limit: quota::limiting(&Roots::system(), directory, available)
+                .map(|quota| quota.to_string()),
         });
     }
     Ok(())

@@ -14,7 +14,7 @@ use raidlab_core::time::Span;
 use raidlab_core::units::Bytes;
 use raidlab_io::engine::direct_alignment_at;
 use raidlab_io::observe::environment::{Environment, TargetRecord};
-use raidlab_io::observe::{PathKind, Resolved, Roots, privilege, resolve};
+use raidlab_io::observe::{PathKind, Resolved, Roots, privilege, quota, resolve};
 use raidlab_results::record::Cell;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -258,7 +258,13 @@ fn prepare(arm: &Arm) -> Result<Prepared, Failure> {
         } else {
             BAD_REQUEST
         };
-        Failure::from_error(code, &error).remedy(format!("the place is {}", arm.path.display()))
+        let mut told = format!("the place is {}", arm.path.display());
+        if let ProfileError::Space { free, .. } = &error
+            && let Some(quota) = quota::limiting(&roots, &arm.path, free.0)
+        {
+            told.push_str(&format!(", and {quota} allows no more there"));
+        }
+        Failure::from_error(code, &error).remedy(told)
     })?;
     Ok(Prepared {
         arm: arm.clone(),

@@ -24,6 +24,7 @@ mod memory;
 mod models;
 mod predictions;
 mod printing;
+mod quotas;
 mod real;
 mod real_places;
 mod results;

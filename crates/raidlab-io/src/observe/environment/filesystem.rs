@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::superblock::{self, ExtParameters, XfsParameters};
 use crate::observe::error::{ObserveError, Result};
+use crate::observe::quota;
 use crate::observe::resolve::{PathKind, Resolved};
 use crate::observe::roots::Roots;
 use crate::observe::safety::open_node;
@@ -33,7 +34,7 @@ pub struct Space {
     pub total: u64,
     /// Free, the reserve included.
     pub free: u64,
-    /// Free for this user.
+    /// Free for this user, by quotas too.
     pub available: u64,
     /// Files it can hold; 0 where that is not fixed (btrfs).
     pub files: u64,
@@ -49,11 +50,12 @@ pub fn space_at(path: &Path) -> Result<Space> {
     let stat =
         rustix::fs::statvfs(path).map_err(ObserveError::call("ask for the free space of", path))?;
     let bytes = |blocks: u64| blocks.saturating_mul(stat.f_frsize);
+    let quota = quota::tightest(&Roots::system(), path).and_then(|quota| quota.left());
     Ok(Space {
         block_size: stat.f_frsize,
         total: bytes(stat.f_blocks),
         free: bytes(stat.f_bfree),
-        available: bytes(stat.f_bavail),
+        available: bytes(stat.f_bavail).min(quota.unwrap_or(u64::MAX)),
         files: stat.f_files,
         files_free: stat.f_favail,
     })

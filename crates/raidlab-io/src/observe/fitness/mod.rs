@@ -13,6 +13,7 @@ use crate::observe::environment::{
 };
 use crate::observe::error::Result;
 use crate::observe::evidence::{CPU_PRESSURE, FOREIGN_CPUS, STEAL, size};
+use crate::observe::quota;
 use crate::observe::resolve::Resolved;
 use crate::observe::roots::Roots;
 
@@ -138,6 +139,8 @@ pub struct Observations {
     pub read_only_mount: Option<String>,
     /// Bytes available to files; `None` for devices.
     pub available: Option<u64>,
+    /// The quota by which it is no more, in words.
+    pub limit: Option<String>,
     /// Bytes the run will need.
     pub needed: u64,
     /// Whether anything will be written.
@@ -178,6 +181,9 @@ pub fn observe(roots: &Roots, resolved: &Resolved, intent: Intent) -> Result<Obs
     let target = Environment::capture(roots, Some(resolved))?.target;
     let (devices, top) = target.map_or_else(Default::default, |t| (t.devices, t.top));
     let mount = resolved.mount.as_ref();
+    let available = mount
+        .and_then(|_| space_at(&resolved.path).ok())
+        .map(|space| space.available);
     Ok(Observations {
         memory: environment::memory(roots)?,
         governors: environment::governors(roots),
@@ -195,9 +201,10 @@ pub fn observe(roots: &Roots, resolved: &Resolved, intent: Intent) -> Result<Obs
         read_only_mount: mount
             .filter(|mount| mount.read_only())
             .map(|mount| mount.point.display().to_string()),
-        available: mount
-            .and_then(|_| space_at(&resolved.path).ok())
-            .map(|space| space.available),
+        available,
+        limit: mount
+            .and_then(|_| quota::limiting(roots, &resolved.path, available?))
+            .map(|quota| quota.to_string()),
         needed: intent.needed,
         writes: intent.writes,
     })
@@ -218,6 +225,10 @@ pub fn audit(seen: &Observations) -> Audit {
         device_load(&seen.disks, name, &mut audit);
     }
     audit
+}
+
+fn by_quota(limit: Option<&str>) -> String {
+    limit.map_or(String::new(), |limit| format!(" by {limit}"))
 }
 
 fn target(seen: &Observations, audit: &mut Audit) {
@@ -242,9 +253,10 @@ fn target(seen: &Observations, audit: &mut Audit) {
         audit.add_fatal(
             WarningKind::NoSpace,
             format!(
-                "{} is needed, {} is available",
+                "{} is needed, {} is available{}",
                 size(seen.needed),
-                size(available)
+                size(available),
+                by_quota(seen.limit.as_deref())
             ),
             "free some space, or give a smaller --size",
         );

@@ -45,6 +45,7 @@ fn fit() -> Observations {
         in_memory: None,
         read_only_mount: None,
         available: Some(100 << 30),
+        limit: None,
         needed: 16 << 30,
         writes: true,
     }
