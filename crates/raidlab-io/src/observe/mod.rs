@@ -13,6 +13,7 @@
 //! | [`environment`] | what did the trial run on, and what differs between two trials |
 //! | [`link`] | how fast can the link be |
 //! | [`fitness`] | is this machine fit to measure |
+//! | [`lazyinit`] | does the kernel still write what mkfs.ext4 left out |
 //! | [`evidence`] | may the figure be believed |
 //! | [`safety`] | is a device in use |
 //! | [`quota`] | what may this user, group, project or subvolume still write |
@@ -25,6 +26,7 @@ pub mod environment;
 mod error;
 pub mod evidence;
 pub mod fitness;
+pub mod lazyinit;
 pub mod link;
 pub mod mountinfo;
 pub mod neighbours;

@@ -9,6 +9,7 @@ use crate::observe::diskstats::Snapshot;
 use crate::observe::environment::Environment;
 use crate::observe::evidence::{self, judge};
 use crate::observe::fitness::{ArrayState, array_states};
+use crate::observe::lazyinit::{Initialising, initialising};
 use crate::observe::link::stack_limit;
 use crate::observe::neighbours::{Neighbour, neighbours};
 use crate::observe::{Backing, Resolved, Roots};
@@ -26,6 +27,7 @@ pub(super) struct Watch {
     cpu: CpuSnapshot,
     disks: Snapshot,
     neighbours: Vec<Neighbour>,
+    initialising: Option<Initialising>,
     resident: Option<f64>,
 }
 
@@ -33,9 +35,11 @@ impl Watch {
     /// Notes the counters; the jobs must not have begun.
     pub(super) fn begin(phase: &Phase, place: &Place) -> Result<Self, RunError> {
         let roots = Roots::system();
+        let cpu = CpuSnapshot::take(&roots)?;
         Ok(Self {
             resident: resident(phase, place),
-            cpu: CpuSnapshot::take(&roots)?,
+            initialising: initialising(&roots, place.resolved(), &cpu),
+            cpu,
             neighbours: beside(&roots, place),
             disks: Snapshot::take(&roots)?,
             roots,
@@ -90,8 +94,14 @@ impl Watch {
             known = known.with_devices(&disks, stack, &self.neighbours);
         }
         leave_to_the_caches(&mut known, phase.evidence);
+        let disk_is_measured = phase.evidence != Evidence::None;
         outcome.flags = ran.flags;
         outcome.flags.extend(judge(&known));
+        outcome.flags.extend(
+            self.initialising
+                .filter(|_| disk_is_measured)
+                .map(unwritten),
+        );
         outcome.flags.extend(not_cold(evictions));
         outcome
             .flags
@@ -168,6 +178,11 @@ fn arrays(roots: &Roots, place: &Place) -> Vec<ArrayState> {
         .and_then(|found| found.target)
         .map(|target| array_states(&target.devices))
         .unwrap_or_default()
+}
+
+/// What the kernel writes of a new file system is beside the phase, and not in a bigger one's bytes.
+fn unwritten(initialising: Initialising) -> Flag {
+    Flag::new(FlagKind::ForeignIo, initialising.to_string())
 }
 
 fn not_cold(evictions: &[Eviction]) -> Option<Flag> {

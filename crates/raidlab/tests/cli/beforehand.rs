@@ -1,5 +1,6 @@
 //! What is told before anything runs: cells that cannot be predicted, files that a cache can hold, pools without room.
 use crate::lab::Lab;
+use crate::root::{Loop, Mounted, system};
 
 /// What `plan` promises about the simulator, `run` keeps.
 #[test]
@@ -67,4 +68,46 @@ fn a_pool_without_room_is_refused_with_its_line() {
     ]);
     lab.write("lab.toml", text.replace("1900MiB", "1700MiB"));
     lab.run("run lab.toml --on sim").done();
+}
+
+/// What mkfs.ext4 leaves to the kernel is written beside the first trials.
+#[test]
+fn a_new_ext4_is_told_and_one_that_was_written_whole_is_not() {
+    let name = "a_new_ext4_is_told_and_one_that_was_written_whole_is_not";
+    if !crate::root::may(name) {
+        return;
+    }
+    let line = "bench new --profile random --size 8MiB --set time=0.6s -n 1";
+    let told = |options: &str| {
+        let lab = Lab::new();
+        // Many groups of few inodes: half a minute of little to write.
+        let image = lab.path("image");
+        let file = std::fs::File::create(&image).expect("a file");
+        file.set_len(64 << 30).expect("room for holes");
+        let device = Loop::on(&image);
+        let node = device.path.to_str().expect("plain text");
+        let options = format!("nodiscard,{options}");
+        system(
+            "mkfs.ext4",
+            &["-q", "-F", "-i", "1048576", "-E", &options, node],
+        );
+        let mounted = Mounted::on(&lab.path("new"), &device);
+        let said = lab.run(line).done().err;
+        let flags = lab.trials()[0]["phases"][0]["flags"].to_string();
+        drop(mounted);
+        (said, flags)
+    };
+    let (said, flags) = told("lazy_itable_init=1");
+    let what = "the kernel still writes the inode tables of this new ext4 (";
+    assert!(said.contains(what), "{said}");
+    assert!(said.contains("ext4lazyinit"), "{said}");
+    assert!(
+        flags.contains("foreign-io") && flags.contains(what),
+        "{flags}"
+    );
+    let (said, flags) = told("lazy_itable_init=0,lazy_journal_init=0");
+    assert!(
+        !said.contains(what) && !flags.contains(what),
+        "{said} {flags}"
+    );
 }

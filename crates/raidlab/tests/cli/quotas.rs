@@ -10,12 +10,11 @@ fn btrfs(lab: &Lab, limit: &str) -> (Mounted, Loop) {
     image.set_len(400 << 20).expect("room");
     let device = Loop::on(&file);
     let path = lab.path("shared");
-    std::fs::create_dir_all(&path).expect("a mount point");
     system("mkfs.btrfs", &["-q", "-f", text(&device.path)]);
-    system("mount", &[text(&device.path), text(&path)]);
+    let mounted = Mounted::on(&path, &device);
     system("btrfs", &["quota", "enable", text(&path)]);
     allow(&path, limit);
-    (Mounted { path }, device)
+    (mounted, device)
 }
 
 fn allow(path: &Path, limit: &str) {
@@ -54,15 +53,7 @@ fn a_quota_that_is_used_up_meanwhile() {
     let line =
         "bench shared -n 50 --profile bonnie --files 0 --size 24MiB --set fast=yes --set seeks=10";
     let mut running = lab.start(line);
-    let complete = || {
-        let trials = match lab.store().exists() {
-            true => lab.trials(),
-            false => Vec::new(),
-        };
-        let ended = trials.iter().filter(|trial| trial["status"] == "complete");
-        ended.count()
-    };
-    until("the first trial", || complete() > 0);
+    until("the first trial", || lab.complete() > 0);
     allow(&shared.path, "8M");
     let status = running.end();
     let said = running.said();
@@ -75,6 +66,6 @@ fn a_quota_that_is_used_up_meanwhile() {
         assert!(said.contains(part), "no '{part}' in {said}");
     }
     assert!(!said.contains("has gone"), "{said}");
-    assert!(complete() > 0, "what was measured is kept");
+    assert!(lab.complete() > 0, "what was measured is kept");
     assert_eq!(crate::lab::names(&shared.path), Vec::<String>::new());
 }

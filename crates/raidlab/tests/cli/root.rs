@@ -67,8 +67,13 @@ impl Mounted {
 
     /// ext4 on a loop device.
     pub(crate) fn ext4(path: &Path, device: &Loop) -> Self {
-        std::fs::create_dir_all(path).expect("a mount point");
         system("mkfs.ext4", &["-q", "-F", text(&device.path)]);
+        Self::on(path, device)
+    }
+
+    /// What is on a loop device already.
+    pub(crate) fn on(path: &Path, device: &Loop) -> Self {
+        std::fs::create_dir_all(path).expect("a mount point");
         system("mount", &[text(&device.path), text(path)]);
         Self {
             path: path.to_owned(),

@@ -146,6 +146,11 @@ impl CpuSnapshot {
         }
     }
 
+    /// Whether a thread of the kernel of this name was there.
+    pub fn has_kernel_thread(&self, name: &str) -> bool {
+        self.kernel.values().any(|(its, _)| its == name)
+    }
+
     fn kernel_since(&self, before: &Self) -> BTreeMap<String, Duration> {
         let mut groups = BTreeMap::new();
         for (id, (name, now)) in &self.kernel {

@@ -13,6 +13,7 @@ use crate::observe::environment::{
 };
 use crate::observe::error::Result;
 use crate::observe::evidence::{CPU_PRESSURE, FOREIGN_CPUS, STEAL, size};
+use crate::observe::lazyinit::{self, Initialising};
 use crate::observe::quota;
 use crate::observe::resolve::Resolved;
 use crate::observe::roots::Roots;
@@ -52,6 +53,8 @@ pub enum WarningKind {
     WriteCache,
     /// The target is in memory.
     InMemory,
+    /// The kernel still writes what makes up a new file system.
+    Initialising,
     /// There is not enough space.
     NoSpace,
     /// The file system or device is write-protected.
@@ -139,6 +142,8 @@ pub struct Observations {
     pub read_only_mount: Option<String>,
     /// Bytes available to files; `None` for devices.
     pub available: Option<u64>,
+    /// The file system is new, and not yet all written.
+    pub initialising: Option<Initialising>,
     /// The quota by which it is no more, in words.
     pub limit: Option<String>,
     /// Bytes the run will need.
@@ -177,7 +182,9 @@ pub fn observe(roots: &Roots, resolved: &Resolved, intent: Intent) -> Result<Obs
     let (cpu, disks) = (CpuSnapshot::take(roots)?, Snapshot::take(roots)?);
     std::thread::sleep(intent.sample);
     let disks = Snapshot::take(roots)?.since(&disks);
-    let cpu = CpuSnapshot::take(roots)?.since(&cpu);
+    let after = CpuSnapshot::take(roots)?;
+    let initialising = lazyinit::initialising(roots, resolved, &after);
+    let cpu = after.since(&cpu);
     let target = Environment::capture(roots, Some(resolved))?.target;
     let (devices, top) = target.map_or_else(Default::default, |t| (t.devices, t.top));
     let mount = resolved.mount.as_ref();
@@ -205,6 +212,7 @@ pub fn observe(roots: &Roots, resolved: &Resolved, intent: Intent) -> Result<Obs
         limit: mount
             .and_then(|_| quota::limiting(roots, &resolved.path, available?))
             .map(|quota| quota.to_string()),
+        initialising,
         needed: intent.needed,
         writes: intent.writes,
     })
@@ -237,6 +245,13 @@ fn target(seen: &Observations, audit: &mut Audit) {
             WarningKind::InMemory,
             format!("the target is in memory ({what}): no disk is measured"),
             "name a path on a disk, or take the figure as one of memory",
+        );
+    }
+    if let Some(initialising) = seen.initialising {
+        audit.add(
+            WarningKind::Initialising,
+            initialising.to_string(),
+            lazyinit::REMEDY,
         );
     }
     if !seen.writes {

@@ -46,6 +46,7 @@ fn fit() -> Observations {
         read_only_mount: None,
         available: Some(100 << 30),
         limit: None,
+        initialising: None,
         needed: 16 << 30,
         writes: true,
     }
