@@ -118,7 +118,7 @@ impl Snapshot {
     }
 
     /// What happened on each device since `before`. Devices that came or went, or whose counters restarted, are not
-    /// in it: ask with [`Difference::missing`].
+    /// in it: ask with [`Difference::missing`]. What those that came were asked for is in [`Difference::come`].
     pub fn since(&self, before: &Self) -> Difference {
         let devices = self
             .devices
@@ -128,14 +128,39 @@ impl Snapshot {
                 Some((name.clone(), now.since(then, CounterWidth::native())?))
             })
             .collect();
+        let new = |name: &&String| !before.devices.contains_key(*name);
+        let come = self
+            .devices
+            .iter()
+            .filter(|(name, _)| new(name))
+            .filter_map(|(name, now)| {
+                let nothing = DeviceCounters::nothing(now.number);
+                Some((name.clone(), now.since(&nothing, CounterWidth::native())?))
+            })
+            .collect();
         Difference {
             wall: self.taken.saturating_duration_since(before.taken),
             devices,
+            come,
         }
     }
 }
 
 impl DeviceCounters {
+    /// Of a device that has just come.
+    fn nothing(number: DeviceNumber) -> Self {
+        Self {
+            number,
+            read: RequestCounters::default(),
+            write: RequestCounters::default(),
+            discard: None,
+            flush: None,
+            in_flight: None,
+            busy_ms: 0,
+            weighted_ms: 0,
+        }
+    }
+
     /// What happened since `before`; `None` when the device is another one or its counters restarted.
     pub fn since(&self, before: &Self, width: CounterWidth) -> Option<DeviceDifference> {
         if self.number != before.number {
@@ -202,6 +227,9 @@ pub struct Difference {
     pub wall: Duration,
     /// By kernel name.
     pub devices: BTreeMap<String, DeviceDifference>,
+    /// Of devices that came in between: all that they were asked for. By kernel name.
+    #[serde(default)]
+    pub come: BTreeMap<String, DeviceDifference>,
 }
 
 impl Difference {

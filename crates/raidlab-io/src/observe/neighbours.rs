@@ -46,6 +46,13 @@ pub fn neighbours(roots: &Roots, stack: &DeviceStack) -> Vec<Neighbour> {
     found
 }
 
+/// Adds those that have come since, and leaves those that have gone.
+pub fn come(known: &mut Vec<Neighbour>, roots: &Roots, stack: &DeviceStack) {
+    known.extend(neighbours(roots, stack));
+    known.sort();
+    known.dedup();
+}
+
 fn called(name: &str, kind: &DeviceKind) -> String {
     match kind {
         DeviceKind::Mapper {
@@ -58,11 +65,7 @@ fn called(name: &str, kind: &DeviceKind) -> String {
 /// Loop devices whose files lie on devices of the stack. Only those that go past the page cache: what another is asked for may
 /// never come to a disk.
 fn loops(roots: &Roots, stack: &DeviceStack) -> Vec<Neighbour> {
-    let direct = |name: &String| {
-        name.starts_with("loop")
-            && stack.device(name).is_none()
-            && roots::flag(&roots.block(name).join("loop/dio")) == Some(true)
-    };
+    let direct = |name: &String| stack.device(name).is_none() && stack::past_cache(roots, name);
     let mut found = Vec::new();
     for name in roots.block_names().into_iter().filter(direct) {
         let Ok(its) = device_stack(roots, vec![name.clone()]) else {

@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+pub(super) use queue::past_cache;
+
 use super::roots::{self, DeviceNumber, Roots};
 
 /// Tells the devices below a loop device's file, or in words why there are none.
@@ -96,6 +98,9 @@ pub struct StackDevice {
     /// copies, logs and metadata.
     #[serde(default)]
     pub carries: bool,
+    /// A loop device that goes past the page cache: it reads of its file just what it is asked for.
+    #[serde(default)]
+    pub past_cache: bool,
 }
 
 /// A block device and all below it.
@@ -136,6 +141,7 @@ impl DeviceStack {
             number: roots::text(&roots.block(name).join("dev")).and_then(|text| text.parse().ok()),
             counted: queue::counted(roots, name, &kind),
             carries: queue::carries(roots, name, &kind),
+            past_cache: past_cache(roots, name),
             kind,
             below: below.clone(),
             in_memory: nothing.as_ref().is_some_and(|nothing| nothing.in_memory),
@@ -378,6 +384,7 @@ mod tests {
             in_memory: false,
             counted: None,
             carries: false,
+            past_cache: false,
         }
     }
 

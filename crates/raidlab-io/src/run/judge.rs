@@ -11,7 +11,7 @@ use crate::observe::evidence::{self, judge};
 use crate::observe::fitness::{ArrayState, array_states};
 use crate::observe::lazyinit::{Initialising, initialising};
 use crate::observe::link::stack_limit;
-use crate::observe::neighbours::{Neighbour, neighbours};
+use crate::observe::neighbours::{Neighbour, come, neighbours};
 use crate::observe::{Backing, Resolved, Roots};
 use raidlab_core::data::DataPolicy;
 use raidlab_core::drive::Tally;
@@ -48,7 +48,7 @@ impl Watch {
 
     /// Notes the counters again and judges what came of the phase.
     pub(super) fn end(
-        self,
+        mut self,
         phase: &Phase,
         place: &Place,
         options: &RunOptions,
@@ -91,6 +91,7 @@ impl Watch {
         }
         .with_cpu(&cpu);
         if let Some(stack) = stack {
+            come(&mut self.neighbours, &self.roots, stack);
             known = known.with_devices(&disks, stack, &self.neighbours);
         }
         leave_to_the_caches(&mut known, phase.evidence);
@@ -125,7 +126,7 @@ impl Watch {
     }
 }
 
-/// Who else takes from the devices of a place. One that comes in mid-phase has no counters over all of it.
+/// Who else takes from the devices of a place. Of one that goes in mid-phase nobody knows what it was asked for.
 fn beside(roots: &Roots, place: &Place) -> Vec<Neighbour> {
     let stack = place.resolved().stack();
     stack.map_or_else(Vec::new, |stack| neighbours(roots, stack))

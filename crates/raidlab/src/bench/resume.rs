@@ -104,8 +104,7 @@ fn newest_unfinished(store: &Store) -> Result<Option<Session>, Failure> {
         .filter(|info| info.running.is_none() && info.session.plan.is_some())
         .map(|info| info.session)
         // Experiments are gone on with by 'raidlab run'.
-        .filter(|session| StoredRun::of(session).is_none())
-        .last())
+        .rfind(|session| StoredRun::of(session).is_none()))
 }
 
 /// An unfinished session of the very same plan: asked about on a terminal, mentioned elsewhere. `None` also when a

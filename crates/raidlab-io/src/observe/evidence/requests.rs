@@ -5,6 +5,7 @@ use crate::observe::diskstats::{DeviceDifference, Difference};
 use crate::observe::neighbours::Neighbour;
 use crate::observe::stack::{DeviceKind, DeviceStack, StackDevice};
 use raidlab_core::flag::{Flag, FlagKind};
+use raidlab_core::units::SECTOR;
 
 /// Others' requests, or bytes, over the phase's own above which something else used the disk.
 const FOREIGN: f64 = 0.1;
@@ -88,7 +89,8 @@ fn of_neighbour(
     stack: &DeviceStack,
     neighbour: &Neighbour,
 ) -> Option<Other> {
-    let its = difference.devices.get(&neighbour.name)?;
+    let its = difference.devices.get(&neighbour.name);
+    let its = its.or_else(|| difference.come.get(&neighbour.name))?;
     let share = if neighbour.wholly {
         1.0
     } else {
@@ -187,6 +189,9 @@ pub(super) fn of_others(e: &Evidence) -> Option<Flag> {
 pub struct Excess {
     /// Of this device,
     pub on: String,
+    /// so many requests of reading were made and so many asked for, each that was merged with another counted for itself; `None`
+    /// where the page cache makes requests of its own in between;
+    pub reads: Option<(u64, u64)>,
     /// so many bytes were read, where
     pub read: u64,
     /// so many were asked for;
@@ -212,14 +217,21 @@ impl Excess {
 
     fn on(difference: &Difference, stack: &DeviceStack, device: &StackDevice) -> Option<Self> {
         let (read, written) = carried(difference, stack, &device.name)?;
+        let requests = |device: &DeviceDifference| device.read.completed + device.read.merged;
         let mut excess = Self {
             on: device.name.clone(),
+            reads: users(stack, &device.name)
+                .all(|user| user.carries || user.past_cache)
+                .then_some((requests(difference.devices.get(&device.name)?), 0)),
             read,
             written,
             ..Self::default()
         };
         for user in users(stack, &device.name) {
             let its = difference.devices.get(&user.name)?;
+            if let Some((_, asked)) = &mut excess.reads {
+                *asked += requests(its);
+            }
             excess.asked_read += its.read.bytes();
             excess.asked_written += its.write.bytes();
             if is_loop(user) {
@@ -248,7 +260,7 @@ impl Excess {
                 let or = "earlier data were written back";
                 ("wrote", e.written, e.asked_written, or)
             }
-            _ => return None,
+            _ => return self.small_reads(),
         };
         let reason = format!(
             "{} beneath {did} {} where {} was asked for: something else used it, or {or}",
@@ -257,6 +269,24 @@ impl Excess {
             size(asked)
         );
         Some(Flag::new(FlagKind::ForeignIo, reason))
+    }
+}
+
+impl Excess {
+    /// Requests of others that are no bytes to speak of. A request that is split on its way, at the end of a piece of a file or for a
+    /// disk that takes no larger ones, is several, but no byte more: of others there are no more than sectors that nobody here
+    /// asked for.
+    fn small_reads(&self) -> Option<Flag> {
+        let (did, asked) = self.reads?;
+        let sectors = self.read.saturating_sub(self.asked_read) / SECTOR;
+        let others = did.saturating_sub(asked).min(sectors);
+        (others > FEW && others as f64 > FOREIGN * asked as f64).then(|| {
+            let reason = format!(
+                "{} beneath did {did} requests of reading where {asked} were asked for: something else used it",
+                self.on
+            );
+            Flag::new(FlagKind::ForeignIo, reason)
+        })
     }
 }
 

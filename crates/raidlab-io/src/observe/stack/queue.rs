@@ -20,6 +20,11 @@ pub(super) fn counted(roots: &Roots, name: &str, kind: &DeviceKind) -> Option<bo
     }
 }
 
+/// Whether a loop device goes past the page cache.
+pub(in crate::observe) fn past_cache(roots: &Roots, name: &str) -> bool {
+    name.starts_with("loop") && roots::flag(&roots.block(name).join("loop/dio")) == Some(true)
+}
+
 /// See [`carries`](super::StackDevice::carries): by what its uuid says of who made it and for what. LVM gives the uuid of a volume a suffix when it
 /// is a part of another one, and builds mirrors, caches, snapshots and thin volumes on such parts.
 pub(super) fn carries(roots: &Roots, name: &str, kind: &DeviceKind) -> bool {

@@ -278,6 +278,9 @@ fn another_partition_of_the_same_disk_is_a_neighbour() {
             file.read_exact_at(buffer, block * 4096).unwrap();
         }
     };
+    // Other tests have loop devices on the disk beneath.
+    let mut neighbours = neighbours(&roots, &stack);
+    neighbours.retain(|neighbour| neighbour.on == disk.name());
     let measured = |beside: u64| {
         let before = diskstats::Snapshot::take(&roots).unwrap();
         read(&node(1), 1000);
@@ -289,7 +292,7 @@ fn another_partition_of_the_same_disk_is_a_neighbour() {
             wall: Duration::from_secs(1),
             ..Evidence::default()
         }
-        .with_devices(&difference, &stack, &neighbours(&roots, &stack))
+        .with_devices(&difference, &stack, &neighbours)
     };
     let mut alone = measured(0);
     alone.beneath_read = None;
@@ -328,6 +331,7 @@ fn a_cold_read_is_proved_and_a_warm_one_is_found_out() {
     assert!(cold.device_read.unwrap() >= cold.claimed_read, "{cold:?}");
     let by_itself = Evidence {
         beneath_read: None,
+        beneath: Vec::new(),
         ..cold.clone()
     };
     assert_eq!(kinds(&by_itself), []);
@@ -336,9 +340,15 @@ fn a_cold_read_is_proved_and_a_warm_one_is_found_out() {
     match cold.beneath_read {
         Some(read) if read < MIB => assert!(!kinds(&cold).is_empty(), "{cold:?}"),
         Some(read) if read < cold.claimed_read => {}
-        _ => assert_eq!(kinds(&cold), [], "{cold:?}"),
+        _ => assert!(
+            !kinds(&cold).contains(&FlagKind::ServedFromCache),
+            "{cold:?}"
+        ),
     }
-    let warm = read();
+    let warm = Evidence {
+        beneath: Vec::new(),
+        ..read()
+    };
     assert_eq!(kinds(&warm), [FlagKind::ServedFromCache], "{warm:?}");
 }
 

@@ -39,6 +39,7 @@ fn fit() -> Observations {
         disks: Difference {
             wall: Duration::from_secs(1),
             devices: BTreeMap::new(),
+            come: BTreeMap::new(),
         },
         devices: Vec::new(),
         top: Vec::new(),

@@ -1,6 +1,6 @@
 //! What others ask of the devices of a stack, from the kernel's counters to the flag.
 use super::evidence::{Evidence, judge};
-use super::neighbours::neighbours;
+use super::neighbours::{come, neighbours};
 use super::tree::{Tree, lvm_on_mirror};
 use super::{diskstats, resolve};
 use raidlab_core::flag::{Flag, FlagKind};
@@ -12,24 +12,25 @@ const MIB: u64 = 1 << 20;
 type Did<'a> = (&'a str, (u64, u64), (u64, u64), u64);
 
 fn difference(devices: &[Did<'_>]) -> diskstats::Difference {
-    let snapshot = |times: u64| {
-        let lines = devices.iter().enumerate().map(|(minor, device)| {
-            let (name, reads, writes, flushes) = device;
-            format!(
-                "8 {minor} {name} {} 0 {} 0 {} 0 {} 0 0 0 0 0 0 0 0 {} 0\n",
-                times * reads.0,
-                times * reads.1 * MIB / 512,
-                times * writes.0,
-                times * writes.1 * MIB / 512,
-                times * flushes,
-            )
-        });
-        diskstats::Snapshot {
-            taken: Instant::now(),
-            devices: diskstats::parse(&lines.collect::<String>()).unwrap(),
-        }
-    };
-    snapshot(1).since(&snapshot(0))
+    let none: Vec<Did<'_>> = devices.iter().map(|its| (its.0, NONE, NONE, 0)).collect();
+    snapshot(devices).since(&snapshot(&none))
+}
+
+fn snapshot(devices: &[Did<'_>]) -> diskstats::Snapshot {
+    let lines = devices.iter().enumerate().map(|(minor, device)| {
+        let (name, reads, writes, flushes) = device;
+        format!(
+            "8 {minor} {name} {} 0 {} 0 {} 0 {} 0 0 0 0 0 0 0 0 {flushes} 0\n",
+            reads.0,
+            reads.1 * MIB / 512,
+            writes.0,
+            writes.1 * MIB / 512,
+        )
+    });
+    diskstats::Snapshot {
+        taken: Instant::now(),
+        devices: diskstats::parse(&lines.collect::<String>()).unwrap(),
+    }
 }
 
 /// What is flagged in a phase on `top` that reads and writes so many MiB.
@@ -147,6 +148,72 @@ fn other_users_of_the_disk_beneath_a_loop_file_are_noticed() {
     insta::assert_snapshot!(flag, @"foreign-io: sda beneath wrote 900 MiB where 512.6 MiB was asked for: something else used it, or earlier data were written back");
     let [flag] = of(800, 512, 10).try_into().expect("one doubt");
     insta::assert_snapshot!(flag, @"foreign-io: sda beneath read 800 MiB where 512 MiB was asked for: something else used it, or read-ahead fetched more than was used");
+}
+
+/// No bytes to speak of, and half of a hard disk's time.
+#[test]
+fn small_random_reads_beneath_a_loop_file_are_noticed() {
+    let tree = image();
+    let of = |requests: u64, mib: u64| {
+        let devices = [
+            ("loop3", (2000, 500), NONE, 0),
+            ("sda", (requests, mib), NONE, 0),
+        ];
+        flagged(&tree, "loop3", (500, 0), &devices)
+    };
+    // The page cache reads ahead, in requests of its own size.
+    assert_eq!(of(2500, 502), []);
+    tree.attribute("loop3", "loop/dio", "1");
+    assert_eq!(of(2000, 500), []);
+    // A file in pieces, or a disk that takes smaller requests: more of them, and no byte more.
+    assert_eq!(of(8000, 500), []);
+    // Where the file system keeps what it knows of the file.
+    assert_eq!(of(2010, 501), []);
+    let [flag] = of(2500, 502).try_into().expect("one doubt");
+    insta::assert_snapshot!(flag, @"foreign-io: sda beneath did 2500 requests of reading where 2000 were asked for: something else used it");
+}
+
+/// Who opens the physical volume itself has no device of his own that counts.
+#[test]
+fn small_random_reads_of_a_physical_volume_are_noticed() {
+    let tree = lvm_on_mirror();
+    let of = |requests: u64, mib: u64| {
+        let devices = [
+            ("dm-0", (1024, 1024), NONE, 0),
+            ("md0", (requests, mib), NONE, 0),
+        ];
+        flagged(&tree, "dm-0", (1024, 0), &devices)
+    };
+    assert_eq!(of(1024, 1024), []);
+    let [flag] = of(1524, 1026).try_into().expect("one doubt");
+    insta::assert_snapshot!(flag, @"foreign-io: md0 beneath did 1524 requests of reading where 1024 were asked for: something else used it");
+}
+
+/// One that came in mid-phase was not there to be counted before it: all that it was asked for was asked meanwhile.
+#[test]
+fn a_neighbour_that_comes_in_mid_phase_is_noticed_by_its_own_counters() {
+    let tree = lvm_on_mirror();
+    let stack = resolve::device_stack(&tree.roots, vec!["dm-0".to_owned()]).unwrap();
+    let mut beside = neighbours(&tree.roots, &stack);
+    assert_eq!(beside, []);
+    let before = snapshot(&[("dm-0", NONE, NONE, 0), ("md0", NONE, NONE, 0)]);
+    tree.built_on("dm-1", "md0")
+        .attribute("dm-1", "dm/name", "vg-other");
+    let after = snapshot(&[
+        ("dm-0", (1024, 1024), NONE, 0),
+        ("md0", (1524, 1026), NONE, 0),
+        ("dm-1", (500, 2), NONE, 0),
+    ]);
+    come(&mut beside, &tree.roots, &stack);
+    let evidence = Evidence {
+        claimed_read: 1024 * MIB,
+        wall: Duration::from_secs(10),
+        ..Evidence::default()
+    };
+    let difference = after.since(&before);
+    let flags = judge(&evidence.with_devices(&difference, &stack, &beside));
+    let [flag] = flags.try_into().expect("one doubt");
+    insta::assert_snapshot!(flag, @"foreign-io: the disk did 500 requests that were not asked for, beside 1024 that were: vg-other used it");
 }
 
 #[test]

@@ -144,14 +144,14 @@ fn under_way(store: &Store, run: &StoredRun) -> Result<(), Failure> {
 
 fn interrupted(store: &Store, run: &StoredRun) -> Result<Option<Session>, Failure> {
     let unfinished = store.unfinished_sessions().map_err(store_failure)?;
-    let same = unfinished
+    let mut same = unfinished
         .into_iter()
         .filter(|info| info.running.is_none())
         .map(|info| info.session)
         // What another version made is another model's.
         .filter(|session| session.raidlab == env!("CARGO_PKG_VERSION"))
         .filter(|session| StoredRun::of(session).is_some_and(|stored| stored.same_trials(run)));
-    Ok(same.last())
+    Ok(same.next_back())
 }
 
 fn begin(store: &mut Store, plan: &Plan<'_>, run: &StoredRun) -> Result<String, Failure> {
