@@ -1,0 +1,141 @@
+//! Working directories: whose they are, and when they go.
+use super::*;
+
+#[test]
+fn a_working_directory_goes_when_it_is_dropped() {
+    let parent = tempfile::tempdir().unwrap();
+    let work = WorkDir::create(parent.path()).unwrap();
+    let path = work.path().to_owned();
+    std::fs::write(path.join("data-0"), "x").unwrap();
+    assert!(
+        path.file_name()
+            .unwrap()
+            .to_str()
+            .unwrap()
+            .starts_with(".raidlab-")
+    );
+    drop(work);
+    assert!(!path.exists());
+    assert_eq!(std::fs::read_dir(parent.path()).unwrap().count(), 0);
+}
+
+/// Where a file that is open cannot be removed, it gets another name and the directory stays.
+#[test]
+fn what_tells_the_owner_is_closed_before_it_is_removed() {
+    use rustix::fs::inotify;
+    let parent = tempfile::tempdir().unwrap();
+    let work = WorkDir::create(parent.path()).unwrap();
+    let watch = inotify::init(inotify::CreateFlags::CLOEXEC).unwrap();
+    let wanted = inotify::WatchFlags::CLOSE_WRITE | inotify::WatchFlags::DELETE;
+    inotify::add_watch(&watch, work.path(), wanted).unwrap();
+    work.remove().unwrap();
+    let mut room = [std::mem::MaybeUninit::uninit(); 4096];
+    let mut events = inotify::Reader::new(&watch, &mut room);
+    let first = events.next().unwrap().events();
+    assert_eq!(first, inotify::ReadFlags::CLOSE_WRITE);
+    let second = events.next().unwrap().events();
+    assert_eq!(second, inotify::ReadFlags::DELETE);
+}
+
+#[test]
+fn only_directories_whose_owner_is_gone_are_removed() {
+    let parent = tempfile::tempdir().unwrap();
+    let live = WorkDir::create(parent.path()).unwrap();
+    let make = |name: &str, owner: Option<&str>| {
+        let path = parent.path().join(name);
+        std::fs::create_dir(&path).unwrap();
+        if let Some(text) = owner {
+            std::fs::write(path.join(OWNER), text).unwrap();
+        }
+        path
+    };
+    let boot = boot_id();
+    let gone = format!("{FIRST_LINE}\npid 4194999\nstart 1\nboot {boot}\n");
+    let reused = format!(
+        "{FIRST_LINE}\npid {}\nstart 1\nboot {boot}\n",
+        std::process::id()
+    );
+    let earlier = format!("{FIRST_LINE}\npid 1\nstart 0\nboot another\n");
+    let mut stale = vec![
+        make(".raidlab-gone", Some(&gone)),
+        make(".raidlab-reused", Some(&reused)),
+        make(".raidlab-earlier", Some(&earlier)),
+    ];
+    let shared = format!("{earlier}machine 0123 elsewhere\n");
+    let here = format!("{earlier}machine {}\n", machine());
+    stale.push(make(".raidlab-here", Some(&here)));
+    let kept = [
+        make(".raidlab-shared", Some(&shared)),
+        make(".raidlab-no-owner", None),
+        make(".raidlab-strange", Some("my own notes\n")),
+        make("other", Some(&gone)),
+    ];
+    std::os::unix::fs::symlink(&kept[3], parent.path().join(".raidlab-link")).unwrap();
+    let mut removed = WorkDir::remove_stale(parent.path());
+    removed.sort();
+    stale.sort();
+    assert_eq!(removed, stale);
+    assert!(stale.iter().all(|path| !path.exists()));
+    assert!(kept.iter().all(|path| path.exists()));
+    assert!(live.path().exists());
+}
+
+/// As it is where directories cannot be locked, or another raidlab is making one.
+#[test]
+fn what_was_left_before_it_had_an_owner_is_removed_when_it_is_old() {
+    let parent = tempfile::tempdir().unwrap();
+    let _other = turn(parent.path()).expect("a lock");
+    let make = |name: &str, files: &[(&str, &str)], old: bool| {
+        let path = parent.path().join(name);
+        std::fs::create_dir(&path).unwrap();
+        for (file, text) in files {
+            std::fs::write(path.join(file), text).unwrap();
+        }
+        let then = std::time::SystemTime::now() - 2 * UNBORN;
+        let all = files.iter().map(|(file, _)| path.join(file));
+        for path in all.chain([path.clone()]).filter(|_| old) {
+            File::open(path).unwrap().set_modified(then).unwrap();
+        }
+        path
+    };
+    let mut stale = vec![
+        make(".raidlab-00000a", &[], true),
+        make(".raidlab-00000b", &[(OWNER, "")], true),
+    ];
+    let kept = [
+        make(".raidlab-00000c", &[], false),
+        make(".raidlab-00000d", &[(OWNER, "")], false),
+        make(".raidlab-00000e", &[("notes", "")], true),
+        make(".raidlab-00000f", &[(OWNER, ""), ("data-0", "x")], true),
+        make(".raidlab-notes", &[], true),
+    ];
+    let mut removed = WorkDir::remove_stale(parent.path());
+    removed.sort();
+    stale.sort();
+    assert_eq!(removed, stale);
+    assert!(kept.iter().all(|path| path.exists()));
+}
+
+#[test]
+fn what_was_left_before_it_had_an_owner_is_removed_at_once_when_nobody_makes_one() {
+    let parent = tempfile::tempdir().unwrap();
+    let left = parent.path().join(".raidlab-00000a");
+    let notes = parent.path().join(".raidlab-00000b");
+    for path in [&left, &notes] {
+        std::fs::create_dir(path).unwrap();
+    }
+    std::fs::write(left.join(OWNER), "").unwrap();
+    std::fs::write(notes.join("notes"), "").unwrap();
+    assert_eq!(WorkDir::remove_stale(parent.path()), [left]);
+    assert!(notes.exists());
+}
+
+#[test]
+fn a_place_that_cannot_be_written_to_is_an_error_with_its_path() {
+    let missing = Path::new("/nonexistent/directory");
+    let message = WorkDir::create(missing).unwrap_err().to_string();
+    assert_eq!(
+        message,
+        "cannot make a working directory in /nonexistent/directory: No such file or directory (os error 2); is the path right?"
+    );
+}
