@@ -11,7 +11,7 @@ use removal::remove_all;
 use rustix::fs::{FlockOperation, Mode, OFlags, flock};
 use std::fs::{DirBuilder, File};
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
-use std::io::{Read as _, Write as _};
+use std::io::{ErrorKind, Read as _, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -125,7 +125,7 @@ fn make_directory(parent: &Path) -> std::io::Result<PathBuf> {
         let path = parent.join(format!("{PREFIX}{:06x}", random >> 40));
         match DirBuilder::new().mode(0o700).create(&path) {
             Ok(()) => return Ok(path),
-            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
             Err(error) => return Err(error),
         }
     }
@@ -141,6 +141,16 @@ fn write_owner(path: &Path) -> std::io::Result<File> {
         boot_id(),
         machine()
     )?;
+    // Before anything else is on the disk: a power failure, or the disk's, must not leave data that are nobody's.
+    match file.sync_all() {
+        // Where nothing can be synced, nothing can be promised either.
+        Err(error)
+            if matches!(
+                error.kind(),
+                ErrorKind::InvalidInput | ErrorKind::Unsupported
+            ) => {}
+        synced => synced?,
+    }
     // Not all file systems have locks; the process id is the second witness.
     let _ = flock(&file, FlockOperation::NonBlockingLockExclusive);
     Ok(file)

@@ -139,3 +139,28 @@ fn a_place_that_cannot_be_written_to_is_an_error_with_its_path() {
         "cannot make a working directory in /nonexistent/directory: No such file or directory (os error 2); is the path right?"
     );
 }
+
+/// What is on the disk when the power fails, or the disk: by a copy of it while the file system is in use.
+#[test]
+fn whose_it_is_is_on_the_disk_before_anything_else() {
+    use crate::observe::tree::{LoopDevice, MountedLoop, is_root, run};
+    if !is_root("whose_it_is_is_on_the_disk_before_anything_else") {
+        return;
+    }
+    let mounted = MountedLoop::ext4(64 << 20, &[]);
+    let work = WorkDir::create(mounted.point.path()).unwrap();
+    let data = File::create(work.path().join("data-0")).unwrap();
+    (&data).write_all(&[1; 4096]).unwrap();
+    data.sync_all().unwrap();
+    let copied = LoopDevice::prepared(64 << 20, |file| {
+        std::fs::copy(&mounted.device.file, file).unwrap();
+    });
+    let point = tempfile::tempdir().unwrap();
+    let words = [copied.node.as_path(), point.path()].map(|path| path.to_str().unwrap());
+    run("mount", &words);
+    let name = work.path().file_name().unwrap();
+    let owner = std::fs::read_to_string(point.path().join(name).join(OWNER));
+    run("umount", &[words[1]]);
+    let owner = owner.unwrap();
+    assert!(parse_owner(&owner).is_some(), "'{owner}'");
+}
