@@ -9,7 +9,7 @@ fn kernel_has(tool: &str, name: &str) -> bool {
         _ => "/dev/mapper/control",
     };
     // Opened: dmsetup makes the node, also where nothing is behind it.
-    let there = std::fs::File::open(sign).is_ok() && crate::tool::find(tool).is_some();
+    let there = File::open(sign).is_ok() && crate::tool::find(tool).is_some();
     if !there {
         let message = format!("UNTESTED {name}: needs {sign} of the kernel, and {tool}");
         assert!(!in_guest(), "{message}");
