@@ -45,6 +45,14 @@ impl Dirty {
         self.runs.get(at).is_some_and(|r| r.lba <= to)
     }
 
+    /// Sectors of a write that are not here yet: the others are replaced where they are.
+    pub(super) fn missing(&self, new: &Run) -> u64 {
+        let at = self.runs.partition_point(|r| r.end() <= new.lba);
+        let met = self.runs[at..].iter().take_while(|r| r.lba < new.end());
+        let there = met.map(|r| r.end().min(new.end()) - r.lba.max(new.lba));
+        new.sectors - there.sum::<u64>()
+    }
+
     /// Adds a written run; sectors that were dirty before are counted once.
     pub(super) fn insert(&mut self, new: Run) {
         let from = self.runs.partition_point(|r| r.end() < new.lba);
@@ -120,7 +128,10 @@ mod tests {
             let (mut dirty, mut model) = (Dirty::default(), BTreeSet::new());
             for (add, lba, sectors) in steps {
                 if add {
-                    dirty.insert(Run { lba, sectors, ready: 0 });
+                    let run = Run { lba, sectors, ready: 0 };
+                    let new = (lba..lba + sectors).filter(|s| !model.contains(s)).count();
+                    prop_assert_eq!(dirty.missing(&run), new as u64);
+                    dirty.insert(run);
                     model.extend(lba..lba + sectors);
                 } else {
                     dirty.remove(lba, sectors);

@@ -1,5 +1,6 @@
 //! Disks against theory, datasheets and themselves.
 mod behaviour;
+mod buffer;
 mod digest;
 mod faults;
 mod solid_state;

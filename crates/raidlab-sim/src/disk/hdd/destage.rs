@@ -45,16 +45,24 @@ impl Hdd {
 
     fn has_room(&self, run: &Run) -> bool {
         let cache = &self.model.spec.cache;
-        self.dirty.sectors() + run.sectors <= cache.write_sectors
-            && self.dirty.has_room(run, cache.write_runs as usize)
+        let held = self.dirty.sectors();
+        // What is replaced is only looked for when all of it would not fit.
+        let fits = held + run.sectors <= cache.write_sectors
+            || held + self.dirty.missing(run) <= cache.write_sectors;
+        fits && self.dirty.has_room(run, cache.write_runs as usize)
     }
 
-    /// When a write of `sectors` has found room in full: what is on its way to the media makes room
-    /// sector by sector, and the write comes in as it does.
-    fn roomy(&self, sectors: u64) -> u64 {
-        let over = self.unwritten() + sectors;
-        match over.checked_sub(self.model.spec.cache.write_sectors) {
+    /// When a write has found room in full: what is on its way to the media makes room sector by sector, and the write
+    /// comes in as it does. What is replaced wants none.
+    fn roomy(&self, run: &Run) -> u64 {
+        let (held, most) = (self.unwritten(), self.model.spec.cache.write_sectors);
+        if held + run.sectors <= most {
+            return 0;
+        }
+        let new = self.dirty.missing(run);
+        match (held + new).checked_sub(most) {
             None | Some(0) => 0,
+            Some(_) if new == 0 => 0,
             Some(over) => {
                 let later = self.destaging.saturating_sub(over) * self.sector_nanos;
                 self.free_at.saturating_sub(later)
@@ -64,7 +72,7 @@ impl Hdd {
 
     fn take(&mut self, blocked: &Blocked, t: u64) {
         let mut run = blocked.run;
-        let roomy = self.roomy(run.sectors);
+        let roomy = self.roomy(&run);
         let (begin, end) = self.transfer(t.max(run.ready), run.sectors);
         let end = end.max(roomy);
         run.ready = begin + self.model.link_nanos(1);

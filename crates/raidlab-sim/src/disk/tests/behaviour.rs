@@ -102,56 +102,6 @@ fn a_misaligned_sequential_stream_loses_little() {
 }
 
 #[test]
-fn the_write_buffer_acknowledges_early_and_a_flush_drains_it() {
-    let model = model("ST3250624AS");
-    let mut disk = Disk::new(&model, 1);
-    let written = one(
-        &mut disk,
-        Instant::ZERO,
-        request(0, BlockKind::Write, 1_000_000, 8),
-    );
-    assert!(written.hit && written.at < Instant(200_000), "{written:?}");
-    assert_eq!(disk.unwritten(), 8);
-    let places = Stream::new(2);
-    for i in 1..100 {
-        let lba = places.below(i, model.sectors() - 8);
-        disk.submit(written.at, request(i, BlockKind::Write, lba, 8));
-    }
-    let flushed = one(&mut disk, written.at, request(1000, BlockKind::Flush, 0, 0));
-    assert_eq!(disk.unwritten(), 0);
-    assert!(flushed.at > Instant(100 * 2_000_000), "{flushed:?}");
-    // Nothing is left: the next flush ends at once.
-    let again = one(&mut disk, flushed.at, request(1001, BlockKind::Flush, 0, 0));
-    assert!(again.at.since(flushed.at) < Span::from_millis(1));
-    assert_eq!(disk.next_event(), None);
-}
-
-#[test]
-fn buffered_random_writes_are_faster_than_direct_ones() {
-    let rate = |write_back| {
-        let model = changed("ST3250624AS", |spec| spec.cache.write_back = write_back);
-        let mut spec = blocks(&model, Order::Random, 4096, 5000);
-        spec.read_percent = 0;
-        per_second(&run(&model, spec, 1).0)
-    };
-    let gain = rate(true) / rate(false);
-    assert!((1.5..4.0).contains(&gain), "{gain}");
-}
-
-#[test]
-fn a_forced_write_waits_for_the_media() {
-    let model = model("ST3250624AS");
-    let mut disk = Disk::new(&model, 1);
-    let forced = Request {
-        fua: true,
-        ..request(0, BlockKind::Write, 200_000_000, 8)
-    };
-    let done = one(&mut disk, Instant::ZERO, forced);
-    assert!(!done.hit && done.at > Instant(5_000_000), "{done:?}");
-    assert_eq!(disk.unwritten(), 0);
-}
-
-#[test]
 fn reads_behind_a_read_come_from_the_buffer_in_any_order() {
     let model = model("ST3250624AS");
     let mut disk = Disk::new(&model, 1);

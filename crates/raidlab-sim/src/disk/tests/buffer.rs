@@ -1,0 +1,86 @@
+//! What the buffer does with writes.
+use super::*;
+use raidlab_core::time::Span;
+
+#[test]
+fn the_write_buffer_acknowledges_early_and_a_flush_drains_it() {
+    let model = model("ST3250624AS");
+    let mut disk = Disk::new(&model, 1);
+    let written = one(
+        &mut disk,
+        Instant::ZERO,
+        request(0, BlockKind::Write, 1_000_000, 8),
+    );
+    assert!(written.hit && written.at < Instant(200_000), "{written:?}");
+    assert_eq!(disk.unwritten(), 8);
+    let places = Stream::new(2);
+    for i in 1..100 {
+        let lba = places.below(i, model.sectors() - 8);
+        disk.submit(written.at, request(i, BlockKind::Write, lba, 8));
+    }
+    let flushed = one(&mut disk, written.at, request(1000, BlockKind::Flush, 0, 0));
+    assert_eq!(disk.unwritten(), 0);
+    assert!(flushed.at > Instant(100 * 2_000_000), "{flushed:?}");
+    // Nothing is left: the next flush ends at once.
+    let again = one(&mut disk, flushed.at, request(1001, BlockKind::Flush, 0, 0));
+    assert!(again.at.since(flushed.at) < Span::from_millis(1));
+    assert_eq!(disk.next_event(), None);
+}
+
+#[test]
+fn buffered_random_writes_are_faster_than_direct_ones() {
+    let rate = |write_back| {
+        let model = changed("ST3250624AS", |spec| spec.cache.write_back = write_back);
+        let mut spec = blocks(&model, Order::Random, 4096, 5000);
+        spec.read_percent = 0;
+        per_second(&run(&model, spec, 1).0)
+    };
+    let gain = rate(true) / rate(false);
+    assert!((1.5..4.0).contains(&gain), "{gain}");
+}
+
+#[test]
+fn a_forced_write_waits_for_the_media() {
+    let model = model("ST3250624AS");
+    let mut disk = Disk::new(&model, 1);
+    let forced = Request {
+        fua: true,
+        ..request(0, BlockKind::Write, 200_000_000, 8)
+    };
+    let done = one(&mut disk, Instant::ZERO, forced);
+    assert!(!done.hit && done.at > Instant(5_000_000), "{done:?}");
+    assert_eq!(disk.unwritten(), 0);
+}
+
+/// The buffer keeps each sector once: what it holds already is replaced where it is.
+#[test]
+fn writing_again_what_a_full_buffer_holds_waits_for_nothing() {
+    let model = changed("ST3250624AS", |spec| spec.cache.write_sectors = 800);
+    let mut disk = Disk::new(&model, 1);
+    let mut now = Instant::ZERO;
+    let place = |i: u64| 1_000_000 + i * 3_000_000;
+    // 100 fill the buffer; meanwhile a few go to the media.
+    for i in 0..110 {
+        now = one(&mut disk, now, request(i, BlockKind::Write, place(i), 8)).at;
+    }
+    // The last is the farthest from the arm, which has gone on from the first. Eight at a time write it again.
+    let (last, begin) = (place(109), now);
+    for i in 110..118 {
+        disk.submit(now, request(i, BlockKind::Write, last, 8));
+    }
+    let mut left = 8;
+    while left > 0 {
+        now = disk.next_event().expect("they end");
+        let mut ends = Vec::new();
+        disk.advance(now, &mut ends);
+        left -= ends.len();
+    }
+    assert!(
+        now.since(begin) < Span::from_millis(2),
+        "{:?} for eight writes of what is there",
+        now.since(begin)
+    );
+    // What is there in part wants room for the rest alone, and has to wait for it.
+    let more = one(&mut disk, now, request(160, BlockKind::Write, last, 8 + 80));
+    assert!(more.at.since(now) > Span::from_millis(4), "{more:?}");
+}
