@@ -5,7 +5,7 @@
 //! device's queues take them; when those are full, nobody submits before an eighth is free again, as
 //! a queue of the kernel stays congested for a while.
 use super::device::{Device, Owner, Wish};
-use super::era::Era;
+use super::era::{Era, Throttle};
 use super::fs::{Piece, Place, Traits};
 use super::{Host, HostSpec, META, PAGE, What, pages_of, sectors};
 use crate::block::Origin;
@@ -15,6 +15,9 @@ use std::collections::VecDeque;
 
 /// Pages that are written of one file before another one has its turn (`MAX_WRITEBACK_PAGES`).
 const BATCH: u64 = 1024;
+
+/// Pages that Linux 2.4 writes at a time (`NRSYNC`), of all files together.
+const OLDEST: u64 = 32;
 
 /// Who writes a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -122,6 +125,8 @@ impl WriteBack {
             every: if traits.dirty_limit.is_some() {
                 // The size of a group is looked at with each unit (`dsl_pool_dirty_space`).
                 u64::from(traits.unit) / PAGE
+            } else if era.throttle == Throttle::Waits {
+                1
             } else {
                 // `set_ratelimit`: 1/32 of memory a processor, 16 pages to 4 MiB.
                 (memory / (32 * u64::from(spec.cores.max(1)))).clamp(16, 1024)
@@ -190,7 +195,7 @@ impl<D: Device> Host<D> {
             if self.back.paced > self.now {
                 break;
             }
-            let most = BATCH.min((room / 8).max(1));
+            let most = self.batch().min((room / 8).max(1));
             let Some((writer, file, wanted)) = self.next_writer() else {
                 break;
             };
@@ -201,6 +206,15 @@ impl<D: Device> Host<D> {
         if submitted && self.era.unplug_batch {
             self.below.unplug(self.now);
         }
+    }
+
+    /// Pages of a file that are written before another one has its turn.
+    fn batch(&self) -> u64 {
+        if !self.era.by_age {
+            return BATCH;
+        }
+        let dirty = (0..self.files.len() as u32).filter(|file| self.cache.dirty_of(*file) > 0);
+        (OLDEST / dirty.count().max(1) as u64).max(1)
     }
 
     /// Who writes next, of which file, and how many pages at most.

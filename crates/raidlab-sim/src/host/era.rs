@@ -22,6 +22,9 @@ pub(super) enum Throttle {
     WritesBeyond,
     /// It sleeps as long as the device takes for what it dirtied (Linux since 3.2).
     Sleeps,
+    /// Each call asks whether it may dirty pages, and waits while the flusher writes when it may not (`CcCanIWrite`,
+    /// `CcDeferWrite` of Windows).
+    Waits,
 }
 
 /// The constants of a system.
@@ -66,6 +69,9 @@ pub(super) struct Era {
     pub(super) wake: Span,
     /// It writes files that have been dirty for so long.
     pub(super) expire: Span,
+    /// Pages are written in the order in which they became dirty, whosesoever they are (`fs/buffer.c:write_some_buffers`, Linux
+    /// 2.4): of several files that grow side by side a little of each in turn. Later kernels go by files.
+    pub(super) by_age: bool,
     /// It writes this part of all dirty pages at each waking, 1 in so many; 0: the expired files.
     pub(super) lazy: u64,
 }
@@ -90,6 +96,7 @@ const LINUX: Era = Era {
     throttle: Throttle::Writes,
     wake: Span::from_secs(5),
     expire: Span::from_secs(30),
+    by_age: false,
     lazy: 0,
 };
 
@@ -112,9 +119,10 @@ const WINDOWS: Era = Era {
     writes_use: true,
     dirty_percent: 37,
     background_percent: 37,
-    throttle: Throttle::Writes,
+    throttle: Throttle::Waits,
     wake: Span::from_secs(1),
     expire: Span::from_secs(30),
+    by_age: false,
     lazy: 8,
 };
 
@@ -125,6 +133,7 @@ impl Era {
         }
         let since = |a, b, c| kernel >= Kernel::Linux(a, b, c);
         let mut era = LINUX;
+        era.by_age = !since(2, 6, 0);
         if since(2, 6, 22) {
             // 10/5 with 2.6.22, doubled again with 2.6.30.
             (era.dirty_percent, era.background_percent) = (10, 5);
@@ -187,7 +196,15 @@ mod tests {
         );
         assert!(!of(38).unplug_batch && of(39).unplug_batch);
         assert_eq!(Era::of(Kernel::DEFAULT).throttle, Throttle::Sleeps);
-        assert_eq!(Era::of(Kernel::Linux(2, 4, 20)), LINUX);
+        assert_eq!(Era::of(Kernel::Linux(2, 6, 0)), LINUX);
+        let old = Era::of(Kernel::Linux(2, 4, 20));
+        assert_eq!(
+            old,
+            Era {
+                by_age: true,
+                ..LINUX
+            }
+        );
     }
 
     #[test]

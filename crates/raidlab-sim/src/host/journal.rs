@@ -165,6 +165,9 @@ impl<D: Device> Host<D> {
             *wanted = wanted.saturating_sub(written);
             if *wanted == 0 || written == 0 {
                 self.journal.data.pop();
+            } else if self.era.by_age {
+                // Buffers are in the transaction's list as they became dirty (`t_sync_datalist`), not file by file.
+                self.journal.data.rotate_right(1);
             }
         }
         if self.journal.data.is_empty() {

@@ -53,7 +53,7 @@ impl<D: Device> Host<D> {
     pub(super) fn held_back(&mut self, tag: u32, dirtied: u64) -> bool {
         self.back.since += dirtied;
         let every = if self.back.exceeded {
-            8
+            self.back.every.min(8)
         } else {
             self.back.every
         };
@@ -95,7 +95,7 @@ impl<D: Device> Host<D> {
         let writes = match self.era.throttle {
             Throttle::Writes => !self.back.by_commit,
             Throttle::WritesBeyond => !self.back.by_commit && dirty > self.back.limit,
-            Throttle::Sleeps => false,
+            Throttle::Sleeps | Throttle::Waits => false,
         };
         // `sync_writeback_pages`.
         let share = self.back.every + self.back.every / 2;
