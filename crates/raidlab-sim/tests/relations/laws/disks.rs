@@ -101,8 +101,15 @@ pub(crate) fn another_disk_is_not_slower(lab: &mut Lab, point: &Point, came: &Ca
 }
 
 pub(crate) fn copies_are_not_written_faster(lab: &mut Lab, point: &Point, came: &Came) -> Verdict {
-    // Part of a page in the cache is read before it is written, and a mirror reads from all.
-    let reads_first = !point.load.direct && point.load.block < 4096;
+    // Part of a page in the cache is read before it is written, and a mirror reads from all; so is part of a record of ZFS. While
+    // one disk reads the next one, others write the group of transactions (of each copy 145 MB read and 160 MB written for 79 MB
+    // in parts of 64 KiB; records that are written whole are read by none, and the law holds).
+    let unit = if point.filesystem == "zfs" {
+        128 << 10
+    } else {
+        4096
+    };
+    let reads_first = !point.load.direct && point.load.block < unit;
     let written = !point.load.read && !reads_first;
     let mirror = ["raid1", "zfs-mirror"].contains(&point.layout);
     if !mirror || !written || hardware(point) || !clean(point) {

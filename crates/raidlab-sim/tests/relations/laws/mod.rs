@@ -9,8 +9,11 @@ mod loads;
 mod states;
 pub(crate) mod tools;
 
-use crate::draw::Point;
+use crate::draw::{MODELS, Point};
 use crate::lab::{Came, Lab};
+use raidlab_core::units::SECTOR;
+use raidlab_sim::catalogue;
+use raidlab_sim::disk::DiskModel;
 
 /// Nothing, when a law says nothing of a point; else whether it holds, or what is wrong.
 pub(crate) type Verdict = Option<Result<(), String>>;
@@ -119,6 +122,22 @@ pub(crate) fn broken(lab: &mut Lab, point: &Point, came: &Came) -> Vec<String> {
         Some(format!("{name}: {what}"))
     };
     LAWS.iter().filter_map(told).collect()
+}
+
+/// Bytes that the buffers of all drives hold of what was read.
+fn buffers(point: &Point) -> u64 {
+    if point.overrides.starts_with("cache") {
+        return point.disks as u64 * (1 << 20);
+    }
+    let disk = catalogue::find(MODELS[point.model].0).map(|model| model.disk);
+    let each = match &disk {
+        Ok(DiskModel::Hdd(model)) => {
+            let cache = &model.spec.cache;
+            u64::from(cache.segments) * cache.segment_sectors * SECTOR
+        }
+        _ => 0,
+    };
+    point.disks as u64 * each
 }
 
 /// `one` is at least `share` of `other`.
