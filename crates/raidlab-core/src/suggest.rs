@@ -1,17 +1,172 @@
 //! What was most likely meant by a name that nothing has.
 
-/// The known name most like what was typed, when one is like it.
+/// What mdadm, fio, zpool, the kernel and people call what has another name here, and the names that it may have here,
+/// the likeliest first.
+const ELSEWHERE: [(&[&str], &[&str]); 25] = [
+    (
+        &[
+            "level",
+            "levels",
+            "raid",
+            "raid-level",
+            "raidlevel",
+            "raid-type",
+            "array-type",
+        ],
+        &["layout"],
+    ),
+    (
+        &[
+            "raid-devices",
+            "devices",
+            "disks",
+            "drives",
+            "disk-count",
+            "drive-count",
+            "num-disks",
+            "ndisks",
+            "width",
+        ],
+        &["members"],
+    ),
+    (
+        &[
+            "chunk-size",
+            "chunksize",
+            "stripe",
+            "stripe-size",
+            "stripe-unit",
+            "strip",
+            "strip-size",
+        ],
+        &["chunk"],
+    ),
+    (
+        &[
+            "bs",
+            "blocksize",
+            "block-size",
+            "iosize",
+            "io-size",
+            "transfer-size",
+        ],
+        &["call-size", "block", "bs", "call", "chunk"],
+    ),
+    (
+        &[
+            "iodepth",
+            "io-depth",
+            "qd",
+            "queuedepth",
+            "queue-depth",
+            "outstanding",
+        ],
+        &["queue-depth", "depth"],
+    ),
+    (
+        &[
+            "numjobs",
+            "num-jobs",
+            "workers",
+            "processes",
+            "threads",
+            "clients",
+        ],
+        &["jobs", "threads"],
+    ),
+    (&["filesize", "file-size", "size"], &["file-size", "size"]),
+    (
+        &[
+            "runtime",
+            "run-time",
+            "duration",
+            "seconds",
+            "time-limit",
+            "timeout",
+        ],
+        &["time"],
+    ),
+    (&["io-limit", "io-total", "bytes"], &["total"]),
+    (
+        &["rwmixread", "rwmix", "mix", "read-share", "reads"],
+        &["read-percent"],
+    ),
+    (&["o-direct", "odirect", "oflag", "iflag"], &["direct"]),
+    (
+        &[
+            "runs",
+            "trials",
+            "repetitions",
+            "reps",
+            "iterations",
+            "loops",
+            "rounds",
+            "times",
+            "samples",
+            "replicates",
+            "n",
+        ],
+        &["repeats"],
+    ),
+    (&["health", "status", "condition"], &["state"]),
+    (
+        &["elevator", "iosched", "io-scheduler", "ioscheduler"],
+        &["scheduler"],
+    ),
+    (&["os", "linux", "kernel-version", "era"], &["kernel"]),
+    (&["ram", "mem"], &["memory"]),
+    (&["cpus", "processors", "nproc", "vcpus"], &["cores"]),
+    (&["ra", "setra", "read-ahead-kb"], &["read-ahead"]),
+    (&["fs", "fstype", "fs-type"], &["filesystem"]),
+    (
+        &["max-sectors-kb", "max-sectors", "max-request"],
+        &["request-size"],
+    ),
+    (&["nr-requests"], &["queue-requests"]),
+    (&["ncq", "tcq", "tags"], &["drive-queue"]),
+    (&["recordsize", "volblocksize"], &["record-size"]),
+    (&["speed-limit-min", "resync-min"], &["sync-speed-min"]),
+    (&["speed-limit-max", "resync-max"], &["sync-speed-max"]),
+];
+
+/// The known name that was most likely meant: what is called so elsewhere, else the one most like what was typed, when
+/// one is like it.
 #[must_use]
-pub fn nearest<'k>(typed: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
+pub fn nearest<'k>(
+    typed: &str,
+    known: impl IntoIterator<Item = &'k str> + Clone,
+) -> Option<&'k str> {
     // A text as long as this is no slip of the pen, and comparing it takes long.
     if typed.len() > 64 {
         return None;
     }
     let typed = typed.trim().to_lowercase().replace('_', "-");
+    called_elsewhere(&typed, known.clone()).or_else(|| spelt_alike(&typed, known))
+}
+
+fn called_elsewhere<'k>(
+    typed: &str,
+    known: impl IntoIterator<Item = &'k str> + Clone,
+) -> Option<&'k str> {
+    let mut here = named_here(typed).iter();
+    here.find_map(|name| known.clone().into_iter().find(|known| known == name))
+}
+
+/// The names that a word of other tools may have here, the likeliest first; none for a word that none is known for.
+#[must_use]
+pub fn named_here(typed: &str) -> &'static [&'static str] {
+    let typed = typed.trim().to_lowercase().replace('_', "-");
+    let found = ELSEWHERE
+        .iter()
+        .find(|(words, _)| words.contains(&typed.as_str()));
+    found.map_or(&[], |(_, here)| here)
+}
+
+fn spelt_alike<'k>(typed: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
     known
         .into_iter()
         .map(|name| {
-            let (near, edits) = far(&typed, &name.to_lowercase());
+            let (near, edits) = far(typed, &name.to_lowercase());
             (near, edits, name)
         })
         .filter(|(near, _, name)| *near <= 1 + name.chars().count() / 4)
@@ -68,5 +223,31 @@ mod tests {
         assert_eq!(nearest("seek", known), Some("seeks"));
         assert_eq!(nearest("chunks", known), Some("chunk"));
         assert_eq!(list(["a", "b"]), "a, b");
+    }
+
+    #[test]
+    fn words_of_other_tools_are_understood() {
+        let known = ["layout", "ramp", "members", "chunk", "depth", "block"];
+        assert_eq!(
+            nearest("raid", known),
+            Some("layout"),
+            "not ramp, as it is spelt"
+        );
+        assert_eq!(nearest("iodepth", known), Some("depth"));
+        assert_eq!(nearest("Stripe_Size", known), Some("chunk"));
+        assert_eq!(
+            nearest("bs", known),
+            Some("block"),
+            "call-size is not known here"
+        );
+        assert_eq!(nearest("bs", ["block", "call-size"]), Some("call-size"));
+        assert_eq!(nearest("elevator", known), None);
+        for (words, here) in ELSEWHERE {
+            for word in words {
+                let others = ELSEWHERE.iter().filter(|(words, _)| words.contains(word));
+                assert_eq!(others.count(), 1, "{word} has one meaning");
+                assert!(nearest(word, here.iter().copied()).is_some(), "{word}");
+            }
+        }
     }
 }

@@ -48,6 +48,27 @@ chunk = ["64KiB"]
 );
 
 told!(
+    words_of_other_tools,
+    r#"title = "t"
+disks = { model = "nearline-24tb", count = 4 }
+profile = "random"
+
+[factors]
+level = ["raid5", "raid10"]
+disks = [3, 4]
+iodepth = [1, 32]
+elevator = ["none"]
+
+[array]
+chunk_size = "64KiB"
+fs = "ext4"
+
+[design]
+runs = 3
+"#
+);
+
+told!(
     ambiguous_and_unitless_sizes,
     beside(
         r#"

@@ -1,7 +1,7 @@
 //! Tables of the file with the place of every key, and which keys were asked for.
 use super::key::Key;
 use crate::diagnostic::{Diagnostic, Problems};
-use raidlab_core::suggest::{list, nearest};
+use raidlab_core::suggest::{list, named_here, nearest};
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -238,8 +238,13 @@ const HOMES: [(&str, &[&str]); 3] = [
     ("[report]", &["charts", "tables"]),
 ];
 
-/// Where a key belongs that is written with hyphens or without, and how it is spelt there.
+/// Where a key belongs that is written with hyphens or without, or as other tools call it, and how it is spelt there.
 fn home_of(key: &str) -> Option<(String, &'static str)> {
+    let here = named_here(key).iter().copied();
+    std::iter::once(key).chain(here).find_map(home_of_name)
+}
+
+fn home_of_name(key: &str) -> Option<(String, &'static str)> {
     let bare = |text: &str| text.replace(['-', '_'], "");
     // Names that a section shares with others, such as `kind`, say nothing.
     let own = Key::ALL.iter().filter(|key| key.name() == key.short());
