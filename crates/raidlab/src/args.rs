@@ -49,8 +49,8 @@ Start here:
   raidlab reference report pata-raid0             a published study, with its findings checked
   raidlab reference run pata-raid0                the same study predicted, figure by figure
 
-Exit codes: 0 done · 1 a gate found 'worse' · 2 bad request · 3 refused for safety ·
-4 something needed is missing · 5 a trial failed · 6 a gate cannot tell (--require-interval) ·
+Exit codes: 0 done; 1 a gate found 'worse'; 2 bad request; 3 refused for safety;
+4 something needed is missing; 5 a trial failed; 6 a gate cannot tell (--require-interval);
 130 interrupted, cleaned up"
 )]
 pub(crate) struct Cli {

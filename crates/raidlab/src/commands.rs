@@ -18,8 +18,10 @@ pub(crate) mod show;
 pub(crate) mod text;
 
 use crate::exit::{Failure, MISSING};
+use crate::screen;
 use crate::talk;
 use serde::Serialize;
+use std::io::IsTerminal;
 
 /// Prints a value as indented JSON; nothing else goes to standard output then.
 pub(crate) fn print_json(value: &impl Serialize) -> Result<(), Failure> {
@@ -32,6 +34,16 @@ pub(crate) fn print_json(value: &impl Serialize) -> Result<(), Failure> {
 /// Prints data.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
     printed(talk::data(text))
+}
+
+/// Prints text to read, folded to the screen and with the signs that it can show.
+pub(crate) fn print_folded(text: &str) -> Result<(), Failure> {
+    print_text(&screen::folded(text, screen::width()))
+}
+
+/// Prints text to read with the signs that the screen can show; its lines stay as they are.
+pub(crate) fn print_text(text: &str) -> Result<(), Failure> {
+    print(&screen::shown(text, std::io::stdout().is_terminal()))
 }
 
 /// What became of something printed: a reader that has gone (`| head`) is not an error.

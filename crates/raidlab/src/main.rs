@@ -12,6 +12,7 @@ mod patience;
 mod place;
 mod predict;
 mod real;
+mod screen;
 mod signals;
 mod talk;
 

@@ -1,5 +1,6 @@
 //! Talk on standard error: remarks, warnings, failures. Data never goes here.
 use crate::exit::Failure;
+use crate::screen;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::{IsTerminal, Write};
 use std::time::Duration;
@@ -30,6 +31,7 @@ fn paint(text: &str, code: &str) -> String {
 
 fn line(text: &str) {
     // A closed standard error must not end a run.
+    let text = screen::shown(text, std::io::stderr().is_terminal());
     let _ = writeln!(std::io::stderr(), "{text}");
 }
 
@@ -65,9 +67,18 @@ fn on_terminal(length: Option<u64>, template: &str) -> Option<ProgressBar> {
     (std::io::stderr().is_terminal() && !is_dumb()).then(|| {
         let style =
             ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
+        let style = match screen::utf8() {
+            true => style,
+            false => style.progress_chars("#>-").tick_chars("|/-\\ "),
+        };
         ProgressBar::with_draw_target(length, ProgressDrawTarget::stderr_with_hz(10))
             .with_style(style)
     })
+}
+
+/// What a moving line says.
+pub(crate) fn message(bar: &ProgressBar, text: &str) {
+    bar.set_message(screen::shown(text, true));
 }
 
 /// Something the user should know.

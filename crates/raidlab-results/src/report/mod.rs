@@ -36,7 +36,7 @@ pub use experiment::{ExperimentRequest, experiment_report};
 pub use prediction::{prediction_report, predictions_report};
 pub use render::{
     ImageError, RenderedImage, TerminalOptions, render_html, render_images, render_markdown,
-    render_terminal, to_json,
+    render_terminal, spelled, to_json,
 };
 pub use select::{Baseline, ParseSelectorError, Selector};
 pub use study::study_report;

@@ -123,13 +123,14 @@ impl View {
         let left = self
             .left(trial_share)
             .map_or(String::new(), |span| format!("about {span} left · "));
-        bar.set_message(format!(
+        let line = format!(
             "[{}/{}] {left}{} · {} {detail}",
             self.done + 1,
             self.most,
             self.trial.name,
             self.trial.title
-        ));
+        );
+        talk::message(bar, &line);
     }
 
     /// From the mean length of the trials that have ended; before the first, from this one's own

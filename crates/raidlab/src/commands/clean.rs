@@ -1,5 +1,5 @@
 //! `raidlab clean`: undoes what runs that were killed left on the machine.
-use super::{print, print_json};
+use super::{print_json, print_text};
 use crate::args::CleanArgs;
 use crate::exit::{Failure, Outcome, REFUSED};
 use crate::real::{clean_guests, host_failure, places};
@@ -36,7 +36,7 @@ pub(crate) fn run(args: &CleanArgs) -> Result<Outcome, Failure> {
     } else {
         let undone = all.undone.iter().map(|line| format!("{line}\n"));
         let left = all.left.iter().map(|line| format!("left: {line}\n"));
-        print(&talk::plain(&undone.chain(left).collect::<String>()))?;
+        print_text(&talk::plain(&undone.chain(left).collect::<String>()))?;
     }
     if all.left.is_empty() {
         Ok(Outcome::Done)

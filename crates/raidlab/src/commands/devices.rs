@@ -1,5 +1,5 @@
 //! `raidlab devices`: every block device, whether raidlab may overwrite it, and if not why not.
-use super::{print, print_json};
+use super::{print_folded, print_json, print_text};
 use crate::args::DevicesArgs;
 use crate::exit::{Failure, Outcome};
 use crate::real::host_failure;
@@ -33,6 +33,9 @@ pub(crate) fn run(args: &DevicesArgs) -> Result<Outcome, Failure> {
     for device in &devices {
         out.push_str(&told(device, &list));
     }
+    print_folded(&talk::plain(&out))?;
+    // What is to be copied stays as it is.
+    out.clear();
     let entries: Vec<String> = devices.iter().filter_map(|d| entry(d, &list)).collect();
     if !entries.is_empty() {
         let _ = write!(
@@ -42,7 +45,7 @@ pub(crate) fn run(args: &DevicesArgs) -> Result<Outcome, Failure> {
             entries.join("\n")
         );
     }
-    print(&talk::plain(&out))?;
+    print_text(&talk::plain(&out))?;
     Ok(Outcome::Done)
 }
 

@@ -1,5 +1,5 @@
 //! `raidlab doctor`: is this machine fit to measure, and what is under a path?
-use super::{print, print_json};
+use super::{print_folded, print_json};
 use crate::args::DoctorArgs;
 use crate::exit::{BAD_REQUEST, Failure, MISSING, Outcome};
 use crate::patience;
@@ -25,7 +25,7 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<Outcome, Failure> {
         if args.json {
             all.push(json!({ "environment": environment, "warnings": audit.warnings, "fit": audit.is_clean() }));
         } else {
-            print(&text(&environment, &resolved, &audit))?;
+            print_folded(&text(&environment, &resolved, &audit))?;
         }
     }
     if args.json {

@@ -1,5 +1,5 @@
 //! `raidlab layout`.
-use super::{pool, print, print_json};
+use super::{pool, print_json, print_text};
 use crate::args::LayoutArgs;
 use crate::exit::{BAD_REQUEST, Failure, Outcome};
 use raidlab_core::units::{Bytes, Lba};
@@ -72,7 +72,7 @@ pub(crate) fn run(args: &LayoutArgs) -> Result<Outcome, Failure> {
         let at = drawing.unwrap_or(lines.len());
         lines.splice(at..at, told(args, &rebuilds));
         lines.extend(place.into_iter().flatten());
-        print(&(lines.join("\n") + "\n"))?;
+        print_text(&(lines.join("\n") + "\n"))?;
     }
     Ok(Outcome::Done)
 }

@@ -1,15 +1,15 @@
 //! `raidlab list`.
-use super::{print, print_json};
+use super::{print_folded, print_json};
 use crate::args::ListArgs;
 use crate::bench::store_failure;
 use crate::exit::{Failure, Outcome};
 use crate::place;
+use crate::screen;
 use crate::talk;
 use raidlab_results::id;
 use raidlab_results::store::{SessionFilter, SessionInfo, Store, TrialFilter};
 use serde_json::json;
 use std::collections::BTreeSet;
-use std::fmt::Write as _;
 
 pub(crate) fn run(args: &ListArgs, store: &place::Store) -> Result<Outcome, Failure> {
     let sessions = match Store::open_read_only(&store.path()?) {
@@ -29,7 +29,7 @@ pub(crate) fn run(args: &ListArgs, store: &place::Store) -> Result<Outcome, Fail
         );
         return Ok(Outcome::Done);
     }
-    print(&talk::plain(&table(&sessions)))?;
+    print_folded(&talk::plain(&table(&sessions, screen::width())))?;
     Ok(Outcome::Done)
 }
 
@@ -83,32 +83,50 @@ fn matching(store: &Store, args: &ListArgs) -> Result<Vec<SessionInfo>, Failure>
         .collect())
 }
 
-fn table(sessions: &[SessionInfo]) -> String {
+/// A line a session where all lines fit, and else the titles on lines of their own.
+fn table(sessions: &[SessionInfo], width: usize) -> String {
     let digits = id::digits_needed(sessions.iter().map(|info| info.session.id.as_str()));
-    let mut out = String::new();
-    for info in sessions {
-        let state = match info.running {
-            Some(process) => format!("{} ({process})", state(info)),
-            None => state(info).to_owned(),
-        };
-        let trials = match info.session.planned {
-            Some(planned) if !info.session.finished => format!("{} of {planned}", info.trials),
-            _ => info.trials.to_string(),
-        };
-        let when = info
-            .session
-            .created
-            .get(..16)
-            .unwrap_or(&info.session.created)
-            .replace('T', " ");
-        let _ = writeln!(
-            out,
-            "{}  {when}  {state:<12}  {trials:>9} {}  {:<20}  {}",
-            &info.session.id[..digits.min(info.session.id.len())],
-            if trials == "1" { "trial " } else { "trials" },
-            info.profiles.join(","),
-            talk::one_line(&info.session.title)
-        );
-    }
-    out
+    let lines: Vec<(String, String)> = sessions.iter().map(|info| line(info, digits)).collect();
+    let columns = |text: &str| text.chars().count();
+    let facts = lines
+        .iter()
+        .map(|(facts, _)| columns(facts))
+        .max()
+        .unwrap_or(0);
+    let titles = lines
+        .iter()
+        .map(|(_, title)| columns(title))
+        .max()
+        .unwrap_or(0);
+    let one = facts + 2 + titles <= width;
+    let told = lines.iter().map(|(line, title)| match one {
+        true => format!("{line:<facts$}  {title}\n"),
+        false => format!("{line}\n{:indent$}{title}\n", "", indent = digits + 2),
+    });
+    told.collect()
+}
+
+/// What is known of a session, and its title.
+fn line(info: &SessionInfo, digits: usize) -> (String, String) {
+    let state = match info.running {
+        Some(process) => format!("{} ({process})", state(info)),
+        None => state(info).to_owned(),
+    };
+    let trials = match info.session.planned {
+        Some(planned) if !info.session.finished => format!("{} of {planned}", info.trials),
+        _ => info.trials.to_string(),
+    };
+    let when = info
+        .session
+        .created
+        .get(..16)
+        .unwrap_or(&info.session.created)
+        .replace('T', " ");
+    let line = format!(
+        "{}  {when}  {state:<10}  {trials:>9} {}  {}",
+        &info.session.id[..digits.min(info.session.id.len())],
+        if trials == "1" { "trial " } else { "trials" },
+        info.profiles.join(","),
+    );
+    (line, talk::one_line(&info.session.title))
 }

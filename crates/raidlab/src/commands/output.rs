@@ -2,6 +2,7 @@
 use super::{files, print};
 use crate::args::Output;
 use crate::exit::{Failure, MISSING};
+use crate::screen;
 use crate::talk;
 use raidlab_results::report::{
     Document, RenderedImage, TerminalOptions, render_html, render_images, render_markdown,
@@ -88,28 +89,13 @@ fn as_text(document: &Document, output: &Output) -> String {
 
 fn terminal(document: &Document) -> String {
     let terminal = std::io::stdout().is_terminal();
-    let colour = terminal && talk::colours();
-    let utf8 = ["LC_ALL", "LC_CTYPE", "LANG"]
-        .iter()
-        .find_map(|name| std::env::var(name).ok().filter(|value| !value.is_empty()))
-        .is_none_or(|value| value.to_ascii_lowercase().replace('-', "").contains("utf8"));
+    // Wide enough for most tables where there is neither a terminal nor a wish.
+    let width = screen::columns().map_or(120, |columns| u16::try_from(columns).unwrap_or(u16::MAX));
     let options = TerminalOptions {
-        ascii: terminal && !utf8,
-        ..TerminalOptions::new(width(terminal), colour)
+        ascii: !screen::utf8(),
+        ..TerminalOptions::new(width, terminal && talk::colours())
     };
-    render_terminal(document, options)
-}
-
-/// Columns of the terminal; wide enough for most tables when there is none.
-fn width(terminal: bool) -> u16 {
-    let given = std::env::var("COLUMNS")
-        .ok()
-        .and_then(|columns| columns.parse().ok());
-    let of_terminal = terminal.then(|| console::Term::stdout().size().1);
-    given
-        .or(of_terminal)
-        .filter(|columns| *columns > 0)
-        .unwrap_or(120)
+    screen::shown(&render_terminal(document, options), terminal)
 }
 
 fn write(path: &Path, content: &[u8]) -> Result<(), Failure> {

@@ -1,5 +1,5 @@
 //! `raidlab reference`.
-use super::{output, print, print_json};
+use super::{output, print_folded, print_json};
 use crate::args::{ReferenceAction, ReferenceArgs};
 use crate::exit::{Failure, MISSING, Outcome};
 use crate::place;
@@ -68,6 +68,6 @@ fn list(as_json: bool) -> Result<Outcome, Failure> {
             study.title
         );
     }
-    print(&out)?;
+    print_folded(&out)?;
     Ok(Outcome::Done)
 }

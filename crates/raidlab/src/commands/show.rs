@@ -1,5 +1,5 @@
 //! `raidlab show`.
-use super::{print, print_json};
+use super::{print_json, print_text};
 use crate::args::ShowArgs;
 use crate::bench::{open_store, store_failure};
 use crate::exit::{BAD_REQUEST, Failure, Outcome};
@@ -36,7 +36,7 @@ pub(crate) fn run(args: &ShowArgs, store: &place::Store) -> Result<Outcome, Fail
     if args.json {
         print_json(&json!({ "session": session, "trials": trials, "environments": environments }))?;
     } else {
-        print(&plain(&text(&session, &trials, &environments)))?;
+        print_text(&plain(&text(&session, &trials, &environments)))?;
     }
     Ok(Outcome::Done)
 }

@@ -8,11 +8,12 @@ use super::processor;
 use super::run::Took;
 use super::unheard;
 use crate::args::{On, PlanArgs};
-use crate::commands::{print, print_json};
+use crate::commands::{print, print_json, print_text};
 use crate::exit::{Failure, MISSING, Outcome};
 use crate::place;
 use crate::real::agree;
 use crate::real::own_memory;
+use crate::screen;
 use raidlab_core::units::Bytes;
 use raidlab_core::words::count;
 use raidlab_experiment::setup::Array;
@@ -79,11 +80,18 @@ pub(crate) fn run(args: &PlanArgs, store: &place::Store) -> Result<Outcome, Fail
                     told.push_str(&format!("Not with --on sim: {unpredictable}\n"));
                 }
             }
+            Some(On::Vm | On::Host) => {}
+        }
+        let mut told = screen::folded(&told, screen::width());
+        // Command lines are to be copied, and stay as they are.
+        match args.on {
+            None | Some(On::Sim) => {}
             Some(On::Vm) => told.push_str(&agree::told_of_guests(&experiment)?),
             Some(On::Host) => told.push_str(&agree::told(&experiment, args)?),
         }
-        told.push_str(&caution::told(&experiment, memory));
-        print(&told)?;
+        let cautions = caution::told(&experiment, memory);
+        told.push_str(&screen::folded(&cautions, screen::width()));
+        print_text(&told)?;
     }
     Ok(Outcome::Done)
 }

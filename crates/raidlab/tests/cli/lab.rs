@@ -239,6 +239,11 @@ pub(crate) struct Ran {
     pub(crate) err: String,
 }
 
+/// Text on one line with single blanks.
+pub(crate) fn unfolded(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
 impl Ran {
     /// It ended with this code, and did not panic.
     #[track_caller]
@@ -280,12 +285,13 @@ impl Ran {
         self
     }
 
-    /// Standard output has all of these.
+    /// Standard output has all of these, wherever its lines are folded.
     #[track_caller]
     pub(crate) fn prints(self, parts: &[&str]) -> Self {
+        let unfolded = unfolded(&self.out);
         for part in parts {
             assert!(
-                self.out.contains(part),
+                self.out.contains(part) || unfolded.contains(part),
                 "{}: no '{part}' in\n{}",
                 self.line,
                 self.out

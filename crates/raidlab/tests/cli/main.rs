@@ -29,6 +29,7 @@ mod real;
 mod real_places;
 mod results;
 mod rounds;
+mod screens;
 mod serve;
 mod serve_faults;
 mod shell;

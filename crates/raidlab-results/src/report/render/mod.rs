@@ -10,7 +10,7 @@ mod text_chart;
 pub use html::render_html;
 pub use images::{ImageError, RenderedImage, render_images};
 pub use markdown::render_markdown;
-pub use terminal::{TerminalOptions, render_terminal};
+pub use terminal::{TerminalOptions, render_terminal, spelled};
 
 use super::document::{Cell, Document};
 

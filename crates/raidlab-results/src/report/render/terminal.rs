@@ -14,7 +14,7 @@ pub struct TerminalOptions {
     pub width: u16,
     /// Colours and bold face.
     pub colour: bool,
-    /// Nothing but ASCII.
+    /// Signs are spelled in ASCII; letters of labels stay as they are.
     pub ascii: bool,
 }
 
@@ -96,7 +96,7 @@ pub fn render_terminal(document: &Document, options: TerminalOptions) -> String 
         };
         out.push_str(&text);
     }
-    if options.ascii { to_ascii(&out) } else { out }
+    if options.ascii { spelled(&out) } else { out }
 }
 
 fn heading(out: &mut String, text: &str, rule: char, options: TerminalOptions) {
@@ -346,19 +346,24 @@ fn fit(
     }
 }
 
-/// Signs that have an ASCII spelling; anything else becomes `?`.
-fn to_ascii(text: &str) -> String {
-    let mut out = String::new();
+/// Text whose signs are spelled in ASCII, as far as they have a spelling; letters of labels stay as they are.
+#[must_use]
+pub fn spelled(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match c {
-            _ if c.is_ascii() => out.push(c),
             '×' => out.push('x'),
             '±' => out.push_str("+-"),
             'µ' => out.push('u'),
-            '–' | '—' => out.push('-'),
+            '–' | '—' | '·' | '─' => out.push('-'),
             '…' => out.push_str("..."),
             '²' => out.push('2'),
-            _ => out.push('?'),
+            '†' => out.push('!'),
+            '€' => out.push_str("EUR"),
+            '\u{2018}' | '\u{2019}' => out.push('\''),
+            '\u{201c}' | '\u{201d}' => out.push('"'),
+            '\u{fffd}' => out.push('?'),
+            _ => out.push(c),
         }
     }
     out

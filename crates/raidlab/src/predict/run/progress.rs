@@ -59,7 +59,7 @@ impl View {
                     bar.suspend(|| talk::note(&line));
                 }
                 bar.set_position((1000 * self.done / self.all.max(1)) as u64);
-                bar.set_message(format!("{place} {left}{}", trial.cell.label));
+                talk::message(bar, &format!("{place} {left}{}", trial.cell.label));
             }
             None if self.all <= MOST_LINES => talk::note(&line),
             None => {
