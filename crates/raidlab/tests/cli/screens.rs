@@ -22,10 +22,11 @@ fn furnished() -> Lab {
     lab
 }
 
+#[track_caller]
 fn assert_fits(text: &str, width: usize, line: &str) {
-    for long in text.lines().filter(|line| line.chars().count() > width) {
-        panic!("{line}: {} columns: {long}", long.chars().count());
-    }
+    let too_long = |line: &&str| line.chars().count() > width;
+    let long: Vec<&str> = text.lines().filter(too_long).collect();
+    assert!(long.is_empty(), "{line}: {long:#?}");
 }
 
 #[test]
