@@ -147,6 +147,73 @@ pub(crate) fn compare_phase(
     }
 }
 
+/// A percentile of a run is more than a matter of luck from so many slower operations on.
+const LEAST_BEYOND: f64 = 10.0;
+/// Response times are skewed, and so are their tails from run to run: fewer runs on a side bear out no verdict. Of three and three even the
+/// clearest order has a probability of a tenth by chance.
+pub(crate) const LEAST_RUNS: usize = 4;
+/// Histograms keep a response time within a hundredth; a ratio of two is known no better.
+const RESOLUTION: f64 = 0.02;
+
+/// The margin by which percentiles are better or worse.
+pub(crate) fn tail_margin(judging: &Judging) -> f64 {
+    judging.margin.max(RESOLUTION)
+}
+
+/// Compares a percentile of the response times of `candidate` with that of `baseline`. A run is the replicate: each has its own
+/// percentile, and runs of the same round are compared with each other. Operations within a run are no replicates of each other.
+pub(crate) fn compare_percentile(
+    baseline: &Group<'_>,
+    candidate: &Group<'_>,
+    phase: &str,
+    percent: f64,
+    judging: &Judging,
+) -> Outcome {
+    let timed = |group: &Group<'_>| group.latencies(phase).is_some();
+    if !timed(baseline) || !timed(candidate) {
+        return Outcome::Absent;
+    }
+    if !judging.allow_mixed_streams && !same_streams(baseline, candidate) {
+        return Outcome::DifferentStreams;
+    }
+    let runs = baseline.runs(phase).len().min(candidate.runs(phase).len());
+    if runs < LEAST_RUNS {
+        return Outcome::Impossible(format!(
+            "a verdict on response times wants {LEAST_RUNS} valid runs of each side, and there are {runs}"
+        ));
+    }
+    let (a, b) = (
+        tails(baseline, phase, percent),
+        tails(candidate, phase, percent),
+    );
+    if a.len().min(b.len()) < LEAST_RUNS {
+        let wanted = LEAST_BEYOND / (1.0 - percent / 100.0);
+        return Outcome::Impossible(format!(
+            "p{percent} of a run wants {wanted:.0} operations in it, of which ten are slower, and too few runs have so many"
+        ));
+    }
+    let judging = Judging {
+        margin: tail_margin(judging),
+        ..*judging
+    };
+    match compare_runs(&a, &b, Better::Lower, &judging) {
+        Ok(comparison) => Outcome::Ratio(Box::new(comparison)),
+        Err(error) => Outcome::Impossible(error.to_string()),
+    }
+}
+
+/// The valid runs with the percentile of each as value, where the run supports it.
+fn tails<'a>(group: &Group<'a>, phase: &str, percent: f64) -> Vec<RunValue<'a>> {
+    let of = |run: RunValue<'a>| {
+        let latencies = run.phase.latency.as_ref()?;
+        // A rounding error must not ask for an eleventh.
+        let beyond = latencies.count() as f64 * (1.0 - percent / 100.0) + 1e-6;
+        let value = latencies.percentile(percent)?.as_secs_f64();
+        (beyond >= LEAST_BEYOND && value > 0.0).then_some(RunValue { value, ..run })
+    };
+    group.runs(phase).into_iter().filter_map(of).collect()
+}
+
 /// Whether all operation streams of the side with fewer were also run on the other; unknown ones
 /// (imported and published figures) are not held against it.
 pub(crate) fn same_streams(a: &Group<'_>, b: &Group<'_>) -> bool {

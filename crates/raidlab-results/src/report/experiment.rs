@@ -244,6 +244,7 @@ fn of_profile(
                     baseline,
                 };
                 out.extend(blocks::ratios::ratios(&what, groups, judging).map(Block::Table));
+                out.extend(blocks::tails::tails(profile, baseline, groups, judging));
             }
         }
         WantedTable::Limits => {

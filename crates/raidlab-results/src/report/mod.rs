@@ -158,6 +158,7 @@ pub fn report(request: &ReportRequest) -> Result<Document, ReportError> {
                 baseline,
             };
             out.extend(blocks::ratios::ratios(&what, &groups, &judging).map(Block::Table));
+            out.extend(blocks::tails::tails(profile, baseline, &groups, &judging));
         }
         if request.charts {
             charts(out, profile, &groups, &judging);

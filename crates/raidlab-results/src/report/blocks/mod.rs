@@ -12,6 +12,7 @@ pub(crate) mod published;
 pub(crate) mod ratios;
 pub(crate) mod rebuild;
 pub(crate) mod sweep;
+pub(crate) mod tails;
 pub(crate) mod tool_table;
 pub(crate) mod wanted;
 pub(crate) mod worth;

@@ -175,7 +175,7 @@ pub(crate) fn digits<T: PartialEq>(
 }
 
 /// The cells of a ratio and its verdict.
-fn cells_of(table: &mut Table, outcome: &Outcome) -> [Cell; 2] {
+pub(super) fn cells_of(table: &mut Table, outcome: &Outcome) -> [Cell; 2] {
     let nothing = Cell::absent;
     match outcome {
         Outcome::Absent => [nothing(), nothing()],

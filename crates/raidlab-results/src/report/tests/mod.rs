@@ -6,4 +6,5 @@ mod many;
 mod ratios;
 mod snapshots;
 mod synthetic;
+mod tails;
 mod worth;

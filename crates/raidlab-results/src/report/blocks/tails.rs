@@ -1,0 +1,121 @@
+//! Response times of every cell against its baseline: percentiles with interval and verdict.
+use super::ratios::cells_of;
+use crate::report::analysis::{
+    Judging, LEAST_RUNS, Outcome, adjust, compare_percentile, tail_margin,
+};
+use crate::report::document::{Block, Cell, Column, Table, Tone};
+use crate::report::group::{Group, phases};
+use crate::report::select::Baseline;
+
+/// The percentiles that are judged: the middle, and how bad it gets.
+const JUDGED: [(f64, &str); 3] = [(50.0, "p50"), (99.0, "p99"), (99.9, "p99.9")];
+
+/// A cell and its baseline in one phase.
+struct Line<'p> {
+    phase: &'p str,
+    group: usize,
+    base: usize,
+    outcomes: Vec<Outcome>,
+}
+
+/// The table of verdicts on response times, or what it wants; nothing where nothing was timed or nothing is compared.
+pub(crate) fn tails(
+    profile: &str,
+    baseline: &Baseline,
+    groups: &[Group<'_>],
+    judging: &Judging,
+) -> Option<Block> {
+    let phases = phases(groups);
+    let mut lines = lines(baseline, groups, &phases, judging);
+    if lines.is_empty() {
+        return None;
+    }
+    let outcomes = lines.iter().flat_map(|line| &line.outcomes);
+    let mut compared = outcomes.clone().filter(|o| matches!(o, Outcome::Ratio(_)));
+    if compared.next().is_none() {
+        let why = outcomes.clone().find_map(|outcome| match outcome {
+            Outcome::Impossible(why) => Some(why.clone()),
+            Outcome::DifferentStreams => Some("the operation streams differ".to_owned()),
+            _ => None,
+        })?;
+        let told = format!("{profile}: response times are not judged against the baseline: {why}.");
+        return Some(Block::paragraph(told));
+    }
+    adjust(
+        lines.iter_mut().flat_map(|line| &mut line.outcomes),
+        judging,
+    );
+    Some(Block::Table(table(profile, groups, &lines, judging)))
+}
+
+fn lines<'p>(
+    baseline: &Baseline,
+    groups: &[Group<'_>],
+    phases: &[&'p str],
+    judging: &Judging,
+) -> Vec<Line<'p>> {
+    let cells: Vec<_> = groups.iter().map(|g| g.cell).collect();
+    let mut lines = Vec::new();
+    for phase in phases {
+        for (group, candidate) in groups.iter().enumerate() {
+            let base = baseline.of(candidate.cell, &cells);
+            let Some(base) = base.filter(|base| *base != group) else {
+                continue;
+            };
+            let of = |(percent, _): (f64, &str)| {
+                compare_percentile(&groups[base], candidate, phase, percent, judging)
+            };
+            let outcomes: Vec<Outcome> = JUDGED.into_iter().map(of).collect();
+            if outcomes.iter().all(|o| matches!(o, Outcome::Absent)) {
+                continue;
+            }
+            lines.push(Line {
+                phase,
+                group,
+                base,
+                outcomes,
+            });
+        }
+    }
+    lines
+}
+
+fn table(profile: &str, groups: &[Group<'_>], lines: &[Line<'_>], judging: &Judging) -> Table {
+    let first = lines[0].base;
+    let one = lines.iter().all(|line| line.base == first);
+    let to = match one {
+        true => format!(" to {}", groups[first].label),
+        false => String::new(),
+    };
+    let caption = format!(
+        "{profile}: ratio of response times{to}, below 1 is faster (of the percentiles of the runs, {LEAST_RUNS} or more of each side, \
+         {:.0} % interval; better or worse is by more than {:.1} %)",
+        100.0 * judging.confidence.level(),
+        100.0 * tail_margin(judging)
+    );
+    let mut columns = vec![Column::text("phase"), Column::text("cell")];
+    if !one {
+        columns.push(Column::text("against"));
+    }
+    let names = columns.len();
+    for (_, name) in JUDGED {
+        columns.push(Column::number("ratio").under(name));
+        columns.push(Column::text("verdict").under(name));
+    }
+    let mut table = Table::new(format!("{profile}-tails"), caption, columns).named_by(names);
+    for line in lines {
+        let mut row = vec![
+            Cell::text(line.phase),
+            Cell::text(groups[line.group].label.clone()),
+        ];
+        if !one {
+            row.push(Cell::text(groups[line.base].label.clone()).tone(Tone::Muted));
+        }
+        for outcome in &line.outcomes {
+            row.extend(cells_of(&mut table, outcome));
+        }
+        table.rows.push(row);
+    }
+    table.drop_empty_columns();
+    table
+}

@@ -1,0 +1,132 @@
+//! Verdicts on response times.
+use super::synthetic::trial;
+use crate::record::{PhaseRecord, TrialRecord, Unit};
+use crate::report::document::{Block, Table};
+use crate::report::{Baseline, Document, ReportRequest, Selector, report};
+use raidlab_core::histogram::Latencies;
+use raidlab_core::rng::Stream;
+use raidlab_core::time::Span;
+
+/// A uniform share of one.
+fn share(stream: &Stream, at: u64) -> f64 {
+    (stream.at(at) >> 11) as f64 / (1_u64 << 53) as f64
+}
+
+/// Rounds of two cells: response times of the second are `times` those of the first; each run is slower or faster as a whole by up to
+/// `scatter`, and has `operations`.
+fn rounds(rounds: u32, times: f64, scatter: f64, operations: u64, seed: u64) -> Vec<TrialRecord> {
+    let stream = Stream::new(seed);
+    let mut all = Vec::new();
+    for round in 0..rounds {
+        for (cell, (label, times)) in [("one", 1.0), ("two", times)].into_iter().enumerate() {
+            let own = stream.child(u64::from(round) * 2 + cell as u64);
+            let of_run = 1.0 + scatter * (2.0 * share(&own, 0) - 1.0);
+            let mut latency = Latencies::new();
+            for i in 1..=operations {
+                let tail = (1.0005 - share(&own, i)).powf(-0.4);
+                latency.record(Span((80_000.0 * times * of_run * tail) as u64));
+            }
+            let mut phase = PhaseRecord::bare("read", Some(1e8 / of_run), Unit::BytesPerSecond);
+            phase.latency = Some(latency);
+            let mut trial = trial(label, &[], "random", round);
+            trial.phases = vec![phase];
+            all.push(trial);
+        }
+    }
+    all
+}
+
+fn document(trials: Vec<TrialRecord>) -> Document {
+    let mut request = ReportRequest::new("tails", trials);
+    request.baseline = Some(Baseline::Cell(Selector::Label("one".to_owned())));
+    report(&request).unwrap()
+}
+
+fn table(document: &Document) -> Option<&Table> {
+    document.tables().find(|table| table.id == "random-tails")
+}
+
+/// The verdicts of the second cell on p50, p99 and p99.9; without one what stands instead of the ratio.
+fn verdicts(trials: Vec<TrialRecord>) -> Vec<String> {
+    let document = document(trials);
+    let table = table(&document).expect("a table of tails");
+    let of = |name: &str| {
+        let of_group = |title: &str| {
+            table
+                .columns
+                .iter()
+                .position(|c| c.group.as_deref() == Some(name) && c.title == title)
+        };
+        let text = |at: usize| table.rows[0][at].value.text();
+        of_group("verdict").map_or_else(|| text(of_group("ratio").unwrap()), text)
+    };
+    ["p50", "p99", "p99.9"].map(of).to_vec()
+}
+
+#[test]
+fn slower_tails_are_worse_and_faster_ones_better() {
+    assert_eq!(
+        verdicts(rounds(10, 1.3, 0.03, 20_000, 1))[..2],
+        ["worse", "worse"]
+    );
+    assert_eq!(
+        verdicts(rounds(10, 0.7, 0.03, 20_000, 1))[..2],
+        ["better", "better"]
+    );
+    assert_eq!(verdicts(rounds(10, 1.0, 0.002, 20_000, 1))[0], "equivalent");
+}
+
+/// Ten of a thousand are slower than p99, and one than p99.9.
+#[test]
+fn a_tail_of_too_few_operations_is_not_judged() {
+    let found = verdicts(rounds(10, 1.3, 0.03, 1000, 1));
+    assert_eq!(
+        (&found[0][..], &found[1][..], &found[2][..]),
+        ("worse", "worse", "none")
+    );
+    let document = document(rounds(10, 1.3, 0.03, 1000, 1));
+    let notes = &table(&document).unwrap().footnotes;
+    assert!(
+        notes
+            .iter()
+            .any(|note| note.contains("wants 10000 operations")),
+        "{notes:?}"
+    );
+}
+
+#[test]
+fn three_runs_are_too_few_and_that_is_said() {
+    let document = document(rounds(3, 2.0, 0.01, 20_000, 1));
+    assert!(table(&document).is_none());
+    let told = document.blocks.iter().any(|block| match block {
+        Block::Paragraph { text } => {
+            text == "random: response times are not judged against the baseline: a verdict on response \
+                     times wants 4 valid runs of each side, and there are 3."
+        }
+        _ => false,
+    });
+    assert!(told, "{:?}", document.blocks);
+}
+
+/// Of the same distribution hardly ever anything is found better or worse: the intervals hold, and they share their confidence.
+#[test]
+fn nothing_is_found_where_there_is_nothing() {
+    let found = (0..150).filter(|seed| {
+        let verdicts = verdicts(rounds(5, 1.0, 0.2, 1000, 1000 + seed));
+        verdicts.iter().any(|v| v == "better" || v == "worse")
+    });
+    // Of 150 tables 7.5 may err at 95 %; 15 would be three standard deviations beyond that.
+    let found = found.count();
+    assert!(found <= 15, "{found} of 150");
+}
+
+#[test]
+fn the_table_as_it_is_read() {
+    let document = document(rounds(6, 1.1, 0.02, 12_000, 3));
+    let mut alone = Document::new("t");
+    alone
+        .blocks
+        .push(Block::Table(table(&document).unwrap().clone()));
+    let options = crate::report::TerminalOptions::new(100, false);
+    insta::assert_snapshot!(crate::report::render_terminal(&alone, options));
+}
