@@ -143,6 +143,10 @@ pub(crate) struct ListArgs {
     #[arg(long, value_name = "GLOB")]
     pub(crate) label: Option<String>,
 
+    /// Print what sessions may be called, the last one first, each with its title behind a tab
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) names: bool,
+
     /// Print as JSON
     #[arg(long)]
     pub(crate) json: bool,

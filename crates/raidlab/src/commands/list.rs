@@ -1,5 +1,5 @@
 //! `raidlab list`.
-use super::{print_folded, print_json};
+use super::{print, print_folded, print_json};
 use crate::args::ListArgs;
 use crate::bench::store_failure;
 use crate::exit::{Failure, Outcome};
@@ -22,6 +22,10 @@ pub(crate) fn run(args: &ListArgs, store: &place::Store) -> Result<Outcome, Fail
         print_json(&listed)?;
         return Ok(Outcome::Done);
     }
+    if args.names {
+        print(&names(&sessions))?;
+        return Ok(Outcome::Done);
+    }
     if sessions.is_empty() {
         talk::note(
             "no sessions; 'raidlab bench PATH' measures, 'raidlab run FILE --on sim' predicts, \
@@ -31,6 +35,20 @@ pub(crate) fn run(args: &ListArgs, store: &place::Store) -> Result<Outcome, Fail
     }
     print_folded(&talk::plain(&table(&sessions, screen::width())))?;
     Ok(Outcome::Done)
+}
+
+/// `last`, and the sessions by the beginnings of their ids, the last one first: what shells complete.
+fn names(sessions: &[SessionInfo]) -> String {
+    let digits = id::digits_needed(sessions.iter().map(|info| info.session.id.as_str()));
+    let line = |name: &str, info: &SessionInfo| {
+        format!("{name}\t{}\n", talk::one_line(&info.session.title))
+    };
+    let last = sessions.last().map(|info| line("last", info));
+    let each = sessions.iter().rev().map(|info| {
+        let id = &info.session.id;
+        line(&id[..digits.min(id.len())], info)
+    });
+    last.into_iter().chain(each).collect()
 }
 
 /// What a script wants to know of a session; `raidlab show --json` has its plan and its trials.

@@ -1,5 +1,7 @@
 //! `raidlab completions` and `raidlab man`: both are made of what the command line is, at the time when they are asked
 //! for, so that they never lag behind.
+mod sessions;
+
 use super::{files, printed, reference};
 use crate::args::{Cli, CompletionsArgs, ManArgs};
 use crate::exit::{Failure, MISSING, Outcome};
@@ -39,7 +41,7 @@ const LEVELS: [&str; 21] = [
 ];
 
 pub(crate) fn completions(args: &CompletionsArgs) -> Result<Outcome, Failure> {
-    let mut command = Cli::command();
+    let mut command = sessions::mark(Cli::command());
     let names = names()?;
     for Names {
         path,
@@ -55,7 +57,7 @@ pub(crate) fn completions(args: &CompletionsArgs) -> Result<Outcome, Failure> {
     if args.shell == Shell::Fish {
         script.extend(names.iter().filter_map(for_fish));
     }
-    printed(talk::data(&script))?;
+    printed(talk::data(&sessions::asking(args.shell, &script)))?;
     Ok(Outcome::Done)
 }
 
@@ -225,6 +227,28 @@ mod tests {
                     .iter()
                     .any(|text| text.parse::<Spec>().is_ok());
             assert!(known, "{level}");
+        }
+    }
+
+    /// An argument that is renamed would be completed no more, and clap's scripts may change.
+    #[test]
+    fn sessions_are_asked_for() {
+        let mut command = sessions::mark(Cli::command());
+        for shell in [Shell::Bash, Shell::Zsh, Shell::Fish] {
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut command, "raidlab", &mut script);
+            let script = sessions::asking(shell, &String::from_utf8_lossy(&script));
+            assert!(script.contains("raidlab list --names"), "{shell}");
+            match shell {
+                Shell::Bash => assert!(script.contains("complete -F _raidlab_asking -o nosort")),
+                Shell::Zsh => {
+                    let found = script.matches(":_raidlab_sessions'").count();
+                    assert_eq!(found, sessions::ARGUMENTS.len());
+                    // Of plan, run and vm shell.
+                    assert_eq!(script.matches("_files -g \"*.toml\"").count(), 3);
+                }
+                _ => assert!(script.contains("function __fish_raidlab_using_subcommand")),
+            }
         }
     }
 
