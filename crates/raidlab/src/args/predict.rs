@@ -50,8 +50,8 @@ pub(crate) struct ReplayArgs {
     #[arg(long, value_name = "NAME")]
     pub(crate) format: Option<String>,
 
-    /// Only the requests of this device of the trace
-    #[arg(long, value_name = "N")]
+    /// Only the requests of this device of the trace: its number, or 8,16 as blkparse prints it
+    #[arg(long, value_name = "N", value_parser = device)]
     pub(crate) device: Option<u32>,
 
     /// Move requests beyond the end inside instead of refusing them
@@ -289,4 +289,16 @@ pub(crate) enum StudyOn {
     Sim,
     /// There, and on a real kernel in a virtual machine
     Vm,
+}
+
+/// A device of a trace; major and minor number are one as [`raidlab_sim::trace`] reads them, 12 bits and 20.
+fn device(text: &str) -> Result<u32, String> {
+    let part = |text: &str, most: u32| text.parse::<u32>().ok().filter(|number| *number <= most);
+    let number = match text.split_once(',') {
+        Some((major, minor)) => part(major, 0xfff)
+            .zip(part(minor, 0xf_ffff))
+            .map(|(major, minor)| major << 20 | minor),
+        None => part(text, u32::MAX),
+    };
+    number.ok_or_else(|| "write a number, or two such as 8,16".to_owned())
 }

@@ -15,6 +15,7 @@ use raidlab_sim::machine::Machine;
 use raidlab_sim::trace::{Format, Reader, Replay, ReplayError, ReplayOptions, Replayed, replay};
 use serde_json::json;
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -160,7 +161,9 @@ fn on(
         None => Ok(()),
     };
     let mut row = String::new();
+    let mut devices: BTreeMap<u32, u64> = BTreeMap::new();
     let each = |replayed: &Replayed| {
+        *devices.entry(replayed.record.device).or_default() += 1;
         if let Some(out) = &mut out
             && written.is_ok()
         {
@@ -202,8 +205,43 @@ fn on(
             }
         ));
     }
+    if devices.len() > 1 {
+        talk::note(&together(args, format, &devices));
+    }
     tell(args, name, format, &came, sorted)?;
     Ok(Outcome::Done)
+}
+
+/// Devices that are told by name.
+const MOST_DEVICES: usize = 4;
+
+/// A device as the trace calls it.
+fn device(format: Format, number: u32) -> String {
+    match format {
+        Format::Blkparse => format!("{},{}", number >> 20, number & 0xf_ffff),
+        _ => number.to_string(),
+    }
+}
+
+/// That requests of several devices were put to one, whose response times no device of the trace has had.
+fn together(args: &ReplayArgs, format: Format, devices: &BTreeMap<u32, u64>) -> String {
+    let mut by_count: Vec<(&u32, &u64)> = devices.iter().collect();
+    by_count.sort_by_key(|(number, count)| (std::cmp::Reverse(**count), **number));
+    let named = by_count.iter().take(MOST_DEVICES);
+    let named: Vec<String> = named
+        .map(|(number, count)| format!("{} ({count})", device(format, **number)))
+        .collect();
+    let more = match devices.len().saturating_sub(MOST_DEVICES) {
+        0 => "",
+        _ => " ...",
+    };
+    format!(
+        "{}: requests of {} devices were put to one: {}{more}; --device {} replays one of them alone",
+        args.trace.display(),
+        devices.len(),
+        named.join(", "),
+        device(format, *by_count[0].0)
+    )
 }
 
 /// A replay of nothing is a mistake: an empty trace, or a device that is not in it.
@@ -342,9 +380,9 @@ fn summary(args: &ReplayArgs, name: &str, format: &str, came: &Replay, all: &Lat
         Some(demerit) => {
             let _ = writeln!(
                 text,
-                "against the {} measured times: mean {:.3} ms, measured {:.3} ms; demerit {:.3} ms, \
+                "against {}: mean {:.3} ms, measured {:.3} ms; demerit {:.3} ms, \
                  relative demerit {:.1} %",
-                demerit.requests,
+                count(demerit.requests, "measured time"),
                 demerit.predicted_mean / 1e6,
                 demerit.measured_mean / 1e6,
                 demerit.rms / 1e6,

@@ -167,3 +167,30 @@ fn a_replay_of_nothing_is_a_mistake() {
         .code(2)
         .says(&["empty has no request"]);
 }
+
+/// Two disks of a trace on one modelled disk are neither of them.
+#[test]
+fn requests_of_several_devices_are_told() {
+    let lab = lab();
+    lab.run("replay trace --disk small.toml").done().says(&[
+        "trace: requests of 2 devices were put to one: 0 (3), 1 (1); --device 0 replays one of them alone",
+        "against 4 measured times",
+    ]);
+    lab.write(
+        "blk",
+        "  8,16   1  1  0.000000000  697  D   R 223490 + 8 [x]\n\
+         \x20 8,16   1  2  0.004000000  697  C   R 223490 + 8 [0]\n\
+         \x20 8,0    1  3  0.010000000  697  D   R 100 + 8 [x]\n",
+    );
+    lab.run("replay blk --disk small.toml").done().says(&[
+        "requests of 2 devices were put to one: 8,0 (1), 8,16 (1); --device 8,0 replays",
+        "against 1 measured time:",
+    ]);
+    let ran = lab.run("replay blk --disk small.toml --device 8,16").done();
+    assert_eq!(rows(&ran.out).len(), 1);
+    assert!(!ran.err.contains("were put to one"), "{}", ran.err);
+    for wrong in ["8,x", "8;16", "4096,0", "-1"] {
+        lab.run(&format!("replay blk --disk small.toml --device {wrong}"))
+            .refused(2);
+    }
+}
