@@ -194,7 +194,14 @@ mod tests {
     fn examples_are_understood() {
         let mut tried = 0;
         for (name, text) in all_below() {
-            for line in text.lines() {
+            // A long one goes on in the next line, as a shell has it.
+            let mut pieces = text.split(" \\\n");
+            let mut whole = pieces.next().unwrap_or_default().to_owned();
+            for piece in pieces {
+                whole.push(' ');
+                whole.push_str(piece.trim_start());
+            }
+            for line in whole.lines() {
                 let Some(example) = line.strip_prefix("  raidlab ") else {
                     continue;
                 };

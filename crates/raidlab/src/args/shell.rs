@@ -6,7 +6,8 @@ use std::path::PathBuf;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Subcommands, options, files, sessions, experiments, and the names of models, profiles, studies,
-layouts and formats are completed. The script belongs to this version: write it anew after an update.
+layouts and formats are completed. The script belongs to this version: write it anew after an
+update.
 
 Examples:
   raidlab completions bash > ~/.local/share/bash-completion/completions/raidlab

@@ -178,9 +178,9 @@ fn requests_of_several_devices_are_told() {
     ]);
     lab.write(
         "blk",
-        "  8,16   1  1  0.000000000  697  D   R 223490 + 8 [x]\n\
+        "  8,16   1  1  0.000000000  697  Q   R 223490 + 8 [x]\n\
          \x20 8,16   1  2  0.004000000  697  C   R 223490 + 8 [0]\n\
-         \x20 8,0    1  3  0.010000000  697  D   R 100 + 8 [x]\n",
+         \x20 8,0    1  3  0.010000000  697  Q   R 100 + 8 [x]\n",
     );
     lab.run("replay blk --disk small.toml").done().says(&[
         "requests of 2 devices were put to one: 8,0 (1), 8,16 (1); --device 8,0 replays",
