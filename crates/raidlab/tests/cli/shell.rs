@@ -11,7 +11,7 @@ fn with_program(lab: &Lab, shell: &mut Command) {
     shell.env("PATH", std::env::join_paths(all).expect("a path"));
 }
 
-/// Whether the shell is here; CI has all of them.
+/// Whether the shell is here; its script is not run where it is not, and that is said.
 fn is_here(shell: &str) -> bool {
     let here = Command::new(shell).arg("-c").arg("exit").output().is_ok();
     if !here {
