@@ -16,6 +16,9 @@ if [ "${1:-}" = test ]; then
   need losetup mount
   need g++ g++
   need fio fio
+  # The shells that complete commands.
+  need zsh zsh
+  need fish fish
   # What holds devices, in a guest where the kernel has it: the gates before a device are tested with it.
   need dmsetup dmsetup
   need lvm lvm2

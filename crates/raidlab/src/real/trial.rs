@@ -196,7 +196,7 @@ pub(crate) fn run(
         _ => Failing::Nobody,
     };
     came.hear(log.as_mut(), own);
-    let stuck = match not_undone(&report.left) {
+    let stuck = match trouble::not_undone(&report.left) {
         Some(failure) if came.said.trouble.is_none() => return Err(failure),
         // A member that died cannot be cleared: that is no reason to lose what is known of the trial.
         other => other,
@@ -216,7 +216,11 @@ pub(crate) fn run(
     record.status = failed_for(&failure);
     Ok(match stuck {
         None => Ended::Failed(Box::new(record), environment, failure),
-        Some(stuck) => Ended::Stuck(Box::new(record), environment, stuck),
+        Some(stuck) => Ended::Stuck(
+            Box::new(record),
+            environment,
+            trouble::both(&failure, stuck),
+        ),
     })
 }
 
@@ -369,15 +373,6 @@ fn by_phases(
         }
     }
     Ok(())
-}
-
-/// What could not be undone; `None` when all of it was.
-fn not_undone(left: &[String]) -> Option<Failure> {
-    let told = left.join("; ");
-    (!left.is_empty()).then(|| {
-        Failure::new(TRIAL_FAILED, format!("not all could be undone: {told}"))
-            .remedy("'raidlab clean' tries again and tells what it finds")
-    })
 }
 
 fn one_phase(

@@ -43,3 +43,43 @@ fn member(said: &Trouble, cell: &Cell, plan: &ProvisionPlan) -> Option<String> {
     let (device, name) = members.find(|(device, _)| said.names(&device.identity.name))?;
     Some(format!("{name} ({})", device.identity.name))
 }
+
+/// What could not be undone; `None` when all of it was.
+pub(super) fn not_undone(left: &[String]) -> Option<Failure> {
+    let told = left.join("; ");
+    (!left.is_empty()).then(|| {
+        Failure::new(TRIAL_FAILED, format!("not all could be undone: {told}"))
+            .remedy("'raidlab clean' tries again and tells what it finds")
+    })
+}
+
+/// Why a trial failed, and what of it could not be undone: the first is most often the cause of the second.
+pub(super) fn both(failure: &Failure, stuck: Failure) -> Failure {
+    let message = format!("{}; and {}", failure.message, stuck.message);
+    let remedies = [failure.remedy.as_deref(), stuck.remedy.as_deref()];
+    let remedies: Vec<&str> = remedies.into_iter().flatten().collect();
+    Failure::new(stuck.code(), message).remedy(remedies.join("; "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::exit::MISSING;
+    #[test]
+    fn why_a_trial_failed_is_told_before_what_could_not_be_undone() {
+        let failure =
+            Failure::new(MISSING, "block-write: input/output error").remedy("look at the disk");
+        let stuck = not_undone(&["unmount /mnt: busy".to_owned()]).expect("something is left");
+        let told = both(&failure, stuck);
+        assert_eq!(
+            told.message,
+            "block-write: input/output error; and not all could be undone: unmount /mnt: busy"
+        );
+        let remedy = told.remedy.expect("two remedies");
+        assert!(
+            remedy.starts_with("look at the disk; 'raidlab clean'"),
+            "{remedy}"
+        );
+        assert!(not_undone(&[]).is_none());
+    }
+}

@@ -24,7 +24,7 @@ impl Waiting {
     /// How far it is; only on a terminal.
     pub(super) fn say(&self, what: &str) {
         if let Some(bar) = &self.bar {
-            bar.set_message(what.to_owned());
+            talk::message(bar, what);
         }
     }
 
@@ -98,10 +98,8 @@ impl View {
                 self.done - self.before,
                 self.all - self.done,
             );
-            bar.set_message(format!(
-                "[{}/{}] {left}{}{what}",
-                self.done, self.all, self.label
-            ));
+            let line = format!("[{}/{}] {left}{}{what}", self.done, self.all, self.label);
+            talk::message(bar, &line);
         }
     }
 

@@ -110,7 +110,7 @@ impl View {
         let line = line(at, self.part.1.elapsed(), self.part.2);
         if let Some(bar) = &self.bar {
             bar.set_position((at.done * 1000.0) as u64);
-            bar.set_message(line);
+            talk::message(bar, &line);
         } else if another || self.said.elapsed() > OFTEN {
             talk::note(&line);
             self.said = Instant::now();
