@@ -169,7 +169,13 @@ pub fn parse(text: &str, file: &str, known: &Known<'_>) -> Result<Experiment, Di
     };
     for error in &syntax[..told] {
         let what = format!("not TOML: {}", error.message());
-        problems.push(Diagnostic::new(place(error), what));
+        let problem = Diagnostic::new(place(error), what);
+        problems.push(match error.message() {
+            "duplicate key" => problem.help(
+                "a name stands once: with a section [profile], what was profile = \"bonnie\" is name = \"bonnie\" in it",
+            ),
+            _ => problem,
+        });
     }
     if let Some(next) = syntax.get(told) {
         let more = syntax.len() - told;

@@ -48,6 +48,20 @@ chunk = ["64KiB"]
 );
 
 told!(
+    a_profile_by_name_and_as_a_section,
+    r#"title = "t"
+disks = { model = "nearline-24tb", count = 4 }
+profile = "random"
+
+[profile]
+time = "10s"
+
+[factors]
+layout = ["raid5"]
+"#
+);
+
+told!(
     words_of_other_tools,
     r#"title = "t"
 disks = { model = "nearline-24tb", count = 4 }

@@ -18,34 +18,50 @@ struct Line<'p> {
     outcomes: Vec<Outcome>,
 }
 
-/// The table of verdicts on response times, or what it wants; nothing where nothing was timed or nothing is compared.
+/// The table of verdicts on response times, or what it wants; nothing where nothing was timed or nothing is compared. A percentile
+/// that is judged of no cell has no columns.
 pub(crate) fn tails(
     profile: &str,
     baseline: &Baseline,
     groups: &[Group<'_>],
     judging: &Judging,
-) -> Option<Block> {
+) -> Vec<Block> {
     let phases = phases(groups);
     let mut lines = lines(baseline, groups, &phases, judging);
     if lines.is_empty() {
-        return None;
+        return Vec::new();
     }
     let outcomes = lines.iter().flat_map(|line| &line.outcomes);
-    let mut compared = outcomes.clone().filter(|o| matches!(o, Outcome::Ratio(_)));
-    if compared.next().is_none() {
-        let why = outcomes.clone().find_map(|outcome| match outcome {
-            Outcome::Impossible(why) => Some(why.clone()),
-            Outcome::DifferentStreams => Some("the operation streams differ".to_owned()),
-            _ => None,
-        })?;
-        let told = format!("{profile}: response times are not judged against the baseline: {why}.");
-        return Some(Block::paragraph(told));
+    if !outcomes.clone().any(|o| matches!(o, Outcome::Ratio(_))) {
+        let told = unjudged(outcomes).map(|why| {
+            let told = "response times are not judged against the baseline";
+            Block::paragraph(format!("{profile}: {told}: {why}."))
+        });
+        return told.into_iter().collect();
     }
     adjust(
         lines.iter_mut().flat_map(|line| &mut line.outcomes),
         judging,
     );
-    Some(Block::Table(table(profile, groups, &lines, judging)))
+    let mut blocks = vec![Block::Table(table(profile, groups, &lines, judging))];
+    for (at, (_, name)) in JUDGED.into_iter().enumerate() {
+        let why = unjudged(lines.iter().map(|line| &line.outcomes[at]));
+        let told = why.map(|why| format!("{profile}: {name} is judged of no cell: {why}."));
+        blocks.extend(told.map(Block::paragraph));
+    }
+    blocks
+}
+
+/// Why a percentile is judged of no cell; `None` when it is of one.
+fn unjudged<'o>(outcomes: impl Iterator<Item = &'o Outcome> + Clone) -> Option<String> {
+    if outcomes.clone().any(|o| matches!(o, Outcome::Ratio(_))) {
+        return None;
+    }
+    outcomes.clone().find_map(|outcome| match outcome {
+        Outcome::Impossible(why) => Some(why.clone()),
+        Outcome::DifferentStreams => Some("the operation streams differ".to_owned()),
+        _ => None,
+    })
 }
 
 fn lines<'p>(
@@ -98,7 +114,12 @@ fn table(profile: &str, groups: &[Group<'_>], lines: &[Line<'_>], judging: &Judg
         columns.push(Column::text("against"));
     }
     let names = columns.len();
-    for (_, name) in JUDGED {
+    let judged = |at: usize| {
+        let mut outcomes = lines.iter().map(|line| &line.outcomes[at]);
+        outcomes.any(|outcome| matches!(outcome, Outcome::Ratio(_)))
+    };
+    let judged = [judged(0), judged(1), judged(2)];
+    for (_, (_, name)) in judged.iter().zip(JUDGED).filter(|(judged, _)| **judged) {
         columns.push(Column::number("ratio").under(name));
         columns.push(Column::text("verdict").under(name));
     }
@@ -111,7 +132,11 @@ fn table(profile: &str, groups: &[Group<'_>], lines: &[Line<'_>], judging: &Judg
         if !one {
             row.push(Cell::text(groups[line.base].label.clone()).tone(Tone::Muted));
         }
-        for outcome in &line.outcomes {
+        for (_, outcome) in judged
+            .iter()
+            .zip(&line.outcomes)
+            .filter(|(judged, _)| **judged)
+        {
             row.extend(cells_of(&mut table, outcome));
         }
         table.rows.push(row);
