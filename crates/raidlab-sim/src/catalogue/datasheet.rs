@@ -63,6 +63,20 @@ impl Check {
         }
     }
 
+    /// A buffer, from `least` bytes on, and a physical sector.
+    fn buffer_and_sector(&mut self, cache: Option<Bytes>, least: f64, sector: Option<u32>) {
+        self.range(
+            "cache",
+            cache.map(|size| size.0 as f64),
+            least,
+            1e11,
+            " bytes",
+        );
+        if sector.is_some_and(|size| ![512, 4096].contains(&size)) {
+            self.wrong("sector-physical", "512 or 4096 bytes");
+        }
+    }
+
     fn capacity(&mut self, capacity: Bytes, least: u64) {
         if capacity.0 < least || capacity.0 > (1 << 40) * 512 {
             let message = format!(

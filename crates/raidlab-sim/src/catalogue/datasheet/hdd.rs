@@ -129,19 +129,7 @@ impl HddSheet {
         }
         check.range("heads", self.heads.map(f64::from), 1.0, 64.0, "");
         check.range("queue", self.queue.map(f64::from), 1.0, 256.0, "");
-        check.range(
-            "cache",
-            self.cache.map(|size| size.0 as f64),
-            0.0,
-            1e11,
-            " bytes",
-        );
-        if self
-            .sector_physical
-            .is_some_and(|size| ![512, 4096].contains(&size))
-        {
-            check.wrong("sector-physical", "512 or 4096 bytes");
-        }
+        check.buffer_and_sector(self.cache, 0.0, self.sector_physical);
         if !check.0.is_empty() {
             return Err(check.0);
         }

@@ -146,19 +146,7 @@ impl SsdSheet {
             }
         }
         check.range("queue", self.queue.map(f64::from), 1.0, 65_535.0, "");
-        check.range(
-            "cache",
-            self.cache.map(|size| size.0 as f64),
-            1024.0 * 1024.0,
-            1e11,
-            " bytes",
-        );
-        if self
-            .sector_physical
-            .is_some_and(|size| ![512, 4096].contains(&size))
-        {
-            check.wrong("sector-physical", "512 or 4096 bytes");
-        }
+        check.buffer_and_sector(self.cache, MIB as f64, self.sector_physical);
         if check.0.is_empty() {
             Ok(())
         } else {
