@@ -98,6 +98,22 @@ pub(crate) enum Outcome {
     Ratio(Box<Comparison>),
 }
 
+impl Outcome {
+    /// Why there is no ratio, in words; nothing where there is one.
+    pub(crate) fn why_none(&self) -> &str {
+        match self {
+            Self::Ratio(_) => "",
+            Self::Absent => "not measured on one side",
+            Self::Withheld => "withheld",
+            Self::TooFast => "too fast",
+            Self::Invalid => "no valid run on one side",
+            Self::IsBaseline => "the same runs",
+            Self::DifferentStreams => "different streams",
+            Self::Impossible(why) => why,
+        }
+    }
+}
+
 /// Whether the candidate is better by more than the margin; for certain, where there is more than one run.
 pub(crate) fn is_better(comparison: &Comparison, judging: &Judging) -> bool {
     is_beyond(comparison, Verdict::Better, |gain| {

@@ -1,12 +1,15 @@
 //! What a report comes to, for programs: the figure of each cell, the best of each phase, and which cells others beat.
 //! Made by what makes the tables, so that both say the same. `docs/schema/answers-v1.md` describes it.
-use super::analysis::{Judging, summarise};
-use super::blocks::{fastest, worth};
+use super::analysis::{Judging, Outcome, summarise};
+use super::blocks::{fastest, tails, worth};
 use super::experiment::{ArrayFacts, ExperimentRequest, judging_of};
 use super::group::{self, Group, phases, provenance_kind};
-use super::{ReportError, ReportRequest, by_profile};
+use super::percentile::Percentile;
+use super::select::Baseline;
+use super::{ReportError, ReportRequest, by_profile, check_baseline};
 use crate::record::{Better, Unit};
 use raidlab_core::flag::FlagKind;
+use raidlab_stats::Verdict;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -32,6 +35,8 @@ pub struct Answers {
     pub best: Vec<BestAnswer>,
     /// Of an experiment whose arrays are rivals: which cells others beat.
     pub worth: Vec<WorthAnswer>,
+    /// Response times of each cell against its baseline: of each phase that was timed on both sides, each percentile.
+    pub response_times: Vec<TailAnswer>,
 }
 
 /// A cell with its figures.
@@ -149,6 +154,49 @@ pub struct WorthAnswer {
     pub better_in: Vec<String>,
 }
 
+/// A percentile of a cell's response times against its baseline's.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct TailAnswer {
+    /// What was run.
+    pub profile: String,
+    /// The phase.
+    pub phase: String,
+    /// The cell.
+    pub cell: String,
+    /// Its baseline.
+    pub baseline: String,
+    /// Which percentile.
+    pub percentile: Percentile,
+    /// Whether it is better, worse or none of that; [`TailVerdict::NotJudged`] where the runs do not permit one.
+    pub verdict: TailVerdict,
+    /// The cell's over the baseline's: below 1 is faster.
+    pub ratio: Option<f64>,
+    /// Lower end of its interval.
+    pub low: Option<f64>,
+    /// Upper end.
+    pub high: Option<f64>,
+    /// The reason in a sentence.
+    pub why: String,
+}
+
+/// How a percentile compares with its baseline.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TailVerdict {
+    /// Surely faster by more than the margin.
+    Better,
+    /// Surely slower by more than the margin.
+    Worse,
+    /// Surely within the margin.
+    Equivalent,
+    /// Surely different, but perhaps by less than the margin.
+    DifferentButSmall,
+    /// Too few runs, or too far spread.
+    Inconclusive,
+    /// There is no ratio.
+    NotJudged,
+}
+
 /// The answers of any set of trials.
 ///
 /// # Errors
@@ -183,8 +231,10 @@ fn of(
         cells: Vec::new(),
         best: Vec::new(),
         worth: Vec::new(),
+        response_times: Vec::new(),
     };
     let groups = group::group(&request.trials);
+    check_baseline(request.baseline.as_ref(), &groups)?;
     for groups in by_profile(&groups) {
         let profile = groups[0].profile;
         let cells = groups.iter().map(|group| cell(group, arrays, judging));
@@ -197,6 +247,10 @@ fn of(
             beaten_by: told.by,
             better_in: told.reasons,
         }));
+        if let Some(baseline) = &request.baseline {
+            let tails = response_times(profile, baseline, &groups, judging);
+            answers.response_times.extend(tails);
+        }
     }
     Ok(answers)
 }
@@ -274,4 +328,53 @@ fn best(profile: &str, groups: &[Group<'_>], judging: &Judging) -> Vec<BestAnswe
         }
     }
     all
+}
+
+fn response_times(
+    profile: &str,
+    baseline: &Baseline,
+    groups: &[Group<'_>],
+    judging: &Judging,
+) -> Vec<TailAnswer> {
+    let mut all = Vec::new();
+    for line in tails::judged(baseline, groups, judging) {
+        for (percentile, outcome) in Percentile::ALL.into_iter().zip(&line.outcomes) {
+            let compared = match outcome {
+                Outcome::Ratio(compared) => Some(compared),
+                _ => None,
+            };
+            let interval = compared.and_then(|compared| compared.ratio.interval);
+            all.push(TailAnswer {
+                profile: profile.to_owned(),
+                phase: line.phase.to_owned(),
+                cell: groups[line.group].label.clone(),
+                baseline: groups[line.base].label.clone(),
+                percentile,
+                verdict: TailVerdict::of(outcome),
+                ratio: compared.map(|compared| compared.ratio.value),
+                low: interval.map(|interval| interval.lo),
+                high: interval.map(|interval| interval.hi),
+                why: match outcome {
+                    Outcome::Ratio(compared) => compared.why.clone(),
+                    other => other.why_none().to_owned(),
+                },
+            });
+        }
+    }
+    all
+}
+
+impl TailVerdict {
+    fn of(outcome: &Outcome) -> Self {
+        let Outcome::Ratio(compared) = outcome else {
+            return Self::NotJudged;
+        };
+        match compared.verdict {
+            Verdict::Better => Self::Better,
+            Verdict::Worse => Self::Worse,
+            Verdict::Equivalent => Self::Equivalent,
+            Verdict::DifferentButSmall => Self::DifferentButSmall,
+            Verdict::Inconclusive { .. } => Self::Inconclusive,
+        }
+    }
 }

@@ -1,15 +1,19 @@
 //! Baseline against candidate with a gate, for scripts and CI.
+mod tails;
+
 use super::analysis::{Judging, Outcome, adjust, compare_phase};
 use super::blocks::context;
 use super::blocks::environment::environments;
 use super::blocks::ratios::{digits, verdict_text};
 use super::document::{Block, Cell, Column, Document, Table, Tone, Value};
 use super::group::{Group, group, phases};
+use super::percentile::Percentile;
 use super::{ReportError, ReportRequest};
 use crate::record::TrialRecord;
 use raidlab_stats::{Comparison, Flag, Gate, Verdict, gate};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+pub use tails::TailGate;
 
 /// Two sets of trials to compare.
 #[derive(Clone, Debug)]
@@ -25,6 +29,9 @@ pub struct CompareRequest {
     /// Least gain (candidate over baseline, or its inverse where lower is better) that passes, such
     /// as 0.95; none: nothing is gated.
     pub gate: Option<f64>,
+    /// The most that percentiles of response times may come to (candidate over baseline) to pass, such as 1.10; empty: none is
+    /// gated.
+    pub gate_latency: BTreeMap<Percentile, f64>,
     /// Practical margin: differences within it are equivalent.
     pub margin: f64,
     /// Confidence of all intervals.
@@ -94,8 +101,14 @@ pub struct CompareReport {
     pub document: Document,
     /// One a phase.
     pub phases: Vec<PhaseGate>,
+    /// Percentiles of response times, of each phase that was timed on both sides.
+    pub response_times: Vec<TailGate>,
     /// The worst of all phases. A phase that could not be judged does not fail the gate as long as
     /// others were judged; when none was, the whole is [`GateResult::NotJudged`].
+    pub throughput: GateResult,
+    /// The worst of all gated percentiles, by the same rule for each percentile.
+    pub latency: GateResult,
+    /// The worse of both gates.
     pub overall: GateResult,
 }
 
@@ -108,9 +121,7 @@ pub fn compare_request(request: &CompareRequest) -> Result<CompareReport, Report
     if request.baseline.is_empty() || request.candidate.is_empty() {
         return Err(ReportError::NoTrials);
     }
-    if let Some(gate) = request.gate.filter(|g| !(g.is_finite() && *g > 0.0)) {
-        return Err(ReportError::Gate(gate));
-    }
+    check_gates(request)?;
     let shell = ReportRequest {
         margin: request.margin,
         confidence: request.confidence,
@@ -143,14 +154,42 @@ pub fn compare_request(request: &CompareRequest) -> Result<CompareReport, Report
         .iter()
         .map(|(shell, outcome)| judge(shell, outcome, request.gate))
         .collect();
-    let overall = overall(&phases);
+    let timed = tails::response_times(&pairs, &request.gate_latency, &judging);
+    let throughput = worst(phases.iter().map(|phase| phase.gate));
+    let latency = tails::overall(&timed, &request.gate_latency);
     let all: Vec<Group<'_>> = base.iter().chain(&new).cloned().collect();
-    let document = document(request, &judging, &phases, overall, &all, &alone);
+    let document = {
+        let mut document =
+            Document::new(format!("{} against {}", request.names[1], request.names[0]));
+        let out = &mut document.blocks;
+        out.extend(context::provenance(&all));
+        out.extend(context::streams(&all, request.allow_mixed_streams));
+        out.push(Block::Table(table(request, &judging, &phases)));
+        out.extend(tails::blocks(request, &judging, &timed));
+        out.extend(gates(request, &timed, throughput, latency));
+        out.extend(closing(request, &all, &alone));
+        document.settle_ids();
+        document
+    };
     Ok(CompareReport {
         document,
         phases,
-        overall,
+        response_times: timed,
+        throughput,
+        latency,
+        overall: throughput.max(latency),
     })
+}
+
+fn check_gates(request: &CompareRequest) -> Result<(), ReportError> {
+    let wrong = |gate: &f64| !(gate.is_finite() && *gate > 0.0);
+    if let Some(gate) = request.gate.filter(wrong) {
+        return Err(ReportError::Gate(gate));
+    }
+    match request.gate_latency.iter().find(|(_, gate)| wrong(gate)) {
+        Some((of, gate)) => Err(ReportError::TailGate(*of, *gate)),
+        None => Ok(()),
+    }
 }
 
 type Pairs<'g, 'a> = Vec<(&'g Group<'a>, &'g Group<'a>)>;
@@ -212,27 +251,22 @@ fn judge(shell: &PhaseGate, outcome: &Outcome, threshold: Option<f64>) -> PhaseG
     if threshold.is_none() {
         judged.gate = GateResult::NotAsked;
     }
-    let why_none = match outcome {
-        Outcome::Ratio(comparison) => {
-            fill(&mut judged, comparison, threshold);
-            return judged;
-        }
-        Outcome::Absent => "not measured on one side",
-        Outcome::Withheld => "withheld",
-        Outcome::TooFast => "too fast",
-        Outcome::Invalid => "no valid run on one side",
-        Outcome::IsBaseline => "the same runs",
-        Outcome::DifferentStreams => "different streams",
-        Outcome::Impossible(why) => why.as_str(),
-    };
-    judged.verdict = why_none.to_owned();
-    judged.why = match outcome {
+    if let Outcome::Ratio(comparison) = outcome {
+        fill(&mut judged, comparison, threshold);
+        return judged;
+    }
+    judged.verdict = outcome.why_none().to_owned();
+    judged.why = why_in_full(outcome);
+    judged
+}
+
+fn why_in_full(outcome: &Outcome) -> String {
+    match outcome {
         Outcome::DifferentStreams => {
             "the sides ran different operation streams; allow mixed streams to compare them".into()
         }
-        _ => why_none.to_owned(),
-    };
-    judged
+        _ => outcome.why_none().to_owned(),
+    }
 }
 
 fn fill(judged: &mut PhaseGate, comparison: &Comparison, threshold: Option<f64>) {
@@ -249,49 +283,64 @@ fn fill(judged: &mut PhaseGate, comparison: &Comparison, threshold: Option<f64>)
     };
     judged.why = comparison.why.clone();
     if let Some(threshold) = threshold {
-        // The threshold was checked by the caller.
-        judged.gate = match gate(comparison, threshold) {
-            Ok(Gate::Pass) => GateResult::Pass,
-            Ok(Gate::Warn) => GateResult::Warn,
-            Ok(Gate::Fail) => GateResult::Fail,
-            Err(_) => GateResult::NotJudged,
-        };
+        judged.gate = gated(comparison, threshold);
     }
 }
 
-fn overall(phases: &[PhaseGate]) -> GateResult {
-    let judged = phases.iter().map(|p| p.gate);
-    judged
+/// What a gate says of a comparison; `threshold` is of the gain and was checked by the caller.
+fn gated(comparison: &Comparison, threshold: f64) -> GateResult {
+    match gate(comparison, threshold) {
+        Ok(Gate::Pass) => GateResult::Pass,
+        Ok(Gate::Warn) => GateResult::Warn,
+        Ok(Gate::Fail) => GateResult::Fail,
+        Err(_) => GateResult::NotJudged,
+    }
+}
+
+/// The worst of what one gate says; what could not be judged does not count beside what could.
+fn worst(gates: impl Iterator<Item = GateResult>) -> GateResult {
+    gates
         .filter(|gate| *gate != GateResult::NotJudged)
         .max()
         .unwrap_or(GateResult::NotJudged)
 }
 
-fn document(
+/// What the gates that were asked for say.
+fn gates(
     request: &CompareRequest,
-    judging: &Judging,
-    phases: &[PhaseGate],
-    overall: GateResult,
-    groups: &[Group<'_>],
-    alone: &[String],
-) -> Document {
-    let [base, new] = &request.names;
-    let mut document = Document::new(format!("{new} against {base}"));
-    let out = &mut document.blocks;
-    out.extend(context::provenance(groups));
-    out.extend(context::streams(groups, request.allow_mixed_streams));
-    out.push(Block::Table(table(request, judging, phases)));
+    timed: &[TailGate],
+    throughput: GateResult,
+    latency: GateResult,
+) -> Vec<Block> {
+    let told = |text: String, said: GateResult| match said {
+        GateResult::Pass => Block::paragraph(text),
+        _ => Block::warning(text),
+    };
+    let mut out = Vec::new();
     if let Some(gate) = request.gate {
+        let word = throughput.word();
         let text = format!(
-            "Gate at {gate}: {}. It fails only when a whole interval of the gain lies below {gate}.",
-            overall.word()
+            "Gate at {gate}: {word}. It fails only when a whole interval of the gain lies below {gate}."
         );
-        out.push(if overall == GateResult::Pass {
-            Block::paragraph(text)
-        } else {
-            Block::warning(text)
-        });
+        out.push(told(text, throughput));
     }
+    if !request.gate_latency.is_empty() {
+        let of = |(of, most): (&Percentile, &f64)| {
+            let said = tails::of_percentile(timed, *of).word();
+            format!("{of} at {most}: {said}")
+        };
+        let each: Vec<String> = request.gate_latency.iter().map(of).collect();
+        let text = format!(
+            "Gate of response times, {}. It fails only when a whole interval of the ratio lies above that.",
+            each.join("; ")
+        );
+        out.push(told(text, latency));
+    }
+    out
+}
+
+fn closing(request: &CompareRequest, groups: &[Group<'_>], alone: &[String]) -> Vec<Block> {
+    let mut out = Vec::new();
     if !alone.is_empty() {
         out.push(Block::paragraph("Not compared:"));
         out.push(Block::List {
@@ -301,8 +350,7 @@ fn document(
     out.extend(context::kept_out(groups));
     out.extend(environments(groups, &request.environments));
     out.extend(context::repeat(groups));
-    document.settle_ids();
-    document
+    out
 }
 
 fn table(request: &CompareRequest, judging: &Judging, phases: &[PhaseGate]) -> Table {
@@ -334,11 +382,7 @@ fn table(request: &CompareRequest, judging: &Judging, phases: &[PhaseGate]) -> T
             .into()
         });
         let mark = table.footnote(&phase.why);
-        let tone = match phase.verdict.as_str() {
-            v if v == Verdict::Better.word() => Tone::Good,
-            v if v == Verdict::Worse.word() => Tone::Bad,
-            _ => Tone::Plain,
-        };
+        let tone = tone_of(&phase.verdict);
         let mut row = vec![
             Cell::text(phase.profile.clone()),
             Cell::text(phase.cell.clone()),
@@ -347,14 +391,26 @@ fn table(request: &CompareRequest, judging: &Judging, phases: &[PhaseGate]) -> T
             Cell::text(phase.verdict.clone()).tone(tone).mark(mark),
         ];
         if request.gate.is_some() {
-            let tone = match phase.gate {
-                GateResult::Pass => Tone::Good,
-                GateResult::Fail => Tone::Bad,
-                _ => Tone::Plain,
-            };
-            row.push(Cell::text(phase.gate.word()).tone(tone));
+            row.push(gate_cell(phase.gate));
         }
         table.rows.push(row);
     }
     table
+}
+
+fn tone_of(verdict: &str) -> Tone {
+    match verdict {
+        v if v == Verdict::Better.word() => Tone::Good,
+        v if v == Verdict::Worse.word() => Tone::Bad,
+        _ => Tone::Plain,
+    }
+}
+
+fn gate_cell(gate: GateResult) -> Cell {
+    let tone = match gate {
+        GateResult::Pass => Tone::Good,
+        GateResult::Fail => Tone::Bad,
+        _ => Tone::Plain,
+    };
+    Cell::text(gate.word()).tone(tone)
 }

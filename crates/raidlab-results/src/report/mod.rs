@@ -20,6 +20,7 @@ pub mod document;
 pub mod experiment;
 mod format;
 mod group;
+mod percentile;
 mod prediction;
 mod render;
 mod select;
@@ -30,9 +31,12 @@ mod tests;
 
 pub use analysis::aggregate_of;
 pub use answers::{Answers, answers, experiment_answers};
-pub use compare::{CompareReport, CompareRequest, GateResult, PhaseGate, compare_request};
+pub use compare::{
+    CompareReport, CompareRequest, GateResult, PhaseGate, TailGate, compare_request,
+};
 pub use document::Document;
 pub use experiment::{ExperimentRequest, experiment_report};
+pub use percentile::{ParsePercentileError, Percentile};
 pub use prediction::{prediction_report, predictions_report};
 pub use render::{
     ImageError, RenderedImage, TerminalOptions, render_html, render_images, render_markdown,
@@ -71,6 +75,9 @@ pub enum ReportError {
     /// A gate that is no ratio.
     #[error("the gate is {0}: it is a ratio above 0, such as 0.95 to let 5 % pass")]
     Gate(f64),
+    /// A gate of response times that is no ratio.
+    #[error("the gate of {0} is {1}: it is a ratio above 0, such as 1.10 to let 10 % pass")]
+    TailGate(Percentile, f64),
     /// The two sides of a comparison have no phase in common.
     #[error("the two sides have no phase of one profile in common: {0}")]
     NothingInCommon(String),

@@ -1,7 +1,8 @@
 //! Arguments of the commands that work on results.
 use super::StoreArgs;
 use super::predict::ReferenceRunArgs;
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{ArgGroup, Args, Subcommand, ValueEnum};
+use raidlab_results::report::Percentile;
 use std::path::PathBuf;
 
 /// Where a report goes, and in which form.
@@ -75,18 +76,22 @@ pub(crate) struct ReportArgs {
 }
 
 #[derive(Debug, Args)]
+#[command(group = ArgGroup::new("gates").multiple(true))]
 #[command(after_help = "\
 A and B are sessions (by id, or last, last~1, ...), cells of them (3f9a:/mnt/old), or reference
 studies, with a row (pata-raid0:'md raid0 1 disk') or without. B is the candidate, A the baseline.
 
 A gate fails what is surely worse. Of a single trial on a side nothing is sure: that passes with a
 warning, unless --require-interval is given; in CI, measure both sides more than once (--repeats)
-and give it.
+and give it. Response times want four trials of each side, and of each trial so many operations that
+ten are slower than the percentile (p99: 1000).
 
 Examples:
   raidlab compare 3f9a 71c0                       is the second better than the first?
   raidlab compare 3f9a 71c0 --gate 0.95           exit 1 when a figure is surely below 95 %
   raidlab compare 3f9a 71c0 --gate 0.95 --require-interval   and 6 when that cannot be told
+  raidlab compare 3f9a 71c0 --gate-latency 1.10   exit 1 when p99 is surely more than 10 % longer
+  raidlab compare 3f9a 71c0 --gate-latency p50=1.05,p99.9=1.25
   raidlab compare last~1 last --gate 0.95         what was measured last, against the one before
   raidlab compare 3f9a:/mnt/a 3f9a:/mnt/b         two cells of one session")]
 pub(crate) struct CompareArgs {
@@ -99,11 +104,16 @@ pub(crate) struct CompareArgs {
     pub(crate) candidate: String,
 
     /// Fail (exit 1) when the whole interval of a ratio B/A lies below this
-    #[arg(long, value_name = "RATIO", value_parser = gate)]
+    #[arg(long, value_name = "RATIO", value_parser = gate, group = "gates")]
     pub(crate) gate: Option<f64>,
 
-    /// With --gate: fail (exit 6) when a figure has no interval to judge by, such as one of a single trial
-    #[arg(long, requires = "gate")]
+    /// Fail (exit 1) when the whole interval of a ratio B/A of response times lies above this: of p99, or of p50, p99 and p99.9 by
+    /// name (several by commas)
+    #[arg(long, value_name = "[PERCENTILE=]RATIO", value_parser = gate_latency, value_delimiter = ',', group = "gates")]
+    pub(crate) gate_latency: Vec<(Percentile, f64)>,
+
+    /// With a gate: fail (exit 6) when a figure has no interval to judge by, such as one of a single trial
+    #[arg(long, requires = "gates")]
     pub(crate) require_interval: bool,
 
     /// Only this profile
@@ -328,6 +338,26 @@ fn gate(text: &str) -> Result<f64, String> {
     }
 }
 
+/// `1.10`, which is of p99, or `p50=1.05`.
+fn gate_latency(text: &str) -> Result<(Percentile, f64), String> {
+    let (of, ratio) = match text.split_once('=') {
+        Some((of, ratio)) => (
+            of.trim().parse().map_err(|error| format!("{error}"))?,
+            ratio,
+        ),
+        None => (Percentile::P99, text),
+    };
+    match ratio.trim().parse::<f64>() {
+        Ok(most) if most.is_finite() && most > 0.0 && most < 1.0 => Err(format!(
+            "'{text}' lets only what is faster pass: response times are to be short, so write 1.10 to let 10 % more pass"
+        )),
+        Ok(most) if (1.0..=100.0).contains(&most) => Ok((of, most)),
+        _ => Err(format!(
+            "'{text}' is not a ratio: write a number such as 1.10 (at most 110 % of the baseline), or p99.9=1.25"
+        )),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -348,6 +378,21 @@ mod tests {
         assert_eq!(gate("0.95"), Ok(0.95));
         for wrong in ["95%", "0", "-1", "inf", "95"] {
             assert!(gate(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_gate_of_response_times_is_a_ratio_of_a_percentile() {
+        assert_eq!(gate_latency("1.10"), Ok((Percentile::P99, 1.10)));
+        assert_eq!(gate_latency("p99.9=2"), Ok((Percentile::P999, 2.0)));
+        for (wrong, told) in [
+            ("0.9", "only what is faster"),
+            ("p98=1.1", "p50, p99 and p99.9"),
+            ("10%", "not a ratio"),
+            ("p99=", "not a ratio"),
+        ] {
+            let error = gate_latency(wrong).unwrap_err();
+            assert!(error.contains(told), "{wrong}: {error}");
         }
     }
 }

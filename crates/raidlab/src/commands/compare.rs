@@ -9,11 +9,13 @@ use crate::place;
 use crate::talk;
 use raidlab_core::words::count;
 use raidlab_results::record::TrialRecord;
-use raidlab_results::report::{CompareReport, CompareRequest, GateResult, compare_request};
+use raidlab_results::report::{
+    CompareReport, CompareRequest, GateResult, Percentile, TailGate, compare_request,
+};
 use raidlab_results::store::{Bundle, Store, StoreError, TrialFilter};
 use raidlab_stats::Confidence;
 use serde_json::json;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// So many figures are named that have no interval.
 const TOLD: usize = 3;
@@ -38,6 +40,7 @@ pub(crate) fn run(args: &CompareArgs, place: &place::Store) -> Result<Outcome, F
         candidate: candidate.trials,
         environments,
         gate: args.gate,
+        gate_latency: latency_gates(args)?,
         margin: args.margin,
         confidence: Confidence::P95,
         allow_mixed_streams: args.allow_different_streams,
@@ -52,8 +55,10 @@ pub(crate) fn run(args: &CompareArgs, place: &place::Store) -> Result<Outcome, F
             "candidate": args.candidate,
             "margin": args.margin,
             "gate": args.gate,
+            "gate_latency": (!request.gate_latency.is_empty()).then_some(&request.gate_latency),
             "overall": report.overall,
             "phases": report.phases,
+            "response_times": report.response_times,
         }))?;
         write_files(&report.document, &args.output)?;
     } else {
@@ -62,29 +67,53 @@ pub(crate) fn run(args: &CompareArgs, place: &place::Store) -> Result<Outcome, F
     Ok(outcome(args, &report))
 }
 
+/// Each percentile has one gate.
+fn latency_gates(args: &CompareArgs) -> Result<BTreeMap<Percentile, f64>, Failure> {
+    let mut gates = BTreeMap::new();
+    for (of, most) in &args.gate_latency {
+        if gates.insert(*of, *most).is_some() {
+            let message = format!("--gate-latency names {of} twice");
+            return Err(Failure::bad_request(message).remedy("leave one of them"));
+        }
+    }
+    Ok(gates)
+}
+
 fn outcome(args: &CompareArgs, report: &CompareReport) -> Outcome {
-    match report.overall {
-        GateResult::Fail => Outcome::Worse,
-        _ if args.require_interval && lacks_interval(report) => Outcome::CannotTell,
-        GateResult::NotJudged => {
-            talk::warn(
-                "the gate could judge nothing: no figure is on both sides with more than one valid trial",
-            );
-            Outcome::Done
+    if report.overall == GateResult::Fail {
+        return Outcome::Worse;
+    }
+    if args.require_interval {
+        // Both tell what they lack.
+        let lacking = [lacks_interval(args, report), lacks_percentile(args, report)];
+        if lacking.contains(&true) {
+            return Outcome::CannotTell;
         }
-        GateResult::Warn => {
-            talk::warn(
-                "it looks worse than the gate allows, but that is not certain; more repeats would settle it",
-            );
-            Outcome::Done
-        }
-        GateResult::NotAsked | GateResult::Pass => Outcome::Done,
+    }
+    warn_of(
+        report.throughput,
+        "the gate could judge nothing: no figure is on both sides with more than one valid trial",
+        "it looks worse than the gate allows, but that is not certain; more repeats would settle it",
+    );
+    warn_of(
+        report.latency,
+        "the gate of response times could judge nothing of a percentile that it names",
+        "response times look longer than the gate allows, but that is not certain; more repeats would settle it",
+    );
+    Outcome::Done
+}
+
+fn warn_of(gate: GateResult, not_judged: &str, looks_worse: &str) {
+    match gate {
+        GateResult::NotJudged => talk::warn(not_judged),
+        GateResult::Warn => talk::warn(looks_worse),
+        GateResult::NotAsked | GateResult::Pass | GateResult::Fail => {}
     }
 }
 
-/// Whether a figure has no interval; says which.
-fn lacks_interval(report: &CompareReport) -> bool {
-    let phases = report.phases.iter();
+/// Whether a figure has no interval though the gate wants one; says which.
+fn lacks_interval(args: &CompareArgs, report: &CompareReport) -> bool {
+    let phases = report.phases.iter().filter(|_| args.gate.is_some());
     let lacking: Vec<String> = phases
         .filter(|phase| phase.interval.is_none())
         .map(|phase| format!("{} of {}", phase.phase, phase.cell))
@@ -92,16 +121,49 @@ fn lacks_interval(report: &CompareReport) -> bool {
     if lacking.is_empty() {
         return false;
     }
+    talk::warn(&format!(
+        "the gate cannot tell: no interval of {}; two valid trials are needed on each side",
+        some_of(&lacking)
+    ));
+    true
+}
+
+/// Whether a percentile that is gated has no verdict; says which, and why the first has none.
+fn lacks_percentile(args: &CompareArgs, report: &CompareReport) -> bool {
+    if args.gate_latency.is_empty() {
+        return false;
+    }
+    let gated = |of: Percentile| args.gate_latency.iter().any(|(gated, _)| *gated == of);
+    let timed = report.response_times.iter();
+    let lacking: Vec<_> = timed
+        .filter(|one| gated(one.percentile) && one.interval.is_none())
+        .collect();
+    let told = match lacking.first() {
+        _ if report.response_times.is_empty() => {
+            "the gate of response times cannot tell: nothing was timed operation by operation"
+                .to_owned()
+        }
+        None => return false,
+        Some(first) => {
+            let name =
+                |one: &&TailGate| format!("{} of {} of {}", one.percentile, one.phase, one.cell);
+            let names: Vec<String> = lacking.iter().map(name).collect();
+            let (names, why) = (some_of(&names), &first.why);
+            format!("the gate of response times cannot tell: no interval of {names}: {why}")
+        }
+    };
+    talk::warn(&told);
+    true
+}
+
+/// The first few, and how many more there are.
+fn some_of(lacking: &[String]) -> String {
     let told = &lacking[..lacking.len().min(TOLD)];
     let more = match lacking.len() - told.len() {
         0 => String::new(),
         n => format!(" and {}", count(n, "more figure")),
     };
-    talk::warn(&format!(
-        "the gate cannot tell: no interval of {}{more}; two valid trials are needed on each side",
-        told.join(", ")
-    ));
-    true
+    format!("{}{more}", told.join(", "))
 }
 
 /// A trial is always as fast as itself: a gate that looks at such a ratio passes.

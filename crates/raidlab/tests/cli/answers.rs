@@ -46,6 +46,36 @@ fn every_field_is_described() {
     }
 }
 
+const TIMED: &str = "title = \"t\"\ndisks = { model = \"ST3250624AS\", count = 2 }\n[profile]\nname = \"random\"\nsize = \"1GiB\"\ntime = \
+    \"10s\"\n[design]\nrepeats = 4\nbaseline = \"one\"\n[factors]\narray = [{ name = \"one\", layout = \"single\" }, { name = \
+    \"two\", layout = \"raid0\", members = 2 }]\n";
+
+#[test]
+fn response_times_are_as_described() {
+    let lab = Lab::new();
+    lab.write("timed.toml", TIMED);
+    lab.run("run timed.toml --on sim").done();
+    let answers = lab.run("report --answers").done().json();
+    assert_is("answers", &answers);
+    let told = answers["response_times"].as_array().expect("a list");
+    assert!(!told.is_empty());
+    let verdict = |percentile: &str| {
+        let mut of = told.iter();
+        of.find(|t| t["percentile"] == percentile).expect("there")["verdict"].clone()
+    };
+    assert_eq!(
+        (verdict("p50"), verdict("p99.9")),
+        ("better".into(), "not-judged".into())
+    );
+    let compared = lab
+        .run("compare last:one last:two --json --gate-latency p50=1.1,p99.9=2")
+        .done()
+        .json();
+    assert_is("comparison", &compared);
+    assert_eq!(compared["overall"], "not-judged");
+    assert_eq!(compared["response_times"][0]["gate"], "pass");
+}
+
 const BUY: &str = "title = \"t\"\ndisks = { model = \"ST3250624AS\", count = 3, price = \"55.50 EUR\" }\n\
     [profile]\nname = \"random\"\nsize = \"1GiB\"\ntime = \"200ms\"\n[design]\nrepeats = 3\n\
     [factors]\narray = [{ name = \"three\", layout = \"raid0\", members = 3 }, { name = \"two\", layout = \"raid0\", \

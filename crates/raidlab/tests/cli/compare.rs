@@ -132,3 +132,49 @@ fn a_gate_without_repeats_judges_nothing() {
         lab.run(help).done().prints(&["--require-interval"]);
     }
 }
+
+/// A fixed load on modelled disks, whose response times are judged; two disks wait less than one.
+const LOADED: &str = "title = \"t\"\ndisks = { model = \"ST3250624AS\", count = 2 }\n[profile]\nname = \"random\"\nsize = \"1GiB\"\n\
+    time = \"10s\"\n[design]\nrepeats = 5\n[factors]\narray = [{ name = \"one\", layout = \"single\" }, { name = \"two\", layout = \
+    \"raid0\", members = 2 }]\n";
+
+#[test]
+fn a_gate_of_response_times_has_the_exit_codes_of_the_other() {
+    let lab = Lab::new();
+    lab.write("loaded.toml", LOADED);
+    lab.run("run loaded.toml --on sim").done();
+    let compare = |line: &str| lab.run(&format!("compare {line} --phase read"));
+    compare("last:two last:one --gate-latency 1.10")
+        .code(1)
+        .prints(&["ratio of response times", "p99 at 1.1: fail", "worse"]);
+    compare("last:one last:two --gate-latency p50=1.05,p99=1.10 --require-interval")
+        .done()
+        .prints(&["p50 at 1.05: pass; p99 at 1.1: pass"]);
+    // Both gates count, whichever fails.
+    compare("last:two last:one --gate 0.01 --gate-latency 1.10").code(1);
+    // Too few reads for one in a thousand.
+    compare("last:one last:two --gate-latency p99.9=1.5")
+        .done()
+        .says(&["warning: the gate of response times could judge nothing"]);
+    compare("last:one last:two --gate-latency p99.9=1.5 --require-interval")
+        .code(6)
+        .says(&["no interval of p99.9 of read of two: p99.9 of a run wants 10000"]);
+    compare("last:one last:two --gate-latency 1.1,p99=1.2")
+        .refused(2)
+        .says(&["names p99 twice"]);
+    compare("last:one last:two --gate-latency 0.9")
+        .refused(2)
+        .says(&["only what is faster", "1.10"]);
+    let json = compare("last:two last:one --gate-latency 1.10 --json")
+        .code(1)
+        .json();
+    assert_eq!(json["gate_latency"]["p99"], 1.1);
+    assert_eq!(json["overall"], "fail");
+    let answers = lab
+        .run("report last --answers --baseline one")
+        .done()
+        .json();
+    let told = answers["response_times"].as_array().expect("a list");
+    assert_eq!(told[0]["percentile"], "p50");
+    assert_eq!(told[0]["verdict"], "better");
+}

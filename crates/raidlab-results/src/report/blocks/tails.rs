@@ -5,17 +5,17 @@ use crate::report::analysis::{
 };
 use crate::report::document::{Block, Cell, Column, Table, Tone};
 use crate::report::group::{Group, phases};
+use crate::report::percentile::Percentile;
 use crate::report::select::Baseline;
 
-/// The percentiles that are judged: the middle, and how bad it gets.
-const JUDGED: [(f64, &str); 3] = [(50.0, "p50"), (99.0, "p99"), (99.9, "p99.9")];
-
 /// A cell and its baseline in one phase.
-struct Line<'p> {
-    phase: &'p str,
-    group: usize,
-    base: usize,
-    outcomes: Vec<Outcome>,
+pub(crate) struct Line<'p> {
+    pub(crate) phase: &'p str,
+    /// Places of the cell and of its baseline.
+    pub(crate) group: usize,
+    pub(crate) base: usize,
+    /// One of each of [`Percentile::ALL`].
+    pub(crate) outcomes: Vec<Outcome>,
 }
 
 /// The table of verdicts on response times, or what it wants; nothing where nothing was timed or nothing is compared. A percentile
@@ -26,8 +26,7 @@ pub(crate) fn tails(
     groups: &[Group<'_>],
     judging: &Judging,
 ) -> Vec<Block> {
-    let phases = phases(groups);
-    let mut lines = lines(baseline, groups, &phases, judging);
+    let lines = judged(baseline, groups, judging);
     if lines.is_empty() {
         return Vec::new();
     }
@@ -39,12 +38,8 @@ pub(crate) fn tails(
         });
         return told.into_iter().collect();
     }
-    adjust(
-        lines.iter_mut().flat_map(|line| &mut line.outcomes),
-        judging,
-    );
     let mut blocks = vec![Block::Table(table(profile, groups, &lines, judging))];
-    for (at, (_, name)) in JUDGED.into_iter().enumerate() {
+    for (at, name) in Percentile::ALL.into_iter().enumerate() {
         let why = unjudged(lines.iter().map(|line| &line.outcomes[at]));
         let told = why.map(|why| format!("{profile}: {name} is judged of no cell: {why}."));
         blocks.extend(told.map(Block::paragraph));
@@ -64,24 +59,24 @@ fn unjudged<'o>(outcomes: impl Iterator<Item = &'o Outcome> + Clone) -> Option<S
     })
 }
 
-fn lines<'p>(
+/// Every cell and phase that was timed on both sides, with the verdicts corrected for their number.
+pub(crate) fn judged<'a>(
     baseline: &Baseline,
-    groups: &[Group<'_>],
-    phases: &[&'p str],
+    groups: &[Group<'a>],
     judging: &Judging,
-) -> Vec<Line<'p>> {
+) -> Vec<Line<'a>> {
     let cells: Vec<_> = groups.iter().map(|g| g.cell).collect();
     let mut lines = Vec::new();
-    for phase in phases {
+    for phase in phases(groups) {
         for (group, candidate) in groups.iter().enumerate() {
             let base = baseline.of(candidate.cell, &cells);
             let Some(base) = base.filter(|base| *base != group) else {
                 continue;
             };
-            let of = |(percent, _): (f64, &str)| {
-                compare_percentile(&groups[base], candidate, phase, percent, judging)
+            let of = |of: Percentile| {
+                compare_percentile(&groups[base], candidate, phase, of.percent(), judging)
             };
-            let outcomes: Vec<Outcome> = JUDGED.into_iter().map(of).collect();
+            let outcomes: Vec<Outcome> = Percentile::ALL.into_iter().map(of).collect();
             if outcomes.iter().all(|o| matches!(o, Outcome::Absent)) {
                 continue;
             }
@@ -93,6 +88,10 @@ fn lines<'p>(
             });
         }
     }
+    adjust(
+        lines.iter_mut().flat_map(|line| &mut line.outcomes),
+        judging,
+    );
     lines
 }
 
@@ -119,9 +118,13 @@ fn table(profile: &str, groups: &[Group<'_>], lines: &[Line<'_>], judging: &Judg
         outcomes.any(|outcome| matches!(outcome, Outcome::Ratio(_)))
     };
     let judged = [judged(0), judged(1), judged(2)];
-    for (_, (_, name)) in judged.iter().zip(JUDGED).filter(|(judged, _)| **judged) {
-        columns.push(Column::number("ratio").under(name));
-        columns.push(Column::text("verdict").under(name));
+    for (_, of) in judged
+        .iter()
+        .zip(Percentile::ALL)
+        .filter(|(judged, _)| **judged)
+    {
+        columns.push(Column::number("ratio").under(of.name()));
+        columns.push(Column::text("verdict").under(of.name()));
     }
     let mut table = Table::new(format!("{profile}-tails"), caption, columns).named_by(names);
     for line in lines {

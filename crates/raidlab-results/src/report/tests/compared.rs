@@ -21,6 +21,7 @@ fn request(baseline: Vec<TrialRecord>, candidate: Vec<TrialRecord>) -> CompareRe
         candidate,
         environments: BTreeMap::new(),
         gate: Some(0.95),
+        gate_latency: BTreeMap::new(),
         margin: 0.02,
         confidence: Confidence::P95,
         allow_mixed_streams: false,

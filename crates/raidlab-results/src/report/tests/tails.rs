@@ -1,11 +1,17 @@
 //! Verdicts on response times.
 use super::synthetic::trial;
 use crate::record::{PhaseRecord, TrialRecord, Unit};
+use crate::report::answers::{TailVerdict, answers};
 use crate::report::document::{Block, Table};
-use crate::report::{Baseline, Document, ReportRequest, Selector, report};
+use crate::report::{
+    Baseline, CompareReport, CompareRequest, Document, GateResult, Percentile, ReportError,
+    ReportRequest, Selector, compare_request, render_terminal, report,
+};
 use raidlab_core::histogram::Latencies;
 use raidlab_core::rng::Stream;
 use raidlab_core::time::Span;
+use raidlab_stats::Confidence;
+use std::collections::BTreeMap;
 
 /// A uniform share of one.
 fn share(stream: &Stream, at: u64) -> f64 {
@@ -134,5 +140,89 @@ fn the_table_as_it_is_read() {
         .blocks
         .push(Block::Table(table(&document).unwrap().clone()));
     let options = crate::report::TerminalOptions::new(100, false);
-    insta::assert_snapshot!(crate::report::render_terminal(&alone, options));
+    insta::assert_snapshot!(render_terminal(&alone, options));
+}
+
+/// One against two of the rounds, with gates.
+fn compared(
+    trials: Vec<TrialRecord>,
+    gates: &[(Percentile, f64)],
+) -> Result<CompareReport, ReportError> {
+    let (baseline, candidate) = trials.into_iter().partition(|t| t.cell.label == "one");
+    compare_request(&CompareRequest {
+        names: ["before".to_owned(), "after".to_owned()],
+        baseline,
+        candidate,
+        environments: BTreeMap::new(),
+        gate: None,
+        gate_latency: gates.iter().copied().collect(),
+        margin: 0.02,
+        confidence: Confidence::P95,
+        allow_mixed_streams: false,
+    })
+}
+
+#[test]
+fn a_gate_of_response_times_fails_what_is_surely_longer() {
+    use Percentile::{P50, P99, P999};
+    let slower = || rounds(10, 1.3, 0.03, 20_000, 1);
+    let overall = |trials, gates: &[_]| compared(trials, gates).unwrap().overall;
+    assert_eq!(overall(slower(), &[]), GateResult::NotAsked);
+    assert_eq!(overall(slower(), &[(P99, 1.1)]), GateResult::Fail);
+    assert_eq!(overall(slower(), &[(P99, 1.6)]), GateResult::Pass);
+    // One that is kept does not make up for one that is not.
+    assert_eq!(
+        overall(slower(), &[(P50, 1.1), (P99, 1.6)]),
+        GateResult::Fail
+    );
+    assert_eq!(
+        overall(rounds(10, 0.7, 0.03, 20_000, 1), &[(P99, 1.0)]),
+        GateResult::Pass
+    );
+    // Looks longer, and is not certain.
+    assert_eq!(
+        overall(rounds(4, 1.6, 0.5, 2000, 5), &[(P50, 1.01)]),
+        GateResult::Warn
+    );
+    // Nothing to judge by: too few operations, too few runs.
+    let short = compared(rounds(10, 1.3, 0.03, 1000, 1), &[(P99, 1.6), (P999, 1.6)]).unwrap();
+    assert_eq!(short.overall, GateResult::NotJudged);
+    assert_eq!(
+        overall(rounds(3, 2.0, 0.01, 20_000, 1), &[(P50, 1.1)]),
+        GateResult::NotJudged
+    );
+    let wrong = compared(slower(), &[(P99, 0.0)]).unwrap_err();
+    assert_eq!(wrong, ReportError::TailGate(P99, 0.0));
+}
+
+#[test]
+fn a_comparison_of_response_times_as_it_is_read() {
+    let gates = [(Percentile::P99, 1.05), (Percentile::P999, 1.05)];
+    let report = compared(rounds(6, 1.1, 0.02, 2000, 3), &gates).unwrap();
+    let options = crate::report::TerminalOptions::new(110, false);
+    insta::assert_snapshot!(render_terminal(&report.document, options));
+}
+
+/// Answers say what the table says.
+#[test]
+fn answers_have_the_verdicts() {
+    let mut request = ReportRequest::new("tails", rounds(10, 1.3, 0.03, 1000, 1));
+    request.baseline = Some(Baseline::Cell(Selector::Label("one".to_owned())));
+    let told = answers(&request).unwrap().response_times;
+    let verdicts: Vec<_> = told.iter().map(|t| (t.percentile, t.verdict)).collect();
+    assert_eq!(
+        verdicts,
+        [
+            (Percentile::P50, TailVerdict::Worse),
+            (Percentile::P99, TailVerdict::Worse),
+            (Percentile::P999, TailVerdict::NotJudged)
+        ]
+    );
+    let p99 = &told[1];
+    assert_eq!((&p99.cell[..], &p99.baseline[..]), ("two", "one"));
+    assert!(p99.low < p99.ratio && p99.ratio < p99.high && p99.low > Some(1.02));
+    assert!(told[2].why.starts_with("p99.9 of a run wants 10000"));
+    assert_eq!((told[2].ratio, told[2].low), (None, None));
+    request.baseline = None;
+    assert!(answers(&request).unwrap().response_times.is_empty());
 }
