@@ -11,7 +11,7 @@ pub const MIN_SEGMENT: usize = 5;
 /// The programme is quadratic: this many values take well under a second.
 const MAX_VALUES: usize = 10_000;
 /// Segment means further apart than this share make two phases of a run.
-const PHASE_DIFFERENCE: f64 = 0.05;
+pub(crate) const PHASE_DIFFERENCE: f64 = 0.05;
 
 /// The best division of a series into segments of constant mean.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -35,6 +35,18 @@ pub(crate) fn sum_of_squares(values: &[f64]) -> f64 {
     sum(values.iter().map(|&x| (x - centre) * (x - centre)))
 }
 
+/// Slope per step of the least-squares line through equally spaced values (at least two).
+pub(crate) fn least_squares_slope(values: &[f64]) -> f64 {
+    let centre = 0.5 * (values.len() - 1) as f64;
+    let average = mean(values);
+    let offset = |i: usize| i as f64 - centre;
+    let cross = sum(values
+        .iter()
+        .enumerate()
+        .map(|(i, &y)| offset(i) * (y - average)));
+    cross / sum((0..values.len()).map(|i| offset(i) * offset(i)))
+}
+
 /// Quantile of type 7 (linear interpolation between order statistics, numpy's default; Hyndman &
 /// Fan 1996) of an ascending non-empty slice. `p` is clamped to [0, 1].
 pub(crate) fn quantile_sorted(sorted: &[f64], p: f64) -> f64 {

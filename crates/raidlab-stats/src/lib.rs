@@ -16,7 +16,7 @@
 //! | Which runs look wrong? | [`outlier::outliers`], [`outlier::cold_start`], [`drift::drift`] |
 //! | Is the device preconditioned? | [`steady::SniaRule`], [`steady::first_stable_window`] |
 //! | Where does warm-up end inside a run? | [`mser::mser`] |
-//! | Did something switch during the run? | [`changepoint::change_points`] |
+//! | Did something switch during the run? | [`course::Course`], of [`changepoint::change_points`] |
 //! | What interval has a correlated series? | [`autocorr::subsession_ci`], [`autocorr::ljung_box`] |
 //! | Do more than two configurations differ? | [`friedman::friedman`], then [`multiple::holm`] |
 //! | How to split runs over sessions? | [`two_level::two_level`] |
@@ -37,6 +37,7 @@ pub mod cache;
 pub mod cache_fit;
 pub mod changepoint;
 pub mod compare;
+pub mod course;
 pub mod describe;
 pub mod drift;
 mod error;

@@ -1,6 +1,6 @@
 //! Steady state over rounds: the SNIA rule, and Georges' coefficient-of-variation rule.
 
-use crate::describe::{mean, sum};
+use crate::describe::least_squares_slope;
 use crate::error::{StatsError, at_least};
 use crate::sample::Sample;
 use serde::{Deserialize, Serialize};
@@ -116,18 +116,6 @@ impl SniaRule {
             Ok(SniaOutcome::NotYet(last))
         }
     }
-}
-
-/// Slope per step of the least-squares line through equally spaced values (at least two).
-fn least_squares_slope(values: &[f64]) -> f64 {
-    let centre = 0.5 * (values.len() - 1) as f64;
-    let average = mean(values);
-    let offset = |i: usize| i as f64 - centre;
-    let cross = sum(values
-        .iter()
-        .enumerate()
-        .map(|(i, &y)| offset(i) * (y - average)));
-    cross / sum((0..values.len()).map(|i| offset(i) * offset(i)))
 }
 
 /// First window of `window` consecutive values whose coefficient of variation is below `cv_limit`

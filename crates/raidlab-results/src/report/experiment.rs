@@ -177,6 +177,7 @@ pub fn experiment_report(request: &ExperimentRequest) -> Result<Document, Report
         for table in &request.tables {
             of_profile(out, *table, request, profile, &groups, &judging);
         }
+        out.extend(blocks::courses::courses(profile, &groups));
         if base.charts {
             for (number, chart) in (1..).zip(&request.charts) {
                 let drawn = wanted::charts(profile, number, chart, &groups, &judging);

@@ -201,6 +201,7 @@ fn figures(out: &mut Vec<Block>, profile: &str, groups: &[Group<'_>], judging: &
     out.extend(aggregates.map(Block::Table));
     let latency = blocks::distribution::latency_table(profile, groups);
     out.extend(latency.map(Block::Table));
+    out.extend(blocks::courses::courses(profile, groups));
 }
 
 fn charts(out: &mut Vec<Block>, profile: &str, groups: &[Group<'_>], judging: &Judging) {

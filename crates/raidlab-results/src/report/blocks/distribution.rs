@@ -270,7 +270,7 @@ fn series_chart(profile: &str, panel: &Panel<'_, '_>) -> Option<Chart> {
 }
 
 /// The rate of each whole window of a phase in its stored unit.
-fn windows(record: &PhaseRecord, unit: Unit) -> Vec<Point> {
+pub(crate) fn windows(record: &PhaseRecord, unit: Unit) -> Vec<Point> {
     let counts = match unit {
         Unit::BytesPerSecond => &record.series_bytes,
         _ => &record.series_ops,

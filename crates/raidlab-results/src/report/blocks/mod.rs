@@ -3,6 +3,7 @@ pub(crate) mod aggregate;
 pub(crate) mod bars;
 pub(crate) mod closing;
 pub(crate) mod context;
+pub(crate) mod courses;
 pub(crate) mod distribution;
 pub(crate) mod environment;
 pub(crate) mod fastest;

@@ -1,4 +1,5 @@
 mod compared;
+mod courses;
 mod experiments;
 mod fastest;
 mod made;

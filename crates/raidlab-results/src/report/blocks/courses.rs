@@ -1,0 +1,204 @@
+//! Phases whose rate changed within runs: their figure is a mean of different paces.
+use super::distribution::windows;
+use crate::record::{Provenance, Unit};
+use crate::report::document::{Block, Cell, Column, Table};
+use crate::report::format;
+use crate::report::group::{Group, RunValue, median, phases};
+use raidlab_core::time::Span;
+use raidlab_stats::course::{Course, LEAST_WINDOWS};
+
+/// Most rows of the table.
+const MOST_LINES: usize = 40;
+
+/// A run that is long enough to tell, with the width of its windows in seconds.
+struct Run {
+    course: Course,
+    width: f64,
+}
+
+/// The table of phases whose rate did not stay at one level; nothing where all did, or were too short to tell.
+pub(crate) fn courses(profile: &str, groups: &[Group<'_>]) -> Vec<Block> {
+    let columns = vec![
+        Column::text("phase"),
+        Column::text("cell"),
+        Column::text("runs"),
+        Column::text("rate"),
+    ];
+    let caption = format!(
+        "{profile}: phases whose rate changed within runs by more than 5 %, levels of {} windows or more, medians of the runs",
+        LEAST_WINDOWS / 2
+    );
+    let phases = phases(groups);
+    let lines = phases
+        .iter()
+        .flat_map(|phase| groups.iter().filter_map(|group| line(group, phase)));
+    let lines: Vec<Line> = lines.collect();
+    if lines.is_empty() {
+        return Vec::new();
+    }
+    // The least change that is told, where there are too many of them.
+    let mut changes: Vec<f64> = lines.iter().map(|line| line.change).collect();
+    changes.sort_by(|a, b| b.total_cmp(a));
+    let least = changes.get(MOST_LINES - 1).copied().unwrap_or(0.0);
+    let all = lines.len();
+    let mut table = Table::new(format!("{profile}-courses"), caption, columns).named_by(2);
+    let told = lines.into_iter().filter(|line| line.change >= least);
+    table
+        .rows
+        .extend(told.take(MOST_LINES).map(|line| line.cells));
+    let mut why = why(groups).to_owned();
+    if all > MOST_LINES {
+        why.push_str(&format!(
+            " {} lesser changes are left out.",
+            all - MOST_LINES
+        ));
+    }
+    vec![Block::Table(table), Block::paragraph(why)]
+}
+
+/// What the reader is to make of it.
+fn why(groups: &[Group<'_>]) -> &'static str {
+    if groups
+        .iter()
+        .all(|group| *group.provenance == Provenance::Simulated)
+    {
+        "The figure of such a phase is the mean over paces: a longer or shorter run has another one. So it is when a cache is \
+         full, when what is dirty is old enough to be written, when reading comes to what is cached, and from zone to zone of a hard disk."
+    } else {
+        "The figure of such a phase is the mean over paces: a longer or shorter run has another one. So it is when a cache is \
+         full, when what is dirty is old enough to be written, when reading comes to what is cached, when a drive is too hot, when \
+         others use the disk, and from zone to zone of a hard disk."
+    }
+}
+
+/// A row, and the greatest of its levels over the least.
+struct Line {
+    cells: Vec<Cell>,
+    change: f64,
+}
+
+fn line(group: &Group<'_>, phase: &str) -> Option<Line> {
+    let unit = group.unit(phase)?;
+    if !matches!(unit, Unit::BytesPerSecond | Unit::PerSecond) {
+        return None;
+    }
+    let of = |run: RunValue<'_>| {
+        let rates: Vec<f64> = windows(run.phase, unit)
+            .iter()
+            .map(|point| point.y)
+            .collect();
+        Some(Run {
+            course: Course::of(&rates).ok()?,
+            width: run.phase.series_width_ns as f64 / 1e9,
+        })
+    };
+    let runs: Vec<Run> = group.runs(phase).into_iter().filter_map(of).collect();
+    let changed: Vec<&Run> = runs
+        .iter()
+        .filter(|run| run.course != Course::Even)
+        .collect();
+    // What most of them did; of what as many did, the first.
+    let many = |run: &Run| changed.iter().filter(|other| alike(other, run)).count();
+    let first = changed.iter().rev().max_by_key(|run| many(run))?;
+    let same: Vec<&Run> = changed
+        .iter()
+        .copied()
+        .filter(|run| alike(run, first))
+        .collect();
+    let share = |count: usize| format!("{count} of {}", runs.len());
+    let also = match changed.len() - same.len() {
+        0 => String::new(),
+        others => format!("; otherwise in {others}"),
+    };
+    let cells = vec![
+        Cell::text(phase),
+        Cell::text(group.label.clone()),
+        Cell::text(share(changed.len())),
+        Cell::text(format!("{}{also}", words(&same, unit))),
+    ];
+    let change = median(same.iter().map(|run| change(&run.course)))?;
+    Some(Line { cells, change })
+}
+
+/// The greatest level over the least.
+fn change(course: &Course) -> f64 {
+    let (least, most) = match course {
+        Course::Even => return 1.0,
+        Course::Steps(levels) => levels
+            .iter()
+            .fold((f64::INFINITY, 0.0), |(least, most), level| {
+                (f64::min(least, level.mean), f64::max(most, level.mean))
+            }),
+        Course::Gradual { first, last } => (first.min(*last), first.max(*last)),
+        Course::Swings { least, most, .. } => (*least, *most),
+    };
+    most / least
+}
+
+/// Whether two runs went the same way: as many levels, or falling, rising, swinging both.
+fn alike(a: &Run, b: &Run) -> bool {
+    match (&a.course, &b.course) {
+        (Course::Steps(a), Course::Steps(b)) => a.len() == b.len(),
+        (Course::Gradual { first, last }, Course::Gradual { first: f, last: l }) => {
+            (last > first) == (l > f)
+        }
+        (Course::Swings { .. }, Course::Swings { .. }) => true,
+        _ => false,
+    }
+}
+
+/// What runs that went the same way did, by the medians of each figure.
+fn words(same: &[&Run], unit: Unit) -> String {
+    let middle = |of: &dyn Fn(&Run) -> Option<f64>| {
+        median(same.iter().filter_map(|run| of(run))).unwrap_or(f64::NAN)
+    };
+    let level = |at: usize| {
+        middle(&|run| match &run.course {
+            Course::Steps(levels) => levels.get(at).map(|level| level.mean),
+            Course::Gradual { first, last } => [*first, *last].get(at).copied(),
+            Course::Swings { least, most, .. } => [*least, *most].get(at).copied(),
+            Course::Even => None,
+        })
+    };
+    let rate = |at: usize| rate(level(at), unit);
+    match &same[0].course {
+        Course::Even => String::new(),
+        Course::Steps(levels) => {
+            let mut text = rate(0);
+            for at in 1..levels.len() {
+                let since = middle(&|run| match &run.course {
+                    Course::Steps(levels) => Some(levels.get(at)?.start as f64 * run.width),
+                    _ => None,
+                });
+                let since = Span((since * 1e9) as u64);
+                text.push_str(&format!(", from {since} on {}", rate(at)));
+            }
+            text
+        }
+        Course::Gradual { first, last } => {
+            let way = if last > first { "rises" } else { "falls" };
+            format!("{way} all the while, from {} to {}", rate(0), rate(1))
+        }
+        Course::Swings { .. } => {
+            let levels = middle(&|run| match &run.course {
+                Course::Swings { levels, .. } => Some(*levels as f64),
+                _ => None,
+            });
+            format!(
+                "swings between {} and {}, {levels:.0} levels",
+                rate(0),
+                rate(1)
+            )
+        }
+    }
+}
+
+fn rate(value: f64, unit: Unit) -> String {
+    let shown = format::suited(unit, value);
+    let value = value / shown.scale;
+    format!(
+        "{} {}",
+        format::number(value, format::decimals(value)),
+        shown.name
+    )
+}
