@@ -9,6 +9,7 @@
 //! | [`study_report`] | the document of a published study, beside other trials if wanted |
 //! | [`compare_request`] | baseline against candidate with a gate, for scripts |
 //! | [`answers()`], [`experiment_answers`] | the same for programs |
+//! | [`course_of`] | how the rate of one run changed |
 //! | [`render_terminal`], [`render_markdown`], [`render_html`], [`render_images`], [`to_json`] | what is read |
 mod analysis;
 pub mod answers;
@@ -31,6 +32,7 @@ mod tests;
 
 pub use analysis::aggregate_of;
 pub use answers::{Answers, answers, experiment_answers};
+pub use blocks::courses::course_of;
 pub use compare::{
     CompareReport, CompareRequest, GateResult, PhaseGate, TailGate, compare_request,
 };

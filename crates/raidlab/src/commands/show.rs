@@ -131,6 +131,9 @@ fn one_trial(out: &mut String, trial: &TrialRecord) {
     }
     for phase in &trial.phases {
         let _ = writeln!(out, "  {:<20} {}", phase.phase, rate(phase));
+        if let Some(course) = raidlab_results::report::course_of(phase) {
+            let _ = writeln!(out, "    rate   {course}");
+        }
         if let Some(explained) = &phase.explained {
             explain(out, explained, phase.elapsed_ns.unwrap_or(0));
         }

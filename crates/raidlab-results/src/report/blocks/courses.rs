@@ -1,6 +1,6 @@
 //! Phases whose rate changed within runs: their figure is a mean of different paces.
 use super::distribution::windows;
-use crate::record::{Provenance, Unit};
+use crate::record::{PhaseRecord, Provenance, Unit};
 use crate::report::document::{Block, Cell, Column, Table};
 use crate::report::format;
 use crate::report::group::{Group, RunValue, median, phases};
@@ -14,6 +14,28 @@ const MOST_LINES: usize = 40;
 struct Run {
     course: Course,
     width: f64,
+}
+
+impl Run {
+    /// `None` of a run that is too short, or whose unit is none of the windows.
+    fn of(record: &PhaseRecord, unit: Unit) -> Option<Self> {
+        if !matches!(unit, Unit::BytesPerSecond | Unit::PerSecond) {
+            return None;
+        }
+        let windows = windows(record, unit);
+        let rates: Vec<f64> = windows.iter().map(|point| point.y).collect();
+        Some(Self {
+            course: Course::of(&rates).ok()?,
+            width: record.series_width_ns as f64 / 1e9,
+        })
+    }
+}
+
+/// How the rate of one run of a phase changed, in words; `None` when it did not, or the run is too short to tell.
+#[must_use]
+pub fn course_of(record: &PhaseRecord) -> Option<String> {
+    let run = Run::of(record, record.unit)?;
+    (run.course != Course::Even).then(|| words(&[&run], record.unit))
 }
 
 /// The table of phases whose rate did not stay at one level; nothing where all did, or were too short to tell.
@@ -79,19 +101,7 @@ struct Line {
 
 fn line(group: &Group<'_>, phase: &str) -> Option<Line> {
     let unit = group.unit(phase)?;
-    if !matches!(unit, Unit::BytesPerSecond | Unit::PerSecond) {
-        return None;
-    }
-    let of = |run: RunValue<'_>| {
-        let rates: Vec<f64> = windows(run.phase, unit)
-            .iter()
-            .map(|point| point.y)
-            .collect();
-        Some(Run {
-            course: Course::of(&rates).ok()?,
-            width: run.phase.series_width_ns as f64 / 1e9,
-        })
-    };
+    let of = |run: RunValue<'_>| Run::of(run.phase, unit);
     let runs: Vec<Run> = group.runs(phase).into_iter().filter_map(of).collect();
     let changed: Vec<&Run> = runs
         .iter()

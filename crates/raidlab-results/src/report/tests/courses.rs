@@ -2,7 +2,7 @@
 use super::synthetic::{phase, trial};
 use crate::record::{Provenance, TrialRecord};
 use crate::report::document::{Block, Table};
-use crate::report::{Document, ReportRequest, TerminalOptions, render_terminal, report};
+use crate::report::{Document, ReportRequest, TerminalOptions, course_of, render_terminal, report};
 use raidlab_core::rng::Stream;
 use raidlab_core::units::MIB;
 
@@ -108,4 +108,15 @@ fn of_many_the_greatest_changes_are_told() {
         _ => false,
     });
     assert!(told);
+}
+
+#[test]
+fn one_run_has_words_of_its_own() {
+    let of = |parts: &[(usize, f64)]| course_of(&run("one", 0, parts).phases[0]);
+    assert_eq!(
+        of(&[(12, 480.0), (48, 95.0)]).as_deref(),
+        Some("479.1 MiB/s, from 12.0 s on 94.94 MiB/s")
+    );
+    assert_eq!(of(&[(60, 95.0)]), None);
+    assert_eq!(of(&[(4, 480.0), (4, 95.0)]), None);
 }
