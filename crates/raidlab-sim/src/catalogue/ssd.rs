@@ -42,6 +42,9 @@ pub(super) fn lower(root: &Table<'_, '_>, name: String) -> Option<DiskModel> {
         .saturating_mul(1_000_000),
         overhead: micros(&drive, "overhead_us", "the time for a command")?,
         turn: micros(&drive, "turn_us", "the least time between two commands")?,
+        turn_write: drive
+            .number("turn_write_us")
+            .map(|us| Span(libm::round(us * 1e3) as u64)),
         dies: small(whole(&flash, "dies", "dies that work at the same time"))?,
         channels: small(whole(&flash, "channels", "channels of the controller"))?,
         channel_rate: whole(&flash, "channel_mb_s", "the rate of a channel")?

@@ -1,7 +1,7 @@
 //! A solid-state disk: dies behind channels, a write buffer, and garbage collection as an amount of
 //! extra work.
 //!
-//! What is modelled: command time, reads that occupy a die and then its channel, reading ahead of runs of reads
+//! What is modelled: command time (of writes apart, where the drive takes fewer or more of them), reads that occupy a die and then its channel, reading ahead of runs of reads
 //! (`ahead`), programs of whole units that occupy a die (a read can suspend one), a buffer that acknowledges writes until it is
 //! full, a fast (SLC) area that can run out, and the write amplification of a full disk.
 //!
@@ -128,7 +128,9 @@ impl Ssd {
     /// Time of the turns of its commands.
     pub(super) fn taking(&self) -> Span {
         let counters = &self.counters;
-        Span(self.model.spec.turn.0 * (counters.reads + counters.writes + counters.flushes))
+        let of = |kind, count| self.model.turn(kind).0 * count;
+        let others = of(BlockKind::Read, counters.reads + counters.flushes);
+        Span(others + of(BlockKind::Write, counters.writes))
     }
 
     pub(super) fn submit(&mut self, now: Instant, request: Request) {
@@ -138,7 +140,7 @@ impl Ssd {
         }
         let begin = now.max(self.controller_free);
         // The controller works on many commands at a time, but begins them one after another.
-        self.controller_free = begin + self.model.spec.turn.0;
+        self.controller_free = begin + self.model.turn(request.kind).0;
         self.counters.overhead += self.model.spec.overhead;
         let decoded = begin + self.model.spec.overhead.0;
         let (lba, sectors) = (request.lba.0, u64::from(request.sectors));

@@ -102,7 +102,9 @@ pub(crate) struct NewHdd {
 #[command(after_help = "\
 Example:
   raidlab disk new ssd --name MX500 --capacity 1TB --interface sata-6 --read-rate 560MB/s \\
-      --write-rate 510MB/s --read-iops 95k --write-iops 90k > MX500.toml")]
+      --write-rate 510MB/s --read-iops 95k --write-iops 90k > MX500.toml
+  raidlab disk new ssd --capacity 3.84TB --interface pcie-4x4 --protected --read-rate 6500MB/s \\
+      --write-rate 3500MB/s --read-iops 1000k --sustained-write-iops 180k > server.toml")]
 pub(crate) struct NewSsd {
     /// What to call the model [default: by capacity and interface]
     #[arg(long, value_name = "NAME")]
@@ -132,9 +134,14 @@ pub(crate) struct NewSsd {
     #[arg(long, value_name = "N", value_parser = many, allow_hyphen_values = true)]
     pub(crate) read_iops: f64,
 
-    /// Random writes of 4 KiB a second, many in flight
+    /// Random writes of 4 KiB a second, many in flight, on a drive with room [default: as many as reads]
     #[arg(long, value_name = "N", value_parser = many, allow_hyphen_values = true)]
     pub(crate) write_iops: Option<f64>,
+
+    /// The same of a full drive that has been written at random for long, as servers' drives state it: it says how much garbage
+    /// collection takes, and the drive of the file is full
+    #[arg(long, value_name = "N", value_parser = many, allow_hyphen_values = true)]
+    pub(crate) sustained_write_iops: Option<f64>,
 
     /// The write buffer [default: 8 MiB, with NVMe 32 MiB]
     #[arg(long, value_name = "SIZE")]

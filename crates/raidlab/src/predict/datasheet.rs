@@ -52,8 +52,15 @@ fn comes_to(model: &Model) -> String {
     };
     let random =
         |rate: Option<f64>| rate.map_or_else(|| "no".to_owned(), |rate| format!("{rate:.0}"));
+    let writes = of.queued_write_iops.map_or_else(String::new, |rate| {
+        let full = match of.full {
+            true => ", full and written at random for long",
+            false => "",
+        };
+        format!("; it writes {rate:.0} random 4 KiB a second{full}")
+    });
     format!(
-        "the model reads {sequential}, and {} random 4 KiB a second one at a time, {} with {} in flight; 'raidlab disk show ./FILE' tells the rest",
+        "the model reads {sequential}, and {} random 4 KiB a second one at a time, {} with {} in flight{writes}; 'raidlab disk show ./FILE' tells the rest",
         random(of.random_read_iops),
         random(of.queued_read_iops),
         of.queue
@@ -109,6 +116,7 @@ fn ssd(args: &NewSsd) -> SsdSheet {
         sustained_write: args.sustained_write.map(|rate| rate as f64),
         read_iops: args.read_iops,
         write_iops: args.write_iops,
+        sustained_write_iops: args.sustained_write_iops,
         cache: args.cache,
         interface: args.interface,
         protected: args.protected,

@@ -300,5 +300,13 @@ fn derived(model: &Model) -> Table {
         let name = format!("random reads a second, {} in flight", of.queue);
         row(&name, format!("{rate:.1}"));
     }
+    if let Some(rate) = of.queued_write_iops {
+        let full = match of.full {
+            true => ", disk full",
+            false => "",
+        };
+        let name = format!("random writes a second, {} in flight{full}", of.queue);
+        row(&name, format!("{rate:.1}"));
+    }
     table
 }

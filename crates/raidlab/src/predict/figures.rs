@@ -5,11 +5,15 @@ use raidlab_core::rng::Stream;
 use raidlab_core::time::{Instant, Span};
 use raidlab_core::units::{Lba, SECTOR};
 use raidlab_sim::disk::spec::HddModel;
+use raidlab_sim::disk::ssd::SsdModel;
 use raidlab_sim::disk::{Disk, DiskModel, Request};
 use serde::Serialize;
+use std::sync::Arc;
 
 /// Requests that are put to the model for a random figure.
 const ASKED: u64 = 4000;
+/// Buffers that are written before what counts: one that has not been full by then is hardly ever.
+const TO_FILL: u64 = 16;
 /// Bytes read for the sequential rate of a disk without zones.
 const STREAMED: u64 = 1 << 30;
 /// Sectors of a random request: 4 KiB.
@@ -40,7 +44,11 @@ pub(super) struct Derived {
     pub(super) random_read_iops: Option<f64>,
     /// The same with as many in flight as the disk takes, at most 32.
     pub(super) queued_read_iops: Option<f64>,
-    /// In flight for `queued_read_iops`.
+    /// Random writes of 4 KiB a second of a solid-state disk with as many in flight, once its buffer is full.
+    pub(super) queued_write_iops: Option<f64>,
+    /// Whether it is a solid-state disk that is full from the beginning.
+    pub(super) full: bool,
+    /// In flight for `queued_read_iops` and `queued_write_iops`.
     pub(super) queue: u32,
 }
 
@@ -59,6 +67,10 @@ impl Derived {
             DiskModel::Hdd(hdd) => Some(hdd),
             DiskModel::Ssd(_) => None,
         };
+        let ssd = match model {
+            DiskModel::Ssd(ssd) => Some(ssd),
+            DiskModel::Hdd(_) => None,
+        };
         let millis = |nanos: f64| nanos / 1e6;
         Self {
             capacity_bytes: model.sectors() * SECTOR,
@@ -75,6 +87,8 @@ impl Derived {
             } else {
                 random_reads(model, queue)
             },
+            queued_write_iops: ssd.and_then(|ssd| random_writes(ssd, queue)),
+            full: ssd.is_some_and(|ssd| ssd.spec.filled == 100),
             queue,
         }
     }
@@ -98,11 +112,30 @@ fn random_reads(model: &DiskModel, depth: u32) -> Option<f64> {
     let places = model.sectors() / u64::from(SMALL);
     let stream = Stream::new(1);
     let all = |places| {
-        driven(model, depth, ASKED, |i| {
+        driven(model, BlockKind::Read, depth, 0, ASKED, |i| {
             (stream.below(i, places) * u64::from(SMALL), SMALL)
         })
     };
     (places > 0).then(|| ASKED as f64 / all(places))
+}
+
+/// Random writes of 4 KiB a second with `depth` in flight, once the buffer is full; `None` when the disk has no room for one.
+fn random_writes(ssd: &SsdModel, depth: u32) -> Option<f64> {
+    let mut spec = ssd.spec.clone();
+    // What the flash takes in the long run does not depend on the buffer, as long as it keeps all dies at work.
+    let enough = 2 * u64::from(spec.dies) * u64::from(spec.program_unit);
+    spec.buffer = spec.buffer.min(enough);
+    let small = u64::from(SMALL);
+    let (places, before) = (spec.sectors / small, TO_FILL * spec.buffer / small);
+    let model = DiskModel::Ssd(Arc::new(spec.build().ok()?));
+    let stream = Stream::new(1);
+    let (kind, count) = (BlockKind::Write, 5 * ASKED);
+    let seconds = |places| {
+        driven(&model, kind, depth, before, count, |i| {
+            (stream.below(i, places) * small, SMALL)
+        })
+    };
+    (places > 0).then(|| count as f64 / seconds(places))
 }
 
 /// Bytes a second of sequential reading with `depth` requests in flight.
@@ -110,11 +143,23 @@ fn sequential(model: &DiskModel, depth: u32) -> f64 {
     let bytes = STREAMED.min(model.sectors() * SECTOR);
     let requests = (bytes / SECTOR / u64::from(LARGE)).max(1);
     let moved = requests * u64::from(LARGE) * SECTOR;
-    moved as f64 / driven(model, depth, requests, |i| (i * u64::from(LARGE), LARGE))
+    moved as f64
+        / driven(model, BlockKind::Read, depth, 0, requests, |i| {
+            (i * u64::from(LARGE), LARGE)
+        })
 }
 
-/// Seconds that `count` reads take with `depth` in flight.
-fn driven(model: &DiskModel, depth: u32, count: u64, at: impl Fn(u64) -> (u64, u32)) -> f64 {
+/// Seconds that `count` requests take with `depth` in flight, behind `before` others.
+fn driven(
+    model: &DiskModel,
+    kind: BlockKind,
+    depth: u32,
+    before: u64,
+    count: u64,
+    at: impl Fn(u64) -> (u64, u32),
+) -> f64 {
+    let count = before + count;
+    let mut begun = Instant::ZERO;
     let mut disk = Disk::new(model, 1);
     let mut done = Vec::new();
     let (mut now, mut asked, mut ended) = (Instant::ZERO, 0, 0);
@@ -123,7 +168,7 @@ fn driven(model: &DiskModel, depth: u32, count: u64, at: impl Fn(u64) -> (u64, u
             let (lba, sectors) = at(asked);
             let request = Request {
                 id: asked,
-                kind: BlockKind::Read,
+                kind,
                 lba: Lba(lba),
                 sectors,
                 fua: false,
@@ -136,9 +181,13 @@ fn driven(model: &DiskModel, depth: u32, count: u64, at: impl Fn(u64) -> (u64, u
         };
         now = next.max(now);
         disk.advance(now, &mut done);
+        let earlier = ended < before;
         ended += done.drain(..).count() as u64;
+        if earlier && ended >= before {
+            begun = now;
+        }
     }
-    now.since(Instant::ZERO).max(Span(1)).as_secs_f64()
+    now.since(begun).max(Span(1)).as_secs_f64()
 }
 
 #[cfg(test)]

@@ -31,7 +31,7 @@ fn a_file_from_a_datasheet_is_read_back() {
              --write-rate 6500MB/s --read-iops 1000k --write-iops 500,000",
         )
         .done()
-        .says(&["500000 random writes a second are stated, but the model writes 1000000"])
+        .says(&["it writes 500000 random 4 KiB a second"])
         .out,
     );
     lab.run("disk show ./nvme.toml")

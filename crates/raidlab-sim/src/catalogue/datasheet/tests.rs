@@ -33,7 +33,8 @@ fn ssd() -> SsdSheet {
         write_rate: 6500e6,
         sustained_write: Some(1500e6),
         read_iops: 1e6,
-        write_iops: Some(1e6),
+        write_iops: None,
+        sustained_write_iops: None,
         cache: None,
         interface: interface(SSD_INTERFACES, "pcie-4x4"),
         protected: false,
@@ -161,11 +162,42 @@ fn nonsense_is_told_all_at_once() {
         sustained_write: Some(7000e6),
         read_iops: 3e6,
         write_iops: Some(-1.0),
+        sustained_write_iops: Some(2e6),
         queue: Some(0),
         ..ssd()
     };
     all.push(wrong(sheet.file()));
     assert_snapshot!(all.join("\n\n"));
+}
+
+#[test]
+fn random_writes_have_figures_of_their_own() {
+    let told = SsdSheet {
+        write_iops: Some(500e3),
+        sustained_write_iops: Some(100e3),
+        ..ssd()
+    };
+    let text = told.file().unwrap();
+    let lines = |text: &str| -> Vec<String> { text.lines().map(str::to_owned).collect() };
+    let without = lines(&ssd().file().unwrap());
+    let own: Vec<_> = lines(&text)
+        .into_iter()
+        .filter(|line| !without.contains(line))
+        .collect();
+    assert_snapshot!(own.join("\n"));
+    assert!(told.unsaid().is_empty());
+    let mut all = Vec::new();
+    for (burst, sustained) in [(50e3, 90e3), (1e6, 400e3), (1e6, 1000.0)] {
+        all.push(wrong(
+            SsdSheet {
+                write_iops: Some(burst),
+                sustained_write_iops: Some(sustained),
+                ..ssd()
+            }
+            .file(),
+        ));
+    }
+    assert_snapshot!(all.join("\n"));
 }
 
 /// Whatever passes the check is a disk that can be built.
@@ -194,10 +226,12 @@ mod drawn {
         #[test]
         fn a_solid_state_sheet_is_refused_or_a_disk(
             gb in 1_u64..40_000, read in 50.0..16_000_f64, write in 10.0..16_000_f64, iops in 200.0..4e6_f64,
-            sustained in proptest::option::of(0.01..1.0_f64), link in 0..SSD_INTERFACES.len(),
+            sustained in proptest::option::of(0.01..1.0_f64), writes in proptest::option::of(200.0..4e6_f64),
+            steady in proptest::option::of(0.01..1.0_f64), link in 0..SSD_INTERFACES.len(),
         ) {
             let sheet = SsdSheet {
                 capacity: Bytes(gb * GB), read_rate: read * 1e6, write_rate: write * 1e6, read_iops: iops,
+                write_iops: writes, sustained_write_iops: steady.map(|share| share * write * 1e6 / 4096.0),
                 sustained_write: sustained.map(|share| share * write * 1e6), interface: SSD_INTERFACES[link], ..ssd()
             };
             if let Ok(text) = sheet.file() {

@@ -1,4 +1,5 @@
 //! What a solid-state disk is, as data.
+use raidlab_core::op::BlockKind;
 use raidlab_core::time::Span;
 use raidlab_core::units::SECTOR;
 
@@ -19,6 +20,8 @@ pub struct SsdSpec {
     pub overhead: Span,
     /// Least time between two commands: one over the most commands a second.
     pub turn: Span,
+    /// The same between a write and the next command, for which the map of pages has to be changed; none: as [`Self::turn`].
+    pub turn_write: Option<Span>,
     /// Dies that work at the same time.
     pub dies: u32,
     /// Channels that the dies share evenly.
@@ -100,6 +103,12 @@ impl SsdSpec {
             (
                 "least time between commands (ns)",
                 self.turn.0,
+                0,
+                1_000_000_000,
+            ),
+            (
+                "least time after a write (ns)",
+                self.turn_write.map_or(0, |turn| turn.0),
                 0,
                 1_000_000_000,
             ),
@@ -190,6 +199,14 @@ impl SsdSpec {
 }
 
 impl SsdModel {
+    /// Least time from a command of the kind to the next.
+    pub(super) fn turn(&self, kind: BlockKind) -> Span {
+        match kind {
+            BlockKind::Write => self.spec.turn_write.unwrap_or(self.spec.turn),
+            BlockKind::Read | BlockKind::Flush => self.spec.turn,
+        }
+    }
+
     pub(super) fn link_nanos(&self, sectors: u64) -> u64 {
         (sectors * self.link_sector) >> 20
     }

@@ -114,6 +114,7 @@ fn solid_state_disks_read_as_they_are_told() {
             sustained_write: None,
             read_iops: iops,
             write_iops: None,
+            sustained_write_iops: None,
             cache: None,
             interface: interface(SSD_INTERFACES, link),
             protected: false,
@@ -145,6 +146,68 @@ fn solid_state_disks_read_as_they_are_told() {
             full.queued_read_iops.unwrap(),
             0.15,
         );
+    }
+}
+
+/// Random writes come to what was told, of a drive with room and of a full one, with the latter's garbage collection.
+#[test]
+fn solid_state_disks_write_at_random_as_they_are_told() {
+    // Capacity in GB, interface, MB/s of reading and writing and of sustained writing, random reads, writes, sustained writes.
+    let sheets = [
+        (1000, "sata-6", 560.0, 510.0, None, 95e3, Some(60e3), None),
+        (
+            2000,
+            "pcie-4x4",
+            7000.0,
+            6500.0,
+            None,
+            800e3,
+            Some(1.2e6),
+            None,
+        ),
+        (
+            3840,
+            "pcie-4x4",
+            6500.0,
+            3500.0,
+            None,
+            1e6,
+            None,
+            Some(180e3),
+        ),
+        (960, "sata-6", 550.0, 520.0, None, 98e3, None, Some(30e3)),
+        (
+            1600,
+            "pcie-4x4",
+            6900.0,
+            2600.0,
+            None,
+            900e3,
+            Some(500e3),
+            Some(400e3),
+        ),
+    ];
+    for (gb, link, read, write, sustained, iops, burst, steady) in sheets {
+        let sheet = SsdSheet {
+            name: "told".to_owned(),
+            capacity: Bytes(gb * 1_000_000_000),
+            read_rate: read * 1e6,
+            write_rate: write * 1e6,
+            sustained_write: sustained,
+            read_iops: iops,
+            write_iops: burst,
+            sustained_write_iops: steady,
+            cache: None,
+            interface: interface(SSD_INTERFACES, link),
+            protected: true,
+            sector_physical: None,
+            queue: None,
+        };
+        let made = catalogue::parse("told", &sheet.file().unwrap()).unwrap();
+        let of = Derived::of(&made.disk);
+        let wanted: f64 = steady.or(burst).unwrap();
+        near("writes", of.queued_write_iops.unwrap(), wanted, 0.04);
+        assert_eq!(of.full, steady.is_some());
     }
 }
 
