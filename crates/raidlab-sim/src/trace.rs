@@ -102,6 +102,17 @@ impl fmt::Display for TraceError {
 
 impl std::error::Error for TraceError {}
 
+/// What of a trace is no request that can be replayed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LeftOut {
+    /// Lines that are nothing that the format has, between those that are.
+    pub unread: u64,
+    /// The first of them, from 1.
+    pub first: Option<usize>,
+    /// Discards, which models do not know.
+    pub discards: u64,
+}
+
 /// State of the format that is read.
 enum State {
     Fio(fio::State),
@@ -146,6 +157,16 @@ where
     #[must_use]
     pub fn out_of_order(&self) -> u64 {
         self.order.late()
+    }
+
+    /// What was left out so far.
+    #[must_use]
+    pub fn left_out(&self) -> LeftOut {
+        match &self.state {
+            State::Fio(state) => state.left_out(),
+            State::Blkparse(state) => state.left_out(),
+            State::Rows(_) => LeftOut::default(),
+        }
     }
 
     /// Nothing more is given after it.
@@ -195,7 +216,7 @@ where
                 Err(error) => {
                     self.ended = true;
                     if let State::Blkparse(state) = &mut self.state {
-                        *state = blkparse::State::default();
+                        state.forget();
                     }
                     return Some(Err(error));
                 }

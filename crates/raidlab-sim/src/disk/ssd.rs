@@ -8,7 +8,7 @@
 //! What is left out: the mapping of single pages (stripes over the dies stand for it), which blocks
 //! garbage collection picks (the closed form for uniformly random writes stands for it, weighted by
 //! the share of writes that do not follow the one before), the refilling of the SLC area in idle
-//! time, TRIM, wear, heat, and read retries that grow with age. So steady states are right in level,
+//! time, TRIM, that writes to few places leave collection less to copy, wear, heat, and read retries that grow with age. So steady states are right in level,
 //! not in their fluctuation.
 mod ahead;
 mod spec;

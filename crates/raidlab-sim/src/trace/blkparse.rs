@@ -3,8 +3,8 @@
 //! A record is given out when its completion has been read, or when it cannot come any more (the end
 //! of the trace, or [`MOST`] younger requests), in the order of the arrivals. What was merged into
 //! another request has no completion of its own.
-use super::fields::Fields;
-use super::{Record, TraceError};
+use super::fields::{Field, Fields};
+use super::{LeftOut, Record, TraceError};
 use raidlab_core::op::BlockKind;
 use raidlab_core::time::Span;
 use std::collections::VecDeque;
@@ -19,6 +19,9 @@ pub(super) struct State {
     open: VecDeque<(u64, Record, bool)>,
     /// Whether there was a request.
     begun: bool,
+    /// Whether the summary has begun, which is the end.
+    summary: bool,
+    left_out: LeftOut,
 }
 
 /// Whether a word is a device as blkparse prints it: `8,0`.
@@ -49,12 +52,7 @@ impl State {
     pub(super) fn line(&mut self, mut fields: Fields<'_>) -> Result<(), TraceError> {
         let device = fields.word("the device")?;
         if !is_device(device.text) {
-            // The summary at the end; a file without any request is not a trace.
-            return if self.begun {
-                Ok(())
-            } else {
-                Err(fields.error(device, "a device such as 8,0"))
-            };
+            return self.no_device(fields, device);
         }
         fields.word("the CPU")?;
         fields.word("the number")?;
@@ -67,7 +65,10 @@ impl State {
         let at = fields.time(time, SECOND, "a time in seconds")?.0;
         let kind = fields.word("the kind")?;
         let kind = match kind.text {
-            text if text.contains('D') => return Ok(()),
+            text if text.contains('D') => {
+                self.left_out.discards += u64::from(action.text == "Q");
+                return Ok(());
+            }
             text if text.contains('R') => BlockKind::Read,
             text if text.contains('W') => BlockKind::Write,
             text if text.contains('F') => BlockKind::Flush,
@@ -107,6 +108,31 @@ impl State {
             self.complete(at, number, kind, lba, sectors);
         }
         Ok(())
+    }
+
+    /// The summary at the end, or a line that is nothing: what another program wrote between, or half of a line. A file without any
+    /// request is not a trace.
+    fn no_device(&mut self, mut fields: Fields<'_>, first: Field<'_>) -> Result<(), TraceError> {
+        if !self.begun {
+            return Err(fields.error(first, "a device such as 8,0"));
+        }
+        let of_device = |next: Field<'_>| next.text.starts_with('(');
+        let counted = first.text.starts_with("CPU") || first.text == "Total";
+        self.summary |= counted && fields.word_if().is_some_and(of_device);
+        if !self.summary {
+            self.left_out.unread += 1;
+            self.left_out.first.get_or_insert(fields.number());
+        }
+        Ok(())
+    }
+
+    pub(super) fn left_out(&self) -> LeftOut {
+        self.left_out
+    }
+
+    /// Gives up what waits for its completion.
+    pub(super) fn forget(&mut self) {
+        self.open.clear();
     }
 
     /// A completion covers the requests that were merged into it.

@@ -27,6 +27,11 @@ impl<'a> Fields<'a> {
         }
     }
 
+    /// Number of the line, from 1.
+    pub(super) fn number(&self) -> usize {
+        self.number
+    }
+
     fn error_at(&self, at: usize, message: String) -> TraceError {
         TraceError {
             line: self.number,

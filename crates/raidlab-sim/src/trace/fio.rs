@@ -3,7 +3,7 @@
 //! Version 2 has no times: requests are due at once, but for `wait` lines, whose microseconds count
 //! from the wait before. Version 3 begins each line with the microseconds since the job began.
 use super::fields::{Field, Fields};
-use super::{Record, TraceError};
+use super::{LeftOut, Record, TraceError};
 use raidlab_core::op::BlockKind;
 use raidlab_core::time::Span;
 
@@ -14,6 +14,7 @@ pub(super) struct State {
     version: Option<u32>,
     names: Vec<String>,
     now: u64,
+    discards: u64,
 }
 
 impl State {
@@ -30,7 +31,11 @@ impl State {
         };
         let action = fields.word("the action")?;
         let kind = match action.text {
-            "add" | "open" | "close" | "unlink" | "trim" => return Ok(None),
+            "add" | "open" | "close" | "unlink" => return Ok(None),
+            "trim" => {
+                self.discards += 1;
+                return Ok(None);
+            }
             "read" => BlockKind::Read,
             "write" => BlockKind::Write,
             "sync" | "datasync" => BlockKind::Flush,
@@ -58,6 +63,13 @@ impl State {
             sectors,
             response: None,
         }))
+    }
+
+    pub(super) fn left_out(&self) -> LeftOut {
+        LeftOut {
+            discards: self.discards,
+            ..LeftOut::default()
+        }
     }
 
     fn heading(&mut self, mut fields: Fields<'_>, first: Field<'_>) -> Result<(), TraceError> {

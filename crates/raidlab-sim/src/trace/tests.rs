@@ -69,6 +69,41 @@ CPU3 (8,0):
     );
 }
 
+/// What another program wrote between the lines, and half of a line, are counted; the summary is not, and discards are told apart.
+#[test]
+fn what_is_no_request_is_counted() {
+    let of = |format, text: &str| {
+        let mut reader = Reader::new(format, text.lines());
+        let records = reader.by_ref().filter(Result::is_ok).count();
+        (records, reader.left_out())
+    };
+    let text = "\
+  8,0    3        1     1.000000000   697  Q   W 223490 + 8 [dd]
+WARNING: dropped events
+697  Q   R 8 + 8 [dd]
+  8,0    3        2     1.000000500   697  Q   D 0 + 64 [fstrim]
+  8,0    3        3     1.000000700   697  C   D 0 + 64 [0]
+  8,0    3        4     1.000001000   697  Q   R 16 + 8 [dd]
+CPU3 (8,0):
+ Reads Queued:           3,       12KiB
+Throughput (R/W): 1KiB/s / 2KiB/s
+";
+    let left_out = LeftOut {
+        unread: 2,
+        first: Some(2),
+        discards: 1,
+    };
+    assert_eq!(of(Format::Blkparse, text), (2, left_out));
+    let log = "fio version 3 iolog\n2 a add\n3 a trim 0 4096\n4 a read 0 4096\n5 a close\n";
+    let left_out = LeftOut {
+        discards: 1,
+        ..LeftOut::default()
+    };
+    assert_eq!(of(Format::Fio, log), (1, left_out));
+    let rows = "5 0 1 8 1\n5 0 2 8 1\n";
+    assert_eq!(of(Format::DiskSim, rows), (2, LeftOut::default()));
+}
+
 #[test]
 fn rows_are_read() {
     assert_eq!(

@@ -12,7 +12,9 @@ use raidlab_core::words::count;
 use raidlab_experiment::{Cell, Experiment};
 use raidlab_sim::disk::{Disk, DiskTarget};
 use raidlab_sim::machine::Machine;
-use raidlab_sim::trace::{Format, Reader, Replay, ReplayError, ReplayOptions, Replayed, replay};
+use raidlab_sim::trace::{
+    Format, LeftOut, Reader, Replay, ReplayError, ReplayOptions, Replayed, replay,
+};
 use serde_json::json;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -176,16 +178,17 @@ fn on(
         device: args.device,
         wrap: args.wrap,
     };
-    let (came, sorted) = {
+    let (came, sorted, left_out) = {
         let rest = std::iter::from_fn(|| lines.next());
         let mut records = Reader::new(format, head.into_iter().chain(rest));
         let came = replay(&mut records, &mut target, options, each);
-        (came, records.out_of_order())
+        (came, records.out_of_order(), records.left_out())
     };
     if let Some(error) = lines.failed.borrow_mut().take() {
         return Err(cannot_read(&args.trace, &error));
     }
     let came = came.map_err(|error| failure(&args.trace, &error))?;
+    warn_of(&args.trace, left_out);
     if came.tally.all_ops == 0 {
         return Err(nothing(args, came.skipped));
     }
@@ -208,8 +211,26 @@ fn on(
     if devices.len() > 1 {
         talk::note(&together(args, format, &devices));
     }
-    tell(args, name, format, &came, sorted)?;
+    tell(args, name, format, &came, sorted, left_out)?;
     Ok(Outcome::Done)
+}
+
+/// Nothing of a trace is left out without a word.
+fn warn_of(trace: &Path, left_out: LeftOut) {
+    let trace = trace.display();
+    if let Some(first) = left_out.first {
+        talk::warn(&format!(
+            "{trace}: {} could not be read and {} left out, first line {first}",
+            count(left_out.unread, "line"),
+            if left_out.unread == 1 { "was" } else { "were" }
+        ));
+    }
+    if left_out.discards > 0 {
+        let discards = count(left_out.discards, "discard");
+        talk::note(&format!(
+            "{trace}: {discards} left out, which models do not know"
+        ));
+    }
 }
 
 /// Devices that are told by name.
@@ -310,6 +331,7 @@ fn tell(
     format: Format,
     came: &Replay,
     sorted: u64,
+    left_out: LeftOut,
 ) -> Result<(), Failure> {
     let all = responses(came);
     let format = Format::ALL.iter().find(|(_, known)| *known == format);
@@ -323,6 +345,7 @@ fn tell(
         return print_json(&json!({
             "trace": args.trace, "format": format, "on": name, "seed": args.seed,
             "requests": came.tally.all_ops, "skipped": came.skipped, "out_of_order": sorted,
+            "unread_lines": left_out.unread, "discards": left_out.discards,
             "elapsed_ms": came.tally.elapsed().as_millis_f64(),
             "mean_in_flight": came.tally.mean_in_flight(),
             "response_ms": {

@@ -194,3 +194,21 @@ fn requests_of_several_devices_are_told() {
             .refused(2);
     }
 }
+
+/// A line that is none, and a discard, are not left out without a word.
+#[test]
+fn what_is_left_out_of_a_trace_is_told() {
+    let lab = lab();
+    let trace = "  8,0 1 1 0.000000000 697 Q R 100 + 8 [x]\nlost 3 events\n  8,0 1 2 0.001000000 697 Q D 0 + 64 [x]\n  \
+        8,0 1 3 0.010000000 697 Q W 200 + 8 [x]\nCPU1 (8,0):\n Reads Queued: 1, 4KiB\n";
+    lab.write("blk", trace);
+    lab.run("replay blk --disk small.toml").done().says(&[
+        "warning: blk: 1 line could not be read and was left out, first line 2",
+        "blk: 1 discard left out",
+    ]);
+    let json = lab.run("replay blk --disk small.toml --json").done().json();
+    assert_eq!(
+        (&json["unread_lines"], &json["requests"]),
+        (&1.into(), &2.into())
+    );
+}
