@@ -147,6 +147,7 @@ fn place(problem: &SpecError) -> String {
         SpecError::Segments(_) | SpecError::SegmentSize => "cache.segments",
         SpecError::ReadAhead { .. } => "cache.read_ahead_kib",
         SpecError::WriteBuffer => "cache.write_back",
+        SpecError::Rounds(_) => "cache.rounds",
         SpecError::Marks { .. } => "cache.high_percent",
         SpecError::Time { what, .. } => match *what {
             "a head switch" | "a write settling" => "switch",
@@ -245,6 +246,13 @@ fn cache(table: &Table<'_, '_>) -> Option<CacheSpec> {
             "cache.write_runs",
             128,
             "separate runs kept track of",
+        ),
+        rounds: or_assume(
+            table.count("rounds"),
+            reader,
+            "cache.rounds",
+            4,
+            "a run goes first when the buffer was written so often since it came",
         ),
         high: or_assume(
             table.count("high_percent"),

@@ -155,6 +155,7 @@ fn what_a_file_does_not_say_is_listed_as_derived_or_assumed() {
     switch.cylinder_skew_ms = 3.400 (D: the switch and the settling of a write, so that no turn is lost)
     cache.restart = eager (assumed: reads on as soon as there is room)
     cache.write_runs = 128 (assumed: separate runs kept track of)
+    cache.rounds = 4 (assumed: a run goes first when the buffer was written so often since it came)
     cache.high_percent = 80 (assumed: destaging takes turns with reads)
     cache.low_percent = 50 (assumed: destaging waits for idle time again)
     cache.quiet_ms = 20 (assumed: idle time after the last read before destaging)

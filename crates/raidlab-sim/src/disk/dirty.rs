@@ -7,6 +7,8 @@ pub(super) struct Run {
     pub(super) sectors: u64,
     /// When its first sector has come from the host, in nanoseconds.
     pub(super) ready: u64,
+    /// What the disk had [destaged](super::hdd) when its oldest part came, so that it is not passed over for ever.
+    pub(super) since: u64,
 }
 
 impl Run {
@@ -66,6 +68,7 @@ impl Dirty {
                 merged.lba = old.lba;
             }
             merged.sectors = end - merged.lba;
+            merged.since = merged.since.min(old.since);
         }
         self.sectors += merged.sectors;
         if from == to {
@@ -89,12 +92,26 @@ impl Dirty {
                     lba: from,
                     sectors: to - from,
                     ready: run.ready,
+                    since: run.since,
                 };
                 self.sectors += rest.sectors;
                 self.runs.insert(at, rest);
                 at += 1;
             }
         }
+    }
+
+    /// What begins at `lba`, the rest of a run of which a part is on its way, has its turn anew at `since`.
+    pub(super) fn renew(&mut self, lba: u64, since: u64) {
+        let at = self.runs.partition_point(|r| r.lba < lba);
+        if let Some(run) = self.runs.get_mut(at).filter(|r| r.lba == lba) {
+            run.since = since;
+        }
+    }
+
+    /// The run that has been here for longest.
+    pub(super) fn oldest(&self) -> Option<&Run> {
+        self.runs.iter().min_by_key(|run| run.since)
     }
 
     /// Whether all of the sectors are here.
@@ -128,7 +145,7 @@ mod tests {
             let (mut dirty, mut model) = (Dirty::default(), BTreeSet::new());
             for (add, lba, sectors) in steps {
                 if add {
-                    let run = Run { lba, sectors, ready: 0 };
+                    let run = Run { lba, sectors, ready: 0, since: 0 };
                     let new = (lba..lba + sectors).filter(|s| !model.contains(s)).count();
                     prop_assert_eq!(dirty.missing(&run), new as u64);
                     dirty.insert(run);

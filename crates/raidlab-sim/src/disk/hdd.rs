@@ -76,6 +76,11 @@ pub(super) struct Hdd {
     destaging: u64,
     /// Nanoseconds in which it passes one of them at most.
     sector_nanos: u64,
+    /// Sectors destaged ever; runs are as old as what was destaged since they came. A small run counts for the share of the
+    /// buffer that it keeps others from.
+    destaged: u64,
+    /// No dirty run came before so many were.
+    oldest: u64,
     /// A destage is under way (of no dirty sectors any more, perhaps).
     destage_active: bool,
     blocked: VecDeque<Blocked>,
@@ -118,6 +123,8 @@ impl Hdd {
             dirty: Dirty::default(),
             destaging: 0,
             sector_nanos: 0,
+            destaged: 0,
+            oldest: 0,
             destage_active: false,
             blocked: VecDeque::new(),
             flushing: false,
@@ -377,6 +384,7 @@ impl Hdd {
                 lba,
                 sectors,
                 ready,
+                since: self.destaged,
             };
             self.write_back(now, id, run);
         } else {
@@ -422,6 +430,7 @@ impl Hdd {
             lba: 0,
             sectors: 0,
             ready,
+            since: 0,
         };
         self.blocked.push_back(Blocked {
             id,

@@ -82,6 +82,9 @@ pub struct CacheSpec {
     pub write_sectors: u64,
     /// Separate runs that may wait to be written.
     pub write_runs: u32,
+    /// A run goes first, wherever the arm is, when so many times what may wait was written since it came, in sectors
+    /// or in runs; at least 1.
+    pub rounds: u32,
     /// Share of the write buffer in per cent at which destaging takes turns with reads.
     pub high: u32,
     /// Share in per cent at which it goes back to waiting for idle time.
@@ -155,6 +158,9 @@ pub enum SpecError {
         "write_back needs a write share of the cache and at least 1 run: give write_share and write_runs, or set write_back = false"
     )]
     WriteBuffer,
+    /// Runs that are never passed over.
+    #[error("a run is passed over for {0} rounds of the buffer: between 1 and 1000 are possible")]
+    Rounds(u32),
     /// Marks in the wrong order.
     #[error(
         "destaging starts at {high} % and stops at {low} %: the low mark must be below the high one, both at most 100"
@@ -316,6 +322,10 @@ impl HddSpec {
         unless(
             !cache.write_back || (cache.write_sectors > 0 && cache.write_runs > 0),
             SpecError::WriteBuffer,
+        );
+        unless(
+            (1..=1000).contains(&cache.rounds),
+            SpecError::Rounds(cache.rounds),
         );
         unless(
             cache.low < cache.high && cache.high <= 100,

@@ -122,11 +122,13 @@ impl Hdd {
         run.lba == lba && run.sectors < u64::from(self.model.spec.physical)
     }
 
-    /// Brings the run that the arm reaches soonest to the media, at most about a track of it, so that
-    /// a read does not wait long.
+    /// Brings the run that the arm reaches soonest to the media, or one that was passed over for too long; at most about a
+    /// track of it, so that a read does not wait long.
     pub(super) fn destage(&mut self, t: u64) {
         self.stop_stream(t);
-        let Some(run) = self.nearest(t) else { return };
+        let Some(run) = self.overdue().or_else(|| self.nearest(t)) else {
+            return;
+        };
         let geometry = &self.model.geometry;
         let most = u64::from(geometry.per_track(run.lba)).max(256);
         let mut sectors = run.sectors.min(most);
@@ -142,6 +144,9 @@ impl Hdd {
             }
         }
         self.dirty.remove(run.lba, sectors);
+        let cache = &self.model.spec.cache;
+        self.destaged += sectors.max(cache.write_sectors / u64::from(cache.write_runs.max(1)));
+        self.dirty.renew(run.lba + sectors, self.destaged);
         self.destaging = sectors;
         self.destage_active = true;
         self.counters.destages += 1;
@@ -163,6 +168,20 @@ impl Hdd {
         } else {
             self.model.spec.overhead.read_miss.0
         }
+    }
+
+    /// The oldest run, when as much as the buffer holds was destaged [so many times](crate::disk::spec::CacheSpec::rounds)
+    /// since it came. Counted so, and not in time, most runs are never overdue, however fast they come: the mean age of all is
+    /// what the buffer holds, whichever are taken first.
+    fn overdue(&mut self) -> Option<Run> {
+        let cache = &self.model.spec.cache;
+        let most = u64::from(cache.rounds) * cache.write_sectors;
+        if self.destaged - self.oldest <= most {
+            return None;
+        }
+        let oldest = *self.dirty.oldest()?;
+        self.oldest = oldest.since;
+        (self.destaged - oldest.since > most).then_some(oldest)
     }
 
     /// The run near the arm that is reached soonest; what is kept back comes last.
