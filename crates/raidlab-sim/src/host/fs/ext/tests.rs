@@ -371,6 +371,33 @@ fn sync_commits_what_the_file_is_in() {
     assert_eq!(fs.commit(), None);
 }
 
+#[test]
+fn without_a_journal_fsync_flushes_since_3_16() {
+    let flushes = |kind, kernel, barriers, file| {
+        let mut given = spec(kind, GIB);
+        (given.kernel, given.barriers) = (kernel, barriers);
+        given.mode = (kind == FilesystemKind::Ext4).then_some(JournalMode::None);
+        let mut fs = FileSystem::new(&given).unwrap();
+        let _ = fs.open(0, OpenMode::Create).unwrap();
+        let synced = fs.sync(file, false, 0);
+        // Metadata of its own is written before that, and nothing the second time.
+        assert!(!synced.stages.is_empty());
+        let again = fs.sync(file, false, 0);
+        assert!(again.stages.is_empty());
+        assert_eq!(synced.flush, again.flush);
+        synced.flush
+    };
+    let (old, new) = (Kernel::Linux(3, 15, 0), Kernel::Linux(3, 16, 0));
+    for kind in [FilesystemKind::Ext2, FilesystemKind::Ext4] {
+        assert!(!flushes(kind, old, None, Some(0)), "{kind:?}");
+        assert!(flushes(kind, new, None, Some(0)), "{kind:?}");
+        assert!(!flushes(kind, new, None, None), "{kind:?}");
+    }
+    // Only ext4 asks how it was mounted.
+    assert!(flushes(FilesystemKind::Ext2, new, Some(false), Some(0)));
+    assert!(!flushes(FilesystemKind::Ext4, new, Some(false), Some(0)));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
     /// Whatever is written, cut and removed: found is what was placed, no two files share a sector,
