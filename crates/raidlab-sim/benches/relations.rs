@@ -175,6 +175,9 @@ fn main() {
             println!("{number:5} took {took:.1} s: {}", point.told());
         }
     }
+    if asked.only_text {
+        return;
+    }
     for ((firm, name), (applied, broken)) in laws.iter().zip(&applied) {
         let mark = if *firm { "firm " } else { "thumb" };
         println!("{broken:5} of {applied:5}  {mark} {name}");

@@ -83,6 +83,8 @@ pub(crate) struct Point {
     pub(crate) host: String,
     /// More lines of `[array]`.
     pub(crate) array: String,
+    /// More lines of `[profile]`.
+    pub(crate) profile: String,
     pub(crate) filesystem: &'static str,
     pub(crate) load: Load,
     /// A tool's profile, instead of the load.
@@ -217,6 +219,7 @@ impl Point {
             memory: draws.of(&[128, 1024, 4096]) * MIB,
             host: String::new(),
             array: String::new(),
+            profile: String::new(),
             filesystem,
             load,
             tool: None,
@@ -234,6 +237,15 @@ impl Point {
 
     pub(crate) fn rotates(&self) -> bool {
         !matches!(self.kind(), Kind::Solid | Kind::Nvme)
+    }
+
+    /// Kernels to 2.6.23 with deadline, which does not sort what is given more than a disk serves in half a second: what has
+    /// waited for longer goes first, one by one in the order of arrival (`deadline_dispatch_requests` ends a batch with the
+    /// first request that does not go on where the last ended).
+    pub(crate) fn expires(&self) -> bool {
+        let kernel = self.kernel.parse::<Kernel>();
+        let old = kernel.is_ok_and(|kernel| kernel < Kernel::Linux(2, 6, 24));
+        old && self.scheduler == Some("deadline") && self.rotates()
     }
 
     /// The same, changed.

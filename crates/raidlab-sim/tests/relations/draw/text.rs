@@ -60,7 +60,7 @@ impl Point {
         if size > 0 {
             text += &format!("size = \"{size}B\"\n");
         }
-        text
+        text + &self.profile
     }
 
     fn topology(&self) -> String {

@@ -85,6 +85,27 @@ pub(crate) fn nvme_needs_no_scheduler(lab: &mut Lab, point: &Point, came: &Came)
     most("without", came.rate(), 1.1, none)
 }
 
+/// There is nobody else whom a scheduler could sort or keep the disk idle for.
+pub(crate) fn one_at_a_time_needs_no_scheduler(
+    lab: &mut Lab,
+    point: &Point,
+    came: &Came,
+) -> Verdict {
+    let one = point.load.depth * point.load.jobs == 1 && point.load.direct && point.load.read;
+    let whole = point.load.block <= point.chunk || !point.load.random;
+    if !one || !whole || point.scheduler.is_none() || point.state != "clean" {
+        return None;
+    }
+    // It has one of the two names.
+    let noop = rate(lab, &point.with(|p| p.scheduler = Some("noop")));
+    let without = noop.or_else(|| rate(lab, &point.with(|p| p.scheduler = Some("none"))))?;
+    let low = least("without", came.rate(), 0.93, without);
+    if low.as_ref().is_some_and(Result::is_err) {
+        return low;
+    }
+    most("without", came.rate(), 1.07, without)
+}
+
 pub(crate) fn a_faster_processor_is_not_slower(
     lab: &mut Lab,
     point: &Point,

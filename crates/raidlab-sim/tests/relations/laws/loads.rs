@@ -15,7 +15,8 @@ pub(crate) fn deeper_is_not_slower(lab: &mut Lab, point: &Point, came: &Came) ->
     let asked = 2 * point.load.depth * point.load.jobs * point.load.block;
     let crowded = matches!(point.topology, Topology::Hardware { cache, .. } if cache == "32MiB")
         && asked > 16 << 20;
-    let held = held || crowded;
+    let unsorted = point.expires() && 2 * point.load.depth * point.load.jobs > 24;
+    let held = held || crowded || unsorted;
     if !point.load.direct || !point.load.random || point.load.depth > 64 || !idle || held {
         return None;
     }
@@ -38,6 +39,51 @@ pub(crate) fn twice_as_deep_is_at_most_twice(lab: &mut Lab, point: &Point, came:
     // A sequential reader at depth 1 may lose a turn at each call, which one at depth 2 does not.
     let gain = if point.load.random { 2.1 } else { 20.0 };
     most("at half the depth", rate(lab, &deeper)?, gain, came.rate())
+}
+
+/// On a part of the array, arms have shorter ways. A part of a linear one may be on one disk alone.
+pub(crate) fn a_part_is_not_slower(lab: &mut Lab, point: &Point, came: &Came) -> Verdict {
+    let all = point.load.size == 0 && point.filesystem == "none";
+    let alone = point.state == "clean" && point.load.read;
+    let linear = point.layout == "linear";
+    if !all || !alone || linear || !point.load.random || !point.load.direct {
+        return None;
+    }
+    // Large enough for calls of the largest on each disk.
+    let part = rate(lab, &point.with(|p| p.load.size = 1 << 30))?;
+    least("all of it", part, 0.93, came.rate())
+}
+
+/// At half the rate that it reaches by itself it does what it is asked, and never more.
+pub(crate) fn half_the_rate_is_kept(lab: &mut Lab, point: &Point, came: &Came) -> Verdict {
+    let seconds = came.outcome.elapsed.as_secs_f64();
+    let asked = (came.outcome.ops as f64 / seconds / 2.0).floor();
+    // The last of few end late by a part of the time; writes end with what buffers have left for a flush.
+    let many = asked >= 2.0 && came.outcome.ops >= 500;
+    let reads = point.load.random && point.load.read && point.load.direct;
+    if !many || !reads || point.state != "clean" {
+        return None;
+    }
+    let kept = point.with(|p| p.profile = format!("rate = {asked}\n"));
+    let kept = lab.run(&kept).ok()?;
+    let reached = kept.outcome.ops as f64 / kept.outcome.elapsed.as_secs_f64();
+    let low = least("what was asked", reached, 0.9, asked);
+    if low.as_ref().is_some_and(Result::is_err) {
+        return low;
+    }
+    most("what was asked", reached, 1.02, asked)
+}
+
+/// To wait for each write is no gain.
+pub(crate) fn durable_is_not_faster(lab: &mut Lab, point: &Point, came: &Came) -> Verdict {
+    // A card's cache joins what comes slowly enough to be joined, and lets the rest go by; ZFS has a log for what is durable.
+    let elsewhere =
+        matches!(point.topology, Topology::Hardware { .. }) || point.filesystem == "zfs";
+    if point.load.read || point.load.jobs > 1 || point.state != "clean" || elsewhere {
+        return None;
+    }
+    let durable = point.with(|p| p.profile = "fsync = 1\n".to_owned());
+    most("in the end alone", rate(lab, &durable)?, 1.07, came.rate())
 }
 
 pub(crate) fn larger_calls_are_not_slower(lab: &mut Lab, point: &Point, came: &Came) -> Verdict {

@@ -52,6 +52,8 @@ pub(crate) const LAWS: &[(&str, Law)] = &[
         "more memory is not slower",
         hosts::more_memory_is_not_slower,
     ),
+    ("half the rate is kept", loads::half_the_rate_is_kept),
+    ("durable is not faster", loads::durable_is_not_faster),
 ];
 
 /// Laws of thumb: mostly so, but lost turns, a resync that takes what a load leaves, and the order in which several processes
@@ -81,6 +83,15 @@ pub(crate) const THUMB: &[(&str, Law)] = &[
     (
         "a larger buffer is not slower",
         disks::a_larger_buffer_is_not_slower,
+    ),
+    (
+        "degraded twice is not faster",
+        states::degraded_twice_is_not_faster,
+    ),
+    ("a part is not slower", loads::a_part_is_not_slower),
+    (
+        "one at a time needs no scheduler",
+        hosts::one_at_a_time_needs_no_scheduler,
     ),
     ("rebuilding is not faster", states::rebuilding_is_not_faster),
     ("resyncing is not faster", states::resyncing_is_not_faster),
