@@ -16,6 +16,7 @@ mod mirror;
 mod node;
 mod parity;
 mod raidz;
+mod refill;
 mod resilver;
 mod resync;
 mod slab;
@@ -30,7 +31,7 @@ pub use self::spec::{
 
 use self::core::{Core, Up, Work};
 use self::node::Node;
-use crate::block::{Bio, Busy, Ended, Extent};
+use crate::block::{Bio, Busy, Ended};
 use crate::disk::DiskError;
 use raidlab_core::time::{Instant, Span};
 
@@ -247,156 +248,6 @@ impl Array {
                 out.push(parity.busy(name, now));
             }
         }
-    }
-
-    /// How far resync or rebuild are, added over the arrays of the tree that have one; `None` when
-    /// everything agrees.
-    #[must_use]
-    pub fn resync(&self) -> Option<Progress> {
-        let all = self.nodes.iter().filter_map(|n| n.progress(self.core.now));
-        all.reduce(|sum, more| Progress {
-            done: sum.done + more.done,
-            total: sum.total + more.total,
-            rate: sum.rate + more.rate,
-        })
-    }
-
-    /// Whether vdevs of ZFS have new members and wait to be told what those lack: see [`Self::begin_resilver`].
-    #[must_use]
-    pub fn awaits_resilver(&self) -> bool {
-        self.nodes.iter().any(Node::awaits_resilver)
-    }
-
-    /// Vdevs of ZFS with new members begin at `now` to fill them with what lies in `extents`, in the order of a walk through
-    /// the tree of blocks; each vdev with what lies in it.
-    pub fn begin_resilver(&mut self, now: Instant, extents: &[Extent]) {
-        self.core.now = now;
-        let ends = self
-            .nodes
-            .first()
-            .and_then(Node::vdev_ends)
-            .map(<[u64]>::to_vec);
-        let ends = ends.unwrap_or_else(|| vec![self.sectors]);
-        let first = self.nodes.len() - ends.len();
-        for (number, end) in ends.iter().enumerate() {
-            let begin = number.checked_sub(1).map_or(0, |before| ends[before]);
-            let node = &mut self.nodes[first + number];
-            if !node.awaits_resilver() {
-                continue;
-            }
-            let own = extents.iter().filter(|e| (begin..*end).contains(&e.start));
-            let own = own.map(|e| Extent {
-                start: e.start - begin,
-                ..*e
-            });
-            node.begin_resilver(&self.core, self.scan, own.collect(), ends.len() as u64);
-            self.resyncs = true;
-        }
-        self.work();
-    }
-
-    /// When the last resilver ended; `None` while there is one, or when there was none.
-    #[must_use]
-    pub fn resilvered(&self) -> Option<Instant> {
-        self.core.resilvered.filter(|_| !self.resyncs)
-    }
-
-    /// How many sectors every resync or rebuild has gone through at least, counted as [`Progress`] does for one array of the
-    /// tree, in whichever order they came to their end: the first that has not may be a hundred MiB behind, and makes no pace.
-    #[must_use]
-    pub fn resync_position(&self) -> Option<u64> {
-        let of = self.nodes.iter().filter_map(|node| node.resync.as_ref());
-        of.map(resync::Resync::through).min()
-    }
-
-    /// Resync and rebuild send nothing more; what is in flight ends. See [`Self::resync_skip`].
-    pub fn resync_pause(&mut self, now: Instant) {
-        self.core.now = now;
-        for node in &mut self.nodes {
-            node.pause(&mut self.core, true);
-        }
-        self.work();
-    }
-
-    /// They go on, at `now`.
-    pub fn resync_resume(&mut self, now: Instant) {
-        self.core.now = now;
-        for node in &mut self.nodes {
-            node.pause(&mut self.core, false);
-        }
-        self.work();
-    }
-
-    /// They go at most so fast from `now` on, bytes a second. The speed before counts no more. With `None` as fast as
-    /// they can, and stripe caches keep their sizes, so that there is a pace to be found.
-    pub fn resync_limit(&mut self, now: Instant, most: Option<u64>) {
-        self.core.now = now;
-        for node in &mut self.nodes {
-            node.limit(&self.core, most);
-        }
-        self.work();
-    }
-
-    /// Rows of all stripe caches that grow; `None` when there are none. While a resync makes one grow, it has no pace.
-    #[must_use]
-    pub fn growing_rows(&self) -> Option<u64> {
-        let parities = self.nodes.iter().filter_map(Node::parity);
-        let rows = parities.filter_map(parity::ParityArray::growing_rows);
-        rows.map(u64::from).reduce(|sum, rows| sum + rows)
-    }
-
-    /// Rows of the stripe cache of each parity array, in the order of the tree, and whether it may come to have more.
-    pub fn stripe_caches(&self) -> impl Iterator<Item = (u32, bool)> {
-        let parities = self.nodes.iter().filter_map(Node::parity);
-        parities.map(parity::ParityArray::stripes)
-    }
-
-    /// Bytes a second of the slowest, counted as [`Self::resync_position`] does.
-    #[must_use]
-    pub fn resync_rate(&self) -> Option<u64> {
-        let of = self.nodes.iter().filter(|node| node.resync.is_some());
-        of.filter_map(|node| Some(node.progress(self.core.now)?.rate))
-            .min()
-    }
-
-    /// The sector at which they end, counted as [`Self::resync_position`] does.
-    #[must_use]
-    pub fn resync_end(&self) -> Option<u64> {
-        let resyncs = self.nodes.iter().filter_map(|node| node.resync.as_ref());
-        resyncs.map(|resync| resync.end).max()
-    }
-
-    /// Whether the one that is least far has filled a stripe cache, and waits for the clock's tick before it goes on.
-    #[must_use]
-    pub fn resync_naps(&self) -> bool {
-        let of = self.nodes.iter().filter(|node| node.resync.is_some());
-        let last = of.min_by_key(|node| node.common.front);
-        last.is_some_and(|node| node.resync.as_ref().is_some_and(resync::Resync::naps))
-    }
-
-    /// Whether they are paused and nothing of them is in flight.
-    #[must_use]
-    pub fn resync_drained(&self) -> bool {
-        let mut resyncs = self.nodes.iter().filter_map(|node| node.resync.as_ref());
-        resyncs.all(resync::Resync::skipping)
-    }
-
-    /// Takes everything up to sector `to` (as [`Self::resync_position`] counts; rounded down to 64 KiB)
-    /// for resynced within the time `passed`, without a request. The position afterwards; `None` when
-    /// that was the end.
-    ///
-    /// This is for whoever computes steady stretches in closed form. It asks for a pause, lets what is
-    /// in flight end ([`Self::resync_drained`], otherwise only time is skipped), sets its own clock and
-    /// disks forward by `passed`, calls this, and resumes. The speed control sees neither the sectors nor
-    /// the time, as if both had not been, so that a limit holds before and after alike; that the limit
-    /// holds between is the caller's business: it jumps at a rate that it has seen. Nothing else may be
-    /// in flight.
-    pub fn resync_skip(&mut self, to: u64, passed: Span) -> Option<u64> {
-        for node in &mut self.nodes {
-            node.skip(&mut self.core, to, passed);
-        }
-        self.work();
-        self.resync_position()
     }
 
     /// Requests that have not ended.

@@ -1,31 +1,27 @@
 //! From an experiment's hardware and a cell's setup to the specifications of all layers.
-use super::edges::{self, Below};
+mod engines;
+
+use super::edges::Below;
 use super::error::MachineError;
 use super::overrides;
 use super::place::{Area, area};
 use crate::array::{ArrayKind, ArraySpec, Era, ParityCost};
 use crate::catalogue::{self, UnknownModel};
 use crate::disk::DiskModel;
-use crate::fabric::{BusSpec, ControllerSpec, DiskSlot, Fabric, FabricSpec, PortInfo, VolumeSpec};
+use crate::fabric::{BusSpec, ControllerSpec, DiskSlot, Fabric, FabricSpec, PortInfo};
 use crate::host::CpuModel;
 use crate::host::fs::NEW_ZFS;
 use crate::queue::QueueSpec;
 use crate::storage::{MemberSpec, StorageError, StorageSpec};
-use raidlab_core::units::{Bytes, SECTOR, Sectors};
+use raidlab_core::units::{Bytes, SECTOR};
 use raidlab_experiment::hardware::{Controller, Disk, Link};
 use raidlab_experiment::kernel::{Kernel, Scheduler};
-use raidlab_experiment::setup::{Array, ArrayLayout, ArrayState, Bitmap, Engine, Setup};
+use raidlab_experiment::setup::{Array, Bitmap, Engine, Setup};
 use raidlab_experiment::{Cell, Experiment};
-use raidlab_layout::{Geometry, Layout, PoolSpec, VdevKind, ZfsMirror};
 
 /// libata knows native queueing from here on (2.6.18, K: its release notes).
 const NCQ: Kernel = Kernel::Linux(2, 6, 18);
 
-/// The pool that needs no vdevs: its places are those of its children.
-const ONE_MIRROR: PoolSpec = PoolSpec {
-    kind: VdevKind::Mirror,
-    shape: None,
-};
 /// Requests that ZFS before 0.6.3 gives a disk at a time (`zfs_vdev_max_pending`), and sectors that it
 /// joins to one (`zfs_vdev_aggregation_limit`, 128 KiB); it sends each off at once, so that the block
 /// layer joins no more of them.
@@ -231,113 +227,6 @@ impl<'e> Parts<'e> {
             offset: area.offset,
         };
         self.models.iter().zip(areas).map(of).collect()
-    }
-
-    /// One disk as it is.
-    fn single(&self, setup: &Setup, fabric: FabricSpec) -> Result<Plans, MachineError> {
-        let area = self.area(setup, 0)?;
-        let kind = ArrayKind::Single(Sectors(area.sectors));
-        let below = Below {
-            model: &self.models[0],
-            offset: area.offset,
-        };
-        let edges = edges::of_disk(&below, area.sectors);
-        self.plans(setup, fabric, kind, &[area], edges)
-    }
-
-    fn md(&self, setup: &Setup, fabric: FabricSpec) -> Result<Plans, MachineError> {
-        let areas = self.areas(setup)?;
-        let layout = self.layout(&setup.array, &areas)?;
-        let below = self.below(&areas);
-        let edges = edges::of_layout(&layout, &below);
-        let sync_edges = edges::of_resync(&layout, &below, setup.array.state);
-        let plans = self.plans(setup, fabric, ArrayKind::Md(layout), &areas, edges)?;
-        Ok(Plans {
-            sync_edges,
-            ..plans
-        })
-    }
-
-    /// ZFS puts blocks where it likes, so that a place in a file says nothing about one on a disk.
-    fn zfs(&self, setup: &Setup, fabric: FabricSpec) -> Result<Plans, MachineError> {
-        let areas = self.areas(setup)?;
-        if self.disks.len() == 1 {
-            let kind = ArrayKind::Single(Sectors(areas[0].sectors));
-            return self.plans(setup, fabric, kind, &areas, Vec::new());
-        }
-        let sizes: Vec<Bytes> = areas.iter().map(|a| Bytes(a.sectors * SECTOR)).collect();
-        let ashift = setup.array.ashift.unwrap_or(12);
-        if let ArrayLayout::Zfs(pool) = &setup.array.layout
-            && *pool != ONE_MIRROR
-        {
-            let built = pool.build(&sizes, ashift);
-            let built = built.map_err(|source| MachineError::Layout {
-                layout: pool.to_string(),
-                members: sizes.len(),
-                source,
-            })?;
-            return self.plans(setup, fabric, ArrayKind::Pool(built), &areas, Vec::new());
-        }
-        let mirror = ZfsMirror::new(&sizes, ashift).map_err(|source| MachineError::Zfs {
-            members: sizes.len(),
-            source,
-        })?;
-        self.plans(setup, fabric, ArrayKind::Zfs(mirror), &areas, Vec::new())
-    }
-
-    /// A volume of the controller, with a partition on it. The controller's own metadata are left out.
-    fn volume(&self, setup: &Setup, mut fabric: FabricSpec) -> Result<Plans, MachineError> {
-        let array = &setup.array;
-        if !matches!(array.state, ArrayState::Clean | ArrayState::Degraded(_)) {
-            return Err(MachineError::VolumeState {
-                controller: self.disks[0].controller.clone(),
-                state: array.state,
-            });
-        }
-        let all = |model: &DiskModel| {
-            let most = array.member_size.map_or(u64::MAX, |size| size.0 / SECTOR);
-            Area {
-                offset: 0,
-                sectors: model.sectors().min(most),
-            }
-        };
-        let areas: Vec<Area> = self.models.iter().map(all).collect();
-        let layout = self.layout(array, &areas)?;
-        let volume = layout.capacity().0;
-        let area = area(setup.host.kernel, array.engine, volume);
-        let mut edges = edges::of_layout(&layout, &self.below(&areas));
-        edges.retain(|edge| *edge > area.offset);
-        edges.iter_mut().for_each(|edge| *edge -= area.offset);
-        let disks = fabric.disks.len() as u32;
-        fabric.volumes.push(VolumeSpec {
-            name: "volume".to_owned(),
-            disks: (0..disks).collect(),
-            layout,
-            failed: array.failed.clone(),
-        });
-        let kind = ArrayKind::Single(Sectors(area.sectors));
-        let mut plans = self.plans(setup, fabric, kind, &[area], edges)?;
-        let array = &mut plans.storage.array;
-        (array.state, array.failed) = (ArrayState::Clean, Vec::new());
-        Ok(plans)
-    }
-
-    fn layout(&self, array: &Array, areas: &[Area]) -> Result<Layout, MachineError> {
-        let told = |source| MachineError::Layout {
-            layout: array.layout.to_string(),
-            members: areas.len(),
-            source,
-        };
-        let sizes: Vec<Sectors> = areas.iter().map(|a| Sectors(a.sectors)).collect();
-        let ArrayLayout::Fixed(spec, _) = &array.layout else {
-            return Layout::linear(&sizes, None).map_err(|error| told(error.into()));
-        };
-        let geometry = Geometry {
-            sizes,
-            chunk: array.chunk.unwrap_or(Bytes::kib(64)).to_sectors(),
-            outer_chunk: array.outer_chunk.map(Bytes::to_sectors),
-        };
-        spec.build(&geometry).map_err(told)
     }
 
     /// Joins it all. The members are the volumes, when there are any, else the disks.

@@ -3,6 +3,9 @@
 //! md keeps a stripe for each row. Rows of one chunk that are touched alike behave alike, so they are
 //! one [`Band`] here; a request that touches only some of its rows splits it, and idle neighbours that
 //! know the same are joined. The size of the cache still counts rows.
+mod band;
+
+pub(super) use self::band::{Band, Phase, Purpose};
 use raidlab_layout::MemberSet;
 
 /// No band, no waiter.
@@ -13,84 +16,6 @@ pub(super) const ROW: u32 = 8;
 /// that it is found full. Assumed: twelve disks of 24 TB are rebuilt at 271.7 MiB/s with so many rows and at 270 with four times as
 /// many, when no limit holds the rebuild back; what others get beside it was not compared.
 pub(super) const MOST_ROWS: u32 = 1024;
-
-/// What a band is doing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Phase {
-    /// Nothing; kept for what it knows.
-    Idle,
-    /// Has something to write, and waits before it reads what it needs for that.
-    Delayed,
-    /// Reads from members.
-    Reading,
-    /// Waits for the thread or is being computed.
-    Computing(Purpose),
-    /// Writes to members.
-    Writing(Purpose),
-}
-
-/// What is computed and written for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Purpose {
-    /// Blocks that somebody wants to read.
-    Read,
-    /// New data and its parity.
-    Write,
-    /// A resync or rebuild.
-    Sync,
-}
-
-/// Rows of one chunk that are treated alike.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Band {
-    /// Stripe of chunks, and the sectors within the chunk.
-    pub(super) stripe: u64,
-    pub(super) from: u32,
-    pub(super) to: u32,
-    pub(super) phase: Phase,
-    /// Counted as one that reads before it writes.
-    pub(super) preread: bool,
-    /// The thread is to look at it, which may find more in it then.
-    pub(super) queued: bool,
-    pub(super) fua: bool,
-    /// Somebody waits for what is written.
-    pub(super) sync: bool,
-    /// Members whose blocks cannot be read here.
-    pub(super) bad: MemberSet,
-    pub(super) parity: MemberSet,
-    /// Blocks whose content is in memory.
-    pub(super) cached: MemberSet,
-    /// Data blocks that are to be written: wholly, in part.
-    pub(super) full: MemberSet,
-    pub(super) part: MemberSet,
-    /// Blocks that somebody wants to read.
-    pub(super) want: MemberSet,
-    /// What is under way: blocks that are being read, or data blocks that are being written.
-    pub(super) moving: MemberSet,
-    /// Member requests in flight.
-    pub(super) flight: u32,
-    /// Lists of waiters: for a read, for the next write, for the write under way, for the resync.
-    pub(super) readers: u32,
-    pub(super) writers: u32,
-    pub(super) current: u32,
-    pub(super) syncers: u32,
-    /// Next band of the same bucket.
-    chain: u32,
-    /// Neighbours among the idle, the least recently used first.
-    older: u32,
-    newer: u32,
-}
-
-impl Band {
-    /// What it does cannot be divided.
-    pub(super) const fn in_flight(&self) -> bool {
-        !matches!(self.phase, Phase::Idle | Phase::Delayed)
-    }
-
-    pub(super) const fn rows(&self) -> u32 {
-        (self.to - self.from) / ROW
-    }
-}
 
 /// What is at some row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
