@@ -43,6 +43,8 @@ pub enum FlagKind {
     Late,
     /// A member of the array failed meanwhile.
     MemberFailed,
+    /// Afterwards copies, parity or checksums of the array did not agree with its data.
+    Inconsistent,
     /// Stopped before its end.
     Interrupted,
     /// Anything else; the reason says what.
@@ -60,6 +62,7 @@ impl FlagKind {
                 | Self::ArrayBusy
                 | Self::Late
                 | Self::MemberFailed
+                | Self::Inconsistent
                 | Self::Interrupted
         )
     }
@@ -85,6 +88,7 @@ impl FlagKind {
             Self::FitsInMemory => "fits-in-memory",
             Self::Late => "late",
             Self::MemberFailed => "member-failed",
+            Self::Inconsistent => "inconsistent",
             Self::Interrupted => "interrupted",
             Self::Other => "other",
         }
@@ -140,6 +144,7 @@ mod tests {
             FlagKind::Other,
             FlagKind::GeneratorBound,
             FlagKind::MemberFailed,
+            FlagKind::Inconsistent,
         ] {
             assert_eq!(
                 serde_json::to_string(&kind).unwrap(),

@@ -148,6 +148,9 @@ pub struct Design {
     pub margin: f64,
     /// Of orders, operations and models. At most 2^63 - 1.
     pub seed: u64,
+    /// Whether real arrays are checked after the phases of each trial.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub verify: bool,
     /// What the cells are compared with.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub baseline: Option<Baseline>,

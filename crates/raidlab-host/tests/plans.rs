@@ -44,6 +44,7 @@ fn options() -> Options {
         arrays: vec![119, 118, 117, 116],
         initial_sync: InitialSync::Real,
         adds_to_ddf: false,
+        verify: false,
     }
 }
 
@@ -216,6 +217,77 @@ fn members_that_are_all_zero_agree_already() {
     };
     let rest = "[factors]\nlayout = [\"raid0\", \"raid1\", \"raid5\"]\n";
     insta::assert_snapshot!(told(&plans(3, &format!("{RAW}{rest}"), &options)));
+}
+
+/// What is checked of each cell after its phases, and what is said of those that are not.
+fn checked(plans: &Planned) -> String {
+    let mut out = String::new();
+    for (label, plan) in plans {
+        let _ = writeln!(out, "{label}:");
+        let plan = plan.as_ref().expect("a plan");
+        for line in plan.check_lines() {
+            let _ = writeln!(out, "  {line}");
+        }
+        for note in &plan.notes {
+            let _ = writeln!(out, "  note: {note}");
+        }
+    }
+    out
+}
+
+#[test]
+fn what_has_redundancy_left_is_checked_and_what_has_not_is_told() {
+    let verify = Options {
+        verify: true,
+        ..options()
+    };
+    let on = |disks, rest: &str| plans(disks, &format!("{RAW}{rest}"), &verify);
+    let mut all = String::new();
+    let layouts = "[factors]\nlayout = [\"single\", \"linear\", \"raid0\", \"raid1\", \"raid10\", \"raid5\", \"raid50 2x3\"]\n";
+    all.push_str(&checked(&on(6, layouts)));
+    let states = "[factors]\nlayout = [\"raid1\", \"raid5\", \"raid6\", \"raid10\"]\nstate = [\"degraded 1\", \
+                  \"resyncing\", \"rebuilding 1\"]\n";
+    all.push_str(&checked(&on(4, states)));
+    let spent = "[factors]\nlayout = [\"raid6\", \"raid10\"]\nstate = [\"degraded 2\"]\n[array]\nfailed = [0, 2]\n";
+    all.push_str(&checked(&on(4, spent)));
+    let pair = "[array]\nlayout = \"raid1\"\nstate = \"degraded 1\"\n";
+    all.push_str(&checked(&on(2, pair)));
+    let volume = "[array]\nlayout = \"raid5-la\"\nmetadata = \"imsm\"\nmember-size = \"2GiB\"\n";
+    all.push_str(&checked(&on(3, volume)));
+    insta::assert_snapshot!(all);
+    // Unless it is asked for, nothing is checked and nothing is said.
+    for (label, plan) in plans(6, &format!("{RAW}{layouts}"), &options()) {
+        let plan = plan.expect("a plan");
+        assert!(plan.checks.is_empty() && plan.notes.is_empty(), "{label}");
+    }
+}
+
+#[test]
+fn arrays_of_btrfs_and_pools_are_scrubbed_with_redundancy_or_without() {
+    let verify = Options {
+        verify: true,
+        ..options()
+    };
+    let head = "[profile]\nname = \"bonnie\"\nsize = \"1GiB\"\n";
+    let btrfs = "[array]\nengine = \"btrfs\"\n[filesystem]\nkind = \"btrfs\"\n[factors]\nlayout = [\"raid0\", \"raid1\"]\n";
+    let pools = "[factors]\nlayout = [\"zfs-mirror\", \"raidz1\"]\n";
+    let mut all = checked(&plans(3, &format!("{head}{btrfs}"), &verify));
+    all.push_str(&checked(&plans(3, &format!("{head}{pools}"), &verify)));
+    insta::assert_snapshot!(all);
+}
+
+#[test]
+fn another_check_is_another_digest() {
+    let verify = Options {
+        verify: true,
+        ..options()
+    };
+    let rest = format!("{RAW}[array]\nlayout = \"raid5\"\n");
+    let digest_of = |options: &Options| {
+        let planned = plans(3, &rest, options);
+        digest(planned.iter().filter_map(|(_, plan)| plan.as_ref().ok()))
+    };
+    assert_ne!(digest_of(&verify), digest_of(&options()));
 }
 
 #[test]

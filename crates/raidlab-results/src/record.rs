@@ -235,6 +235,24 @@ pub struct Cell {
     pub factors: BTreeMap<String, String>,
 }
 
+/// One check of an array after the phases: its copies and parity, or the checksums of what it holds. What was
+/// found wrong is among the trial's flags.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Check {
+    /// What was checked: `md119`, or the name of a pool or file system.
+    pub of: String,
+    /// By what: `md check`, `zpool scrub`, `btrfs scrub`.
+    pub by: String,
+    /// How long it took, in nanoseconds.
+    pub elapsed_ns: u64,
+    /// What it went through: of md bytes of each member, of a scrub bytes of all. `None` when that was not told.
+    pub bytes: Option<u64>,
+    /// What was counted, by the names that md and the tools have for it: `mismatch_cnt` in sectors, `csum_errors` ...
+    pub counts: BTreeMap<String, u64>,
+    /// Whether nothing was found that does not agree.
+    pub consistent: bool,
+}
+
 /// How a trial ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "status", rename_all = "kebab-case")]
@@ -287,6 +305,9 @@ pub struct TrialRecord {
     pub command: Option<String>,
     /// The phases in order.
     pub phases: Vec<PhaseRecord>,
+    /// Whether the array was still consistent after the phases, where that was looked at.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub checks: Vec<Check>,
     /// How it ended.
     #[serde(flatten)]
     pub status: Status,

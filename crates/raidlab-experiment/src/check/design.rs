@@ -75,6 +75,7 @@ impl Parts<'_> {
             trim,
             margin: draft.margin.unwrap_or(MARGIN),
             seed: draft.seed.unwrap_or(SEED),
+            verify: draft.verify.unwrap_or(false),
             baseline,
         }
     }

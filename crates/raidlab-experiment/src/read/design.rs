@@ -14,6 +14,7 @@ pub(crate) struct DraftDesign {
     pub(crate) trim: Option<At<u32>>,
     pub(crate) margin: Option<f64>,
     pub(crate) seed: Option<u64>,
+    pub(crate) verify: Option<bool>,
     pub(crate) baseline: Option<CellChoice>,
 }
 
@@ -77,6 +78,9 @@ pub(crate) fn design(root: &Node<'_, '_>) -> DraftDesign {
         seed: node
             .entry("seed")
             .and_then(|e| problems.count("seed", e, 0..=i64::MAX as u64)),
+        verify: node
+            .entry("verify")
+            .and_then(|e| problems.flag("verify", e)),
         baseline: node
             .entry("baseline")
             .and_then(|e| cell_choice(&node, "baseline", e)),

@@ -233,6 +233,7 @@ const HOMES: [(&str, &[&str]); 3] = [
             "repeats",
             "seed",
             "trim",
+            "verify",
         ],
     ),
     ("[report]", &["charts", "tables"]),

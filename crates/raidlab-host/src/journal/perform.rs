@@ -24,6 +24,8 @@ use std::time::{Duration, Instant};
 /// How long something that is still in use is waited for: a child that was killed needs a moment to let go.
 const PATIENCE: Duration = Duration::from_secs(10);
 const STEP: Duration = Duration::from_millis(50);
+/// Where btrfs-progs notes what came of scrubs.
+const SCRUBS: &str = "/var/lib/btrfs";
 
 pub(super) fn perform(undo: &Undo, roots: &Roots, of: &Process) -> Result<Undone> {
     match undo {
@@ -39,6 +41,7 @@ pub(super) fn perform(undo: &Undo, roots: &Roots, of: &Process) -> Result<Undone
         Undo::Mount { point, members } => unmount_all(roots, point, members),
         Undo::Array { members, name } => stop_arrays(roots, members, name),
         Undo::Pool { name } => destroy_pool(name),
+        Undo::Scrub { point, uuid } => forget_scrub(point, uuid),
         Undo::Contents { member, uuids } => clear(roots, &recorded(member, of), uuids),
         // Settings do not outlive the boot.
         Undo::Attribute { .. } if of.is_of_another_boot() => Ok(Undone::Nothing),
@@ -278,6 +281,22 @@ fn destroy_pool(name: &str) -> Result<Undone> {
     }
     Tool::new(["zpool", "destroy", "-f", name]).run()?;
     Ok(Undone::Done(format!("destroyed pool {name}")))
+}
+
+/// Ends a scrub that is still under way, whose file system could not be unmounted else, and removes the notes of it.
+fn forget_scrub(point: &Path, uuid: &str) -> Result<Undone> {
+    // Mostly there is none.
+    let _ = Tool::new(["btrfs", "scrub", "cancel", &point.display().to_string()]).run();
+    let mut undone = Undone::Nothing;
+    for kind in ["status", "progress"] {
+        let file = Path::new(SCRUBS).join(format!("scrub.{kind}.{uuid}"));
+        match fs::remove_file(&file) {
+            Ok(()) => undone = Undone::Done(format!("removed {}", file.display())),
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            Err(error) => return Err(HostError::call("remove", &file)(error)),
+        }
+    }
+    Ok(undone)
 }
 
 /// The node of a recorded device, wherever it is now.

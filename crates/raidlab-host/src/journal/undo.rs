@@ -36,6 +36,13 @@ pub enum Undo {
         /// Its name, made for this run.
         name: String,
     },
+    /// A scrub of btrfs, which goes on without its tool, and what the tool noted of it.
+    Scrub {
+        /// Where the file system is mounted.
+        point: PathBuf,
+        /// Its uuid.
+        uuid: String,
+    },
     /// What was written on a member: cleared, as long as all that is on it carries one of these uuids.
     Contents {
         /// The member.

@@ -215,6 +215,7 @@ pub(super) fn btrfs(draft: &mut Draft<'_>) -> Result<Target, PlanError> {
     };
     let mut words = btrfs_words(draft, filesystem);
     words.extend(["-d", profile, "-m", metadata].map(str::to_owned));
+    super::check::btrfs(draft, &words);
     let on: Vec<Node> = (0..draft.members.len()).map(Node::Member).collect();
     let paths: Vec<String> = on.iter().map(|node| draft.path(node)).collect();
     words.extend(paths.iter().cloned());
@@ -274,6 +275,7 @@ pub(super) fn zfs(draft: &mut Draft<'_>) -> Result<Target, PlanError> {
         words.push(super::partition::node(&path.display().to_string()));
         draft.steps.push(Step::Partition { member, path, id });
     }
+    super::check::pool(draft, &name);
     draft.steps.push(Step::Pool {
         words,
         name,

@@ -1,4 +1,5 @@
 //! Arrays of the kernel's md: mdadm's command lines.
+use super::check::{self, Compared};
 use super::plan::{Draft, InitialSync, PlanError};
 use super::step::{Node, Step};
 use raidlab_core::units::Sectors;
@@ -15,6 +16,8 @@ struct Level {
     redundant: bool,
     /// Members can be limited to a size.
     sized: bool,
+    /// What a check of it compares.
+    compared: Option<Compared>,
 }
 
 /// Plans the arrays of a cell; returns the uppermost one's number and the layout.
@@ -59,6 +62,7 @@ pub(super) fn arrays(draft: &mut Draft<'_>) -> Result<(u32, Layout), PlanError> 
         }
     };
     state(draft, array, &made)?;
+    checks(draft, array, &made)?;
     super::tune::array(draft, top);
     Ok((top, layout))
 }
@@ -70,6 +74,7 @@ struct Made {
     container: Option<u32>,
     on: Vec<Node>,
     redundant: bool,
+    compared: Option<Compared>,
 }
 
 fn layout(draft: &Draft<'_>, array: &Array) -> Result<Layout, PlanError> {
@@ -106,18 +111,20 @@ fn is_container(draft: &Draft<'_>) -> bool {
 }
 
 fn level(draft: &Draft<'_>, layout: &Layout) -> Result<Level, PlanError> {
-    let (options, redundant, sized) = match layout {
-        Layout::Linear(_) => (vec!["--level=linear".to_owned()], false, false),
-        Layout::Raid0(raid0) => (raid0_options(draft, raid0)?, false, false),
-        Layout::Raid1(_) => (vec!["--level=1".to_owned()], true, true),
-        Layout::Parity(parity) => (parity_options(draft, parity)?, true, true),
-        Layout::Raid10(raid10) => (raid10_options(raid10)?, true, true),
+    let (options, sized) = match layout {
+        Layout::Linear(_) => (vec!["--level=linear".to_owned()], false),
+        Layout::Raid0(raid0) => (raid0_options(draft, raid0)?, false),
+        Layout::Raid1(_) => (vec!["--level=1".to_owned()], true),
+        Layout::Parity(parity) => (parity_options(draft, parity)?, true),
+        Layout::Raid10(raid10) => (raid10_options(raid10)?, true),
         _ => return Err(PlanError("mdadm cannot make this layout".to_owned())),
     };
+    let compared = Compared::of(layout);
     Ok(Level {
         options,
-        redundant,
+        redundant: compared.is_some(),
         sized,
+        compared,
     })
 }
 
@@ -221,6 +228,7 @@ fn create(
         container: None,
         on: on.to_vec(),
         redundant: level.redundant,
+        compared: level.compared,
     })
 }
 
@@ -266,6 +274,7 @@ fn contained(
         container: Some(container),
         on: on.to_vec(),
         redundant: level.redundant,
+        compared: level.compared,
     })
 }
 
@@ -352,6 +361,25 @@ fn resyncing(draft: &mut Draft<'_>, array: &Array, made: &[Made]) -> Result<(), 
         draft.start.push(Step::Release {
             number: made.number,
         });
+    }
+    Ok(())
+}
+
+/// What is asked of the arrays after the phases: whether their copies and parity agree.
+fn checks(draft: &mut Draft<'_>, array: &Array, made: &[Made]) -> Result<(), PlanError> {
+    let resyncing = array.state == ArrayState::Resyncing;
+    // A rebuild has been waited for by then.
+    let out = match array.state {
+        ArrayState::Degraded(_) => fallen_out(array, made)?,
+        _ => Vec::new(),
+    };
+    for made in made {
+        let lost = out.iter().filter(|(number, _)| *number == made.number);
+        let (number, lost) = (made.number, lost.count());
+        check::array(draft, number, made.compared, lost, resyncing);
+    }
+    if !made.iter().any(|made| made.redundant) {
+        check::nothing_to_compare(draft);
     }
     Ok(())
 }

@@ -3,6 +3,7 @@
 //! A [`ProvisionPlan`] is made from a cell's setup and the members alone: it can be printed, compared and digested
 //! before anything is touched. [`build()`] carries it out on claimed members, each step announced in the journal first.
 mod build;
+mod check;
 mod filesystem;
 mod md;
 pub(crate) mod partition;
@@ -16,6 +17,7 @@ mod take;
 mod tune;
 
 pub use build::{Built, Context, Stage, build};
+pub use check::{Check, Checked, Found, When};
 pub use plan::{
     InitialSync, MemberDevice, Options, PlanError, ProvisionPlan, Target, digest, plan,
 };

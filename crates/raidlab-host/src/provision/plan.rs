@@ -1,4 +1,5 @@
 //! From a cell's setup and its members to the steps that build it. Pure: nothing is looked at or touched.
+use super::check::{self, Check};
 use super::step::{Node, Step};
 use super::{filesystem, md, tune};
 use crate::identity::Identity;
@@ -48,6 +49,8 @@ pub struct Options {
     pub initial_sync: InitialSync,
     /// Whether mdadm can put a disk into a DDF container ([`adds_to_ddf`](super::adds_to_ddf)).
     pub adds_to_ddf: bool,
+    /// Whether arrays are checked after the phases.
+    pub verify: bool,
 }
 
 /// What is measured.
@@ -73,6 +76,8 @@ pub struct ProvisionPlan {
     pub steps: Vec<Step>,
     /// Steps directly before the first phase: what the array is to be doing meanwhile begins.
     pub start: Vec<Step>,
+    /// Asked after the phases: whether what was built is still consistent.
+    pub checks: Vec<Check>,
     /// What is measured.
     pub target: Target,
     /// What of the setup is not as asked for, and why.
@@ -112,6 +117,7 @@ pub fn plan(
         options,
         steps: Vec::new(),
         start: Vec::new(),
+        checks: Vec::new(),
         notes: Vec::new(),
         uuids: 0,
     };
@@ -119,6 +125,7 @@ pub fn plan(
     let kind = setup.filesystem.as_ref().map(|filesystem| filesystem.kind);
     let target = match setup.array.engine {
         Engine::None | Engine::Controller => {
+            check::not_asked(&mut draft);
             if let Some(volume) = &volume {
                 draft.notes.push(format!(
                     "{} is taken to be the {volume} that the allow-list says it is: the controller is not asked",
@@ -143,6 +150,7 @@ pub fn plan(
         members: members.to_vec(),
         steps: draft.steps,
         start: draft.start,
+        checks: draft.checks,
         target,
         notes: draft.notes,
     })
@@ -155,6 +163,7 @@ pub(super) struct Draft<'a> {
     pub(super) options: &'a Options,
     pub(super) steps: Vec<Step>,
     pub(super) start: Vec<Step>,
+    pub(super) checks: Vec<Check>,
     pub(super) notes: Vec<String>,
     pub(super) uuids: usize,
 }
@@ -176,7 +185,7 @@ impl Draft<'_> {
 }
 
 impl ProvisionPlan {
-    /// The command lines in order: building, and what undoes it at the end.
+    /// The command lines that build it, in order.
     #[must_use]
     pub fn lines(&self) -> Vec<String> {
         self.steps
@@ -184,6 +193,12 @@ impl ProvisionPlan {
             .chain(&self.start)
             .map(ToString::to_string)
             .collect()
+    }
+
+    /// Those that check it after the phases.
+    #[must_use]
+    pub fn check_lines(&self) -> Vec<String> {
+        self.checks.iter().map(ToString::to_string).collect()
     }
 
     /// What undoes it, as command lines, in order.
@@ -257,7 +272,8 @@ pub fn digest<'p>(plans: impl IntoIterator<Item = &'p ProvisionPlan>) -> String 
             let Identity { size, serial, .. } = &member.identity;
             let _ = writeln!(text, "{} {size} {serial:?}", member.path.display());
         }
-        for line in plan.lines().into_iter().chain(plan.undo_lines()) {
+        let lines = [plan.lines(), plan.check_lines(), plan.undo_lines()];
+        for line in lines.into_iter().flatten() {
             text.push_str(&line);
             text.push('\n');
         }

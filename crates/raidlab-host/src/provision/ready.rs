@@ -74,6 +74,11 @@ pub fn requirements(roots: &Roots, plan: &ProvisionPlan) -> Result<()> {
             "run it as root (sudo raidlab ...); 'raidlab run FILE --on sim' and 'raidlab bench DIRECTORY' need no root",
         ));
     }
+    for check in &plan.checks {
+        check
+            .tool()
+            .map_or(Ok(()), |name| tool::need(name).map(drop))?;
+    }
     for step in plan.steps.iter().chain(&plan.start) {
         for name in step.tools() {
             tool::need(name)?;

@@ -205,6 +205,7 @@ pub(super) fn finish(
             environment: None,
             command: draft.command,
             phases: draft.phases,
+            checks: Vec::new(),
             status: match draft.failed {
                 None => Status::Complete,
                 Some(reason) => Status::Failed { reason },

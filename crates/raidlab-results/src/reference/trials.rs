@@ -95,6 +95,7 @@ impl Study {
                     phase
                 })
                 .collect(),
+            checks: Vec::new(),
             status: Status::Complete,
             flags: Vec::new(),
         }

@@ -162,6 +162,7 @@ pub fn experiment_report(request: &ExperimentRequest) -> Result<Document, Report
     }
     out.extend(blocks::context::provenance(&groups));
     out.push(Block::paragraph(request.identity.clone()));
+    out.extend(blocks::context::verified(&groups));
     if base.trials.iter().all(|trial| trial.round == 0) && base.is_simulated() {
         out.push(Block::paragraph(
             "One trial of each cell: a figure of the model without an interval. --repeats gives several, \

@@ -85,6 +85,10 @@ pub(crate) struct DesignArgs {
     /// Use only so much of each disk, from its beginning on [default: the file's]
     #[arg(long, value_name = "SIZE", value_parser = super::real::size)]
     pub(crate) member_size: Option<Bytes>,
+
+    /// Check each real array after the phases of a trial: md's copies and parity, checksums of ZFS and btrfs [default: the file's]
+    #[arg(long)]
+    pub(crate) verify: bool,
 }
 
 #[derive(Debug, Args)]

@@ -178,6 +178,7 @@ impl Machine<'_> {
             environment: None,
             command: Some(again::command(self.plan)),
             phases,
+            checks: Vec::new(),
             status: Status::Complete,
             flags: plan.flags.clone(),
         })

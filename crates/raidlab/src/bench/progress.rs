@@ -27,6 +27,14 @@ struct TrialView {
     phases: usize,
     phase: usize,
     title: String,
+    stage: Option<Stage>,
+}
+
+/// Something untimed that is under way: since when, and how much of it was done then.
+struct Stage {
+    what: String,
+    since: Instant,
+    done: u64,
 }
 
 impl View {
@@ -51,18 +59,32 @@ impl View {
             phases,
             phase: 0,
             title: "preparing".into(),
+            stage: None,
         };
         self.draw(0.0, "");
     }
 
     /// Something untimed happens, such as writing the file that will be read.
     pub(crate) fn preparing(&mut self, what: &str, done: u64, of: u64) {
-        let share = if of == 0 {
-            String::new()
-        } else {
-            format!(" {} %", 100 * done / of.max(1))
+        let stage = match self.trial.stage.take() {
+            Some(stage) if stage.what == what && stage.done <= done => stage,
+            _ => Stage {
+                what: what.to_owned(),
+                since: Instant::now(),
+                done,
+            },
         };
+        let share = match of {
+            0 => String::new(),
+            of => format!(" {} %{}", 100 * done / of, stage.left(done, of)),
+        };
+        self.trial.stage = Some(stage);
         self.draw(0.0, &format!("{what}{share}"));
+    }
+
+    /// The last phase has ended; what follows is part of the trial, but not timed.
+    pub(crate) fn phases_ended(&mut self) {
+        "after the phases:".clone_into(&mut self.trial.title);
     }
 
     /// A phase begins.
@@ -151,6 +173,16 @@ impl View {
         let mean = self.spent / ended;
         let to_come = f64::from(self.most.saturating_sub(self.done)) - trial_share;
         Some(Span::from(mean.mul_f64(to_come.max(0.0))))
+    }
+}
+
+impl Stage {
+    /// How long it takes yet, by its own pace: `, 2 min left`. Nothing until that can be told.
+    fn left(&self, done: u64, of: u64) -> String {
+        let share =
+            done.saturating_sub(self.done) as f64 / of.saturating_sub(self.done).max(1) as f64;
+        let left = time_left(Span::from(self.since.elapsed()), share);
+        left.map_or_else(String::new, |left| format!(", {left} left"))
     }
 }
 

@@ -86,6 +86,7 @@ pub(super) fn record(label: &str, profile: &str, turn: Turn<'_>, rate: f64) -> T
         environment: None,
         command: None,
         phases: vec![PhaseRecord::bare("read", Some(rate), Unit::BytesPerSecond)],
+        checks: Vec::new(),
         status: Status::Complete,
         flags: Vec::new(),
     }

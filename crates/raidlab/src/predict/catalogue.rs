@@ -212,6 +212,7 @@ fn resolved(text: &str, path: &Path, design: &DesignArgs) -> Result<Experiment, 
     if let Some(repeats) = design.repeats {
         experiment.design.repeats = repeats;
     }
+    experiment.design.verify |= design.verify;
     choose::members(&mut experiment, design.member_size)?;
     let design = &mut experiment.design;
     if design.aggregate == Aggregate::Trimmed && design.repeats <= 2 * design.trim {

@@ -53,6 +53,9 @@ pub(crate) fn run(args: &RunArgs, place: &place::Store) -> Result<Outcome, Failu
         talk::warn(&told);
     }
     caution::warn(&experiment, None);
+    if experiment.design.verify {
+        talk::note("there is nothing to verify on the simulator: modelled arrays hold no data");
+    }
     let stop = Stop::listen()
         .map_err(|error| Failure::new(MISSING, format!("cannot listen for signals: {error}")))?;
     let mut store = Store::open(&place.to_write()?).map_err(store_failure)?;
@@ -98,6 +101,9 @@ pub(crate) fn again(args: &RunArgs, plan: &Plan<'_>, on: &str) -> String {
     }
     if let Some(size) = args.design.member_size {
         let _ = write!(words, " --member-size {}B", size.0);
+    }
+    if args.design.verify {
+        words.push_str(" --verify");
     }
     words
 }

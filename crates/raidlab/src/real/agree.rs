@@ -115,6 +115,9 @@ fn steps(out: &mut String, experiment: &Experiment, plans: &[ProvisionPlan]) {
         for line in plan.lines() {
             let _ = writeln!(out, "    {line}");
         }
+        for line in plan.check_lines() {
+            let _ = writeln!(out, "    after the phases: {line}");
+        }
         for line in plan.undo_lines() {
             let _ = writeln!(out, "    afterwards: {line}");
         }
@@ -134,7 +137,10 @@ pub(crate) fn told_of_guests(experiment: &Experiment) -> Result<String, Failure>
     let plans: Result<Vec<_>, _> = experiment
         .cells
         .iter()
-        .map(|cell| trial::plan_in_guest(cell, &members::of_guest(experiment, cell)))
+        .map(|cell| {
+            let members = members::of_guest(experiment, cell);
+            trial::plan_in_guest(cell, &members, experiment.design.verify)
+        })
         .collect();
     let mut out = String::from(
         "\nOn --on vm:\n  in a guest, in virtual time, on modelled disks of its own; no device of yours is written to\n",

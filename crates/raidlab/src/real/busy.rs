@@ -23,7 +23,7 @@ pub(super) fn begin_background(
 }
 
 /// Does `work`, which tells `watch` what it is at and ends early when the run is to stop.
-fn watched<R>(
+pub(super) fn watched<R>(
     lab: &mut Lab<'_>,
     watch: &mut dyn Watch,
     work: impl FnOnce(&mut Lab<'_>, &mut Context<'_>) -> Result<R, HostError>,

@@ -221,6 +221,7 @@ mod tests {
                 latency: Some(latency),
                 ..PhaseRecord::bare("read", Some(1.5), Unit::PerSecond)
             }],
+            checks: Vec::new(),
             status: Status::Failed {
                 reason: "no".to_owned(),
             },

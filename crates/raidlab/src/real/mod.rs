@@ -27,6 +27,7 @@ mod traffic;
 pub(crate) mod trial;
 mod trouble;
 mod typing;
+mod verify;
 mod view;
 pub(crate) mod vm;
 mod way;

@@ -106,6 +106,7 @@ impl<'p> Recorder<'p> {
             environment: None,
             command: Some(self.command.clone()),
             phases: Vec::new(),
+            checks: Vec::new(),
             status: Status::Failed { reason },
             flags: Vec::new(),
         }

@@ -6,6 +6,7 @@ pub(super) use came::Came;
 use super::busy::{background, begin_background, expected_state, syncs};
 use super::driver::{self, Driver, Ground};
 use super::traffic::Traffic;
+use super::verify::verify;
 use super::{host_failure, places, trouble};
 use crate::bench::of_phase;
 use crate::commands::timestamp;
@@ -23,8 +24,8 @@ use raidlab_host::facts::facts;
 use raidlab_host::journal::Journal;
 use raidlab_host::kmsg::{Failing, KernelLog, Related};
 use raidlab_host::provision::{
-    Built, Context, InitialSync, MemberDevice, Options, ProvisionPlan, Stage, Target, adds_to_ddf,
-    build, free_arrays, plan,
+    Built, Context, InitialSync, MemberDevice, Options, ProvisionPlan, Stage, Target, When,
+    adds_to_ddf, build, free_arrays, plan,
 };
 use raidlab_io::observe::Roots;
 use raidlab_io::observe::environment::{Environment, memory, space_at};
@@ -113,8 +114,10 @@ pub(crate) fn plan_of(
     cell: &Cell,
     members: &[MemberDevice],
     initial_sync: InitialSync,
+    verify: bool,
 ) -> Result<ProvisionPlan, Failure> {
     let options = Options {
+        verify,
         mount: places::mount()?,
         arrays: free_arrays(&Roots::system()),
         initial_sync,
@@ -127,8 +130,10 @@ pub(crate) fn plan_of(
 pub(crate) fn plan_in_guest(
     cell: &Cell,
     members: &[MemberDevice],
+    verify: bool,
 ) -> Result<ProvisionPlan, Failure> {
     let options = Options {
+        verify,
         mount: places::mount_in_guest(),
         // As on any machine without an array.
         arrays: (60..120).rev().collect(),
@@ -298,16 +303,17 @@ fn measure(
         Driver::Tool => by_tool(turn, lab, built, run, watch, came)?,
         Driver::Raidlab => by_phases(turn, lab, built, run, watch, came, log.as_deref_mut())?,
     }
-    came.hear(log, Failing::Nobody);
+    came.hear(log.as_deref_mut(), Failing::Nobody);
     watch.ended();
     came.profile = Some(profile);
     let elapsed = begun.elapsed().as_secs_f64();
     let after = syncs(&roots, built);
+    verify(When::WithData, lab, built, watch, came, log.as_deref_mut())?;
     place.close().map_err(|error| run_failure(&error))?;
     if came.said.trouble.is_none() && !lab.stop.load(Ordering::Relaxed) {
         background(turn, lab, built, watch, came, (&before, &after, elapsed))?;
     }
-    Ok(())
+    verify(When::AtRest, lab, built, watch, came, log)
 }
 
 /// Runs the tool that the profile is named after.

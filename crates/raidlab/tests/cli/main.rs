@@ -36,3 +36,4 @@ mod shell;
 mod terminal;
 mod together;
 mod traces;
+mod verified;

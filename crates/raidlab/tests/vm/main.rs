@@ -16,3 +16,4 @@ mod setup;
 mod shell;
 mod studies;
 mod tools;
+mod verified;

@@ -20,6 +20,7 @@ fn a_member_that_is_no_longer_there_keeps_nothing_else_from_being_undone() {
             .collect(),
         steps: Vec::new(),
         start: Vec::new(),
+        checks: Vec::new(),
         target: Target::Device(Node::Member(1)),
         notes: Vec::new(),
     };

@@ -17,6 +17,7 @@ fn the_mount_point_of_another_run_is_left_alone() {
             point: point.clone(),
         }],
         start: Vec::new(),
+        checks: Vec::new(),
         target: Target::Directory(point.clone()),
         notes: Vec::new(),
     };

@@ -1,10 +1,12 @@
 //! Where the figures came from, what was kept out, and how to repeat them.
-use crate::record::{Place, Provenance, TrialRecord};
+use crate::record::{Place, Provenance, Status, TrialRecord};
 use crate::report::analysis::same_streams;
 use crate::report::document::Block;
 use crate::report::format;
 use crate::report::group::{Group, exclusions, provenance_kind};
+use raidlab_core::time::Span;
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
 
 /// Most command lines that are listed.
 const MOST_COMMANDS: usize = 12;
@@ -73,6 +75,48 @@ pub(crate) fn provenance(groups: &[Group<'_>]) -> Vec<Block> {
         )));
     }
     blocks
+}
+
+/// Whether arrays were still consistent after the phases, where that was looked at: what was not looked at is told.
+pub(crate) fn verified(groups: &[Group<'_>]) -> Option<Block> {
+    let trials = || {
+        let all = groups.iter().flat_map(|group| &group.trials);
+        all.filter(|trial| trial.status == Status::Complete)
+    };
+    let checked = || trials().filter(|trial| !trial.checks.is_empty());
+    let consistent = |trial: &&TrialRecord| trial.checks.iter().all(|check| check.consistent);
+    let (all, looked, good) = (
+        trials().count(),
+        checked().count(),
+        checked().copied().filter(consistent).count(),
+    );
+    if looked == 0 {
+        return None;
+    }
+    let spent: u64 = checked()
+        .flat_map(|trial| &trial.checks)
+        .map(|check| check.elapsed_ns)
+        .sum();
+    let mut ways: Vec<&str> = checked()
+        .flat_map(|trial| &trial.checks)
+        .map(|check| check.by.as_str())
+        .collect();
+    ways.sort_unstable();
+    ways.dedup();
+    let mut line = format!(
+        "Verified after the phases ({}, {} in all): the array was consistent in {good} of {}",
+        ways.join(", "),
+        Span(spent),
+        format::plural(looked, "trial"),
+    );
+    if looked < all {
+        let _ = write!(line, "; of {} more it was not looked at", all - looked);
+    }
+    line.push('.');
+    Some(match good == looked {
+        true => Block::paragraph(line),
+        false => Block::warning(line),
+    })
 }
 
 /// Runs of several sessions that stand behind one figure: machine and day may differ between them.

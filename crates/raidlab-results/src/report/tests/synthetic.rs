@@ -40,6 +40,7 @@ pub(super) fn trial(
             "raidlab bench '/mnt/{label}' --profile {profile} --seed 7"
         )),
         phases: Vec::new(),
+        checks: Vec::new(),
         status: Status::Complete,
         flags: Vec::new(),
     }

@@ -1,8 +1,8 @@
 //! Records for tests: one with everything in it, and arbitrary ones.
 use crate::id;
 use crate::record::{
-    BusyPart, Cell, Explained, Figure, MemberIo, PhaseRecord, Place, Provenance, Resource, Session,
-    Status, TrialRecord, Unit,
+    BusyPart, Cell, Check, Explained, Figure, MemberIo, PhaseRecord, Place, Provenance, Resource,
+    Session, Status, TrialRecord, Unit,
 };
 use proptest::collection::{btree_map, vec};
 use proptest::option;
@@ -74,6 +74,7 @@ pub(crate) fn trial(session: &str, order: u32) -> TrialRecord {
             Some(f64::from(order) + 0.1),
             Unit::PerSecond,
         )],
+        checks: Vec::new(),
         status: Status::Complete,
         flags: Vec::new(),
     }
@@ -117,6 +118,14 @@ pub(crate) fn full_trial(session: &str, order: u32) -> TrialRecord {
     };
     TrialRecord {
         phases: vec![read, PhaseRecord::bare("write", None, Unit::BytesPerSecond)],
+        checks: vec![Check {
+            of: "md119".to_owned(),
+            by: "md check".to_owned(),
+            elapsed_ns: 1_500_000_000,
+            bytes: Some(1 << 30),
+            counts: [("mismatch_cnt".to_owned(), 8)].into(),
+            consistent: false,
+        }],
         flags: vec![Flag::new(FlagKind::OtherLoad, "load 3.2")],
         ..trial(session, order)
     }
@@ -322,6 +331,7 @@ pub(crate) fn any_trial(of: &'static str) -> impl Strategy<Value = TrialRecord> 
                 environment: None,
                 command: names.2,
                 phases,
+                checks: Vec::new(),
                 status: match names.3 {
                     None => Status::Complete,
                     Some(reason) => Status::Failed { reason },

@@ -100,6 +100,7 @@ impl<'p> Recorder<'p> {
             environment: Some(self.environment_digest.clone()),
             command: Some(self.command.clone()),
             phases: came.phases,
+            checks: Vec::new(),
             status: match came.failed {
                 None => Status::Complete,
                 Some(reason) => Status::Failed { reason },

@@ -26,6 +26,7 @@ fn trial(label: &str, round: u32, rates: &[(&str, f64)]) -> TrialRecord {
         environment: None,
         command: None,
         phases: rates.iter().map(phase).collect(),
+        checks: Vec::new(),
         status: Status::Complete,
         flags: Vec::new(),
     }

@@ -8,7 +8,7 @@ use raidlab_host::facts::Facts;
 use raidlab_host::kmsg::{Failing, KernelLog, KernelWords};
 use raidlab_host::provision::ProvisionPlan;
 use raidlab_results::id;
-use raidlab_results::record::{self, PhaseRecord, Provenance, Status, TrialRecord};
+use raidlab_results::record::{self, Check, PhaseRecord, Provenance, Status, TrialRecord};
 use serde_json::{Value, json};
 use std::time::Instant;
 
@@ -23,6 +23,7 @@ pub(in crate::real) struct Came {
     pub(super) profile: Option<ProfilePlan>,
     pub(super) digest: u64,
     pub(in crate::real) flags: Vec<Flag>,
+    pub(in crate::real) checks: Vec<Check>,
     pub(super) facts: Facts,
     pub(super) machine: Value,
     pub(super) synced_ns: Vec<(String, u64)>,
@@ -40,6 +41,22 @@ impl Came {
         if let Some(log) = log {
             self.said.add(log.so_far(failing));
         }
+    }
+
+    /// Keeps what the kernel said of what a check found: it is known already, and no trouble of the phases.
+    pub(in crate::real) fn hear_what_was_found(&mut self, log: Option<&mut KernelLog>) {
+        if let Some(log) = log {
+            let said = log.so_far(Failing::Nobody);
+            self.said.add(KernelWords {
+                trouble: None,
+                ..said
+            });
+        }
+    }
+
+    /// Something was said that fails the trial.
+    pub(in crate::real) const fn in_trouble(&self) -> bool {
+        self.said.trouble.is_some()
     }
 
     /// All phases that were planned have run to their ends.
@@ -121,6 +138,7 @@ pub(super) fn record_of(
         environment: None,
         command: Some(turn.command.to_owned()),
         phases: came.phases,
+        checks: came.checks,
         status: Status::Complete,
         flags: came.flags,
     })

@@ -73,12 +73,13 @@ pub(super) fn command(args: &RunArgs, Head(head): &Head, plan: &Plan<'_>) -> Str
         true => " --with-sim",
         false => "",
     };
+    let verify = if args.design.verify { " --verify" } else { "" };
     let slow = match args.no_fast_forward {
         true => " --no-fast-forward",
         false => "",
     };
     format!(
-        "raidlab {head}{time}{early}{members}{sync}{tools}{fail}{beside}{slow} --seed {} --repeats {}",
+        "raidlab {head}{time}{early}{members}{sync}{verify}{tools}{fail}{beside}{slow} --seed {} --repeats {}",
         plan.seed, plan.experiment.design.repeats
     )
 }

@@ -1,0 +1,167 @@
+//! `btrfs scrub`: btrfs reads all that is allocated, with all copies, and compares checksums.
+use super::super::build::{Context, Stage};
+use super::{Checked, Found};
+use crate::error::{HostError, Result};
+use crate::journal::{Journal, Undo};
+use crate::tool::{Output, Tool};
+use raidlab_core::words::count;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+const POLL: Duration = Duration::from_millis(50);
+/// How far it is, is asked of a tool.
+const ASKED: Duration = Duration::from_secs(1);
+/// Ten thousandths, of which the tool tells how many are done.
+const WHOLE: u64 = 10_000;
+
+/// What of a scrub's figures tells of something wrong.
+const WRONG: [&str; 6] = [
+    "read_errors",
+    "csum_errors",
+    "verify_errors",
+    "super_errors",
+    "uncorrectable_errors",
+    "corrected_errors",
+];
+
+/// Scrubs a file system.
+pub(super) fn scrub(
+    context: &mut Context<'_>,
+    journal: &mut Journal,
+    point: &Path,
+    uuid: &str,
+) -> Result<Checked> {
+    // The tool keeps notes of its scrubs for good: they go with the file system.
+    let undo = Undo::Scrub {
+        point: point.to_owned(),
+        uuid: uuid.to_owned(),
+    };
+    let step = journal.intend("scrub of btrfs", &[undo])?;
+    let begun = Instant::now();
+    let said = watched(context, point)?;
+    let took = begun.elapsed();
+    journal.done(step)?;
+    let figures = figures(&said.out);
+    if !said.out.lines().any(is_finished) {
+        return Err(HostError::Unexpected(format!(
+            "the scrub of btrfs did not come to its end: {} {}",
+            said.out.trim(),
+            said.error.trim()
+        )));
+    }
+    let stats = Tool::new(["btrfs", "device", "stats", &point.display().to_string()]);
+    let devices = devices(&stats.run()?.out);
+    let bytes = ["data_bytes_scrubbed", "tree_bytes_scrubbed"];
+    let bytes = bytes.iter().filter_map(|name| figures.get(*name));
+    Ok(Checked {
+        of: "btrfs".to_owned(),
+        by: "btrfs scrub",
+        took,
+        bytes: Some(bytes.sum()),
+        found: found(&figures, &devices),
+        counts: counts(&figures, &devices),
+    })
+}
+
+/// Runs the tool, tells how far it is, and stops the scrub when it is not to go on: the kernel does not end it with the tool.
+fn watched(context: &mut Context<'_>, point: &Path) -> Result<Output> {
+    let path = point.display().to_string();
+    std::thread::scope(|scope| {
+        let scrub = ["btrfs", "scrub", "start", "-B", "-R", &path].map(str::to_owned);
+        let scrub = scope.spawn(move || Tool::new(scrub).run_any());
+        let mut told = Ok(());
+        let mut asked = Instant::now();
+        let mut done = None;
+        while !scrub.is_finished() {
+            if asked.elapsed() >= ASKED && told.is_ok() {
+                let said = Tool::new(["btrfs", "scrub", "status", &path]).run();
+                done = said.ok().and_then(|said| share(&said.out));
+                asked = Instant::now();
+            }
+            let stage = Stage {
+                what: "scrub of btrfs".to_owned(),
+                done: done.unwrap_or(0),
+                of: done.map_or(0, |_| WHOLE),
+            };
+            told = told.and_then(|()| context.tell(&stage));
+            if told.is_err() {
+                // It fails before the scrub has begun: then again.
+                let _ = Tool::new(["btrfs", "scrub", "cancel", &path]).run();
+            }
+            std::thread::sleep(POLL);
+        }
+        let ended = scrub.join();
+        told?;
+        let (_, said) =
+            ended.map_err(|_| HostError::Unexpected("the scrub was lost".to_owned()))??;
+        Ok(said)
+    })
+}
+
+fn is_finished(line: &str) -> bool {
+    let told = line.split_once(':');
+    told.is_some_and(|(key, value)| key.trim() == "Status" && value.trim() == "finished")
+}
+
+/// The figures of `btrfs scrub start -R`.
+pub(super) fn figures(text: &str) -> BTreeMap<String, u64> {
+    let pair = |line: &str| {
+        let (key, value) = line.trim().split_once(':')?;
+        let is_name = key.chars().all(|c| c.is_ascii_lowercase() || c == '_');
+        is_name.then_some(())?;
+        Some((key.to_owned(), value.trim().parse().ok()?))
+    };
+    text.lines().filter_map(pair).collect()
+}
+
+/// The lines of `btrfs device stats` that count something: `[/dev/loop0].write_io_errs    2`.
+pub(super) fn devices(text: &str) -> Vec<(String, u64)> {
+    let line = |line: &str| {
+        let (name, number) = line.rsplit_once(char::is_whitespace)?;
+        let number: u64 = number.parse().ok()?;
+        let name = name.trim().replace(['[', ']'], "");
+        let (device, kind) = name.rsplit_once('.')?;
+        (number > 0).then(|| (format!("{device} {kind}"), number))
+    };
+    text.lines().filter_map(line).collect()
+}
+
+fn counts(figures: &BTreeMap<String, u64>, devices: &[(String, u64)]) -> BTreeMap<String, u64> {
+    let wrong = figures
+        .iter()
+        .filter(|(name, _)| WRONG.contains(&name.as_str()));
+    let wrong = wrong.map(|(name, number)| (name.clone(), *number));
+    wrong.chain(devices.iter().cloned()).collect()
+}
+
+/// What both say.
+pub(super) fn found(figures: &BTreeMap<String, u64>, devices: &[(String, u64)]) -> Option<Found> {
+    let told = |name: &&str| {
+        let number = figures.get(*name).filter(|number| **number > 0)?;
+        let one = name.trim_end_matches('s').replace('_', " ");
+        Some(count(number, &one))
+    };
+    let mut parts: Vec<String> = WRONG.iter().filter_map(told).collect();
+    parts.extend(
+        devices
+            .iter()
+            .map(|(name, number)| format!("{name} {number}")),
+    );
+    (!parts.is_empty()).then(|| Found {
+        what: format!(
+            "the scrub of btrfs found what does not agree with its checksums: {}",
+            parts.join(", ")
+        ),
+        may_be_benign: false,
+    })
+}
+
+/// `Bytes scrubbed:   1.00GiB  (12.34%)`
+fn share(text: &str) -> Option<u64> {
+    let (before, _) = text.split_once("%)")?;
+    let percent: f64 = before.rsplit_once('(')?.1.parse().ok()?;
+    (0.0..=100.0)
+        .contains(&percent)
+        .then_some((percent * 100.0) as u64)
+}

@@ -1,0 +1,115 @@
+//! md's own check: it reads all members and counts what differs.
+use super::super::build::{Context, Stage};
+use super::super::sync::{self, SyncState};
+use super::{Checked, Found};
+use crate::error::{HostError, Result};
+use crate::patience::patiently;
+use crate::sysfs;
+use raidlab_core::words::count;
+use raidlab_io::observe::Roots;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+const POLL: Duration = Duration::from_millis(50);
+/// md is told to check, and to stop, within this time.
+const HEARS: Duration = Duration::from_secs(20);
+
+/// Lets md compare the members of an array, and waits for it.
+pub(super) fn array(context: &mut Context<'_>, number: u32, mirror: bool) -> Result<Checked> {
+    let roots = context.roots;
+    let action = directory(roots, number).join("sync_action");
+    sync::full_speed(roots, number);
+    let before = SyncState::of(roots, number).degraded;
+    let begun = Instant::now();
+    // What was going on a moment ago may not be put away yet: EBUSY.
+    let checked = patiently(HEARS, || sysfs::set(&action, "check"))
+        .and_then(|()| wait(context, number))
+        .and_then(|bytes| Ok((bytes, counted(roots, number)?)));
+    let took = begun.elapsed();
+    if checked.is_err() {
+        stop(roots, number);
+    }
+    sync::usual_speed(roots, number);
+    let (bytes, sectors) = checked?;
+    let missing = SyncState::of(roots, number).degraded;
+    if missing > before {
+        return Err(HostError::Unexpected(format!(
+            "md{number} lost {} while it was checked",
+            count(missing - before, "member")
+        )));
+    }
+    Ok(Checked {
+        of: format!("md{number}"),
+        by: "md check",
+        took,
+        bytes,
+        counts: [("mismatch_cnt".to_owned(), sectors)].into(),
+        found: found(number, sectors, mirror),
+    })
+}
+
+fn directory(roots: &Roots, number: u32) -> PathBuf {
+    roots.block(&format!("md{number}")).join("md")
+}
+
+/// Waits for the end; returns how much of each member was gone through.
+fn wait(context: &mut Context<'_>, number: u32) -> Result<Option<u64>> {
+    loop {
+        let state = SyncState::of(context.roots, number);
+        if state.action.as_deref() == Some("idle") {
+            break;
+        }
+        context.tell(&Stage {
+            what: format!("check of md{number}"),
+            done: state.done.unwrap_or(0),
+            of: state.total.unwrap_or(0),
+        })?;
+        std::thread::sleep(POLL);
+    }
+    let last = sysfs::text(&directory(context.roots, number).join("last_sync_action"));
+    match last.as_deref() {
+        // Kernels before 3.11 do not tell.
+        None | Some("check") => Ok(sync::component(context.roots, number)),
+        Some(other) => Err(HostError::Unexpected(format!(
+            "md{number} was told to check itself, and the last that it did is '{other}'; see the kernel's log (dmesg)"
+        ))),
+    }
+}
+
+fn counted(roots: &Roots, number: u32) -> Result<u64> {
+    let file = directory(roots, number).join("mismatch_cnt");
+    let unreadable = || HostError::Unexpected(format!("{} cannot be read", file.display()));
+    sysfs::number(&file).ok_or_else(unreadable)
+}
+
+/// Ends a check that is under way, and waits until it has ended.
+fn stop(roots: &Roots, number: u32) {
+    let action = directory(roots, number).join("sync_action");
+    let _ = patiently(HEARS, || -> std::result::Result<(), ()> {
+        let _ = sysfs::set(&action, "idle");
+        match sysfs::text(&action).as_deref() {
+            Some("idle") | None => Ok(()),
+            Some(_) => Err(()),
+        }
+    });
+}
+
+/// What a count of md says.
+pub(super) fn found(number: u32, sectors: u64, mirror: bool) -> Option<Found> {
+    let many = count(sectors, "sector");
+    let what = match (sectors, mirror) {
+        (0, _) => return None,
+        (_, true) => format!(
+            "copies in md{number} differ in {many} (mismatch_cnt): benign where it is swap, or pages that changed while \
+             they were written, and nobody reads them; else one of the copies is wrong, and reads get either"
+        ),
+        (_, false) => format!(
+            "parity in md{number} does not agree with the data in {many} (mismatch_cnt): what a lost member held could not \
+             be had back"
+        ),
+    };
+    Some(Found {
+        what,
+        may_be_benign: mirror,
+    })
+}

@@ -1,0 +1,168 @@
+//! `zpool scrub`: ZFS reads all that is allocated in a pool, with all copies and parity, and compares checksums.
+use super::super::build::{Context, Stage};
+use super::{Checked, Found};
+use crate::error::{HostError, Result};
+use crate::tool::Tool;
+use raidlab_core::words::count;
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+const POLL: Duration = Duration::from_millis(200);
+/// Ten thousandths, of which `zpool status` tells how many are done.
+const WHOLE: u64 = 10_000;
+
+/// Scrubs a pool.
+pub(super) fn scrub(context: &mut Context<'_>, name: &str) -> Result<Checked> {
+    let begun = Instant::now();
+    Tool::new(["zpool", "scrub", name]).run()?;
+    let status = match wait(context, name) {
+        Ok(status) => status,
+        Err(error) => {
+            let _ = Tool::new(["zpool", "scrub", "-s", name]).run();
+            return Err(error);
+        }
+    };
+    let took = begun.elapsed();
+    let bytes = Tool::new(["zpool", "list", "-Hp", "-o", "alloc", name]).run();
+    if !status.scan.starts_with("scrub repaired") {
+        return Err(HostError::Unexpected(format!(
+            "the scrub of {name} did not come to its end: {}",
+            status.scan
+        )));
+    }
+    Ok(Checked {
+        of: name.to_owned(),
+        by: "zpool scrub",
+        took,
+        bytes: bytes.ok().and_then(|said| said.out.trim().parse().ok()),
+        counts: status.counts(),
+        found: status.found(),
+    })
+}
+
+fn wait(context: &mut Context<'_>, name: &str) -> Result<Status> {
+    loop {
+        let said = Tool::new(["zpool", "status", "-p", name]).run()?.out;
+        let status = Status::parse(&said);
+        if !status.scan.starts_with("scrub in progress") {
+            return Ok(status);
+        }
+        context.tell(&Stage {
+            what: "scrub of the pool".to_owned(),
+            done: status.done.unwrap_or(0),
+            of: status.done.map_or(0, |_| WHOLE),
+        })?;
+        std::thread::sleep(POLL);
+    }
+}
+
+/// What `zpool status -p` says of one pool.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Status {
+    /// What follows `scan:` in its line.
+    pub(super) scan: String,
+    /// Ten thousandths of a scrub under way that are done.
+    pub(super) done: Option<u64>,
+    /// What follows `errors:`.
+    pub(super) errors: String,
+    /// Name of each device and of what is made of them, with its read, write and checksum errors.
+    pub(super) devices: Vec<(String, [u64; 3])>,
+}
+
+const KINDS: [&str; 3] = ["read", "write", "checksum"];
+
+impl Status {
+    pub(super) fn parse(text: &str) -> Self {
+        let mut status = Self::default();
+        let mut in_config = false;
+        for line in text.lines() {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            match words.as_slice() {
+                ["scan:", ..] => status.scan = after(line, "scan:"),
+                ["errors:", ..] => {
+                    in_config = false;
+                    status.errors = after(line, "errors:");
+                }
+                ["config:"] => in_config = true,
+                [name, _, numbers @ ..] if in_config => {
+                    status.devices.extend(device(name, numbers));
+                }
+                _ if !in_config && line.contains("% done") => status.done = share(&words),
+                _ => {}
+            }
+        }
+        status
+    }
+
+    /// Errors that each device had, and the pool for good. A pool has those of its devices only where they could not be
+    /// mended, so that nothing is counted twice.
+    fn counts(&self) -> BTreeMap<String, u64> {
+        let sum = |kind: usize| self.devices.iter().map(|(_, errors)| errors[kind]).sum();
+        let each = KINDS.iter().enumerate();
+        let mut counts: BTreeMap<String, u64> = each
+            .map(|(kind, name)| (format!("{name}_errors"), sum(kind)))
+            .collect();
+        counts.extend(
+            self.unmended()
+                .map(|number| ("unrepaired".to_owned(), number)),
+        );
+        counts
+    }
+
+    /// `scrub repaired 0B in 00:00:01 with 0 errors on ...`
+    fn unmended(&self) -> Option<u64> {
+        let (_, rest) = self.scan.split_once(" with ")?;
+        rest.split_whitespace().next()?.parse().ok()
+    }
+
+    pub(super) fn found(&self) -> Option<Found> {
+        let mut parts: Vec<String> = Vec::new();
+        for (name, errors) in &self.devices {
+            let told = KINDS.iter().zip(errors).filter(|(_, number)| **number > 0);
+            let told: Vec<String> = told
+                .map(|(kind, number)| count(number, &format!("{kind} error")))
+                .collect();
+            if !told.is_empty() {
+                parts.push(format!("{name} {}", told.join(", ")));
+            }
+        }
+        if parts.is_empty() && self.is_intact() {
+            return None;
+        }
+        if !self.is_intact() {
+            parts.push(format!("'errors: {}'", self.errors));
+        }
+        Some(Found {
+            what: format!(
+                "the scrub of the pool found what does not agree with its checksums: {} ({})",
+                parts.join("; "),
+                self.scan
+            ),
+            may_be_benign: false,
+        })
+    }
+
+    fn is_intact(&self) -> bool {
+        self.errors == "No known data errors" && self.unmended() == Some(0)
+    }
+}
+
+fn after(line: &str, word: &str) -> String {
+    let rest = line.split_once(word).map_or("", |(_, rest)| rest);
+    rest.trim().to_owned()
+}
+
+/// A line of the table: numbers are exact with `-p`.
+fn device(name: &str, numbers: &[&str]) -> Option<(String, [u64; 3])> {
+    let number = |at: usize| numbers.get(at)?.parse::<u64>().ok();
+    Some((name.to_owned(), [number(0)?, number(1)?, number(2)?]))
+}
+
+/// `33.33% done`
+fn share(words: &[&str]) -> Option<u64> {
+    let percent = words.iter().find_map(|word| word.strip_suffix('%'))?;
+    let percent: f64 = percent.parse().ok()?;
+    (0.0..=100.0)
+        .contains(&percent)
+        .then_some((percent * 100.0) as u64)
+}

@@ -1,0 +1,276 @@
+//! What md, ZFS and btrfs say of their arrays, as they say it.
+use super::btrfs::{devices, figures, found as found_by_btrfs};
+use super::compare::found;
+use super::pool::Status;
+
+#[test]
+fn mismatches_of_parity_are_never_benign_and_those_of_mirrors_may_be() {
+    assert_eq!(found(119, 0, true), None);
+    assert_eq!(found(119, 0, false), None);
+    let parity = found(119, 8, false).expect("found");
+    assert!(!parity.may_be_benign);
+    assert!(parity.what.contains("md119") && parity.what.contains("8 sectors (mismatch_cnt)"));
+    let mirror = found(7, 128, true).expect("found");
+    assert!(mirror.may_be_benign);
+    assert!(
+        mirror.what.contains("benign where it is swap"),
+        "{}",
+        mirror.what
+    );
+}
+
+const INTACT: &str = "  pool: tank\n state: ONLINE\n  scan: scrub repaired 0B in 00:00:03 with 0 errors on Sun Nov 22 10:00:00 2026\n\
+config:\n\n\tNAME          STATE     READ WRITE CKSUM\n\ttank          ONLINE       0     0     0\n\t  raidz1-0    ONLINE       0     \
+0     0\n\t    nbd0p1    ONLINE       0     0     0\n\t    nbd1p1    ONLINE       0     0     0\n\nerrors: No known data errors\n";
+
+#[test]
+fn a_pool_that_is_intact_is_told_so() {
+    let status = Status::parse(INTACT);
+    assert!(status.scan.starts_with("scrub repaired 0B"));
+    assert_eq!(status.devices.len(), 4, "{:?}", status.devices);
+    assert_eq!(status.found(), None);
+}
+
+#[test]
+fn errors_of_a_device_are_told_although_they_were_mended() {
+    let text = INTACT
+        .replace(
+            "nbd1p1    ONLINE       0     0     0",
+            "nbd1p1    ONLINE       0     0    12  (repairing)",
+        )
+        .replace("repaired 0B", "repaired 1536000");
+    let found = Status::parse(&text).found().expect("found");
+    assert!(!found.may_be_benign);
+    assert!(
+        found.what.contains("nbd1p1 12 checksum errors"),
+        "{}",
+        found.what
+    );
+}
+
+#[test]
+fn what_could_not_be_mended_is_told() {
+    let text = INTACT
+        .replace("with 0 errors", "with 3 errors")
+        .replace("No known data errors", "1 data errors, use '-v' for a list");
+    let found = Status::parse(&text).found().expect("found");
+    assert!(found.what.contains("1 data errors"), "{}", found.what);
+}
+
+#[test]
+fn a_scrub_under_way_tells_how_far_it_is() {
+    let text = "  pool: tank\n state: ONLINE\n  scan: scrub in progress since Sun Nov 22 10:00:00 2026\n\t1288490188 / 2147483648 \
+scanned, 715827882 / 2147483648 issued at 104857600/s\n\t0 repaired, 33.33% done, 00:00:13 to go\nconfig:\n\n\tNAME  STATE  READ \
+WRITE CKSUM\n\ttank  ONLINE  0  0  0\n\nerrors: No known data errors\n";
+    let status = Status::parse(text);
+    assert!(status.scan.starts_with("scrub in progress"));
+    assert_eq!(status.done, Some(3333));
+}
+
+/// As btrfs-progs 6.2 print it.
+const SCRUB: &str = "scrub done for b1c0d687-79bf-442d-9a39-b903b8103176\nScrub started:    Mon Nov 23 23:28:20 2026\nStatus:           \
+finished\nDuration:         0:00:00\n\tdata_extents_scrubbed: 1600\n\ttree_extents_scrubbed: 26\n\tdata_bytes_scrubbed: \
+104857600\n\ttree_bytes_scrubbed: 425984\n\tread_errors: 0\n\tcsum_errors: 0\n\tverify_errors: 0\n\tno_csum: 0\n\tcsum_discards: \
+0\n\tsuper_errors: 0\n\tmalloc_errors: 0\n\tuncorrectable_errors: 0\n\tunverified_errors: 0\n\tcorrected_errors: 0\n\tlast_physical: \
+162529280\n";
+const STATS: &str = "[/dev/loop0].write_io_errs    0\n[/dev/loop0].read_io_errs     0\n[/dev/loop1].corruption_errs  0\n";
+
+#[test]
+fn a_scrub_of_btrfs_that_finds_nothing_is_told_so() {
+    let read = figures(SCRUB);
+    assert_eq!(read.get("data_bytes_scrubbed"), Some(&104_857_600));
+    assert_eq!(read.get("csum_errors"), Some(&0));
+    assert_eq!(found_by_btrfs(&read, &devices(STATS)), None);
+}
+
+#[test]
+fn what_a_scrub_of_btrfs_finds_is_told_by_kind_and_device() {
+    let read = figures(
+        &SCRUB
+            .replace("csum_errors: 0", "csum_errors: 1280")
+            .replace("\tcorrected_errors: 0", "\tcorrected_errors: 1280"),
+    );
+    let stats = devices(&STATS.replace("corruption_errs  0", "corruption_errs  1280"));
+    let found = found_by_btrfs(&read, &stats).expect("found");
+    assert!(!found.may_be_benign);
+    for part in [
+        "1280 csum errors",
+        "1280 corrected errors",
+        "/dev/loop1 corruption_errs 1280",
+    ] {
+        assert!(found.what.contains(part), "{part} in {}", found.what);
+    }
+}
+
+/// Arrays of the kernel's md, whose members are changed behind its back. Run where the kernel has md: in a guest, by the
+/// tests of raidlab's virtual machines.
+mod of_the_kernel {
+    use crate::error::HostError;
+    use crate::provision::Context;
+    use crate::provision::check::{Checked, compare};
+    use crate::sysfs;
+    use crate::tool::Tool;
+    use raidlab_io::observe::Roots;
+    use std::fs::{File, OpenOptions};
+    use std::io::Write as _;
+    use std::ops::ControlFlow;
+    use std::os::unix::fs::FileExt as _;
+    use std::path::PathBuf;
+    use std::sync::atomic::AtomicBool;
+
+    const NUMBER: u32 = 58;
+    const SIZE: u64 = 48 << 20;
+
+    fn may(name: &str) -> bool {
+        let there = rustix::process::geteuid().is_root() && File::open("/proc/mdstat").is_ok();
+        if !there {
+            let message = format!("UNTESTED {name}: needs root, and md of the kernel");
+            let in_guest = std::env::var_os("RAIDLAB_GATES_IN_GUEST").is_some();
+            assert!(!in_guest, "{message}");
+            let _ = writeln!(std::io::stderr(), "{message}");
+        }
+        there
+    }
+
+    fn system(words: &[&str]) -> String {
+        let ran = Tool::new(words.iter().copied()).run();
+        ran.unwrap_or_else(|error| panic!("{error}"))
+            .out
+            .trim()
+            .to_owned()
+    }
+
+    /// An array on loop devices.
+    struct Array {
+        directory: tempfile::TempDir,
+        loops: Vec<String>,
+    }
+
+    impl Array {
+        fn of(level: &str, members: usize) -> Self {
+            let directory = tempfile::tempdir().expect("a directory");
+            let one = |number: usize| {
+                let path = directory.path().join(number.to_string());
+                let file = File::create(&path).expect("a file");
+                file.set_len(SIZE).expect("room");
+                system(&[
+                    "losetup",
+                    "--find",
+                    "--show",
+                    path.to_str().expect("a name"),
+                ])
+            };
+            let loops: Vec<String> = (0..members).map(one).collect();
+            let (device, count) = (
+                format!("/dev/md{NUMBER}"),
+                format!("--raid-devices={members}"),
+            );
+            let mut words = vec![
+                "mdadm",
+                "--create",
+                &device,
+                "--run",
+                "--assume-clean",
+                "--bitmap=none",
+                level,
+                &count,
+            ];
+            words.extend(loops.iter().map(String::as_str));
+            system(&words);
+            Self { directory, loops }
+        }
+
+        /// Writes on a member what md knows nothing of.
+        fn corrupt(&self, member: usize, at: u64, length: usize) {
+            let path = self.directory.path().join(member.to_string());
+            let file = OpenOptions::new().write(true).open(path).expect("writable");
+            file.write_all_at(&vec![0xa5; length], at)
+                .and_then(|()| file.sync_all())
+                .expect("written");
+        }
+
+        fn attribute(name: &str) -> PathBuf {
+            PathBuf::from(format!("/sys/block/md{NUMBER}/md/{name}"))
+        }
+
+        fn check(&self, mirror: bool, stop: &AtomicBool) -> Result<Checked, HostError> {
+            let roots = Roots::system();
+            let mut context = Context {
+                roots: &roots,
+                cancel: stop,
+                monitor: &mut |_| ControlFlow::Continue(()),
+            };
+            compare::array(&mut context, NUMBER, mirror)
+        }
+    }
+
+    impl Drop for Array {
+        fn drop(&mut self) {
+            let _ = Tool::new(["mdadm", "--stop", &format!("/dev/md{NUMBER}")]).run();
+            for device in &self.loops {
+                let _ = Tool::new(["losetup", "--detach", device]).run();
+            }
+        }
+    }
+
+    /// Intact, it is told so; with a page changed behind md's back that page is found, wherever the level keeps what.
+    #[test]
+    fn what_was_changed_behind_mds_back_is_found() {
+        if !may("what_was_changed_behind_mds_back_is_found") {
+            return;
+        }
+        let levels = [
+            ("--level=1", 2, true),
+            ("--level=10", 4, true),
+            ("--level=4", 3, false),
+            ("--level=5", 3, false),
+            ("--level=6", 4, false),
+        ];
+        for (level, members, mirror) in levels {
+            let array = Array::of(level, members);
+            let go = AtomicBool::new(false);
+            let intact = array.check(mirror, &go).expect("checked");
+            assert_eq!(intact.found, None, "{level}");
+            assert_eq!(intact.counts["mismatch_cnt"], 0, "{level}");
+            assert!(
+                intact.bytes.is_some_and(|bytes| bytes > SIZE / 2),
+                "{level}: {intact:?}"
+            );
+            array.corrupt(1, SIZE / 2, 4096);
+            let wrong = array.check(mirror, &go).expect("checked");
+            let sectors = wrong.counts["mismatch_cnt"];
+            let wanted = if mirror { 8..=128 } else { 8..=8 };
+            assert!(wanted.contains(&sectors), "{level}: {sectors}");
+            let found = wrong.found.expect("found");
+            assert_eq!(found.may_be_benign, mirror, "{level}");
+            // Looked at, and not mended: a repair is not what was asked for.
+            assert_eq!(
+                array.check(mirror, &go).expect("checked").counts["mismatch_cnt"],
+                sectors,
+                "{level}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_check_that_is_interrupted_leaves_the_array_idle() {
+        if !may("a_check_that_is_interrupted_leaves_the_array_idle") {
+            return;
+        }
+        let array = Array::of("--level=5", 3);
+        // Another check would be over too soon: stopped before the first look.
+        let error = array
+            .check(false, &AtomicBool::new(true))
+            .expect_err("interrupted");
+        assert!(matches!(error, HostError::Interrupted), "{error}");
+        let now = |name: &str| sysfs::text(&Array::attribute(name)).unwrap_or_default();
+        assert_eq!(now("sync_action"), "idle");
+        assert!(
+            now("sync_speed_max").ends_with("(system)"),
+            "{}",
+            now("sync_speed_max")
+        );
+        let go = AtomicBool::new(false);
+        assert_eq!(array.check(false, &go).expect("checked").found, None);
+    }
+}

@@ -1,0 +1,104 @@
+//! What came of asking an array, after the phases, whether it is still consistent: evidence in the record, and flags.
+use super::busy::watched;
+use super::trial::{Came, Lab, Watch};
+use crate::exit::Failure;
+use raidlab_core::flag::{Flag, FlagKind};
+use raidlab_host::kmsg::KernelLog;
+use raidlab_host::provision::{Built, Checked, When};
+use raidlab_results::record::Check;
+use std::sync::atomic::Ordering;
+
+/// Carries out the checks that the plan has for now, unless the trial has failed already. One that cannot be carried out
+/// leaves the figures as they are, and is told.
+pub(super) fn verify(
+    when: When,
+    lab: &mut Lab<'_>,
+    built: &Built,
+    watch: &mut dyn Watch,
+    came: &mut Came,
+    log: Option<&mut KernelLog>,
+) -> Result<(), Failure> {
+    if came.in_trouble() || lab.stop.load(Ordering::Relaxed) {
+        return Ok(());
+    }
+    let checked = watched(lab, watch, |lab, context| {
+        built.verify(when, lab.journal, context)
+    });
+    match checked {
+        Ok(all) => {
+            all.iter().for_each(|checked| note(checked, came));
+            if all.iter().any(|checked| checked.found.is_some()) {
+                came.hear_what_was_found(log);
+            }
+        }
+        Err(failure) if lab.stop.load(Ordering::Relaxed) => return Err(failure),
+        Err(failure) => {
+            let why = format!("the array could not be verified: {}", failure.message);
+            came.flags.push(Flag::new(FlagKind::Other, why));
+        }
+    }
+    Ok(())
+}
+
+/// A check as it is kept, with what it found.
+fn note(checked: &Checked, came: &mut Came) {
+    came.checks.push(Check {
+        of: checked.of.clone(),
+        by: checked.by.to_owned(),
+        elapsed_ns: u64::try_from(checked.took.as_nanos()).unwrap_or(u64::MAX),
+        bytes: checked.bytes,
+        counts: checked.counts.clone(),
+        consistent: checked.found.is_none(),
+    });
+    if let Some(found) = &checked.found {
+        let flag = Flag::new(FlagKind::Inconsistent, found.what.clone());
+        came.flags.push(match found.may_be_benign {
+            true => flag.remark(),
+            false => flag,
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use raidlab_host::provision::Found;
+    use std::time::Duration;
+
+    fn checked(found: Option<Found>) -> Checked {
+        Checked {
+            of: "md119".to_owned(),
+            by: "md check",
+            took: Duration::from_millis(1500),
+            bytes: Some(4096),
+            counts: [("mismatch_cnt".to_owned(), 8)].into(),
+            found,
+        }
+    }
+
+    #[test]
+    fn what_does_not_agree_voids_the_trial_unless_it_may_be_benign() {
+        for (may_be_benign, voids) in [(false, true), (true, false)] {
+            let mut came = Came::default();
+            let what = "parity differs".to_owned();
+            let found = Found {
+                what,
+                may_be_benign,
+            };
+            note(&checked(Some(found)), &mut came);
+            let flag = &came.flags[0];
+            assert_eq!((flag.kind, flag.voids), (FlagKind::Inconsistent, voids));
+            assert_eq!(flag.reason, "parity differs");
+            assert!(!came.checks[0].consistent);
+        }
+    }
+
+    #[test]
+    fn what_agrees_is_evidence_and_no_flag() {
+        let mut came = Came::default();
+        note(&checked(None), &mut came);
+        assert!(came.flags.is_empty());
+        let check = &came.checks[0];
+        assert_eq!((check.elapsed_ns, check.consistent), (1_500_000_000, true));
+    }
+}

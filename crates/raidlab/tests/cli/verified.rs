@@ -1,0 +1,174 @@
+//! Arrays that are checked after the phases, on loop devices, as root.
+use crate::lab::Lab;
+use crate::real::{ON_FILES, assert_taken_apart, slowly};
+use crate::root::may;
+use std::fs::OpenOptions;
+use std::os::unix::fs::FileExt as _;
+use std::path::Path;
+
+const MIRROR: &str = r#"
+title = "Still what was written?"
+disks = { model = "nearline-24tb", count = 2 }
+
+[array]
+layout = "raid1"
+engine = "btrfs"
+
+[profile]
+name = "random"
+size = "32MiB"
+read-percent = 0
+rate = 10
+time = "4s"
+
+[design]
+repeats = 1
+verify = true
+"#;
+
+/// btrfs-progs note what came of scrubs for good: nothing of a file system that has gone is left.
+#[track_caller]
+fn assert_no_notes(lab: &Lab) {
+    let shown = lab.run("show --json").done().out;
+    let (_, rest) = shown
+        .split_once("uuid: ")
+        .expect("the uuid of the file system");
+    let uuid = &rest[..36];
+    let directory = Path::new("/var/lib/btrfs");
+    if directory.exists() {
+        let left = crate::lab::names(directory);
+        assert!(!left.iter().any(|name| name.contains(uuid)), "{left:?}");
+    }
+}
+
+#[test]
+fn an_array_that_is_still_consistent_is_told_so() {
+    if !may("an_array_that_is_still_consistent_is_told_so") {
+        return;
+    }
+    let lab = Lab::new();
+    lab.write(
+        "lab.toml",
+        MIRROR.replace("verify = true\n", "").replace("4s", "200ms"),
+    );
+    slowly(&lab, &format!("run lab.toml --verify {ON_FILES}"))
+        .done()
+        .prints(&[
+            "Verified after the phases (btrfs scrub",
+            "consistent in 1 of 1 trial",
+        ]);
+    let trial = &lab.trials()[0];
+    let check = &trial["checks"][0];
+    assert_eq!(check["consistent"], true, "{trial:#}");
+    assert_eq!(check["counts"]["csum_errors"], 0, "{trial:#}");
+    // Both copies of the file that was read.
+    assert!(
+        check["bytes"]
+            .as_u64()
+            .is_some_and(|bytes| bytes >= 64 << 20),
+        "{check}"
+    );
+    let command = trial["command"].as_str().expect("a command");
+    assert!(
+        command.contains(" --verify "),
+        "not the same run: {command}"
+    );
+    assert_taken_apart(&lab);
+    assert!(
+        lab.run("report")
+            .done()
+            .out
+            .contains("Verified after the phases")
+    );
+    // Who asks for nothing has nothing, and is no part of the same session.
+    slowly(&lab, &format!("run lab.toml {ON_FILES}")).done();
+    assert!(lab.trials().iter().any(|trial| trial["checks"].is_null()));
+}
+
+/// One member is overwritten while the phase reads nothing and writes little: nobody notices but the scrub.
+#[test]
+fn a_member_that_was_changed_behind_the_arrays_back_voids_the_trial() {
+    if !may("a_member_that_was_changed_behind_the_arrays_back_voids_the_trial") {
+        return;
+    }
+    let lab = Lab::new();
+    lab.write("lab.toml", MIRROR);
+    let mut running = lab.start(&format!("run lab.toml {ON_FILES}"));
+    // The data are there as soon as the file that is read has its size.
+    let data = lab.path("state/raidlab/mnt");
+    let written = || {
+        let files = walk(&data);
+        files.iter().any(|size| *size == 32 << 20)
+    };
+    crate::lab::until("the data", || written() || !running.is_running());
+    std::thread::sleep(std::time::Duration::from_secs(1));
+    assert!(running.is_running(), "{}", running.said());
+    let mut members = walk_paths(&lab.path("place"));
+    members.sort();
+    let member = members.pop().expect("a member");
+    let file = OpenOptions::new()
+        .write(true)
+        .open(&member)
+        .expect("writable");
+    // Not its superblock, nor the copy of it at 64 MiB.
+    for range in [(20 << 20)..(60 << 20), (68 << 20)..(150_u64 << 20)] {
+        let mut at = range.start;
+        while at < range.end {
+            file.write_all_at(&[0xa5; 1 << 16], at).expect("written");
+            at += 1 << 16;
+        }
+    }
+    file.sync_all().expect("synced");
+    let status = running.end();
+    assert_eq!(status.code(), Some(0), "{}", running.said());
+    let trial = &lab.trials()[0];
+    assert_eq!(trial["checks"][0]["consistent"], false, "{trial:#}");
+    let flags = trial["flags"].as_array().expect("flags");
+    let flag = flags.iter().find(|flag| flag["kind"] == "inconsistent");
+    let flag = flag.unwrap_or_else(|| panic!("{trial:#}"));
+    assert_eq!(flag["voids"], true, "{flag}");
+    let reason = flag["reason"].as_str().unwrap_or_default();
+    assert!(
+        reason.contains("csum error") && reason.contains("corruption_errs"),
+        "{reason}"
+    );
+    lab.run("report").done().prints(&[
+        "consistent in 0 of 1 trial",
+        "inconsistent: the scrub of btrfs found",
+    ]);
+    assert_taken_apart(&lab);
+    assert_no_notes(&lab);
+}
+
+fn walk_paths(directory: &Path) -> Vec<std::path::PathBuf> {
+    let Ok(entries) = std::fs::read_dir(directory) else {
+        return Vec::new();
+    };
+    let inside = |entry: std::fs::DirEntry| match entry.path() {
+        path if path.is_dir() => walk_paths(&path),
+        path => vec![path],
+    };
+    entries.flatten().flat_map(inside).collect()
+}
+
+fn walk(directory: &Path) -> Vec<u64> {
+    let size = |path: std::path::PathBuf| Some(std::fs::metadata(path).ok()?.len());
+    walk_paths(directory).into_iter().filter_map(size).collect()
+}
+
+#[test]
+fn on_the_simulator_there_is_nothing_to_verify_which_is_said_once() {
+    let lab = Lab::new();
+    let quick = MIRROR
+        .replace("engine = \"btrfs\"\n", "")
+        .replace("repeats = 1", "repeats = 2");
+    lab.write("lab.toml", quick);
+    let ran = lab.run("run lab.toml --on sim").done();
+    assert_eq!(
+        ran.err.matches("nothing to verify").count(),
+        1,
+        "{}",
+        ran.err
+    );
+    assert!(!ran.out.contains("Verified"), "{}", ran.out);
+}
