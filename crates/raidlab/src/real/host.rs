@@ -4,11 +4,11 @@ use super::driver::{self, Driver};
 use super::members::{self, Chosen, Part, Source};
 use super::own_memory;
 use super::trial::{self, Ended, Lab, Turn, Watch};
-use super::{fit, host_failure, places};
+use super::{fit, host_failure, places, verify};
 use crate::args::{RealArgs, RunArgs};
 use crate::bench::{View, store_failure};
 use crate::commands::{command_line, output, quoted};
-use crate::exit::{BAD_REQUEST, Failure, MISSING, Outcome, TRIAL_FAILED};
+use crate::exit::{Failure, MISSING, Outcome, TRIAL_FAILED};
 use crate::place;
 use crate::predict::run::{self as sessions, Open, Took};
 use crate::predict::{catalogue, caution, choose, report};
@@ -21,7 +21,7 @@ use raidlab_host::claim::Claim;
 use raidlab_host::inventory::Device;
 use raidlab_host::journal::{Journal, leftovers};
 use raidlab_host::provision::{
-    Check, InitialSync, MemberDevice, ProvisionPlan, Stage, member, requirements,
+    InitialSync, MemberDevice, ProvisionPlan, Stage, member, requirements,
 };
 use raidlab_io::observe::Roots;
 use raidlab_io::run::{RunProgress, RunStage};
@@ -127,27 +127,12 @@ pub(super) fn plans(
         if args.driver == Driver::Raidlab {
             fit::direct_calls(cell, fit::largest_sector(&chosen))?;
         }
-        let verify = experiment.design.verify;
-        let plan = trial::plan_of(cell, &chosen, initial_sync(args), verify)?;
-        agreed_before(cell, &plan, args)?;
+        let sync = initial_sync(args);
+        let plan = trial::plan_of(cell, &chosen, sync, experiment.design.verify)?;
+        verify::agreed_before(cell, &plan, args.assume_clean)?;
         Ok(plan)
     };
     experiment.cells.iter().map(one).collect()
-}
-
-/// What did not agree before the phases says nothing of them afterwards: members hold what earlier trials left there.
-fn agreed_before(cell: &Cell, plan: &ProvisionPlan, args: &RealArgs) -> Result<(), Failure> {
-    let compared = |check: &Check| matches!(check, Check::Array { .. });
-    if !args.assume_clean || cell.setup.array.initial_sync || !plan.checks.iter().any(compared) {
-        return Ok(());
-    }
-    let message = format!(
-        "cell '{}': an array that was only taken to agree (--assume-clean) cannot be verified: its members hold what \
-         earlier trials wrote",
-        cell.label
-    );
-    let remedy = "leave out --assume-clean, or verify (of [design], or --verify)";
-    Err(Failure::new(BAD_REQUEST, message).remedy(remedy))
 }
 
 fn initial_sync(args: &RealArgs) -> InitialSync {
@@ -224,7 +209,11 @@ fn with_journal(
         true => ", arrays taken to agree",
         false => "",
     };
-    let where_on = format!("host, {}{clean}{by}", source.told(&devices));
+    let where_on = format!(
+        "host, {}{clean}{by}{}",
+        source.told(&devices),
+        verify::told(experiment)
+    );
     let open = sessions::open(&mut store, &plan, args, &where_on)?;
     let mut session = Session {
         plan: &plan,

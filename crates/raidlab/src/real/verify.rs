@@ -1,12 +1,40 @@
 //! What came of asking an array, after the phases, whether it is still consistent: evidence in the record, and flags.
 use super::busy::watched;
 use super::trial::{Came, Lab, Watch};
-use crate::exit::Failure;
+use crate::exit::{BAD_REQUEST, Failure};
 use raidlab_core::flag::{Flag, FlagKind};
+use raidlab_experiment::{Cell, Experiment};
 use raidlab_host::kmsg::KernelLog;
-use raidlab_host::provision::{Built, Checked, When};
+use raidlab_host::provision::{Built, Check as Asked, Checked, ProvisionPlan, When};
 use raidlab_results::record::Check;
 use std::sync::atomic::Ordering;
+
+/// Where trials are carried out, of an experiment whose arrays are verified: they are other trials, and take longer.
+pub(super) const fn told(experiment: &Experiment) -> &'static str {
+    match experiment.design.verify {
+        true => ", arrays verified",
+        false => "",
+    }
+}
+
+/// What did not agree before the phases says nothing of them afterwards: members hold what earlier trials left there.
+pub(super) fn agreed_before(
+    cell: &Cell,
+    plan: &ProvisionPlan,
+    assume_clean: bool,
+) -> Result<(), Failure> {
+    let compared = |check: &Asked| matches!(check, Asked::Array { .. });
+    if !assume_clean || cell.setup.array.initial_sync || !plan.checks.iter().any(compared) {
+        return Ok(());
+    }
+    let message = format!(
+        "cell '{}': an array that was only taken to agree (--assume-clean) cannot be verified: its members hold what \
+         earlier trials wrote",
+        cell.label
+    );
+    let remedy = "leave out --assume-clean, or verify (of [design], or --verify)";
+    Err(Failure::new(BAD_REQUEST, message).remedy(remedy))
+}
 
 /// Carries out the checks that the plan has for now, unless the trial has failed already. One that cannot be carried out
 /// leaves the figures as they are, and is told.

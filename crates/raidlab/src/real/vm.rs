@@ -96,7 +96,7 @@ pub(super) fn carry_out(
         lab.needs(tool)?;
     }
     let mut store = Store::open(&place.to_write()?).map_err(store_failure)?;
-    let on = words::on(args);
+    let on = words::on(args, experiment);
     let open = sessions::open(&mut store, &plan, args, &on)?;
     let command = words::command(args, head, &plan);
     let mut session = Session {

@@ -96,10 +96,7 @@ fn a_member_that_was_changed_behind_the_arrays_back_voids_the_trial() {
     let mut running = lab.start(&format!("run lab.toml {ON_FILES}"));
     // The data are there as soon as the file that is read has its size.
     let data = lab.path("state/raidlab/mnt");
-    let written = || {
-        let files = walk(&data);
-        files.iter().any(|size| *size == 32 << 20)
-    };
+    let written = || walk(&data).contains(&(32 << 20));
     crate::lab::until("the data", || written() || !running.is_running());
     std::thread::sleep(std::time::Duration::from_secs(1));
     assert!(running.is_running(), "{}", running.said());
@@ -171,4 +168,22 @@ fn on_the_simulator_there_is_nothing_to_verify_which_is_said_once() {
         ran.err
     );
     assert!(!ran.out.contains("Verified"), "{}", ran.out);
+}
+
+#[test]
+fn an_array_that_was_only_taken_to_agree_is_not_verified() {
+    if !may("an_array_that_was_only_taken_to_agree_is_not_verified") {
+        return;
+    }
+    let lab = Lab::new();
+    lab.write(
+        "lab.toml",
+        MIRROR.replace("engine = \"btrfs\"", "engine = \"md\""),
+    );
+    lab.run(&format!("run lab.toml {ON_FILES} --assume-clean"))
+        .refused(2)
+        .says(&[
+            "only taken to agree (--assume-clean)",
+            "leave out --assume-clean",
+        ]);
 }

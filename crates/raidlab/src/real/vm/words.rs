@@ -9,6 +9,7 @@ use crate::predict::run as sessions;
 use crate::real::beside::{self, Published};
 use crate::real::driver::Driver;
 use crate::real::early::Early;
+use crate::real::verify;
 use crate::signals::Stop;
 use crate::talk;
 use raidlab_core::time::Span;
@@ -19,7 +20,7 @@ use raidlab_results::report::document::Block;
 use raidlab_results::store::{Store, TrialFilter};
 
 /// Where it is carried out, as the session keeps it: trials of other kinds are other trials.
-pub(super) fn on(args: &RunArgs) -> String {
+pub(super) fn on(args: &RunArgs, experiment: &Experiment) -> String {
     let time = match args.vm.time {
         GuestTime::Virtual => "vm",
         GuestTime::Real => "vm, real time",
@@ -42,7 +43,8 @@ pub(super) fn on(args: &RunArgs) -> String {
         .iter()
         .map(|death| format!(", {}", death.told()));
     let deaths: String = deaths.collect();
-    format!("{time}{early}{members}{sync}{by}{deaths}")
+    let verified = verify::told(experiment);
+    format!("{time}{early}{members}{sync}{by}{verified}{deaths}")
 }
 
 /// The command that repeats the run.
