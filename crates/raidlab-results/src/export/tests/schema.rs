@@ -4,7 +4,7 @@ use crate::export::csv::COLUMNS;
 use crate::export::write_jsonl;
 use crate::record::SCHEMA_VERSION;
 use crate::store::Bundle;
-use crate::store::tests::samples::{any_trial, session};
+use crate::store::tests::samples::{any_trial, check, session};
 use jsonschema::Validator;
 use proptest::prelude::*;
 use serde_json::Value;
@@ -70,6 +70,27 @@ fn every_record_is_valid() {
         let bundle = Bundle { sessions: vec![session("s")], trials: vec![trial], ..Bundle::default() };
         assert_valid(&validator, &lines(&bundle)[1]);
     });
+}
+
+#[test]
+fn the_schema_notices_every_change_of_a_check() {
+    let validator = validator("trial");
+    let mut bundle = bundle();
+    bundle.trials[0].checks = vec![check()];
+    let full = lines(&bundle)[1].clone();
+    assert_valid(&validator, &full);
+    let names = ["of", "by", "elapsed_ns", "bytes", "counts", "consistent"];
+    assert_eq!(full["checks"][0].as_object().unwrap().len(), names.len());
+    for name in names {
+        let mut changed = full.clone();
+        changed["checks"][0][name] = Value::from(-1.5);
+        assert!(!validator.is_valid(&changed), "{name}");
+        changed["checks"][0].as_object_mut().unwrap().remove(name);
+        assert!(!validator.is_valid(&changed), "{name}");
+    }
+    let mut changed = full;
+    changed["checks"][0]["counts"]["mismatch_cnt"] = Value::from("many");
+    assert!(!validator.is_valid(&changed));
 }
 
 /// Removes each field in turn, adds one, and spoils each: the schema must notice.

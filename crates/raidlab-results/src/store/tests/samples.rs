@@ -118,16 +118,20 @@ pub(crate) fn full_trial(session: &str, order: u32) -> TrialRecord {
     };
     TrialRecord {
         phases: vec![read, PhaseRecord::bare("write", None, Unit::BytesPerSecond)],
-        checks: vec![Check {
-            of: "md119".to_owned(),
-            by: "md check".to_owned(),
-            elapsed_ns: 1_500_000_000,
-            bytes: Some(1 << 30),
-            counts: [("mismatch_cnt".to_owned(), 8)].into(),
-            consistent: false,
-        }],
         flags: vec![Flag::new(FlagKind::OtherLoad, "load 3.2")],
         ..trial(session, order)
+    }
+}
+
+/// A check that found something.
+pub(crate) fn check() -> Check {
+    Check {
+        of: "md119".to_owned(),
+        by: "md check".to_owned(),
+        elapsed_ns: 1_500_000_000,
+        bytes: Some(1 << 30),
+        counts: [("mismatch_cnt".to_owned(), 8)].into(),
+        consistent: false,
     }
 }
 
@@ -329,9 +333,9 @@ pub(crate) fn any_trial(of: &'static str) -> impl Strategy<Value = TrialRecord> 
                 seed: numbers.3,
                 digest: numbers.4,
                 environment: None,
-                command: names.2,
                 phases,
-                checks: Vec::new(),
+                checks: names.2.iter().map(|_| check()).collect(),
+                command: names.2,
                 status: match names.3 {
                     None => Status::Complete,
                     Some(reason) => Status::Failed { reason },
