@@ -33,7 +33,7 @@ fn main() -> ExitCode {
             talk::failure(&not_text());
             return exit::BAD_REQUEST.into();
         }
-        Err(error) if let Some(failure) = negative(&error) => {
+        Err(error) if let Some(failure) = negative(&error).or_else(|| no_number(&error)) => {
             talk::failure(&failure);
             return exit::BAD_REQUEST.into();
         }
@@ -59,6 +59,26 @@ fn main() -> ExitCode {
             failure.code().into()
         }
     }
+}
+
+/// What stands where a number is wanted, with what a number looks like; the parser's own words are of digits and strings.
+fn no_number(error: &clap::Error) -> Option<exit::Failure> {
+    use std::num::{IntErrorKind, ParseFloatError, ParseIntError};
+    let source = std::error::Error::source(error)?;
+    let wanted = match source.downcast_ref::<ParseIntError>() {
+        Some(error) if *error.kind() == IntErrorKind::PosOverflow => "it is too large",
+        Some(_) => "a whole number is wanted, such as 4",
+        None if source.is::<ParseFloatError>() => "a number is wanted, such as 0.95",
+        None => return None,
+    };
+    let of = |kind| match error.get(kind) {
+        Some(ContextValue::String(text)) => Some(text.as_str()),
+        _ => None,
+    };
+    let (value, argument) = (of(ContextKind::InvalidValue)?, of(ContextKind::InvalidArg)?);
+    Some(exit::Failure::bad_request(format!(
+        "invalid value '{value}' for '{argument}': {wanted}"
+    )))
 }
 
 /// A number below zero looks like an option, and clap's tip makes another argument of it.

@@ -6,12 +6,57 @@ use std::path::Path;
 /// More than any text that somebody writes: what is longer is something else, such as a disk.
 const MOST: u64 = 16 << 20;
 
+/// Files of a directory that are named.
+const MOST_NAMES: usize = 5;
+
 /// The text of a file.
 ///
 /// # Errors
 /// When it cannot be read, is too long or is not UTF-8; the message says where.
 pub(crate) fn text(path: &Path) -> Result<String, Failure> {
-    told(path).map_err(|why| Failure::bad_request(format!("cannot read {}: {why}", path.display())))
+    told(path).map_err(|why| {
+        let failure = Failure::bad_request(format!("cannot read {}: {why}", path.display()));
+        match instead(path) {
+            Some(remedy) => failure.remedy(remedy),
+            None => failure,
+        }
+    })
+}
+
+/// What may have been meant: a file of a similar name beside one that is not there, or those in a directory.
+fn instead(path: &Path) -> Option<String> {
+    let is_directory = path.is_dir();
+    let folder = match path.parent() {
+        _ if is_directory => path,
+        Some(parent) if !path.exists() && !parent.as_os_str().is_empty() => parent,
+        Some(_) if !path.exists() => Path::new("."),
+        _ => return None,
+    };
+    let extension = path.extension().unwrap_or("toml".as_ref());
+    let mut names: Vec<String> = std::fs::read_dir(folder)
+        .ok()?
+        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+        .filter(|name| Path::new(name).extension() == Some(extension))
+        .collect();
+    names.sort_unstable();
+    let there = |name: &str| match path.parent() {
+        _ if is_directory => path.join(name),
+        Some(parent) => parent.join(name),
+        None => name.into(),
+    };
+    if is_directory {
+        let more = names.len().saturating_sub(MOST_NAMES);
+        names.truncate(MOST_NAMES);
+        let named = names.join(", ");
+        return match (named.is_empty(), more) {
+            (true, _) => Some("name a file in it".to_owned()),
+            (false, 0) => Some(format!("name a file; in it are {named}")),
+            (false, more) => Some(format!("name a file; in it are {named} and {more} more")),
+        };
+    }
+    let wanted = path.file_name()?.to_str()?;
+    let near = raidlab_core::suggest::nearest(wanted, names.iter().map(String::as_str))?;
+    Some(format!("did you mean {}?", there(near).display()))
 }
 
 /// As [`text`], with the reason alone.

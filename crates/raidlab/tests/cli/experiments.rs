@@ -284,6 +284,14 @@ fn requests_that_make_no_sense() {
     lab.write("lab.toml", GOOD);
     for (line, says) in [
         ("plan nowhere.toml", "cannot read nowhere.toml"),
+        ("plan lap.toml", "did you mean lab.toml?"),
+        ("plan ./lap.toml", "did you mean ./lab.toml?"),
+        ("plan .", "name a file; in it are lab.toml"),
+        ("layout raid5 --members two", "a whole number is wanted"),
+        (
+            "layout raid5 --members 99999999999999999999",
+            "it is too large",
+        ),
         ("plan lab.toml -n 0", "--repeats"),
         ("plan lab.toml --seed=-1", "--seed"),
         ("run lab.toml", "--on"),
