@@ -39,11 +39,14 @@ impl WorkDir {
     /// # Errors
     /// When `parent` cannot be written to.
     pub fn create(parent: &Path) -> Result<Self, RunError> {
-        let _turn = turn(parent);
+        let turn = turn(parent);
         let path = make_directory(parent)
             .map_err(RunError::path("make a working directory in", parent))?;
         let owner = path.join(OWNER);
-        match write_owner(&owner) {
+        let written = write_owner(&owner);
+        // To sync can take longer than others wait for their turn.
+        drop(turn);
+        match written.and_then(synced) {
             Ok(file) => Ok(Self {
                 path,
                 owner: Some(file),
@@ -141,8 +144,14 @@ fn write_owner(path: &Path) -> std::io::Result<File> {
         boot_id(),
         machine()
     )?;
-    // Before anything else is on the disk: a power failure, or the disk's, must not leave data that are nobody's.
-    match file.sync_all() {
+    // Not all file systems have locks; the process id is the second witness.
+    let _ = flock(&file, FlockOperation::NonBlockingLockExclusive);
+    Ok(file)
+}
+
+/// Before anything else is on the disk: a power failure, or the disk's, must not leave data that are nobody's.
+fn synced(owner: File) -> std::io::Result<File> {
+    match owner.sync_all() {
         // Where nothing can be synced, nothing can be promised either.
         Err(error)
             if matches!(
@@ -151,9 +160,7 @@ fn write_owner(path: &Path) -> std::io::Result<File> {
             ) => {}
         synced => synced?,
     }
-    // Not all file systems have locks; the process id is the second witness.
-    let _ = flock(&file, FlockOperation::NonBlockingLockExclusive);
-    Ok(file)
+    Ok(owner)
 }
 
 /// Whether a directory was made by a raidlab that is gone. When in doubt it is not. `alone`: no other raidlab

@@ -1,5 +1,5 @@
 //! How a working directory goes, also where a file that is open cannot.
-use super::OWNER;
+use super::{OWNER, turn};
 use std::fs::File;
 use std::path::Path;
 use std::time::Duration;
@@ -9,7 +9,8 @@ const CLOSED: Duration = Duration::from_secs(5);
 
 /// Removes a working directory, what tells its owner last: one that is killed meanwhile leaves a directory
 /// that is still known for what it is. `owner` is closed before its file goes: where a file that is open cannot be removed (NFS,
-/// FUSE) it would get another name and keep the directory from going.
+/// FUSE) it would get another name and keep the directory from going. Whoever still has it takes a turn for that: a directory
+/// without an owner, if only until it is gone itself, is one that was left to whoever looks at it.
 pub(super) fn remove_all(directory: &Path, owner: Option<File>) -> std::io::Result<()> {
     for entry in std::fs::read_dir(directory)? {
         let entry = entry?;
@@ -22,6 +23,7 @@ pub(super) fn remove_all(directory: &Path, owner: Option<File>) -> std::io::Resu
             std::fs::remove_file(entry.path())?;
         }
     }
+    let _turn = owner.as_ref().and_then(|_| turn(directory.parent()?));
     drop(owner);
     match std::fs::remove_file(directory.join(OWNER)) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),

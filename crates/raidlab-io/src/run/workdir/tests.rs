@@ -164,3 +164,19 @@ fn whose_it_is_is_on_the_disk_before_anything_else() {
     let owner = owner.unwrap();
     assert!(parse_owner(&owner).is_some(), "'{owner}'");
 }
+
+/// Under load a directory that its owner removed was taken for one that nobody owned: its owner file goes before it does.
+#[test]
+fn nobody_sees_a_directory_without_its_owner_while_it_goes() {
+    let parent = tempfile::tempdir().unwrap();
+    let made = WorkDir::create(parent.path()).unwrap();
+    let owner = made.path().join(OWNER);
+    let looking = turn(parent.path()).expect("a turn");
+    let removal = std::thread::spawn(move || made.remove());
+    std::thread::sleep(TURN / 5);
+    assert!(owner.exists(), "it is somebody's as long as others look");
+    drop(looking);
+    removal.join().unwrap().unwrap();
+    assert!(!owner.exists());
+    assert_eq!(std::fs::read_dir(parent.path()).unwrap().count(), 0);
+}
