@@ -5,6 +5,9 @@ use proptest::prelude::*;
 use raidlab_core::op::{Entry, FileOp};
 use raidlab_core::units::{GIB, KIB, MIB, SECTOR};
 
+mod journal;
+mod large;
+
 fn spec(kind: FilesystemKind, bytes: u64) -> FsSpec {
     let kernel = match kind {
         FilesystemKind::Ext4 => Kernel::DEFAULT,
@@ -143,48 +146,6 @@ fn reading_needs_the_indirect_blocks() {
 }
 
 #[test]
-fn the_journal_goes_round_and_makes_room_by_writing_home() {
-    let mut given = spec(FilesystemKind::Ext3, 10 * GIB);
-    given.journal = 16 * MIB;
-    given.barriers = Some(true);
-    let mut fs = FileSystem::new(&given).unwrap();
-    let journal: Vec<(u64, u64)> = (ext(&fs).journal.runs().iter())
-        .map(|run| (run.start * 8, run.end() * 8))
-        .collect();
-    assert_eq!(
-        journal.iter().map(|j| j.1 - j.0).sum::<u64>(),
-        16 * MIB / SECTOR
-    );
-    let inside = |p: &Place| {
-        journal
-            .iter()
-            .any(|j| j.0 <= p.lba.0 && p.lba.0 + u64::from(p.sectors) <= j.1)
-    };
-    let (mut wraps, mut checkpoints, mut last) = (0, 0, 0);
-    for directory in 0..3000 {
-        let _ = fs.small(&FileOp::MakeDirectory { directory }).unwrap();
-        let commit = fs.commit().unwrap();
-        assert!(commit.data_first);
-        assert!(commit.later.iter().all(|p| !inside(p)));
-        let (log, home): (Vec<_>, Vec<_>) = commit.stages.iter().partition(|s| !s.checkpoint);
-        checkpoints += home.len();
-        assert!(home.iter().flat_map(|s| &s.writes).all(|p| !inside(p)));
-        // Descriptor and blocks, then the commit block between flushes.
-        assert_eq!(log.len(), 2);
-        assert!(!log[0].flush_before && log[1].flush_before && log[1].durable);
-        assert_eq!(log[1].writes.iter().map(|p| p.sectors).sum::<u32>(), 8);
-        for place in log.iter().flat_map(|s| &s.writes) {
-            assert!(inside(place));
-            wraps += usize::from(place.lba.0 < last);
-            last = place.lba.0;
-        }
-    }
-    // Seven or eight blocks each, a descriptor and a commit block, 4095 blocks a turn.
-    assert!((5..9).contains(&wraps), "{wraps}");
-    assert!(checkpoints > wraps && checkpoints < 40, "{checkpoints}");
-}
-
-#[test]
 fn a_create_changes_what_it_should() {
     let entry = |index| Entry {
         index,
@@ -260,52 +221,6 @@ fn a_directory_without_a_hash_tree_costs_more_the_fuller_it_is() {
 }
 
 #[test]
-fn space_and_inodes_come_back_with_the_commit() {
-    for kind in [
-        FilesystemKind::Ext2,
-        FilesystemKind::Ext3,
-        FilesystemKind::Ext4,
-    ] {
-        let mut fs = made(kind, GIB);
-        let before = (ext(&fs).space.free(), ext(&fs).names.inodes.free());
-        let _ = fs.open(0, OpenMode::Create).unwrap();
-        write(&mut fs, 0, 100 * MIB, MIB);
-        for index in 0..500 {
-            let entry = Entry {
-                index,
-                directory: 3,
-                ordered: false,
-            };
-            let _ = fs
-                .small(&FileOp::Create {
-                    entry,
-                    size: 9000,
-                    sync: false,
-                })
-                .unwrap();
-        }
-        let _ = fs.commit();
-        let _ = fs.remove(0);
-        assert!(ext(&fs).space.free() < before.0 - 100 * MIB / 4096);
-        for index in 0..500 {
-            let entry = Entry {
-                index,
-                directory: 3,
-                ordered: false,
-            };
-            let _ = fs.small(&FileOp::Unlink { entry }).unwrap();
-        }
-        let _ = fs.small(&FileOp::RemoveDirectory { directory: 3 }).unwrap();
-        let _ = fs.commit();
-        assert_eq!(
-            (ext(&fs).space.free(), ext(&fs).names.inodes.free()),
-            before,
-            "{kind}"
-        );
-    }
-}
-
-#[test]
 fn a_full_device_says_so_and_keeps_what_it_has() {
     for kind in [
         FilesystemKind::Ext2,
@@ -341,61 +256,6 @@ fn a_full_device_says_so_and_keeps_what_it_has() {
         FileSystem::new(&spec(FilesystemKind::Ext3, MIB)),
         Err(FsError::DeviceTooSmall { .. })
     ));
-}
-
-#[test]
-fn a_large_file_takes_little_memory() {
-    let mut fs = with_file(FilesystemKind::Ext4, 24_000_000_000_000);
-    fs.provide(1, 10 << 40).unwrap();
-    let ext = ext(&fs);
-    // A run for each group of 16 with its metadata before it.
-    assert!(
-        ext.files[&1].runs.len() < 6000,
-        "{}",
-        ext.files[&1].runs.len()
-    );
-}
-
-#[test]
-fn sync_commits_what_the_file_is_in() {
-    let mut fs = with_file(FilesystemKind::Ext4, GIB);
-    let _ = fs.commit();
-    let idle = fs.sync(Some(0), false, 0);
-    assert!(idle.data && !idle.commit && idle.flush);
-    let _ = fs.reserve(0, 0, 4096).unwrap();
-    assert!(fs.sync(Some(0), false, 4096).commit);
-    // ext2 has no journal: metadata goes home.
-    let mut fs = with_file(FilesystemKind::Ext2, GIB);
-    let synced = fs.sync(Some(0), false, 0);
-    assert!(!synced.commit && !synced.stages[0].writes.is_empty());
-    assert_eq!(fs.commit(), None);
-}
-
-#[test]
-fn without_a_journal_fsync_flushes_since_3_16() {
-    let flushes = |kind, kernel, barriers, file| {
-        let mut given = spec(kind, GIB);
-        (given.kernel, given.barriers) = (kernel, barriers);
-        given.mode = (kind == FilesystemKind::Ext4).then_some(JournalMode::None);
-        let mut fs = FileSystem::new(&given).unwrap();
-        let _ = fs.open(0, OpenMode::Create).unwrap();
-        let synced = fs.sync(file, false, 0);
-        // Metadata of its own is written before that, and nothing the second time.
-        assert!(!synced.stages.is_empty());
-        let again = fs.sync(file, false, 0);
-        assert!(again.stages.is_empty());
-        assert_eq!(synced.flush, again.flush);
-        synced.flush
-    };
-    let (old, new) = (Kernel::Linux(3, 15, 0), Kernel::Linux(3, 16, 0));
-    for kind in [FilesystemKind::Ext2, FilesystemKind::Ext4] {
-        assert!(!flushes(kind, old, None, Some(0)), "{kind:?}");
-        assert!(flushes(kind, new, None, Some(0)), "{kind:?}");
-        assert!(!flushes(kind, new, None, None), "{kind:?}");
-    }
-    // Only ext4 asks how it was mounted.
-    assert!(flushes(FilesystemKind::Ext2, new, Some(false), Some(0)));
-    assert!(!flushes(FilesystemKind::Ext4, new, Some(false), Some(0)));
 }
 
 proptest! {
@@ -461,61 +321,4 @@ proptest! {
         used.sort_unstable();
         prop_assert!(used.windows(2).all(|w| w[0].0 + w[0].1 <= w[1].0));
     }
-}
-
-#[test]
-fn what_32_bits_cannot_number_is_refused() {
-    let tib = 1024 * GIB;
-    for kind in [FilesystemKind::Ext2, FilesystemKind::Ext3] {
-        assert!(FileSystem::new(&spec(kind, 16 * tib - MIB)).is_ok());
-        assert!(matches!(
-            FileSystem::new(&spec(kind, 17 * tib)),
-            Err(FsError::DeviceTooLarge { .. })
-        ));
-    }
-    // ext4 has 64 bits when mke2fs makes them.
-    let old = FsSpec::new(
-        FilesystemKind::Ext4,
-        Kernel::Linux(2, 6, 32),
-        17 * tib / SECTOR,
-    );
-    let made = FileSystem::new(&old);
-    assert!(matches!(made, Err(FsError::DeviceTooLarge { .. })));
-    assert!(FileSystem::new(&spec(FilesystemKind::Ext4, 17 * tib)).is_ok());
-}
-
-#[test]
-fn files_far_out_on_a_large_device_are_found_again() {
-    let tib = 1024 * GIB;
-    let mut fs = made(FilesystemKind::Ext4, 240 * tib);
-    let geometry = ext(&fs).geometry;
-    assert!(u32::try_from(geometry.inodes * geometry.groups()).is_ok());
-    // Directories are in groups all over the device. In inodes of 32 bits several files were one.
-    let entry = |index: u32| Entry {
-        directory: index % 16,
-        index,
-        ordered: true,
-    };
-    for index in 0..64 {
-        let (entry, size, sync) = (entry(index), 0, false);
-        let _ = fs.small(&FileOp::Create { entry, size, sync }).unwrap();
-    }
-    let free = ext(&fs).names.inodes.free();
-    for index in 0..64 {
-        let entry = entry(index);
-        let _ = fs.small(&FileOp::Unlink { entry }).unwrap();
-    }
-    assert_eq!(ext(&fs).names.inodes.free(), free + 64);
-}
-
-#[test]
-fn a_large_ext4_has_fewer_inodes() {
-    let tib = 1024 * GIB;
-    let each = |tibs: u64| {
-        let fs = made(FilesystemKind::Ext4, tibs * tib);
-        let geometry = &ext(&fs).geometry;
-        geometry.per_group * u64::from(geometry.block) / geometry.inodes
-    };
-    // mke2fs.conf: "default", "big", "huge".
-    assert_eq!([3, 5, 17].map(each), [16_384, 32_768, 65_536]);
 }
