@@ -4,6 +4,7 @@
 //! and the slots allow, then waits for at least one completion: never for the full depth, which
 //! would drain the queue, and never before the queue is full, which would make the real depth the
 //! batch size.
+mod again;
 mod driver;
 mod leap;
 mod slot;
@@ -115,6 +116,16 @@ pub enum DriveError {
         /// Bytes moved.
         moved: u32,
     },
+    /// The target would not take an operation, however often it was asked to wait.
+    #[error("operation {index} ({op}) was refused {times} times (EAGAIN)")]
+    Refused {
+        /// Its number within its workload.
+        index: u64,
+        /// What was asked.
+        op: Op,
+        /// How often it was refused.
+        times: u32,
+    },
     /// Nothing ended for too long.
     #[error("no operation ended for {waited} with {in_flight} in flight")]
     Stalled {
@@ -132,6 +143,9 @@ pub enum DriveError {
 }
 
 /// Drives the lanes against the target until all are done, the monitor ends it, or it fails.
+///
+/// An operation that the target would not take at first ([`Errno::AGAIN`]) is submitted
+/// [again](Target::again); its response time is that from when it was due to when it ended at last.
 ///
 /// # Errors
 /// The first operation that fails or moves too few bytes ends the run (what is in flight is waited

@@ -22,6 +22,11 @@ pub struct Completion {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Errno(pub i32);
 
+impl Errno {
+    /// "Resource temporarily unavailable" (EAGAIN): the operation would have had to be waited for.
+    pub const AGAIN: Self = Self(11);
+}
+
 /// What a target can do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
@@ -98,6 +103,16 @@ pub trait Target {
             self.submit(tag, Op::Block(BlockOp { kind, len, offset }))?;
         }
         Ok(())
+    }
+
+    /// Takes an operation again that ended with [`Errno::AGAIN`], in a way by which what was in its way is waited for;
+    /// false when it knows of none. Tag and operation are those that it was submitted with.
+    ///
+    /// # Errors
+    /// As [`submit`](Self::submit).
+    fn again(&mut self, tag: Tag, op: Op) -> Result<bool, TargetError> {
+        let _ = (tag, op);
+        Ok(false)
     }
 
     /// Lets time pass until at least one operation has ended or `until` is reached, and appends what

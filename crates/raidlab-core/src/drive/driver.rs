@@ -2,12 +2,13 @@
 //!
 //! Here a nanosecond an operation shows. What is the same for all operations of a turn is decided
 //! once a turn, and the loops over operations hold what they count in registers.
+use super::again::Refusals;
 use super::leap::Leaper;
 use super::slot::{Batch, InFlight, Slots};
 use super::tally::Tally;
 use super::{DriveError, Lane, Progress};
 use crate::op::{BlockOp, Op};
-use crate::target::{Completion, Tag, Target};
+use crate::target::{Completion, Errno, Tag, Target};
 use crate::time::{Instant, Span};
 use crate::workload::{Next, Ready, Workload};
 
@@ -28,6 +29,7 @@ pub(super) struct Driver<'a, W, T> {
     pub(super) states: Vec<LaneState>,
     pub(super) board: Board<'a, T>,
     pub(super) failure: Option<DriveError>,
+    refusals: Refusals,
 }
 
 /// What lanes share.
@@ -69,6 +71,7 @@ impl<'a, W: Workload, T: Target> Driver<'a, W, T> {
                 offsets: [0; AT_ONCE],
             },
             failure: None,
+            refusals: Refusals::default(),
         }
     }
 
@@ -169,11 +172,14 @@ impl<'a, W: Workload, T: Target> Driver<'a, W, T> {
         while let Some(first) = rest.first() {
             let batch = self.board.flying.slots.batch(first.tag);
             // A tag that is not in flight would be a target's fault; the conformance suite checks it.
-            let ended = if batch == Slots::FREE {
-                1
-            } else {
-                self.complete_of(batch, first.at, rest)
-            };
+            let mut ended = 1;
+            if batch != Slots::FREE {
+                ended = self.complete_of(batch, first.at, rest);
+                if ended == 0 {
+                    self.complete_one(first);
+                    ended = 1;
+                }
+            }
             rest = &rest[ended..];
         }
         done.clear();
@@ -182,12 +188,15 @@ impl<'a, W: Workload, T: Target> Driver<'a, W, T> {
     /// Records an operation that ended by itself, as many do: without the loops.
     #[inline]
     fn complete_one(&mut self, completion: &Completion) {
-        let slots = &mut self.board.flying.slots;
-        let number = slots.batch(completion.tag);
+        let number = self.board.flying.slots.batch(completion.tag);
         if number == Slots::FREE {
             return;
         }
-        slots.free(completion.tag);
+        let bytes = self.board.flying.batch(number).bytes;
+        if completion.result != Ok(bytes) && self.again(number, completion) {
+            return;
+        }
+        self.board.flying.slots.free(completion.tag);
         let batch = self.board.flying.batch(number);
         let own = || self.board.flying.own(number, completion.tag);
         let lane = &mut self.lanes[batch.lane as usize];
@@ -208,8 +217,34 @@ impl<'a, W: Workload, T: Target> Driver<'a, W, T> {
         self.board.flying.end(number, 1);
     }
 
+    /// Submits an operation again that the target would not take at first; false when it is to be recorded as it ended.
+    #[cold]
+    #[inline(never)]
+    fn again(&mut self, number: u32, completion: &Completion) -> bool {
+        if completion.result != Err(Errno::AGAIN) || self.failure.is_some() {
+            return false;
+        }
+        let (tag, flying) = (completion.tag, &self.board.flying);
+        let (batch, own) = (flying.batch(number), flying.own(number, tag));
+        let (lane, record) = (batch.lane, batch.record(own, completion));
+        let again = match self.refusals.count(tag, lane, &record) {
+            Ok(()) => self.board.target.again(tag, record.op).map_err(Into::into),
+            Err(too_often) => Err(too_often),
+        };
+        match again {
+            Ok(taken) => {
+                self.states[lane as usize].tally.again += u64::from(taken);
+                taken
+            }
+            Err(error) => {
+                self.failure = Some(error);
+                false
+            }
+        }
+    }
+
     /// Records the operations with which `done` begins that were submitted in one batch and ended at
-    /// one time; returns how many.
+    /// one time; returns how many. One that the target would not take yet ends the row.
     // By itself, so that its loop has the registers for itself.
     #[inline(never)]
     fn complete_of(&mut self, number: u32, at: Instant, done: &[Completion]) -> usize {
@@ -222,10 +257,11 @@ impl<'a, W: Workload, T: Target> Driver<'a, W, T> {
             if flying.slots.batch(completion.tag) != number || completion.at != at {
                 break;
             }
-            flying.slots.free(completion.tag);
             let own = flying.own(number, completion.tag);
-            ended += 1;
             if completion.result != Ok(batch.bytes) {
+                if completion.result == Err(Errno::AGAIN) {
+                    break;
+                }
                 unexpected += 1;
                 let (result, tally) = (completion.result, &mut state.tally);
                 tally.add_unexpected(batch.kind(), at, result, batch.bytes);
@@ -233,6 +269,8 @@ impl<'a, W: Workload, T: Target> Driver<'a, W, T> {
                     self.failure = Some(batch.failure(own, completion));
                 }
             }
+            flying.slots.free(completion.tag);
+            ended += 1;
             lane.workload.completed(&batch.record(own, completion));
         }
         let ops = ended as u64 - unexpected;

@@ -101,6 +101,8 @@ pub struct Tally {
     pub bytes_read: u64,
     /// Bytes written by all operations, counted or not.
     pub bytes_written: u64,
+    /// How often an operation was submitted again that the target would not take at first.
+    pub again: u64,
     /// When counting began: the start plus the ramp.
     pub from: Instant,
     /// When the last operation ended (the start when none did).
@@ -169,6 +171,7 @@ impl Tally {
             all_ops: 0,
             bytes_read: 0,
             bytes_written: 0,
+            again: 0,
             from,
             to: start,
             response: [const { None }; 4],

@@ -401,3 +401,5 @@ fn operations_submitted_at_once_are_tallied_like_others() {
         assert_eq!(one.elapsed(), many.elapsed());
     }
 }
+
+mod again;

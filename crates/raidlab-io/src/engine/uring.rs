@@ -12,7 +12,7 @@ use raidlab_core::target::{Completion, Errno, Limits, Tag, Target, TargetError};
 use raidlab_core::time::{Instant, Span};
 use rings::Rings;
 use rustix::io::Errno as SystemError;
-use rustix::io_uring::Timespec;
+use rustix::io_uring::{IoringSqeFlags, Timespec};
 use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
 
@@ -207,6 +207,25 @@ impl Target for Uring {
         }
     }
 
+    // The kernel tries all operations without waiting first (NOWAIT). Where that gives EAGAIN at once it has a worker wait.
+    // Where a device has taken a part of the operation already, the error comes with that part's end, from a thread that
+    // the kernel does not try again in. So does md's RAID10 (seen with Linux 6.1) while it resyncs or rebuilds: the parts
+    // of what spans several chunks are let in one by one.
+    #[cold]
+    fn again(&mut self, tag: Tag, op: Op) -> Result<bool, TargetError> {
+        let Op::Block(block) = op else {
+            return Ok(false);
+        };
+        let mut entry = self.entries.entry(tag, block)?;
+        entry.flags |= IoringSqeFlags::ASYNC.bits();
+        // SAFETY: as in `submit`.
+        if unsafe { self.rings.filling().push(entry) } {
+            Ok(true)
+        } else {
+            Err(unsupported(op, QUEUE_FULL))
+        }
+    }
+
     // By itself, as `harvest`, so that its loop has the registers for itself.
     #[inline(never)]
     fn submit_alike(
@@ -300,3 +319,6 @@ impl Drop for Uring {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -216,6 +216,14 @@ impl RunError {
                 what: format!("operation {index} of job {job} ({op}) failed"),
                 source: system(errno),
             },
+            DriveError::Refused { index, op, times } => Self::Operation {
+                path,
+                what: format!("operation {index} of job {job} ({op}) was refused {times} times"),
+                source: system(Errno::AGAIN),
+                remedy:
+                    "; the kernel was asked to wait for the device each time: see its log (dmesg)"
+                        .to_owned(),
+            },
             DriveError::Short { index, op, moved } => Self::Short {
                 why: shortened(&path, u64::from(op.bytes())),
                 path,

@@ -97,6 +97,9 @@ impl Watch {
         leave_to_the_caches(&mut known, phase.evidence);
         let disk_is_measured = phase.evidence != Evidence::None;
         outcome.flags = ran.flags;
+        outcome
+            .flags
+            .extend(submitted_again(sum(|t| t.again), sum(|t| t.all_ops)));
         outcome.flags.extend(judge(&known));
         outcome.flags.extend(
             self.initialising
@@ -124,6 +127,22 @@ impl Watch {
         }
         Ok(outcome)
     }
+}
+
+/// What was put off is in the figures, as the user waited for it.
+fn submitted_again(again: u64, ops: u64) -> Option<Flag> {
+    (again > 0).then(|| {
+        let times = if again == 1 {
+            "once".to_owned()
+        } else {
+            format!("{again} times")
+        };
+        let reason = format!(
+            "operations were put off by the device (EAGAIN) {times}, of {ops} in all, and submitted again for the kernel to wait: \
+             response times count from the first time on"
+        );
+        Flag::new(FlagKind::Other, reason).remark()
+    })
 }
 
 /// Who else takes from the devices of a place. Of one that goes in mid-phase nobody knows what it was asked for.
