@@ -202,7 +202,7 @@ words! {
         Bars = "bars",
         /// A line a level, against a factor.
         Lines = "lines",
-        /// Latency distributions.
+        /// Cumulative curves of response times.
         Distribution = "distribution",
     }
 }

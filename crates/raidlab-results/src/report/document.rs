@@ -2,7 +2,8 @@
 mod chart;
 
 pub use chart::{
-    Axis, Bar, BarChart, BarGroup, Chart, LineChart, Point, Scale, Series, along_decades,
+    Axis, Bar, BarChart, BarGroup, Chart, Curve, DistributionChart, LineChart, Point, Scale,
+    Series, Spread, Step, along_decades,
 };
 
 use super::format;
@@ -43,6 +44,7 @@ impl Document {
                 Block::Table(table) => &mut table.id,
                 Block::Chart(Chart::Bars(chart)) => &mut chart.id,
                 Block::Chart(Chart::Lines(chart)) => &mut chart.id,
+                Block::Chart(Chart::Distribution(chart)) => &mut chart.id,
                 _ => continue,
             };
             let wanted = format::slug(id);

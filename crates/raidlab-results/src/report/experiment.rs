@@ -57,7 +57,7 @@ pub enum ChartForm {
     Bars,
     /// A line a level.
     Lines,
-    /// Latency distributions.
+    /// Cumulative curves of response times.
     Distribution,
 }
 

@@ -51,7 +51,7 @@ use crate::record::TrialRecord;
 use analysis::Judging;
 use blocks::closing::Closing;
 use blocks::ratios::Ratios;
-use document::Block;
+use document::{Block, Chart};
 use group::Group;
 use raidlab_stats::Confidence;
 use raidlab_stats::compare::DEFAULT_MARGIN;
@@ -212,9 +212,10 @@ fn charts(out: &mut Vec<Block>, profile: &str, groups: &[Group<'_>], judging: &J
         let bars = blocks::bars::bars(profile, groups, judging);
         out.extend(bars.into_iter().map(Block::Chart));
     }
+    let curves = blocks::cumulative::curves(profile, groups, None);
     let rest = [
         sweeps,
-        blocks::distribution::latency_charts(profile, groups, None),
+        curves.into_iter().map(Chart::Distribution).collect(),
         blocks::distribution::series_charts(profile, groups),
     ];
     out.extend(rest.into_iter().flatten().map(Block::Chart));

@@ -1,5 +1,5 @@
 //! What happens inside the runs: latency percentiles of merged histograms, and the rate second by
-//! second.
+//! second. Curves of response times are in [`cumulative`](super::cumulative).
 use crate::record::{PhaseRecord, Unit};
 use crate::report::document::{Axis, Cell, Chart, Column, LineChart, Point, Scale, Series, Table};
 use crate::report::format;
@@ -58,29 +58,28 @@ pub(crate) fn latency_table(profile: &str, groups: &[Group<'_>]) -> Option<Table
 const LEAST_WINDOWS: usize = 3;
 
 /// A line of a chart: what one phase did in one cell.
-struct Strand<'p, 'g> {
-    name: String,
-    group: &'p Group<'g>,
-    phase: &'g str,
+pub(super) struct Strand<'p, 'g> {
+    pub(super) name: String,
+    pub(super) group: &'p Group<'g>,
+    pub(super) phase: &'g str,
 }
 
 /// Strands that are charted together.
-struct Panel<'p, 'g> {
+pub(super) struct Panel<'p, 'g> {
     /// What they have in common; the last part of the chart's id.
-    title: String,
-    strands: Vec<Strand<'p, 'g>>,
+    pub(super) title: String,
+    pub(super) strands: Vec<Strand<'p, 'g>>,
 }
 
 impl Panel<'_, '_> {
     /// What the lines that are drawn have in common: of phases that share a panel, those that have a line.
-    fn title_of(&self, drawn: &[Series]) -> String {
+    pub(super) fn title_of<'n>(&self, drawn: impl Iterator<Item = &'n str>) -> String {
         if self
             .strands
             .iter()
             .all(|strand| strand.name == strand.phase)
         {
-            let names: Vec<&str> = drawn.iter().map(|line| line.name.as_str()).collect();
-            names.join(", ")
+            drawn.collect::<Vec<_>>().join(", ")
         } else {
             self.title.clone()
         }
@@ -88,7 +87,7 @@ impl Panel<'_, '_> {
 }
 
 /// One panel a phase with a line for each cell; the phases of a single cell share panels.
-fn panels<'p, 'g>(groups: &'p [Group<'g>]) -> Vec<Panel<'p, 'g>> {
+pub(super) fn panels<'p, 'g>(groups: &'p [Group<'g>]) -> Vec<Panel<'p, 'g>> {
     let strand = |name: &str, group, phase| Strand {
         name: name.to_owned(),
         group,
@@ -123,7 +122,7 @@ fn panels<'p, 'g>(groups: &'p [Group<'g>]) -> Vec<Panel<'p, 'g>> {
 }
 
 /// Says so when lines had to be left out.
-fn left_out(drawn: usize, all: usize) -> String {
+pub(super) fn left_out(drawn: usize, all: usize) -> String {
     if drawn < all {
         format!(" The first {drawn} of {all} are drawn.")
     } else {
@@ -138,72 +137,6 @@ fn too_short(names: &[&str]) -> String {
         1..=MOST_LINES => format!(" Too short for a line: {}.", names.join(", ")),
         more => format!(" Too short for a line: {more} others."),
     }
-}
-
-/// The latency percentiles of the merged histograms, of one phase alone when that is wanted.
-pub(crate) fn latency_charts(
-    profile: &str,
-    groups: &[Group<'_>],
-    phase: Option<&str>,
-) -> Vec<Chart> {
-    let mut panels = panels(groups);
-    if let Some(phase) = phase {
-        for panel in &mut panels {
-            panel.strands.retain(|strand| strand.phase == phase);
-            phase.clone_into(&mut panel.title);
-        }
-    }
-    panels
-        .iter()
-        .filter_map(|panel| latency_chart(profile, panel))
-        .collect()
-}
-
-fn latency_chart(profile: &str, panel: &Panel<'_, '_>) -> Option<Chart> {
-    let mut series: Vec<Series> = panel
-        .strands
-        .iter()
-        .filter_map(|strand| {
-            let latencies = strand.group.latencies(strand.phase)?;
-            let known = PERCENTILES.iter().zip(0..);
-            let points: Vec<Point> = known
-                .filter(|((percent, _), _)| supported(&latencies, *percent))
-                .filter_map(|((percent, _), x)| {
-                    Some(Point {
-                        x: f64::from(x),
-                        y: latencies.percentile(*percent)?.as_secs_f64().max(1e-9),
-                        interval: None,
-                    })
-                })
-                .collect();
-            (points.len() > 1).then(|| Series {
-                name: strand.name.clone(),
-                points,
-            })
-        })
-        .collect();
-    if series.is_empty() {
-        return None;
-    }
-    let all = series.len();
-    series.truncate(MOST_LINES);
-    Some(Chart::Lines(LineChart {
-        id: format!("{profile}-latency-{}", panel.title),
-        title: format!("{profile}: response time of {}", panel.title_of(&series)),
-        description: format!(
-            "Response times by percentile, histograms of all valid runs merged; logarithmic.{}",
-            left_out(series.len(), all)
-        ),
-        x: Axis {
-            label: "percentile of operations".to_owned(),
-            scale: Scale::Named(PERCENTILES.map(|(_, name)| name.to_owned()).to_vec()),
-        },
-        y: Axis {
-            label: "response time".to_owned(),
-            scale: Scale::Log10,
-        },
-        series,
-    }))
 }
 
 /// The rate over the run, in the first valid run of each cell.
@@ -251,7 +184,10 @@ fn series_chart(profile: &str, panel: &Panel<'_, '_>) -> Option<Chart> {
     }
     Some(Chart::Lines(LineChart {
         id: format!("{profile}-series-{}", panel.title),
-        title: format!("{profile}: {} over time", panel.title_of(&series)),
+        title: format!(
+            "{profile}: {} over time",
+            panel.title_of(series.iter().map(|line| line.name.as_str()))
+        ),
         description: format!(
             "Rate window by window in the first valid run of each.{}{}",
             left_out(series.len(), all),

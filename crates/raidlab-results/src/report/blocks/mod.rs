@@ -4,6 +4,7 @@ pub(crate) mod bars;
 pub(crate) mod closing;
 pub(crate) mod context;
 pub(crate) mod courses;
+pub(crate) mod cumulative;
 pub(crate) mod distribution;
 pub(crate) mod environment;
 pub(crate) mod fastest;

@@ -1,6 +1,6 @@
 //! Charts as an experiment's file describes them.
 use crate::report::analysis::{Judging, summarise};
-use crate::report::blocks::{bars, distribution};
+use crate::report::blocks::{bars, cumulative};
 use crate::report::document::{Axis, Chart, LineChart, Point, Scale, Series};
 use crate::report::experiment::{ChartForm, WantedChart};
 use crate::report::format;
@@ -34,13 +34,11 @@ pub(crate) fn charts(
         match chart.form {
             ChartForm::Distribution => {
                 let phase = chart.y.as_deref();
-                let drawn = distribution::latency_charts(profile, &groups, phase);
+                let drawn = cumulative::curves(profile, &groups, phase);
                 all.extend(drawn.into_iter().map(|mut drawn| {
-                    if let Chart::Lines(lines) = &mut drawn {
-                        let what = lines.title.strip_prefix(&format!("{profile}: "));
-                        lines.title = title(what.unwrap_or(&lines.title));
-                    }
-                    drawn
+                    let what = drawn.title.strip_prefix(&format!("{profile}: "));
+                    drawn.title = title(what.unwrap_or(&drawn.title));
+                    Chart::Distribution(drawn)
                 }));
             }
             ChartForm::Bars if chart.y.is_none() && chart.lines.is_none() => {

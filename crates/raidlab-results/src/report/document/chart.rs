@@ -9,6 +9,8 @@ pub enum Chart {
     Bars(BarChart),
     /// Lines with error bars.
     Lines(LineChart),
+    /// Cumulative curves of response times.
+    Distribution(DistributionChart),
 }
 
 impl Chart {
@@ -18,6 +20,7 @@ impl Chart {
         match self {
             Self::Bars(chart) => &chart.id,
             Self::Lines(chart) => &chart.id,
+            Self::Distribution(chart) => &chart.id,
         }
     }
 
@@ -27,6 +30,7 @@ impl Chart {
         match self {
             Self::Bars(chart) => &chart.title,
             Self::Lines(chart) => &chart.title,
+            Self::Distribution(chart) => &chart.title,
         }
     }
 
@@ -36,6 +40,7 @@ impl Chart {
         match self {
             Self::Bars(chart) => &chart.description,
             Self::Lines(chart) => &chart.description,
+            Self::Distribution(chart) => &chart.description,
         }
     }
 }
@@ -160,8 +165,6 @@ pub enum Scale {
     Log2,
     /// Powers of two; numbers of something, such as of requests in flight.
     Log2Count,
-    /// Powers of ten; times in seconds.
-    Log10,
     /// Named places 0, 1, 2 …
     Named(Vec<String>),
 }
@@ -184,4 +187,68 @@ pub struct Point {
     pub y: f64,
     /// Ends of the error bar.
     pub interval: Option<(f64, f64)>,
+}
+
+/// Empirical cumulative curves of response times, exact as far as histograms are: within 1 % of each time.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DistributionChart {
+    /// Unique in the document.
+    pub id: String,
+    /// What is shown.
+    pub title: String,
+    /// In words.
+    pub description: String,
+    /// One a cell or phase.
+    pub curves: Vec<Curve>,
+}
+
+/// The response times of all valid runs of a phase together.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Curve {
+    /// Its name in the legend.
+    pub name: String,
+    /// Operations that were timed.
+    pub operations: u64,
+    /// One for each filled bucket of the histogram, by ascending time; after the last none is slower.
+    pub steps: Vec<Step>,
+    /// How far the runs are apart; empty of a single run.
+    pub spread: Vec<Spread>,
+}
+
+impl Curve {
+    /// The share of operations that took no longer than a step's time. The longest one counts as slower than itself, so that
+    /// the share stays below 1: of ten thousand it is the 99.99th per cent.
+    #[must_use]
+    pub fn share(&self, step: &Step) -> f64 {
+        1.0 - step.slower.max(1) as f64 / self.operations.max(1) as f64
+    }
+
+    /// The time that a share of the operations did not exceed; 0 of no operations.
+    #[must_use]
+    pub fn seconds_at(&self, share: f64) -> f64 {
+        let reached = self.steps.iter().find(|step| self.share(step) >= share);
+        reached
+            .or(self.steps.last())
+            .map_or(0.0, |step| step.seconds)
+    }
+}
+
+/// A step of a cumulative curve.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Step {
+    /// The upper end of a bucket, or the longest time.
+    pub seconds: f64,
+    /// Operations that took longer.
+    pub slower: u64,
+}
+
+/// The runs at one share of their operations.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Spread {
+    /// Share of the operations that took no longer.
+    pub share: f64,
+    /// Seconds of the fastest run.
+    pub least: f64,
+    /// Seconds of the slowest run.
+    pub greatest: f64,
 }

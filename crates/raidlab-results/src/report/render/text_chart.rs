@@ -15,9 +15,10 @@ pub(super) fn render(chart: &Chart, width: usize, ascii: bool) -> String {
         Chart::Lines(chart) => match chart.x.scale {
             Scale::Log2 | Scale::Log2Count => sweep(chart, width),
             Scale::Linear => sparklines(chart, width, ascii),
-            // Latency percentiles stand in the table of latencies.
-            Scale::Named(_) | Scale::Log10 => String::new(),
+            Scale::Named(_) => String::new(),
         },
+        // Percentiles stand in the table of response times.
+        Chart::Distribution(_) => String::new(),
     }
 }
 

@@ -228,7 +228,7 @@ fn distributions_are_of_the_phase_that_is_wanted() {
         let charts = document.charts();
         charts
             .map(|chart| match chart {
-                Chart::Lines(chart) => chart.title.clone(),
+                Chart::Distribution(chart) => chart.title.clone(),
                 other => panic!("{other:?}"),
             })
             .collect()

@@ -363,7 +363,7 @@ fn many_cells_with_long_names_are_survived() {
     let latency = document.charts().find(|c| c.id() == "random-latency-read");
     let description = latency.unwrap().description();
     assert!(
-        description.ends_with("The first 8 of 40 are drawn."),
+        description.ends_with("The first 12 of 40 are drawn."),
         "{description}"
     );
     render_images(&document).unwrap();

@@ -1,5 +1,6 @@
 mod compared;
 mod courses;
+mod curves;
 mod experiments;
 mod fastest;
 mod made;

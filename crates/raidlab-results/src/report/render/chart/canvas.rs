@@ -5,8 +5,8 @@ use plotters::coord::Shift;
 use plotters::coord::ranged1d::Ranged;
 use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::{
-    Circle, DrawingArea, IntoDrawingArea, IntoFont, PathElement, RGBColor, Rectangle, SVGBackend,
-    Text,
+    Circle, DrawingArea, IntoDrawingArea, IntoFont, PathElement, Polygon, RGBColor, Rectangle,
+    SVGBackend, Text,
 };
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 use plotters::style::{Color, FontStyle, IntoTextStyle, register_font};
@@ -37,6 +37,11 @@ pub(in crate::report::render) const SERIES: [RGBColor; 8] = [
     RGBColor(0x8c, 0x6d, 0x31),
     RGBColor(0x4b, 0x55, 0x63),
 ];
+
+/// Whether a series has the colour of an earlier one and is dashed instead, where lines are.
+pub(super) fn is_dashed(index: usize) -> bool {
+    index >= SERIES.len()
+}
 
 /// The colour of a series.
 pub(super) fn colour(index: usize) -> RGBColor {
@@ -146,6 +151,13 @@ impl Canvas<'_> {
             .map_err(failed)
     }
 
+    /// A translucent area.
+    pub(super) fn area(&self, points: &[(f64, f64)], colour: RGBColor) -> Drawn {
+        let points: Vec<_> = points.iter().map(|(x, y)| Self::at(*x, *y)).collect();
+        let shape = Polygon::new(points, colour.mix(0.16));
+        self.area.draw(&shape).map_err(failed)
+    }
+
     pub(super) fn dot(&self, (x, y): (f64, f64), radius: f64, colour: RGBColor) -> Drawn {
         let dot = Circle::new(Self::at(x, y), (radius * SCALE) as i32, colour.filled());
         self.area.draw(&dot).map_err(failed)
@@ -229,6 +241,8 @@ const LEGEND_LINE: f64 = 19.0;
 /// The rows of a legend: names with their places.
 pub(super) struct Legend {
     entries: Vec<(usize, String, f64, f64)>,
+    /// Lines are dashed where colours come again.
+    pub(super) dashes: bool,
     /// Height in CSS pixels; 0 when one series needs no legend.
     pub(super) height: f64,
 }
@@ -239,6 +253,7 @@ impl Legend {
         if names.len() < 2 {
             return Ok(Self {
                 entries,
+                dashes: false,
                 height: 0.0,
             });
         }
@@ -254,7 +269,11 @@ impl Legend {
             x += width;
         }
         let height = (row + 1.0) * LEGEND_LINE + 6.0;
-        Ok(Self { entries, height })
+        Ok(Self {
+            entries,
+            dashes: false,
+            height,
+        })
     }
 
     pub(super) fn draw(&self, canvas: &Canvas<'_>, top: f64) -> Drawn {
@@ -262,6 +281,10 @@ impl Legend {
             let middle = top + y + 0.5 * LEGEND_LINE;
             let (from, to) = ((*x, middle - 5.5), (x + 11.0, middle + 5.5));
             canvas.rect(from, to, colour(*index))?;
+            if self.dashes && is_dashed(*index) {
+                let gap = ((x + 4.0, from.1), (x + 7.0, to.1));
+                canvas.rect(gap.0, gap.1, PAPER)?;
+            }
             canvas.text(name, (x + 17.0, middle), (SMALL, INK), Anchor::Start)?;
         }
         Ok(())

@@ -1,6 +1,8 @@
 //! Charts as SVG, drawn with plotters and measured with the font that the PNG images embed.
+mod axis;
 mod bars;
 mod canvas;
+mod curves;
 mod lines;
 
 pub(super) use canvas::{FONT, GRID, INK, MUTED, PAPER, SERIES};
@@ -14,6 +16,7 @@ pub(super) fn svg(chart: &Chart) -> Result<String, ImageError> {
     let body = match chart {
         Chart::Bars(chart) => bars::draw(chart)?,
         Chart::Lines(chart) => lines::draw(chart)?,
+        Chart::Distribution(chart) => curves::draw(chart)?,
     };
     let escape = |text: &str| {
         super::printable(text)
