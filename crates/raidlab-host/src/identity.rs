@@ -1,6 +1,7 @@
 //! By what a block device is known: not by its name, which the kernel deals out anew at every boot.
 use crate::error::{HostError, Result};
 use crate::loops::{self, Shown};
+use crate::sysfs;
 use raidlab_io::observe::cache::block_size_of;
 use raidlab_io::observe::environment::{DeviceRecord, device_records};
 use raidlab_io::observe::stack::DeviceKind;
@@ -85,6 +86,29 @@ impl Identity {
             number,
             size,
             backing: shown.map(|shown| shown.file),
+        })
+    }
+
+    /// Of a device that cannot be opened, as one that died but is still in the kernel's tables: by these tables alone. `None`
+    /// when it is not there, and for loop devices, which only their driver can tell of.
+    #[must_use]
+    pub(crate) fn in_tables(roots: &Roots, name: &str) -> Option<Self> {
+        let record = record_of(roots, name).ok()?;
+        if matches!(record.kind, DeviceKind::Loop { .. }) {
+            return None;
+        }
+        let directory = roots.block(name);
+        let number = sysfs::text(&directory.join("dev"))?;
+        let (major, minor) = number.split_once(':')?;
+        Some(Self {
+            name: name.to_owned(),
+            number: DeviceNumber {
+                major: major.parse().ok()?,
+                minor: minor.parse().ok()?,
+            },
+            size: sysfs::number(&directory.join("size"))? * raidlab_core::units::SECTOR,
+            serial: serial_of(roots, &record, None),
+            backing: None,
         })
     }
 

@@ -15,7 +15,7 @@ use raidlab_io::observe::safety::open_for_reading;
 use raidlab_io::observe::stack::DeviceKind;
 use raidlab_io::observe::{DeviceNumber, Roots};
 use rustix::mount::{UnmountFlags, unmount};
-use std::fs;
+use std::fs::{self, File};
 use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -182,7 +182,10 @@ fn is_one_of(roots: &Roots, name: &str, members: &[Identity]) -> bool {
 
 fn identity_of(roots: &Roots, name: &str) -> Option<Identity> {
     let path = roots.dev.join(name.replace('!', "/"));
-    let file = open_for_reading(&path).ok()?;
+    let Ok(file) = open_for_reading(&path) else {
+        // A disk that died may still be there, and what lies on it is raidlab's all the same.
+        return Identity::in_tables(roots, name);
+    };
     let found = Identity::of_open(roots, &file, &path).ok()?;
     (found.name == name).then_some(found)
 }
@@ -258,11 +261,28 @@ fn stop_arrays(roots: &Roots, members: &[Identity], wanted: &str) -> Result<Undo
             )));
         }
     }
+    if let Some(other) = not_ours(roots, members, wanted) {
+        return Ok(Undone::Left(format!(
+            "/dev/{wanted} is not stopped: it lies on {other}, too, which is no member that raidlab knows; 'mdadm --stop \
+             /dev/{wanted}' stops it"
+        )));
+    }
     Ok(if told.is_empty() {
         Undone::Nothing
     } else {
         Undone::Done(told.join(", "))
     })
+}
+
+/// What else an array lies on that is on these members, too.
+fn not_ours(roots: &Roots, members: &[Identity], array: &str) -> Option<String> {
+    let is_array = roots.block(array).join("md").is_dir();
+    let leaves = leaves(roots, array).into_iter();
+    let (ours, others): (Vec<String>, Vec<String>) = leaves
+        .filter(|leaf| roots.block(leaf).exists())
+        .partition(|leaf| is_one_of(roots, leaf, members));
+    let others = others.join(", ");
+    (is_array && !ours.is_empty() && !others.is_empty()).then_some(others)
 }
 
 fn is_container(roots: &Roots, name: &str) -> bool {
@@ -324,23 +344,35 @@ fn clear(roots: &Roots, member: &Option<Identity>, uuids: &[String]) -> Result<U
             _ => Undone::Nothing,
         });
     };
-    let file = match patiently(PATIENCE, || claim::open_exclusively(&path)) {
-        Ok(file) => file,
-        Err(error) => {
-            return Ok(Undone::Left(format!(
-                "{} is not cleared: {error}",
-                path.display()
-            )));
-        }
-    };
-    let found = Identity::of_open(roots, &file, &path)?;
+    let cleared = patiently(PATIENCE, || claim::open_exclusively(&path))
+        .and_then(|file| clear_open(roots, &file, &path, member, uuids));
+    Ok(cleared.unwrap_or_else(|error| {
+        let serial = match (&member.backing, &member.serial) {
+            (None, Some(serial)) => format!(" (serial number {serial})"),
+            _ => String::new(),
+        };
+        Undone::Left(format!(
+            "{}{serial} is not cleared, and may carry what raidlab wrote: {error}",
+            path.display()
+        ))
+    }))
+}
+
+fn clear_open(
+    roots: &Roots,
+    file: &File,
+    path: &Path,
+    member: &Identity,
+    uuids: &[String],
+) -> Result<Undone> {
+    let found = Identity::of_open(roots, file, path)?;
     if !found.is_same_device(member) {
         return Ok(Undone::Left(format!(
             "{} has become another device",
             path.display()
         )));
     }
-    let labels = label::read(&file, found.size, &path)?;
+    let labels = label::read(file, found.size, path)?;
     if labels.is_empty() {
         return Ok(Undone::Nothing);
     }
@@ -354,12 +386,12 @@ fn clear(roots: &Roots, member: &Option<Identity>, uuids: &[String]) -> Result<U
     let partitioned = labels.iter().any(|label| label.what.starts_with("GPT"));
     // In this order: when it is cut short in between, the table still tells that there is something to be done.
     if partitioned {
-        forget(&file).map_err(HostError::call(
+        forget(file).map_err(HostError::call(
             "have the kernel forget the partition of",
-            &path,
+            path,
         ))?;
     }
-    claim::clear(&file, found.size, &path)?;
+    claim::clear(file, found.size, path)?;
     Ok(Undone::Done(format!("cleared {}", path.display())))
 }
 
@@ -401,7 +433,62 @@ fn write_cache(roots: &Roots, device: &Option<Identity>, on: bool) -> Result<Und
 
 #[cfg(test)]
 mod tests {
-    use super::are_ours;
+    use super::{are_ours, lies_on, not_ours, stop_arrays};
+    use crate::identity::Identity;
+    use crate::journal::Undone;
+    use raidlab_io::observe::{DeviceNumber, Roots};
+    use std::fs;
+
+    /// Tables of the kernel with an array on these disks, whose nodes cannot be opened.
+    fn tables(disks: &[&str]) -> (tempfile::TempDir, Roots) {
+        let directory = tempfile::tempdir().expect("a directory");
+        let roots = Roots::under(directory.path());
+        for (number, disk) in disks.iter().enumerate() {
+            let block = roots.block(disk);
+            fs::create_dir_all(&block).expect("made");
+            fs::write(block.join("dev"), format!("8:{number}\n")).expect("written");
+            fs::write(block.join("size"), "2048\n").expect("written");
+            fs::create_dir_all(roots.block("md9").join("slaves").join(disk)).expect("made");
+        }
+        fs::create_dir_all(roots.block("md9").join("md")).expect("made");
+        fs::create_dir_all(roots.sys.join("block/md9")).expect("made");
+        fs::create_dir_all(roots.proc.join("self")).expect("made");
+        for file in ["self/mountinfo", "swaps", "mdstat"] {
+            fs::write(roots.proc.join(file), "").expect("written");
+        }
+        (directory, roots)
+    }
+
+    fn disk(name: &str, minor: u32) -> Identity {
+        Identity {
+            name: name.to_owned(),
+            number: DeviceNumber { major: 8, minor },
+            size: 1 << 20,
+            serial: None,
+            backing: None,
+        }
+    }
+
+    #[test]
+    fn a_disk_that_cannot_be_opened_is_still_the_one_that_it_was() {
+        let (_kept, roots) = tables(&["sda", "sdb"]);
+        let members = [disk("sda", 0), disk("sdb", 1)];
+        assert!(lies_on(&roots, "md9", &members));
+        assert_eq!(not_ours(&roots, &members, "md9"), None);
+        assert!(!lies_on(&roots, "md9", &[disk("sda", 0), disk("sdb", 7)]));
+    }
+
+    #[test]
+    fn an_array_that_is_on_a_foreign_disk_too_is_told_and_not_forgotten() {
+        let (_kept, roots) = tables(&["sda", "sdz"]);
+        let members = [disk("sda", 0)];
+        let left = stop_arrays(&roots, &members, "md9").expect("looked at");
+        let told = matches!(&left, Undone::Left(why) if why.contains("sdz") && why.contains("mdadm --stop"));
+        assert!(told, "{left:?}");
+        // Another array of the same name is nobody's business.
+        let left = stop_arrays(&roots, &[disk("sdc", 9)], "md9").expect("looked at");
+        assert_eq!(left, Undone::Nothing);
+    }
 
     #[test]
     fn a_member_that_is_gone_is_nobodys() {

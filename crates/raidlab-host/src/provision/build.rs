@@ -273,10 +273,10 @@ impl Built {
     }
 
     /// Undoes all of it and takes the members back, each empty and held again; members that are no longer what was claimed
-    /// are told among what is left.
+    /// are told among what is left, and so are those that something is on.
     ///
     /// # Errors
-    /// When the journal cannot be written, or something is on a member.
+    /// When the journal cannot be written.
     pub fn undo(
         mut self,
         claims: &mut [Claim],
@@ -293,8 +293,10 @@ impl Built {
         let mut report = journal.undo_since(roots, self.mark)?;
         report.left.extend(gone);
         for claim in claims.iter_mut() {
-            if report.left.is_empty() {
-                claim.retake_empty()?;
+            if report.left.is_empty()
+                && let Err(error) = claim.retake_empty()
+            {
+                report.left.push(error.to_string());
             }
         }
         Ok(report)

@@ -7,6 +7,7 @@ use raidlab_core::target::{Errno, TargetError};
 use raidlab_core::time::Span;
 use raidlab_core::units::Bytes;
 use std::io;
+use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 
 /// A phase could not be run, or a place not be prepared.
@@ -169,6 +170,12 @@ pub(super) fn remedy(source: &io::Error, path: &Path) -> String {
     }
     if source.raw_os_error() == Some(libc::EDQUOT) {
         return format!("; {}", quota::told(&Roots::system(), path));
+    }
+    let is_device =
+        || std::fs::metadata(path).is_ok_and(|found| found.file_type().is_block_device());
+    if source.raw_os_error() == Some(libc::ENOSPC) && is_device() {
+        return "; what the device gets its space from is full (a thin pool, the file system of a loop file): make room there"
+            .to_owned();
     }
     other_remedy(source).to_owned()
 }

@@ -12,6 +12,7 @@ use crate::bench::of_phase;
 use crate::commands::timestamp;
 use crate::exit::{BAD_REQUEST, Failure, MISSING, TRIAL_FAILED};
 use came::{in_one_line, record_of};
+use raidlab_core::flag::{Flag, FlagKind};
 use raidlab_core::phase::Phase;
 use raidlab_core::profile::{Place as ProfilePlace, Plan as ProfilePlan, ProfileContext};
 use raidlab_core::rng::mix;
@@ -103,7 +104,8 @@ pub(crate) enum Ended {
     Complete(Box<TrialRecord>, Value),
     /// It failed; what there is of it is kept.
     Failed(Box<TrialRecord>, Value, Failure),
-    /// It failed, and not all of it could be undone: nothing more can be run on these members.
+    /// It came to its end or failed, as its record says, and not all of it could be undone: nothing more can be run on these
+    /// members.
     Stuck(Box<TrialRecord>, Value, Failure),
     /// It was stopped; nothing is kept.
     Interrupted,
@@ -201,31 +203,39 @@ pub(crate) fn run(
         _ => Failing::Nobody,
     };
     came.hear(log.as_mut(), own);
-    let stuck = match trouble::not_undone(&report.left) {
-        Some(failure) if came.said.trouble.is_none() => return Err(failure),
-        // A member that died cannot be cleared: that is no reason to lose what is known of the trial.
-        other => other,
-    };
+    // A member that died cannot be cleared: that is no reason to lose what is known of the trial.
+    let stuck = trouble::not_undone(&report.left);
     if stop.load(Ordering::Relaxed) && !(measured.is_ok() && came.is_whole()) {
         return Ok(Ended::Interrupted);
     }
     let failed = match &came.said.trouble {
-        Some(said) => Some(trouble::failure(said, turn.cell, provision, measured.err())),
+        Some(said) => Some(trouble::failure(
+            said,
+            turn.cell,
+            provision,
+            turn.place,
+            measured.err(),
+        )),
         None => measured.err(),
     };
+    if let (None, Some(stuck)) = (&failed, &stuck) {
+        let flag = Flag::new(FlagKind::Other, &stuck.message);
+        came.flags.push(flag.remark());
+    }
     let environment = came.environment(provision);
     let mut record = record_of(turn, came, began)?;
-    let Some(failure) = failed else {
-        return Ok(Ended::Complete(Box::new(record), environment));
-    };
-    record.status = failed_for(&failure);
-    Ok(match stuck {
-        None => Ended::Failed(Box::new(record), environment, failure),
-        Some(stuck) => Ended::Stuck(
-            Box::new(record),
-            environment,
-            trouble::both(&failure, stuck),
-        ),
+    if let Some(failure) = &failed {
+        record.status = failed_for(failure);
+    }
+    let record = Box::new(record);
+    Ok(match (failed, stuck) {
+        (None, None) => Ended::Complete(record, environment),
+        (Some(failure), None) => Ended::Failed(record, environment, failure),
+        (None, Some(stuck)) => Ended::Stuck(record, environment, stuck),
+        (Some(failure), Some(stuck)) => {
+            let both = trouble::both(&failure, stuck);
+            Ended::Stuck(record, environment, both)
+        }
     })
 }
 

@@ -4,12 +4,14 @@ use raidlab_core::flag::{Flag, FlagKind};
 use raidlab_experiment::Cell;
 use raidlab_host::kmsg::Trouble;
 use raidlab_host::provision::ProvisionPlan;
+use raidlab_results::record::Place;
 
 /// Why a trial failed: the kernel's word, and what came of it here.
 pub(super) fn failure(
     said: &Trouble,
     cell: &Cell,
     plan: &ProvisionPlan,
+    place: Place,
     came: Option<Failure>,
 ) -> Failure {
     let mut reason = told(said, cell, plan);
@@ -17,7 +19,14 @@ pub(super) fn failure(
         reason.push_str("; ");
         reason.push_str(&came.message);
     }
-    Failure::new(TRIAL_FAILED, reason)
+    let failure = Failure::new(TRIAL_FAILED, reason);
+    if place == Place::Host && member(said, cell, plan).is_some() {
+        return failure.remedy(
+            "look at the device (dmesg, smartctl -a): when it is sound again, the same command goes on with the trials that are \
+             left; with another one in its place in the allow-list it begins anew",
+        );
+    }
+    failure
 }
 
 /// The doubt about the phase in which a member failed.
@@ -31,7 +40,7 @@ fn told(said: &Trouble, cell: &Cell, plan: &ProvisionPlan) -> String {
     let of = match member(said, cell, plan) {
         // `a member failed` is said of the array.
         Some(name) if said.is_member() => format!("member {name} failed"),
-        Some(name) => format!("{what} of member {name}"),
+        Some(name) => format!("{what} on member {name}"),
         None => (*what).to_owned(),
     };
     format!("{of} after {after} of the trial: the kernel said '{line}'")
@@ -41,7 +50,13 @@ fn told(said: &Trouble, cell: &Cell, plan: &ProvisionPlan) -> String {
 fn member(said: &Trouble, cell: &Cell, plan: &ProvisionPlan) -> Option<String> {
     let mut members = plan.members.iter().zip(&cell.setup.array.members);
     let (device, name) = members.find(|(device, _)| said.names(&device.identity.name))?;
-    Some(format!("{name} ({})", device.identity.name))
+    let known = &device.identity;
+    // Of a loop device, the serial number is its file's.
+    let serial = known.serial.as_ref().filter(|_| known.backing.is_none());
+    Some(match serial {
+        Some(serial) => format!("{name} ({}, serial number {serial})", known.name),
+        None => format!("{name} ({})", known.name),
+    })
 }
 
 /// What could not be undone; `None` when all of it was.

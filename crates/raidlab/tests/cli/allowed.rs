@@ -1,9 +1,10 @@
 //! Devices of the allow-list: overwritten by the plan that was seen, and refused for whatever does not fit.
-use crate::lab::{Lab, names};
+use crate::lab::{Lab, names, until};
 use crate::real::{ON_FILES, RAW, slowly};
-use crate::root::{self, Loop, may};
+use crate::root::{self, Loop, has, may};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::time::Duration;
 
 /// The lines that `raidlab devices` offers for a device.
 fn offered(lab: &Lab, path: &Path) -> String {
@@ -86,6 +87,95 @@ fn assert_taken_apart_but(lab: &Lab, device: &Loop) {
         .find(|one| one["device"]["path"] == path)
         .expect("the device");
     assert_eq!(found["usable"], true, "free again: {found}");
+}
+
+const RANDOM: &str = r#"
+title = "A disk that dies"
+disks = { model = "ST3250624AS", count = 1 }
+filesystem = "ext4"
+
+[array]
+layout = "single"
+
+[profile]
+name = "random"
+block = "64KiB"
+depth = 4
+size = "64MiB"
+time = "2s"
+read-percent = 50
+
+[design]
+repeats = 2
+"#;
+
+/// The file beneath a loop device becomes shorter: what is not there any more cannot be read. Disks that go altogether, and
+/// arrays of which one goes, are tried in a guest.
+#[test]
+fn a_device_that_dies_in_a_trial_is_named_and_the_run_goes_on_when_it_is_back() {
+    let name = "a_device_that_dies_in_a_trial_is_named_and_the_run_goes_on_when_it_is_back";
+    if !may(name) || !has(name, "mkfs.ext4") {
+        return;
+    }
+    let lab = Lab::new();
+    lab.write("lab.toml", RANDOM);
+    let file = lab.write("disk", vec![0; 160 << 20]);
+    let device = Loop::on(&file);
+    let entry = offered(&lab, &device.path);
+    allow(&lab, &entry);
+    let plan = lab.run("plan lab.toml --on host").done();
+    let line = format!("run lab.toml --on host --yes {}", digest(&plan.out));
+    let mut running = lab.start(&line);
+    running.wait_for("[1/2]");
+    let mount = lab.path("state/raidlab/mnt");
+    let data = || {
+        let inside = std::fs::read_dir(&mount).into_iter().flatten().flatten();
+        inside
+            .into_iter()
+            .any(|one| one.path().join("data-0").exists())
+    };
+    until("the second trial", data);
+    std::thread::sleep(Duration::from_millis(500));
+    let disk = std::fs::OpenOptions::new()
+        .write(true)
+        .open(&file)
+        .expect("the file");
+    disk.set_len(512 << 10).expect("it is cut off");
+    let status = running.end();
+    let said = running.said();
+    assert_eq!(status.code(), Some(5), "{said}");
+    let kernel = device
+        .path
+        .file_name()
+        .and_then(|name| name.to_str())
+        .expect("a name");
+    assert!(
+        said.contains(&format!(" member disk0 ({kernel})")),
+        "{said}"
+    );
+    assert!(
+        said.contains("when it is sound again, the same command goes on"),
+        "{said}"
+    );
+    let mounts = std::fs::read_to_string("/proc/self/mountinfo").expect("mounts");
+    assert!(
+        !mounts.contains(mount.to_str().expect("a path")),
+        "{mounts}"
+    );
+    let trials = lab.trials();
+    let status = |trial: &serde_json::Value| trial["status"].as_str().map(str::to_owned);
+    let all: Vec<_> = trials.iter().filter_map(status).collect();
+    assert_eq!(all, ["complete", "failed"], "{trials:#?}");
+    // What cannot be read cannot be cleared, and is kept in mind until it can.
+    if said.contains("is not cleared") {
+        lab.run("clean").code(3).prints(&["is not cleared"]);
+    }
+    disk.set_len(160 << 20).expect("it is back");
+    lab.run("clean").done();
+    slowly(&lab, &line)
+        .done()
+        .says(&["going on with session", "[2/2]"]);
+    assert_taken_apart_but(&lab, &device);
 }
 
 /// Arrays of a controller: they are there, each as one device, and the allow-list says what it is made of.

@@ -6,6 +6,7 @@ mod lab;
 
 mod built;
 mod disks;
+mod dying;
 mod faults;
 mod gates;
 mod guest;

@@ -17,7 +17,7 @@ use raidlab_host::journal::Journal;
 use raidlab_host::provision::{InitialSync, Stage, claimed_member};
 use raidlab_io::observe::Roots;
 use raidlab_io::run::{RunProgress, RunStage};
-use raidlab_results::record::Place;
+use raidlab_results::record::{Place, Status};
 use raidlab_vm::guest::{Closed, Session, load};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -173,7 +173,10 @@ impl Told<'_> {
     fn add(self, ended: Ended, disks: Option<Value>, given: bool) -> Came {
         let deaths = self.deaths.flags();
         match ended {
-            Ended::Complete(mut record, mut environment) => {
+            Ended::Complete(mut record, mut environment)
+            | Ended::Stuck(mut record, mut environment, _)
+                if record.status == Status::Complete =>
+            {
                 self.shares.note(&mut record.phases);
                 record.flags.extend(deaths);
                 if let Some(fields) = environment.as_object_mut() {
@@ -188,7 +191,8 @@ impl Told<'_> {
                 }
             }
             // The disks of the next trial are others: what could not be undone has gone with these.
-            Ended::Failed(mut record, environment, _)
+            Ended::Complete(mut record, environment)
+            | Ended::Failed(mut record, environment, _)
             | Ended::Stuck(mut record, environment, _) => {
                 record.flags.extend(deaths);
                 Came::Record {
