@@ -1,4 +1,6 @@
 //! Undoing, one thing at a time, each found by what was recorded of it.
+mod whose;
+
 use super::process::Process;
 use super::undo::{Undo, Undone};
 use crate::claim;
@@ -12,14 +14,14 @@ use crate::sysfs;
 use crate::tool::Tool;
 use raidlab_io::observe::mountinfo::{self, Mount};
 use raidlab_io::observe::safety::open_for_reading;
-use raidlab_io::observe::stack::DeviceKind;
 use raidlab_io::observe::{DeviceNumber, Roots};
 use rustix::mount::{UnmountFlags, unmount};
 use std::fs::{self, File};
 use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant};
+use whose::{find, identity_of, lies_on, not_ours};
 
 /// How long something that is still in use is waited for: a child that was killed needs a moment to let go.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -131,65 +133,6 @@ fn detach(roots: &Roots, id: &FileId) -> Result<Undone> {
     })
 }
 
-/// The lowest devices below one, by kernel name.
-fn leaves(roots: &Roots, name: &str) -> Vec<String> {
-    let (mut leaves, mut todo, mut seen) = (Vec::new(), vec![name.to_owned()], Vec::new());
-    while let Some(device) = todo.pop() {
-        if seen.contains(&device) {
-            continue;
-        }
-        seen.push(device.clone());
-        let below = sysfs::names(&roots.block(&device).join("slaves"));
-        if below.is_empty() {
-            leaves.push(device);
-        } else {
-            todo.extend(below);
-        }
-    }
-    leaves
-}
-
-/// Whether a device lies on these members, or on their partitions, alone.
-fn lies_on(roots: &Roots, name: &str, members: &[Identity]) -> bool {
-    let there = |leaf: &str| roots.block(leaf).exists();
-    let ours = |leaf: &str| is_one_of(roots, leaf, members);
-    are_ours(&leaves(roots, name), there, ours)
-}
-
-/// Whether all that is there is ours, and something is. A member that died and has gone altogether is still named by the
-/// array that it was in, and is nobody's any more: without it the array would never be taken apart.
-fn are_ours(leaves: &[String], there: impl Fn(&str) -> bool, ours: impl Fn(&str) -> bool) -> bool {
-    let mut left = leaves.iter().filter(|leaf| there(leaf)).peekable();
-    left.peek().is_some() && left.all(|leaf| ours(leaf))
-}
-
-fn is_one_of(roots: &Roots, name: &str, members: &[Identity]) -> bool {
-    let Some(found) = identity_of(roots, name) else {
-        return false;
-    };
-    if members.iter().any(|member| found.is_same_device(member)) {
-        return true;
-    }
-    let record = crate::identity::record_of(roots, name);
-    record.is_ok_and(|record| {
-        record.kind == DeviceKind::Partition
-            && record
-                .below
-                .first()
-                .is_some_and(|disk| is_one_of(roots, disk, members))
-    })
-}
-
-fn identity_of(roots: &Roots, name: &str) -> Option<Identity> {
-    let path = roots.dev.join(name.replace('!', "/"));
-    let Ok(file) = open_for_reading(&path) else {
-        // A disk that died may still be there, and what lies on it is raidlab's all the same.
-        return Identity::in_tables(roots, name);
-    };
-    let found = Identity::of_open(roots, &file, &path).ok()?;
-    (found.name == name).then_some(found)
-}
-
 fn unmount_all(roots: &Roots, point: &Path, members: &[Identity]) -> Result<Undone> {
     let mut told = Vec::new();
     // A file system may have been mounted over another at the same place.
@@ -274,17 +217,6 @@ fn stop_arrays(roots: &Roots, members: &[Identity], wanted: &str) -> Result<Undo
     })
 }
 
-/// What else an array lies on that is on these members, too.
-fn not_ours(roots: &Roots, members: &[Identity], array: &str) -> Option<String> {
-    let is_array = roots.block(array).join("md").is_dir();
-    let leaves = leaves(roots, array).into_iter();
-    let (ours, others): (Vec<String>, Vec<String>) = leaves
-        .filter(|leaf| roots.block(leaf).exists())
-        .partition(|leaf| is_one_of(roots, leaf, members));
-    let others = others.join(", ");
-    (is_array && !ours.is_empty() && !others.is_empty()).then_some(others)
-}
-
 fn is_container(roots: &Roots, name: &str) -> bool {
     let level = sysfs::text(&roots.block(name).join("md/level"));
     level.is_none_or(|level| level == "container")
@@ -317,17 +249,6 @@ fn forget_scrub(point: &Path, uuid: &str) -> Result<Undone> {
         }
     }
     Ok(undone)
-}
-
-/// The node of a recorded device, wherever it is now.
-fn find(roots: &Roots, wanted: &Identity) -> Option<PathBuf> {
-    let mut names = roots.block_names();
-    // Mostly it is still called the same.
-    names.sort_by_key(|name| *name != wanted.name);
-    let found = names
-        .into_iter()
-        .find(|name| identity_of(roots, name).is_some_and(|found| found.is_same_device(wanted)))?;
-    Some(roots.dev.join(found.replace('!', "/")))
 }
 
 fn clear(roots: &Roots, member: &Option<Identity>, uuids: &[String]) -> Result<Undone> {
@@ -432,78 +353,4 @@ fn write_cache(roots: &Roots, device: &Option<Identity>, on: bool) -> Result<Und
 }
 
 #[cfg(test)]
-mod tests {
-    use super::{are_ours, lies_on, not_ours, stop_arrays};
-    use crate::identity::Identity;
-    use crate::journal::Undone;
-    use raidlab_io::observe::{DeviceNumber, Roots};
-    use std::fs;
-
-    /// Tables of the kernel with an array on these disks, whose nodes cannot be opened.
-    fn tables(disks: &[&str]) -> (tempfile::TempDir, Roots) {
-        let directory = tempfile::tempdir().expect("a directory");
-        let roots = Roots::under(directory.path());
-        for (number, disk) in disks.iter().enumerate() {
-            let block = roots.block(disk);
-            fs::create_dir_all(&block).expect("made");
-            fs::write(block.join("dev"), format!("8:{number}\n")).expect("written");
-            fs::write(block.join("size"), "2048\n").expect("written");
-            fs::create_dir_all(roots.block("md9").join("slaves").join(disk)).expect("made");
-        }
-        fs::create_dir_all(roots.block("md9").join("md")).expect("made");
-        fs::create_dir_all(roots.sys.join("block/md9")).expect("made");
-        fs::create_dir_all(roots.proc.join("self")).expect("made");
-        for file in ["self/mountinfo", "swaps", "mdstat"] {
-            fs::write(roots.proc.join(file), "").expect("written");
-        }
-        (directory, roots)
-    }
-
-    fn disk(name: &str, minor: u32) -> Identity {
-        Identity {
-            name: name.to_owned(),
-            number: DeviceNumber { major: 8, minor },
-            size: 1 << 20,
-            serial: None,
-            backing: None,
-        }
-    }
-
-    #[test]
-    fn a_disk_that_cannot_be_opened_is_still_the_one_that_it_was() {
-        let (_kept, roots) = tables(&["sda", "sdb"]);
-        let members = [disk("sda", 0), disk("sdb", 1)];
-        assert!(lies_on(&roots, "md9", &members));
-        assert_eq!(not_ours(&roots, &members, "md9"), None);
-        assert!(!lies_on(&roots, "md9", &[disk("sda", 0), disk("sdb", 7)]));
-    }
-
-    #[test]
-    fn an_array_that_is_on_a_foreign_disk_too_is_told_and_not_forgotten() {
-        let (_kept, roots) = tables(&["sda", "sdz"]);
-        let members = [disk("sda", 0)];
-        let left = stop_arrays(&roots, &members, "md9").expect("looked at");
-        let told = matches!(&left, Undone::Left(why) if why.contains("sdz") && why.contains("mdadm --stop"));
-        assert!(told, "{left:?}");
-        // Another array of the same name is nobody's business.
-        let left = stop_arrays(&roots, &[disk("sdc", 9)], "md9").expect("looked at");
-        assert_eq!(left, Undone::Nothing);
-    }
-
-    #[test]
-    fn a_member_that_is_gone_is_nobodys() {
-        let leaves = |names: &str| {
-            names
-                .split_whitespace()
-                .map(str::to_owned)
-                .collect::<Vec<_>>()
-        };
-        let ours = |leaf: &str| leaf.starts_with("ours");
-        let there = |leaf: &str| !leaf.ends_with("gone");
-        assert!(are_ours(&leaves("ours1 ours2"), there, ours));
-        assert!(are_ours(&leaves("ours1 sdb-gone"), there, ours));
-        assert!(!are_ours(&leaves("ours1 theirs"), there, ours));
-        assert!(!are_ours(&leaves("sda-gone sdb-gone"), there, ours));
-        assert!(!are_ours(&[], there, ours));
-    }
-}
+mod tests;

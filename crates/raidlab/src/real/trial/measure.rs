@@ -1,0 +1,205 @@
+//! The phases of a trial, and what goes on beside them.
+use super::{Came, Lab, Turn, Watch};
+use crate::bench::of_phase;
+use crate::exit::{BAD_REQUEST, Failure, MISSING, TRIAL_FAILED};
+use crate::real::busy::{background, begin_background, expected_state, syncs};
+use crate::real::driver::{self, Driver, Ground};
+use crate::real::traffic::Traffic;
+use crate::real::verify::verify;
+use crate::real::{host_failure, trouble};
+use raidlab_core::outcome::PhaseOutcome;
+use raidlab_core::phase::Phase;
+use raidlab_core::profile::{Place as ProfilePlace, Plan as ProfilePlan, ProfileContext};
+use raidlab_core::rng::mix;
+use raidlab_core::units::Bytes;
+use raidlab_host::claim::{Claim, Own};
+use raidlab_host::facts::facts;
+use raidlab_host::kmsg::{Failing, KernelLog};
+use raidlab_host::provision::{Built, Target, When};
+use raidlab_io::observe::Roots;
+use raidlab_io::observe::environment::{Environment, memory, space_at};
+use raidlab_io::run::{Place, RunError, RunOptions, RunProgress, run_phase};
+use std::ops::ControlFlow;
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+/// Runs the phases, and what goes on beside them.
+pub(super) fn measure(
+    turn: Turn<'_>,
+    lab: &mut Lab<'_>,
+    built: &mut Built,
+    watch: &mut dyn Watch,
+    came: &mut Came,
+    mut log: Option<&mut KernelLog>,
+) -> Result<(), Failure> {
+    let roots = Roots::system();
+    came.synced_ns = built
+        .synced()
+        .iter()
+        .map(|(number, took)| (format!("md{number}"), took.as_nanos() as u64))
+        .collect();
+    let place = open(built, lab.claims)?;
+    let context = profile_context(built, &place, &roots)?;
+    came.usable = match context.place {
+        ProfilePlace::Directory { free: bytes }
+        | ProfilePlace::File { size: bytes }
+        | ProfilePlace::Device { size: bytes } => bytes.0,
+    };
+    let profile = turn
+        .cell
+        .setup
+        .profile
+        .plan(&context)
+        .map_err(|error| Failure::from_error(BAD_REQUEST, &error))?;
+    came.planned = profile.phases.len();
+    came.flags.extend(profile.flags.iter().cloned());
+    came.facts = facts(built);
+    let captured = Environment::capture(&roots, Some(place.resolved()))
+        .map_err(|error| Failure::from_error(MISSING, &error))?;
+    came.machine = serde_json::to_value(captured).unwrap_or_default();
+    let own = match turn.cell.setup.array.failed.is_empty() {
+        true => Failing::Nobody,
+        false => Failing::Raidlab,
+    };
+    came.hear(log.as_deref_mut(), own);
+    begin_background(lab, built, watch)?;
+    let before = syncs(&roots, built);
+    let begun = Instant::now();
+    let run = (&profile, &place);
+    match came.driver {
+        Driver::Tool => by_tool(turn, lab, built, run, watch, came)?,
+        Driver::Raidlab => by_phases(turn, lab, built, run, watch, came, log.as_deref_mut())?,
+    }
+    came.hear(log.as_deref_mut(), Failing::Nobody);
+    watch.ended();
+    came.profile = Some(profile);
+    let elapsed = begun.elapsed().as_secs_f64();
+    let after = syncs(&roots, built);
+    verify(When::WithData, lab, built, watch, came, log.as_deref_mut())?;
+    place.close().map_err(|error| run_failure(&error))?;
+    if came.said.trouble.is_none() && !lab.stop.load(Ordering::Relaxed) {
+        background(turn, lab, built, watch, came, (&before, &after, elapsed))?;
+    }
+    verify(When::AtRest, lab, built, watch, came, log)
+}
+
+/// Runs the tool that the profile is named after.
+fn by_tool(
+    turn: Turn<'_>,
+    lab: &mut Lab<'_>,
+    built: &mut Built,
+    (profile, place): (&ProfilePlan, &Place),
+    watch: &mut dyn Watch,
+    came: &mut Came,
+) -> Result<(), Failure> {
+    let set = &turn.cell.setup.profile;
+    let own = Own::in_guest(&Roots::system());
+    let ground = Ground {
+        plan: profile,
+        place,
+        options: &lab.options(turn),
+        guest: own.is_some(),
+    };
+    let mut tool = || driver::run(set, &ground, watch);
+    let said = match &own {
+        // As the user of the tool has it: nobody else has the device open.
+        Some(own) => built.without_hold(lab.claims, own, tool),
+        None => Ok(tool()),
+    };
+    let said = said.map_err(|error| host_failure(&error))??;
+    came.planned = said.phases.len();
+    came.phases = said.phases;
+    came.tool = Some((said.provenance, said.text));
+    Ok(())
+}
+
+/// Runs raidlab's own phases, until one meets trouble.
+fn by_phases(
+    turn: Turn<'_>,
+    lab: &Lab<'_>,
+    built: &Built,
+    (profile, place): (&ProfilePlan, &Place),
+    watch: &mut dyn Watch,
+    came: &mut Came,
+    mut log: Option<&mut KernelLog>,
+) -> Result<(), Failure> {
+    let roots = Roots::system();
+    let options = lab.options(turn);
+    let total = profile.phases.len();
+    for (number, phase) in profile.phases.iter().enumerate() {
+        watch.phase(number, total, &phase.title);
+        let traffic = Traffic::begin(&roots, built.plan());
+        let outcome = one_phase(phase, place, &options, watch)?;
+        came.digest = mix(came.digest.rotate_left(7) ^ outcome.digest);
+        let mut record = of_phase(outcome, phase.counted);
+        traffic.end(&roots, &mut record);
+        expected_state(turn.cell.setup.array.state, &mut record);
+        came.hear(log.as_deref_mut(), Failing::Nobody);
+        if let Some(said) = came.said.trouble.as_ref() {
+            record
+                .flags
+                .extend(trouble::flag(said, turn.cell, built.plan()));
+        }
+        came.phases.push(record);
+        if came.said.trouble.is_some() {
+            break;
+        }
+    }
+    Ok(())
+}
+
+fn one_phase(
+    phase: &Phase,
+    place: &Place,
+    options: &RunOptions,
+    watch: &mut dyn Watch,
+) -> Result<PhaseOutcome, Failure> {
+    let mut monitor = |progress: RunProgress| {
+        watch.tick(&progress);
+        if options.cancel.load(Ordering::Relaxed) {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
+    };
+    run_phase(phase, place, options, &mut monitor).map_err(|error| run_failure(&error))
+}
+
+fn run_failure(error: &RunError) -> Failure {
+    Failure::from_error(TRIAL_FAILED, error)
+}
+
+/// The place that was built: the mounted directory, or the device that is held.
+fn open(built: &Built, claims: &[Claim]) -> Result<Place, Failure> {
+    let opened = match built.target() {
+        Target::Directory(path) => Place::open(path),
+        Target::Device(_) => {
+            let claim = built.device(claims);
+            let held = claim.and_then(|claim| Some((claim.path(), claim.held()?)));
+            let (path, file) = held.ok_or_else(|| {
+                Failure::new(TRIAL_FAILED, "the device that was built is no longer held")
+            })?;
+            Place::on_held_device(path, file)
+        }
+    };
+    opened.map_err(|error| run_failure(&error))
+}
+
+fn profile_context(built: &Built, place: &Place, roots: &Roots) -> Result<ProfileContext, Failure> {
+    let missing = |error: &dyn std::error::Error| Failure::from_error(MISSING, error);
+    let memory = memory(roots).map_err(|error| missing(&error))?;
+    let where_to = match built.target() {
+        Target::Directory(path) => ProfilePlace::Directory {
+            free: Bytes(space_at(path).map_err(|error| missing(&error))?.available),
+        },
+        Target::Device(_) => ProfilePlace::Device {
+            size: Bytes(place.size().unwrap_or(0)),
+        },
+    };
+    Ok(ProfileContext {
+        memory: Bytes(memory.usable()),
+        place: where_to,
+        writable: true,
+        alignment: 512,
+    })
+}
