@@ -107,7 +107,7 @@ fn not_text() -> exit::Failure {
 }
 
 fn run(cli: Cli) -> Result<Outcome, exit::Failure> {
-    let store = place::Store::new(&cli)?;
+    let store = place::Store::new(&cli);
     match cli.command {
         Command::Bench(args) => bench::run(&args, &store),
         Command::Plan(args) => predict::plan::run(&args, &store),

@@ -1,6 +1,7 @@
 //! Where results are kept.
 use crate::args::Cli;
 use crate::exit::{Failure, MISSING};
+use crate::talk;
 use std::path::{Path, PathBuf};
 
 /// The environment's say about the store.
@@ -15,22 +16,19 @@ pub(crate) struct Store {
 impl Store {
     /// The nearest word counts: `--store` after the command, before it, the environment.
     ///
-    /// # Errors
-    /// When a command is told where the store is that has no use for one.
-    pub(crate) fn new(cli: &Cli) -> Result<Self, Failure> {
+    /// A command that has no use for it is carried out all the same, and says so: refused, it hid what else was wrong with it, and
+    /// whoever has `--store` in an alias had no such command.
+    pub(crate) fn new(cli: &Cli) -> Self {
         let own = cli.command.store();
         if own.is_none() && cli.store.store.is_some() {
-            return Err(
-                Failure::bad_request("--store means nothing to this command")
-                    .remedy("leave it out: results are neither read nor kept"),
-            );
+            talk::note("--store means nothing to this command: results are neither read nor kept");
         }
         let own = own.and_then(|args| args.store.as_ref());
         let said = own.or(cli.store.store.as_ref());
         let environment = std::env::var_os(VARIABLE).filter(|value| !value.is_empty());
-        Ok(Self {
+        Self {
             given: said.cloned().or_else(|| environment.map(PathBuf::from)),
-        })
+        }
     }
 
     /// Whether the user named the file.

@@ -1,5 +1,9 @@
 //! What a report comes to, for programs: the figure of each cell, the best of each phase, and which cells others beat.
 //! Made by what makes the tables, so that both say the same. `docs/schema/answers-v1.md` describes it.
+mod course;
+
+pub use course::{CourseAnswer, CourseKind, LevelAnswer};
+
 use super::analysis::{Judging, Outcome, summarise};
 use super::blocks::{fastest, tails, worth};
 use super::experiment::{ArrayFacts, ExperimentRequest, judging_of};
@@ -37,6 +41,8 @@ pub struct Answers {
     pub worth: Vec<WorthAnswer>,
     /// Response times of each cell against its baseline: of each phase that was timed on both sides, each percentile.
     pub response_times: Vec<TailAnswer>,
+    /// Phases whose rate changed within runs: their figure is a mean of different paces.
+    pub courses: Vec<CourseAnswer>,
 }
 
 /// A cell with its figures.
@@ -232,6 +238,7 @@ fn of(
         best: Vec::new(),
         worth: Vec::new(),
         response_times: Vec::new(),
+        courses: Vec::new(),
     };
     let groups = group::group(&request.trials);
     check_baseline(request.baseline.as_ref(), &groups)?;
@@ -247,6 +254,7 @@ fn of(
             beaten_by: told.by,
             better_in: told.reasons,
         }));
+        answers.courses.extend(course::courses(profile, &groups));
         if let Some(baseline) = &request.baseline {
             let tails = response_times(profile, baseline, &groups, judging);
             answers.response_times.extend(tails);

@@ -76,6 +76,37 @@ fn response_times_are_as_described() {
     assert_eq!(compared["response_times"][0]["gate"], "pass");
 }
 
+/// A RAID5 whose stripe cache is full after some seconds has another rate from then on.
+const CHANGES: &str = "title = \"t\"\ndisks = { model = \"nearline-24tb\", count = 4 }\n[profile]\nname = \"random\"\n\
+    depth = 16\ntime = \"20s\"\n[array]\nlayout = \"raid5\"\n[design]\nrepeats = 2\n";
+
+#[test]
+fn courses_are_as_described_and_those_of_the_report() {
+    let lab = Lab::new();
+    lab.write("changes.toml", CHANGES);
+    lab.run("run changes.toml --on sim").done();
+    let answers = lab.run("report --answers").done().json();
+    assert_is("answers", &answers);
+    let [told] = &answers["courses"].as_array().expect("a list")[..] else {
+        panic!("{:#}", answers["courses"]);
+    };
+    assert_eq!(
+        (&told["phase"], &told["course"]),
+        (&"write".into(), &"steps".into())
+    );
+    assert_eq!(
+        (&told["runs"], &told["changed"], &told["alike"]),
+        (&2.into(), &2.into(), &2.into())
+    );
+    let levels = told["levels"].as_array().expect("a list");
+    let of = |level: &Value, name: &str| level[name].as_f64().expect("a number");
+    assert_eq!(of(&levels[0], "from_seconds").to_bits(), 0.0_f64.to_bits());
+    assert!(of(&levels[1], "from_seconds") > 0.0);
+    assert!(of(&levels[1], "rate") < of(&levels[0], "rate"));
+    let words = told["words"].as_str().expect("words");
+    lab.run("report").done().prints(&[words]);
+}
+
 const BUY: &str = "title = \"t\"\ndisks = { model = \"ST3250624AS\", count = 3, price = \"55.50 EUR\" }\n\
     [profile]\nname = \"random\"\nsize = \"1GiB\"\ntime = \"200ms\"\n[design]\nrepeats = 3\n\
     [factors]\narray = [{ name = \"three\", layout = \"raid0\", members = 3 }, { name = \"two\", layout = \"raid0\", \

@@ -116,11 +116,18 @@ fn the_store_is_an_option_where_there_is_one() {
         .says(&["nowhere"]);
     for line in [
         "layout raid5 --store x",
-        "--store x layout raid5",
         "reference run pata-raid0 --store x",
     ] {
         lab.run(line).refused(2).says(&["--store"]);
     }
+    // Where it means nothing it does not hide what is wrong with the command, nor what it prints.
+    lab.run("--store x disk show no-such-disk")
+        .refused(2)
+        .says(&["--store means nothing", "no-such-disk"]);
+    let drawn = of("layout raid5 --members 4");
+    let told = lab.run("--store x layout raid5 --members 4").done();
+    assert_eq!(told.out, drawn);
+    told.says(&["--store means nothing"]);
 }
 
 #[test]

@@ -50,11 +50,7 @@ pub(crate) fn courses(profile: &str, groups: &[Group<'_>]) -> Vec<Block> {
         "{profile}: phases whose rate changed within runs by more than 5 %, levels of {} windows or more, medians of the runs",
         LEAST_WINDOWS / 2
     );
-    let phases = phases(groups);
-    let lines = phases
-        .iter()
-        .flat_map(|phase| groups.iter().filter_map(|group| line(group, phase)));
-    let lines: Vec<Line> = lines.collect();
+    let lines = changed(groups);
     if lines.is_empty() {
         return Vec::new();
     }
@@ -67,7 +63,7 @@ pub(crate) fn courses(profile: &str, groups: &[Group<'_>]) -> Vec<Block> {
     let told = lines.into_iter().filter(|line| line.change >= least);
     table
         .rows
-        .extend(told.take(MOST_LINES).map(|line| line.cells));
+        .extend(told.take(MOST_LINES).map(|line| line.cells()));
     let mut why = why(groups).to_owned();
     if all > MOST_LINES {
         why.push_str(&format!(
@@ -93,13 +89,54 @@ fn why(groups: &[Group<'_>]) -> &'static str {
     }
 }
 
-/// A row, and the greatest of its levels over the least.
-struct Line {
-    cells: Vec<Cell>,
+/// How a phase went in the runs of a cell.
+pub(crate) struct Line<'g> {
+    pub(crate) phase: &'g str,
+    pub(crate) cell: String,
+    /// Runs that are long enough to tell.
+    pub(crate) runs: usize,
+    /// Those of them whose rate changed.
+    pub(crate) changed: usize,
+    /// Those of these that went the same way, which is told.
+    pub(crate) alike: usize,
+    /// Of the levels.
+    pub(crate) unit: Unit,
+    /// Which way: of the first of those that are alike.
+    pub(crate) course: Course,
+    /// Rate and first second of each level of steps, ends of what rises or falls, extremes of what swings: medians of those
+    /// that are alike.
+    pub(crate) levels: Vec<(f64, Option<f64>)>,
+    pub(crate) words: String,
+    /// The greatest of its levels over the least.
     change: f64,
 }
 
-fn line(group: &Group<'_>, phase: &str) -> Option<Line> {
+impl Line<'_> {
+    fn cells(&self) -> Vec<Cell> {
+        let also = match self.changed - self.alike {
+            0 => String::new(),
+            others => format!("; otherwise in {others}"),
+        };
+        vec![
+            Cell::text(self.phase),
+            Cell::text(self.cell.clone()),
+            Cell::text(format!("{} of {}", self.changed, self.runs)),
+            Cell::text(format!("{}{also}", self.words)),
+        ]
+    }
+}
+
+/// The phases whose rate did not stay at one level, phase by phase.
+pub(crate) fn changed<'g>(groups: &[Group<'g>]) -> Vec<Line<'g>> {
+    let phases = phases(groups);
+    let of_phase = |phase: &&'g str| {
+        let phase = *phase;
+        groups.iter().filter_map(move |group| line(group, phase))
+    };
+    phases.iter().flat_map(of_phase).collect()
+}
+
+fn line<'g>(group: &Group<'g>, phase: &'g str) -> Option<Line<'g>> {
     let unit = group.unit(phase)?;
     let of = |run: RunValue<'_>| Run::of(run.phase, unit);
     let runs: Vec<Run> = group.runs(phase).into_iter().filter_map(of).collect();
@@ -115,19 +152,48 @@ fn line(group: &Group<'_>, phase: &str) -> Option<Line> {
         .copied()
         .filter(|run| alike(run, first))
         .collect();
-    let share = |count: usize| format!("{count} of {}", runs.len());
-    let also = match changed.len() - same.len() {
-        0 => String::new(),
-        others => format!("; otherwise in {others}"),
+    Some(Line {
+        phase,
+        cell: group.label.clone(),
+        runs: runs.len(),
+        changed: changed.len(),
+        alike: same.len(),
+        unit,
+        course: same[0].course.clone(),
+        levels: levels(&same),
+        words: words(&same, unit),
+        change: median(same.iter().map(|run| change(&run.course)))?,
+    })
+}
+
+/// The levels of runs that went the same way, by the medians of each.
+fn levels(same: &[&Run]) -> Vec<(f64, Option<f64>)> {
+    let middle = |of: &dyn Fn(&Run) -> Option<f64>| {
+        median(same.iter().filter_map(|run| of(run))).unwrap_or(f64::NAN)
     };
-    let cells = vec![
-        Cell::text(phase),
-        Cell::text(group.label.clone()),
-        Cell::text(share(changed.len())),
-        Cell::text(format!("{}{also}", words(&same, unit))),
-    ];
-    let change = median(same.iter().map(|run| change(&run.course)))?;
-    Some(Line { cells, change })
+    let level = |at: usize| {
+        middle(&|run| match &run.course {
+            Course::Steps(levels) => levels.get(at).map(|level| level.mean),
+            Course::Gradual { first, last } => [*first, *last].get(at).copied(),
+            Course::Swings { least, most, .. } => [*least, *most].get(at).copied(),
+            Course::Even => None,
+        })
+    };
+    let since = |at: usize| {
+        middle(&|run| match &run.course {
+            Course::Steps(levels) => Some(levels.get(at)?.start as f64 * run.width),
+            _ => None,
+        })
+    };
+    match &same[0].course {
+        Course::Even => Vec::new(),
+        Course::Steps(levels) => (0..levels.len())
+            .map(|at| (level(at), Some(since(at))))
+            .collect(),
+        Course::Gradual { .. } | Course::Swings { .. } => {
+            (0..2).map(|at| (level(at), None)).collect()
+        }
+    }
 }
 
 /// The greatest level over the least.
@@ -159,28 +225,14 @@ fn alike(a: &Run, b: &Run) -> bool {
 
 /// What runs that went the same way did, by the medians of each figure.
 fn words(same: &[&Run], unit: Unit) -> String {
-    let middle = |of: &dyn Fn(&Run) -> Option<f64>| {
-        median(same.iter().filter_map(|run| of(run))).unwrap_or(f64::NAN)
-    };
-    let level = |at: usize| {
-        middle(&|run| match &run.course {
-            Course::Steps(levels) => levels.get(at).map(|level| level.mean),
-            Course::Gradual { first, last } => [*first, *last].get(at).copied(),
-            Course::Swings { least, most, .. } => [*least, *most].get(at).copied(),
-            Course::Even => None,
-        })
-    };
-    let rate = |at: usize| rate(level(at), unit);
+    let levels = levels(same);
+    let rate = |at: usize| rate(levels.get(at).map_or(f64::NAN, |level| level.0), unit);
     match &same[0].course {
         Course::Even => String::new(),
-        Course::Steps(levels) => {
+        Course::Steps(_) => {
             let mut text = rate(0);
-            for at in 1..levels.len() {
-                let since = middle(&|run| match &run.course {
-                    Course::Steps(levels) => Some(levels.get(at)?.start as f64 * run.width),
-                    _ => None,
-                });
-                let since = Span((since * 1e9) as u64);
+            for (at, (_, since)) in levels.iter().enumerate().skip(1) {
+                let since = Span((since.unwrap_or(f64::NAN) * 1e9) as u64);
                 text.push_str(&format!(", from {since} on {}", rate(at)));
             }
             text
@@ -190,12 +242,13 @@ fn words(same: &[&Run], unit: Unit) -> String {
             format!("{way} all the while, from {} to {}", rate(0), rate(1))
         }
         Course::Swings { .. } => {
-            let levels = middle(&|run| match &run.course {
+            let many = same.iter().filter_map(|run| match &run.course {
                 Course::Swings { levels, .. } => Some(*levels as f64),
                 _ => None,
             });
+            let many = median(many).unwrap_or(f64::NAN);
             format!(
-                "swings between {} and {}, {levels:.0} levels",
+                "swings between {} and {}, {many:.0} levels",
                 rate(0),
                 rate(1)
             )
