@@ -136,8 +136,10 @@ impl Hdd {
         let end = run.lba + sectors;
         let whole = end & !(physical - 1);
         self.leftover = None;
-        // A stream's last part of a physical sector is kept back for the write that completes it.
-        if whole != end && whole > run.lba + STREAM && !self.flushing {
+        // Where a run is cut is the drive's own choice, and never within a physical sector, which would then be read
+        // before it is written, twice. A stream's last part of one is kept back for the write that completes it.
+        let cut = sectors < run.sectors;
+        if whole != end && whole > run.lba + STREAM && (cut || !self.flushing) {
             sectors = whole - run.lba;
             if whole + physical > run.end() {
                 self.leftover = Some((whole, t + HOLD));

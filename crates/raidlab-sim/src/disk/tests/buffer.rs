@@ -84,3 +84,32 @@ fn writing_again_what_a_full_buffer_holds_waits_for_nothing() {
     let more = one(&mut disk, now, request(160, BlockKind::Write, last, 8 + 80));
     assert!(more.at.since(now) > Span::from_millis(4), "{more:?}");
 }
+
+/// A run is brought to the media track by track. Where one ends and the next begins is the drive's own choice, which does
+/// not cut a physical sector in two: that would cost a turn for each track.
+#[test]
+fn a_flush_of_a_long_run_does_not_cut_physical_sectors() {
+    let model = model("nearline-24tb");
+    let tracks = 8;
+    let flushed = |begin: u64| {
+        let mut disk = Disk::new(&model, 1);
+        // After a read nothing is brought to the media for a while, so that the flush finds all in one run.
+        let read = one(
+            &mut disk,
+            Instant::ZERO,
+            request(999, BlockKind::Read, 1 << 20, 8),
+        );
+        let (call, track) = (2048, u64::from(hdd(&model).geometry.per_track(begin)));
+        for i in 0..tracks * track / call {
+            let write = request(i, BlockKind::Write, begin + i * call, call as u32);
+            disk.submit(read.at, write);
+        }
+        one(&mut disk, read.at, request(1000, BlockKind::Flush, 0, 0)).at
+    };
+    let (aligned, misaligned) = (flushed(64), flushed(63));
+    // The first and the last physical sector are read before they are written, which is a turn each.
+    assert!(
+        misaligned.since(aligned) <= Span::from_millis(25),
+        "{misaligned:?} instead of {aligned:?}"
+    );
+}

@@ -53,12 +53,12 @@ pub(crate) const LAWS: &[(&str, Law)] = &[
         hosts::more_memory_is_not_slower,
     ),
     ("half the rate is kept", loads::half_the_rate_is_kept),
+    ("durable is not faster", loads::durable_is_not_faster),
 ];
 
 /// Laws of thumb: mostly so, but lost turns, a resync that takes what a load leaves, and the order in which several processes
 /// come make exceptions that are right. The benchmark tells of them.
 pub(crate) const THUMB: &[(&str, Law)] = &[
-    ("durable is not faster", loads::durable_is_not_faster),
     ("in flight as Little says", alone::in_flight_as_little_says),
     (
         "the sentence names the busiest",
