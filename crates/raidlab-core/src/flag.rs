@@ -45,6 +45,8 @@ pub enum FlagKind {
     MemberFailed,
     /// Afterwards copies, parity or checksums of the array did not agree with its data.
     Inconsistent,
+    /// Whether the array was still consistent was asked for, and could not be told.
+    Unverified,
     /// Stopped before its end.
     Interrupted,
     /// Anything else; the reason says what.
@@ -89,6 +91,7 @@ impl FlagKind {
             Self::Late => "late",
             Self::MemberFailed => "member-failed",
             Self::Inconsistent => "inconsistent",
+            Self::Unverified => "unverified",
             Self::Interrupted => "interrupted",
             Self::Other => "other",
         }
@@ -145,6 +148,7 @@ mod tests {
             FlagKind::GeneratorBound,
             FlagKind::MemberFailed,
             FlagKind::Inconsistent,
+            FlagKind::Unverified,
         ] {
             assert_eq!(
                 serde_json::to_string(&kind).unwrap(),

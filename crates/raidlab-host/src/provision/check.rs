@@ -240,28 +240,32 @@ pub(super) fn btrfs(draft: &mut Draft<'_>, words: &[String]) {
 }
 
 impl Built {
-    /// Carries out the checks of the plan that belong there. A check that is not to go on is stopped, so that the array
-    /// is idle again.
+    /// Carries out the checks of the plan that belong there; what came of each, or why it could not be carried out, which
+    /// keeps the others from nothing. A check that is not to go on is stopped, so that the array is idle again.
     ///
     /// # Errors
-    /// [`HostError::Interrupted`]; when a check cannot be carried out.
+    /// [`HostError::Interrupted`]; when what is still to be written cannot be.
     pub fn verify(
         &self,
         when: When,
         journal: &mut Journal,
         context: &mut Context<'_>,
-    ) -> Result<Vec<Checked>> {
+    ) -> Result<Vec<Result<Checked>>> {
         let checks: Vec<&Check> = self.plan.checks.iter().collect();
         let mut all = Vec::new();
         for check in checks.into_iter().filter(|check| check.when() == when) {
             self.flush()?;
-            all.push(match check {
-                Check::Array { number, mirror } => compare::array(context, *number, *mirror)?,
-                Check::Pool { name } => pool::scrub(context, &self.filled_word(name))?,
+            let came = match check {
+                Check::Array { number, mirror } => compare::array(context, *number, *mirror),
+                Check::Pool { name } => pool::scrub(context, &self.filled_word(name)),
                 Check::Filesystem { point, uuid } => {
-                    btrfs::scrub(context, journal, point, &self.filled_word(uuid))?
+                    btrfs::scrub(context, journal, point, &self.filled_word(uuid))
                 }
-            });
+            };
+            match came {
+                Err(HostError::Interrupted) => return Err(HostError::Interrupted),
+                other => all.push(other),
+            }
         }
         Ok(all)
     }

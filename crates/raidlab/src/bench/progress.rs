@@ -2,6 +2,7 @@
 use super::schedule::time_left;
 use crate::talk;
 use indicatif::ProgressBar;
+use raidlab_core::flag::FlagKind;
 use raidlab_core::time::Span;
 use raidlab_core::units::MIB;
 use raidlab_core::workload::Expected;
@@ -188,7 +189,12 @@ impl Stage {
 
 /// The rates of a trial on one line.
 pub(crate) fn summary(record: &TrialRecord) -> String {
-    rates(&record.phases)
+    let told = |kind: FlagKind| record.flags.iter().find(|flag| flag.kind == kind);
+    // What was asked for and has come out badly is not left to the report.
+    let verified = [FlagKind::Inconsistent, FlagKind::Unverified];
+    let doubt = verified.into_iter().find_map(told);
+    let doubt = doubt.map_or_else(String::new, |flag| format!("  [{flag}]"));
+    rates(&record.phases) + &doubt
 }
 
 fn rates(phases: &[PhaseRecord]) -> String {
@@ -216,7 +222,7 @@ fn rate(phase: &PhaseRecord) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use raidlab_core::flag::{Flag, FlagKind};
+    use raidlab_core::flag::Flag;
 
     #[test]
     fn a_rate_is_told_with_its_unit_and_its_doubt() {

@@ -7,6 +7,7 @@ use crate::bench::{open_store, store_failure};
 use crate::exit::{BAD_REQUEST, Failure, Outcome};
 use crate::place;
 use crate::talk;
+use raidlab_core::flag::FlagKind;
 use raidlab_core::words::count;
 use raidlab_results::record::TrialRecord;
 use raidlab_results::report::{
@@ -64,7 +65,7 @@ pub(crate) fn run(args: &CompareArgs, place: &place::Store) -> Result<Outcome, F
     } else {
         emit(&report.document, &args.output)?;
     }
-    Ok(outcome(args, &report))
+    Ok(outcome(args, &request, &report))
 }
 
 /// Each percentile has one gate.
@@ -79,9 +80,12 @@ fn latency_gates(args: &CompareArgs) -> Result<BTreeMap<Percentile, f64>, Failur
     Ok(gates)
 }
 
-fn outcome(args: &CompareArgs, report: &CompareReport) -> Outcome {
+fn outcome(args: &CompareArgs, request: &CompareRequest, report: &CompareReport) -> Outcome {
     if report.overall == GateResult::Fail {
         return Outcome::Worse;
+    }
+    if report.overall != GateResult::NotAsked && is_unverified(request) {
+        return Outcome::CannotTell;
     }
     if args.require_interval {
         // Both tell what they lack.
@@ -101,6 +105,25 @@ fn outcome(args: &CompareArgs, report: &CompareReport) -> Outcome {
         "response times look longer than the gate allows, but that is not certain; more repeats would settle it",
     );
     Outcome::Done
+}
+
+/// Whether a figure may be one of an array that holds something else than what was written to it, though that was to be
+/// looked at; says how many.
+fn is_unverified(request: &CompareRequest) -> bool {
+    let unverified = |trial: &&TrialRecord| {
+        let mut flags = trial.flags.iter();
+        trial.is_valid() && flags.any(|flag| flag.kind == FlagKind::Unverified)
+    };
+    let both = request.baseline.iter().chain(&request.candidate);
+    let number = both.filter(unverified).count();
+    if number == 0 {
+        return false;
+    }
+    talk::warn(&format!(
+        "the gate cannot tell: whether the array was still consistent could not be told in {} (unverified)",
+        count(number, "trial")
+    ));
+    true
 }
 
 fn warn_of(gate: GateResult, not_judged: &str, looks_worse: &str) {

@@ -3,7 +3,7 @@ mod came;
 mod measure;
 mod plans;
 
-pub(super) use came::Came;
+pub(super) use came::{Came, in_one_line};
 
 pub(crate) use plans::{plan_in_guest, plan_of};
 
@@ -11,7 +11,7 @@ use super::driver::Driver;
 use super::{host_failure, trouble};
 use crate::commands::timestamp;
 use crate::exit::Failure;
-use came::{in_one_line, record_of};
+use came::record_of;
 use measure::measure;
 use raidlab_core::flag::{Flag, FlagKind};
 use raidlab_core::time::Span;

@@ -1,6 +1,6 @@
 //! What came of asking an array, after the phases, whether it is still consistent: evidence in the record, and flags.
 use super::busy::watched;
-use super::trial::{Came, Lab, Watch};
+use super::trial::{Came, Lab, Watch, in_one_line};
 use crate::exit::{BAD_REQUEST, Failure};
 use raidlab_core::flag::{Flag, FlagKind};
 use raidlab_experiment::{Cell, Experiment};
@@ -37,7 +37,7 @@ pub(super) fn agreed_before(
 }
 
 /// Carries out the checks that the plan has for now, unless the trial has failed already. One that cannot be carried out
-/// leaves the figures as they are, and is told.
+/// leaves the figures as they are, with a flag of its own.
 pub(super) fn verify(
     when: When,
     lab: &mut Lab<'_>,
@@ -54,18 +54,34 @@ pub(super) fn verify(
     });
     match checked {
         Ok(all) => {
-            all.iter().for_each(|checked| note(checked, came));
-            if all.iter().any(|checked| checked.found.is_some()) {
+            // What the kernel says of it is known then, or is why.
+            if all
+                .iter()
+                .any(|one| one.as_ref().map_or(true, |checked| checked.found.is_some()))
+            {
                 came.hear_what_was_found(log);
             }
+            for one in &all {
+                match one {
+                    Ok(checked) => note(checked, came),
+                    Err(error) => came.flags.push(could_not_be_told(&error.to_string())),
+                }
+            }
+            Ok(())
         }
-        Err(failure) if lab.stop.load(Ordering::Relaxed) => return Err(failure),
+        Err(failure) if lab.stop.load(Ordering::Relaxed) => Err(failure),
         Err(failure) => {
-            let why = format!("the array could not be verified: {}", failure.message);
-            came.flags.push(Flag::new(FlagKind::Other, why));
+            came.flags.push(could_not_be_told(&failure.message));
+            Ok(())
         }
     }
-    Ok(())
+}
+
+/// The figures are as good as without a check, but that is not what was asked for.
+fn could_not_be_told(why: &str) -> Flag {
+    let why = in_one_line(why);
+    let reason = format!("whether the array is still consistent could not be told: {why}");
+    Flag::new(FlagKind::Unverified, reason)
 }
 
 /// A check as it is kept, with what it found.
@@ -119,6 +135,16 @@ mod tests {
             assert_eq!(flag.reason, "parity differs");
             assert!(!came.checks[0].consistent);
         }
+    }
+
+    #[test]
+    fn what_could_not_be_told_is_a_doubt_of_its_own_which_leaves_the_figures() {
+        let flag = could_not_be_told("'btrfs scrub' failed:\n  no such device");
+        assert_eq!((flag.kind, flag.voids), (FlagKind::Unverified, false));
+        assert_eq!(
+            flag.reason,
+            "whether the array is still consistent could not be told: 'btrfs scrub' failed: no such device"
+        );
     }
 
     #[test]

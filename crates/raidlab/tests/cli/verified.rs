@@ -2,9 +2,12 @@
 use crate::lab::Lab;
 use crate::real::{ON_FILES, assert_taken_apart, slowly};
 use crate::root::may;
+use rustix::process::Signal;
 use std::fs::OpenOptions;
 use std::os::unix::fs::FileExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
 
 const MIRROR: &str = r#"
 title = "Still what was written?"
@@ -98,7 +101,7 @@ fn a_member_that_was_changed_behind_the_arrays_back_voids_the_trial() {
     let data = lab.path("state/raidlab/mnt");
     let written = || walk(&data).contains(&(32 << 20));
     crate::lab::until("the data", || written() || !running.is_running());
-    std::thread::sleep(std::time::Duration::from_secs(1));
+    std::thread::sleep(Duration::from_secs(1));
     assert!(running.is_running(), "{}", running.said());
     let mut members = walk_paths(&lab.path("place"));
     members.sort();
@@ -137,7 +140,7 @@ fn a_member_that_was_changed_behind_the_arrays_back_voids_the_trial() {
     assert_no_notes(&lab);
 }
 
-fn walk_paths(directory: &Path) -> Vec<std::path::PathBuf> {
+fn walk_paths(directory: &Path) -> Vec<PathBuf> {
     let Ok(entries) = std::fs::read_dir(directory) else {
         return Vec::new();
     };
@@ -149,8 +152,117 @@ fn walk_paths(directory: &Path) -> Vec<std::path::PathBuf> {
 }
 
 fn walk(directory: &Path) -> Vec<u64> {
-    let size = |path: std::path::PathBuf| Some(std::fs::metadata(path).ok()?.len());
+    let size = |path: PathBuf| Some(std::fs::metadata(path).ok()?.len());
     walk_paths(directory).into_iter().filter_map(size).collect()
+}
+
+/// A run whose scrub goes at 1 MiB a second: where its file system is mounted.
+fn in_the_scrub(lab: &Lab, line: &str) -> (crate::lab::Running, PathBuf) {
+    let mut running = lab.start(line);
+    let root = lab.path("").display().to_string();
+    let mounted = || {
+        let said = Command::new("findmnt")
+            .args(["-rn", "-t", "btrfs", "-o", "TARGET,UUID"])
+            .output()
+            .expect("findmnt");
+        let said = String::from_utf8_lossy(&said.stdout).into_owned();
+        let line = said.lines().find(|line| line.starts_with(&root))?;
+        let (point, uuid) = line.split_once(' ')?;
+        Some((PathBuf::from(point), uuid.to_owned()))
+    };
+    crate::lab::until("the file system", || {
+        mounted().is_some() || !running.is_running()
+    });
+    let (point, uuid) = mounted().unwrap_or_else(|| panic!("{}", running.said()));
+    for device in ["1", "2"] {
+        let limit = format!("/sys/fs/btrfs/{uuid}/devinfo/{device}/scrub_speed_max");
+        std::fs::write(&limit, "1m").unwrap_or_else(|error| panic!("{limit}: {error}"));
+    }
+    let scrubbing = || {
+        let mut status = Command::new("btrfs");
+        let said = status.args(["scrub", "status"]).arg(&point).output();
+        let said = said.expect("btrfs");
+        String::from_utf8_lossy(&said.stdout).contains("running")
+    };
+    crate::lab::until("the scrub", || scrubbing() || !running.is_running());
+    assert!(running.is_running(), "{}", running.said());
+    (running, point)
+}
+
+/// Two trials, so that the first is there when the second is gone on with.
+#[test]
+fn a_scrub_that_is_interrupted_or_killed_leaves_nothing_and_is_gone_on_with() {
+    if !may("a_scrub_that_is_interrupted_or_killed_leaves_nothing_and_is_gone_on_with") {
+        return;
+    }
+    let lab = Lab::new();
+    lab.write("lab.toml", MIRROR.replace("repeats = 1", "repeats = 2"));
+    let line = format!("run lab.toml {ON_FILES}");
+    for (signal, code) in [
+        (Signal::INT, Some(130)),
+        (Signal::TERM, Some(130)),
+        (Signal::KILL, None),
+    ] {
+        let (mut running, _) = in_the_scrub(&lab, &line);
+        let asked = Instant::now();
+        running.signal(signal);
+        assert_eq!(running.end().code(), code, "{}", running.said());
+        // Both copies of 32 MiB would take half a minute.
+        assert!(
+            asked.elapsed() < Duration::from_secs(20),
+            "it was waited for"
+        );
+        if signal == Signal::KILL {
+            lab.run("clean").done();
+        }
+        assert_taken_apart(&lab);
+        // Its trial was not verified, and is not kept.
+        assert!(lab.sessions().is_empty() || lab.trials().is_empty());
+    }
+    slowly(&lab, &line).done();
+    let trials = lab.trials();
+    assert_eq!(trials.len(), 2);
+    for trial in trials {
+        assert_eq!(trial["checks"][0]["consistent"], true, "{trial:#}");
+    }
+    assert_no_notes(&lab);
+}
+
+#[test]
+fn a_scrub_that_somebody_else_ends_leaves_the_trial_unverified_and_no_gate_passes_it() {
+    let name = "a_scrub_that_somebody_else_ends_leaves_the_trial_unverified_and_no_gate_passes_it";
+    if !may(name) {
+        return;
+    }
+    let lab = Lab::new();
+    lab.write("lab.toml", MIRROR);
+    let line = format!("run lab.toml {ON_FILES}");
+    let (mut running, point) = in_the_scrub(&lab, &line);
+    let mut cancel = Command::new("btrfs");
+    let cancelled = cancel.args(["scrub", "cancel"]).arg(&point).status();
+    assert!(cancelled.expect("btrfs").success());
+    assert_eq!(running.end().code(), Some(0), "{}", running.said());
+    // Told at once, and in the report.
+    let told = "unverified: whether the array is still consistent could not be told";
+    assert!(running.said().contains(told), "{}", running.said());
+    let trial = &lab.trials()[0];
+    let flags = trial["flags"].as_array().expect("flags");
+    let flag = flags.iter().find(|flag| flag["kind"] == "unverified");
+    let flag = flag.unwrap_or_else(|| panic!("{trial:#}"));
+    assert_eq!(flag["voids"], false, "{flag}");
+    assert!(trial["checks"].is_null(), "{trial:#}");
+    lab.run("report").done().prints(&[
+        "consistent in 0 of 1 trial; in 1 that could not be told (unverified)",
+        told,
+    ]);
+    assert_taken_apart(&lab);
+    slowly(&lab, &format!("{line} --fresh")).done();
+    lab.run("compare last~1 last --gate 0.1").code(6).says(&[
+        "the gate cannot tell",
+        "could not be told in 1 trial (unverified)",
+    ]);
+    // Nobody has to gate.
+    lab.run("compare last~1 last").done();
 }
 
 #[test]

@@ -95,6 +95,7 @@ fn what_was_changed_behind_mds_back_is_found_in_a_guest() {
     for test in [
         "what_was_changed_behind_mds_back_is_found",
         "a_check_that_is_interrupted_leaves_the_array_idle",
+        "a_check_in_the_middle_is_stopped_and_one_that_another_stopped_is_no_check",
     ] {
         let passed = format!("of_the_kernel::{test} ... ok");
         assert!(

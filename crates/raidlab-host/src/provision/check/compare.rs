@@ -5,6 +5,7 @@ use super::{Checked, Found};
 use crate::error::{HostError, Result};
 use crate::patience::patiently;
 use crate::sysfs;
+use raidlab_core::units::{Bytes, SECTOR};
 use raidlab_core::words::count;
 use raidlab_io::observe::Roots;
 use std::path::PathBuf;
@@ -21,8 +22,11 @@ pub(super) fn array(context: &mut Context<'_>, number: u32, mirror: bool) -> Res
     sync::full_speed(roots, number);
     let before = SyncState::of(roots, number).degraded;
     let begun = Instant::now();
+    // A check that was stopped would be gone on with from where it was.
+    let from = directory(roots, number).join("sync_min");
     // What was going on a moment ago may not be put away yet: EBUSY.
-    let checked = patiently(HEARS, || sysfs::set(&action, "check"))
+    let checked = patiently(HEARS, || sysfs::set(&from, "0"))
+        .and_then(|()| patiently(HEARS, || sysfs::set(&action, "check")))
         .and_then(|()| wait(context, number))
         .and_then(|bytes| Ok((bytes, counted(roots, number)?)));
     let took = begun.elapsed();
@@ -56,8 +60,10 @@ fn directory(roots: &Roots, number: u32) -> PathBuf {
 fn wait(context: &mut Context<'_>, number: u32) -> Result<Option<u64>> {
     loop {
         let state = SyncState::of(context.roots, number);
-        if state.action.as_deref() == Some("idle") {
-            break;
+        match state.action.as_deref() {
+            Some("idle") => break,
+            Some(_) => {}
+            None => return Err(gone(number)),
         }
         context.tell(&Stage {
             what: format!("check of md{number}"),
@@ -65,6 +71,14 @@ fn wait(context: &mut Context<'_>, number: u32) -> Result<Option<u64>> {
             of: state.total.unwrap_or(0),
         })?;
         std::thread::sleep(POLL);
+    }
+    // md forgets where it began when it comes to the end, and notes where it was when it is stopped.
+    let at = sysfs::number(&directory(context.roots, number).join("sync_min"));
+    if let Some(sectors) = at.filter(|sectors| *sectors > 0) {
+        return Err(HostError::Unexpected(format!(
+            "the check of md{number} was stopped by something else after {} of each member",
+            Bytes(sectors * SECTOR)
+        )));
     }
     let last = sysfs::text(&directory(context.roots, number).join("last_sync_action"));
     match last.as_deref() {
@@ -74,6 +88,12 @@ fn wait(context: &mut Context<'_>, number: u32) -> Result<Option<u64>> {
             "md{number} was told to check itself, and the last that it did is '{other}'; see the kernel's log (dmesg)"
         ))),
     }
+}
+
+fn gone(number: u32) -> HostError {
+    HostError::Unexpected(format!(
+        "md{number} was stopped while it was checked: it is no longer there"
+    ))
 }
 
 fn counted(roots: &Roots, number: u32) -> Result<u64> {

@@ -106,8 +106,8 @@ fn what_a_scrub_of_btrfs_finds_is_told_by_kind_and_device() {
 /// tests of raidlab's virtual machines.
 mod of_the_kernel {
     use crate::error::HostError;
-    use crate::provision::Context;
     use crate::provision::check::{Checked, compare};
+    use crate::provision::{Context, Stage};
     use crate::sysfs;
     use crate::tool::Tool;
     use raidlab_io::observe::Roots;
@@ -116,7 +116,7 @@ mod of_the_kernel {
     use std::ops::ControlFlow;
     use std::os::unix::fs::FileExt as _;
     use std::path::PathBuf;
-    use std::sync::atomic::AtomicBool;
+    use std::sync::atomic::{AtomicBool, Ordering};
 
     const NUMBER: u32 = 58;
     const SIZE: u64 = 48 << 20;
@@ -272,5 +272,53 @@ mod of_the_kernel {
         );
         let go = AtomicBool::new(false);
         assert_eq!(array.check(false, &go).expect("checked").found, None);
+    }
+
+    /// A check that waits in the middle: md goes no further than it is told.
+    fn halfway(then: &str) -> Result<Checked, HostError> {
+        sysfs::set(&Array::attribute("sync_max"), "32768").expect("a limit");
+        let stop = AtomicBool::new(false);
+        let roots = Roots::system();
+        let mut monitor = |stage: &Stage| {
+            // Sectors of 512 bytes; some of the first MiB at the least.
+            if stage.done > 1 << 20 {
+                match then {
+                    "interrupt" => stop.store(true, Ordering::Relaxed),
+                    word => sysfs::set(&Array::attribute("sync_action"), word).expect("told"),
+                }
+            }
+            ControlFlow::Continue(())
+        };
+        let mut context = Context {
+            roots: &roots,
+            cancel: &stop,
+            monitor: &mut monitor,
+        };
+        let came = compare::array(&mut context, NUMBER, false);
+        sysfs::set(&Array::attribute("sync_max"), "max").expect("no limit");
+        came
+    }
+
+    #[test]
+    fn a_check_in_the_middle_is_stopped_and_one_that_another_stopped_is_no_check() {
+        if !may("a_check_in_the_middle_is_stopped_and_one_that_another_stopped_is_no_check") {
+            return;
+        }
+        let array = Array::of("--level=5", 3);
+        let error = halfway("interrupt").expect_err("interrupted");
+        assert!(matches!(error, HostError::Interrupted), "{error}");
+        let action = sysfs::text(&Array::attribute("sync_action"));
+        assert_eq!(action.as_deref(), Some("idle"));
+        let error = halfway("idle").expect_err("stopped");
+        assert!(
+            error.to_string().contains("was stopped by something else"),
+            "{error}"
+        );
+        // The next begins at the beginning: what differs there is found.
+        array.corrupt(1, 4 << 20, 4096);
+        let whole = array
+            .check(false, &AtomicBool::new(false))
+            .expect("checked");
+        assert_eq!(whole.counts["mismatch_cnt"], 8);
     }
 }

@@ -4,6 +4,7 @@ use crate::report::analysis::same_streams;
 use crate::report::document::Block;
 use crate::report::format;
 use crate::report::group::{Group, exclusions, provenance_kind};
+use raidlab_core::flag::FlagKind;
 use raidlab_core::time::Span;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -83,13 +84,20 @@ pub(crate) fn verified(groups: &[Group<'_>]) -> Option<Block> {
         let all = groups.iter().flat_map(|group| &group.trials);
         all.filter(|trial| trial.status == Status::Complete)
     };
-    let checked = || trials().filter(|trial| !trial.checks.is_empty());
-    let consistent = |trial: &&TrialRecord| trial.checks.iter().all(|check| check.consistent);
+    let checked = || {
+        trials().filter(|trial| !trial.checks.is_empty() || has_flag(trial, FlagKind::Unverified))
+    };
+    let consistent = |trial: &&TrialRecord| {
+        let agrees = trial.checks.iter().all(|check| check.consistent);
+        agrees && !has_flag(trial, FlagKind::Unverified)
+    };
     let (all, looked, good) = (
         trials().count(),
         checked().count(),
         checked().copied().filter(consistent).count(),
     );
+    let untold = trials().filter(|trial| has_flag(trial, FlagKind::Unverified));
+    let untold = untold.count();
     if looked == 0 {
         return None;
     }
@@ -103,12 +111,17 @@ pub(crate) fn verified(groups: &[Group<'_>]) -> Option<Block> {
         .collect();
     ways.sort_unstable();
     ways.dedup();
+    let ways = match ways.is_empty() {
+        true => String::new(),
+        false => format!(" ({}, {} in all)", ways.join(", "), Span(spent)),
+    };
     let mut line = format!(
-        "Verified after the phases ({}, {} in all): the array was consistent in {good} of {}",
-        ways.join(", "),
-        Span(spent),
+        "Verified after the phases{ways}: the array was consistent in {good} of {}",
         format::plural(looked, "trial"),
     );
+    if untold > 0 {
+        let _ = write!(line, "; in {untold} that could not be told (unverified)");
+    }
     if looked < all {
         let _ = write!(line, "; of {} more it was not looked at", all - looked);
     }
@@ -117,6 +130,10 @@ pub(crate) fn verified(groups: &[Group<'_>]) -> Option<Block> {
         true => Block::paragraph(line),
         false => Block::warning(line),
     })
+}
+
+fn has_flag(trial: &TrialRecord, kind: FlagKind) -> bool {
+    trial.flags.iter().any(|flag| flag.kind == kind)
 }
 
 /// Runs of several sessions that stand behind one figure: machine and day may differ between them.

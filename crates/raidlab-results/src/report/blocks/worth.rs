@@ -34,9 +34,11 @@ struct Figure {
     doubted: bool,
 }
 
-/// Doubts that a figure tells of the arrays at all: over before it was timed soundly, or a cache's. Other flags tell of
-/// something that slows a cell down as it would the next time.
-const NOT_OF_THE_ARRAY: [FlagKind; 3] = [
+/// Doubts that a figure tells of the arrays at all: over before it was timed soundly, a cache's, or of an array of which
+/// nobody knows whether it keeps what is written. Other flags tell of something that slows a cell down as it would the
+/// next time.
+const NOT_OF_THE_ARRAY: [FlagKind; 4] = [
+    FlagKind::Unverified,
     FlagKind::TooShort,
     FlagKind::PartlyCached,
     FlagKind::FitsInMemory,

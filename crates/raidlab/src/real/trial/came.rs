@@ -145,7 +145,7 @@ pub(super) fn record_of(
 }
 
 /// Lines of the kernel's log are lines of their own on a terminal; in tables and documents they are not.
-pub(super) fn in_one_line(message: &str) -> String {
+pub(in crate::real) fn in_one_line(message: &str) -> String {
     let mut line = String::new();
     for part in message.lines().map(str::trim) {
         let between = match line.chars().last() {
