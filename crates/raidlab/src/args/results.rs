@@ -84,8 +84,8 @@ studies, with a row (pata-raid0:'md raid0 1 disk') or without. B is the candidat
 A gate fails what is surely worse. Of a single trial on a side nothing is sure: that passes with a
 warning, unless --require-interval is given; in CI, measure both sides more than once (--repeats)
 and give it. Response times want four trials of each side, and of each trial so many operations that
-ten are slower than the percentile (p99: 1000). Trials that were to be verified and could not be pass
-no gate: exit code 6.
+ten are slower than the percentile (p99: 1000). With trials that were to be verified and could not
+be, no gate passes: exit code 6.
 
 Examples:
   raidlab compare 3f9a 71c0                       is the second better than the first?
