@@ -206,8 +206,8 @@ fn stop_arrays(roots: &Roots, members: &[Identity], wanted: &str) -> Result<Undo
     }
     if let Some(other) = not_ours(roots, members, wanted) {
         return Ok(Undone::Left(format!(
-            "/dev/{wanted} is not stopped: it lies on {other}, too, which is no member that raidlab knows; 'mdadm --stop \
-             /dev/{wanted}' stops it"
+            "/dev/{wanted} is not stopped: it lies on {other}, too, which is no member that raidlab knows; if it is not yours, \
+             'mdadm --stop /dev/{wanted}' stops it"
         )));
     }
     Ok(if told.is_empty() {
