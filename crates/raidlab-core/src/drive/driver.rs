@@ -176,7 +176,7 @@ impl<'a, W: Workload, T: Target> Driver<'a, W, T> {
             if batch != Slots::FREE {
                 ended = self.complete_of(batch, first.at, rest);
                 if ended == 0 {
-                    self.complete_one(first);
+                    self.complete_otherwise(batch, first);
                     ended = 1;
                 }
             }
@@ -192,25 +192,43 @@ impl<'a, W: Workload, T: Target> Driver<'a, W, T> {
         if number == Slots::FREE {
             return;
         }
-        let bytes = self.board.flying.batch(number).bytes;
-        if completion.result != Ok(bytes) && self.again(number, completion) {
-            return;
+        let batch = self.board.flying.batch(number);
+        if completion.result != Ok(batch.bytes) {
+            return self.complete_otherwise(number, completion);
         }
         self.board.flying.slots.free(completion.tag);
         let batch = self.board.flying.batch(number);
-        let own = || self.board.flying.own(number, completion.tag);
-        let lane = &mut self.lanes[batch.lane as usize];
+        let own = self.board.flying.own(number, completion.tag);
         let state = &mut self.states[batch.lane as usize];
-        lane.workload.completed(&batch.record(own(), completion));
-        if completion.result == Ok(batch.bytes) {
-            let bytes = u64::from(batch.bytes).into();
-            state.tally.add_some(batch.kind(), completion.at, 1, bytes);
-        } else {
-            let (result, tally) = (completion.result, &mut state.tally);
-            tally.add_unexpected(batch.kind(), completion.at, result, batch.bytes);
-            if self.failure.is_none() {
-                self.failure = Some(batch.failure(own(), completion));
-            }
+        let workload = &mut self.lanes[batch.lane as usize].workload;
+        workload.completed(&batch.record(own, completion));
+        let bytes = u64::from(batch.bytes).into();
+        state.tally.add_some(batch.kind(), completion.at, 1, bytes);
+        self.board.free.push(completion.tag);
+        state.in_flight -= 1;
+        self.board.flying.end(number, 1);
+    }
+
+    /// What did not end as it should is submitted again, or recorded as it ended.
+    // By itself, so that what ends as it should is recorded in the loop over turns.
+    #[cold]
+    #[inline(never)]
+    fn complete_otherwise(&mut self, number: u32, completion: &Completion) {
+        if self.again(number, completion) {
+            return;
+        }
+        let flying = &mut self.board.flying;
+        flying.slots.free(completion.tag);
+        let (batch, own) = (flying.batch(number), flying.own(number, completion.tag));
+        let state = &mut self.states[batch.lane as usize];
+        let workload = &mut self.lanes[batch.lane as usize].workload;
+        workload.completed(&batch.record(own, completion));
+        let (kind, result) = (batch.kind(), completion.result);
+        state
+            .tally
+            .add_unexpected(kind, completion.at, result, batch.bytes);
+        if self.failure.is_none() {
+            self.failure = Some(batch.failure(own, completion));
         }
         self.board.free.push(completion.tag);
         state.in_flight -= 1;
@@ -218,8 +236,6 @@ impl<'a, W: Workload, T: Target> Driver<'a, W, T> {
     }
 
     /// Submits an operation again that the target would not take at first; false when it is to be recorded as it ended.
-    #[cold]
-    #[inline(never)]
     fn again(&mut self, number: u32, completion: &Completion) -> bool {
         if completion.result != Err(Errno::AGAIN) || self.failure.is_some() {
             return false;
