@@ -99,7 +99,7 @@ impl KernelLog {
         })
     }
 
-    /// Takes no trouble for the trial's that is about other devices of the machine alone; their lines are kept.
+    /// Keeps nothing, and takes no trouble for the trial's, that is about other devices of the machine alone.
     #[must_use]
     pub fn about(self, related: Related) -> Self {
         Self {
@@ -135,12 +135,15 @@ impl KernelLog {
 
 impl KernelWords {
     fn hear(&mut self, line: &str, after: Span, failing: Failing, related: Option<&Related>) {
+        // What goes on beside the trial is not of it: other runs' loop devices, say.
+        if related.is_some_and(|related| related.is_foreign(line)) {
+            return;
+        }
         if self.lines.len() < MOST {
             self.lines.push(line.to_owned());
         }
         if let Some(what) = trouble(line)
             && !(failing == Failing::Raidlab && what == MEMBER)
-            && !related.is_some_and(|related| related.is_foreign(line))
         {
             self.take(Trouble {
                 what,

@@ -62,7 +62,15 @@ fn stack(roots: &Roots, top: Vec<String>) -> BTreeSet<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kmsg::{Failing, KernelWords};
+    use raidlab_core::time::Span;
     use std::fs;
+
+    fn kept(line: &str, related: &Related) -> Vec<String> {
+        let mut words = KernelWords::default();
+        words.hear(line, Span::ZERO, Failing::Nobody, Some(related));
+        words.lines
+    }
 
     /// An array of sda and sdb1, another one of sdc and sdd, of which sdd has a partition.
     #[test]
@@ -100,16 +108,21 @@ mod tests {
             // An array that is there no more, and what names none.
             "EXT4-fs error (device md127): ext4_lookup:1602",
             "INFO: task bonnie++:71 blocked for more than 120 seconds.",
+            "Out of memory: Killed process 71 (bonnie++)",
         ] {
             assert!(!related.is_foreign(ours), "{ours}");
+            assert_eq!(kept(ours, &related), [ours]);
         }
         for foreign in [
             "BTRFS error (device sdc): open_ctree failed: -12",
             "I/O error, dev sdd, sector 1",
             "EXT4-fs error (device dm-3): ext4_lookup:1602",
             "md/raid:md1: Disk failure on sdc, disabling device.",
+            // No trouble of theirs, but theirs.
+            "sdc: detected capacity change from 0 to 131072",
         ] {
             assert!(related.is_foreign(foreign), "{foreign}");
+            assert!(kept(foreign, &related).is_empty(), "{foreign}");
         }
     }
 }

@@ -4,7 +4,7 @@ use super::driver::{self, Driver};
 use super::members::{self, Chosen, Part, Source};
 use super::own_memory;
 use super::trial::{self, Ended, Lab, Turn, Watch};
-use super::{fit, host_failure, places, verify};
+use super::{fit, host_failure, places, trouble, verify};
 use crate::args::{RealArgs, RunArgs};
 use crate::bench::{View, store_failure};
 use crate::commands::{command_line, output, quoted};
@@ -71,7 +71,7 @@ pub(crate) fn run(args: &RunArgs, place: &place::Store) -> Result<Outcome, Failu
     let report = journal
         .finish(&roots)
         .map_err(|error| host_failure(&error))?;
-    for left in &report.left {
+    for left in trouble::untold(&report.left, came.as_ref().err()) {
         talk::warn(&format!("not undone: {left}"));
     }
     let came = came?;

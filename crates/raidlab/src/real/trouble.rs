@@ -68,6 +68,16 @@ pub(super) fn not_undone(left: &[String]) -> Option<Failure> {
     })
 }
 
+/// Of what is left on the machine at the end, what the failure that the run ends with does not tell already.
+pub(super) fn untold<'l>(
+    left: &'l [String],
+    ended: Option<&'l Failure>,
+) -> impl Iterator<Item = &'l String> {
+    let told = ended.map_or("", |failure| failure.message.as_str());
+    left.iter()
+        .filter(move |left| !told.contains(left.as_str()))
+}
+
 /// Why a trial failed, and what of it could not be undone: the first is most often the cause of the second.
 pub(super) fn both(failure: &Failure, stuck: Failure) -> Failure {
     let message = format!("{}; and {}", failure.message, stuck.message);
@@ -96,5 +106,15 @@ mod tests {
             "{remedy}"
         );
         assert!(not_undone(&[]).is_none());
+    }
+
+    #[test]
+    fn what_the_failure_says_was_left_is_not_told_again() {
+        let left = ["unmount /mnt: busy", "/dev/sdb is not cleared"].map(str::to_owned);
+        let stuck = not_undone(&left[..1]).expect("something is left");
+        let rest: Vec<_> = untold(&left, Some(&stuck)).collect();
+        assert_eq!(rest, [&left[1]]);
+        let rest: Vec<_> = untold(&left, None).collect();
+        assert_eq!(rest.len(), 2, "nothing else tells");
     }
 }
