@@ -47,6 +47,8 @@ pub(crate) struct Ground<'a> {
     pub(crate) options: &'a RunOptions,
     /// A device there is one of a guest's, and nobody has it open.
     pub(crate) guest: bool,
+    /// A resync or rebuild goes on in an array of md beneath.
+    pub(crate) busy: bool,
 }
 
 /// Which tool a profile is named after, or made like.

@@ -1,5 +1,5 @@
 //! `raidlab run --on vm`: real arrays on a real kernel, and what is left when something is killed.
-use crate::guest::{PATIENCE, assert_gone, command, left, may, processes, run};
+use crate::guest::{PATIENCE, assert_gone, command, has, left, may, processes, run};
 use crate::lab::{Lab, Running};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -162,6 +162,13 @@ fn arrays_are_degraded_and_rebuilt_as_the_cell_says() {
     }
 }
 
+/// What the trials of the last session ran on.
+fn environments(lab: &Lab) -> String {
+    let said = lab.run("show --json").done().json()["environments"].to_string();
+    assert!(said.contains("\"kernel"), "{said}");
+    said
+}
+
 /// Each write is of four chunks, which md lets in one by one while it rebuilds: io_uring's first try, which must not wait, then
 /// ends with EAGAIN, and not in a thread where the kernel tries it again (seen with Linux 6.1, in each of 16 trials).
 const PUT_OFF: &str = r#"title = "Put off"
@@ -202,10 +209,31 @@ fn writes_that_an_array_puts_off_while_it_rebuilds_are_submitted_again() {
     let flags = write["flags"].as_array().expect("flags");
     let reasons: Vec<&str> = flags.iter().filter_map(|f| f["reason"].as_str()).collect();
     // Kernels whose md waits, or refuses at once, put nothing off.
-    let kernel = trials[0]["environment"].to_string();
-    let known = kernel.contains("\"6.1.");
+    let known = environments(&lab).contains("\"6.1.");
     let told = reasons.iter().any(|reason| reason.contains("(EAGAIN)"));
     assert!(told || !known, "{reasons:?}");
+}
+
+/// fio asks no second time: beside a rebuild it waits for the device by libaio (with io_uring one of two such trials failed).
+#[test]
+fn fio_waits_for_what_an_array_puts_off_while_it_rebuilds() {
+    let name = "fio_waits_for_what_an_array_puts_off_while_it_rebuilds";
+    if !may(name) || !has(name, "fio") {
+        return;
+    }
+    let lab = Lab::new();
+    lab.write(
+        "off.toml",
+        PUT_OFF
+            .replace("repeats = 1", "repeats = 3")
+            .replace("384MiB", "512MiB"),
+    );
+    run(&lab, "run off.toml --on vm --driver tool").done();
+    let trials = lab.trials();
+    assert_eq!((trials.len(), complete(&trials)), (3, 3), "{trials:#?}");
+    let said = environments(&lab);
+    assert!(said.contains("--ioengine=libaio"), "{said}");
+    assert!(!said.contains("--ioengine=io_uring"), "{said}");
 }
 
 /// Which disk has failed is a matter of the roles that the experiment gives, in the RAIDs of BIOSes, too.

@@ -14,6 +14,9 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
+/// EAGAIN in the words of the C library.
+const PUT_OFF: &str = "Resource temporarily unavailable";
+
 /// How fio hands over several operations at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Queue {
@@ -21,14 +24,23 @@ enum Queue {
     Libaio,
 }
 
+impl Queue {
+    /// io_uring where there is one, but not beside a resync or rebuild of md: what is given to it is tried without waiting
+    /// first, md lets no write past what it is copying, and the EAGAIN that comes of it (a write of several chunks to RAID10, seen
+    /// with Linux 6.1) ends fio. libaio waits in `io_submit`. All trials of a cell have the same.
+    const fn choose(uring: bool, busy: bool) -> Self {
+        match uring && !busy {
+            true => Self::Uring,
+            false => Self::Libaio,
+        }
+    }
+}
+
 /// Runs fio once for each phase of the plan.
 pub(super) fn run(ground: &Ground<'_>, watch: &mut dyn Watch) -> Result<Said, Failure> {
     let options = ground.options;
     let file = directory_or_device(ground, "fio")?;
-    let queue = match uring_available() {
-        Ok(()) => Queue::Uring,
-        Err(_) => Queue::Libaio,
-    };
+    let queue = Queue::choose(uring_available().is_ok(), ground.busy);
     let (mut text, mut phases) = (String::new(), Vec::new());
     let mut provenance = None;
     let all = ground.plan.phases.len();
@@ -46,7 +58,9 @@ pub(super) fn run(ground: &Ground<'_>, watch: &mut dyn Watch) -> Result<Said, Fa
         // Phases do not visit the same places in the same order; fio reads numbers with a sign.
         let seed = options.seed.wrapping_add(number as u64) >> 1;
         let words = words(phase, &file, seed, queue)?;
-        let output = Calls::new(&options.cancel, watch).phase(&words)?;
+        let output = Calls::new(&options.cancel, watch)
+            .phase(&words)
+            .map_err(|failure| put_off(failure, queue))?;
         let line: Vec<_> = words.iter().map(|word| quoted(word)).collect();
         let _ = write!(text, "+ {}\n{}", line.join(" "), output.out);
         let (said, from) = imported(&output.out, "fio", Format::FioJson)?;
@@ -105,6 +119,18 @@ fn words(phase: &Phase, file: &Path, seed: u64, queue: Queue) -> Result<Vec<Stri
         job(spec, phase.ramp, &mut words);
     }
     Ok(words)
+}
+
+/// What fio says when a device would not take an operation at once; it asks no second time.
+fn put_off(failure: Failure, queue: Queue) -> Failure {
+    let put_off = queue == Queue::Uring && failure.message.contains(PUT_OFF);
+    if !put_off {
+        return failure;
+    }
+    failure.remedy(
+        "the device put an operation off (EAGAIN), which fio takes for a failure: leave --driver out, raidlab's own phases submit it \
+         again, or measure when nothing is rebuilt there",
+    )
 }
 
 /// The options of a job.

@@ -33,6 +33,7 @@ fn ran(profile: &Profile) -> Option<(Said, Vec<(String, u32)>)> {
         plan: &plan,
         place: &place,
         options: &RunOptions::new(u64::MAX - 1),
+        busy: false,
         guest: false,
     };
     let mut heard = Heard::default();

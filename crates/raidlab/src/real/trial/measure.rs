@@ -99,6 +99,7 @@ fn by_tool(
         place,
         options: &lab.options(turn),
         guest: own.is_some(),
+        busy: !built.busy_arrays().is_empty(),
     };
     let mut tool = || driver::run(set, &ground, watch);
     let said = match &own {

@@ -175,3 +175,25 @@ fn both_directions_of_a_mixture_are_one_phase() {
     assert_eq!(figures, wanted);
     assert!(joined(&phase, Vec::new()).is_err());
 }
+
+/// Seen on a RAID10 that was rebuilt, Linux 6.1, fio 3.33.
+#[test]
+fn beside_a_rebuild_fio_waits_for_what_the_array_puts_off() {
+    assert_eq!(Queue::choose(true, false), Queue::Uring);
+    assert_eq!(Queue::choose(true, true), Queue::Libaio);
+    assert_eq!(Queue::choose(false, false), Queue::Libaio);
+    let said = "'fio --ioengine=io_uring' failed (exit status: 1): fio: io_u error on file /dev/md119: Resource temporarily \
+                unavailable: write offset=138149888, buflen=262144";
+    let told = |said: &str, queue| put_off(Failure::new(TRIAL_FAILED, said), queue).remedy;
+    let remedy = told(said, Queue::Uring).expect("a remedy");
+    assert!(
+        remedy.contains("(EAGAIN)") && remedy.contains("leave --driver out"),
+        "{remedy}"
+    );
+    // A limit of processes or of locked memory is no device's.
+    assert_eq!(told(said, Queue::Libaio), None);
+    assert_eq!(
+        told("fio: io_u error: Input/output error", Queue::Uring),
+        None
+    );
+}
