@@ -195,8 +195,17 @@ fn not_built(
         driver: turn.driver,
         ..Came::default()
     };
-    came.hear(log.as_mut(), Failing::Raidlab);
+    let own = match turn.cell.setup.array.failed.is_empty() {
+        true => Failing::Nobody,
+        false => Failing::Raidlab,
+    };
+    came.hear(log.as_mut(), own);
     came.tell(&mut failure);
+    // A disk that died while it was built on: which one, and what to do about it.
+    if let Some(said) = &came.said.trouble {
+        let (cell, place) = (turn.cell, turn.place);
+        failure = trouble::before(said, cell, provision, place, failure);
+    }
     let environment = came.environment(provision);
     let mut record = record_of(turn, came, began)?;
     record.status = failed_for(&failure);

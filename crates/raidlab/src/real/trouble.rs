@@ -29,6 +29,21 @@ pub(super) fn failure(
     failure
 }
 
+/// Why a trial could not be built: with the member that the kernel names, if it names one.
+pub(super) fn before(
+    said: &Trouble,
+    cell: &Cell,
+    plan: &ProvisionPlan,
+    place: Place,
+    built: Failure,
+) -> Failure {
+    // Without a member the tool's own word tells more, and the kernel's stands behind it.
+    match member(said, cell, plan) {
+        Some(_) => failure(said, cell, plan, place, Some(built)),
+        None => built,
+    }
+}
+
 /// The doubt about the phase in which a member failed.
 pub(super) fn flag(said: &Trouble, cell: &Cell, plan: &ProvisionPlan) -> Option<Flag> {
     let member = said.is_member() || member(said, cell, plan).is_some();
