@@ -57,8 +57,11 @@ impl Measure for Machine<'_> {
         let (phases, error) = self.phases(prepared, turn, &place, view);
         // Removing the files belongs to the trial: the next one must find the space free.
         let closed = patience::asking(path, || place.close());
-        let error = error.or(closed.err());
         let stopped = self.stop.asked() || matches!(error, Some(RunError::Cancelled));
+        if let Some(left) = left_behind(error.is_some() || stopped, closed.as_ref().err()) {
+            talk::warn(&left);
+        }
+        let error = error.or(closed.err());
         let planned = prepared.plan.phases.len();
         if stopped && !(error.is_none() && all_ended(&phases, planned)) {
             return Ok(Ended::Interrupted);
@@ -77,6 +80,14 @@ impl Measure for Machine<'_> {
             }
         })
     }
+}
+
+/// What is told of a working directory that could not be removed, where something else is told as the trial's end.
+fn left_behind(ends_otherwise: bool, closed: Option<&RunError>) -> Option<String> {
+    let error = closed.filter(|_| ends_otherwise)?;
+    Some(format!(
+        "{error}; what is left is removed by the next run in the same place"
+    ))
 }
 
 impl Machine<'_> {
@@ -253,6 +264,25 @@ mod tests {
     use super::*;
     use raidlab_core::flag::Flag;
     use raidlab_results::record::Unit;
+
+    #[test]
+    fn a_directory_that_stays_is_told_beside_what_ended_the_trial() {
+        let stays = RunError::Path {
+            action: "remove",
+            path: "/mnt/.raidlab-5e3799".into(),
+            source: std::io::ErrorKind::ReadOnlyFilesystem.into(),
+            remedy: String::new(),
+        };
+        let told = left_behind(true, Some(&stays)).expect("it stays");
+        assert!(
+            told.starts_with("cannot remove /mnt/.raidlab-5e3799: ")
+                && told.contains("by the next run"),
+            "{told}"
+        );
+        // Alone, it is what the trial fails with.
+        assert_eq!(left_behind(false, Some(&stays)), None);
+        assert_eq!(left_behind(true, None), None);
+    }
 
     #[test]
     fn a_trial_is_whole_when_no_phase_is_missing_or_cut_short() {
