@@ -83,6 +83,19 @@ runs = 3
 );
 
 told!(
+    lists_of_levels_outside_of_factors,
+    r#"title = "t"
+disks = { model = "nearline-24tb", count = 4 }
+array = { layout = "raid5" }
+
+[profile]
+name = "random"
+depth = [1, 32]
+block = ["4KiB", "64KiB"]
+"#
+);
+
+told!(
     ambiguous_and_unitless_sizes,
     beside(
         r#"

@@ -3,7 +3,7 @@ use super::view::View;
 use super::zfs;
 use crate::diagnostic::{Diagnostic, Problems};
 use crate::read::key::{ALIASES, Key, Value};
-use crate::read::setting::{Bound, What};
+use crate::read::setting::{Bound, What, setting};
 use crate::setup::{Array, Filesystem, Host, context};
 use raidlab_core::profile::{Fio, Profile, ProfileError};
 use raidlab_core::suggest::{list, nearest};
@@ -72,7 +72,7 @@ pub(super) fn profile<'b>(problems: &Problems, view: &View<'b>) -> Option<Chosen
             problems.push(problem.help("drop one of them"));
         }
         if let Err(error) = profile.set(setting, text) {
-            problems.push(value_problem(bound, &error));
+            problems.push(value_problem(&profile, bound, &error));
             whole = false;
         }
     }
@@ -141,14 +141,29 @@ fn not_taken(profile: &Profile, bound: &Bound) -> Diagnostic {
 }
 
 /// What the profile says of a value, without repeating which setting it is.
-fn value_problem(bound: &Bound, error: &ProfileError) -> Diagnostic {
+fn value_problem(profile: &Profile, bound: &Bound, error: &ProfileError) -> Diagnostic {
     match error {
+        ProfileError::Value { setting, .. } if is_list_for_one(profile, setting, bound) => {
+            let message = format!("'{}' takes one value, and this is a list", bound.name);
+            let problem = Diagnostic::new(bound.at.clone(), message);
+            problem.help(format!(
+                "what is varied stands in [factors], each level a value: {} = […, …]",
+                bound.name
+            ))
+        }
         ProfileError::Value { why, .. } => {
             let problem = Diagnostic::from_error(bound.at.clone(), why);
             problem.label(format!("of '{}'", bound.name))
         }
         other => Diagnostic::from_error(bound.at.clone(), &other.to_string()),
     }
+}
+
+/// Whether a list was written for a setting that has one value: its levels, most likely. No other text has a comma.
+fn is_list_for_one(profile: &Profile, name: &str, bound: &Bound) -> bool {
+    let several = setting(profile, name).is_none_or(|setting| setting.form.contains('…'));
+    let listed = matches!(&bound.value, Some(Value::Setting(text)) if text.contains(','));
+    listed && !several
 }
 
 /// What a profile is to run on.
@@ -186,7 +201,7 @@ pub(super) fn planned(
     let set = |setting: &str| chosen.set_by.get(setting);
     problems.push(match &error {
         ProfileError::Value { setting, .. } => match set(setting) {
-            Some(bound) => value_problem(bound, &error),
+            Some(bound) => value_problem(&chosen.profile, bound, &error),
             None => Diagnostic::from_error(at, &error.to_string()),
         },
         ProfileError::Space { setting, .. } => {
