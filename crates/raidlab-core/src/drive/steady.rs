@@ -152,17 +152,17 @@ impl Steady {
         }
         self.mark(here);
         self.low = self.low.min(one);
-        if self.is_level() {
-            let first = self.marks[0];
-            return Seen::Steady(Pace {
-                amount: here.amount - first.amount,
-                time: here.at.since(first.at),
-            });
-        }
+        let (level, first) = (self.is_level(), self.marks[0]);
         if self.len > MOST {
             self.widen();
         }
-        Seen::Mark
+        if !level {
+            return Seen::Mark;
+        }
+        Seen::Steady(Pace {
+            amount: here.amount - first.amount,
+            time: here.at.since(first.at),
+        })
     }
 
     fn mark(&mut self, here: Point) {
@@ -283,6 +283,20 @@ mod tests {
         assert!((mean / 984.0 - 1.0).abs() < 0.003, "{mean}");
         // Longer windows that began anew each time took 91 s.
         assert!(at < 30_000, "{at}");
+    }
+
+    #[test]
+    fn windows_go_on_where_nobody_makes_use_of_a_pace() {
+        // Level from some window on; whoever has no room for a leap yet goes on watching.
+        let mut steady = Steady::new(Span::from_millis(100));
+        let (mut now, mut amount, mut levels) = (0, 0, 0);
+        for window in 0..400 {
+            let seen = steady.observe(Instant(now), amount);
+            levels += u32::from(matches!(seen, Seen::Steady(_)));
+            now += steady.window().0;
+            amount += steady.window().0 / if window % 2 == 0 { 1000 } else { 1018 };
+        }
+        assert!(levels > 100, "{levels}");
     }
 
     #[test]
