@@ -196,6 +196,7 @@ pub fn drive<W: Workload, T: Target>(
         if T::LEAPS && driver.leap(&mut leaper, now) {
             now = driver.board.target.now();
             last_end = now;
+            next_poll = next_poll.min(now + options.poll);
         }
         if now >= next_poll {
             next_poll = now + options.poll;

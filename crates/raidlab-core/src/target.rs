@@ -151,4 +151,12 @@ pub trait Target {
     fn pass(&mut self, time: Span) {
         let _ = time;
     }
+
+    /// Keeps all that it is now, with what is in flight, in place of what it kept before; false when it cannot.
+    fn keep(&mut self) -> bool {
+        false
+    }
+
+    /// Is again what it was when it last [kept](Self::keep) that.
+    fn back(&mut self) {}
 }

@@ -139,6 +139,15 @@ pub trait Workload {
     fn skip(&mut self, pieces: u64) {
         let _ = pieces;
     }
+
+    /// Another one that goes on as this one would, for whoever may want to go on from here twice; `None` when there is
+    /// none.
+    fn twin(&self) -> Option<Self>
+    where
+        Self: Sized,
+    {
+        None
+    }
 }
 
 /// Pieces of one size that are dealt with one after another, in the same way: each begins where the one

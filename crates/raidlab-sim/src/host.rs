@@ -106,7 +106,7 @@ struct File {
 }
 
 /// A computer with one block device `D`.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Host<D> {
     now: Instant,
     below: Below<D>,

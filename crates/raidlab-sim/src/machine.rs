@@ -70,6 +70,8 @@ pub struct Machine {
     directory: bool,
     seed: u64,
     leaping: Leaping,
+    /// What [`Target::keep`] was told to keep.
+    kept: Option<Box<(Host<Storage>, Leaping)>>,
     /// Where another zone of some member begins, in sectors as a resync counts them.
     sync_edges: Vec<u64>,
     /// A resync goes at most so fast, bytes a second.
@@ -108,6 +110,7 @@ impl Machine {
             profile: setup.profile.clone(),
             memory: setup.host.memory,
             allocated: setup.array.allocated,
+            kept: None,
             directory,
             seed,
         })
@@ -239,5 +242,16 @@ impl Target for Machine {
 
     fn pass(&mut self, time: Span) {
         self.leaping.pass(time);
+    }
+
+    fn keep(&mut self) -> bool {
+        self.kept = Some(Box::new((self.host.clone(), self.leaping.clone())));
+        true
+    }
+
+    fn back(&mut self) {
+        if let Some(kept) = self.kept.take() {
+            (self.host, self.leaping) = *kept;
+        }
     }
 }

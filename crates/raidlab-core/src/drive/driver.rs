@@ -3,7 +3,7 @@
 //! Here a nanosecond an operation shows. What is the same for all operations of a turn is decided
 //! once a turn, and the loops over operations hold what they count in registers.
 use super::again::Refusals;
-use super::leap::Leaper;
+use super::leap::{Leaper, Turn};
 use super::slot::{Batch, InFlight, Slots};
 use super::tally::Tally;
 use super::{DriveError, Lane, Progress};
@@ -15,6 +15,7 @@ use crate::workload::{Next, Ready, Workload};
 /// Most operations that are submitted at once.
 const AT_ONCE: usize = 64;
 
+#[derive(Clone)]
 pub(super) struct LaneState {
     done: bool,
     /// Nothing more is submitted for now.
@@ -75,18 +76,20 @@ impl<'a, W: Workload, T: Target> Driver<'a, W, T> {
         }
     }
 
-    /// Leaps where a lane that runs alone can; true when the clock was put forward.
+    /// Leaps where a lane that runs alone can; true when the clock was put forward or back.
     #[inline]
-    pub(super) fn leap(&mut self, leaper: &mut Leaper, now: Instant) -> bool {
+    pub(super) fn leap(&mut self, leaper: &mut Leaper<W>, now: Instant) -> bool {
         let ([lane], [state]) = (&mut *self.lanes, self.states.as_mut_slice()) else {
             return false;
         };
-        let forward = leaper.turn(lane, state, self.board.target, now);
-        if forward == Span::ZERO {
-            return false;
+        match leaper.turn(lane, state, &mut self.board, now) {
+            Turn::On => false,
+            Turn::Forward(time) => {
+                self.board.flying.put_off(time);
+                true
+            }
+            Turn::Back => true,
         }
-        self.board.flying.put_off(forward);
-        true
     }
 
     /// Most operations in flight.
@@ -301,7 +304,27 @@ impl<'a, W: Workload, T: Target> Driver<'a, W, T> {
     }
 }
 
+/// What lanes share, as it was once.
+pub(super) struct KeptBoard {
+    flying: InFlight,
+    free: Vec<Tag>,
+}
+
 impl<T: Target> Board<'_, T> {
+    /// All that is in flight, and all that the target is; `None` when that cannot keep it.
+    pub(super) fn keep(&mut self) -> Option<KeptBoard> {
+        self.target.keep().then(|| KeptBoard {
+            flying: self.flying.clone(),
+            free: self.free.clone(),
+        })
+    }
+
+    /// Is again what it last kept.
+    pub(super) fn back(&mut self, kept: KeptBoard) {
+        self.target.back();
+        (self.flying, self.free) = (kept.flying, kept.free);
+    }
+
     /// Submits the operations that the lane's workload has ready; there are as many free slots.
     #[inline(always)]
     fn issue_ready<W: Workload>(

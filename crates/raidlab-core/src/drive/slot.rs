@@ -110,6 +110,7 @@ pub(super) struct Own {
 /// The slots: a column for each thing that is known of an operation in flight. Large transfers drive all of
 /// it out of the nearest cache between submission and completion, and what is looked at by then are the
 /// batches' numbers alone, as long as no workload asks for more.
+#[derive(Clone)]
 pub(super) struct Slots {
     batches: Vec<u32>,
     offsets: Vec<u64>,
@@ -158,6 +159,7 @@ impl Slots {
 }
 
 /// All that is in flight.
+#[derive(Clone)]
 pub(super) struct InFlight {
     pub(super) slots: Slots,
     /// One for each slot, of the operation there if it was submitted by itself; behind them those of several.

@@ -376,6 +376,10 @@ impl Workload for Blocks {
         self.issued += pieces;
         self.cursor = (self.cursor + pieces) % self.blocks.max(1);
     }
+
+    fn twin(&self) -> Option<Self> {
+        Some(self.clone())
+    }
 }
 
 impl BlockSpec {

@@ -112,4 +112,8 @@ impl Workload for AnyWorkload {
     fn skip(&mut self, pieces: u64) {
         each!(self, workload => workload.skip(pieces));
     }
+
+    fn twin(&self) -> Option<Self> {
+        Some(self.clone())
+    }
 }

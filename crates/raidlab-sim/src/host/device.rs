@@ -156,7 +156,7 @@ pub(super) struct Wish {
 }
 
 /// The device and what the host has in it.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Below<D> {
     pub(super) device: D,
     pub(super) hints: Hints,

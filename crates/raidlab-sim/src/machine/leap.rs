@@ -39,7 +39,7 @@ pub(super) fn grain(host: &Host<Storage>) -> u64 {
 }
 
 /// State of the machine at the last two marks.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Mark {
     at: Instant,
     offset: u64,
@@ -47,7 +47,7 @@ struct Mark {
 }
 
 /// How far the clock was put forward, and what is known of the pace.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Leaping {
     pub(super) on: bool,
     /// Bytes that a phase must have before it.

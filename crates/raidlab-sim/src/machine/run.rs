@@ -50,6 +50,7 @@ impl Machine {
         self.leaping.begin();
         let (before, account) = (self.totals(), self.account());
         let driven = self.drive(phase, monitor);
+        self.kept = None;
         let driven = driven.map_err(|source| RunError::Drive {
             phase: phase.id.clone(),
             source,

@@ -10,8 +10,14 @@ use proptest::prelude::*;
 
 /// Serves one operation after another; the service time grows from zone to zone, every 16th
 /// operation takes longer, and one that does not follow the one before takes a seek more.
+#[derive(Clone)]
 struct Zoned {
     leaps: bool,
+    /// After a leap all goes on by a tenth faster, for ever.
+    fickle: bool,
+    kept: Option<Box<Self>>,
+    /// How often it went back.
+    backs: u32,
     now: Instant,
     skipped: Span,
     zone: u64,
@@ -27,6 +33,9 @@ impl Zoned {
     fn new(leaps: bool, zone: u64, service: Span) -> Self {
         Self {
             leaps,
+            fickle: false,
+            kept: None,
+            backs: 0,
             now: Instant::ZERO,
             skipped: Span::ZERO,
             zone,
@@ -66,6 +75,9 @@ impl Target for Zoned {
         if block.offset != self.next {
             service += 10_000_000;
         }
+        if self.fickle && self.leapt > 0 {
+            service -= service / 10;
+        }
         self.served += 1;
         self.next = block.offset + u64::from(block.len);
         self.free = self.free.max(self.now) + Span(service);
@@ -102,9 +114,27 @@ impl Target for Zoned {
     fn pass(&mut self, time: Span) {
         self.skipped += time;
     }
+
+    fn keep(&mut self) -> bool {
+        self.kept = None;
+        self.kept = Some(Box::new(self.clone()));
+        true
+    }
+
+    fn back(&mut self) {
+        let backs = self.backs + 1;
+        *self = *self.kept.take().expect("it was kept");
+        self.backs = backs;
+    }
 }
 
 fn run(leaps: bool, zone: u64, service: Span, depth: u32, ops: u64) -> (Driven, u64) {
+    let mut target = Zoned::new(leaps, zone, service);
+    let driven = run_on(&mut target, depth, ops);
+    (driven, target.leapt)
+}
+
+fn run_on(target: &mut Zoned, depth: u32, ops: u64) -> Driven {
     let spec = BlockSpec {
         order: Order::Sequential,
         read_percent: 100,
@@ -119,13 +149,12 @@ fn run(leaps: bool, zone: u64, service: Span, depth: u32, ops: u64) -> (Driven, 
         flush_every: 0,
         flush_end: false,
     };
-    let mut target = Zoned::new(leaps, zone, service);
     let mut lanes = [Lane {
         workload: Blocks::new(spec, Stream::new(1)),
         depth,
     }];
-    let driven = drive(&mut lanes, &mut target, &DriveOptions::default(), &mut ());
-    (driven.expect("it is served"), target.leapt)
+    let driven = drive(&mut lanes, target, &DriveOptions::default(), &mut ());
+    driven.expect("it is served")
 }
 
 proptest! {
@@ -160,4 +189,23 @@ fn a_pass_of_a_hundred_terabytes_is_leapt_over() {
     let (driven, leapt) = run(true, 1 << 42, Span::from_micros(1000), 1, 100 << 24);
     assert_eq!(driven.tallies[0].bytes, Bytes::gib(100 << 10).0);
     assert!(leapt > 99 << 40, "{leapt}");
+}
+
+#[test]
+fn a_leap_after_which_another_pace_keeps_itself_up_is_taken_back() {
+    let (zone, service, ops) = (1 << 30, Span::from_micros(3000), 3 << 14);
+    let (full, _) = run(false, zone, service, 3, ops);
+    let mut target = Zoned::new(true, zone, service);
+    target.fickle = true;
+    let fast = run_on(&mut target, 3, ops);
+    assert_eq!(target.backs, 3, "a leap was tried in each zone");
+    assert_eq!((target.leapt, target.skipped), (0, Span::ZERO));
+    let [full, fast] = [&full.tallies[0], &fast.tallies[0]];
+    assert_eq!(full.elapsed(), fast.elapsed());
+    assert_eq!(full.series, fast.series);
+    assert_eq!(
+        full.latencies(OpClass::Read),
+        fast.latencies(OpClass::Read),
+        "run again from where the leap began, to the last operation"
+    );
 }
