@@ -29,19 +29,51 @@ const LAYOUTS: &[&str] = &[
 const DISKS: &[&str] = &["ST3250624AS", "nearline-24tb", "ST340015A"];
 const BLOCKS: &[&str] = &["128KiB", "256KiB", "1MiB", "4MiB"];
 
+/// What passes go over.
+#[derive(Clone, Copy)]
+enum Size {
+    Small,
+    Large,
+    Huge,
+}
+
+impl Size {
+    fn asked_for() -> Self {
+        let is = |flag: &str| std::env::args().any(|a| a == flag);
+        match (is("--huge"), is("--large")) {
+            (true, _) => Self::Huge,
+            (false, true) => Self::Large,
+            (false, false) => Self::Small,
+        }
+    }
+
+    /// The least in GiB, and how many more there may be.
+    const fn gib(self) -> (u64, u64) {
+        match self {
+            Self::Small => (3, 14),
+            Self::Large => (30, 50),
+            Self::Huge => (300, 700),
+        }
+    }
+
+    const fn disks(self) -> &'static [&'static str] {
+        match self {
+            Self::Huge => &["ST3000DM001", "nearline-24tb"],
+            _ => DISKS,
+        }
+    }
+}
+
 /// Pass `number` of a seed: what it is called, and its experiment.
-fn pass(seed: u64, number: u64, large: bool) -> (String, String) {
+fn pass(seed: u64, number: u64, size: Size) -> (String, String) {
     let draws = Stream::new(seed).child(number);
     let one = |i, of: &[&'static str]| of[draws.below(i, of.len() as u64) as usize];
-    let (layout, model, block) = (one(0, LAYOUTS), one(1, DISKS), one(2, BLOCKS));
+    let (layout, model, block) = (one(0, LAYOUTS), one(1, size.disks()), one(2, BLOCKS));
     let depth = 1 + draws.below(3, 4);
     let read = 100 * draws.below(4, 2);
     let direct = ["yes", "no"][draws.below(5, 2) as usize];
-    let total = if large {
-        30 + draws.below(6, 50)
-    } else {
-        3 + draws.below(6, 14)
-    };
+    let (least, more) = size.gib();
+    let total = least + draws.below(6, more);
     let capacity = total + 8 + draws.below(7, 20);
     let phase = draws.below(8, 1_000_000);
     let what = if read > 0 { "reads" } else { "writes" };
@@ -115,7 +147,7 @@ fn compare(number: u64, name: &str, text: &str, series: bool) -> Option<(f64, [f
 fn main() {
     let all: Vec<String> = std::env::args().skip(1).collect();
     let series = all.iter().any(|a| a == "--series");
-    let large = all.iter().any(|a| a == "--large");
+    let size = Size::asked_for();
     let mut words = all.iter().filter(|a| !a.starts_with("--")).peekable();
     if let Some(path) = words.next_if(|word| word.parse::<u64>().is_err()) {
         match std::fs::read_to_string(path) {
@@ -127,7 +159,7 @@ fn main() {
     let mut number = |usual: u64| words.next().and_then(|w| w.parse().ok()).unwrap_or(usual);
     let (count, seed, first) = (number(20), number(1), number(0));
     let passes = (first..first + count).filter_map(|number| {
-        let (name, text) = pass(seed, number, large);
+        let (name, text) = pass(seed, number, size);
         compare(number, &name, &text, series)
     });
     let (mut off, took): (Vec<f64>, Vec<[f64; 2]>) = passes.unzip();
