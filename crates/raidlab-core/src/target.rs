@@ -128,11 +128,17 @@ pub trait Target {
     ) -> Result<(), TargetError>;
 
     /// How many bytes from the beginning of the stretch are all alike to it: on the same zone of every
-    /// disk, with nothing else going on. 0 when it cannot say. Asked at the beginning and the end of
-    /// each stretch of time whose pace is compared, so that it can look at what has changed since.
-    fn alike(&mut self, stretch: &Stretch) -> u64 {
-        let _ = stretch;
+    /// disk, with nothing else going on. 0 when it cannot say. Asked where the stretch of time begins whose pace is
+    /// looked at (`first`), and at each of its windows' ends, so that it can look at what has changed since.
+    fn alike(&mut self, stretch: &Stretch, first: bool) -> u64 {
+        let _ = (stretch, first);
         0
+    }
+
+    /// Whether about as much was done beneath it, from the first place to the last that it was asked about with
+    /// [`alike`](Self::alike), as was asked for there: a cache that fills or empties has a pace that does not last.
+    fn is_level(&self) -> bool {
+        true
     }
 
     /// Leaps end at multiples of so many bytes, so that what is done after one lies to stripes and windows

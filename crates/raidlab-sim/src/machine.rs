@@ -227,8 +227,12 @@ impl Target for Machine {
         Ok(())
     }
 
-    fn alike(&mut self, stretch: &Stretch) -> u64 {
-        self.leaping.alike(&self.host, stretch)
+    fn alike(&mut self, stretch: &Stretch, first: bool) -> u64 {
+        self.leaping.alike(&self.host, stretch, first)
+    }
+
+    fn is_level(&self) -> bool {
+        self.leaping.is_level()
     }
 
     fn grain(&self) -> u64 {

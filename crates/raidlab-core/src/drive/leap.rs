@@ -202,7 +202,9 @@ impl<W: Workload> Leaper<W> {
                 self.goes_on(lane, state, board.target, now);
             }
             Seen::Steady(pace) => {
-                if let Some(ahead) = self.goes_on(lane, state, board.target, now) {
+                if let Some(ahead) = self.goes_on(lane, state, board.target, now)
+                    && board.target.is_level()
+                {
                     self.leap(lane, state, board, ahead, pace, now);
                 }
             }
@@ -239,7 +241,7 @@ impl<W: Workload> Leaper<W> {
             tally: state.tally.clone(),
             issued: state.issued,
             stretch,
-            alike: target.alike(&stretch),
+            alike: target.alike(&stretch, true),
         }));
     }
 
@@ -254,7 +256,9 @@ impl<W: Workload> Leaper<W> {
         now: Instant,
     ) -> Option<(Stretch, u64)> {
         let stretch = lane.workload.stretch();
-        let alike = stretch.as_ref().map_or(0, |stretch| target.alike(stretch));
+        let alike = stretch
+            .as_ref()
+            .map_or(0, |stretch| target.alike(stretch, false));
         let same =
             |here: &Stretch, first: &Stretch| first.file == here.file && first.offset < here.offset;
         if let (Some(here), Some(first)) = (stretch, &self.mark)

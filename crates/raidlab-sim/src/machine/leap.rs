@@ -9,7 +9,7 @@
 //! when running it would take long.
 use super::edges;
 use super::totals::Totals;
-use crate::host::{DeviceCounters, Host};
+use crate::host::Host;
 use crate::storage::Storage;
 use raidlab_core::target::Target;
 use raidlab_core::time::{Instant, Span};
@@ -24,8 +24,8 @@ const MARGIN: u64 = 32 << 20;
 /// than a second on most arrays, and in some seconds on any.
 pub(super) const LEAST: u64 = 256 << 30;
 
-/// Bytes that the device may have moved more or less than the workload in a window, in thousandths: a
-/// cache that fills or empties is not steady.
+/// Bytes that the device may have moved more or less than the workload since the pace is looked at, in
+/// thousandths. What is written back comes in waves, so that single windows may be off by more.
 const BALANCE: u64 = 20;
 
 /// See [`Target::grain`]: whole stripes with the parity of each member once, and whole read-ahead windows, all of
@@ -38,7 +38,7 @@ pub(super) fn grain(host: &Host<Storage>) -> u64 {
     2 * common_multiple(stripes, window)
 }
 
-/// State of the machine at the last two marks.
+/// State of the machine where its pace is looked at from.
 #[derive(Clone, Debug)]
 struct Mark {
     at: Instant,
@@ -62,9 +62,11 @@ pub(super) struct Leaping {
     /// Some disk has a state that changes as it is written (SSD).
     solid: bool,
     margin: u64,
-    last: Option<Mark>,
-    /// The window that is repeated: its length, and what it added to the accounts.
+    first: Option<Mark>,
+    /// The time since then that is repeated, and what it added to the accounts.
     window: Option<(Span, Totals)>,
+    /// As much was moved in it as was asked for.
+    level: bool,
 }
 
 impl Leaping {
@@ -78,14 +80,15 @@ impl Leaping {
             edges,
             solid,
             margin: (MARGIN + 16 * stripe) / SECTOR,
-            last: None,
+            first: None,
             window: None,
+            level: false,
         }
     }
 
     /// Another phase begins.
     pub(super) fn begin(&mut self) {
-        (self.worth, self.last, self.window) = (None, None, None);
+        (self.worth, self.first, self.window) = (None, None, None);
     }
 
     /// Whether enough is to come that leaps are worth it, when `passed` bytes took so long.
@@ -100,16 +103,15 @@ impl Leaping {
     }
 
     /// See [`Target::alike`].
-    pub(super) fn alike(&mut self, host: &Host<Storage>, stretch: &Stretch) -> u64 {
+    pub(super) fn alike(&mut self, host: &Host<Storage>, stretch: &Stretch, first: bool) -> u64 {
+        self.window = None;
         let syncs = || {
-            host.device()
-                .array()
-                .is_some_and(|array| array.resync().is_some())
+            let array = host.device().array();
+            array.is_some_and(|array| array.resync().is_some())
         };
-        let raw = host.file_system().is_raw();
         if !self.on
             || self.worth == Some(false)
-            || !raw
+            || !host.file_system().is_raw()
             || self.edges.is_empty()
             || (stretch.writes && self.solid)
             || syncs()
@@ -121,38 +123,45 @@ impl Leaping {
             offset: stretch.offset,
             totals: Totals::of(host),
         };
-        let last = self.last.replace(here);
-        self.window = None;
-        let (Some(last), Some(here)) = (last, &self.last) else {
-            return 0;
-        };
-        let Some(passed) = here.offset.checked_sub(last.offset) else {
-            return 0;
-        };
-        let pace = (passed, here.at.since(last.at));
-        let known = self.worth;
-        let worth = known.unwrap_or_else(|| self.is_enough(here.at, stretch, pace));
-        self.worth = Some(worth);
-        if !worth {
+        if first {
+            self.first = Some(here);
+        } else if !self.look_back(&here, stretch) {
             return 0;
         }
-        let moved = |now: &DeviceCounters, then: &DeviceCounters| {
-            let balanced = |moved: u64| moved.abs_diff(passed) * 1000 <= passed * BALANCE;
-            (!stretch.reads || balanced(now.read - then.read))
-                && (!stretch.writes || balanced(now.written - then.written))
-        };
-        if !moved(&here.totals.device, &last.totals.device) {
-            return 0;
-        }
-        let window = here.totals.since(&last.totals, (1, 1));
-        self.window = Some((here.at.since(last.at), window));
         let margins = (self.margin, self.margin);
         edges::room(&self.edges, stretch.offset / SECTOR, margins) * SECTOR
     }
 
-    /// See [`Target::leap`]. The window is that before the place that was last asked for.
+    /// What has been done since the first mark; false when that is not known, or when leaps are not worth it.
+    fn look_back(&mut self, here: &Mark, stretch: &Stretch) -> bool {
+        let Some(first) = &self.first else {
+            return false;
+        };
+        let passed = here.offset.saturating_sub(first.offset);
+        if passed == 0 {
+            return false;
+        }
+        let time = here.at.since(first.at);
+        let window = here.totals.since(&first.totals, (1, 1));
+        let balanced = |moved: u64| moved.abs_diff(passed) * 1000 <= passed * BALANCE;
+        self.level = (!stretch.reads || balanced(window.device.read))
+            && (!stretch.writes || balanced(window.device.written));
+        let worth = self
+            .worth
+            .unwrap_or_else(|| self.is_enough(here.at, stretch, (passed, time)));
+        self.worth = Some(worth);
+        self.window = Some((time, window));
+        worth
+    }
+
+    /// See [`Target::is_level`].
+    pub(super) const fn is_level(&self) -> bool {
+        self.level
+    }
+
+    /// See [`Target::leap`]. What is repeated is what was last looked back at.
     pub(super) fn leap(&mut self) {
-        self.last = None;
+        self.first = None;
     }
 
     /// See [`Target::pass`].

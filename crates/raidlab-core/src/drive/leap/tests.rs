@@ -99,7 +99,7 @@ impl Target for Zoned {
         Ok(())
     }
 
-    fn alike(&mut self, stretch: &Stretch) -> u64 {
+    fn alike(&mut self, stretch: &Stretch, _: bool) -> u64 {
         if self.leaps {
             self.zone - stretch.offset % self.zone
         } else {
