@@ -13,10 +13,18 @@ use std::collections::VecDeque;
 const MOST: usize = 65_536;
 const SECOND: u64 = 1_000_000_000;
 
+/// A request that arrived.
+struct Open {
+    came: u64,
+    record: Record,
+    /// Sectors whose completion was not read yet; the kernel splits requests that are too large for a device.
+    left: u32,
+    known: bool,
+}
+
 #[derive(Default)]
 pub(super) struct State {
-    /// Arrived requests, with the moment of arrival and whether their completion was read.
-    open: VecDeque<(u64, Record, bool)>,
+    open: VecDeque<Open>,
     /// Whether there was a request.
     begun: bool,
     /// Whether the summary has begun, which is the end.
@@ -37,12 +45,9 @@ impl State {
     /// The oldest request when nothing more is to be learned of it.
     pub(super) fn ready(&mut self, ended: bool) -> Option<Record> {
         let over = ended || self.open.len() > MOST;
-        let known = self
-            .open
-            .front()
-            .is_some_and(|(_, _, known)| *known || over);
+        let known = self.open.front().is_some_and(|open| open.known || over);
         if known {
-            self.open.pop_front().map(|(_, record, _)| record)
+            self.open.pop_front().map(|open| open.record)
         } else {
             None
         }
@@ -103,7 +108,12 @@ impl State {
                 sectors,
                 response: None,
             };
-            self.open.push_back((at, record, false));
+            self.open.push_back(Open {
+                came: at,
+                record,
+                left: sectors,
+                known: false,
+            });
         } else {
             self.complete(at, number, kind, lba, sectors);
         }
@@ -135,18 +145,30 @@ impl State {
         self.open.clear();
     }
 
-    /// A completion covers the requests that were merged into it.
+    /// A completion covers the requests that were merged into it, or a part of one that was split: that one has ended with the
+    /// last of its parts.
     fn complete(&mut self, at: u64, device: u32, kind: BlockKind, lba: u64, sectors: u32) {
         let end = lba.saturating_add(u64::from(sectors));
-        for (came, record, known) in &mut self.open {
-            let inside =
-                record.lba >= lba && record.lba.saturating_add(u64::from(record.sectors)) <= end;
-            if !*known && record.device == device && record.kind == kind && inside {
-                record.response = Some(Span(at.saturating_sub(*came)));
-                *known = true;
-                if kind == BlockKind::Flush {
-                    return;
-                }
+        for open in &mut self.open {
+            let record = &mut open.record;
+            if open.known || record.device != device || record.kind != kind {
+                continue;
+            }
+            let last = record.lba.saturating_add(u64::from(record.sectors));
+            let covered = last.min(end).saturating_sub(record.lba.max(lba));
+            if covered == 0 && kind != BlockKind::Flush {
+                continue;
+            }
+            open.left = open
+                .left
+                .saturating_sub(u32::try_from(covered).unwrap_or(u32::MAX));
+            if open.left > 0 {
+                continue;
+            }
+            record.response = Some(Span(at.saturating_sub(open.came)));
+            open.known = true;
+            if kind == BlockKind::Flush {
+                return;
             }
         }
     }

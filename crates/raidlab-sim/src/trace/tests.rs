@@ -69,6 +69,29 @@ CPU3 (8,0):
     );
 }
 
+/// The kernel splits what is larger than a device takes at a time (`X`), and each part has a completion of its own, in any order: the
+/// request has ended with the last of them.
+#[test]
+fn a_split_request_ends_with_its_last_part() {
+    let text = "\
+  8,0    1        1     0.000000000   697  Q   W 4096 + 2048 [dd]
+  8,0    1        2     0.000001000   697  X   W 4096 / 5376 [dd]
+  8,0    1        3     0.000002000   697  Q   W 6144 + 8 [dd]
+  8,0    1        4     0.005000000     0  C   W 5376 + 776 [0]
+  8,0    1        5     0.008000000     0  C   W 4096 + 1280 [0]
+  8,0    1        6     0.010000000   697  Q   R 0 + 2048 [dd]
+  8,0    1        7     0.012000000     0  C   R 0 + 1280 [0]
+";
+    assert_eq!(
+        shown(Format::Blkparse, text),
+        [
+            "0 8388608 Write 4096 2048 8000",
+            "2 8388608 Write 6144 8 4998",
+            "10000 8388608 Read 0 2048 -",
+        ]
+    );
+}
+
 /// What another program wrote between the lines, and half of a line, are counted; the summary is not, and discards are told apart.
 #[test]
 fn what_is_no_request_is_counted() {
