@@ -1,5 +1,6 @@
 //! `raidlab completions` and `raidlab man`: both are made of what the command line is, at the time when they are asked
 //! for, so that they never lag behind.
+mod fish;
 mod sessions;
 
 use super::{files, printed, reference};
@@ -55,7 +56,7 @@ pub(crate) fn completions(args: &CompletionsArgs) -> Result<Outcome, Failure> {
     clap_complete::generate(args.shell, &mut command, "raidlab", &mut script);
     let mut script = String::from_utf8_lossy(&script).into_owned();
     if args.shell == Shell::Fish {
-        script.extend(names.iter().filter_map(for_fish));
+        script.push_str(&fish::rest(&command, &names));
     }
     printed(talk::data(&sessions::asking(args.shell, &script)))?;
     Ok(Outcome::Done)
@@ -127,30 +128,6 @@ fn offer(
             command.mut_subcommand(first, |inner| offer(inner, rest, argument, names))
         }
     }
-}
-
-/// clap's script for fish has the values of options alone.
-fn for_fish(names: &Names) -> Option<String> {
-    let command = names
-        .path
-        .iter()
-        .try_fold(Cli::command(), |command, word| {
-            command.find_subcommand(word).cloned()
-        })?;
-    let mut arguments = command.get_arguments();
-    let argument = arguments.find(|argument| argument.get_id() == names.argument)?;
-    argument.is_positional().then(|| {
-        let seen: Vec<String> = names
-            .path
-            .iter()
-            .map(|word| format!("__fish_seen_subcommand_from {word}"))
-            .collect();
-        format!(
-            "complete -c raidlab -n \"{}\" -a \"{}\"\n",
-            seen.join("; and "),
-            names.names.join(" ")
-        )
-    })
 }
 
 pub(crate) fn man(args: &ManArgs) -> Result<Outcome, Failure> {
@@ -249,6 +226,23 @@ mod tests {
                 }
                 _ => assert!(script.contains("function __fish_raidlab_using_subcommand")),
             }
+        }
+    }
+
+    /// clap's script for fish ends with commands of two words.
+    #[test]
+    fn fish_knows_the_options_of_commands_of_three_words() {
+        let script = fish::rest(&Cli::command(), &[]);
+        let of_hdd = "-n \"__fish_raidlab_using_subcommand disk; and __fish_seen_subcommand_from new; \
+                      and __fish_seen_subcommand_from hdd\"";
+        assert!(script.contains(&format!("{of_hdd} -l capacity -d 'Capacity as")));
+        assert!(script.contains(&format!("{of_hdd} -l interface ")));
+        for line in script.lines().filter(|line| line.contains(" -n ")) {
+            assert_eq!(
+                line.matches("__fish_seen_subcommand_from").count(),
+                2,
+                "{line}"
+            );
         }
     }
 
