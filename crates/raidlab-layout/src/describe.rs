@@ -241,8 +241,21 @@ pub fn where_is(layout: &Layout, lba: Lba) -> Vec<String> {
     lines
 }
 
-/// The parity in the row of a place, where the array that the place's member is in has one.
+/// The same in words.
 fn parity_of(layout: &Layout, place: Place) -> Vec<String> {
+    let told = |(kind, stripe, place): (&str, u64, Place)| {
+        let Place { member, sector } = place;
+        format!(
+            "{kind} of its stripe {stripe} is at sector {} of {member}",
+            sector.0
+        )
+    };
+    parity(layout, place).into_iter().map(told).collect()
+}
+
+/// The parity in the row of a place, where the array that the place's member is in has one: `P` or `Q`, its stripe, and where it is.
+#[must_use]
+pub fn parity(layout: &Layout, place: Place) -> Vec<(&'static str, u64, Place)> {
     let (base, array) = innermost(layout, place.member.index());
     let members = MemberSet::first(array.members())
         .iter()
@@ -253,10 +266,8 @@ fn parity_of(layout: &Layout, place: Place) -> Vec<String> {
             return None;
         };
         let kind = if kind == ParityKind::P { "P" } else { "Q" };
-        Some(format!(
-            "{kind} of its stripe {stripe} is at sector {} of {member}",
-            place.sector.0
-        ))
+        let sector = place.sector;
+        Some((kind, stripe, Place { member, sector }))
     });
     parity.collect()
 }

@@ -262,7 +262,7 @@ impl FromStr for Spec {
             Some((name, dims)) => (name, Some(dims.trim())),
             None => (lower.as_str(), None),
         };
-        if name.starts_with("zfs") || name.starts_with("raidz") || name == "mirror" {
+        if name.starts_with("zfs") || name.starts_with("raidz") {
             return Err(SpecError::Zfs(name.into()));
         }
         let dims = dims.map(shape).transpose()?;

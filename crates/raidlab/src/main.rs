@@ -33,7 +33,7 @@ fn main() -> ExitCode {
             talk::failure(&not_text());
             return exit::BAD_REQUEST.into();
         }
-        Err(error) if let Some(failure) = negative(&error).or_else(|| no_number(&error)) => {
+        Err(error) if let Some(failure) = told_better(&error) => {
             talk::failure(&failure);
             return exit::BAD_REQUEST.into();
         }
@@ -59,6 +59,26 @@ fn main() -> ExitCode {
             failure.code().into()
         }
     }
+}
+
+/// What the parser says less clearly than it can be said.
+fn told_better(error: &clap::Error) -> Option<exit::Failure> {
+    negative(error)
+        .or_else(|| no_number(error))
+        .or_else(|| no_store(error))
+}
+
+/// `--store` behind a command that has none: clap's tip makes an option of it that is spelled alike, such as `--sector`.
+fn no_store(error: &clap::Error) -> Option<exit::Failure> {
+    let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidArg) else {
+        return None;
+    };
+    (error.kind() == ErrorKind::UnknownArgument && word == "--store").then(|| {
+        exit::Failure::bad_request(
+            "this command neither reads nor keeps results, and has no --store",
+        )
+        .remedy("leave --store out")
+    })
 }
 
 /// What stands where a number is wanted, with what a number looks like; the parser's own words are of digits and strings.

@@ -2,11 +2,11 @@
 use super::{pool, print_json, print_text};
 use crate::args::LayoutArgs;
 use crate::exit::{BAD_REQUEST, Failure, Outcome};
-use raidlab_core::units::{Bytes, Lba};
+use raidlab_core::units::{Bytes, Lba, Sectors};
 use raidlab_core::words::count;
 use raidlab_layout::rebuild::{self, Rebuild};
 use raidlab_layout::spec::{Geometry, Spec};
-use raidlab_layout::{Layout, describe};
+use raidlab_layout::{Layout, Place, SpecError, Tolerance, describe};
 use serde_json::json;
 
 /// The chunk when nothing is said.
@@ -28,8 +28,11 @@ pub(crate) fn run(args: &LayoutArgs) -> Result<Outcome, Failure> {
         return pool::run(args);
     }
     let bad = |error: &dyn std::error::Error| Failure::from_error(BAD_REQUEST, error);
-    let spec: Spec = args.level.parse().map_err(|error| {
-        bad(&error).remedy("levels of ZFS: zfs-mirror, raidz1, raidz2, raidz3, and pools of several such as 'raidz1 2x3'")
+    let spec: Spec = args.level.parse().map_err(|error| match error {
+        SpecError::Level { .. } => bad(&error).remedy(
+            "levels of ZFS: zfs-mirror, raidz1, raidz2, raidz3, and pools of several such as 'raidz1 2x3'",
+        ),
+        error => bad(&error),
     })?;
     if args.ashift.is_some() {
         return Err(Failure::bad_request(format!(
@@ -51,19 +54,23 @@ pub(crate) fn run(args: &LayoutArgs) -> Result<Outcome, Failure> {
         ))
         .remedy("leave --chunk out"));
     }
-    let place = args
+    let sector = args
         .sector
-        .map(|sector| place(&layout, sector))
+        .map(|sector| exists(&layout, sector))
         .transpose()?;
+    let place = sector.map(|sector| describe::where_is(&layout, sector));
     let rebuilds = rebuild::rebuilds(&layout);
     if args.json {
         print_json(&json!({
             "layout": describe::name(&layout),
             "members": layout.members(),
+            "chunk_bytes": layout.chunk().map(Sectors::to_bytes),
             "capacity_bytes": layout.capacity().to_bytes(),
             "tolerance": describe::tolerance(&layout),
+            "survives": survives(&layout.tolerance()),
             "rebuilds": of_rebuilds(args, &rebuilds),
             "sector": place,
+            "places": sector.map(|sector| places(&layout, sector)),
         }))?;
     } else {
         let mut lines = describe::describe(&layout, &geometry.sizes, ROWS);
@@ -151,12 +158,37 @@ pub(super) fn told(args: &LayoutArgs, rebuilds: &[Rebuild]) -> Vec<String> {
         .collect()
 }
 
-fn place(layout: &Layout, sector: u64) -> Result<Vec<String>, Failure> {
+/// The array sector, when there is one of that number.
+fn exists(layout: &Layout, sector: u64) -> Result<Lba, Failure> {
     let capacity = layout.capacity().0;
     if sector >= capacity {
         return Err(Failure::bad_request(format!(
             "there is no sector {sector}: the array has {capacity} sectors"
         )));
     }
-    Ok(describe::where_is(layout, Lba(sector)))
+    Ok(Lba(sector))
+}
+
+/// What is survived, for scripts: so many failures in any case, and of more of them so many patterns of all. Numbers that JSON's readers
+/// cannot hold are left out.
+pub(super) fn survives(tolerance: &Tolerance) -> serde_json::Value {
+    let (any, most) = (tolerance.guaranteed(), tolerance.best_case());
+    let number = |number: u128| u64::try_from(number).ok();
+    let by_luck = (any + 1..=most).map(|failures| {
+        let (survived, of) = (tolerance.survived(failures), tolerance.patterns(failures));
+        json!({"failures": failures, "survived": number(survived), "of": number(of), "share": survived as f64 / of as f64})
+    });
+    json!({"any": any, "at_most": most, "by_luck": by_luck.collect::<Vec<_>>()})
+}
+
+/// Where an array sector is, for scripts: its copies, then the parity that covers it.
+fn places(layout: &Layout, sector: Lba) -> Vec<serde_json::Value> {
+    let copies = layout.locate(sector).unwrap_or_default();
+    let of = |holds: &str, place: Place| json!({"holds": holds, "member": place.member.index(), "sector": place.sector.0});
+    let data = copies.iter().map(|place| of("data", *place));
+    let parity = copies
+        .iter()
+        .flat_map(|place| describe::parity(layout, *place));
+    data.chain(parity.map(|(kind, _, place)| of(kind, place)))
+        .collect()
 }

@@ -73,6 +73,7 @@ pub(super) fn run(args: &LayoutArgs) -> Result<Outcome, Failure> {
             "ashift": ashift,
             "capacity_bytes": pool.capacity().0,
             "tolerance": describe::tolerance_of_pool(&pool),
+            "survives": layout::survives(&pool.tolerance()),
             "rebuilds": layout::of_rebuilds(args, &rebuilds_of_pool(&pool)),
             "blocks": blocks,
         }))?;

@@ -213,6 +213,14 @@ fn commands_and_their_objects() {
         ("", &["Usage: raidlab"]),
         ("frobnicate", &["unrecognized subcommand 'frobnicate'"]),
         ("layout raid7", &["'raid7' is no level", "raid10", "raidz2"]),
+        (
+            "layout mirror -n 2",
+            &["did you mean 'raid1'", "zfs-mirror"],
+        ),
+        (
+            "layout raid5 --store x",
+            &["neither reads nor keeps results", "leave --store out"],
+        ),
         ("layout raid5 -n -3", &["'-3' is below zero"]),
         ("bench place --size -5", &["'-5' is below zero"]),
         ("replay trace", &["--disk", "--experiment"]),

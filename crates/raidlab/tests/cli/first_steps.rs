@@ -133,3 +133,43 @@ fn prices_are_told_by_plan_and_report() {
         "55.50 EUR",
     ]);
 }
+
+/// A script has places and survival as numbers, not in sentences alone.
+#[test]
+fn layouts_are_told_to_scripts() {
+    let lab = Lab::new();
+    // Left-symmetric: chunk 7 of 64 KiB is the second of stripe 2, whose parity is on the second member.
+    let told = lab
+        .run("layout raid5 -n 4 --sector 1000 --json")
+        .done()
+        .json();
+    assert_eq!(
+        told["places"],
+        serde_json::json!([
+            {"holds": "data", "member": 3, "sector": 360},
+            {"holds": "P", "member": 1, "sector": 360},
+        ])
+    );
+    assert_eq!(told["chunk_bytes"], 65536);
+    assert_eq!(
+        told["survives"],
+        serde_json::json!({"any": 1, "at_most": 1, "by_luck": []})
+    );
+    let told = lab.run("layout raid10 -n 4 --json").done().json();
+    assert_eq!(told["places"], serde_json::Value::Null);
+    let share = 4.0 / 6.0;
+    assert_eq!(
+        told["survives"],
+        serde_json::json!({"any": 1, "at_most": 2, "by_luck": [
+            {"failures": 2, "survived": 4, "of": 6, "share": share},
+        ]})
+    );
+    // Counts that no reader of JSON can hold are left out, not wrong.
+    let told = lab.run("layout raid10 -n 128 --json").done().json();
+    assert_eq!(told["survives"]["at_most"], 64);
+    let last = &told["survives"]["by_luck"][62];
+    assert_eq!(
+        (&last["failures"], &last["of"]),
+        (&64.into(), &serde_json::Value::Null)
+    );
+}
