@@ -52,6 +52,91 @@ fn all_that_is_wrong_with_a_datasheet_is_said_at_once() {
     "#);
 }
 
+/// What a file may say is written down: every key that any form of a model file has.
+#[test]
+fn the_keys_of_model_files_are_described() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/models.md");
+    let described = std::fs::read_to_string(path).unwrap();
+    let text_of = |name: &str| MODELS.iter().find(|(known, _)| *known == name).unwrap().1;
+    let extracted = text_of("HP-C3323A")
+        .lines()
+        .filter(|line| !line.starts_with("long") && !line.starts_with("knee"));
+    let extracted: Vec<_> = extracted
+        .map(|line| {
+            line.replace(
+                "short = [[1.107, 0.3619]]",
+                "table = [[1, 1.5], [4000, 18]]",
+            )
+        })
+        .collect();
+    let dense = text_of("ST3250624AS")
+        .replace("outer_mb_s", "outer_sectors_per_track")
+        .replace("inner_mb_s", "inner_sectors_per_track");
+    let texts = ["ST3250624AS", "HP-C3323A", "nvme-ssd"].map(|name| text_of(name).to_owned());
+    let mut keys = std::collections::BTreeSet::new();
+    for text in texts.into_iter().chain([extracted.join("\n"), dense]) {
+        // Of an unknown key in each table it is told which are known there.
+        let lines = text.lines().map(|line| {
+            if line.starts_with('[') {
+                format!("{line}\nnone_such = 1")
+            } else {
+                line.to_owned()
+            }
+        });
+        let text: Vec<_> = lines.collect();
+        let error = parse("disk.toml", &text.join("\n"))
+            .unwrap_err()
+            .to_string();
+        let known = error
+            .lines()
+            .filter_map(|line| line.split_once("known are "));
+        keys.extend(
+            known
+                .flat_map(|(_, keys)| keys.split(", "))
+                .map(str::to_owned),
+        );
+    }
+    for key in [
+        "table",
+        "knee",
+        "slipped",
+        "outer_sectors_per_track",
+        "average_write_ms",
+        "suspend_us",
+        "zero_latency",
+    ] {
+        assert!(keys.contains(key), "{key} is not among {keys:?}");
+    }
+    let missing: Vec<_> = keys
+        .iter()
+        .filter(|key| !described.contains(&format!("`{key}`")))
+        .collect();
+    assert!(missing.is_empty(), "not in docs/models.md: {missing:?}");
+}
+
+/// The nearest key is told, and what is missing makes nothing else unknown.
+#[test]
+fn a_misspelt_key_is_told_with_the_nearest() {
+    let message = wrong(
+        "ST3250624AS",
+        &[
+            ("average_ms = ", "averag_ms = "),
+            ("read_hit_us", "read_hitt_us"),
+        ],
+    );
+    insta::assert_snapshot!(message, @r"
+    disk.toml:19:1: 'seek.average_ms' is missing: give the average read seek in ms
+    disk.toml:21:1: 'seek.averag_ms' is not known here (did you mean 'average_ms'?): known are average_ms, average_write_ms, full_ms, track_to_track_ms
+    disk.toml:31:1: 'overhead.read_hitt_us' is not known here (did you mean 'read_hit_us'?): known are read_hit_us, read_miss_us, write_us
+    ");
+    // A curve says all; averages beside it would be a second answer to the same question.
+    let message = wrong(
+        "HP-C3323A",
+        &[("knee = 150", "knee = 150\naverage_write_ms = 10")],
+    );
+    insta::assert_snapshot!(message, @"disk.toml:21:1: 'seek.average_write_ms' is not known here: known are knee, long, short");
+}
+
 #[test]
 fn what_does_not_fit_together_is_said_at_its_place() {
     let messages = [

@@ -1,5 +1,6 @@
 //! One table of a model file, and the values in it.
 use super::{Fact, Mark, Reader};
+use raidlab_core::suggest;
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -329,12 +330,28 @@ impl<'r, 'i> Table<'r, 'i> {
         for key in self.table.into_iter().flat_map(|table| table.keys()) {
             if !used.contains(key.get_ref().as_ref()) {
                 let path = self.path_of(key.get_ref());
-                let known: Vec<_> = used.iter().filter(|k| *k != "source").cloned().collect();
-                let message = format!("'{path}' is not known here: known are {}", known.join(", "));
+                let known: Vec<_> = used
+                    .iter()
+                    .map(String::as_str)
+                    .filter(|k| *k != "source")
+                    .collect();
+                let message = format!(
+                    "'{path}' is not known here{}: known are {}",
+                    suggest::meant(nearest(key.get_ref(), &known)),
+                    known.join(", ")
+                );
                 self.reader.report(&key.span(), message);
             }
         }
     }
+}
+
+/// The key that was most likely meant; those of model files have underscores, names elsewhere dashes.
+fn nearest<'k>(typed: &str, known: &[&'k str]) -> Option<&'k str> {
+    let dashed: Vec<String> = known.iter().map(|key| key.replace('_', "-")).collect();
+    let found = suggest::nearest(typed, dashed.iter().map(String::as_str))?;
+    let at = dashed.iter().position(|key| key == found)?;
+    known.get(at).copied()
 }
 
 fn words(value: &DeValue<'_>) -> String {
