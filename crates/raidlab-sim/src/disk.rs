@@ -4,6 +4,7 @@
 //! to be looked at again, `advance` lets time pass and hands over what has ended. It knows neither
 //! threads nor clocks, so the same disk serves a simulation in virtual time and a server in wall
 //! time. Same specification, seed and requests: same answers, to the nanosecond.
+pub mod asked;
 mod counters;
 mod dirty;
 mod fault;

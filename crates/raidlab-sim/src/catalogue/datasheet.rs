@@ -2,6 +2,7 @@
 //! `D`, and what had to be chosen `assumed`, each with how it came about, so that it can be put right line by line.
 mod hdd;
 mod interface;
+mod iops;
 mod ssd;
 mod text;
 

@@ -12,8 +12,8 @@ datasheet says, with a comment to each value: given (K), by arithmetic from that
 and how. The file goes to standard output; put right in it what you know better.
 
 What to look for on the sheet of a hard disk: 'max. sustained transfer rate OD' is --outer-rate (not
-the 600 MB/s of the interface), 'average seek, read' --seek-average, 'cache, multisegmented'
---cache. Of a solid-state disk: sequential and random reads and writes 'up to'; --sustained-write,
+the 600 MB/s of the interface), 'average seek, read' --seek-average, 'random read 4K QD16'
+--read-iops with --read-iops-depth 16, 'cache, multisegmented' --cache. Of a solid-state disk: sequential and random reads and writes 'up to'; --sustained-write,
 if it says so, is the rate once the fast area (SLC, TurboWrite) is full.
 
 Examples:
@@ -39,7 +39,9 @@ pub(crate) enum NewDisk {
 #[command(after_help = "\
 Example:
   raidlab disk new hdd --name WD80EFPX --capacity 8TB --rpm 5640 --outer-rate 215MB/s \\
-      --cache 256MiB > WD80EFPX.toml")]
+      --cache 256MiB > WD80EFPX.toml
+  raidlab disk new hdd --capacity 24TB --rpm 7200 --outer-rate 285MB/s --read-iops 168 \\
+      --read-iops-depth 16 > nearline.toml      random reads in place of the average seek")]
 pub(crate) struct NewHdd {
     /// What to call the model [default: by capacity and speed]
     #[arg(long, value_name = "NAME")]
@@ -76,6 +78,14 @@ pub(crate) struct NewHdd {
     /// Seek over all tracks [default: 1.92 times the average]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub(crate) seek_full: Option<Span>,
+
+    /// Random reads of 4 KiB a second: 168. The average seek follows from them when it is not given, and must agree when it is
+    #[arg(long, value_name = "N", value_parser = many, allow_hyphen_values = true)]
+    pub(crate) read_iops: Option<f64>,
+
+    /// How many were in flight for --read-iops: 16 where the sheet says QD16 [default: 1]
+    #[arg(long, value_name = "N", requires = "read_iops")]
+    pub(crate) read_iops_depth: Option<u32>,
 
     /// The buffer: 256MiB [default: usual at the capacity]
     #[arg(long, value_name = "SIZE")]

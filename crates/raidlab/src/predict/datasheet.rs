@@ -102,6 +102,8 @@ fn hdd(args: &NewHdd) -> HddSheet {
         heads: args.heads,
         sector_physical: sector(args.sector_physical),
         queue: args.queue,
+        read_iops: args.read_iops,
+        read_iops_depth: args.read_iops_depth,
     }
 }
 

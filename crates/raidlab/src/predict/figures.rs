@@ -2,22 +2,18 @@
 //! requests by asking the model itself.
 use raidlab_core::op::BlockKind;
 use raidlab_core::rng::Stream;
-use raidlab_core::time::{Instant, Span};
-use raidlab_core::units::{Lba, SECTOR};
+use raidlab_core::units::SECTOR;
+use raidlab_sim::disk::DiskModel;
+use raidlab_sim::disk::asked::{ASKED, SMALL, driven, random_reads};
 use raidlab_sim::disk::spec::HddModel;
 use raidlab_sim::disk::ssd::SsdModel;
-use raidlab_sim::disk::{Disk, DiskModel, Request};
 use serde::Serialize;
 use std::sync::Arc;
 
-/// Requests that are put to the model for a random figure.
-const ASKED: u64 = 4000;
 /// Buffers that are written before what counts: one that has not been full by then is hardly ever.
 const TO_FILL: u64 = 16;
 /// Bytes read for the sequential rate of a disk without zones.
 const STREAMED: u64 = 1 << 30;
-/// Sectors of a random request: 4 KiB.
-const SMALL: u32 = 8;
 /// Sectors of a sequential request: 128 KiB.
 const LARGE: u32 = 256;
 
@@ -107,18 +103,6 @@ fn mean_seek(model: &HddModel) -> f64 {
     total as f64 / (n * (n - 1)) as f64
 }
 
-/// Random reads of 4 KiB a second with `depth` in flight; `None` when the disk has no room for one.
-fn random_reads(model: &DiskModel, depth: u32) -> Option<f64> {
-    let places = model.sectors() / u64::from(SMALL);
-    let stream = Stream::new(1);
-    let all = |places| {
-        driven(model, BlockKind::Read, depth, 0, ASKED, |i| {
-            (stream.below(i, places) * u64::from(SMALL), SMALL)
-        })
-    };
-    (places > 0).then(|| ASKED as f64 / all(places))
-}
-
 /// Random writes of 4 KiB a second with `depth` in flight, once the buffer is full; `None` when the disk has no room for one.
 fn random_writes(ssd: &SsdModel, depth: u32) -> Option<f64> {
     let mut spec = ssd.spec.clone();
@@ -147,47 +131,6 @@ fn sequential(model: &DiskModel, depth: u32) -> f64 {
         / driven(model, BlockKind::Read, depth, 0, requests, |i| {
             (i * u64::from(LARGE), LARGE)
         })
-}
-
-/// Seconds that `count` requests take with `depth` in flight, behind `before` others.
-fn driven(
-    model: &DiskModel,
-    kind: BlockKind,
-    depth: u32,
-    before: u64,
-    count: u64,
-    at: impl Fn(u64) -> (u64, u32),
-) -> f64 {
-    let count = before + count;
-    let mut begun = Instant::ZERO;
-    let mut disk = Disk::new(model, 1);
-    let mut done = Vec::new();
-    let (mut now, mut asked, mut ended) = (Instant::ZERO, 0, 0);
-    while ended < count {
-        while asked < count && asked - ended < u64::from(depth) {
-            let (lba, sectors) = at(asked);
-            let request = Request {
-                id: asked,
-                kind,
-                lba: Lba(lba),
-                sectors,
-                fua: false,
-            };
-            disk.submit(now, request);
-            asked += 1;
-        }
-        let Some(next) = disk.next_event() else {
-            break;
-        };
-        now = next.max(now);
-        disk.advance(now, &mut done);
-        let earlier = ended < before;
-        ended += done.drain(..).count() as u64;
-        if earlier && ended >= before {
-            begun = now;
-        }
-    }
-    now.since(begun).max(Span(1)).as_secs_f64()
 }
 
 #[cfg(test)]

@@ -35,6 +35,10 @@ pub struct HddSheet {
     pub sector_physical: Option<u32>,
     /// Commands that the drive takes at a time.
     pub queue: Option<u32>,
+    /// Random reads of 4 KiB a second. Where the average seek is not given it is derived from them, else they must agree.
+    pub read_iops: Option<f64>,
+    /// In flight for these; one when nothing is said.
+    pub read_iops_depth: Option<u32>,
 }
 
 /// The inner tracks of the drives whose zones are known have 0.47 to 0.68 of the outer ones' bytes; those of today about
@@ -52,7 +56,7 @@ const MOST_HEADS: f64 = 22.0;
 const NEARLINE: u64 = 6 * TB;
 
 /// A value with where it is from.
-type Sourced = (f64, String);
+pub(super) type Sourced = (f64, String);
 
 fn given(value: Option<f64>, otherwise: impl FnOnce() -> Sourced) -> Sourced {
     value.map_or_else(otherwise, |value| (value, "K: datasheet".to_owned()))
@@ -64,7 +68,25 @@ impl HddSheet {
     /// # Errors
     /// All that no disk can have.
     pub fn file(&self) -> Result<String, Vec<SheetProblem>> {
-        let heads = self.check()?;
+        self.check()?;
+        match self.seek_of_reads()? {
+            Some((average, why)) => {
+                let sheet = Self {
+                    seek_average: Some(average),
+                    ..self.clone()
+                };
+                sheet.text(&sheet.check()?, Some(why))
+            }
+            None => self.text(&self.check()?, None),
+        }
+    }
+
+    /// The file, of a sheet that was checked; `derived` says where the average seek is from when it is not from the sheet.
+    pub(super) fn text(
+        &self,
+        heads: &Sourced,
+        derived: Option<String>,
+    ) -> Result<String, Vec<SheetProblem>> {
         let rpm = text::figure(self.rpm);
         let what = format!(
             "{} hard disk of {rpm} rpm, {}, from its datasheet",
@@ -79,7 +101,7 @@ impl HddSheet {
 
         file.table("geometry");
         file.number("rpm", self.rpm, "K: datasheet");
-        file.whole("heads", u64::from(heads.0), &heads.1);
+        file.whole("heads", heads.0 as u64, &heads.1);
         let (count, how) = sectors(self.capacity);
         file.whole("sectors", count, &how);
         let (size, why) = physical(self.sector_physical, self.capacity.0 >= TB);
@@ -93,13 +115,13 @@ impl HddSheet {
         );
         let (inner, why) = self.inner();
         file.number("inner_mb_s", inner / 1e6, &why);
-        self.arm(&mut file);
+        self.arm(&mut file, derived);
         self.electronics(&mut file);
         readable(file.end(), "seek-average")
     }
 
     /// The surfaces, when all is possible.
-    fn check(&self) -> Result<(u32, String), Vec<SheetProblem>> {
+    pub(super) fn check(&self) -> Result<Sourced, Vec<SheetProblem>> {
         let mut check = Check::default();
         check.capacity(self.capacity, 5_000_000);
         check.range("rpm", Some(self.rpm), 300.0, 20_000.0, " turns a minute");
@@ -121,7 +143,9 @@ impl HddSheet {
             check.range(figure, value, least, most, " ms");
         }
         let average = self.average().0;
-        if self.seek_average_write.is_some_and(|write| write < average) {
+        // One that is yet to be derived is held against the write when it is known.
+        let known = self.seek_average.is_some() || self.read_iops.is_none();
+        if known && self.seek_average_write.is_some_and(|write| write < average) {
             check.wrong(
                 "seek-average-write",
                 format!("a write waits no less than a read ({average:.2} ms)"),
@@ -130,6 +154,10 @@ impl HddSheet {
         check.range("heads", self.heads.map(f64::from), 1.0, 64.0, "");
         check.range("queue", self.queue.map(f64::from), 1.0, 256.0, "");
         check.buffer_and_sector(self.cache, 0.0, self.sector_physical);
+        check.range("read-iops", self.read_iops, 1.0, 100_000.0, " a second");
+        let most = f64::from(self.depth().0);
+        let depth = self.read_iops_depth.map(f64::from);
+        check.range("read-iops-depth", depth, 1.0, most, " in flight");
         if !check.0.is_empty() {
             return Err(check.0);
         }
@@ -154,9 +182,9 @@ impl HddSheet {
     /// How many surfaces hold the capacity: a turn of the outermost track gives its bytes, its length their density, and
     /// tracks lie a certain multiple of a bit apart. Rotation and rate are as given whatever comes out; it says over how many
     /// cylinders the data lie.
-    fn surfaces(&self, check: &mut Check) -> (u32, String) {
+    fn surfaces(&self, check: &mut Check) -> Sourced {
         if let Some(heads) = self.heads {
-            return (heads, "K: datasheet".to_owned());
+            return (f64::from(heads), "K: datasheet".to_owned());
         }
         let holds = self.surface();
         let wanted = self.capacity.0 as f64 / holds;
@@ -179,7 +207,7 @@ impl HddSheet {
             "assumed: a surface of that rate and speed holds about {gb} (three bits along the track to one track across); \
              right within a factor of two"
         );
-        (heads as u32, how)
+        (heads, how)
     }
 
     /// Bytes that a surface of a disc holds.
@@ -236,20 +264,35 @@ impl HddSheet {
         })
     }
 
-    fn arm(&self, file: &mut File) {
+    fn arm(&self, file: &mut File, derived: Option<String>) {
         file.table("seek");
         let write = given(self.seek_average_write, || {
             let why = "assumed: the average read and a settling of 0.5 ms";
             (self.average().0 + 0.5, why.to_owned())
         });
+        let (average, why) = self.average();
         let times = [
             ("track_to_track_ms", self.track()),
-            ("average_ms", self.average()),
+            ("average_ms", (average, derived.unwrap_or(why))),
             ("full_ms", self.full()),
             ("average_write_ms", write),
         ];
         for (key, (ms, why)) in times {
             file.number(key, ms, &why);
+        }
+    }
+
+    /// Commands that the drive takes at a time.
+    fn depth(&self) -> (u32, String) {
+        match self.queue {
+            Some(depth) => (depth, "K: datasheet".to_owned()),
+            None if self.interface.depth == 1 => {
+                (1, format!("assumed: no queue on {}", self.interface.what))
+            }
+            None => (
+                self.interface.depth,
+                format!("assumed: usual on {}", self.interface.what),
+            ),
         }
     }
 
@@ -292,16 +335,7 @@ impl HddSheet {
         file.whole("write_us", write, why);
 
         file.table("queue");
-        let (depth, why) = match self.queue {
-            Some(depth) => (depth, "K: datasheet".to_owned()),
-            None if self.interface.depth == 1 => {
-                (1, format!("assumed: no queue on {}", self.interface.what))
-            }
-            None => (
-                self.interface.depth,
-                format!("assumed: usual on {}", self.interface.what),
-            ),
-        };
+        let (depth, why) = self.depth();
         file.whole("depth", u64::from(depth), &why);
         if depth > 1 {
             let (window, why) = match self.interface.kind {

@@ -22,6 +22,8 @@ fn hdd() -> HddSheet {
         heads: None,
         sector_physical: None,
         queue: None,
+        read_iops: None,
+        read_iops_depth: None,
     }
 }
 
@@ -170,6 +172,79 @@ fn nonsense_is_told_all_at_once() {
     assert_snapshot!(all.join("\n\n"));
 }
 
+/// Stated random reads say how far the arm has to go on average: the model that is made reads as many.
+#[test]
+fn stated_random_reads_make_the_seek() {
+    let nearline = HddSheet {
+        rpm: 7200.0,
+        ..hdd()
+    };
+    for (reads, depth) in [(80.0, 1), (168.0, 16)] {
+        let told = HddSheet {
+            read_iops: Some(reads),
+            read_iops_depth: Some(depth),
+            ..nearline.clone()
+        };
+        let model = parse("made", &told.file().unwrap()).unwrap();
+        let made = crate::disk::asked::random_reads(&model.disk, depth).unwrap();
+        assert!((made / reads - 1.0).abs() < 0.01, "{made:.2} for {reads}");
+        let seek = |key: &str| model.facts.iter().find(|fact| fact.key == key).unwrap();
+        assert_eq!(seek("seek.average_ms").mark, Mark::Derived);
+        assert_eq!(seek("seek.full_ms").mark, Mark::Assumed);
+        // What was given stays as it is, and the reads that it makes are stated as well as others near them.
+        let average: f64 = seek("seek.average_ms").value.parse().unwrap();
+        let both = HddSheet {
+            seek_average: Some(average),
+            read_iops: Some(reads * 1.1),
+            ..told
+        };
+        let facts = parse("made", &both.file().unwrap()).unwrap().facts;
+        let fact = facts
+            .iter()
+            .find(|fact| fact.key == "seek.average_ms")
+            .unwrap();
+        assert_eq!(fact.mark, Mark::Known);
+    }
+}
+
+#[test]
+fn random_reads_that_no_disk_makes_are_told() {
+    let of = |reads, depth, seek| {
+        let sheet = HddSheet {
+            rpm: 7200.0,
+            read_iops: Some(reads),
+            read_iops_depth: depth,
+            seek_average: seek,
+            ..hdd()
+        };
+        wrong(sheet.file())
+    };
+    let all = [
+        of(500.0, None, None),
+        of(5.0, Some(16), None),
+        of(168.0, None, Some(8.0)),
+        of(168.0, Some(33), None),
+        of(f64::NAN, None, None),
+        of(0.0, None, None),
+    ];
+    assert_snapshot!(all.join("\n"), @r"
+    read-iops: 500 with 1 in flight is no disk's of 7200 rpm: between 23 and 185 is; was it with more or fewer (--read-iops-depth), of writes, or of a part of the disk?
+    read-iops: 5 with 16 in flight is no disk's of 7200 rpm: between 41 and 552 is; was it with more or fewer (--read-iops-depth), of writes, or of a part of the disk?
+    read-iops: at 7200 rpm and with a --seek-average of 8 ms a disk makes about 82 with 1 in flight, not 168: was it with more or fewer (--read-iops-depth), or of a part of the disk? Leave one of the two out
+    read-iops-depth: 33 in flight is no disk's: between 1 and 32 is
+    read-iops: NaN a second is no disk's: between 1 and 100000 is
+    read-iops: 0 a second is no disk's: between 1 and 100000 is
+    ");
+    // The seek of writes is held against what was derived.
+    let sheet = HddSheet {
+        rpm: 7200.0,
+        read_iops: Some(60.0),
+        seek_average_write: Some(9.0),
+        ..hdd()
+    };
+    assert_snapshot!(wrong(sheet.file()), @"seek-average-write: a write waits no less than a read (12.55 ms)");
+}
+
 #[test]
 fn random_writes_have_figures_of_their_own() {
     let told = SsdSheet {
@@ -211,11 +286,12 @@ mod drawn {
             gb in 1_u64..40_000, rpm in 3000.0..15_500_f64, outer in 1.0..600_f64, inner in 0.2..1.0_f64,
             seek in proptest::option::of(1.0..30.0_f64), full in proptest::option::of(1.0..60.0_f64), track in proptest::option::of(0.1..5.0_f64),
             link in 0..HDD_INTERFACES.len(), cache in proptest::option::of(0_u64..2000), heads in proptest::option::of(1_u32..30),
+            reads in proptest::option::weighted(0.1, 20.0..250.0_f64),
         ) {
             let sheet = HddSheet {
                 capacity: Bytes(gb * GB), rpm, outer_rate: outer * 1e6, inner_rate: Some(outer * inner * 1e6),
                 seek_average: seek, seek_full: full, seek_track: track, interface: HDD_INTERFACES[link],
-                cache: cache.map(|mib| Bytes(mib << 20)), heads, ..hdd()
+                cache: cache.map(|mib| Bytes(mib << 20)), heads, read_iops: reads, ..hdd()
             };
             if let Ok(text) = sheet.file() {
                 let model = parse("made", &text);

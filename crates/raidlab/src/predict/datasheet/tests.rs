@@ -65,6 +65,8 @@ fn hard_disks_from_few_figures_are_near_their_full_models() {
             heads: None,
             sector_physical: None,
             queue: None,
+            read_iops: None,
+            read_iops_depth: None,
         };
         let made = catalogue::parse(name, &sheet.file().unwrap()).unwrap();
         let (made, full) = (
