@@ -228,16 +228,21 @@ impl HddSheet {
 
     fn average(&self) -> Sourced {
         given(self.seek_average, || {
-            let ms = match self.rpm {
-                ..5000.0 => 12.5,
-                ..7000.0 => 12.0,
-                ..9000.0 if self.capacity.0 >= NEARLINE => 8.0,
-                ..9000.0 => 8.5,
-                ..13_000.0 => 4.7,
-                _ => 3.6,
-            };
-            (ms, "assumed: usual at that speed".to_owned())
+            let why = "assumed: usual at that speed";
+            (self.usual_average(), why.to_owned())
         })
+    }
+
+    /// Milliseconds of an average seek that are usual at the speed.
+    pub(super) fn usual_average(&self) -> f64 {
+        match self.rpm {
+            ..5000.0 => 12.5,
+            ..7000.0 => 12.0,
+            ..9000.0 if self.capacity.0 >= NEARLINE => 8.0,
+            ..9000.0 => 8.5,
+            ..13_000.0 => 4.7,
+            _ => 3.6,
+        }
     }
 
     fn track(&self) -> Sourced {

@@ -4,9 +4,10 @@ use super::{SheetProblem, text};
 use crate::catalogue;
 use crate::disk::asked::random_reads;
 
-/// No arm of a disk that turns seeks faster or slower than this on average, in ms.
-const FASTEST: f64 = 1.0;
-const SLOWEST: f64 = 40.0;
+/// Average seeks as shares of what is usual at the speed: no disk is known beyond. Reads that would want a shorter one were
+/// made with more in flight than it was said, or on a part of the disk.
+const FASTEST: f64 = 0.5;
+const SLOWEST: f64 = 4.0;
 /// Times that the range is halved: it is narrower than a microsecond then.
 const HALVINGS: u32 = 16;
 /// Stated reads and a stated seek agree when the model comes this near: sheets round, and the rest of the model is assumed.
@@ -69,15 +70,17 @@ impl HddSheet {
             // Not on the very edge, where the curve is solved by rounding.
             (at(1.02 / 3.0), at(0.98 * 8.0 / 15.0))
         };
+        let usual = self.usual_average();
+        let (fastest, slowest) = (FASTEST * usual, SLOWEST * usual);
         let (least, most) = match (self.seek_track, self.seek_full) {
             (Some(track), Some(full)) => between(track, full),
             // The other end follows the average: 0.15 and 1.92 of it.
             (None, Some(full)) => (0.38 * full, 0.56 * full),
-            (Some(track), None) => (1.9 * track, SLOWEST),
-            (None, None) => (FASTEST, SLOWEST),
+            (Some(track), None) => (1.9 * track, slowest),
+            (None, None) => (fastest, slowest),
         };
-        let least = least.clamp(FASTEST, SLOWEST);
-        (least, most.clamp(least, SLOWEST))
+        let least = least.clamp(fastest, slowest);
+        (least, most.clamp(least, slowest))
     }
 
     /// Random reads a second that the model makes with an average seek.

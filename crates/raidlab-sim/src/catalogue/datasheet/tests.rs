@@ -220,7 +220,7 @@ fn random_reads_that_no_disk_makes_are_told() {
         wrong(sheet.file())
     };
     let all = [
-        of(500.0, None, None),
+        of(168.0, None, None),
         of(5.0, Some(16), None),
         of(168.0, None, Some(8.0)),
         of(168.0, Some(33), None),
@@ -228,8 +228,8 @@ fn random_reads_that_no_disk_makes_are_told() {
         of(0.0, None, None),
     ];
     assert_snapshot!(all.join("\n"), @r"
-    read-iops: 500 with 1 in flight is no disk's of 7200 rpm: between 23 and 185 is; was it with more or fewer (--read-iops-depth), of writes, or of a part of the disk?
-    read-iops: 5 with 16 in flight is no disk's of 7200 rpm: between 41 and 552 is; was it with more or fewer (--read-iops-depth), of writes, or of a part of the disk?
+    read-iops: 168 with 1 in flight is no disk's of 7200 rpm: between 28 and 120 is; was it with more or fewer (--read-iops-depth), of writes, or of a part of the disk?
+    read-iops: 5 with 16 in flight is no disk's of 7200 rpm: between 50 and 232 is; was it with more or fewer (--read-iops-depth), of writes, or of a part of the disk?
     read-iops: at 7200 rpm and with a --seek-average of 8 ms a disk makes about 82 with 1 in flight, not 168: was it with more or fewer (--read-iops-depth), or of a part of the disk? Leave one of the two out
     read-iops-depth: 33 in flight is no disk's: between 1 and 32 is
     read-iops: NaN a second is no disk's: between 1 and 100000 is
