@@ -169,7 +169,7 @@ impl Flag {
     #[must_use]
     pub fn text(self) -> &'static str {
         match self {
-            Self::SingleValue => "n=1, no uncertainty",
+            Self::SingleValue => "n=1, no interval",
             Self::LowConfidence => "too few runs for the confidence asked for",
             Self::NoWidth => "interval of no width: equal or coarse values",
             Self::Unbounded => "no finite interval: not estimable",
@@ -241,7 +241,7 @@ impl Estimate {
         estimate
     }
 
-    /// A bare figure: one value, "n=1, no uncertainty".
+    /// A bare figure: one value, "n=1, no interval".
     pub(crate) fn single(value: f64, method: Method, n: usize) -> Self {
         Self {
             value,

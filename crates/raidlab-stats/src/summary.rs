@@ -207,7 +207,7 @@ mod tests {
         let s = summarise(&[47.0], Aggregate::Arithmetic).unwrap();
         assert_eq!((s.headline.value, s.headline.interval), (47.0, None));
         assert_eq!(s.headline.flags, [Flag::SingleValue]);
-        assert_eq!(s.headline.flags[0].to_string(), "n=1, no uncertainty");
+        assert_eq!(s.headline.flags[0].to_string(), "n=1, no interval");
         assert_eq!((s.sd, s.drift, s.r1), (None, None, None));
     }
 

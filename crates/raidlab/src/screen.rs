@@ -71,6 +71,8 @@ fn fold(line: &str, width: usize) -> String {
         Some(body) => (body, "\n"),
         None => (line, ""),
     };
+    // A figure and its per cent stay on one line.
+    let body = &body.replace(" %", "\u{a0}%");
     let lead = body.len() - body.trim_start_matches(' ').len();
     let (hang, first) = hang(&body[lead..], lead);
     // What stands before the text lays out the line and stays as it is.
@@ -96,7 +98,7 @@ fn fold(line: &str, width: usize) -> String {
     }
     let trimmed = out.trim_end_matches(' ').len();
     out.truncate(trimmed);
-    out + end
+    out.replace('\u{a0}', " ") + end
 }
 
 /// Where the continuation of a line begins whose words begin at `lead`, and where the text of the line itself does.
@@ -126,7 +128,7 @@ mod tests {
                     \x20 - something is wrong with that and with this\n\
                     \x20    raid5 of large0 large1 large2 large3, by md\n\
                     \x20 12  a label with words that are many of them\n\
-                    A sentence from the margin on that is longer\n\
+                    A sentence from the margin is 12 % longer\n\
                     /a/path/that/has/no/blanks/and/is/long/all/the/same end\n";
         insta::assert_snapshot!(folded(text, 32));
         assert_eq!(folded(text, 80), text);

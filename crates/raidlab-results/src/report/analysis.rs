@@ -194,8 +194,13 @@ pub(crate) fn compare_percentile(
     }
     let runs = baseline.runs(phase).len().min(candidate.runs(phase).len());
     if runs < LEAST_RUNS {
+        let there = match runs {
+            0 => "there are none".to_owned(),
+            1 => "there is one".to_owned(),
+            _ => format!("there are {runs}"),
+        };
         return Outcome::Impossible(format!(
-            "a verdict on response times wants {LEAST_RUNS} valid runs of each side, and there are {runs}"
+            "a verdict on response times wants {LEAST_RUNS} valid runs of each side, and {there}"
         ));
     }
     let (a, b) = (

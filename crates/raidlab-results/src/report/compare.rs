@@ -277,7 +277,7 @@ fn fill(judged: &mut PhaseGate, comparison: &Comparison, threshold: Option<f64>)
         threshold.is_some_and(below)
     });
     judged.verdict = if comparison.ratio.flags.contains(&Flag::SingleValue) {
-        "n=1, no uncertainty".to_owned()
+        "n=1, no interval".to_owned()
     } else {
         verdict_text(comparison.verdict).0
     };

@@ -60,13 +60,13 @@ fn one_run_is_a_bare_ratio() {
     for pairing in [Pairing::Paired, Pairing::Unpaired] {
         let c = compare(&[50.0], &[25.0], &rates(pairing)).unwrap();
         assert_eq!((c.ratio.value, c.ratio.interval), (0.5, None));
-        assert_eq!(c.why, "n=1, no uncertainty");
+        assert_eq!(c.why, "n=1, no interval");
         assert_eq!(c.verdict, Verdict::Inconclusive { more_rounds: None });
         assert_eq!(c.tests, Tests::default());
         assert_eq!(gate(&c, 0.95).unwrap(), Gate::Warn);
     }
     let c = compare(&A, &[25.0], &rates(Pairing::Unpaired)).unwrap();
-    assert_eq!(c.why, "n=1, no uncertainty");
+    assert_eq!(c.why, "n=1, no interval");
 }
 
 #[test]

@@ -2,6 +2,7 @@
 use super::{pool, print_json, print_text};
 use crate::args::LayoutArgs;
 use crate::exit::{BAD_REQUEST, Failure, Outcome};
+use crate::screen;
 use raidlab_core::units::{Bytes, Lba, Sectors};
 use raidlab_core::words::count;
 use raidlab_layout::rebuild::{self, Rebuild};
@@ -76,10 +77,12 @@ pub(crate) fn run(args: &LayoutArgs) -> Result<Outcome, Failure> {
         let mut lines = describe::describe(&layout, &geometry.sizes, ROWS);
         // Before the drawing, and the empty line that it stands behind.
         let drawing = lines.iter().position(String::is_empty);
-        let at = drawing.unwrap_or(lines.len());
-        lines.splice(at..at, told(args, &rebuilds));
-        lines.extend(place.into_iter().flatten());
-        print_text(&(lines.join("\n") + "\n"))?;
+        let mut drawn = lines.split_off(drawing.unwrap_or(lines.len()));
+        lines.extend(told(args, &rebuilds));
+        drawn.extend(place.into_iter().flatten());
+        // What is drawn cannot be folded.
+        let words = screen::folded(&(lines.join("\n") + "\n"), screen::width());
+        print_text(&(words + &drawn.join("\n") + "\n"))?;
     }
     Ok(Outcome::Done)
 }

@@ -1,5 +1,5 @@
 //! `raidlab layout` of ZFS pools: they have no fixed places, but what they hold and survive, and what blocks take of them.
-use super::{layout, print_json, print_text};
+use super::{layout, print_folded, print_json};
 use crate::args::LayoutArgs;
 use crate::exit::{BAD_REQUEST, Failure, Outcome};
 use raidlab_core::units::Bytes;
@@ -78,7 +78,7 @@ pub(super) fn run(args: &LayoutArgs) -> Result<Outcome, Failure> {
             "blocks": blocks,
         }))?;
     } else {
-        print_text(&text(args, Bytes(raw), ashift, (&spec, &pool)))?;
+        print_folded(&text(args, Bytes(raw), ashift, (&spec, &pool)))?;
     }
     Ok(Outcome::Done)
 }

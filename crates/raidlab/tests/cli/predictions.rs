@@ -194,7 +194,7 @@ fn one_trial_has_no_interval() {
     let ran = lab.run("run lab.toml --on sim -n 1 --markdown").done();
     ran.prints(&[
         "a figure of the model without an interval",
-        "n=1, no uncertainty",
+        "n=1, no interval",
     ]);
     let json = lab.run("run lab.toml --on sim -n 2 --json").done().json();
     assert!(json["blocks"].is_array());

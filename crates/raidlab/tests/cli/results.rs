@@ -1,5 +1,5 @@
 //! list, show, remove, report, reference, layout, doctor.
-use crate::lab::{DD, Lab, samples};
+use crate::lab::{DD, Lab, ended, samples};
 
 const STUDIES: [&str; 5] = [
     "pata-raid0",
@@ -127,7 +127,7 @@ fn an_empty_default_store_is_no_error_to_list() {
     let lab = Lab::new();
     let mut command = lab.command("list");
     command.env_remove("RAIDLAB_STORE");
-    crate::lab::ended(command).refused(0).says(&["no sessions"]);
+    ended(command).refused(0).says(&["no sessions"]);
 }
 
 #[test]
@@ -161,7 +161,10 @@ fn a_layout_tells_what_its_rebuild_meets() {
     let lab = Lab::new();
     let told = |level: &str| {
         let line = format!("layout {level} --member-size 24TB --read-errors 1e15");
-        let out = lab.run(&line).done().out;
+        let mut command = lab.command(&line);
+        // On a screen that is wide enough for each to be a line.
+        command.env("COLUMNS", "400");
+        let out = ended(command).done().out;
         let lines = out
             .lines()
             .filter_map(|line| line.strip_prefix("rebuild: "));
@@ -245,7 +248,8 @@ fn layouts() {
     raid10 2 far copies, 4 members, chunk 64 KiB
     capacity: 2 GiB (4194304 sectors), 50.0 % of 4 GiB
     failures: survives any 1 failure
-    failures: survives 1 of 3 second failures: 2 of 6 patterns of 2 failures (33.3 %)
+    failures: survives 1 of 3 second failures: 2 of 6 patterns of 2 failures
+      (33.3 %)
     failures: lost with m0+m1, m1+m2, m0+m3, m2+m3
 
                m0   m1   m2   m3
@@ -320,7 +324,8 @@ fn layouts_of_zfs() {
         .out;
     insta::assert_snapshot!(told, @r"
     raidz1, 4 members, ashift 12
-    capacity: 2.9 TiB in blocks of 128 KiB, 72.7 % of 4 TiB; labels and ZFS's reserve are not taken off
+    capacity: 2.9 TiB in blocks of 128 KiB, 72.7 % of 4 TiB; labels and ZFS's
+      reserve are not taken off
     failures: survives any 1 failure
     failures: lost with any 2 failures
 

@@ -32,7 +32,15 @@ fn assert_fits(text: &str, width: usize, line: &str) {
 #[test]
 fn lists_and_plans_fit_eighty_columns() {
     let lab = furnished();
-    for line in ["list", "reference list", "plan lab.toml", "doctor place"] {
+    for line in [
+        "list",
+        "reference list",
+        "plan lab.toml",
+        "doctor place",
+        "layout raid10-f3 -n 9",
+        "layout raid50 2x3 --member-size 24TB --read-errors 1e15",
+        "layout raidz2 -n 6",
+    ] {
         let piped = run(&lab, line, &[]);
         assert_fits(&piped.out, 80, line);
         let narrow = run(&lab, line, &[("COLUMNS", "60")]);

@@ -90,7 +90,7 @@ pub(crate) fn chart(
             100.0 * judging.confidence.level()
         )
     } else {
-        "n=1, no uncertainty".to_owned()
+        "n=1, no interval".to_owned()
     };
     Some(Chart::Bars(BarChart {
         id: id.to_owned(),

@@ -153,7 +153,7 @@ fn caption(
             100.0 * judging.confidence.level(),
             100.0 * judging.margin
         ),
-        Some(false) => " (n=1, no uncertainty)".to_owned(),
+        Some(false) => " (n=1, no interval)".to_owned(),
         None => String::new(),
     };
     format!("{title}: ratio{to}{sure}")
@@ -215,7 +215,7 @@ fn ratio_cells(table: &mut Table, comparison: &Comparison) -> [Cell; 2] {
         digits: digits(comparison, |_| ()),
     };
     if comparison.ratio.flags.contains(&Flag::SingleValue) {
-        let alone = Cell::text("n=1, no uncertainty").tone(Tone::Muted);
+        let alone = Cell::text("n=1, no interval").tone(Tone::Muted);
         return [value.into(), alone];
     }
     let (text, tone) = verdict_text(comparison.verdict);

@@ -23,7 +23,7 @@ pub(crate) fn tool_table(profile: &str, groups: &[Group<'_>], judging: &Judging)
     let of = if repeats > 1 {
         judging.how()
     } else {
-        "one run each: n=1, no uncertainty".to_owned()
+        "one run each: n=1, no interval".to_owned()
     };
     let caption = format!("{profile}: {of}; {}", unit_note(profile));
     let mut headings = vec![Column::text("")];

@@ -1,8 +1,8 @@
 //! A document as one HTML file that needs nothing else: styles and charts are inside, nothing is
 //! loaded, no script runs.
 use super::chart::{GRID, INK, MUTED, PAPER, SERIES, svg};
-use super::commands;
 use super::images::ImageError;
+use super::{bound, commands};
 use crate::report::document::{Block, Cell, Chart, Column, Document, Table, Tone, Value};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use plotters::style::RGBColor;
@@ -196,7 +196,7 @@ fn content(table: &Table, cell: &Cell) -> Markup {
                 " "
                 span.interval { (interval.unwrap_or_default()) }
             },
-            value => (value.text()),
+            value => (bound(&value.text())),
         }
         @for mark in &cell.marks {
             sup { a href=(format!("#{}-note-{mark}", table.id)) { (mark) } }

@@ -51,6 +51,14 @@ fn marks(cell: &Cell, ascii: bool) -> String {
     all.join(if ascii { "" } else { " " })
 }
 
+/// The blank between words that stay on one line.
+const BOUND: &str = "\u{a0}";
+
+/// A figure and its per cent stay on one line.
+fn bound(text: &str) -> String {
+    text.replace(" %", &format!("{BOUND}%"))
+}
+
 /// Labels are paths and other tools' words: what would steer a terminal is shown as a sign instead.
 fn printable(text: &str) -> String {
     text.chars()

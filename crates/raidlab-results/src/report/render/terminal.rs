@@ -1,6 +1,6 @@
 //! A document for a terminal.
 use super::command::broken;
-use super::{marks, printable, text_chart};
+use super::{BOUND, bound, marks, printable, text_chart};
 use crate::report::document::{Block, Cell, Document, Table, Tone, Value};
 use comfy_table::{
     Attribute, Cell as ScreenCell, CellAlignment, Color, ColumnConstraint, ContentArrangement,
@@ -257,10 +257,11 @@ fn cell_text(cell: &Cell, ascii: bool) -> String {
         (Value::Absent, _) => "-".to_owned(),
         _ => text,
     };
+    let text = bound(&text);
     if cell.marks.is_empty() {
         text
     } else {
-        format!("{text} {}", marks(cell, ascii))
+        format!("{text}{BOUND}{}", marks(cell, ascii))
     }
 }
 
@@ -299,7 +300,9 @@ fn screen(table: &Table, part: &[usize], widths: &[usize], options: TerminalOpti
         screen.add_row(cells.collect::<Vec<_>>());
     }
     fit(&mut screen, table, part, widths, options);
-    let lines: Vec<String> = screen.lines().map(|l| l.trim_end().to_owned()).collect();
+    // The blanks that hold words together have done so.
+    let plain = |line: String| line.replace(BOUND, " ").trim_end().to_owned();
+    let lines: Vec<String> = screen.lines().map(plain).collect();
     lines.join("\n")
 }
 

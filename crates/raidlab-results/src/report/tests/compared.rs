@@ -73,7 +73,7 @@ fn one_run_proves_nothing() {
     let slower = row("md raid0 2 disks, 1 channel");
     let report = compare_request(&request(one.clone(), slower)).unwrap();
     assert_eq!(report.overall, GateResult::Warn);
-    assert_eq!(report.phases[0].verdict, "n=1, no uncertainty");
+    assert_eq!(report.phases[0].verdict, "n=1, no interval");
     let withheld = row("md raid0 4 disks");
     let report = compare_request(&request(one, withheld)).unwrap();
     assert_eq!(report.overall, GateResult::NotJudged);

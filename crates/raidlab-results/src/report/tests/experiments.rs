@@ -149,7 +149,7 @@ fn one_trial_each_is_said_to_have_no_interval() {
         text.contains("a figure of the model without an interval"),
         "{text}"
     );
-    assert!(text.contains("n=1, no uncertainty"), "{text}");
+    assert!(text.contains("n=1, no interval"), "{text}");
 }
 
 fn charts(wanted: WantedChart) -> Vec<Chart> {

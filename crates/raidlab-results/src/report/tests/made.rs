@@ -50,6 +50,31 @@ fn long_words_beside_numbers_may_be_wrapped() {
     assert!(html.contains("<span>A caption</span></caption>"));
 }
 
+/// Where words are wrapped, a figure keeps its per cent, and a cell the mark of its footnote.
+#[test]
+fn a_line_does_not_begin_with_a_per_cent_or_a_mark() {
+    use crate::report::document::{Cell, Column, Table};
+    let columns = vec![Column::text("a"), Column::text("b")];
+    let mut table = Table::new("t", "A caption", columns);
+    let busy = "all six disks are 99-100 % busy, of that 58 % waiting for the sector to come round";
+    table.rows = vec![vec![Cell::text("raid5"), Cell::text(busy).mark(1)]];
+    table.footnote("why");
+    let mut document = Document::new("d");
+    document.blocks.push(Block::Table(table));
+    for width in 20..110 {
+        let text = render_terminal(&document, TerminalOptions::new(width, false));
+        let begins = |sign: char| text.lines().any(|line| line.trim_start().starts_with(sign));
+        assert!(!begins('%'), "{width}\n{text}");
+        let notes = text
+            .lines()
+            .filter(|line| line.trim_start().starts_with('¹'));
+        assert_eq!(notes.count(), 1, "{width}\n{text}");
+        assert!(!text.contains('\u{a0}'), "a blank that is none is copied");
+    }
+    let html = render_html(&document).unwrap();
+    assert!(html.contains("that 58\u{a0}% waiting"), "{html}");
+}
+
 #[test]
 fn html_loads_nothing() {
     for document in documents() {

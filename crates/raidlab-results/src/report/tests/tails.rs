@@ -108,6 +108,12 @@ fn a_tail_of_too_few_operations_is_not_judged() {
 
 #[test]
 fn three_runs_are_too_few_and_that_is_said() {
+    let single = document(rounds(1, 2.0, 0.01, 20_000, 1));
+    let told = single.blocks.iter().any(|block| match block {
+        Block::Paragraph { text } => text.ends_with("of each side, and there is one."),
+        _ => false,
+    });
+    assert!(told, "{:?}", single.blocks);
     let document = document(rounds(3, 2.0, 0.01, 20_000, 1));
     assert!(table(&document).is_none());
     let told = document.blocks.iter().any(|block| match block {
