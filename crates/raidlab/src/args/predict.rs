@@ -50,7 +50,8 @@ pub(crate) struct ReplayArgs {
     #[arg(long, value_name = "NAME")]
     pub(crate) format: Option<String>,
 
-    /// Only the requests of this device of the trace: its number, or 8,16 as blkparse prints it
+    /// Only the requests of this device of the trace: its number, or 8,16 as blkparse prints it (8:16 in the
+    /// response times)
     #[arg(long, value_name = "N", value_parser = device)]
     pub(crate) device: Option<u32>,
 
@@ -298,7 +299,7 @@ pub(crate) enum StudyOn {
 /// A device of a trace; major and minor number are one as [`raidlab_sim::trace`] reads them, 12 bits and 20.
 fn device(text: &str) -> Result<u32, String> {
     let part = |text: &str, most: u32| text.parse::<u32>().ok().filter(|number| *number <= most);
-    let number = match text.split_once(',') {
+    let number = match text.split_once([',', ':']) {
         Some((major, minor)) => part(major, 0xfff)
             .zip(part(minor, 0xf_ffff))
             .map(|(major, minor)| major << 20 | minor),

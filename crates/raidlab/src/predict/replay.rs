@@ -158,11 +158,8 @@ fn on(
         None if args.json => None,
         None => Some(Stream::to_stdout()),
     };
-    let mut written = match &mut out {
-        Some(out) => out.write(HEADER),
-        None => Ok(()),
-    };
-    let mut row = String::new();
+    let mut written = Ok(());
+    let (mut row, mut begun) = (String::new(), false);
     let mut devices: BTreeMap<u32, u64> = BTreeMap::new();
     let each = |replayed: &Replayed| {
         *devices.entry(replayed.record.device).or_default() += 1;
@@ -170,7 +167,11 @@ fn on(
             && written.is_ok()
         {
             row.clear();
-            row_of(&mut row, replayed);
+            // No heading above nothing: what cannot be replayed at all leaves no data.
+            if !std::mem::replace(&mut begun, true) {
+                row.push_str(HEADER);
+            }
+            row_of(&mut row, format, replayed);
             written = out.write(&row);
         }
     };
@@ -190,7 +191,7 @@ fn on(
     let came = came.map_err(|error| failure(&args.trace, &error))?;
     warn_of(&args.trace, left_out);
     if came.tally.all_ops == 0 {
-        return Err(nothing(args, came.skipped));
+        return Err(nothing(args, format, came.skipped));
     }
     written?;
     if let Some(out) = out {
@@ -266,11 +267,12 @@ fn together(args: &ReplayArgs, format: Format, devices: &BTreeMap<u32, u64>) -> 
 }
 
 /// A replay of nothing is a mistake: an empty trace, or a device that is not in it.
-fn nothing(args: &ReplayArgs, skipped: u64) -> Failure {
+fn nothing(args: &ReplayArgs, format: Format, skipped: u64) -> Failure {
     let trace = args.trace.display();
     match args.device {
-        Some(device) if skipped > 0 => Failure::bad_request(format!(
-            "{trace} has no request of device {device}, and {skipped} of others"
+        Some(number) if skipped > 0 => Failure::bad_request(format!(
+            "{trace} has no request of device {}, and {skipped} of others",
+            device(format, number)
         ))
         .remedy("leave --device out to replay all, or name another"),
         _ => Failure::bad_request(format!("{trace} has no request")),
@@ -290,7 +292,7 @@ fn failure(path: &Path, error: &ReplayError) -> Failure {
 
 const HEADER: &str = "index,arrival_ms,device,kind,lba,sectors,response_ms,measured_ms,error\n";
 
-fn row_of(row: &mut String, replayed: &Replayed) {
+fn row_of(row: &mut String, format: Format, replayed: &Replayed) {
     let record = &replayed.record;
     let kind = match record.kind {
         BlockKind::Read => "read",
@@ -309,7 +311,8 @@ fn row_of(row: &mut String, replayed: &Replayed) {
         "{},{},{},{kind},{},{},{},{measured},{error}",
         replayed.index,
         millis(record.at.0),
-        record.device,
+        // A comma would begin another column.
+        device(format, record.device).replace(',', ":"),
         record.lba,
         record.sectors,
         millis(replayed.response.0),

@@ -186,6 +186,22 @@ fn requests_of_several_devices_are_told() {
         "requests of 2 devices were put to one: 8,0 (1), 8,16 (1); --device 8,0 replays",
         "against 1 measured time:",
     ]);
+    // A device is called the same in the response times, but for the comma, and can be asked for like that.
+    let all = lab.run("replay blk --disk small.toml").done();
+    assert!(
+        all.out.contains("\n1,10.000000,8:0,read,100,8,"),
+        "{}",
+        all.out
+    );
+    let one = lab.run("replay blk --disk small.toml --device 8:0").done();
+    assert!(
+        one.out.contains("\n0,10.000000,8:0,read,100,8,"),
+        "{}",
+        one.out
+    );
+    lab.run("replay blk --disk small.toml --device 9,0")
+        .refused(2)
+        .says(&["no request of device 9,0, and 2 of others"]);
     let ran = lab.run("replay blk --disk small.toml --device 8,16").done();
     assert_eq!(rows(&ran.out).len(), 1);
     assert!(!ran.err.contains("were put to one"), "{}", ran.err);
