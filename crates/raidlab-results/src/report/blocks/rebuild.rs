@@ -7,6 +7,18 @@ use raidlab_core::time::Span;
 use raidlab_core::units::{GIB, KIB, MIB};
 use std::collections::{BTreeMap, BTreeSet};
 
+/// Why a resync of raid10 takes so much longer than its members are large (`md.c:md_do_sync`, `raid10.c:raid10_size`).
+const BY_ARRAY: &str = "a resync of raid10 by md is counted in sectors of the array, not of a member, and its speed limits are limits of that: \
+                        the members, each of which gets a share of it, could do more";
+
+/// Whether md counts what there is to do in sectors of the array. A state that all cells have is no factor.
+fn by_array(group: &Group<'_>) -> bool {
+    let factor = |name: &str| group.cell.factors.get(name).map(String::as_str);
+    factor("level") == Some("raid10")
+        && factor("engine") == Some("md")
+        && factor("state").is_none_or(|state| state == "resyncing")
+}
+
 /// A line for each cell that was resyncing or rebuilding; `None` when there is none.
 pub(crate) fn rebuilds(groups: &[Group<'_>]) -> Option<Table> {
     let columns = vec![
@@ -44,10 +56,15 @@ pub(crate) fn rebuilds(groups: &[Group<'_>]) -> Option<Table> {
         );
         let loaded = median_figure(&runs, "rebuild-rate-loaded");
         let alone = median_figure(&runs, "rebuild-time").is_some();
+        let to_do = bytes.map_or_else(Cell::absent, |bytes| plain(bytes / GIB as f64));
+        let to_do = match by_array(group) {
+            true => to_do.mark(table.footnote(BY_ARRAY)),
+            false => to_do,
+        };
         table.rows.push(vec![
             Cell::text(group.label.clone()),
             state.map_or_else(Cell::absent, |state| Cell::text(state.clone())),
-            bytes.map_or_else(Cell::absent, |bytes| plain(bytes / GIB as f64)),
+            to_do,
             match alone {
                 true => number(rate),
                 false => Cell::absent(),

@@ -398,6 +398,34 @@ fn predictions_stand_beside_published_figures() {
 }
 
 /// What members get is no rate of the profile: its bars would dwarf random reads.
+/// md counts a resync of raid10 otherwise than one of the other levels, and that is told.
+#[test]
+fn a_resync_of_raid10_is_told_to_be_counted_by_the_array() {
+    let told = |level: &str, state: &[(&str, &str)]| {
+        let factors: Vec<_> = [("level", level), ("engine", "md")]
+            .iter()
+            .chain(state)
+            .copied()
+            .collect();
+        let mut trial = synthetic::trial("cell", &factors, "random", 0);
+        trial.phases.push(PhaseRecord {
+            bytes: Some(1 << 40),
+            ..PhaseRecord::bare("rebuild", Some(2e8), Unit::BytesPerSecond)
+        });
+        let trials = [trial];
+        let groups = crate::report::group::group(&trials);
+        let table = crate::report::blocks::rebuild::rebuilds(&groups).unwrap();
+        table
+            .footnotes
+            .iter()
+            .any(|note| note.contains("in sectors of the array"))
+    };
+    assert!(told("raid10", &[("state", "resyncing")]));
+    assert!(told("raid10", &[]));
+    assert!(!told("raid10", &[("state", "rebuilding 1")]));
+    assert!(!told("raid5", &[("state", "resyncing")]));
+}
+
 #[test]
 fn a_rebuild_is_no_bar_beside_the_profile_s() {
     let request = ExperimentRequest {
