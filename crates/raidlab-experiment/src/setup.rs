@@ -2,6 +2,7 @@
 use crate::kernel::{FilesystemKind, JournalMode, Kernel, Scheduler};
 use crate::words::{by_text, words};
 use raidlab_core::profile::{Place, Profile, ProfileContext};
+use raidlab_core::suggest;
 use raidlab_core::units::Bytes;
 use raidlab_layout::{PoolSpec, Spec, VdevKind};
 use serde::{Deserialize, Serialize};
@@ -183,9 +184,19 @@ impl fmt::Display for ArrayState {
 /// A text that is no state.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "'{0}' is no state of an array: write clean, resyncing, or degraded or rebuilding with the number of failed members, such as 'degraded 1'"
+    "'{0}' is no state of an array{near}: write clean, resyncing, or degraded or rebuilding with the number of failed members, such as 'degraded 1'",
+    near = nearest_state(.0)
 )]
 pub struct ParseStateError(String);
+
+/// The state that was most likely meant, as a remark, by the first word.
+fn nearest_state(text: &str) -> String {
+    let word = text.split_whitespace().next().unwrap_or_default();
+    let states = ["clean", "degraded", "resyncing", "rebuilding"];
+    // One that is there is not what is wrong.
+    let near = suggest::nearest(word, states).filter(|state| *state != word);
+    suggest::meant(near)
+}
 
 impl FromStr for ArrayState {
     type Err = ParseStateError;

@@ -287,6 +287,8 @@ row = [
   { name = "d", layout = "raid10", state = "degraded 2", failed = [0, 1] },
   { name = "e", layout = "raid5", state = "broken" },
   { name = "f", layout = "raid5", state = "degraded 1", failed = [7] },
+  { name = "g", layout = "raid5", state = "degarded 1" },
+  { name = "h", layout = "raid5", state = "resyncing 1" },
 ]
 "#
     )

@@ -146,6 +146,11 @@ fn layout(problems: &Problems, entry: Entry<'_, '_>) -> Option<ArrayLayout> {
             Diagnostic::new(text.at, format!("'{}' is no level", shown(&text.value)))
                 .help(format!("write '{}'", closed.to_lowercase()))
         }
+        // An experiment has pools, too.
+        SpecError::Level { .. } => {
+            let message = format!("{error}; of ZFS zfs-mirror, raidz1, raidz2, raidz3, and pools such as 'raidz1 2x3'");
+            Diagnostic::from_error(text.at, &message)
+        }
         error => Diagnostic::from_error(text.at, &error.to_string()),
     });
     None
