@@ -121,7 +121,12 @@ impl Identity {
             (None, None) => self.number == recorded.number,
             _ => false,
         };
-        known && self.size == recorded.size
+        // The number of a file's inode is given out again when it has gone; its name then is another.
+        let same_file = match (&self.backing, &recorded.backing) {
+            (Some(own), Some(other)) => own.path == other.path,
+            _ => true,
+        };
+        known && same_file && self.size == recorded.size
     }
 }
 

@@ -2,9 +2,14 @@
 use crate::error::{HostError, Result};
 use crate::tool::Tool;
 use raidlab_io::observe::safety::{Signature, find_signatures};
+use rustix::fs::{Advice, fadvise};
 use std::fs::File;
+use std::num::NonZeroU64;
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
+
+/// Before the uuid in the name of a pool that raidlab makes.
+pub(crate) const POOL: &str = "raidlab-";
 
 /// A signature and the uuid beside it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,6 +21,13 @@ pub(crate) struct Label {
 }
 
 impl Label {
+    /// Whether it is that of a member of an md array.
+    pub(crate) fn is_of_array(&self) -> bool {
+        ["md array member", "Intel", "DDF"]
+            .iter()
+            .any(|kind| self.what.starts_with(kind))
+    }
+
     /// Whether it carries one of these uuids.
     pub(crate) fn is_one_of(&self, uuids: &[String]) -> bool {
         self.uuid.as_ref().is_some_and(|uuid| uuids.contains(uuid))
@@ -28,14 +40,67 @@ pub(crate) fn plain(uuid: &str) -> String {
     digits.map(|c| c.to_ascii_lowercase()).collect()
 }
 
+/// A part of an open device, read as if it was one by itself.
+#[derive(Clone, Copy)]
+struct Part<'f> {
+    file: &'f File,
+    path: &'f Path,
+    start: u64,
+    size: u64,
+}
+
+impl Part<'_> {
+    fn read_exact_at(&self, buffer: &mut [u8], offset: u64) -> std::io::Result<()> {
+        self.file.read_exact_at(buffer, self.start + offset)
+    }
+
+    fn bytes<const N: usize>(&self, offset: u64) -> Option<[u8; N]> {
+        let mut bytes = [0_u8; N];
+        self.read_exact_at(&mut bytes, offset).ok()?;
+        Some(bytes)
+    }
+}
+
 /// All labels of an open device.
 ///
 /// # Errors
 /// When it cannot be read.
 pub(crate) fn read(file: &File, size: u64, path: &Path) -> Result<Vec<Label>> {
-    let signatures = signatures(file, size, path)?;
+    let start = 0;
+    labels(Part {
+        file,
+        path,
+        start,
+        size,
+    })
+}
+
+/// All labels of a partition, read through its disk: there may be no node of it.
+///
+/// # Errors
+/// When it cannot be read.
+pub(crate) fn read_partition(
+    file: &File,
+    (start, size): (u64, u64),
+    path: &Path,
+) -> Result<Vec<Label>> {
+    // What is written by the partition's own node does not reach the pages that the disk's has.
+    let _ = fadvise(file, start, NonZeroU64::new(size), Advice::DontNeed);
+    labels(Part {
+        file,
+        path,
+        start,
+        size,
+    })
+}
+
+fn labels(part: Part<'_>) -> Result<Vec<Label>> {
+    let signatures = find_signatures(part.size, |offset, buffer| {
+        part.read_exact_at(buffer, offset)
+    })
+    .map_err(HostError::call("read", part.path))?;
     let label = |signature: Signature| Label {
-        uuid: uuid_of(file, path, &signature),
+        uuid: uuid_of(part, &signature),
         what: signature.what,
     };
     // A GPT comes with an old table that says so; its uuid is the GPT's.
@@ -59,17 +124,9 @@ pub(crate) fn signatures(file: &File, size: u64, path: &Path) -> Result<Vec<Sign
 }
 
 /// Where formats keep their uuid, from where their magic number is.
-fn uuid_of(file: &File, path: &Path, signature: &Signature) -> Option<String> {
+fn uuid_of(part: Part<'_>, signature: &Signature) -> Option<String> {
     let Signature { what, offset } = signature;
-    let bytes = |at: u64| {
-        let mut uuid = [0_u8; 16];
-        file.read_exact_at(&mut uuid, at).ok()?;
-        Some(
-            uuid.iter()
-                .map(|byte| format!("{byte:02x}"))
-                .collect::<String>(),
-        )
-    };
+    let bytes = |at: u64| Some(hexadecimal(&part.bytes::<16>(at)?));
     match what.as_str() {
         // s_uuid is 104 bytes into the superblock, whose magic number is 56 bytes into it.
         "ext2/3/4 file system" => bytes(offset + 48),
@@ -82,18 +139,24 @@ fn uuid_of(file: &File, path: &Path, signature: &Signature) -> Option<String> {
         "md array member (metadata 0.90)" => {
             // set_uuid0 is word 5 of the superblock, the others are words 13 to 15, in the byte order of the machine.
             let word = |number: u64| {
-                let mut word = [0_u8; 4];
-                file.read_exact_at(&mut word, offset + 4 * number).ok()?;
-                Some(format!("{:08x}", u32::from_le_bytes(word)))
+                let word = u32::from_le_bytes(part.bytes(offset + 4 * number)?);
+                Some(format!("{word:08x}"))
             };
             Some([word(5)?, word(13)?, word(14)?, word(15)?].concat())
         }
         // The disk's own id, 56 bytes into the header.
         what if what.starts_with("GPT") => bytes(offset + 56),
-        "zfs pool member" => pool_guid(file, *offset),
-        what if what.starts_with("Intel") || what.starts_with("DDF") => container_uuid(path),
+        "zfs pool member" => pool_uuid(part, *offset),
+        // mdadm reads whole devices.
+        what if what.starts_with("Intel") || what.starts_with("DDF") => {
+            (part.start == 0).then(|| container_uuid(part.path))?
+        }
         _ => None,
     }
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Metadata of BIOS RAIDs is told apart by the family number or id in it; mdadm makes a uuid of it.
@@ -110,12 +173,56 @@ fn container_uuid(path: &Path) -> Option<String> {
         .map(plain)
 }
 
-/// `pool_guid` in the list of a ZFS label: an XDR name, a type (8, uint64), a count of 1 and the number.
-fn pool_guid(file: &File, label: u64) -> Option<String> {
+/// What tells a pool: the uuid that raidlab puts into the names of its own, which is known before there is a label, or the
+/// pool's `pool_guid`.
+fn pool_uuid(part: Part<'_>, label: u64) -> Option<String> {
     let mut list = vec![0_u8; 112 * 1024];
-    file.read_exact_at(&mut list, label + 16 * 1024).ok()?;
-    let name = b"\0\0\0\x09pool_guid\0\0\0\0\0\0\x08\0\0\0\x01";
-    let at = list.windows(name.len()).position(|window| window == name)? + name.len();
-    let number = list.get(at..at + 8)?;
-    Some(number.iter().map(|byte| format!("{byte:02x}")).collect())
+    part.read_exact_at(&mut list, label + 16 * 1024).ok()?;
+    own_pool(&list).or_else(|| {
+        // A type (8, uint64), a count of 1 and the number.
+        let number = value(&list, b"\0\0\0\x09pool_guid\0\0\0\0\0\0\x08\0\0\0\x01")?;
+        Some(hexadecimal(number.get(..8)?))
+    })
+}
+
+/// The uuid in the name of a pool of raidlab's.
+fn own_pool(list: &[u8]) -> Option<String> {
+    // A type (9, string), a count of 1, the length and the text.
+    let text = value(list, b"\0\0\0\x04name\0\0\0\x09\0\0\0\x01")?;
+    let length = u32::from_be_bytes(text.get(..4)?.try_into().ok()?) as usize;
+    let name = std::str::from_utf8(text.get(4..)?.get(..length)?).ok()?;
+    Some(plain(name.strip_prefix(POOL)?))
+}
+
+/// What stands behind the name, type and count of an entry of a list (XDR) in a ZFS label.
+fn value<'l>(list: &'l [u8], entry: &[u8]) -> Option<&'l [u8]> {
+    let at = list
+        .windows(entry.len())
+        .position(|window| window == entry)?;
+    list.get(at + entry.len()..)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A list with this name, as ZFS writes it.
+    fn list(name: &str) -> Vec<u8> {
+        let mut list = b"\0\0\0\x07version\0\0\0\x08\0\0\0\x01\0\0\0\0\0\0\x13\x88".to_vec();
+        list.extend(b"\0\0\0\x04name\0\0\0\x09\0\0\0\x01");
+        list.extend((name.len() as u32).to_be_bytes());
+        list.extend(name.as_bytes());
+        list
+    }
+
+    #[test]
+    fn a_pool_of_raidlabs_is_known_by_its_name() {
+        let uuid = "0f8fad5b-d9cb-469f-a165-70867728950e";
+        assert_eq!(own_pool(&list(&format!("{POOL}{uuid}"))), Some(plain(uuid)));
+        assert_eq!(own_pool(&list("tank")), None);
+        assert_eq!(own_pool(&list("")), None);
+        let mut cut = list(&format!("{POOL}{uuid}"));
+        cut.truncate(cut.len() - 1);
+        assert_eq!(own_pool(&cut), None);
+    }
 }

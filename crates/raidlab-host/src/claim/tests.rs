@@ -7,6 +7,7 @@ mod open;
 mod partitions;
 #[cfg(feature = "test-zfs")]
 mod pools;
+mod reused;
 
 use super::*;
 use crate::identity::FileId;

@@ -172,9 +172,18 @@ impl Journal {
     /// Undoes all steps from a mark on, the last first. What cannot be undone is told and stays in the journal.
     ///
     /// # Errors
-    /// When the journal cannot be written.
+    /// When the journal cannot be written; all is undone nevertheless.
     pub fn undo_since(&mut self, roots: &Roots, mark: StepNumber) -> Result<Report> {
+        let (report, written) = self.undo_from(roots, mark);
+        written.map(|()| report)
+    }
+
+    /// As [`Self::undo_since`]; what was undone, and whether it could be written down.
+    fn undo_from(&mut self, roots: &Roots, mark: StepNumber) -> (Report, Result<()>) {
         let mut report = Report::default();
+        let mut written = Ok(());
+        // What it gave to what it made: the members are the last to be undone.
+        let uuids = self.uuids();
         let steps: Vec<StepNumber> = self
             .open
             .range(mark..)
@@ -187,7 +196,7 @@ impl Journal {
             };
             let left = report.left.len();
             for undo in &step.undo {
-                match perform::perform(undo, roots, &self.process) {
+                match perform::perform(undo, roots, &self.process, &uuids) {
                     Ok(Undone::Nothing) => {}
                     Ok(Undone::Done(what)) => report.undone.push(what),
                     Ok(Undone::Left(why)) => report.left.push(why),
@@ -195,10 +204,25 @@ impl Journal {
                 }
             }
             if report.left.len() == left {
-                self.append(&Entry::Undone { step: number })?;
+                let entry = Entry::Undone { step: number };
+                // On a full disk: what fills it is mostly what is still to be undone, and undoing a thing twice does no harm.
+                if let Err(error) = self.append(&entry) {
+                    self.apply(&entry);
+                    written = written.and(Err(error));
+                }
             }
         }
-        Ok(report)
+        (report, written)
+    }
+
+    /// All uuids by which what is on the members is known as this run's.
+    fn uuids(&self) -> Vec<String> {
+        let all = self.open.values().flat_map(|step| &step.undo);
+        let given = all.filter_map(|undo| match undo {
+            Undo::Contents { uuids, .. } => Some(uuids.clone()),
+            _ => None,
+        });
+        given.flatten().collect()
     }
 
     /// Undoes all that is left and removes the journal when nothing is.
@@ -206,11 +230,12 @@ impl Journal {
     /// # Errors
     /// When the journal can neither be written nor removed.
     pub fn finish(mut self, roots: &Roots) -> Result<Report> {
-        let report = self.undo_since(roots, 0)?;
+        let (report, written) = self.undo_from(roots, 0);
         if self.open.is_empty() {
             std::fs::remove_file(&self.path).map_err(HostError::call("remove", &self.path))?;
+            return Ok(report);
         }
-        Ok(report)
+        written.map(|()| report)
     }
 
     fn append(&mut self, entry: &Entry) -> Result<()> {
@@ -289,6 +314,15 @@ fn take_over(path: &Path) -> Result<Option<Journal>> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(HostError::call("open", path)(error)),
     };
+    let owner = file.metadata().map_err(HostError::call("inspect", path))?;
+    if owner.uid() != rustix::process::geteuid().as_raw() {
+        return Err(HostError::Unexpected(format!(
+            "{} belongs to another user (of the number {}), and says what is removed and cleared: nothing of it is undone; let \
+             its owner run 'raidlab clean', or remove it",
+            path.display(),
+            owner.uid()
+        )));
+    }
     if flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
         return Ok(None);
     }

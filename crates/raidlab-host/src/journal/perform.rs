@@ -9,7 +9,7 @@ use crate::identity::{FileId, Identity};
 use crate::label;
 use crate::loops;
 use crate::patience::patiently;
-use crate::provision::partition::forget;
+use crate::provision::partition::{self, forget};
 use crate::sysfs;
 use crate::tool::Tool;
 use raidlab_io::observe::mountinfo::{self, Mount};
@@ -21,7 +21,7 @@ use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::time::{Duration, Instant};
-use whose::{find, identity_of, lies_on, not_ours};
+use whose::{find, identity_of, lies_on, not_ours, of_others};
 
 /// How long something that is still in use is waited for: a child that was killed needs a moment to let go.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -29,21 +29,27 @@ const STEP: Duration = Duration::from_millis(50);
 /// Where btrfs-progs notes what came of scrubs.
 const SCRUBS: &str = "/var/lib/btrfs";
 
-pub(super) fn perform(undo: &Undo, roots: &Roots, of: &Process) -> Result<Undone> {
+/// Undoes one thing of a run, `uuids` of which are all that it gave to what it made.
+pub(super) fn perform(
+    undo: &Undo,
+    roots: &Roots,
+    of: &Process,
+    uuids: &[String],
+) -> Result<Undone> {
     match undo {
         Undo::NewDirectory(path) => remove_directory(path),
-        Undo::Directory(id) if id.is_there() => remove_directory(&id.path),
+        Undo::Directory(id) if is_there(id, of) => remove_directory(&id.path),
         Undo::NewFile(path) => match fs::symlink_metadata(path) {
             Ok(found) if found.is_file() && found.len() == 0 => remove_file(path),
             _ => Ok(Undone::Nothing),
         },
-        Undo::File(id) if id.is_there() => remove_file(&id.path),
+        Undo::File(id) if is_there(id, of) => remove_file(&id.path),
         Undo::Directory(_) | Undo::File(_) => Ok(Undone::Nothing),
         Undo::LoopDevice(id) => detach(roots, id),
         Undo::Mount { point, members } => unmount_all(roots, point, members),
-        Undo::Array { members, name } => stop_arrays(roots, members, name),
+        Undo::Array { members, name } => stop_arrays(roots, members, name, uuids),
         Undo::Pool { name } => destroy_pool(name),
-        Undo::Scrub { point, uuid } => forget_scrub(point, uuid),
+        Undo::Scrub { point, uuid } => forget_scrub(roots, point, uuid),
         Undo::Contents { member, uuids } => clear(roots, &recorded(member, of), uuids),
         // Settings do not outlive the boot.
         Undo::Attribute { .. } if of.is_of_another_boot() => Ok(Undone::Nothing),
@@ -54,6 +60,13 @@ pub(super) fn perform(undo: &Undo, roots: &Roots, of: &Process) -> Result<Undone
         } => restore(roots, device, attribute, value),
         Undo::WriteCache { device, on } => write_cache(roots, &recorded(device, of), *on),
     }
+}
+
+/// Whether a file is still the one that was made. Numbers of the devices that file systems are on are dealt out anew at a boot;
+/// its name, with the random one of its journal in it, and its inode are not.
+fn is_there(id: &FileId, of: &Process) -> bool {
+    let after_boot = |found: FileId| of.is_of_another_boot() && found.inode == id.inode;
+    id.is_there() || FileId::of(&id.path).is_ok_and(after_boot)
 }
 
 /// A device without a serial number is known by its number, which means another device after a boot.
@@ -110,8 +123,8 @@ fn detach(roots: &Roots, id: &FileId) -> Result<Undone> {
             continue;
         };
         let shows = loops::backing_of(&device);
-        let same = |found: &FileId| found.device == id.device && found.inode == id.inode;
-        if !shows.is_ok_and(|found| same(&found)) {
+        // By its name, too: when it has gone, its number may have been given to another file.
+        if !shows.is_ok_and(|found| found == *id) {
             continue;
         }
         while_busy(|| loops::detach(&device)).map_err(HostError::call("detach", &path))?;
@@ -173,7 +186,12 @@ fn is_ours(roots: &Roots, mount: &Mount, members: &[Identity]) -> bool {
 }
 
 /// Stops all md arrays that lie on these members alone, the uppermost first.
-fn stop_arrays(roots: &Roots, members: &[Identity], wanted: &str) -> Result<Undone> {
+fn stop_arrays(
+    roots: &Roots,
+    members: &[Identity],
+    wanted: &str,
+    uuids: &[String],
+) -> Result<Undone> {
     let mut told = Vec::new();
     loop {
         let arrays = sysfs::names(&roots.sys.join("block"));
@@ -188,6 +206,12 @@ fn stop_arrays(roots: &Roots, members: &[Identity], wanted: &str) -> Result<Undo
         arrays.sort_by_key(|name| is_container(roots, name));
         let Some(name) = arrays.first() else { break };
         let node = format!("/dev/{name}");
+        if let Some(label) = of_others(roots, name, uuids) {
+            return Ok(Undone::Left(format!(
+                "{node} is not stopped: {label}, whose uuid raidlab did not give: it was made by someone else since; if it is \
+                 not wanted, 'mdadm --stop {node}' stops it"
+            )));
+        }
         let begun = Instant::now();
         while let Err(error) = Tool::new(["mdadm", "--stop", &node]).run() {
             if begun.elapsed() > PATIENCE || matches!(error, HostError::Missing { .. }) {
@@ -235,10 +259,22 @@ fn destroy_pool(name: &str) -> Result<Undone> {
     Ok(Undone::Done(format!("destroyed pool {name}")))
 }
 
+/// Whether the file system of this uuid is mounted there. When it is not, a scrub asked for by that place would be one of the file
+/// system that the directory itself is on.
+fn scrub_may_go_on(roots: &Roots, point: &Path, uuid: &str) -> bool {
+    let text = fs::read_to_string(roots.proc.join("self/mountinfo")).unwrap_or_default();
+    let mounts = mountinfo::parse(&text).unwrap_or_default();
+    let mount = mounts.iter().rfind(|mount| mount.point == point);
+    mount.is_some_and(|mount| mount.fs_type == "btrfs")
+        && roots.sys.join("fs/btrfs").join(uuid).is_dir()
+}
+
 /// Ends a scrub that is still under way, whose file system could not be unmounted else, and removes the notes of it.
-fn forget_scrub(point: &Path, uuid: &str) -> Result<Undone> {
-    // Mostly there is none.
-    let _ = Tool::new(["btrfs", "scrub", "cancel", &point.display().to_string()]).run();
+fn forget_scrub(roots: &Roots, point: &Path, uuid: &str) -> Result<Undone> {
+    if scrub_may_go_on(roots, point, uuid) {
+        // Mostly there is none.
+        let _ = Tool::new(["btrfs", "scrub", "cancel", &point.display().to_string()]).run();
+    }
     let mut undone = Undone::Nothing;
     for kind in ["status", "progress"] {
         let file = Path::new(SCRUBS).join(format!("scrub.{kind}.{uuid}"));
@@ -305,6 +341,9 @@ fn clear_open(
         )));
     }
     let partitioned = labels.iter().any(|label| label.what.starts_with("GPT"));
+    if partitioned && let Some(foreign) = in_partition(file, found.size, path, uuids)? {
+        return Ok(Undone::Left(foreign));
+    }
     // In this order: when it is cut short in between, the table still tells that there is something to be done.
     if partitioned {
         forget(file).map_err(HostError::call(
@@ -314,6 +353,25 @@ fn clear_open(
     }
     claim::clear(file, found.size, path)?;
     Ok(Undone::Done(format!("cleared {}", path.display())))
+}
+
+/// What someone has made of the partition of a disk since, in words: the disk's own labels do not tell.
+fn in_partition(file: &File, size: u64, path: &Path, uuids: &[String]) -> Result<Option<String>> {
+    let path_told = path.display();
+    let extent = partition::extent(file, size).map_err(HostError::call("read", path))?;
+    let Some(extent) = extent else {
+        return Ok(Some(format!(
+            "{path_told} has other partitions than the one that raidlab made; it is left alone"
+        )));
+    };
+    let labels = label::read_partition(file, extent, path)?;
+    let foreign = labels.iter().find(|label| !label.is_one_of(uuids));
+    Ok(foreign.map(|label| {
+        format!(
+            "{path_told} carries {} in its partition, which raidlab did not write; it is left alone",
+            label.what
+        )
+    }))
 }
 
 fn restore(roots: &Roots, device: &Identity, attribute: &str, value: &str) -> Result<Undone> {

@@ -192,6 +192,63 @@ fn a_line_that_was_cut_off_spoils_none_of_those_behind_it() {
     }
 }
 
+/// A full disk: what was made on it is what fills it, and is the last to be undone.
+#[test]
+fn what_cannot_be_written_down_is_undone_all_the_same() {
+    let place = tempfile::tempdir().expect("a directory");
+    let (mut journal, folder, file) = made(place.path());
+    journal.file = File::open(journal.path()).expect("for reading alone");
+    let path = journal.path().to_owned();
+    let report = journal.finish(&roots()).expect("undone");
+    assert_eq!(report.undone.len(), 2, "{report:?}");
+    assert!(!folder.exists() && !file.exists() && !path.exists());
+    // A run that goes on is told.
+    let (mut journal, _, file) = made(place.path());
+    journal.file = File::open(journal.path()).expect("for reading alone");
+    let error = journal.undo_since(&roots(), 0).expect_err("not written");
+    assert!(error.to_string().contains("write"), "{error}");
+    assert!(!file.exists());
+}
+
+/// Whoever can write to a directory could have root remove any file.
+#[test]
+fn a_journal_of_another_user_is_told_and_left() {
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    let place = tempfile::tempdir().expect("a directory");
+    let (journal, _, file) = made(place.path());
+    let path = journal.path().to_owned();
+    drop(journal);
+    std::os::unix::fs::chown(&path, Some(1), None).expect("given away");
+    let (found, wrong) = leftovers(&place.path().join("journal")).expect("listed");
+    assert!(found.is_empty() && file.exists());
+    assert!(wrong[0].contains("belongs to another user"), "{wrong:?}");
+}
+
+/// Device numbers of file systems are dealt out anew at every boot.
+#[test]
+fn a_file_is_known_after_a_boot_by_its_name_and_inode() {
+    let place = tempfile::tempdir().expect("a directory");
+    for (boot, gone) in [("another", true), (Process::own().boot.as_str(), false)] {
+        let (mut journal, folder, file) = made(place.path());
+        for step in journal.open.values_mut() {
+            for undo in &mut step.undo {
+                if let Undo::File(id) | Undo::Directory(id) = undo {
+                    id.device += 1;
+                }
+            }
+        }
+        journal.process.boot = boot.to_owned();
+        let report = journal.finish(&roots()).expect("tried");
+        assert_eq!(
+            (file.exists(), folder.exists()),
+            (!gone, !gone),
+            "{report:?}"
+        );
+    }
+}
+
 /// A disk that was pulled out comes back with what was written on it; the file of a loop device does not.
 #[test]
 fn a_disk_that_is_not_here_is_not_forgotten() {

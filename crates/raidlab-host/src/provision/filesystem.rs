@@ -253,7 +253,7 @@ pub(super) fn zfs(draft: &mut Draft<'_>) -> Result<Target, PlanError> {
         other => return Err(PlanError(format!("raidlab makes no ZFS pool like {other}"))),
     };
     let point = draft.options.mount.clone();
-    let name = format!("raidlab-{}", draft.uuid());
+    let name = format!("{}{}", crate::label::POOL, draft.uuid());
     let mut words = words(&["zpool", "create", "-f", "-o", "cachefile=none"]);
     if let Some(ashift) = array.ashift {
         words.extend(["-o".to_owned(), format!("ashift={ashift}")]);

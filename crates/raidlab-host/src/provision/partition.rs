@@ -15,6 +15,8 @@ const ENTRY: usize = 128;
 const ZFS: [u8; 16] = [
     0xc3, 0x8c, 0x89, 0x6a, 0xd2, 0x1d, 0xb2, 0x11, 0x99, 0xa6, 0x08, 0x00, 0x20, 0x73, 0x66, 0x31,
 ];
+/// What a table begins with.
+const MAGIC: &[u8] = b"EFI PART";
 /// linux/blkpg.h
 const BLKPG: libc::Ioctl = 0x1269;
 const ADD: libc::c_int = 1;
@@ -76,6 +78,24 @@ pub(crate) fn write(file: &File, path: &Path, size: u64, id: [u8; 16]) -> Result
         Err(error) if error.raw_os_error() == Some(libc::EBUSY) => Ok(()),
         other => other.map_err(HostError::call("show the kernel the partition of", path)),
     }
+}
+
+/// Where the partition of a table of raidlab's is: its first byte and its length. `None` when the table has been changed since,
+/// of which partitioning tools say nothing in the disk's id.
+pub(crate) fn extent(file: &File, size: u64) -> std::io::Result<Option<(u64, u64)>> {
+    let sector = rustix::fs::ioctl_blksszget(file).map_or(SECTOR, u64::from);
+    let disk = Disk::new(size, sector);
+    let mut header = disk.empty_sector();
+    file.read_exact_at(&mut header, sector)?;
+    let mut entries = vec![0_u8; ENTRIES * ENTRY];
+    file.read_exact_at(&mut entries, 2 * sector)?;
+    let mut id = [0_u8; 16];
+    id.copy_from_slice(&header[56..72]);
+    // What was cut short when it was written, or when it was cleared, has no entries, or no first table.
+    let blank = !header.starts_with(MAGIC) || entries.iter().all(|byte| *byte == 0);
+    let (from, to) = (disk.margin, disk.last_of_partition());
+    let own = blank || entries == disk.entries(id);
+    Ok(own.then_some((from * sector, (to + 1 - from) * sector)))
 }
 
 /// Has the kernel forget the partition.
@@ -164,7 +184,7 @@ impl Disk {
     fn header(&self, at: u64, other: u64, table: u64, id: [u8; 16], entries: &[u8]) -> Vec<u8> {
         let mut header = self.empty_sector();
         let mut put = |at: usize, bytes: &[u8]| header[at..at + bytes.len()].copy_from_slice(bytes);
-        put(0, b"EFI PART");
+        put(0, MAGIC);
         put(8, &0x0001_0000_u32.to_le_bytes());
         put(12, &92_u32.to_le_bytes());
         put(24, &at.to_le_bytes());

@@ -167,11 +167,15 @@ impl Built {
         if *contained {
             tool = tool.with(&super::CONTAINER_ENVIRONMENT);
         }
-        tool.run()?;
-        journal.done(taken)?;
+        let ran = tool.run();
         if *contained {
-            self.remember(journal)?;
+            // Also when it was stopped in the middle: what it has written by then is told by nothing else.
+            let remembered = self.remember(journal);
+            ran.and(remembered)?;
+        } else {
+            ran?;
         }
+        journal.done(taken)?;
         let container = sysfs::text(&roots.block(&name).join("md/level"));
         if container.is_none_or(|level| level == "container") {
             return Ok(());

@@ -3,7 +3,7 @@ use super::*;
 
 /// Whether this kernel has such devices. No package gives them to a kernel without, so that this fails nowhere but in a
 /// guest; `make test` counts the test as skipped unless it has passed in a guest.
-fn kernel_has(tool: &str, name: &str) -> bool {
+pub(super) fn kernel_has(tool: &str, name: &str) -> bool {
     let sign = match tool {
         "mdadm" => "/proc/mdstat",
         _ => "/dev/mapper/control",

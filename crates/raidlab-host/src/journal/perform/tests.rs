@@ -1,10 +1,11 @@
 //! Whose arrays are stopped.
-use super::stop_arrays;
 use super::whose::{are_ours, lies_on, not_ours};
+use super::{scrub_may_go_on, stop_arrays};
 use crate::identity::Identity;
 use crate::journal::Undone;
 use raidlab_io::observe::{DeviceNumber, Roots};
 use std::fs;
+use std::path::Path;
 
 /// Tables of the kernel with an array on these disks, whose nodes cannot be opened.
 fn tables(disks: &[&str]) -> (tempfile::TempDir, Roots) {
@@ -49,13 +50,31 @@ fn a_disk_that_cannot_be_opened_is_still_the_one_that_it_was() {
 fn an_array_that_is_on_a_foreign_disk_too_is_told_and_not_forgotten() {
     let (_kept, roots) = tables(&["sda", "sdz"]);
     let members = [disk("sda", 0)];
-    let left = stop_arrays(&roots, &members, "md9").expect("looked at");
+    let left = stop_arrays(&roots, &members, "md9", &[]).expect("looked at");
     let told =
         matches!(&left, Undone::Left(why) if why.contains("sdz") && why.contains("mdadm --stop"));
     assert!(told, "{left:?}");
     // Another array of the same name is nobody's business.
-    let left = stop_arrays(&roots, &[disk("sdc", 9)], "md9").expect("looked at");
+    let left = stop_arrays(&roots, &[disk("sdc", 9)], "md9", &[]).expect("looked at");
     assert_eq!(left, Undone::Nothing);
+}
+
+/// A scrub is asked for by a place, and what is there when nothing is mounted is someone else's file system.
+#[test]
+fn a_scrub_is_ended_where_the_file_system_is_mounted_alone() {
+    let (_kept, roots) = tables(&["sda"]);
+    let (point, uuid) = (Path::new("/state/mnt"), "5a5a-5a");
+    let mounted = |point: &str, kind: &str| {
+        let line = format!("30 1 0:40 / {point} rw - {kind} /dev/sda rw\n");
+        fs::write(roots.proc.join("self/mountinfo"), line).expect("written");
+        scrub_may_go_on(&roots, Path::new("/state/mnt"), uuid)
+    };
+    assert!(!mounted("/state/mnt", "btrfs"), "of another uuid");
+    fs::create_dir_all(roots.sys.join("fs/btrfs").join(uuid)).expect("made");
+    assert!(mounted("/state/mnt", "btrfs"));
+    assert!(!mounted("/state", "btrfs"), "what the directory is on");
+    assert!(!mounted("/state/mnt", "ext4"));
+    assert!(!scrub_may_go_on(&roots, point, "other"));
 }
 
 #[test]

@@ -1,7 +1,9 @@
 //! Which devices are the members, and what lies on them alone.
 use crate::identity::Identity;
+use crate::label::{self, Label};
 use crate::sysfs;
 use raidlab_io::observe::Roots;
+use raidlab_io::observe::cache::block_size_of;
 use raidlab_io::observe::safety::open_for_reading;
 use raidlab_io::observe::stack::DeviceKind;
 use std::path::PathBuf;
@@ -78,6 +80,20 @@ pub(super) fn not_ours(roots: &Roots, members: &[Identity], array: &str) -> Opti
         .partition(|leaf| is_one_of(roots, leaf, members));
     let others = others.join(", ");
     (is_array && !ours.is_empty() && !others.is_empty()).then_some(others)
+}
+
+/// The label of a member by which an array was made by someone else, in words: raidlab gives its own uuids. Members that cannot be
+/// read say nothing.
+pub(super) fn of_others(roots: &Roots, array: &str, uuids: &[String]) -> Option<String> {
+    let label = |leaf: &String| {
+        let path = roots.dev.join(leaf.replace('!', "/"));
+        let file = open_for_reading(&path).ok()?;
+        let labels = label::read(&file, block_size_of(&file).ok()?, &path).ok()?;
+        let mut labels = labels.into_iter().filter(Label::is_of_array);
+        let foreign = labels.find(|label| !label.is_one_of(uuids))?;
+        Some(format!("{} carries {}", path.display(), foreign.what))
+    };
+    leaves(roots, array).iter().find_map(label)
 }
 
 /// The node of a recorded device, wherever it is now.
