@@ -1,6 +1,6 @@
 //! Where the machine-local files of real runs are.
 use crate::exit::{Failure, MISSING};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 fn directories() -> Result<directories::ProjectDirs, Failure> {
     directories::ProjectDirs::from("", "", "raidlab").ok_or_else(|| {
@@ -29,9 +29,18 @@ pub(crate) fn journals() -> Result<PathBuf, Failure> {
 }
 
 /// Where file systems under test are mounted: one at a time, so that two runs of a user do not disturb each other's
-/// figures.
+/// figures. Without links, as the kernel's table of mounts has it: by another name nothing would be found there, and undone.
 pub(crate) fn mount() -> Result<PathBuf, Failure> {
-    Ok(state()?.join("mnt"))
+    Ok(without_links(&state()?).join("mnt"))
+}
+
+/// The place that a path leads to, as far as it is there.
+fn without_links(path: &Path) -> PathBuf {
+    let there = path.ancestors().find_map(|above| {
+        let rest = path.strip_prefix(above).ok()?;
+        Some(above.canonicalize().ok()?.join(rest))
+    });
+    there.unwrap_or_else(|| path.to_owned())
 }
 
 /// The same in a guest, whose only user is root with a home of his own and nothing set.

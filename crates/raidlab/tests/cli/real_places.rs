@@ -1,7 +1,7 @@
 //! Where loop files are to be made: whatever is said, nothing is left there, and nothing is lost sight of.
 use crate::lab::{Lab, Running, names, until};
 use crate::real::{ON_FILES, RAW, assert_taken_apart, slowly};
-use crate::root::{Mounted, may};
+use crate::root::{Mounted, has, may};
 use rustix::process::Signal;
 use std::path::Path;
 
@@ -57,6 +57,26 @@ fn a_place_for_loop_files_that_is_none_is_refused_and_nothing_is_written_down() 
         }
     }
     lab.run("clean").done().says(&["nothing was left behind"]);
+    assert_taken_apart(&lab);
+}
+
+/// The kernel tells of mounts by the places that links lead to.
+#[test]
+fn what_is_mounted_below_a_link_is_found_again() {
+    let name = "what_is_mounted_below_a_link_is_found_again";
+    if !may(name) || !has(name, "mkfs.ext4") {
+        return;
+    }
+    let lab = Lab::new();
+    lab.write(
+        "lab.toml",
+        RAW.replace("filesystem = \"none\"", "filesystem = \"ext4\""),
+    );
+    std::fs::create_dir_all(lab.path("elsewhere/raidlab")).expect("a directory");
+    std::os::unix::fs::symlink("elsewhere", lab.path("state")).expect("a link");
+    slowly(&lab, &format!("run lab.toml {ON_FILES}"))
+        .done()
+        .says(&["[1/1]"]);
     assert_taken_apart(&lab);
 }
 
