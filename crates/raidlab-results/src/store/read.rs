@@ -18,6 +18,8 @@ pub struct SessionInfo {
     pub trials: u32,
     /// Those of them that are complete and without a voiding flag on the whole trial.
     pub valid: u32,
+    /// Those of them that failed: kept with the reason, and to be run anew.
+    pub failed: u32,
     /// The profiles of its trials, sorted.
     pub profiles: Vec<String>,
     /// Where its trials come from, sorted: `host`, `vm`, `simulated`, `imported`, `published`.
@@ -85,6 +87,14 @@ impl RawSession {
         };
         (session.plan, session.notes) = (plan, notes);
         Ok(session)
+    }
+}
+
+impl SessionInfo {
+    /// Trials that came to their end: how far the session is.
+    #[must_use]
+    pub fn complete(&self) -> u32 {
+        self.trials - self.failed
     }
 }
 
@@ -164,6 +174,7 @@ impl Store {
             "SELECT {SESSION},
                 (SELECT count(*) FROM trials WHERE session = s.id),
                 (SELECT count(*) FROM trials WHERE session = s.id AND valid),
+                (SELECT count(*) FROM trials WHERE session = s.id AND status = 'failed'),
                 (SELECT json_group_array(DISTINCT profile ORDER BY profile) FROM trials
                  WHERE session = s.id),
                 (SELECT json_group_array(place ORDER BY place) FROM
@@ -178,14 +189,15 @@ impl Store {
                         RawSession::read(row)?,
                         row.get::<_, u32>(10)?,
                         row.get::<_, u32>(11)?,
-                        row.get::<_, String>(12)?,
+                        row.get::<_, u32>(12)?,
                         row.get::<_, String>(13)?,
+                        row.get::<_, String>(14)?,
                     ))
                 })?
                 .collect::<Result<Vec<_>, _>>()
         })?;
         rows.into_iter()
-            .map(|(raw, trials, valid, profiles, places)| {
+            .map(|(raw, trials, valid, failed, profiles, places)| {
                 let running = raw.runner.as_deref().and_then(Runner::parse);
                 let session = raw.finish(self)?;
                 Ok(SessionInfo {
@@ -195,6 +207,7 @@ impl Store {
                     session,
                     trials,
                     valid,
+                    failed,
                 })
             })
             .collect()

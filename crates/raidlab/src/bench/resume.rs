@@ -120,10 +120,13 @@ pub(crate) fn offered(store: &Store, plan: &Plan, stop: &Stop) -> Result<Option<
     });
     let Some(info) = same else { return Ok(None) };
     let short = id::short(&info.session.id).to_owned();
-    let done = match info.session.planned {
-        Some(planned) => format!("{} of {}", info.trials, count(planned, "trial")),
-        None => count(info.trials, "trial"),
+    let mut done = match info.session.planned {
+        Some(planned) => format!("{} of {}", info.complete(), count(planned, "trial")),
+        None => count(info.complete(), "trial"),
     };
+    if info.failed > 0 {
+        done.push_str(&format!(" ({} failed)", info.failed));
+    }
     if !(std::io::stdin().is_terminal() && std::io::stderr().is_terminal()) {
         talk::note(&format!(
             "the same was interrupted after {done}: 'raidlab bench --resume {short}' goes on with it; this begins anew"

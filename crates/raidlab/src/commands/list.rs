@@ -61,7 +61,8 @@ fn listed(info: &SessionInfo) -> serde_json::Value {
         "process": info.running,
         "places": info.places,
         "profiles": info.profiles,
-        "trials": info.trials,
+        "trials": info.complete(),
+        "failed": info.failed,
         "valid": info.valid,
         "planned": info.session.planned,
         "command": info.session.command,
@@ -131,8 +132,13 @@ fn line(info: &SessionInfo, digits: usize) -> (String, String) {
         None => state(info).to_owned(),
     };
     let trials = match info.session.planned {
-        Some(planned) if !info.session.finished => format!("{} of {planned}", info.trials),
-        _ => info.trials.to_string(),
+        Some(planned) if !info.session.finished => format!("{} of {planned}", info.complete()),
+        _ => info.complete().to_string(),
+    };
+    // Kept, but no trial that the session has: it is run anew.
+    let failed = match info.failed {
+        0 => String::new(),
+        failed => format!(", {failed} failed"),
     };
     let when = info
         .session
@@ -141,9 +147,13 @@ fn line(info: &SessionInfo, digits: usize) -> (String, String) {
         .unwrap_or(&info.session.created)
         .replace('T', " ");
     let line = format!(
-        "{}  {when}  {state:<10}  {trials:>9} {}  {}",
+        "{}  {when}  {state:<10}  {trials:>9} {}{failed}  {}",
         &info.session.id[..digits.min(info.session.id.len())],
-        if trials == "1" { "trial " } else { "trials" },
+        match (trials.as_str(), info.failed) {
+            ("1", 0) => "trial ",
+            ("1", _) => "trial",
+            _ => "trials",
+        },
         info.profiles.join(","),
     );
     (line, talk::one_line(&info.session.title))

@@ -154,9 +154,9 @@ fn a_file_system_that_fills_up_meanwhile() {
     let lab = Lab::new();
     let tmpfs = Mounted::tmpfs(&lab.path("full"), "64m");
     // One byte a call: slow enough to be overtaken.
-    let mut running = lab.start(
-        "bench full -n 1 --profile bonnie --files 0 --size 40MiB --set characters-size=40MiB",
-    );
+    let line =
+        "bench full -n 1 --profile bonnie --files 0 --size 40MiB --set characters-size=40MiB";
+    let mut running = lab.start(line);
     let data = || {
         let entries = std::fs::read_dir(&tmpfs.path)
             .expect("a directory")
@@ -188,8 +188,30 @@ fn a_file_system_that_fills_up_meanwhile() {
     let trials = lab.trials();
     assert_eq!(trials.len(), 1, "the failure is on record");
     assert_eq!(trials[0]["status"], "failed");
+    // What failed is no trial that the session has.
+    lab.run("list")
+        .done()
+        .prints(&["unfinished", "0 of 1 trials, 1 failed"]);
+    let listed = lab.run("list --json").done().json();
+    assert_eq!(
+        (&listed[0]["trials"], &listed[0]["failed"]),
+        (&0.into(), &1.into())
+    );
     // With space again, the session can be brought to its end.
     std::fs::remove_file(filler).expect("the filler");
+    let mut again = lab.start(line);
+    again.wait_for("this begins anew");
+    again.signal(rustix::process::Signal::INT);
+    again.end();
+    let said = again.said();
+    assert!(
+        said.contains("was interrupted after 0 of 1 trial (1 failed)"),
+        "{said}"
+    );
+    for session in lab.sessions().iter().skip(1) {
+        let second = session["id"].as_str().expect("an id");
+        lab.run(&format!("remove {second} --yes")).done();
+    }
     lab.run("bench --resume").done();
     let trials = lab.trials();
     let complete = trials.iter().filter(|t| t["status"] == "complete").count();

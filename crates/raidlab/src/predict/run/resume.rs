@@ -135,7 +135,7 @@ fn under_way(store: &Store, run: &StoredRun) -> Result<(), Failure> {
             "the same is being run already, by {}: session {}, {} of {} so far",
             told_of(process),
             id::short(&info.session.id),
-            info.trials,
+            info.complete(),
             count(planned, "trial")
         ),
     )
