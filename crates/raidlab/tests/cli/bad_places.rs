@@ -62,6 +62,29 @@ fn a_device_of_three_sectors() {
 }
 
 /// What cannot be asked of the place is known before anything is begun: by `--plan`, too.
+/// Such as one whose table of device-mapper is all errors: everything in the kernel's tables is in order.
+#[test]
+fn a_device_that_nothing_can_be_read_from_is_not_fit() {
+    if !root::may("a_device_that_nothing_can_be_read_from_is_not_fit") {
+        return;
+    }
+    let lab = Lab::new();
+    let file = lab.path("disk");
+    let content = std::fs::File::create(&file).expect("a file");
+    content.set_len(16 << 20).expect("its size");
+    let device = Loop::on(&file);
+    let line = format!("doctor {}", device.path.display());
+    let before = lab.run(&line).done();
+    assert!(!before.out.contains("cannot be read"), "{before:?}");
+    // The device stays as large as it was.
+    content.set_len(0).expect("cut off");
+    let name = device.path.display();
+    lab.run(&line).done().prints(&[
+        "before you measure:",
+        &format!("{name} cannot be read at byte 0"),
+    ]);
+}
+
 #[test]
 fn direct_blocks_smaller_than_the_devices_sectors() {
     if !root::may("direct_blocks_smaller_than_the_devices_sectors") {

@@ -1,5 +1,6 @@
 //! Is this machine fit to measure? Warnings are values that name what is wrong and what to do about it.
 
+mod answers;
 mod device;
 
 use std::time::Duration;
@@ -45,6 +46,8 @@ pub enum WarningKind {
     ArraySyncing,
     /// An array of the stack lacks members.
     ArrayDegraded,
+    /// Nothing can be read from a device.
+    Unreadable,
     /// Others use the device.
     DeviceBusy,
     /// The kernel does not count the device's I/O.
@@ -136,6 +139,8 @@ pub struct Observations {
     pub devices: Vec<DeviceRecord>,
     /// The topmost ones.
     pub top: Vec<String>,
+    /// Topmost devices that answer a read with an error: which, where and with what.
+    pub unreadable: Vec<String>,
     /// The data are in memory: why, `tmpfs`.
     pub in_memory: Option<String>,
     /// Write-protected mount, and where.
@@ -188,6 +193,9 @@ pub fn observe(roots: &Roots, resolved: &Resolved, intent: Intent) -> Result<Obs
     let target = Environment::capture(roots, Some(resolved))?.target;
     let (devices, top) = target.map_or_else(Default::default, |t| (t.devices, t.top));
     let mount = resolved.mount.as_ref();
+    let unreadable = top.iter();
+    let unreadable = unreadable.filter_map(|name| answers::unreadable(roots, name));
+    let unreadable = unreadable.collect();
     let available = mount
         .and_then(|_| space_at(&resolved.path).ok())
         .map(|space| space.available);
@@ -199,6 +207,7 @@ pub fn observe(roots: &Roots, resolved: &Resolved, intent: Intent) -> Result<Obs
         disks,
         devices,
         top,
+        unreadable,
         in_memory: resolved.in_memory().then(|| {
             mount.map_or_else(
                 || "a device in memory".to_owned(),
@@ -224,6 +233,13 @@ pub fn audit(seen: &Observations) -> Audit {
     target(seen, &mut audit);
     memory_and_power(seen, &mut audit);
     processor(&seen.cpu, &mut audit);
+    for text in &seen.unreadable {
+        audit.add(
+            WarningKind::Unreadable,
+            text,
+            "see the kernel's log (dmesg), and 'dmsetup table' where it is a device of device-mapper",
+        );
+    }
     for device in &seen.devices {
         array(device, &mut audit);
         write_cache(device, &mut audit);

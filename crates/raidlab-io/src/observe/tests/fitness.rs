@@ -43,6 +43,7 @@ fn fit() -> Observations {
         },
         devices: Vec::new(),
         top: Vec::new(),
+        unreadable: Vec::new(),
         in_memory: None,
         read_only_mount: None,
         available: Some(100 << 30),
