@@ -232,7 +232,7 @@ fn unfitness(prepared: &[Prepared], stop: &Stop) -> Result<Vec<String>, Failure>
             writes: plan.space_needed > Bytes(0),
             ..Intent::writing(plan.space_needed.0)
         };
-        let seen = observe(&roots, &resolved, intent)
+        let seen = patience::asking(&arm.path, || observe(&roots, &resolved, intent))
             .map_err(|error| Failure::from_error(MISSING, &error))?;
         for warning in audit(&seen).warnings {
             if warning.fatal {

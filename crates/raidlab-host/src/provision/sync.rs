@@ -10,6 +10,8 @@ const POLL: Duration = Duration::from_millis(50);
 /// How long an array may be idle with members missing before it counts as one that does not become whole: between the
 /// creation of a RAID5 and the start of its recovery there is such a moment.
 const IDLE: Duration = Duration::from_secs(20);
+/// The same when md knows of a member that has failed: if another is there to take its place, it begins at once.
+const IDLE_WITH_FAULTY: Duration = Duration::from_secs(1);
 
 /// What an md array is doing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -93,9 +95,18 @@ pub(super) fn wait(context: &mut Context<'_>, number: u32) -> Result<Duration> {
         if state.action.as_deref() != Some("idle") {
             last_busy = Instant::now();
         }
-        if last_busy.elapsed() > IDLE {
+        let idle = last_busy.elapsed();
+        let faulty = match idle > IDLE_WITH_FAULTY {
+            true => faulty(context.roots, number),
+            false => Vec::new(),
+        };
+        if idle > IDLE || !faulty.is_empty() {
+            let known = match faulty.is_empty() {
+                true => String::new(),
+                false => format!(" ({}: faulty)", faulty.join(", ")),
+            };
             return Err(HostError::Unexpected(format!(
-                "md{number} does not become whole: {} of its members are missing and nothing is under way; see the \
+                "md{number} does not become whole: {} of its members are missing{known} and nothing is under way; see the \
                  kernel's log (dmesg)",
                 state.degraded
             )));
@@ -107,6 +118,18 @@ pub(super) fn wait(context: &mut Context<'_>, number: u32) -> Result<Duration> {
         })?;
         std::thread::sleep(POLL);
     }
+}
+
+/// The members of an array that md knows as failed, by kernel name.
+fn faulty(roots: &Roots, number: u32) -> Vec<String> {
+    let md = roots.block(&format!("md{number}")).join("md");
+    let members = sysfs::names(&md);
+    let members = members.iter().filter_map(|name| name.strip_prefix("dev-"));
+    let failed = |member: &&str| {
+        let state = sysfs::text(&md.join(format!("dev-{member}/state")));
+        state.is_some_and(|state| state.split(',').any(|word| word == "faulty"))
+    };
+    members.filter(failed).map(str::to_owned).collect()
 }
 
 /// Lets an array sync as fast as it can.
@@ -129,6 +152,45 @@ pub(super) fn usual_speed(roots: &Roots, number: u32) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::ops::ControlFlow;
+    use std::sync::atomic::AtomicBool;
+
+    /// The kernel's tables with an idle array that lacks a member, and what they say of that.
+    fn waited(state: &str) -> (String, Duration) {
+        let tree = tempfile::tempdir().expect("a directory");
+        let roots = Roots::under(tree.path());
+        let md = roots.block("md7").join("md");
+        std::fs::create_dir_all(md.join("dev-sdb")).expect("made");
+        for (file, text) in [
+            ("sync_action", "idle\n"),
+            ("degraded", "1\n"),
+            ("dev-sdb/state", state),
+        ] {
+            std::fs::write(md.join(file), text).expect("written");
+        }
+        let begun = Instant::now();
+        let mut context = Context {
+            roots: &roots,
+            cancel: &AtomicBool::new(false),
+            // No test waits for as long as an array may be idle.
+            monitor: &mut |_| match begun.elapsed() < Duration::from_secs(4) {
+                true => ControlFlow::Continue(()),
+                false => ControlFlow::Break(()),
+            },
+        };
+        let error = wait(&mut context, 7).expect_err("it is not whole");
+        (error.to_string(), begun.elapsed())
+    }
+
+    #[test]
+    fn an_array_whose_member_has_failed_is_not_waited_for() {
+        let (error, took) = waited("faulty,write_error\n");
+        assert!(error.contains("sdb") && error.contains("faulty"), "{error}");
+        assert!(took < Duration::from_secs(4), "{took:?}");
+        // One that is to be filled may begin with it in a moment.
+        let (error, _) = waited("spare\n");
+        assert!(error.contains("interrupted"), "{error}");
+    }
 
     #[test]
     fn progress_is_in_sectors() {
