@@ -1,15 +1,19 @@
 //! Other programs: found, run without a question, and ended with this one.
 use crate::error::{HostError, Result};
+use crate::patience::patiently;
 use std::fs::File;
 use std::io::{Read as _, Seek as _};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Where tools are besides `PATH`: that of a user mostly lacks the administrator's.
 const PLACES: [&str; 4] = ["/usr/sbin", "/sbin", "/usr/bin", "/bin"];
+
+/// So long a tool that only asks is waited for when it was killed.
+const LETS_GO: Duration = Duration::from_secs(2);
 
 /// What package has a tool.
 const PACKAGES: [(&str, &str); 14] = [
@@ -35,6 +39,7 @@ pub struct Tool<'a> {
     words: Vec<String>,
     environment: Vec<(&'static str, &'static str)>,
     cancel: Option<&'a AtomicBool>,
+    limit: Option<Duration>,
     directory: Option<PathBuf>,
 }
 
@@ -79,6 +84,7 @@ impl<'a> Tool<'a> {
             words: words.into_iter().map(Into::into).collect(),
             environment: Vec::new(),
             cancel: None,
+            limit: None,
             directory: None,
         }
     }
@@ -104,10 +110,18 @@ impl<'a> Tool<'a> {
         self
     }
 
+    /// Given up when it has not ended within this time. Only for what asks: one that writes is waited for, so that nothing is
+    /// written any more when it has ended.
+    #[must_use]
+    pub fn within(mut self, limit: Duration) -> Self {
+        self.limit = Some(limit);
+        self
+    }
+
     /// Runs it to its end.
     ///
     /// # Errors
-    /// When it is not installed, ends with another code than 0, or was cancelled.
+    /// When it is not installed, ends with another code than 0, was cancelled or took too long.
     pub fn run(&self) -> Result<Output> {
         let (status, output) = self.run_any()?;
         if status.success() {
@@ -132,7 +146,7 @@ impl<'a> Tool<'a> {
     /// Runs it to its end, whatever code it ends with.
     ///
     /// # Errors
-    /// When it is not installed, cannot be started, or was cancelled.
+    /// When it is not installed, cannot be started, was cancelled or took too long.
     pub fn run_any(&self) -> Result<(ExitStatus, Output)> {
         let name = self.words.first().map_or("", String::as_str);
         let program = need(name)?;
@@ -182,6 +196,7 @@ impl<'a> Tool<'a> {
             self.cancel
                 .is_some_and(|cancel| cancel.load(Ordering::Relaxed))
         };
+        let begun = Instant::now();
         loop {
             if let Some(status) = child
                 .try_wait()
@@ -190,11 +205,30 @@ impl<'a> Tool<'a> {
                 return Ok(status);
             }
             if cancelled() {
-                let _ = child.kill();
-                let _ = child.wait();
+                self.end(child);
                 return Err(HostError::Interrupted);
             }
+            if let Some(limit) = self.limit.filter(|limit| begun.elapsed() > *limit) {
+                self.end(child);
+                return Err(HostError::Unexpected(format!(
+                    "'{}' has not ended within {} s: what it asks does not answer",
+                    self.words.join(" "),
+                    limit.as_secs()
+                )));
+            }
             std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    /// Kills it. What a dead device holds in the kernel dies when that lets go, which may be never.
+    fn end(&self, child: &mut Child) {
+        let _ = child.kill();
+        match self.limit {
+            None => _ = child.wait(),
+            Some(_) => {
+                let ended = || child.try_wait().ok().flatten().ok_or(());
+                let _ = patiently(LETS_GO, ended);
+            }
         }
     }
 }
@@ -233,6 +267,17 @@ fn written(mut file: &File) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_does_not_answer_is_given_up() {
+        let begun = Instant::now();
+        let tool = Tool::new(["sleep", "20"]).within(Duration::from_millis(100));
+        let error = tool.run().expect_err("it sleeps").to_string();
+        assert!(error.contains("'sleep 20' has not ended"), "{error}");
+        assert!(begun.elapsed() < Duration::from_secs(10));
+        let tool = Tool::new(["true"]).within(Duration::from_secs(20));
+        tool.run().expect("it ends");
+    }
 
     #[test]
     fn the_first_words_of_a_long_complaint_are_told() {

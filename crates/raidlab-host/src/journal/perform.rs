@@ -273,7 +273,8 @@ fn scrub_may_go_on(roots: &Roots, point: &Path, uuid: &str) -> bool {
 fn forget_scrub(roots: &Roots, point: &Path, uuid: &str) -> Result<Undone> {
     if scrub_may_go_on(roots, point, uuid) {
         // Mostly there is none.
-        let _ = Tool::new(["btrfs", "scrub", "cancel", &point.display().to_string()]).run();
+        let cancel = Tool::new(["btrfs", "scrub", "cancel", &point.display().to_string()]);
+        let _ = cancel.within(2 * PATIENCE).run();
     }
     let mut undone = Undone::Nothing;
     for kind in ["status", "progress"] {

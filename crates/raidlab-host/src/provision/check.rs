@@ -6,8 +6,9 @@
 mod btrfs;
 mod compare;
 mod pool;
+mod progress;
 
-use super::build::{Built, Context};
+use super::build::{Built, Context, Stage};
 use super::plan::{Draft, Target};
 use crate::error::{HostError, Result};
 use crate::journal::Journal;
@@ -254,6 +255,11 @@ impl Built {
         let checks: Vec<&Check> = self.plan.checks.iter().collect();
         let mut all = Vec::new();
         for check in checks.into_iter().filter(|check| check.when() == when) {
+            context.tell(&Stage {
+                what: "writing back what is in memory".to_owned(),
+                done: 0,
+                of: 0,
+            })?;
             self.flush()?;
             let came = match check {
                 Check::Array { number, mirror } => compare::array(context, *number, *mirror),
@@ -280,5 +286,7 @@ impl Built {
     }
 }
 
+#[cfg(test)]
+mod stalled;
 #[cfg(test)]
 mod tests;

@@ -1,5 +1,6 @@
 //! `btrfs scrub`: btrfs reads all that is allocated, with all copies, and compares checksums.
 use super::super::build::{Context, Stage};
+use super::progress::{HEARS, Progress, STALLED};
 use super::{Checked, Found};
 use crate::error::{HostError, Result};
 use crate::journal::{Journal, Undo};
@@ -51,7 +52,7 @@ pub(super) fn scrub(
         )));
     }
     let stats = Tool::new(["btrfs", "device", "stats", &point.display().to_string()]);
-    let devices = devices(&stats.run()?.out);
+    let devices = devices(&stats.within(HEARS).run()?.out);
     let bytes = ["data_bytes_scrubbed", "tree_bytes_scrubbed"];
     let bytes = bytes.iter().filter_map(|name| figures.get(*name));
     Ok(Checked {
@@ -66,37 +67,45 @@ pub(super) fn scrub(
 
 /// Runs the tool, tells how far it is, and stops the scrub when it is not to go on: the kernel does not end it with the tool.
 fn watched(context: &mut Context<'_>, point: &Path) -> Result<Output> {
+    const WHAT: &str = "scrub of btrfs";
     let path = point.display().to_string();
-    std::thread::scope(|scope| {
-        let scrub = ["btrfs", "scrub", "start", "-B", "-R", &path].map(str::to_owned);
-        let scrub = scope.spawn(move || Tool::new(scrub).run_any());
-        let mut told = Ok(());
-        let mut asked = Instant::now();
-        let mut done = None;
-        while !scrub.is_finished() {
-            if asked.elapsed() >= ASKED && told.is_ok() {
-                let said = Tool::new(["btrfs", "scrub", "status", &path]).run();
-                done = said.ok().and_then(|said| share(&said.out));
+    let scrub = ["btrfs", "scrub", "start", "-B", "-R", &path].map(str::to_owned);
+    // No scoped one: what a dead disk holds is left behind.
+    let scrub = std::thread::spawn(move || Tool::new(scrub).run_any());
+    let mut progress = Progress::new(STALLED);
+    let mut asked = Instant::now();
+    let mut done = None;
+    let mut told = Ok(());
+    let mut ending = None;
+    while !scrub.is_finished() {
+        if told.is_ok() {
+            if asked.elapsed() >= ASKED {
+                let said = Tool::new(["btrfs", "scrub", "status", &path]).within(HEARS);
+                let said = said.cancelled_by(context.cancel).run();
+                done = said.ok().and_then(|said| share(&said.out)).or(done);
                 asked = Instant::now();
             }
             let stage = Stage {
-                what: "scrub of btrfs".to_owned(),
+                what: WHAT.to_owned(),
                 done: done.unwrap_or(0),
                 of: done.map_or(0, |_| WHOLE),
             };
-            told = told.and_then(|()| context.tell(&stage));
-            if told.is_err() {
-                // It fails before the scrub has begun: then again.
-                let _ = Tool::new(["btrfs", "scrub", "cancel", &path]).run();
-            }
-            std::thread::sleep(POLL);
+            told = context
+                .tell(&stage)
+                .and_then(|()| progress.is_at(WHAT, done));
+        } else if ending.get_or_insert_with(Instant::now).elapsed() > HEARS {
+            break;
+        } else {
+            // It fails before the scrub has begun: then again.
+            let cancel = Tool::new(["btrfs", "scrub", "cancel", &path]);
+            let _ = cancel.within(HEARS).run();
         }
-        let ended = scrub.join();
-        told?;
-        let (_, said) =
-            ended.map_err(|_| HostError::Unexpected("the scrub was lost".to_owned()))??;
-        Ok(said)
-    })
+        std::thread::sleep(POLL);
+    }
+    told?;
+    let lost = |_| HostError::Unexpected("the scrub was lost".to_owned());
+    let (_, said) = scrub.join().map_err(lost)??;
+    Ok(said)
 }
 
 fn is_finished(line: &str) -> bool {

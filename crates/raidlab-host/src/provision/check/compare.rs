@@ -1,6 +1,7 @@
 //! md's own check: it reads all members and counts what differs.
 use super::super::build::{Context, Stage};
 use super::super::sync::{self, SyncState};
+use super::progress::{HEARS, Progress, STALLED};
 use super::{Checked, Found};
 use crate::error::{HostError, Result};
 use crate::patience::patiently;
@@ -12,11 +13,19 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 const POLL: Duration = Duration::from_millis(50);
-/// md is told to check, and to stop, within this time.
-const HEARS: Duration = Duration::from_secs(20);
 
 /// Lets md compare the members of an array, and waits for it.
 pub(super) fn array(context: &mut Context<'_>, number: u32, mirror: bool) -> Result<Checked> {
+    array_within(context, number, mirror, STALLED)
+}
+
+/// As [`array`], which is given up when it comes no further for so long.
+pub(super) fn array_within(
+    context: &mut Context<'_>,
+    number: u32,
+    mirror: bool,
+    most: Duration,
+) -> Result<Checked> {
     let roots = context.roots;
     let action = directory(roots, number).join("sync_action");
     sync::full_speed(roots, number);
@@ -27,7 +36,7 @@ pub(super) fn array(context: &mut Context<'_>, number: u32, mirror: bool) -> Res
     // What was going on a moment ago may not be put away yet: EBUSY.
     let checked = patiently(HEARS, || sysfs::set(&from, "0"))
         .and_then(|()| patiently(HEARS, || sysfs::set(&action, "check")))
-        .and_then(|()| wait(context, number))
+        .and_then(|()| wait(context, number, most))
         .and_then(|bytes| Ok((bytes, counted(roots, number)?)));
     let took = begun.elapsed();
     if checked.is_err() {
@@ -57,7 +66,9 @@ fn directory(roots: &Roots, number: u32) -> PathBuf {
 }
 
 /// Waits for the end; returns how much of each member was gone through.
-fn wait(context: &mut Context<'_>, number: u32) -> Result<Option<u64>> {
+fn wait(context: &mut Context<'_>, number: u32, most: Duration) -> Result<Option<u64>> {
+    let mut progress = Progress::new(most);
+    let what = format!("check of md{number}");
     loop {
         let state = SyncState::of(context.roots, number);
         match state.action.as_deref() {
@@ -66,10 +77,11 @@ fn wait(context: &mut Context<'_>, number: u32) -> Result<Option<u64>> {
             None => return Err(gone(number)),
         }
         context.tell(&Stage {
-            what: format!("check of md{number}"),
+            what: what.clone(),
             done: state.done.unwrap_or(0),
             of: state.total.unwrap_or(0),
         })?;
+        progress.is_at(&what, state.done)?;
         std::thread::sleep(POLL);
     }
     // md forgets where it began when it comes to the end, and notes where it was when it is stopped.

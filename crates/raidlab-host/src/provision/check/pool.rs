@@ -1,5 +1,6 @@
 //! `zpool scrub`: ZFS reads all that is allocated in a pool, with all copies and parity, and compares checksums.
 use super::super::build::{Context, Stage};
+use super::progress::{HEARS, Progress, STALLED};
 use super::{Checked, Found};
 use crate::error::{HostError, Result};
 use crate::tool::Tool;
@@ -13,17 +14,33 @@ const WHOLE: u64 = 10_000;
 
 /// Scrubs a pool.
 pub(super) fn scrub(context: &mut Context<'_>, name: &str) -> Result<Checked> {
+    scrub_by("zpool", context, name, STALLED)
+}
+
+/// As [`scrub`], by this program, and given up when it comes no further for so long. That it goes on in the kernel needs no step in
+/// the journal: it goes with its pool, which has one.
+pub(super) fn scrub_by(
+    zpool: &str,
+    context: &mut Context<'_>,
+    name: &str,
+    most: Duration,
+) -> Result<Checked> {
     let begun = Instant::now();
-    Tool::new(["zpool", "scrub", name]).run()?;
-    let status = match wait(context, name) {
+    let begin = Tool::new([zpool, "scrub", name]).within(HEARS);
+    let status = begin
+        .cancelled_by(context.cancel)
+        .run()
+        .and_then(|_| wait(zpool, context, name, most));
+    let status = match status {
         Ok(status) => status,
         Err(error) => {
-            let _ = Tool::new(["zpool", "scrub", "-s", name]).run();
+            let _ = Tool::new([zpool, "scrub", "-s", name]).within(HEARS).run();
             return Err(error);
         }
     };
     let took = begun.elapsed();
-    let bytes = Tool::new(["zpool", "list", "-Hp", "-o", "alloc", name]).run();
+    let bytes = Tool::new([zpool, "list", "-Hp", "-o", "alloc", name]);
+    let bytes = bytes.within(HEARS).run();
     if !status.scan.starts_with("scrub repaired") {
         return Err(HostError::Unexpected(format!(
             "the scrub of {name} did not come to its end: {}",
@@ -40,18 +57,22 @@ pub(super) fn scrub(context: &mut Context<'_>, name: &str) -> Result<Checked> {
     })
 }
 
-fn wait(context: &mut Context<'_>, name: &str) -> Result<Status> {
+fn wait(zpool: &str, context: &mut Context<'_>, name: &str, most: Duration) -> Result<Status> {
+    const WHAT: &str = "scrub of the pool";
+    let mut progress = Progress::new(most);
     loop {
-        let said = Tool::new(["zpool", "status", "-p", name]).run()?.out;
+        let asked = Tool::new([zpool, "status", "-p", name]).within(HEARS);
+        let said = asked.cancelled_by(context.cancel).run()?.out;
         let status = Status::parse(&said);
         if !status.scan.starts_with("scrub in progress") {
             return Ok(status);
         }
         context.tell(&Stage {
-            what: "scrub of the pool".to_owned(),
+            what: WHAT.to_owned(),
             done: status.done.unwrap_or(0),
             of: status.done.map_or(0, |_| WHOLE),
         })?;
+        progress.is_at(WHAT, status.done)?;
         std::thread::sleep(POLL);
     }
 }

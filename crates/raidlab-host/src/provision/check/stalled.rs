@@ -1,0 +1,101 @@
+//! Checks of arrays that do not answer, and that come no further.
+use super::compare::array_within;
+use super::pool::scrub_by;
+use crate::error::HostError;
+use crate::provision::build::Context;
+use raidlab_io::observe::Roots;
+use std::fs;
+use std::ops::ControlFlow;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+const SHORT: Duration = Duration::from_millis(300);
+/// What is stopped ends within this time.
+const SOON: Duration = Duration::from_secs(8);
+
+/// A zpool that writes down what it is told, and answers so when it is asked for the status.
+fn zpool(place: &Path, status: &str) -> String {
+    let path = place.join("zpool");
+    let told = place.join("told");
+    let script = format!(
+        "#!/bin/sh\necho \"$@\" >> {}\n[ $1 = status ] || exit 0\n{status}\n",
+        told.display()
+    );
+    fs::write(&path, script).expect("written");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("a program");
+    path.to_str().expect("a name").to_owned()
+}
+
+#[test]
+fn a_pool_that_does_not_answer_is_not_waited_for_after_a_signal() {
+    let place = tempfile::tempdir().expect("a directory");
+    let zpool = zpool(place.path(), "exec sleep 30");
+    let (roots, cancel) = (Roots::system(), AtomicBool::new(false));
+    let begun = Instant::now();
+    let came = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            std::thread::sleep(SHORT);
+            cancel.store(true, Ordering::Relaxed);
+        });
+        let mut context = Context {
+            roots: &roots,
+            cancel: &cancel,
+            monitor: &mut |_| ControlFlow::Continue(()),
+        };
+        scrub_by(&zpool, &mut context, "tank", SOON)
+    });
+    assert!(matches!(came, Err(HostError::Interrupted)), "{came:?}");
+    assert!(begun.elapsed() < SOON, "{:?}", begun.elapsed());
+    let told = fs::read_to_string(place.path().join("told")).expect("told");
+    assert_eq!(told, "scrub tank\nstatus -p tank\nscrub -s tank\n");
+}
+
+#[test]
+fn a_scrub_that_comes_no_further_is_stopped_and_told() {
+    let place = tempfile::tempdir().expect("a directory");
+    let at = "echo '  scan: scrub in progress since Sun'; echo '  0 repaired, 33.33% done, 00:00:13 to go'";
+    let zpool = zpool(place.path(), at);
+    let (roots, cancel) = (Roots::system(), AtomicBool::new(false));
+    let begun = Instant::now();
+    let mut context = Context {
+        roots: &roots,
+        cancel: &cancel,
+        monitor: &mut |_| match begun.elapsed() < SOON {
+            true => ControlFlow::Continue(()),
+            false => ControlFlow::Break(()),
+        },
+    };
+    let error = scrub_by(&zpool, &mut context, "tank", SHORT).expect_err("it stands still");
+    assert!(error.to_string().contains("came no further"), "{error}");
+    let told = fs::read_to_string(place.path().join("told")).expect("told");
+    assert!(told.ends_with("scrub -s tank\n"), "{told}");
+}
+
+#[test]
+fn a_check_of_md_that_comes_no_further_is_stopped_and_told() {
+    let tree = tempfile::tempdir().expect("a directory");
+    let roots = Roots::under(tree.path());
+    let md = roots.block("md7").join("md");
+    fs::create_dir_all(&md).expect("made");
+    fs::write(md.join("sync_completed"), "8 / 100\n").expect("written");
+    let (cancel, begun) = (AtomicBool::new(false), Instant::now());
+    let mut context = Context {
+        roots: &roots,
+        cancel: &cancel,
+        monitor: &mut |_| match begun.elapsed() < SOON {
+            true => ControlFlow::Continue(()),
+            false => ControlFlow::Break(()),
+        },
+    };
+    let error = array_within(&mut context, 7, false, SHORT).expect_err("it stands still");
+    assert!(
+        error
+            .to_string()
+            .contains("the check of md7 came no further"),
+        "{error}"
+    );
+    let action = fs::read_to_string(md.join("sync_action")).expect("set");
+    assert_eq!(action, "idle", "it was stopped");
+}
