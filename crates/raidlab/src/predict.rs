@@ -19,4 +19,5 @@ pub(crate) mod topology;
 mod unheard;
 
 pub(crate) use estimate::told;
+pub(crate) use figures::disk_rate;
 pub(crate) use run::StoredRun;

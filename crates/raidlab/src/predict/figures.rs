@@ -3,6 +3,7 @@
 use raidlab_core::op::BlockKind;
 use raidlab_core::rng::Stream;
 use raidlab_core::units::SECTOR;
+use raidlab_sim::catalogue;
 use raidlab_sim::disk::DiskModel;
 use raidlab_sim::disk::asked::{ASKED, SMALL, driven, random_reads};
 use raidlab_sim::disk::spec::HddModel;
@@ -120,6 +121,21 @@ fn random_writes(ssd: &SsdModel, depth: u32) -> Option<f64> {
         })
     };
     (places > 0).then(|| count as f64 / seconds(places))
+}
+
+/// Bytes a second of reading a disk of a model from one end to the other; `None` when there is no such model.
+pub(crate) fn disk_rate(name: &str, text: Option<&str>) -> Option<f64> {
+    let model = match text {
+        Some(text) => catalogue::parse(name, text).ok(),
+        None => catalogue::find(name).ok(),
+    };
+    Some(match model?.disk {
+        DiskModel::Hdd(hdd) => f64::midpoint(
+            hdd.sustained(0),
+            hdd.sustained(hdd.spec.sectors.saturating_sub(1)),
+        ),
+        model @ DiskModel::Ssd(_) => sequential(&model, model.tags().clamp(1, 32)),
+    })
 }
 
 /// Bytes a second of sequential reading with `depth` requests in flight.

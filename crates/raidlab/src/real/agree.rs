@@ -1,7 +1,7 @@
 //! What is told before devices are overwritten, and that the user agrees to it.
 use super::host::{planned_members, plans, source};
 use super::members::{self, Chosen, Source};
-use super::{fit, trial};
+use super::{fit, trial, verify};
 use crate::args::{GuestTime, PlanArgs, RunArgs};
 use crate::exit::{Failure, REFUSED};
 use crate::signals::Stop;
@@ -97,7 +97,7 @@ pub(crate) fn told(experiment: &Experiment, args: &PlanArgs) -> Result<String, F
             }
         }
     }
-    steps(&mut out, experiment, &plans);
+    steps(&mut out, experiment, &plans, source == Source::Allowed);
     if source == Source::Allowed {
         let wanted = &digest(&plans)[..DIGITS];
         let _ = writeln!(
@@ -108,8 +108,8 @@ pub(crate) fn told(experiment: &Experiment, args: &PlanArgs) -> Result<String, F
     Ok(out)
 }
 
-/// The commands of each cell.
-fn steps(out: &mut String, experiment: &Experiment, plans: &[ProvisionPlan]) {
+/// The commands of each cell, which is built on disks or on what stands for them.
+fn steps(out: &mut String, experiment: &Experiment, plans: &[ProvisionPlan], on_disks: bool) {
     for (cell, plan) in experiment.cells.iter().zip(plans) {
         let _ = writeln!(out, "\n  {}:", cell.label);
         for line in plan.lines() {
@@ -117,6 +117,9 @@ fn steps(out: &mut String, experiment: &Experiment, plans: &[ProvisionPlan]) {
         }
         for line in plan.check_lines() {
             let _ = writeln!(out, "    after the phases: {line}");
+        }
+        for reads in verify::time(experiment, cell, plan, on_disks) {
+            let _ = writeln!(out, "    with that: {reads}");
         }
         for line in plan.undo_lines() {
             let _ = writeln!(out, "    afterwards: {line}");
@@ -145,6 +148,6 @@ pub(crate) fn told_of_guests(experiment: &Experiment) -> Result<String, Failure>
     let mut out = String::from(
         "\nOn --on vm:\n  in a guest, in virtual time, on modelled disks of its own; no device of yours is written to\n",
     );
-    steps(&mut out, experiment, &plans?);
+    steps(&mut out, experiment, &plans?, false);
     Ok(out)
 }

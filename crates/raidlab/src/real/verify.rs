@@ -1,4 +1,8 @@
 //! What came of asking an array, after the phases, whether it is still consistent: evidence in the record, and flags.
+mod time;
+
+pub(super) use time::told as time;
+
 use super::busy::watched;
 use super::trial::{Came, Lab, Watch, in_one_line};
 use crate::exit::{BAD_REQUEST, Failure};

@@ -74,6 +74,42 @@ fn a_device_of_the_allow_list_is_overwritten_only_by_the_plan_that_was_seen() {
     assert_taken_apart_but(&lab, &device);
 }
 
+/// A check of md reads all of its members, which may take longer than all phases.
+#[test]
+fn a_plan_tells_what_checks_read_and_how_long_that_takes() {
+    let name = "a_plan_tells_what_checks_read_and_how_long_that_takes";
+    if !may(name) {
+        return;
+    }
+    let lab = Lab::new();
+    let mirror = RAW
+        .replace("count = 1", "count = 2")
+        .replace("single", "raid1");
+    lab.write("lab.toml", &mirror);
+    let plan = "plan lab.toml --on host --verify";
+    // Files have the rate of the disk that they are on, whatever the experiment's are.
+    let files = lab
+        .run(&format!("{plan} --loop-dir . --loop-size 64MiB"))
+        .done();
+    files.prints(&["compares 64 MiB of each member\n"]);
+    let devices = ["one", "other"].map(|name| Loop::on(&lab.write(name, vec![0; 64 << 20])));
+    let entries = devices.each_ref().map(|device| offered(&lab, &device.path));
+    allow(&lab, &entries.concat());
+    lab.run(plan).done().prints(&[
+        "compares 64 MiB of each member, which takes at least ",
+        "MiB/s (the mean of nearline-24tb)",
+    ]);
+    lab.write(
+        "lab.toml",
+        mirror
+            .replace("filesystem = \"none\"\n", "")
+            .replace("[array]", "[array]\nengine = \"btrfs\""),
+    );
+    lab.run(plan)
+        .done()
+        .prints(&["with that: the scrub reads all copies"]);
+}
+
 /// The test's own loop device is still there, and free.
 #[track_caller]
 fn assert_taken_apart_but(lab: &Lab, device: &Loop) {
