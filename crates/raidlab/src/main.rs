@@ -52,13 +52,15 @@ fn main() -> ExitCode {
             };
         }
     };
-    match run(cli) {
+    let code = match run(cli) {
         Ok(outcome) => outcome.into(),
         Err(failure) => {
             talk::failure(&failure);
             failure.code().into()
         }
-    }
+    };
+    patience::tell_of_left_behind();
+    code
 }
 
 /// What the parser says less clearly than it can be said.

@@ -13,6 +13,7 @@
 //! | [`environment`] | what did the trial run on, and what differs between two trials |
 //! | [`link`] | how fast can the link be |
 //! | [`fitness`] | is this machine fit to measure |
+//! | [`held()`] | what of this program does the kernel not let go of |
 //! | [`lazyinit`] | does the kernel still write what mkfs.ext4 left out |
 //! | [`evidence`] | may the figure be believed |
 //! | [`safety`] | is a device in use |
@@ -26,6 +27,7 @@ pub mod environment;
 mod error;
 pub mod evidence;
 pub mod fitness;
+mod held;
 pub mod lazyinit;
 pub mod link;
 pub mod mountinfo;
@@ -38,6 +40,7 @@ pub mod safety;
 pub mod stack;
 
 pub use error::{ObserveError, Result};
+pub use held::held;
 pub use resolve::{Backing, PathKind, Resolved, resolve};
 pub use roots::{DeviceNumber, Roots};
 

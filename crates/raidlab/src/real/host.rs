@@ -9,6 +9,7 @@ use crate::args::{RealArgs, RunArgs};
 use crate::bench::{View, store_failure};
 use crate::commands::{command_line, output, quoted};
 use crate::exit::{Failure, MISSING, Outcome, TRIAL_FAILED};
+use crate::patience;
 use crate::place;
 use crate::predict::run::{self as sessions, Open, Took};
 use crate::predict::{catalogue, caution, choose, report};
@@ -68,8 +69,8 @@ pub(crate) fn run(args: &RunArgs, place: &place::Store) -> Result<Outcome, Failu
         &mut journal,
         &stop,
     );
-    let report = journal
-        .finish(&roots)
+    let flag = stop.flag();
+    let report = patience::stopping(&flag, || journal.finish(&roots))
         .map_err(|error| host_failure(&error))?;
     for left in trouble::untold(&report.left, came.as_ref().err()) {
         talk::warn(&format!("not undone: {left}"));

@@ -11,6 +11,7 @@ use super::driver::Driver;
 use super::{host_failure, trouble};
 use crate::commands::timestamp;
 use crate::exit::Failure;
+use crate::patience;
 use came::record_of;
 use measure::measure;
 use raidlab_core::flag::{Flag, FlagKind};
@@ -127,7 +128,10 @@ pub(crate) fn run(
         cancel: &stop,
         monitor: &mut monitor,
     };
-    let mut built = match build(provision, lab.claims, lab.journal, &mut context) {
+    let built = patience::stopping(&stop, || {
+        build(provision, lab.claims, lab.journal, &mut context)
+    });
+    let mut built = match built {
         Ok(built) => built,
         Err(_) if stop.load(Ordering::Relaxed) => return Ok(Ended::Interrupted),
         Err(error) => return not_built(turn, provision, host_failure(&error), log, began),
@@ -136,9 +140,10 @@ pub(crate) fn run(
         driver: turn.driver,
         ..Came::default()
     };
-    let measured = measure(turn, lab, &mut built, watch, &mut came, log.as_mut());
-    let report = built
-        .undo(lab.claims, lab.journal, &roots)
+    let measured = patience::stopping(&stop, || {
+        measure(turn, lab, &mut built, watch, &mut came, log.as_mut())
+    });
+    let report = patience::stopping(&stop, || built.undo(lab.claims, lab.journal, &roots))
         .map_err(|error| host_failure(&error))?;
     // A rebuild by itself begins with failing the members anew.
     let own = match turn.cell.setup.array.state {

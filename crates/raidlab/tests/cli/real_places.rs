@@ -1,7 +1,7 @@
 //! Where loop files are to be made: whatever is said, nothing is left there, and nothing is lost sight of.
 use crate::lab::{Lab, Running, names, until};
 use crate::real::{ON_FILES, RAW, assert_taken_apart, slowly};
-use crate::root::{Mounted, has, may};
+use crate::root::{Mounted, has, may, system};
 use rustix::process::Signal;
 use std::path::Path;
 
@@ -77,6 +77,55 @@ fn what_is_mounted_below_a_link_is_found_again() {
     slowly(&lab, &format!("run lab.toml {ON_FILES}"))
         .done()
         .says(&["[1/1]"]);
+    assert_taken_apart(&lab);
+}
+
+/// A file system that nobody can write to for a while; left so, its writers could not even be killed.
+struct Frozen(String);
+
+impl Frozen {
+    fn new(point: &Path) -> Self {
+        let point = point.to_str().expect("a path of plain text").to_owned();
+        system("fsfreeze", &["-f", &point]);
+        Self(point)
+    }
+}
+
+impl Drop for Frozen {
+    fn drop(&mut self) {
+        let _ = std::process::Command::new("fsfreeze")
+            .args(["-u", &self.0])
+            .status();
+    }
+}
+
+/// A device that is frozen keeps whoever writes to it in the kernel: that is told, and it is taken apart when it goes on.
+#[test]
+fn what_is_waited_for_after_a_signal_is_told() {
+    let name = "what_is_waited_for_after_a_signal_is_told";
+    if !may(name) || !has(name, "mkfs.ext4") || !has(name, "fsfreeze") {
+        return;
+    }
+    let lab = Lab::new();
+    let slow = RAW
+        .replace("filesystem = \"none\"", "filesystem = \"ext4\"")
+        .replace("time = \"300ms\"", "time = \"60s\"");
+    lab.write("lab.toml", slow);
+    let mut running = lab.start(&format!("run lab.toml {ON_FILES}"));
+    let point = lab.path("state/raidlab/mnt");
+    let written = || {
+        let here = std::fs::read_dir(&point).into_iter().flatten().flatten();
+        let mut data = here.filter_map(|entry| std::fs::read_dir(entry.path()).ok());
+        data.any(|mut files| files.any(|file| file.is_ok()))
+    };
+    until("files of a phase", written);
+    let frozen = Frozen::new(&point);
+    running.signal(Signal::INT);
+    running.wait_for("a second Ctrl-C");
+    drop(frozen);
+    assert_eq!(running.end().code(), Some(130));
+    let said = running.said();
+    assert!(said.contains("raidlab clean"), "{said}");
     assert_taken_apart(&lab);
 }
 
