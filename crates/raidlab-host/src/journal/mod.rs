@@ -230,7 +230,14 @@ impl Journal {
     /// # Errors
     /// When the journal can neither be written nor removed.
     pub fn finish(mut self, roots: &Roots) -> Result<Report> {
-        let (report, written) = self.undo_from(roots, 0);
+        let (mut report, mut written) = self.undo_from(roots, 0);
+        if !self.open.is_empty() && !report.undone.is_empty() {
+            // What stood in the way may have been undone behind it, such as a file that could not be cleared and is no longer there.
+            let again;
+            (again, written) = self.undo_from(roots, 0);
+            report.undone.extend(again.undone);
+            report.left = again.left;
+        }
         if self.open.is_empty() {
             std::fs::remove_file(&self.path).map_err(HostError::call("remove", &self.path))?;
             return Ok(report);

@@ -210,6 +210,29 @@ fn what_cannot_be_written_down_is_undone_all_the_same() {
     assert!(!file.exists());
 }
 
+/// A loop file that was cut off cannot be cleared, and goes a moment later.
+#[test]
+fn what_stood_in_the_way_and_is_undone_leaves_nothing() {
+    let place = tempfile::tempdir().expect("a directory");
+    let mut journal = Journal::begin(&place.path().join("journal"), "x").expect("begun");
+    let folder = place.path().join("made");
+    let file = folder.join("file");
+    fs::create_dir(&folder).expect("made");
+    fs::write(&file, "content").expect("made");
+    let [file_id, folder_id] = [&file, &folder].map(|path| FileId::of(path).expect("there"));
+    journal
+        .intend("make a file", &[Undo::File(file_id)])
+        .expect("announced");
+    journal
+        .intend("make a directory", &[Undo::Directory(folder_id)])
+        .expect("announced");
+    let path = journal.path().to_owned();
+    let report = journal.finish(&roots()).expect("undone");
+    assert_eq!(report.left, Vec::<String>::new());
+    assert_eq!(report.undone.len(), 2, "{report:?}");
+    assert!(!folder.exists() && !path.exists());
+}
+
 /// Whoever can write to a directory could have root remove any file.
 #[test]
 fn a_journal_of_another_user_is_told_and_left() {
