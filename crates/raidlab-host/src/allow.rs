@@ -5,6 +5,7 @@ use crate::inventory::Device;
 use crate::volume::Volume;
 use raidlab_core::units::Bytes;
 use raidlab_experiment::setup::ArrayLayout;
+use std::io::Read as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use toml::de::{DeTable, DeValue};
@@ -120,19 +121,22 @@ impl AllowList {
             path: path.to_owned(),
             source,
         };
-        let text = match std::fs::read_to_string(path) {
+        let mut file = match std::fs::File::open(path) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
                 return Ok(Self::default());
             }
             other => other.map_err(read)?,
         };
-        let found = std::fs::metadata(path).map_err(read)?;
+        // Of this very file: another one may have its name by now.
+        let found = file.metadata().map_err(read)?;
         if found.mode() & 0o022 != 0 {
             return Err(AllowError::Loose(path.to_owned()));
         }
         if found.uid() != 0 && found.uid() != rustix::process::geteuid().as_raw() {
             return Err(AllowError::Foreign(path.to_owned()));
         }
+        let mut text = String::new();
+        file.read_to_string(&mut text).map_err(read)?;
         Self::parse(&text).map_err(|problems| AllowError::Wrong {
             path: path.to_owned(),
             problems,

@@ -120,3 +120,36 @@ fn a_controllers_array_says_what_it_is_made_of() {
         assert!(told[0].message.contains(says), "{array}: {told:?}");
     }
 }
+
+/// Who may write is asked of the very file that is read: another one may have its name by then.
+#[test]
+fn a_list_that_is_exchanged_while_it_is_read_is_judged_by_what_was_read() {
+    use std::io::Write as _;
+    use std::os::unix::fs::PermissionsExt as _;
+    let place = tempfile::tempdir().expect("a directory");
+    let path = place.path().join("expendable.toml");
+    rustix::fs::mknodat(
+        rustix::fs::CWD,
+        &path,
+        rustix::fs::FileType::Fifo,
+        rustix::fs::Mode::from_raw_mode(0o600),
+        0,
+    )
+    .expect("a pipe");
+    // Anybody's, whatever the mask of this process is.
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o622)).expect("set");
+    let other = place.path().join("other");
+    std::fs::write(&other, "").expect("written");
+    std::fs::set_permissions(&other, std::fs::Permissions::from_mode(0o600)).expect("set");
+    let exchanged = path.clone();
+    let writer = std::thread::spawn(move || {
+        let pipe = std::fs::OpenOptions::new().write(true).open(&exchanged);
+        let mut pipe = pipe.expect("its reader is there");
+        std::fs::rename(&other, &exchanged).expect("exchanged");
+        // The reader may have gone already: it has seen enough.
+        let _ = pipe.write_all(GOOD.as_bytes());
+    });
+    let read = AllowList::read(&path);
+    writer.join().expect("written");
+    assert!(matches!(read, Err(AllowError::Loose(_))), "{read:?}");
+}
