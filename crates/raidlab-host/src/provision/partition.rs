@@ -46,7 +46,8 @@ pub(crate) fn node(disk: &str) -> String {
     format!("{disk}{}1", if digit { "p" } else { "" })
 }
 
-/// Writes the table with the disk's own id, and shows the kernel the partition.
+/// Writes the table with the disk's own id over a disk that is held, and shows the kernel the partition. Both ends of the partition
+/// are emptied before: what was in one that has long gone is nobody's, and would be taken for someone's when this is undone.
 pub(crate) fn write(file: &File, path: &Path, size: u64, id: [u8; 16]) -> Result<()> {
     // A table counts in the disk's own sectors; a file has none.
     let sector = rustix::fs::ioctl_blksszget(file).map_or(SECTOR, u64::from);
@@ -59,7 +60,11 @@ pub(crate) fn write(file: &File, path: &Path, size: u64, id: [u8; 16]) -> Result
     let last = disk.sectors - 1;
     let first_table = disk.header(1, last, 2, id, &entries);
     let second_table = disk.header(last, 1, last - disk.table, id, &entries);
+    let end = disk.last_of_partition() + 1;
+    let blank = vec![0_u8; MARGIN as usize];
     let pieces = [
+        (disk.margin, blank.clone()),
+        (end - disk.margin, blank),
         (0, disk.protective()),
         (1, first_table),
         (2, entries.clone()),

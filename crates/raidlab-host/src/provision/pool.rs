@@ -4,7 +4,7 @@ use super::partition;
 use super::ready::has_filesystem;
 use super::step::Step;
 use super::take::{APPEARS, taken};
-use crate::claim::{Claim, clear};
+use crate::claim::Claim;
 use crate::error::{HostError, Result};
 use crate::journal::{Journal, Undo};
 use crate::label;
@@ -30,8 +30,6 @@ impl Built {
         let claim = &claims[member];
         let lent = || HostError::Unexpected(format!("{} is lent", claim.path().display()));
         let file = claim.held().ok_or_else(lent)?;
-        // What was in a partition that has long gone is nobody's, and would be taken for someone's when this is undone.
-        clear(file, claim.identity().size, claim.path())?;
         partition::write(file, claim.path(), claim.identity().size, bytes)?;
         let node = PathBuf::from(partition::node(&claim.path().display().to_string()));
         // devtmpfs has it at once, udev in a moment.

@@ -20,11 +20,12 @@ fn undone(undo: &[Undo]) -> Report {
 
 /// A device with the table that raidlab writes for ZFS, its id known to be raidlab's; the node of its partition.
 fn partitioned(theirs: &Theirs) -> (Undo, String) {
+    let identity = theirs.device().identity;
     let file = open_exclusively(&theirs.path).expect("free");
-    partition::write(&file, &theirs.path, SIZE, ID).expect("written");
+    partition::write(&file, &theirs.path, identity.size, ID).expect("written");
     drop(file);
     let contents = Undo::Contents {
-        member: theirs.device().identity,
+        member: identity,
         uuids: of_id(),
     };
     (contents, partition::node(theirs.path()))
@@ -36,6 +37,32 @@ fn a_table_of_raidlabs_with_nothing_in_its_partition_is_cleared() {
         return;
     }
     let theirs = Theirs::new();
+    let (contents, _) = partitioned(&theirs);
+    let report = undone(&[contents]);
+    assert_eq!(report.left, Vec::<String>::new());
+    theirs.given();
+}
+
+/// What was in a partition of an earlier table is nobody's, wherever the partition ends.
+#[test]
+fn a_table_of_raidlabs_takes_what_was_in_its_partition_before() {
+    if !may("a_table_of_raidlabs_takes_what_was_in_its_partition_before") {
+        return;
+    }
+    let theirs = Theirs::new();
+    // Most of a MiB more than a whole number of them.
+    let file = theirs.directory.path().join("disk");
+    let file = OpenOptions::new().write(true).open(file).expect("its file");
+    file.set_len(SIZE + 1_000_000 / 512 * 512).expect("longer");
+    system(&["losetup", "--set-capacity", theirs.path()]);
+    let size = theirs.device().identity.size;
+    let end = (size - (1 << 20)) >> 20 << 20;
+    // A file system at its beginning, the last label of a pool at its end.
+    theirs.write((1 << 20) + 0x438, &[0x53, 0xef]);
+    theirs.write(
+        end - (256 << 10) + (128 << 10),
+        &0x00ba_b10c_u64.to_le_bytes(),
+    );
     let (contents, _) = partitioned(&theirs);
     let report = undone(&[contents]);
     assert_eq!(report.left, Vec::<String>::new());
@@ -153,7 +180,7 @@ fn an_array_that_someone_made_of_the_members_is_left() {
     first.given();
 }
 
-/// The same by the kernel's tables alone, for machines whose kernel has no arrays.
+/// An array of others, by the kernel's tables alone, for machines whose kernel has no arrays.
 #[test]
 fn an_array_whose_members_carry_another_uuid_is_left() {
     if !may("an_array_whose_members_carry_another_uuid_is_left") {
