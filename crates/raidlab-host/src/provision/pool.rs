@@ -72,6 +72,7 @@ impl Built {
         Tool::new(self.filled(words))
             .cancelled_by(context.cancel)
             .run()?;
+        self.remember(journal)?;
         self.verify_pool(&name, *ashift, *record_size)?;
         journal.done(taken)
     }

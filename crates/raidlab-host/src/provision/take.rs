@@ -1,5 +1,6 @@
 //! Each kind of step: announced, taken, looked at.
 use super::build::{Built, Context, Stage};
+use super::partition;
 use super::step::{Node, Step, UUID};
 use super::stripe::Stripe;
 use super::sync;
@@ -168,13 +169,13 @@ impl Built {
             tool = tool.with(&super::CONTAINER_ENVIRONMENT);
         }
         let ran = tool.run();
-        if *contained {
-            // Also when it was stopped in the middle: what it has written by then is told by nothing else.
-            let remembered = self.remember(journal);
-            ran.and(remembered)?;
-        } else {
-            ran?;
-        }
+        // Also when raidlab stopped it in the middle: what it has written by then is told by nothing else. When it failed by itself
+        // someone may have been faster, whose uuids are not raidlab's.
+        let remembered = match &ran {
+            Ok(_) | Err(HostError::Interrupted) if *contained => self.remember(journal),
+            _ => Ok(()),
+        };
+        ran.and(remembered)?;
         journal.done(taken)?;
         let container = sysfs::text(&roots.block(&name).join("md/level"));
         if container.is_none_or(|level| level == "container") {
@@ -208,7 +209,16 @@ impl Built {
         let mut uuids: Vec<String> = self.uuids.iter().map(|uuid| label::plain(uuid)).collect();
         for member in &self.plan.members {
             let file = raidlab_io::observe::safety::open_for_reading(&member.path)?;
-            let labels = label::read(&file, member.identity.size, &member.path)?;
+            let (size, path) = (member.identity.size, &member.path);
+            let mut labels = label::read(&file, size, path)?;
+            let partitioned = labels.iter().any(|label| label.what.starts_with("GPT"));
+            let extent = match partitioned {
+                true => partition::extent(&file, size).map_err(HostError::call("read", path))?,
+                false => None,
+            };
+            if let Some(extent) = extent {
+                labels.extend(label::read_partition(&file, extent, path)?);
+            }
             uuids.extend(labels.into_iter().filter_map(|label| label.uuid));
         }
         uuids.sort();
