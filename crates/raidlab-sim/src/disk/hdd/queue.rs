@@ -219,9 +219,13 @@ impl Hdd {
     }
 
     /// Compares them exactly. Of equal ones the oldest.
+    ///
+    /// Whoever leaves a stream for what came later has to come back to what the stream would have reached, a turn later at the
+    /// least: so much more that costs. Without it a drive would jump over each gap of a stream, such as the parity on a member of RAID5.
     #[cold]
     fn compare(&mut self, t: u64) -> usize {
         let angle = self.spindle.angle(t);
+        let streamed = self.oldest_in_stream(t);
         let mut best = (u64::MAX, u64::MAX, 0);
         for index in 0..self.queue.near.len() {
             let Rest { age, waiting } = *self.queue.rest(&self.queue.near[index]);
@@ -231,11 +235,26 @@ impl Hdd {
                     let late = self.spindle.units(waiting.ready.saturating_sub(t));
                     late.saturating_add(ahead)
                 }
-                None => self.reach(&waiting, t, angle),
+                None => self.reach(&waiting, t, angle) + u64::from(age > streamed) * REVOLUTION,
             };
             best = best.min((cost, age, index));
         }
         best.2
+    }
+
+    /// Age of the oldest request that a stream which goes on will reach; later than any when there is none.
+    fn oldest_in_stream(&mut self, t: u64) -> u64 {
+        if !(self.stream.active && self.stream.long) {
+            return u64::MAX;
+        }
+        let mut oldest = u64::MAX;
+        for index in 0..self.queue.near.len() {
+            let Rest { age, waiting } = *self.queue.rest(&self.queue.near[index]);
+            if age < oldest && self.stream_reach(&waiting, t.max(waiting.ready)).is_some() {
+                oldest = age;
+            }
+        }
+        oldest
     }
 
     /// Angle that passes from time `t`, with `angle` under the heads, until the first sector of a request is there.

