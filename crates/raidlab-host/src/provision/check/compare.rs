@@ -19,7 +19,7 @@ pub(super) fn array(context: &mut Context<'_>, number: u32, mirror: bool) -> Res
     array_within(context, number, mirror, STALLED)
 }
 
-/// As [`array`], which is given up when it comes no further for so long.
+/// As [`array()`], which is given up when it comes no further for so long.
 pub(super) fn array_within(
     context: &mut Context<'_>,
     number: u32,
