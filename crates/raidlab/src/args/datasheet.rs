@@ -13,8 +13,9 @@ and how. The file goes to standard output; put right in it what you know better.
 
 What to look for on the sheet of a hard disk: 'max. sustained transfer rate OD' is --outer-rate (not
 the 600 MB/s of the interface), 'average seek, read' --seek-average, 'random read 4K QD16'
---read-iops with --read-iops-depth 16, 'cache, multisegmented' --cache. Of a solid-state disk: sequential and random reads and writes 'up to'; --sustained-write,
-if it says so, is the rate once the fast area (SLC, TurboWrite) is full.
+--read-iops with --read-iops-depth 16, 'cache, multisegmented' --cache. Of a solid-state disk:
+sequential and random reads and writes 'up to'; --sustained-write, if it says so, is the rate once
+the fast area (SLC, TurboWrite) is full.
 
 Examples:
   raidlab disk new hdd --capacity 8TB --rpm 5640 --outer-rate 215MB/s --cache 256MiB > my-8tb.toml
