@@ -26,7 +26,7 @@ const GATES: [&str; 14] = [
 ];
 
 /// Programs that the tests call.
-const WITH: [&str; 16] = [
+const WITH: [&str; 17] = [
     "losetup",
     "mount",
     "umount",
@@ -37,6 +37,7 @@ const WITH: [&str; 16] = [
     "swapoff",
     "mkfs.ext3",
     "mkfs.ext4",
+    "e2fsck",
     "mkfs.btrfs",
     "mdadm",
     "dmsetup",
