@@ -84,15 +84,17 @@ pub struct FirmwareModel {
 /// RAID behind a cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CacheModel {
-    /// Sectors of the cache.
+    /// Sectors of its memory.
     pub sectors: u64,
+    /// Sectors of that which the firmware needs for itself.
+    pub firmware: u64,
     /// A write ends when it is in the cache.
     pub write_back: bool,
     /// Sectors of a cache line.
     pub line: u64,
     /// Sectors read ahead of a sequential reader; 0: none.
     pub read_ahead: u64,
-    /// Share of the cache in per cent that may wait to be written.
+    /// Share in per cent, of what the firmware leaves, that may wait to be written.
     pub high: u32,
     /// Share in per cent down to which it then writes whatever is dirty.
     pub low: u32,

@@ -128,7 +128,9 @@ fn volume(spec: &FabricSpec, volume: &VolumeSpec, cards: &[Card]) -> Volume {
     let model = &controller.model;
     if let Some(cache) = model.cache {
         let cache = CacheModel {
-            sectors: controller.cache.unwrap_or(cache.sectors),
+            // Checked: sixteen lines are left.
+            sectors: controller.cache.unwrap_or(cache.sectors) - cache.firmware,
+            firmware: 0,
             write_back: controller.write_back.unwrap_or(cache.write_back),
             ..cache
         };

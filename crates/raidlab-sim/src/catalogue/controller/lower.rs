@@ -125,6 +125,7 @@ fn lower_firmware(table: &Table<'_, '_>) -> FirmwareModel {
 
 fn lower_cache(table: &Table<'_, '_>) -> CacheModel {
     let (sectors, line) = (size(table, "size_kib"), size(table, "line_kib"));
+    let firmware = table.whole("firmware_kib").unwrap_or(0).min(1 << 30) * 2;
     let (high, low) = (
         percent(table, "high_percent", 50),
         percent(table, "low_percent", 25),
@@ -140,9 +141,9 @@ fn lower_cache(table: &Table<'_, '_>) -> CacheModel {
         "a cache line is a power of two of at most 128 KiB",
     );
     check(
-        sectors >= 16 * line,
+        sectors >= firmware + 16 * line,
         "size_kib",
-        "a cache has at least 16 lines",
+        "a cache has at least 16 lines beside what the firmware needs",
     );
     check(
         low < high,
@@ -151,6 +152,7 @@ fn lower_cache(table: &Table<'_, '_>) -> CacheModel {
     );
     let model = CacheModel {
         sectors,
+        firmware,
         write_back: table.boolean("write_back").unwrap_or(false),
         line,
         read_ahead: table.whole("read_ahead_kib").unwrap_or(0).min(1 << 30) * 2,

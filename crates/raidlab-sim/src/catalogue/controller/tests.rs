@@ -53,7 +53,7 @@ line_kib = { value = 48, source = "no mark" }
     bad.toml:11:1: 'cache.disk_write_mb_s' is missing: give a rate in millions of bytes a second
     bad.toml:11:1: 'cache.memory_mb_s' is missing: give a rate in millions of bytes a second
     bad.toml:11:1: 'cache.xor_mb_s' is missing: give a rate in millions of bytes a second
-    bad.toml:12:22: a cache has at least 16 lines
+    bad.toml:12:22: a cache has at least 16 lines beside what the firmware needs
     bad.toml:13:12: the source of 'cache.line_kib' is 'no mark': begin it with M:, S:, K:, K-low:, D:, fitted: or assumed:
     bad.toml:13:22: a cache line is a power of two of at most 128 KiB
     ");
