@@ -123,7 +123,7 @@ fn profiles_and_settings() {
         ),
         (
             "bench place --profile random --depth 0",
-            &["depth", "0 is not from 1 to 4096"],
+            &["depth", "'0' is not a whole number from 1 to 4096"],
         ),
         (
             "bench place --profile random --read 120",
