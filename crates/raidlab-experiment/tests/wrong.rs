@@ -452,6 +452,20 @@ kernel = true
 );
 
 told!(
+    capacities_that_are_no_whole_sectors,
+    r#"title = "t"
+profile = "random"
+[array]
+layout = "raid0"
+[disks]
+a = { model = "nearline-24tb", count = 1, override = { capacity = "10MB" } }
+b = { model = "nearline-24tb", count = 1, override = { capacity = "100B" } }
+c = { model = "nearline-24tb", count = 1, override = { capacity = "1536KiB", sector-logical = "4KiB", sector-physical = "4KiB" } }
+d = { model = "nearline-24tb", count = 1, override = { capacity = "1537KiB", sector-logical = "4KiB", sector-physical = "4KiB" } }
+"#
+);
+
+told!(
     settings_out_of_their_range,
     r#"title = "t"
 disks = { model = "nearline-24tb", count = 2000 }
@@ -460,6 +474,7 @@ name = "random"
 queue-depth = -1
 jobs = 2000
 read-percent = 101
+rate = true
 [factors]
 layout = ["raid5"]
 stripe-cache = [-1, 16]

@@ -200,8 +200,7 @@ fn setting_text(
                 problems.wrong(&item.span(), message, "write a list: [\"…\", \"…\"]");
                 return None;
             }
-            DeValue::Boolean(true) => "yes".to_owned(),
-            DeValue::Boolean(false) => "no".to_owned(),
+            DeValue::Boolean(flag) => flag.to_string(),
             DeValue::Integer(_) | DeValue::Float(_) if is_size(scope, &name.value) => {
                 problems.size(&name.value, item)?.0.to_string()
             }

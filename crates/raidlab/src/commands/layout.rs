@@ -29,7 +29,7 @@ pub(crate) fn run(args: &LayoutArgs) -> Result<Outcome, Failure> {
         return pool::run(args);
     }
     let bad = |error: &dyn std::error::Error| Failure::from_error(BAD_REQUEST, error);
-    let spec = spec(args)?;
+    let (spec, drawn_as) = spec(args)?;
     if args.ashift.is_some() {
         return Err(Failure::bad_request(format!(
             "--ashift is of ZFS, and '{}' is no level of ZFS",
@@ -50,6 +50,7 @@ pub(crate) fn run(args: &LayoutArgs) -> Result<Outcome, Failure> {
         ))
         .remedy("leave --chunk out"));
     }
+    said(drawn_as.or_else(|| told_for(args, spec.shape_members(), members)));
     let sector = args
         .sector
         .map(|sector| exists(&layout, sector))
@@ -82,20 +83,20 @@ pub(crate) fn run(args: &LayoutArgs) -> Result<Outcome, Failure> {
     Ok(Outcome::Done)
 }
 
-/// The level. One of arrays has a shape to be drawn in when nobody says how many members there are.
-fn spec(args: &LayoutArgs) -> Result<Spec, Failure> {
+/// The level. One of arrays has a shape to be drawn in when nobody says how many members there are, and what is to be said of that.
+fn spec(args: &LayoutArgs) -> Result<(Spec, Option<String>), Failure> {
     let bad = |error: &SpecError| Failure::from_error(BAD_REQUEST, error);
     match args.level.parse() {
-        Ok(spec) => Ok(spec),
+        Ok(spec) => Ok((spec, None)),
         Err(SpecError::NoShape(_)) if args.members.is_none() && args.member_size.len() == 1 => {
             let spec = Spec::with_telling_shape(&args.level).map_err(|error| bad(&error))?;
-            if let Some((groups, each)) = spec.shape() {
-                talk::note(&format!(
+            let drawn_as = spec.shape().map(|(groups, each)| {
+                format!(
                     "no shape is given: drawn as '{} {groups}x{each}', groups x members of each",
                     args.level
-                ));
-            }
-            Ok(spec)
+                )
+            });
+            Ok((spec, drawn_as))
         }
         Err(error @ SpecError::Level { .. }) => Err(bad(&error).remedy(
             "levels of ZFS: zfs-mirror, raidz1, raidz2, raidz3, and pools of several such as 'raidz1 2x3'",
@@ -104,8 +105,22 @@ fn spec(args: &LayoutArgs) -> Result<Spec, Failure> {
     }
 }
 
-/// How many members: what the shape, `--members` or the sizes say, else as many as show what the level does, which is said; they
-/// must agree.
+/// What is to be said when it was nobody's choice how many members there are.
+pub(super) fn told_for(args: &LayoutArgs, shape: Option<usize>, members: usize) -> Option<String> {
+    let chosen = shape.is_some() || args.members.is_some() || args.member_size.len() > 1;
+    let note =
+        format!("no number of members is given: told for {members}; -n (--members) takes another");
+    (!chosen).then_some(note)
+}
+
+/// Says it, once nothing is wrong with what was asked for.
+pub(super) fn said(note: Option<String>) {
+    if let Some(note) = note {
+        talk::note(&note);
+    }
+}
+
+/// How many members: what the shape, `--members` or the sizes say, else as many as show what the level does; they must agree.
 pub(super) fn members(
     args: &LayoutArgs,
     shape: Option<usize>,
@@ -123,13 +138,7 @@ pub(super) fn members(
     }
     let sizes = args.member_size.len();
     match shape.or(given) {
-        Some(members) if sizes == 1 => Ok(members),
-        None if sizes == 1 => {
-            talk::note(&format!(
-                "no number of members is given: told for {telling}; -n (--members) takes another"
-            ));
-            Ok(telling)
-        }
+        members if sizes == 1 => Ok(members.unwrap_or(telling)),
         Some(members) if members != sizes => Err(Failure::bad_request(format!(
             "{} for {}",
             count(sizes, "size"),

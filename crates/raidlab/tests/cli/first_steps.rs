@@ -64,6 +64,9 @@ fn a_level_is_drawn_with_members_enough_to_be_seen() {
     // Whoever says how many is not told.
     assert_eq!(lab.run("layout raid5 -n 3").done().err, "");
     assert_eq!(lab.run("layout raid0 --member-size 1TB,2TB").done().err, "");
+    // What is wrong is said alone.
+    let wrong = lab.run("layout raid1 --chunk 64KiB").code(2);
+    assert!(!wrong.err.contains("told for"), "{}", wrong.err);
     lab.run("layout raid50 -n 6")
         .code(2)
         .says(&["'raid50 2x3'"]);
