@@ -50,13 +50,16 @@ pub(crate) fn run(args: &LayoutArgs) -> Result<Outcome, Failure> {
         ))
         .remedy("leave --chunk out"));
     }
-    said(drawn_as.or_else(|| told_for(args, spec.shape_members(), members)));
     let sector = args
         .sector
         .map(|sector| exists(&layout, sector))
         .transpose()?;
     let place = sector.map(|sector| describe::where_is(&layout, sector));
     let rebuilds = rebuild::rebuilds(&layout);
+    say(
+        args,
+        drawn_as.or_else(|| told_for(args, spec.shape_members(), members)),
+    );
     if args.json {
         print_json(&json!({
             "layout": describe::name(&layout),
@@ -113,9 +116,9 @@ pub(super) fn told_for(args: &LayoutArgs, shape: Option<usize>, members: usize) 
     (!chosen).then_some(note)
 }
 
-/// Says it, once nothing is wrong with what was asked for.
-pub(super) fn said(note: Option<String>) {
-    if let Some(note) = note {
+/// Says it, once nothing is wrong with what was asked for. JSON has the number and the shape.
+pub(super) fn say(args: &LayoutArgs, note: Option<String>) {
+    if let (Some(note), false) = (note, args.json) {
         talk::note(&note);
     }
 }

@@ -65,7 +65,7 @@ pub(super) fn run(args: &LayoutArgs) -> Result<Outcome, Failure> {
     };
     let ashift = args.ashift.unwrap_or(ASHIFT);
     let pool = spec.build(&sizes, ashift).map_err(|error| bad(&error))?;
-    layout::said(layout::told_for(args, spec.shape_members(), members));
+    layout::say(args, layout::told_for(args, spec.shape_members(), members));
     if args.json {
         let blocks =
             BLOCKS.map(|block| json!({"bytes": block.0, "taken_bytes": taken(&pool, block).0}));

@@ -127,7 +127,7 @@ fn profiles_and_settings() {
         ),
         (
             "bench place --profile random --read 120",
-            &["read-percent", "more than 100"],
+            &["read-percent", "'120' is not a whole number from 0 to 100"],
         ),
         (
             "bench place --profile random --direct --buffered",

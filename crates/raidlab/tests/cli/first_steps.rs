@@ -64,6 +64,12 @@ fn a_level_is_drawn_with_members_enough_to_be_seen() {
     // Whoever says how many is not told.
     assert_eq!(lab.run("layout raid5 -n 3").done().err, "");
     assert_eq!(lab.run("layout raid0 --member-size 1TB,2TB").done().err, "");
+    // Nor is a script, whose answer has the number.
+    let json = lab
+        .run("layout raid5 --json")
+        .done()
+        .prints(&["\"members\": 3"]);
+    assert_eq!(json.err, "");
     // What is wrong is said alone.
     let wrong = lab.run("layout raid1 --chunk 64KiB").code(2);
     assert!(!wrong.err.contains("told for"), "{}", wrong.err);
