@@ -410,6 +410,77 @@ charts = ["pie", { kind = "lines" }]
 "#
 );
 
+told!(
+    yes_and_no_and_numbers_where_something_else_is_wanted,
+    r#"title = true
+question = ["what?"]
+disks = { model = 5, count = 1.5, labels = [1], override = { outer-rate = 200, seek-average = true, cache = true, inner-rate = [1] } }
+profile = { name = true, depth = 2.5, block = 4.5, time = 1.5 }
+filesystem = false
+design = { repeats = true, seed = 1.5, order = true, margin = true, verify = 1 }
+[array]
+layout = 5
+chunk = true
+metadata = 1.2
+bitmap = false
+state = 1
+members = true
+[host]
+kernel = 6.1
+memory = [1]
+scheduler = { name = "none" }
+cores = "two"
+[[exclude]]
+layout = 5
+"#
+);
+
+told!(
+    tables_and_lists_where_something_else_is_wanted,
+    r#"title = { text = "t" }
+disks = "nearline-24tb"
+profile = 5
+topology = ["pata"]
+[array]
+layout = { level = "raid5" }
+chunk = ["64KiB"]
+stripe-cache = [256]
+sync-speed-max = 200
+write-cache = [true]
+kernel = true
+"#
+);
+
+told!(
+    capacities_that_are_no_whole_sectors,
+    r#"title = "t"
+profile = "random"
+[array]
+layout = "raid0"
+[disks]
+a = { model = "nearline-24tb", count = 1, override = { capacity = "10MB" } }
+b = { model = "nearline-24tb", count = 1, override = { capacity = "100B" } }
+c = { model = "nearline-24tb", count = 1, override = { capacity = "1536KiB", sector-logical = "4KiB", sector-physical = "4KiB" } }
+d = { model = "nearline-24tb", count = 1, override = { capacity = "1537KiB", sector-logical = "4KiB", sector-physical = "4KiB" } }
+"#
+);
+
+told!(
+    settings_out_of_their_range,
+    r#"title = "t"
+disks = { model = "nearline-24tb", count = 2000 }
+[profile]
+name = "random"
+queue-depth = -1
+jobs = 2000
+read-percent = 101
+rate = true
+[factors]
+layout = ["raid5"]
+stripe-cache = [-1, 16]
+"#
+);
+
 #[test]
 fn colour_adds_nothing_but_colour_and_lines() {
     let diagnostics = wrong(&beside("[array]\nlayout = \"raid55\"\n"));

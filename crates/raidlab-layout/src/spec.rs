@@ -88,6 +88,32 @@ impl Spec {
         })
     }
 
+    /// As many members as show what it does, for whoever names no number: raid5 of two is a mirror, and so is raid10.
+    #[must_use]
+    pub fn telling_members(&self) -> usize {
+        self.shape_members()
+            .unwrap_or_else(|| self.inner.telling_members())
+    }
+
+    /// A nested level that was written without its shape, with the least one that shows what it does.
+    ///
+    /// # Errors
+    /// As reading a text does that has a shape.
+    pub fn with_telling_shape(text: &str) -> Result<Self, SpecError> {
+        let text = text.trim();
+        let mut spec: Self = format!("{text} 2x2").parse()?;
+        if let Some((outer, groups, each)) = &mut spec.outer {
+            (*groups, *each) = (outer.telling_members(), spec.inner.telling_members());
+        }
+        Ok(spec)
+    }
+
+    /// The shape of a nested array: groups, and members of each.
+    #[must_use]
+    pub fn shape(&self) -> Option<(usize, usize)> {
+        self.outer.map(|(_, groups, each)| (groups, each))
+    }
+
     /// The layout over the members of `geometry`.
     ///
     /// # Errors
@@ -120,6 +146,16 @@ impl Spec {
 }
 
 impl Level {
+    fn telling_members(self) -> usize {
+        match self {
+            Self::Linear | Self::Raid0(_) | Self::Raid1 => 2,
+            // One more than the least, which of raid4 and raid5 is a mirror.
+            Self::Parity(ParityLevel::Raid4 | ParityLevel::Raid5, _) => 3,
+            Self::Parity(ParityLevel::Raid6, _) => 4,
+            Self::Raid10(copies) => copies.total().max(4),
+        }
+    }
+
     fn build(self, sizes: &[Sectors], chunk: Sectors) -> Result<Layout, LayoutError> {
         match self {
             Self::Linear => Layout::linear(sizes, None),

@@ -218,6 +218,43 @@ fn levels_are_read_in_their_spellings() {
     assert_eq!("raid10-f3".parse::<Spec>().unwrap().least_members(), 3);
 }
 
+/// What a level does is to be seen where nobody says how many members it has.
+#[test]
+fn members_that_show_what_a_level_does() {
+    let members = |text: &str| text.parse::<Spec>().unwrap().telling_members();
+    let flat = [
+        "linear",
+        "raid0",
+        "raid1",
+        "raid4",
+        "raid5-la",
+        "raid6",
+        "raid10",
+        "raid10-f3",
+        "raid10-n3f2",
+        "raid50 3x5",
+    ];
+    assert_eq!(flat.map(members), [2, 2, 2, 3, 3, 4, 4, 4, 6, 15]);
+    let nested = |text: &str| Spec::with_telling_shape(text).unwrap().shape();
+    let shapes = [
+        "raid01",
+        "raid1+0",
+        "raid50",
+        "raid5-la+0",
+        "raid60",
+        "raid15",
+    ];
+    let expected = [(2, 2), (2, 2), (2, 3), (2, 3), (2, 4), (3, 2)];
+    assert_eq!(shapes.map(nested), expected.map(Some));
+    for text in shapes {
+        let spec = Spec::with_telling_shape(text).unwrap();
+        let geometry = Geometry::equal(spec.telling_members(), Bytes::gib(1), CHUNK).unwrap();
+        spec.build(&geometry).unwrap();
+    }
+    // A level that is not nested has none.
+    assert!(Spec::with_telling_shape("raid5").is_err());
+}
+
 #[test]
 fn an_outer_chunk_of_its_own() {
     let mut geometry = Geometry::equal(6, Bytes::gib(1), CHUNK).unwrap();

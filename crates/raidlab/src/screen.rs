@@ -81,6 +81,7 @@ fn fold(line: &str, width: usize) -> String {
     for word in body[first..].split(' ') {
         let length = word.chars().count();
         if !empty && column + 1 + length > width {
+            out.truncate(out.trim_end_matches(' ').len());
             out.push('\n');
             out.extend(std::iter::repeat_n(' ', hang));
             (column, empty) = (hang, true);
@@ -132,6 +133,14 @@ mod tests {
                     /a/path/that/has/no/blanks/and/is/long/all/the/same end\n";
         insta::assert_snapshot!(folded(text, 32));
         assert_eq!(folded(text, 80), text);
+    }
+
+    #[test]
+    fn two_blanks_where_a_line_is_broken_are_none_at_its_end() {
+        assert_eq!(
+            folded("/dev/loop0 is a device that is made of  a file\n", 40),
+            "/dev/loop0 is a device that is made of\n  a file\n"
+        );
     }
 
     #[test]

@@ -79,8 +79,8 @@ impl Default for BlockIo {
 
 settings!(BlockIo {
     "block" => block, "SIZE", "bytes of one operation (default: 4 KiB random, 1 MiB sequential)";
-    "depth" => depth, "COUNT", "operations in flight of each job (default: 32 random, 8 sequential)";
-    "jobs" => jobs, "COUNT", "jobs at the same time (default: 1)";
+    "depth" => depth, "1..4096", "operations in flight of each job (default: 32 random, 8 sequential)";
+    "jobs" => jobs, "1..1024", "jobs at the same time (default: 1)";
     "read-percent" => read_percent, "0..100", "reads among all operations (default: a phase of reads, then one of writes)";
     "direct" => direct, "yes|no", "past the page cache (default: yes)";
     "time" => time, "TIME", "length of each phase (default: 10s unless total is given)";

@@ -98,12 +98,12 @@ settings!(Bonnie {
     "characters" => characters, "stream|calls", "putc and getc on a buffered stream as bonnie++ 1.x, or a system call each as 2.00a (default: stream)";
     "characters-size" => characters_size, "SIZE", "bytes by character (default: the file's size; 3 MiB for calls)";
     "seeks" => seeks, "COUNT", "seeks of all seekers together (default: 8192)";
-    "seekers" => seekers, "COUNT", "seekers (default: 5)";
+    "seekers" => seekers, "1..1024", "seekers (default: 5)";
     "seek-time" => seek_time, "TIME", "go on seeking at least so long, to at most 16 times the seeks (default: 500ms; 0 as bonnie++)";
-    "files" => files, "COUNT", "small files in units of 1024; 0: none (default: 16)";
+    "files" => files, "0..1048576", "small files in units of 1024; 0: none (default: 16)";
     "file-size-max" => file_size_max, "SIZE", "largest small file (default: 0)";
     "file-size-min" => file_size_min, "SIZE", "smallest small file (default: 0)";
-    "directories" => directories, "COUNT", "directories of the small files (default: 1)";
+    "directories" => directories, "1..100000", "directories of the small files (default: 1)";
     "fsync-writes" => fsync_writes, "yes|no", "make every write durable, as -b (default: no)";
     "cold" => cold, "yes|no", "put the file out of the cache before it is read (default: yes; no as bonnie++)";
     "direct" => direct, "yes|no", "past the page cache (default: no)";

@@ -47,7 +47,7 @@ settings!(Hdparm {
     "read-time" => read_time, "TIME", "window of the buffered reads (default: 3s)";
     "cached-time" => cached_time, "TIME", "window of the cached reads (default: 2s)";
     "direct" => direct, "yes|no", "measure past the page cache as well, as --direct (default: yes)";
-    "at-least" => at_least, "COUNT", "calls of 2 MiB at least (default: 2)";
+    "at-least" => at_least, "1..1048576", "calls of 2 MiB at least (default: 2)";
     "size" => size, "SIZE", "file that is prepared when a directory is measured (default: 1 GiB)";
 });
 

@@ -267,7 +267,7 @@ pub(super) fn count(
     most: u32,
 ) -> Result<u32, ProfileError> {
     if value == 0 || value > most {
-        let why = format!("{value} is not from 1 to {most}");
+        let why = format!("'{value}' is not a whole number from 1 to {most}");
         return Err(ProfileError::value(profile, setting, why));
     }
     Ok(value)

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 pub struct Setting {
     /// Its name, as in `--set chunk=64KiB` and in experiment files.
     pub key: &'static str,
-    /// What it takes: `SIZE`, `COUNT`, `yes|no` …
+    /// What it takes: `SIZE`, `COUNT`, a whole number of a range (`1..4096`), `yes|no` …
     pub form: &'static str,
     /// What it means, with the default.
     pub help: &'static str,
@@ -142,6 +142,26 @@ pub(super) trait Settings: Default {
     fn shown(&self) -> BTreeMap<String, String>;
 }
 
+/// Whether a number is one of the range that a form such as `1..4096` has. What its type can hold is no range that anyone asked for.
+pub(super) fn in_range(form: &str, text: &str) -> Result<(), String> {
+    let Some((least, most)) = form.split_once("..") else {
+        return Ok(());
+    };
+    let text = text.trim();
+    let (Ok(least), Ok(most)) = (least.parse::<u64>(), most.parse::<u64>()) else {
+        return Ok(());
+    };
+    let within = text
+        .parse::<u64>()
+        .is_ok_and(|n| (least..=most).contains(&n));
+    if within {
+        return Ok(());
+    }
+    Err(format!(
+        "'{text}' is not a whole number from {least} to {most}"
+    ))
+}
+
 /// Implements [`Settings`] for a struct: `"key" => field, "FORM", "help";`.
 macro_rules! settings {
     ($type:ident { $($key:literal => $field:ident, $form:literal, $help:literal;)+ }) => {
@@ -151,9 +171,16 @@ macro_rules! settings {
             ];
 
             fn set(&mut self, key: &str, value: &str) -> Result<bool, String> {
-                use crate::profile::setting::Value;
+                use crate::profile::setting::{Value, in_range};
                 match key {
-                    $($key => self.$field = Value::read(value)?,)+
+                    $($key => {
+                        let read = Value::read(value);
+                        // `auto` is no number where it is one that may be left to the profile.
+                        if read.is_err() || value.trim() != "auto" {
+                            in_range($form, value)?;
+                        }
+                        self.$field = read?;
+                    })+
                     _ => return Ok(false),
                 }
                 Ok(true)
@@ -185,5 +212,36 @@ mod tests {
         );
         assert!(bool::read("maybe").is_err());
         assert!(u8::read("256").unwrap_err().contains("0 to 255"));
+    }
+
+    #[test]
+    fn the_range_that_is_told_is_the_one_that_is_allowed() {
+        for (form, text, why) in [
+            (
+                "1..4096",
+                "0",
+                Some("'0' is not a whole number from 1 to 4096"),
+            ),
+            (
+                "1..4096",
+                "-1",
+                Some("'-1' is not a whole number from 1 to 4096"),
+            ),
+            (
+                "1..4096",
+                "many",
+                Some("'many' is not a whole number from 1 to 4096"),
+            ),
+            ("1..4096", " 4096 ", None),
+            (
+                "1..4096",
+                "auto",
+                Some("'auto' is not a whole number from 1 to 4096"),
+            ),
+            ("COUNT", "-1", None),
+            ("SIZE,…", "1..2", None),
+        ] {
+            assert_eq!(in_range(form, text).err().as_deref(), why, "{form} {text}");
+        }
     }
 }

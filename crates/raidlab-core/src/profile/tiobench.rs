@@ -54,7 +54,7 @@ impl Default for Tiobench {
 
 settings!(Tiobench {
     "size" => size, "SIZE", "size of all files together (default: twice the memory)";
-    "threads" => threads, "COUNT", "threads, each with a file of its own (default: 4)";
+    "threads" => threads, "1..1024", "threads, each with a file of its own (default: 4)";
     "block" => block, "SIZE", "bytes of one call (default: 4 KiB)";
     "random" => random, "COUNT", "random operations of all threads together (default: 4000)";
     "random-time" => random_time, "TIME", "go on reading at random at least so long, to at most 16 times the operations (default: 500ms; 0 as tiotest)";

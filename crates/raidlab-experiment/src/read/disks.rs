@@ -184,6 +184,25 @@ fn names(node: &Node<'_, '_>, group: &str) -> Option<Vec<String>> {
     }
 }
 
+/// A disk has whole sectors: 10 MB are none of 512 bytes. What is told is not told again of what comes of it.
+fn whole_sectors(node: &Node<'_, '_>, overrides: &mut Overrides) {
+    let sector = overrides.sector_logical.unwrap_or(Bytes(512)).0;
+    let Some(Bytes(capacity)) = overrides.capacity.filter(|c| !c.0.is_multiple_of(sector)) else {
+        return;
+    };
+    let below = capacity / sector * sector;
+    let message =
+        format!("'capacity' of {capacity} bytes is no whole number of sectors of {sector} bytes");
+    let above = below.saturating_add(sector);
+    let help = match below {
+        0 => format!("write \"{above}B\", or more"),
+        _ => format!("write \"{below}B\" or \"{above}B\""),
+    };
+    node.problems
+        .wrong(&node.key_at("capacity"), message, &help);
+    overrides.capacity = None;
+}
+
 fn overrides(node: &Node<'_, '_>) -> Overrides {
     let problems = node.problems;
     let size = |key: &str| {
@@ -208,7 +227,7 @@ fn overrides(node: &Node<'_, '_>) -> Overrides {
         }
         Some(size)
     };
-    let overrides = Overrides {
+    let mut overrides = Overrides {
         capacity: size("capacity"),
         rpm: count("rpm", 100_000),
         cache: size("cache"),
@@ -222,6 +241,7 @@ fn overrides(node: &Node<'_, '_>) -> Overrides {
         queue: count("queue", 65_536),
     };
     node.close();
+    whole_sectors(node, &mut overrides);
     seeks_in_order(node, &overrides);
     if overrides.sector_physical < overrides.sector_logical && overrides.sector_physical.is_some() {
         let help = "a drive reports sectors of at most the size it has";

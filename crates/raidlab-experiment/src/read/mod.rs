@@ -8,6 +8,7 @@ pub(crate) mod setting;
 pub(crate) mod topology;
 pub(crate) mod tree;
 pub(crate) mod value;
+mod wanted;
 
 use crate::Known;
 use crate::diagnostic::Problems;

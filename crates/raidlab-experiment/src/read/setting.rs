@@ -200,11 +200,13 @@ fn setting_text(
                 problems.wrong(&item.span(), message, "write a list: [\"…\", \"…\"]");
                 return None;
             }
-            DeValue::Boolean(true) => "yes".to_owned(),
-            DeValue::Boolean(false) => "no".to_owned(),
-            DeValue::Integer(_) if is_size(scope, &name.value) => {
+            DeValue::Boolean(flag) => flag.to_string(),
+            DeValue::Integer(_) | DeValue::Float(_) if is_size(scope, &name.value) => {
                 problems.size(&name.value, item)?.0.to_string()
             }
+            // Its profile says which numbers it takes.
+            DeValue::Integer(n) if n.as_str().starts_with('-') => n.as_str().to_owned(),
+            DeValue::Float(n) => n.as_str().to_owned(),
             DeValue::Integer(_) => problems.count(&name.value, item, 0..=u64::MAX)?.to_string(),
             _ => {
                 let help = "write a text, a whole number, or true or false";
@@ -243,7 +245,7 @@ pub(crate) fn fixed(root: &Node<'_, '_>) -> Vec<Bound> {
         let Some(entry) = root.entry(section) else {
             continue;
         };
-        if section == "filesystem" && entry.get_ref().is_str() {
+        if section == "filesystem" && !entry.get_ref().is_table() {
             let name = At::new(section.to_owned(), root.key_at(section));
             all.push(key_bound(root.problems, Key::Filesystem, &name, entry));
             continue;
@@ -288,6 +290,12 @@ fn profile(root: &Node<'_, '_>) -> Vec<Bound> {
             label: label(entry.get_ref()),
             value: None,
         });
+        return all;
+    }
+    if !entry.get_ref().is_table() {
+        let help = "write a name, such as \"bonnie\", or a section [profile]";
+        root.problems
+            .of_type("profile", "one name or a section", entry, help);
         return all;
     }
     let Some(node) = root.node("profile") else {

@@ -91,8 +91,14 @@ impl<'a, 'i> Node<'a, 'i> {
     pub(crate) fn node(&self, key: &str) -> Option<Node<'a, 'i>> {
         let entry = self.entry(key)?;
         let Some(table) = entry.get_ref().as_table() else {
-            self.problems
-                .of_type(key, "a table", entry, &format!("write a section [{key}]"));
+            let help = match (key, entry.get_ref()) {
+                ("disks", DeValue::String(model)) => format!(
+                    "write {{ model = \"{}\", count = 4 }}, or a section [disks]",
+                    shown(model)
+                ),
+                _ => format!("write a section [{key}]"),
+            };
+            self.problems.of_type(key, "a table", entry, &help);
             return None;
         };
         Some(self.child(key, table, self.key_at(key)))
@@ -211,9 +217,22 @@ impl Problems {
 
     /// A value of another type.
     pub(crate) fn of_type(&self, key: &str, wanted: &str, entry: Entry<'_, '_>, help: &str) {
-        let found = entry.get_ref().type_str();
-        let message = format!("'{}' is {wanted}, not of type {found}", shown(key));
+        let found = type_name(entry.get_ref());
+        let message = format!("'{}' is {wanted}, not {found}", shown(key));
         self.push(Diagnostic::new(entry.span(), message).help(help));
+    }
+}
+
+/// What the language calls the type of a value.
+const fn type_name(value: &DeValue<'_>) -> &'static str {
+    match value {
+        DeValue::String(_) => "a text",
+        DeValue::Integer(_) => "a whole number",
+        DeValue::Float(_) => "a decimal number",
+        DeValue::Boolean(_) => "a yes or no",
+        DeValue::Datetime(_) => "a date",
+        DeValue::Array(_) => "a list",
+        DeValue::Table(_) => "a table",
     }
 }
 

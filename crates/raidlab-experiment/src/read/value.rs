@@ -1,5 +1,6 @@
 //! Single values: sizes, rates, counts, times, words.
 use super::tree::{At, Entry, Node, shown};
+use super::wanted::{self, Wanted};
 use crate::diagnostic::{Diagnostic, Problems};
 use crate::words::Word;
 use raidlab_core::price::Price;
@@ -37,6 +38,11 @@ impl Node<'_, '_> {
 impl Problems {
     /// A text.
     pub(crate) fn text(&self, key: &str, entry: Entry<'_, '_>) -> Option<At<String>> {
+        self.text_for(&wanted::of(key), key, entry)
+    }
+
+    /// A text that says what is wanted.
+    fn text_for(&self, wanted: &Wanted, key: &str, entry: Entry<'_, '_>) -> Option<At<String>> {
         match entry.get_ref() {
             DeValue::String(text) if !text.trim().is_empty() => {
                 Some(At::new(text.trim().to_owned(), entry.span()))
@@ -50,11 +56,8 @@ impl Problems {
                 None
             }
             _ => {
-                let help = match entry.get_ref() {
-                    DeValue::Array(_) => "write one; a list of levels stands in [factors]",
-                    _ => "put it in quotes",
-                };
-                self.of_type(key, "a text", entry, help);
+                let help = wanted.help(key, entry.get_ref());
+                self.of_type(key, wanted.what, entry, &help);
                 None
             }
         }
@@ -88,8 +91,12 @@ impl Problems {
                     _ => "",
                 };
                 let message = format!("'{key}' is a size without a unit");
+                let bytes = match entry.get_ref() {
+                    DeValue::Integer(_) => format!(", or \"{}B\" for bytes", shown(n)),
+                    _ => String::new(),
+                };
                 let help = format!(
-                    "write what is meant, such as \"{0}KiB\", \"{0}MiB\" or \"{0}B\"",
+                    "write what is meant, such as \"{0}KiB\" or \"{0}MiB\"{bytes}",
                     shown(n)
                 );
                 self.wrong(&entry.span(), message, &help);
@@ -98,7 +105,7 @@ impl Problems {
             DeValue::String(text) if text.trim_start().starts_with('-') => {
                 return self.negative(key, entry);
             }
-            _ => self.text(key, entry)?.value,
+            _ => self.text_for(&wanted::SIZE, key, entry)?.value,
         };
         match text.parse::<Bytes>() {
             Ok(size) => Some(size),
@@ -125,9 +132,18 @@ impl Problems {
 
     /// Bytes a second: a size with `/s`.
     pub(crate) fn rate(&self, key: &str, entry: Entry<'_, '_>) -> Option<u64> {
-        let text = self.text(key, entry)?.value;
+        if let DeValue::Integer(_) | DeValue::Float(_) = entry.get_ref() {
+            let message = format!("'{key}' is a rate without a unit");
+            let help = format!(
+                "write what is meant, such as \"{}MB/s\"",
+                label(entry.get_ref())
+            );
+            self.wrong(&entry.span(), message, &help);
+            return None;
+        }
+        let text = self.text_for(&wanted::RATE, key, entry)?.value;
         if text.starts_with('-') {
-            return self.negative(key, entry);
+            return self.not_above_zero(key, entry);
         }
         let Some(size) = text.strip_suffix("/s") else {
             let message = format!("'{}' is no rate", shown(&text));
@@ -163,9 +179,9 @@ impl Problems {
             );
             return None;
         }
-        let text = self.text(key, entry)?.value;
+        let text = self.text_for(&wanted::TIME, key, entry)?.value;
         if text.starts_with('-') {
-            return self.negative(key, entry);
+            return self.not_above_zero(key, entry);
         }
         match text.parse::<Span>() {
             Ok(span) if span > Span::ZERO => Some(span),
@@ -189,12 +205,10 @@ impl Problems {
         range: RangeInclusive<u64>,
     ) -> Option<u64> {
         let DeValue::Integer(n) = entry.get_ref() else {
-            self.of_type(key, "a whole number", entry, "write digits without quotes");
+            let help = wanted::number(key, entry.get_ref(), &range);
+            self.of_type(key, "a whole number", entry, &help);
             return None;
         };
-        if n.as_str().starts_with('-') {
-            return self.negative(key, entry);
-        }
         let digits = n.as_str().trim_start_matches('+').replace('_', "");
         match u64::from_str_radix(&digits, n.radix()) {
             Ok(n) if range.contains(&n) => Some(n),
@@ -228,6 +242,11 @@ impl Problems {
             DeValue::Boolean(flag) => Some(*flag),
             DeValue::String(word) if matches!(&**word, "yes" | "on") => Some(true),
             DeValue::String(word) if matches!(&**word, "no" | "off") => Some(false),
+            DeValue::String(other) => {
+                let message = format!("'{key}' is yes or no, not '{}'", shown(other));
+                self.wrong(&entry.span(), message, "write true or false");
+                None
+            }
             _ => {
                 self.of_type(key, "yes or no", entry, "write true or false");
                 None
@@ -237,10 +256,15 @@ impl Problems {
 
     /// One of a few words.
     pub(crate) fn word<W: Word>(&self, key: &str, entry: Entry<'_, '_>) -> Option<W> {
+        let known: Vec<&str> = W::all().iter().map(|w| w.word()).collect();
+        if !entry.get_ref().is_str() {
+            let help = wanted::word(key, entry.get_ref(), &known);
+            self.of_type(key, "a word", entry, &help);
+            return None;
+        }
         let text = self.text(key, entry)?;
         let found = W::all().iter().find(|w| w.word() == text.value);
         if found.is_none() {
-            let known: Vec<&str> = W::all().iter().map(|w| w.word()).collect();
             self.unknown(&text.at, W::WHAT, &text.value, known);
         }
         found.copied()
@@ -279,6 +303,12 @@ impl Problems {
             format!("'{key}' is a share above 0 and below 1"),
             "write 0.02 or \"2%\" for two per cent",
         );
+        None
+    }
+
+    fn not_above_zero<T>(&self, key: &str, entry: Entry<'_, '_>) -> Option<T> {
+        let message = format!("'{key}' must be more than 0");
+        self.push(Diagnostic::new(entry.span(), message));
         None
     }
 

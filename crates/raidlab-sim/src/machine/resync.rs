@@ -18,7 +18,7 @@ use crate::array::{self, Array};
 use raidlab_core::drive::{Pace, Progress, Seen, Steady};
 use raidlab_core::target::Target;
 use raidlab_core::time::{Instant, Span};
-use raidlab_core::units::SECTOR;
+use raidlab_core::units::{MIB, SECTOR};
 use std::ops::ControlFlow;
 
 /// What windows are compared over. Assumed: more than a hundred requests of any disk.
@@ -33,6 +33,11 @@ const MARGIN: u64 = 32 << 11;
 /// Time for which stripe caches must not have grown before the pace is looked for. Assumed: a resync that fills them does so many
 /// times a second.
 const CALM: Span = Span::from_secs(2);
+/// From this share of md's limit on it is the limit that a resync goes at: its control sleeps for half a second at a time, and stays
+/// half a per cent below.
+const AT_LIMIT: f64 = 0.97;
+/// The limit is told from this share of the time on, and as what holds the whole of it back from the other one on.
+const HELD: (f64, f64) = (0.05, 0.95);
 /// How often progress is looked at.
 const STEP: Span = Span::from_millis(50);
 
@@ -70,6 +75,16 @@ struct Attempt {
     warm: Option<Warm>,
 }
 
+/// What is known on the way.
+#[derive(Default)]
+struct Course {
+    /// No attempt before this position.
+    later: u64,
+    /// For so long the speed control held it back. What it does on the whole does not tell that: of a disk that is slower towards its
+    /// end the limit holds back the first part alone, and several arrays have a control each.
+    held: Span,
+}
+
 /// A leap that has been made.
 struct Warm {
     pace: Pace,
@@ -97,8 +112,7 @@ impl Machine {
         let (mut attempt, mut at) = (None, 0);
         // Sizes of the stripe caches, and since when they are so.
         let mut caches = (None, self.now());
-        // No attempt before this position.
-        let mut later = 0;
+        let mut course = Course::default();
         let (mut last, mut interrupted) = (first, false);
         while let Some(done) = self.resync_done() {
             last = done;
@@ -119,15 +133,19 @@ impl Machine {
             }
             let calm = rows.is_none() || self.host.now().since(caches.1) >= CALM;
             attempt = match attempt {
-                Some(attempt) => self.look_on(attempt, at, &mut later),
-                None if at >= later && calm => self.begin(at),
+                Some(attempt) => self.look_on(attempt, at, &mut course),
+                None if at >= course.later && calm => self.begin(at),
                 None => None,
             };
+            let since = self.now();
             self.resync_step(attempt.is_some() && rows.is_some());
+            if attempt.is_none() && self.is_at_limit() {
+                course.held += self.now().since(since);
+            }
         }
         let end = if interrupted { last } else { total };
         if let Some(attempt) = attempt {
-            self.land(attempt, if interrupted { at } else { far });
+            self.land(attempt, if interrupted { at } else { far }, &mut course);
         }
         let why = Why::between(&before, &self.account(), Load::default());
         let mut resynced = Resynced {
@@ -136,24 +154,38 @@ impl Machine {
             interrupted,
             why,
         };
-        self.explain(&mut resynced);
+        self.explain(&mut resynced, course.held);
         Some(resynced)
     }
 
+    /// Whether the resync that is least far goes as fast as the speed control lets it.
+    fn is_at_limit(&self) -> bool {
+        let rate = self.host.device().array().and_then(Array::resync_rate);
+        rate.is_some_and(|rate| rate as f64 >= AT_LIMIT * self.sync_most as f64)
+    }
+
     /// No resource is at its limit when the speed control is what limits.
-    fn explain(&self, resynced: &mut Resynced) {
-        let limit = self.sync_most as f64;
-        if resynced.rate() > 0.9 * limit {
-            let mut busy = resynced.why.sentence.as_str();
-            if busy.starts_with("nothing is busy") {
-                // Not for lack of requests, which is what the sentence goes on with.
-                busy = busy.rsplit_once(": ").map_or(busy, |(busy, _)| busy);
-            }
-            resynced.why.sentence = format!(
-                "md's speed limit of {:.0} MB/s holds it back: {busy}",
-                limit / 1e6,
-            );
+    fn explain(&self, resynced: &mut Resynced, held: Span) {
+        let share = held.as_secs_f64() / resynced.elapsed.as_secs_f64();
+        // Of nothing, too.
+        if share.is_nan() || share < HELD.0 {
+            return;
         }
+        let mut busy = resynced.why.sentence.as_str();
+        if busy.starts_with("nothing is busy") {
+            // Not for lack of requests, which is what the sentence goes on with.
+            busy = busy.rsplit_once(": ").map_or(busy, |(busy, _)| busy);
+        }
+        // As reports have rates, so that they can be compared.
+        let limit = self.sync_most as f64 / MIB as f64;
+        let limit = format!("md's speed limit of {limit:.0} MiB/s holds it back");
+        resynced.why.sentence = match share {
+            share if share < HELD.1 => format!(
+                "{limit} for {:.0} % of the time; on the whole {busy}",
+                100.0 * share
+            ),
+            _ => format!("{limit}: {busy}"),
+        };
     }
 
     fn resync_progress(&self) -> Option<array::Progress> {
@@ -216,14 +248,14 @@ impl Machine {
         })
     }
 
-    /// Goes on with an attempt; when it is over, `later` is where the next one may begin.
-    fn look_on(&mut self, mut attempt: Attempt, done: u64, later: &mut u64) -> Option<Attempt> {
+    /// Goes on with an attempt; when it is over, it is noted where the next one may begin.
+    fn look_on(&mut self, mut attempt: Attempt, done: u64, course: &mut Course) -> Option<Attempt> {
         if let Some(warm) = &attempt.warm {
             if done < warm.until {
                 return Some(attempt);
             }
-            *later = warm.later;
-            self.land(attempt, done);
+            course.later = warm.later;
+            self.land(attempt, done, course);
             return None;
         }
         // A stripe cache that has grown is filled and emptied some fifty times a second: windows begin and end where it was full.
@@ -263,8 +295,8 @@ impl Machine {
         if edges::room(&self.sync_edges, done, (0, MARGIN)) > 0 {
             return Some(attempt);
         }
-        *later = self.next_edge(done);
-        self.land(attempt, done);
+        course.later = self.next_edge(done);
+        self.land(attempt, done, course);
         None
     }
 
@@ -305,7 +337,7 @@ impl Machine {
 
     /// The resync has its pace again, or has come to its end, or to that of the zone without a pace: all since the attempt began
     /// counts at the rate that the speed control lets it have.
-    fn land(&mut self, attempt: Attempt, done: u64) {
+    fn land(&mut self, attempt: Attempt, done: u64, course: &mut Course) {
         self.resync_limit(Some(self.sync_most));
         let took = self.host.now().since(attempt.begun);
         let bytes = (done - attempt.from) * SECTOR;
@@ -328,6 +360,9 @@ impl Machine {
             pace.time_for(bytes)
         };
         self.leaping.forward += Span(due.0.saturating_sub(took.0));
+        if held < rate {
+            course.held += due.max(took);
+        }
         if let Some(warm) = attempt.warm {
             let share = (warm.leapt, warm.pace.amount);
             self.leaping

@@ -23,7 +23,7 @@ pub(crate) struct LayoutArgs {
     #[arg(value_name = "SHAPE", index = 2, hide = true)]
     pub(crate) shape: Option<String>,
 
-    /// Number of members (a nested level says it itself)
+    /// Number of members (the shape of a nested level says it itself) [default: so many that it shows what the level does]
     #[arg(long, short = 'n', value_name = "N")]
     pub(crate) members: Option<u32>,
 

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 #[command(after_help = "\
 Subcommands, options, files, sessions, experiments, and the names of models, profiles, studies,
 layouts and formats are completed. The script belongs to this version: write it anew after an
-update.
+update. Its directory has to be there: mkdir -p makes it.
 
 Examples:
   raidlab completions bash > ~/.local/share/bash-completion/completions/raidlab

@@ -2,7 +2,7 @@
 use super::{pool, print_json, print_text};
 use crate::args::LayoutArgs;
 use crate::exit::{BAD_REQUEST, Failure, Outcome};
-use crate::screen;
+use crate::{screen, talk};
 use raidlab_core::units::{Bytes, Lba, Sectors};
 use raidlab_core::words::count;
 use raidlab_layout::rebuild::{self, Rebuild};
@@ -29,12 +29,7 @@ pub(crate) fn run(args: &LayoutArgs) -> Result<Outcome, Failure> {
         return pool::run(args);
     }
     let bad = |error: &dyn std::error::Error| Failure::from_error(BAD_REQUEST, error);
-    let spec: Spec = args.level.parse().map_err(|error| match error {
-        SpecError::Level { .. } => bad(&error).remedy(
-            "levels of ZFS: zfs-mirror, raidz1, raidz2, raidz3, and pools of several such as 'raidz1 2x3'",
-        ),
-        error => bad(&error),
-    })?;
+    let (spec, drawn_as) = spec(args)?;
     if args.ashift.is_some() {
         return Err(Failure::bad_request(format!(
             "--ashift is of ZFS, and '{}' is no level of ZFS",
@@ -42,7 +37,7 @@ pub(crate) fn run(args: &LayoutArgs) -> Result<Outcome, Failure> {
         ))
         .remedy("leave --ashift out, or draw a pool such as raidz1; the unit of other arrays is --chunk"));
     }
-    let members = members(args, spec.shape_members(), spec.least_members())?;
+    let members = members(args, spec.shape_members(), spec.telling_members())?;
     let chunk = args.chunk.unwrap_or(CHUNK);
     let mut geometry =
         Geometry::equal(members, args.member_size[0], chunk).map_err(|error| bad(&error))?;
@@ -61,6 +56,10 @@ pub(crate) fn run(args: &LayoutArgs) -> Result<Outcome, Failure> {
         .transpose()?;
     let place = sector.map(|sector| describe::where_is(&layout, sector));
     let rebuilds = rebuild::rebuilds(&layout);
+    say(
+        args,
+        drawn_as.or_else(|| told_for(args, spec.shape_members(), members)),
+    );
     if args.json {
         print_json(&json!({
             "layout": describe::name(&layout),
@@ -87,11 +86,48 @@ pub(crate) fn run(args: &LayoutArgs) -> Result<Outcome, Failure> {
     Ok(Outcome::Done)
 }
 
-/// How many members: what the shape, `--members` or the sizes say, else the least; they must agree.
+/// The level. One of arrays has a shape to be drawn in when nobody says how many members there are, and what is to be said of that.
+fn spec(args: &LayoutArgs) -> Result<(Spec, Option<String>), Failure> {
+    let bad = |error: &SpecError| Failure::from_error(BAD_REQUEST, error);
+    match args.level.parse() {
+        Ok(spec) => Ok((spec, None)),
+        Err(SpecError::NoShape(_)) if args.members.is_none() && args.member_size.len() == 1 => {
+            let spec = Spec::with_telling_shape(&args.level).map_err(|error| bad(&error))?;
+            let drawn_as = spec.shape().map(|(groups, each)| {
+                format!(
+                    "no shape is given: drawn as '{} {groups}x{each}', groups x members of each",
+                    args.level
+                )
+            });
+            Ok((spec, drawn_as))
+        }
+        Err(error @ SpecError::Level { .. }) => Err(bad(&error).remedy(
+            "levels of ZFS: zfs-mirror, raidz1, raidz2, raidz3, and pools of several such as 'raidz1 2x3'",
+        )),
+        Err(error) => Err(bad(&error)),
+    }
+}
+
+/// What is to be said when it was nobody's choice how many members there are.
+pub(super) fn told_for(args: &LayoutArgs, shape: Option<usize>, members: usize) -> Option<String> {
+    let chosen = shape.is_some() || args.members.is_some() || args.member_size.len() > 1;
+    let note =
+        format!("no number of members is given: told for {members}; -n (--members) takes another");
+    (!chosen).then_some(note)
+}
+
+/// Says it, once nothing is wrong with what was asked for. JSON has the number and the shape.
+pub(super) fn say(args: &LayoutArgs, note: Option<String>) {
+    if let (Some(note), false) = (note, args.json) {
+        talk::note(&note);
+    }
+}
+
+/// How many members: what the shape, `--members` or the sizes say, else as many as show what the level does; they must agree.
 pub(super) fn members(
     args: &LayoutArgs,
     shape: Option<usize>,
-    least: usize,
+    telling: usize,
 ) -> Result<usize, Failure> {
     let given = args.members.map(|members| members as usize);
     if let (Some(shape), Some(given)) = (shape, given)
@@ -105,7 +141,7 @@ pub(super) fn members(
     }
     let sizes = args.member_size.len();
     match shape.or(given) {
-        members if sizes == 1 => Ok(members.unwrap_or(least)),
+        members if sizes == 1 => Ok(members.unwrap_or(telling)),
         Some(members) if members != sizes => Err(Failure::bad_request(format!(
             "{} for {}",
             count(sizes, "size"),

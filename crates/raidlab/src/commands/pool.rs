@@ -46,11 +46,12 @@ pub(super) fn run(args: &LayoutArgs) -> Result<Outcome, Failure> {
         ))
         .remedy("leave --sector out; 'zdb -bbbb' tells where the blocks of a real pool are"));
     }
-    let least = match spec.kind {
+    // One more than the least of RAID-Z, which is a mirror.
+    let telling = match spec.kind {
         VdevKind::Mirror => 2,
-        VdevKind::Raidz(parity) => parity + 1,
+        VdevKind::Raidz(parity) => parity + 2,
     };
-    let members = layout::members(args, spec.shape_members(), least)?;
+    let members = layout::members(args, spec.shape_members(), telling)?;
     // As many members as any array may have.
     Geometry::equal(members, args.member_size[0], layout::CHUNK).map_err(|error| bad(&error))?;
     let sizes: Vec<Bytes> = layout::sizes(args, members).collect();
@@ -64,6 +65,7 @@ pub(super) fn run(args: &LayoutArgs) -> Result<Outcome, Failure> {
     };
     let ashift = args.ashift.unwrap_or(ASHIFT);
     let pool = spec.build(&sizes, ashift).map_err(|error| bad(&error))?;
+    layout::say(args, layout::told_for(args, spec.shape_members(), members));
     if args.json {
         let blocks =
             BLOCKS.map(|block| json!({"bytes": block.0, "taken_bytes": taken(&pool, block).0}));

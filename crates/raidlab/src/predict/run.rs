@@ -108,6 +108,13 @@ pub(crate) fn again(args: &RunArgs, plan: &Plan<'_>, on: &str) -> String {
     words
 }
 
+/// Says in which trial it was interrupted, and in what of it: of checks and resyncs, which take hours, nothing else tells.
+pub(crate) fn broken_off(at: Option<&str>) {
+    if let Some(at) = at {
+        talk::note(&format!("interrupted in {at}"));
+    }
+}
+
 /// What was done is kept; of nothing there is nothing to go on with.
 pub(crate) fn interrupted(store: &mut Store, open: &Open) -> Result<Outcome, Failure> {
     talk::note(&if forget_if_empty(store, &open.session)? {

@@ -1,9 +1,12 @@
 //! `raidlab run FILE --on host`: an experiment on the disks of this machine, or on loop files.
+mod shown;
+
+use self::shown::Shown;
 use super::agree;
 use super::driver::{self, Driver};
 use super::members::{self, Chosen, Part, Source};
 use super::own_memory;
-use super::trial::{self, Ended, Lab, Turn, Watch};
+use super::trial::{self, Ended, Lab, Turn};
 use super::{fit, host_failure, places, trouble, verify};
 use crate::args::{RealArgs, RunArgs};
 use crate::bench::{View, store_failure};
@@ -21,11 +24,8 @@ use raidlab_host::alone::Alone;
 use raidlab_host::claim::Claim;
 use raidlab_host::inventory::Device;
 use raidlab_host::journal::{Journal, leftovers};
-use raidlab_host::provision::{
-    InitialSync, MemberDevice, ProvisionPlan, Stage, member, requirements,
-};
+use raidlab_host::provision::{InitialSync, MemberDevice, ProvisionPlan, member, requirements};
 use raidlab_io::observe::Roots;
-use raidlab_io::run::{RunProgress, RunStage};
 use raidlab_results::record::{Place as Where, TrialRecord};
 use raidlab_results::store::Store;
 use std::fmt::Write as _;
@@ -224,10 +224,14 @@ fn with_journal(
         command: command(args, &plan),
         driver: args.real.driver,
         stop,
+        broken_off: None,
     };
     let came = session.run(&mut store, &mut claims, journal);
     match came {
-        Ok(()) if stop.asked() => sessions::interrupted(&mut store, &open),
+        Ok(()) if stop.asked() => {
+            sessions::broken_off(session.broken_off.as_deref());
+            sessions::interrupted(&mut store, &open)
+        }
         Ok(()) => {
             store.finish_session(&open.session).map_err(store_failure)?;
             sessions::write_out(args, &mut store, &open.session)?;
@@ -277,6 +281,8 @@ struct Session<'a> {
     command: String,
     driver: Driver,
     stop: &'a Stop,
+    /// The trial that was interrupted, and in what.
+    broken_off: Option<String>,
 }
 
 impl Session<'_> {
@@ -337,7 +343,7 @@ impl Session<'_> {
     }
 
     fn trial(
-        &self,
+        &mut self,
         trial: Trial,
         claims: &mut [Option<Claim>],
         journal: &mut Journal,
@@ -376,7 +382,12 @@ impl Session<'_> {
             place: Where::Host,
             driver: self.driver,
         };
-        let came = trial::run(turn, &self.plans[trial.cell], &mut lab, &mut Shown(view));
+        let mut shown = Shown::new(view);
+        let came = trial::run(turn, &self.plans[trial.cell], &mut lab, &mut shown);
+        if let (Ok(Ended::Interrupted), false) = (&came, shown.at.is_empty()) {
+            let (label, round, at) = (&cell.label, trial.round + 1, shown.at);
+            self.broken_off = Some(format!("{label} round {round}: {at}"));
+        }
         for (role, claim) in roles.into_iter().zip(members) {
             claims[role] = Some(claim);
         }
@@ -393,39 +404,4 @@ fn keep(
         .append_trial(record, Some(environment))
         .map_err(store_failure)?;
     Ok(())
-}
-
-/// The moving line of a measuring session tells how far a trial is.
-struct Shown<'v>(&'v mut View);
-
-impl Watch for Shown<'_> {
-    fn stage(&mut self, stage: &Stage) {
-        self.0.preparing(&stage.what, stage.done, stage.of);
-    }
-
-    fn phase(&mut self, number: usize, _: usize, title: &str) {
-        self.0.phase_begins(number, title);
-    }
-
-    fn ended(&mut self) {
-        self.0.phases_ended();
-    }
-
-    fn tick(&mut self, progress: &RunProgress) {
-        match progress.stage {
-            RunStage::Preparing { .. } => {
-                let of = progress.expected.bytes.unwrap_or(0);
-                self.0.preparing("writing the data", progress.bytes, of);
-            }
-            RunStage::Evicting => self.0.preparing("emptying the cache", 0, 0),
-            RunStage::Running => {
-                self.0.tick(
-                    progress.expected,
-                    progress.elapsed,
-                    progress.ops,
-                    progress.bytes,
-                );
-            }
-        }
-    }
 }

@@ -1,6 +1,7 @@
 //! What a guest is asked to do, and what it answers.
 use super::death::Death;
 use raidlab_experiment::{Experiment, Trial};
+use raidlab_host::provision::Stage;
 use raidlab_results::record::TrialRecord;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -185,6 +186,16 @@ pub(super) enum At {
     },
     /// The last phase has ended.
     Ended,
+}
+
+impl At {
+    /// A stage in words, as [`Self::Stage`] has them.
+    pub(super) fn of_stage(stage: &Stage) -> String {
+        match (stage.done, stage.of) {
+            (done, of) if of > 0 => format!("{} {} %", stage.what, 100 * done / of),
+            _ => stage.what.clone(),
+        }
+    }
 }
 
 #[cfg(test)]

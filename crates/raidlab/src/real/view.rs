@@ -53,6 +53,8 @@ pub(super) struct View {
     before: usize,
     done: usize,
     label: String,
+    /// What of the trial was told last.
+    at: String,
 }
 
 impl View {
@@ -65,18 +67,21 @@ impl View {
             before: done,
             done,
             label: String::new(),
+            at: String::new(),
         }
     }
 
     /// A guest boots.
     pub(super) fn boots(&mut self) {
         self.label.clear();
+        self.at.clear();
         self.show("booting the guest");
     }
 
     /// A trial begins.
     pub(super) fn begins(&mut self, label: &str, round: u32) {
         self.label = format!("{label} round {}: ", round + 1);
+        self.at.clear();
         self.show("");
     }
 
@@ -84,8 +89,12 @@ impl View {
     pub(super) fn at(&mut self, at: &At) {
         match at {
             At::Trial { .. } | At::Ended => {}
-            At::Stage { what } => self.show(what),
+            At::Stage { what } => {
+                what.clone_into(&mut self.at);
+                self.show(what);
+            }
             At::Phase { number, of, title } => {
+                title.clone_into(&mut self.at);
                 self.show(&format!("{title} ({} of {of})", number + 1));
             }
         }
@@ -106,6 +115,7 @@ impl View {
     /// A trial is stored.
     pub(super) fn ended(&mut self, trial: &TrialRecord) {
         self.done += 1;
+        self.at.clear();
         let came = match &trial.status {
             Status::Complete => summary(trial),
             Status::Failed { reason } => format!("failed: {reason}"),
@@ -116,6 +126,11 @@ impl View {
             Some(bar) => bar.suspend(|| talk::note(&line)),
             None => talk::note(&line),
         }
+    }
+
+    /// The trial that is under way, and what of it.
+    pub(super) fn under_way(&self) -> Option<String> {
+        (!self.at.is_empty()).then(|| format!("{}{}", self.label, self.at))
     }
 
     /// Nothing more comes.

@@ -187,6 +187,9 @@ impl Session<'_> {
         let mut view = View::new(all, all - left.len());
         let came = self.guests(&left, &mut view);
         view.finish();
+        if came.is_ok() && self.stop.asked() {
+            sessions::broken_off(view.under_way().as_deref());
+        }
         came
     }
 

@@ -123,11 +123,11 @@ fn profiles_and_settings() {
         ),
         (
             "bench place --profile random --depth 0",
-            &["depth", "0 is not from 1 to 4096"],
+            &["depth", "'0' is not a whole number from 1 to 4096"],
         ),
         (
             "bench place --profile random --read 120",
-            &["read-percent", "more than 100"],
+            &["read-percent", "'120' is not a whole number from 0 to 100"],
         ),
         (
             "bench place --profile random --direct --buffered",

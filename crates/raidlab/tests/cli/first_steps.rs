@@ -44,6 +44,40 @@ fn the_shape_of_a_nested_level_needs_no_quotes() {
     assert_eq!(plain.out, lab.run("layout 'raid50 2x3'").done().out);
 }
 
+/// RAID5 of two members is a mirror, which shows nothing of RAID5.
+#[test]
+fn a_level_is_drawn_with_members_enough_to_be_seen() {
+    let lab = Lab::new();
+    for (level, first, note) in [
+        ("raid5", "raid5 left-symmetric, 3 members", "told for 3"),
+        ("raid6", "raid6 left-symmetric, 4 members", "told for 4"),
+        ("raid10", "raid10 2 near copies, 4 members", "told for 4"),
+        ("raidz2", "raidz2, 4 members", "told for 4"),
+        ("raid50", "", "drawn as 'raid50 2x3'"),
+    ] {
+        let told = lab.run(&format!("layout {level}")).done();
+        assert!(told.out.starts_with(first), "{}", told.out);
+        told.says(&[note]);
+    }
+    let same = lab.run("layout 'raid50 2x3'").done();
+    assert_eq!(lab.run("layout raid50").done().out, same.out);
+    // Whoever says how many is not told.
+    assert_eq!(lab.run("layout raid5 -n 3").done().err, "");
+    assert_eq!(lab.run("layout raid0 --member-size 1TB,2TB").done().err, "");
+    // Nor is a script, whose answer has the number.
+    let json = lab
+        .run("layout raid5 --json")
+        .done()
+        .prints(&["\"members\": 3"]);
+    assert_eq!(json.err, "");
+    // What is wrong is said alone.
+    let wrong = lab.run("layout raid1 --chunk 64KiB").code(2);
+    assert!(!wrong.err.contains("told for"), "{}", wrong.err);
+    lab.run("layout raid50 -n 6")
+        .code(2)
+        .says(&["'raid50 2x3'"]);
+}
+
 #[test]
 fn an_empty_store_says_what_fills_it() {
     let lab = Lab::new();

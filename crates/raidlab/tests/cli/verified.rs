@@ -210,6 +210,11 @@ fn a_scrub_that_is_interrupted_or_killed_leaves_nothing_and_is_gone_on_with() {
         let asked = Instant::now();
         running.signal(signal);
         assert_eq!(running.end().code(), code, "{}", running.said());
+        if signal != Signal::KILL {
+            let round = kept + 1;
+            let told = format!("interrupted in the cell round {round}: scrub of btrfs");
+            assert!(running.said().contains(&told), "{}", running.said());
+        }
         // Both copies of 32 MiB would take half a minute.
         assert!(
             asked.elapsed() < Duration::from_secs(20),

@@ -209,10 +209,7 @@ impl Told<'_> {
 
 impl Watch for Told<'_> {
     fn stage(&mut self, stage: &Stage) {
-        let what = match (stage.done, stage.of) {
-            (done, of) if of > 0 => format!("{} {} %", stage.what, 100 * done / of),
-            _ => stage.what.clone(),
-        };
+        let what = At::of_stage(stage);
         // Each word costs the guest time: the same is not said twice.
         if self.shares.is_new(&what) {
             tell(self.session, &At::Stage { what });
