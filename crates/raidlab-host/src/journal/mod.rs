@@ -9,6 +9,8 @@ mod perform;
 mod process;
 mod undo;
 
+#[cfg(test)]
+pub(crate) use perform::foreign;
 pub use process::Process;
 pub use undo::{Undo, Undone};
 
@@ -60,6 +62,8 @@ const VERSION: u32 = 1;
 struct Step {
     what: String,
     undo: Vec<Undo>,
+    /// It was taken to its end.
+    taken: bool,
 }
 
 /// The journal of a run. Dropping it does not undo anything: its file stays for the next run or `raidlab clean`.
@@ -71,6 +75,8 @@ pub struct Journal {
     /// Bytes of its whole lines.
     end: u64,
     process: Process,
+    /// Its run has gone, and what it left is undone by another one.
+    taken_over: bool,
     next: StepNumber,
     open: BTreeMap<StepNumber, Step>,
 }
@@ -108,6 +114,7 @@ impl Journal {
             file,
             end: 0,
             process: process.clone(),
+            taken_over: false,
             next: 0,
             open: BTreeMap::new(),
         };
@@ -182,8 +189,14 @@ impl Journal {
     fn undo_from(&mut self, roots: &Roots, mark: StepNumber) -> (Report, Result<()>) {
         let mut report = Report::default();
         let mut written = Ok(());
-        // What it gave to what it made: the members are the last to be undone.
-        let uuids = self.uuids();
+        let mut run = perform::Run {
+            process: self.process.clone(),
+            // Those of the members, too, which are the last to be undone.
+            uuids: self.uuids(),
+            gone: self.taken_over,
+            stopped: Vec::new(),
+            kept: Vec::new(),
+        };
         let steps: Vec<StepNumber> = self
             .open
             .range(mark..)
@@ -196,7 +209,7 @@ impl Journal {
             };
             let left = report.left.len();
             for undo in &step.undo {
-                match perform::perform(undo, roots, &self.process, &uuids) {
+                match perform::perform(undo, roots, &mut run, step.taken) {
                     Ok(Undone::Nothing) => {}
                     Ok(Undone::Done(what)) => report.undone.push(what),
                     Ok(Undone::Left(why)) => report.left.push(why),
@@ -269,11 +282,15 @@ impl Journal {
             Entry::Intend { step, what, undo } => {
                 self.next = step + 1;
                 let (what, undo) = (what.clone(), undo.clone());
-                self.open.insert(*step, Step { what, undo });
+                let taken = false;
+                self.open.insert(*step, Step { what, undo, taken });
             }
             Entry::Done { step, undo } => {
-                if let (Some(open), Some(undo)) = (self.open.get_mut(step), undo) {
-                    open.undo.clone_from(undo);
+                if let Some(open) = self.open.get_mut(step) {
+                    open.taken = true;
+                    if let Some(undo) = undo {
+                        open.undo.clone_from(undo);
+                    }
                 }
             }
             Entry::Undone { step } => {
@@ -348,6 +365,7 @@ fn take_over(path: &Path) -> Result<Option<Journal>> {
         file,
         end: 0,
         process: Process::own(),
+        taken_over: true,
         next: 0,
         open: BTreeMap::new(),
     };
