@@ -238,24 +238,28 @@ impl Journal {
         given.flatten().collect()
     }
 
-    /// Undoes all that is left and removes the journal when nothing is.
+    /// Undoes all that is left and removes the journal when nothing is; that it cannot be written is told among what stays.
     ///
     /// # Errors
-    /// When the journal can neither be written nor removed.
+    /// When it cannot be removed.
     pub fn finish(mut self, roots: &Roots) -> Result<Report> {
         let (mut report, mut written) = self.undo_from(roots, 0);
         if !self.open.is_empty() && !report.undone.is_empty() {
             // What stood in the way may have been undone behind it, such as a file that could not be cleared and is no longer there.
-            let again;
-            (again, written) = self.undo_from(roots, 0);
+            let (again, again_written) = self.undo_from(roots, 0);
+            written = written.and(again_written);
             report.undone.extend(again.undone);
             report.left = again.left;
         }
         if self.open.is_empty() {
             std::fs::remove_file(&self.path).map_err(HostError::call("remove", &self.path))?;
-            return Ok(report);
+        } else if let Err(error) = written {
+            // In place of the report it would hide what stays.
+            report.left.push(format!(
+                "{error}: what has been undone is written down nowhere, and 'raidlab clean' looks for it again"
+            ));
         }
-        written.map(|()| report)
+        Ok(report)
     }
 
     fn append(&mut self, entry: &Entry) -> Result<()> {

@@ -202,6 +202,14 @@ fn what_cannot_be_written_down_is_undone_all_the_same() {
     let report = journal.finish(&roots()).expect("undone");
     assert_eq!(report.undone.len(), 2, "{report:?}");
     assert!(!folder.exists() && !file.exists() && !path.exists());
+    // What stays is told with it.
+    let (mut journal, folder, _) = made(place.path());
+    fs::write(folder.join("of a user"), "").expect("written");
+    journal.file = File::open(journal.path()).expect("for reading alone");
+    let report = journal.finish(&roots()).expect("tried");
+    let left = report.left.join("\n");
+    assert!(left.contains("look into it and remove it"), "{left}");
+    assert!(left.contains("raidlab clean"), "{left}");
     // A run that goes on is told.
     let (mut journal, _, file) = made(place.path());
     journal.file = File::open(journal.path()).expect("for reading alone");
