@@ -44,7 +44,7 @@ pub(super) struct Run {
     pub(super) gone: bool,
     /// Members of arrays that were stopped.
     pub(super) stopped: Vec<Identity>,
-    /// Members of arrays that stay, which stay with them.
+    /// Members with something of someone's on them, such as an array that stays: what they are made of stays with them.
     pub(super) kept: Vec<Identity>,
 }
 
@@ -64,12 +64,14 @@ pub(super) fn perform(undo: &Undo, roots: &Roots, run: &mut Run, taken: bool) ->
     let of = &run.process;
     match undo {
         Undo::File(id) | Undo::LoopDevice(id) if run.keeps(id) => Ok(Undone::Left(format!(
-            "{} stays, and is shown as a device: an array on it stays",
+            "{} stays, and is shown as a device: what someone has put on it since would go with it",
             id.path.display()
         ))),
-        Undo::Contents { member, .. } if run.kept.contains(member) => {
-            Ok(not_cleared(&member.name, member, &"an array on it stays"))
-        }
+        Undo::Contents { member, .. } if run.kept.contains(member) => Ok(not_cleared(
+            &member.name,
+            member,
+            &"what someone has put on it since stays",
+        )),
         Undo::NewDirectory(path) => remove_directory(path),
         Undo::Directory(id) if is_there(id, of) => remove_directory(&id.path),
         Undo::NewFile(path) => match fs::symlink_metadata(path) {
@@ -91,7 +93,10 @@ pub(super) fn perform(undo: &Undo, roots: &Roots, run: &mut Run, taken: bool) ->
         }
         Undo::Pool { name } => destroy_pool(name),
         Undo::Scrub { point, uuid } => forget_scrub(roots, point, uuid),
-        Undo::Contents { member, uuids } => clear(roots, &recorded(member, of), uuids),
+        Undo::Contents { member, uuids } => match recorded(member, of) {
+            Some(member) => clear(roots, &member, uuids, run),
+            None => Ok(Undone::Nothing),
+        },
         // Settings do not outlive the boot.
         Undo::Attribute { .. } if of.is_of_another_boot() => Ok(Undone::Nothing),
         Undo::Attribute {
@@ -268,10 +273,7 @@ fn forget_scrub(roots: &Roots, point: &Path, uuid: &str) -> Result<Undone> {
     Ok(undone)
 }
 
-fn clear(roots: &Roots, member: &Option<Identity>, uuids: &[String]) -> Result<Undone> {
-    let Some(member) = member else {
-        return Ok(Undone::Nothing);
-    };
+fn clear(roots: &Roots, member: &Identity, uuids: &[String], run: &mut Run) -> Result<Undone> {
     let Some(path) = find(roots, member) else {
         return Ok(match (&member.backing, &member.serial) {
             // A disk may come back, with all that was written on it; a loop device does not.
@@ -284,6 +286,14 @@ fn clear(roots: &Roots, member: &Option<Identity>, uuids: &[String]) -> Result<U
     };
     let cleared = patiently(PATIENCE, || claim::open_exclusively(&path))
         .and_then(|file| clear_open(roots, &file, &path, member, uuids));
+    let is_someones = match &cleared {
+        Ok(came) => matches!(came, Undone::Left(_)),
+        // As long as its run lives a tool that hangs may have it.
+        Err(error) => run.gone && matches!(error, HostError::Refused { .. }),
+    };
+    if is_someones {
+        run.kept.push(member.clone());
+    }
     Ok(cleared.unwrap_or_else(|error| not_cleared(&path.display(), member, &error)))
 }
 

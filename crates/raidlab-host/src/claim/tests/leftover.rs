@@ -128,7 +128,7 @@ impl Tables {
         assert!(report.left[0].contains(why), "{report:?}");
         let member = report.left.iter().find(|left| left.contains("sdx is not"));
         let member = member.unwrap_or_else(|| panic!("{report:?}"));
-        assert!(member.contains("an array on it stays"), "{member}");
+        assert!(member.contains("has put on it since stays"), "{member}");
         assert_eq!(report.undone, Vec::<String>::new());
         assert_eq!(self.labels(), 1, "its superblock");
     }
@@ -259,6 +259,65 @@ fn what_shines_through_a_new_array_is_emptied() {
     assert_eq!(labels().len(), 1, "what is not raidlab's is not emptied");
     made(&[tables.member()]).expect("an array");
     assert_eq!(labels(), []);
+}
+
+/// What someone has made of a loop device, or has mounted of it, would go with its file.
+#[test]
+fn a_loop_file_that_someone_has_put_to_use_stays() {
+    if !may("a_loop_file_that_someone_has_put_to_use_stays") {
+        return;
+    }
+    let theirs = Theirs::new();
+    let member = theirs.device().identity;
+    let file = member.backing.clone().expect("its file");
+    let place = tempfile::tempdir().expect("a directory");
+    let mut journal = Journal::begin(place.path(), "raidlab run x").expect("begun");
+    let contents = Undo::Contents {
+        member,
+        uuids: vec![uuid(OURS)],
+    };
+    let all = [
+        Undo::File(file.clone()),
+        Undo::LoopDevice(file.clone()),
+        contents,
+    ];
+    for undo in all {
+        journal.intend("write", &[undo]).expect("announced");
+    }
+    drop(journal);
+    let cleaned = || {
+        let (mut found, _) = leftovers(place.path()).expect("listed");
+        let journal = found.pop().expect("its journal");
+        journal.finish(&Roots::system()).expect("looked at")
+    };
+    let stays = |why: &str| {
+        let report = cleaned();
+        assert!(report.left[0].contains(why), "{report:?}");
+        assert_eq!(
+            (report.left.len(), report.undone.len()),
+            (3, 0),
+            "{report:?}"
+        );
+        assert!(file.is_there());
+        assert_eq!(theirs.device().identity.backing, Some(file.clone()));
+    };
+    system(&["mkfs.ext4", "-q", "-F", theirs.path()]);
+    stays("which raidlab did not write");
+    let own = "11111111-1111-1111-1111-111111111111";
+    system(&["mkfs.ext4", "-q", "-F", "-U", own, theirs.path()]);
+    let point = place.path().join("mnt");
+    std::fs::create_dir(&point).expect("made");
+    let point = point.to_str().expect("a name");
+    system(&["mount", theirs.path(), point]);
+    stays("is busy");
+    system(&["umount", point]);
+    let report = cleaned();
+    assert_eq!(
+        (report.left.len(), report.undone.len()),
+        (0, 3),
+        "{report:?}"
+    );
+    assert!(!file.is_there());
 }
 
 /// Of the kernel's own md: what was advised leads to the end.
