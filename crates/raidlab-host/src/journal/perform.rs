@@ -63,8 +63,12 @@ impl Run {
 pub(super) fn perform(undo: &Undo, roots: &Roots, run: &mut Run, taken: bool) -> Result<Undone> {
     let of = &run.process;
     match undo {
-        Undo::File(id) | Undo::LoopDevice(id) if run.keeps(id) => Ok(Undone::Left(format!(
-            "{} stays, and is shown as a device: what someone has put on it since would go with it",
+        Undo::LoopDevice(id) if run.keeps(id) => Ok(Undone::Left(format!(
+            "{} is still shown as a device",
+            id.path.display()
+        ))),
+        Undo::File(id) if run.keeps(id) => Ok(Undone::Left(format!(
+            "{} stays: what someone has put on it since would go with it",
             id.path.display()
         ))),
         Undo::Contents { member, .. } if run.kept.contains(member) => Ok(not_cleared(

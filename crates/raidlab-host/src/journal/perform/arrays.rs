@@ -1,5 +1,5 @@
 //! Arrays of md that a run left: stopped, unless someone has put them to use since.
-use super::whose::{lies_on, not_ours, of_others};
+use super::whose::{find, lies_on, not_ours, of_others};
 use super::{PATIENCE, Run, STEP};
 use crate::error::{HostError, Result};
 use crate::identity::Identity;
@@ -11,6 +11,7 @@ use crate::tool::Tool;
 use raidlab_io::observe::Roots;
 use raidlab_io::observe::cache::block_size_of;
 use raidlab_io::observe::safety::open_for_reading;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// What lay on an array that was stopped is gone from the kernel's tables within this time.
@@ -157,20 +158,15 @@ pub(crate) fn foreign(
 /// An array that was made and is not there: whoever stopped it, or did not start it again after a boot, may have had it in use before.
 /// The members alone do not tell what is on it.
 fn not_running(roots: &Roots, (members, wanted): (&[Identity], &str), run: &Run) -> Undone {
-    let of_run = |name: &String| {
-        let path = roots.dev.join(name);
+    let of_run = |path: PathBuf| {
         let file = open_for_reading(&path).ok()?;
         let labels = label::read(&file, block_size_of(&file).ok()?, &path).ok()?;
         let mut labels = labels.iter().filter(|label| label.is_of_array());
         let label = labels.find(|label| label.is_one_of(&run.uuids));
         label.map(|_| path.display().to_string())
     };
-    let nodes: Vec<String> = members
-        .iter()
-        .filter_map(|member| super::find(roots, member))
-        .filter_map(|path| Some(path.file_name()?.to_str()?.to_owned()))
-        .filter_map(|name| of_run(&name))
-        .collect();
+    let found = members.iter().filter_map(|member| find(roots, member));
+    let nodes: Vec<String> = found.filter_map(of_run).collect();
     if nodes.is_empty() {
         return Undone::Nothing;
     }
