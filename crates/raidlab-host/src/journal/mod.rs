@@ -5,10 +5,12 @@
 //! it undoes what it says, last step first. What is undone is found by recorded identity (serial number, size, inode,
 //! uuid), never by a name that something else may bear by now. Undoing is the same code whether a run ends well, is
 //! interrupted or was killed, and may itself be cut short and done again.
+mod left;
 mod perform;
 mod process;
 mod undo;
 
+pub use left::leftovers;
 #[cfg(test)]
 pub(crate) use perform::foreign;
 pub use process::Process;
@@ -21,7 +23,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
-use std::io::{Read as _, Write as _};
+use std::io::Write as _;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
@@ -302,113 +304,6 @@ impl Journal {
             }
         }
     }
-}
-
-/// The journals of runs that are gone, each taken over: no other raidlab will undo it meanwhile.
-///
-/// # Errors
-/// When the directory cannot be listed. A journal that cannot be read is told in the second list.
-pub fn leftovers(directory: &Path) -> Result<(Vec<Journal>, Vec<String>)> {
-    let entries = match std::fs::read_dir(directory) {
-        Ok(entries) => entries,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            return Ok((Vec::new(), Vec::new()));
-        }
-        Err(error) => return Err(HostError::call("list", directory)(error)),
-    };
-    let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
-    paths.retain(|path| path.extension().is_some_and(|ending| ending == ENDING));
-    paths.sort();
-    let (mut found, mut wrong) = (Vec::new(), Vec::new());
-    for path in paths {
-        match take_over(&path) {
-            Ok(Some(journal)) => found.push(journal),
-            Ok(None) => {}
-            Err(error) => wrong.push(error.to_string()),
-        }
-    }
-    Ok((found, wrong))
-}
-
-/// `None` when its run lives, or it has gone meanwhile.
-fn take_over(path: &Path) -> Result<Option<Journal>> {
-    let opened = OpenOptions::new()
-        .read(true)
-        .append(true)
-        .custom_flags(libc::O_NOFOLLOW | libc::O_CLOEXEC)
-        .open(path);
-    let file = match opened {
-        Ok(file) => file,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(HostError::call("open", path)(error)),
-    };
-    let owner = file.metadata().map_err(HostError::call("inspect", path))?;
-    if owner.uid() != rustix::process::geteuid().as_raw() {
-        return Err(HostError::Unexpected(format!(
-            "{} belongs to another user (of the number {}), and says what is removed and cleared: nothing of it is undone; let \
-             its owner run 'raidlab clean', or remove it",
-            path.display(),
-            owner.uid()
-        )));
-    }
-    if flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
-        return Ok(None);
-    }
-    let mut text = Vec::new();
-    (&file)
-        .read_to_end(&mut text)
-        .map_err(HostError::call("read", path))?;
-    // The run may have ended, and removed it, between opening and locking.
-    if !path.exists() {
-        return Ok(None);
-    }
-    let id = path.file_stem().and_then(|stem| stem.to_str());
-    let mut journal = Journal {
-        id: id.unwrap_or_default().to_owned(),
-        path: path.to_owned(),
-        file,
-        end: 0,
-        process: Process::own(),
-        taken_over: true,
-        next: 0,
-        open: BTreeMap::new(),
-    };
-    // A last line without its end was never whole, so its step was never taken.
-    let whole = text
-        .iter()
-        .rposition(|byte| *byte == b'\n')
-        .map_or(0, |at| at + 1);
-    journal.end = whole as u64;
-    if whole < text.len() {
-        rustix::fs::ftruncate(&journal.file, journal.end)
-            .map_err(HostError::call("repair", path))?;
-    }
-    for (number, line) in text[..whole].split(|byte| *byte == b'\n').enumerate() {
-        if !line.is_empty() {
-            let entry = read_entry(line).map_err(|what| not_ours(path, number + 1, &what))?;
-            journal.apply(&entry);
-        }
-    }
-    Ok(Some(journal))
-}
-
-/// A line of this version, or what it is instead.
-fn read_entry(line: &[u8]) -> Result<Entry, String> {
-    let entry = serde_json::from_slice(line).map_err(|error| error.to_string())?;
-    match entry {
-        Entry::Begin { version, .. } if version != VERSION => {
-            Err(format!("it is of version {version}, not {VERSION}"))
-        }
-        entry => Ok(entry),
-    }
-}
-
-fn not_ours(path: &Path, line: usize, what: &str) -> HostError {
-    HostError::Unexpected(format!(
-        "{}: line {line}: {what}; this journal was not written by this version: what it says must be undone by the one \
-         that wrote it",
-        path.display()
-    ))
 }
 
 /// Locks a new journal. Who looks for those of runs that are gone may have found it before it was locked, and removed it:

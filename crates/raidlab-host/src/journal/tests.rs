@@ -241,6 +241,41 @@ fn what_stood_in_the_way_and_is_undone_leaves_nothing() {
     assert!(!folder.exists() && !path.exists());
 }
 
+/// A program that the run was just starting has its files, and with them the lock, until it is another program.
+#[test]
+fn a_lock_that_outlives_its_run_for_a_moment_is_waited_for() {
+    let place = tempfile::tempdir().expect("a directory");
+    let line = |pid, start| {
+        let boot = Process::own().boot;
+        let process = Process { pid, start, boot };
+        let begin = Entry::Begin {
+            version: VERSION,
+            process,
+            command: "x".to_owned(),
+        };
+        serde_json::to_string(&begin).expect("a line") + "\n"
+    };
+    let own = Process::own();
+    for (name, text, found) in [
+        ("gone", line(own.pid, own.start + 1), 1),
+        ("living", line(own.pid, own.start), 0),
+    ] {
+        let place = place.path().join(name);
+        fs::create_dir(&place).expect("made");
+        let path = place.join("00000000.journal");
+        fs::write(&path, text).expect("written");
+        let held = File::open(&path).expect("its file");
+        flock(&held, FlockOperation::LockExclusive).expect("locked");
+        let lets_go = std::thread::spawn(move || {
+            std::thread::sleep(std::time::Duration::from_millis(300));
+            drop(held);
+        });
+        let (journals, wrong) = leftovers(&place).expect("listed");
+        assert_eq!((journals.len(), wrong.len()), (found, 0), "{name}");
+        lets_go.join().expect("ended");
+    }
+}
+
 /// Whoever can write to a directory could have root remove any file.
 #[test]
 fn a_journal_of_another_user_is_told_and_left() {
