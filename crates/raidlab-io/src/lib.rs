@@ -5,10 +5,8 @@
 //! |---|---|
 //! | [`engine`] | targets by io_uring and by blocking calls |
 //! | [`run`] | phases in wall time, with their evidence |
-//! | [`heard`] | signals that are heard while the kernel holds a thread |
 //! | [`observe`] | counters, device stacks, caches, environment, fitness |
 
 pub mod engine;
-pub mod heard;
 pub mod observe;
 pub mod run;

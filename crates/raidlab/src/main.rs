@@ -22,11 +22,30 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use exit::Outcome;
 use std::process::ExitCode;
 
+/// The exit code of a program of Rust that panicked.
+const PANICKED: u8 = 101;
+/// Bytes of stack for what the program does: what the first thread mostly has.
+const STACK: usize = 8 << 20;
+
+/// The first thread only waits. The kernel gives it the signals of the process as long as it blocks none, also when it is held by a
+/// dead disk: then nobody hears of Ctrl-C until the disk answers. To block them there would have all that is started block them,
+/// too, and tools that hang could not be ended.
 fn main() -> ExitCode {
     // In a guest that raidlab booted, this program is the whole system.
     if let Some(role) = raidlab_vm::guest::role() {
         return real::agent::run(&role);
     }
+    let second = std::thread::Builder::new().name("raidlab".to_owned());
+    match second.stack_size(STACK).spawn(program) {
+        // What made it panic has been told by then.
+        Ok(second) => second.join().unwrap_or(PANICKED.into()),
+        // Better heard late than not at all.
+        Err(_) => program(),
+    }
+}
+
+/// What was typed, done.
+fn program() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) if error.kind() == ErrorKind::InvalidUtf8 => {

@@ -1,5 +1,4 @@
 //! Ctrl-C and its like: the first asks the run to end and clean up, the second ends the program.
-use raidlab_io::heard::in_a_thread_of_its_own;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use std::io::BufRead as _;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -27,8 +26,6 @@ impl Stop {
         // A file that grows past `ulimit -f` is an error of the write that did it; unheeded, the
         // signal would end the program with its files left behind.
         signal_hook::flag::register(SIGXFSZ, Arc::default())?;
-        let signals: Vec<i32> = [SIGINT, SIGTERM].into_iter().chain(hangup).collect();
-        in_a_thread_of_its_own(&signals)?;
         Ok(stop)
     }
 

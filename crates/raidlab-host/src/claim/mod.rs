@@ -157,7 +157,8 @@ impl Claim {
         })
     }
 
-    /// Claims an array that was just built, by the claims on its members: it lies on these alone.
+    /// Claims an array that was just built, by the claims on its members: it lies on these alone. What shines through of earlier
+    /// uses of the members is nobody's, and is emptied: it would be taken for what someone has made on the array since.
     ///
     /// # Errors
     /// [`HostError::Refused`] when it lies on anything else, or is in use.
@@ -173,6 +174,9 @@ impl Claim {
             if !members.iter().any(|member| member.name == below) {
                 return Err(HostError::refused(path, format!("it lies on {below}, too")));
             }
+        }
+        if !label::signatures(&file, identity.size, path)?.is_empty() {
+            clear(&file, identity.size, path)?;
         }
         Ok(Self {
             roots: roots.clone(),

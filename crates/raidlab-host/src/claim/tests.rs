@@ -2,6 +2,7 @@
 //! a guest, whose kernel has what holds devices, by the tests of raidlab's virtual machines.
 mod content;
 mod holders;
+mod leftover;
 mod lost;
 mod open;
 mod partitions;

@@ -5,10 +5,14 @@
 //! it undoes what it says, last step first. What is undone is found by recorded identity (serial number, size, inode,
 //! uuid), never by a name that something else may bear by now. Undoing is the same code whether a run ends well, is
 //! interrupted or was killed, and may itself be cut short and done again.
+mod left;
 mod perform;
 mod process;
 mod undo;
 
+pub use left::leftovers;
+#[cfg(test)]
+pub(crate) use perform::foreign;
 pub use process::Process;
 pub use undo::{Undo, Undone};
 
@@ -19,7 +23,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
-use std::io::{Read as _, Write as _};
+use std::io::Write as _;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
@@ -60,6 +64,8 @@ const VERSION: u32 = 1;
 struct Step {
     what: String,
     undo: Vec<Undo>,
+    /// It was taken to its end.
+    taken: bool,
 }
 
 /// The journal of a run. Dropping it does not undo anything: its file stays for the next run or `raidlab clean`.
@@ -71,6 +77,8 @@ pub struct Journal {
     /// Bytes of its whole lines.
     end: u64,
     process: Process,
+    /// Its run has gone, and what it left is undone by another one.
+    taken_over: bool,
     next: StepNumber,
     open: BTreeMap<StepNumber, Step>,
 }
@@ -108,6 +116,7 @@ impl Journal {
             file,
             end: 0,
             process: process.clone(),
+            taken_over: false,
             next: 0,
             open: BTreeMap::new(),
         };
@@ -182,8 +191,14 @@ impl Journal {
     fn undo_from(&mut self, roots: &Roots, mark: StepNumber) -> (Report, Result<()>) {
         let mut report = Report::default();
         let mut written = Ok(());
-        // What it gave to what it made: the members are the last to be undone.
-        let uuids = self.uuids();
+        let mut run = perform::Run {
+            process: self.process.clone(),
+            // Those of the members, too, which are the last to be undone.
+            uuids: self.uuids(),
+            gone: self.taken_over,
+            stopped: Vec::new(),
+            kept: Vec::new(),
+        };
         let steps: Vec<StepNumber> = self
             .open
             .range(mark..)
@@ -196,7 +211,7 @@ impl Journal {
             };
             let left = report.left.len();
             for undo in &step.undo {
-                match perform::perform(undo, roots, &self.process, &uuids) {
+                match perform::perform(undo, roots, &mut run, step.taken) {
                     Ok(Undone::Nothing) => {}
                     Ok(Undone::Done(what)) => report.undone.push(what),
                     Ok(Undone::Left(why)) => report.left.push(why),
@@ -225,24 +240,28 @@ impl Journal {
         given.flatten().collect()
     }
 
-    /// Undoes all that is left and removes the journal when nothing is.
+    /// Undoes all that is left and removes the journal when nothing is; that it cannot be written is told among what stays.
     ///
     /// # Errors
-    /// When the journal can neither be written nor removed.
+    /// When it cannot be removed.
     pub fn finish(mut self, roots: &Roots) -> Result<Report> {
         let (mut report, mut written) = self.undo_from(roots, 0);
         if !self.open.is_empty() && !report.undone.is_empty() {
             // What stood in the way may have been undone behind it, such as a file that could not be cleared and is no longer there.
-            let again;
-            (again, written) = self.undo_from(roots, 0);
+            let (again, again_written) = self.undo_from(roots, 0);
+            written = written.and(again_written);
             report.undone.extend(again.undone);
             report.left = again.left;
         }
         if self.open.is_empty() {
             std::fs::remove_file(&self.path).map_err(HostError::call("remove", &self.path))?;
-            return Ok(report);
+        } else if let Err(error) = written {
+            // In place of the report it would hide what stays.
+            report.left.push(format!(
+                "{error}: what has been undone is written down nowhere, and 'raidlab clean' looks for it again"
+            ));
         }
-        written.map(|()| report)
+        Ok(report)
     }
 
     fn append(&mut self, entry: &Entry) -> Result<()> {
@@ -269,11 +288,15 @@ impl Journal {
             Entry::Intend { step, what, undo } => {
                 self.next = step + 1;
                 let (what, undo) = (what.clone(), undo.clone());
-                self.open.insert(*step, Step { what, undo });
+                let taken = false;
+                self.open.insert(*step, Step { what, undo, taken });
             }
             Entry::Done { step, undo } => {
-                if let (Some(open), Some(undo)) = (self.open.get_mut(step), undo) {
-                    open.undo.clone_from(undo);
+                if let Some(open) = self.open.get_mut(step) {
+                    open.taken = true;
+                    if let Some(undo) = undo {
+                        open.undo.clone_from(undo);
+                    }
                 }
             }
             Entry::Undone { step } => {
@@ -281,112 +304,6 @@ impl Journal {
             }
         }
     }
-}
-
-/// The journals of runs that are gone, each taken over: no other raidlab will undo it meanwhile.
-///
-/// # Errors
-/// When the directory cannot be listed. A journal that cannot be read is told in the second list.
-pub fn leftovers(directory: &Path) -> Result<(Vec<Journal>, Vec<String>)> {
-    let entries = match std::fs::read_dir(directory) {
-        Ok(entries) => entries,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            return Ok((Vec::new(), Vec::new()));
-        }
-        Err(error) => return Err(HostError::call("list", directory)(error)),
-    };
-    let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
-    paths.retain(|path| path.extension().is_some_and(|ending| ending == ENDING));
-    paths.sort();
-    let (mut found, mut wrong) = (Vec::new(), Vec::new());
-    for path in paths {
-        match take_over(&path) {
-            Ok(Some(journal)) => found.push(journal),
-            Ok(None) => {}
-            Err(error) => wrong.push(error.to_string()),
-        }
-    }
-    Ok((found, wrong))
-}
-
-/// `None` when its run lives, or it has gone meanwhile.
-fn take_over(path: &Path) -> Result<Option<Journal>> {
-    let opened = OpenOptions::new()
-        .read(true)
-        .append(true)
-        .custom_flags(libc::O_NOFOLLOW | libc::O_CLOEXEC)
-        .open(path);
-    let file = match opened {
-        Ok(file) => file,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(HostError::call("open", path)(error)),
-    };
-    let owner = file.metadata().map_err(HostError::call("inspect", path))?;
-    if owner.uid() != rustix::process::geteuid().as_raw() {
-        return Err(HostError::Unexpected(format!(
-            "{} belongs to another user (of the number {}), and says what is removed and cleared: nothing of it is undone; let \
-             its owner run 'raidlab clean', or remove it",
-            path.display(),
-            owner.uid()
-        )));
-    }
-    if flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
-        return Ok(None);
-    }
-    let mut text = Vec::new();
-    (&file)
-        .read_to_end(&mut text)
-        .map_err(HostError::call("read", path))?;
-    // The run may have ended, and removed it, between opening and locking.
-    if !path.exists() {
-        return Ok(None);
-    }
-    let id = path.file_stem().and_then(|stem| stem.to_str());
-    let mut journal = Journal {
-        id: id.unwrap_or_default().to_owned(),
-        path: path.to_owned(),
-        file,
-        end: 0,
-        process: Process::own(),
-        next: 0,
-        open: BTreeMap::new(),
-    };
-    // A last line without its end was never whole, so its step was never taken.
-    let whole = text
-        .iter()
-        .rposition(|byte| *byte == b'\n')
-        .map_or(0, |at| at + 1);
-    journal.end = whole as u64;
-    if whole < text.len() {
-        rustix::fs::ftruncate(&journal.file, journal.end)
-            .map_err(HostError::call("repair", path))?;
-    }
-    for (number, line) in text[..whole].split(|byte| *byte == b'\n').enumerate() {
-        if !line.is_empty() {
-            let entry = read_entry(line).map_err(|what| not_ours(path, number + 1, &what))?;
-            journal.apply(&entry);
-        }
-    }
-    Ok(Some(journal))
-}
-
-/// A line of this version, or what it is instead.
-fn read_entry(line: &[u8]) -> Result<Entry, String> {
-    let entry = serde_json::from_slice(line).map_err(|error| error.to_string())?;
-    match entry {
-        Entry::Begin { version, .. } if version != VERSION => {
-            Err(format!("it is of version {version}, not {VERSION}"))
-        }
-        entry => Ok(entry),
-    }
-}
-
-fn not_ours(path: &Path, line: usize, what: &str) -> HostError {
-    HostError::Unexpected(format!(
-        "{}: line {line}: {what}; this journal was not written by this version: what it says must be undone by the one \
-         that wrote it",
-        path.display()
-    ))
 }
 
 /// Locks a new journal. Who looks for those of runs that are gone may have found it before it was locked, and removed it:

@@ -1,5 +1,9 @@
 //! Undoing, one thing at a time, each found by what was recorded of it.
+mod arrays;
 mod whose;
+
+#[cfg(test)]
+pub(crate) use arrays::foreign;
 
 use super::process::Process;
 use super::undo::{Undo, Undone};
@@ -16,12 +20,13 @@ use raidlab_io::observe::mountinfo::{self, Mount};
 use raidlab_io::observe::safety::open_for_reading;
 use raidlab_io::observe::{DeviceNumber, Roots};
 use rustix::mount::{UnmountFlags, unmount};
+use std::fmt::Display;
 use std::fs::{self, File};
 use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::time::{Duration, Instant};
-use whose::{find, identity_of, lies_on, not_ours, of_others};
+use whose::{find, identity_of, lies_on};
 
 /// How long something that is still in use is waited for: a child that was killed needs a moment to let go.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -29,14 +34,48 @@ const STEP: Duration = Duration::from_millis(50);
 /// Where btrfs-progs notes what came of scrubs.
 const SCRUBS: &str = "/var/lib/btrfs";
 
-/// Undoes one thing of a run, `uuids` of which are all that it gave to what it made.
-pub(super) fn perform(
-    undo: &Undo,
-    roots: &Roots,
-    of: &Process,
-    uuids: &[String],
-) -> Result<Undone> {
+/// A run, whose steps are undone one after the other.
+#[derive(Debug)]
+pub(super) struct Run {
+    pub(super) process: Process,
+    /// All uuids that it gave to what it made.
+    pub(super) uuids: Vec<String>,
+    /// It has gone, and anyone may have put to use since what it left.
+    pub(super) gone: bool,
+    /// Members of arrays that were stopped.
+    pub(super) stopped: Vec<Identity>,
+    /// Members with something of someone's on them, such as an array that stays: what they are made of stays with them.
+    pub(super) kept: Vec<Identity>,
+}
+
+impl Run {
+    /// Whether a member of an array that stays is on this file.
+    fn keeps(&self, id: &FileId) -> bool {
+        let mut files = self
+            .kept
+            .iter()
+            .filter_map(|member| member.backing.as_ref());
+        files.any(|file| file == id)
+    }
+}
+
+/// Undoes one thing of a run: of a step that was taken to its end, or may not have been.
+pub(super) fn perform(undo: &Undo, roots: &Roots, run: &mut Run, taken: bool) -> Result<Undone> {
+    let of = &run.process;
     match undo {
+        Undo::LoopDevice(id) if run.keeps(id) => Ok(Undone::Left(format!(
+            "{} is still shown as a device",
+            id.path.display()
+        ))),
+        Undo::File(id) if run.keeps(id) => Ok(Undone::Left(format!(
+            "{} stays: what someone has put on it since would go with it",
+            id.path.display()
+        ))),
+        Undo::Contents { member, .. } if run.kept.contains(member) => Ok(not_cleared(
+            &member.name,
+            member,
+            &"what someone has put on it since stays",
+        )),
         Undo::NewDirectory(path) => remove_directory(path),
         Undo::Directory(id) if is_there(id, of) => remove_directory(&id.path),
         Undo::NewFile(path) => match fs::symlink_metadata(path) {
@@ -47,10 +86,21 @@ pub(super) fn perform(
         Undo::Directory(_) | Undo::File(_) => Ok(Undone::Nothing),
         Undo::LoopDevice(id) => detach(roots, id),
         Undo::Mount { point, members } => unmount_all(roots, point, members),
-        Undo::Array { members, name } => stop_arrays(roots, members, name, uuids),
+        Undo::Array { members, name } => {
+            let came = arrays::stop(roots, (members, name), run, taken);
+            match &came {
+                Ok(Undone::Nothing) => {}
+                Ok(Undone::Done(_)) => run.stopped.extend_from_slice(members),
+                Ok(Undone::Left(_)) | Err(_) => run.kept.extend_from_slice(members),
+            }
+            came
+        }
         Undo::Pool { name } => destroy_pool(name),
         Undo::Scrub { point, uuid } => forget_scrub(roots, point, uuid),
-        Undo::Contents { member, uuids } => clear(roots, &recorded(member, of), uuids),
+        Undo::Contents { member, uuids } => match recorded(member, of) {
+            Some(member) => clear(roots, &member, uuids, run),
+            None => Ok(Undone::Nothing),
+        },
         // Settings do not outlive the boot.
         Undo::Attribute { .. } if of.is_of_another_boot() => Ok(Undone::Nothing),
         Undo::Attribute {
@@ -185,67 +235,6 @@ fn is_ours(roots: &Roots, mount: &Mount, members: &[Identity]) -> bool {
     name.is_some_and(|name| lies_on(roots, &name, members))
 }
 
-/// Stops all md arrays that lie on these members alone, the uppermost first.
-fn stop_arrays(
-    roots: &Roots,
-    members: &[Identity],
-    wanted: &str,
-    uuids: &[String],
-) -> Result<Undone> {
-    let mut told = Vec::new();
-    loop {
-        let arrays = sysfs::names(&roots.sys.join("block"));
-        let mut arrays: Vec<String> = arrays
-            .into_iter()
-            .filter(|name| roots.block(name).join("md").is_dir())
-            .filter(|name| !sysfs::names(&roots.block(name).join("slaves")).is_empty())
-            .filter(|name| lies_on(roots, name, members))
-            .filter(|name| sysfs::names(&roots.block(name).join("holders")).is_empty())
-            .collect();
-        // Volumes go before the container that has their metadata.
-        arrays.sort_by_key(|name| is_container(roots, name));
-        let Some(name) = arrays.first() else { break };
-        let node = format!("/dev/{name}");
-        if let Some(label) = of_others(roots, name, uuids) {
-            return Ok(Undone::Left(format!(
-                "{node} is not stopped: {label}, whose uuid raidlab did not give: it was made by someone else since; if it is \
-                 not wanted, 'mdadm --stop {node}' stops it"
-            )));
-        }
-        let begun = Instant::now();
-        while let Err(error) = Tool::new(["mdadm", "--stop", &node]).run() {
-            if begun.elapsed() > PATIENCE || matches!(error, HostError::Missing { .. }) {
-                return Ok(Undone::Left(format!(
-                    "{node} could not be stopped: {error}"
-                )));
-            }
-            std::thread::sleep(STEP);
-        }
-        told.push(format!("stopped {node}"));
-        if told.len() > 64 {
-            return Ok(Undone::Left(format!(
-                "{wanted} comes back when it is stopped"
-            )));
-        }
-    }
-    if let Some(other) = not_ours(roots, members, wanted) {
-        return Ok(Undone::Left(format!(
-            "/dev/{wanted} is not stopped: it lies on {other}, too, which is no member that raidlab knows; if it is not yours, \
-             'mdadm --stop /dev/{wanted}' stops it"
-        )));
-    }
-    Ok(if told.is_empty() {
-        Undone::Nothing
-    } else {
-        Undone::Done(told.join(", "))
-    })
-}
-
-fn is_container(roots: &Roots, name: &str) -> bool {
-    let level = sysfs::text(&roots.block(name).join("md/level"));
-    level.is_none_or(|level| level == "container")
-}
-
 fn destroy_pool(name: &str) -> Result<Undone> {
     if crate::tool::find("zpool").is_none()
         || Tool::new(["zpool", "list", "-H", "-o", "name", name])
@@ -288,10 +277,7 @@ fn forget_scrub(roots: &Roots, point: &Path, uuid: &str) -> Result<Undone> {
     Ok(undone)
 }
 
-fn clear(roots: &Roots, member: &Option<Identity>, uuids: &[String]) -> Result<Undone> {
-    let Some(member) = member else {
-        return Ok(Undone::Nothing);
-    };
+fn clear(roots: &Roots, member: &Identity, uuids: &[String], run: &mut Run) -> Result<Undone> {
     let Some(path) = find(roots, member) else {
         return Ok(match (&member.backing, &member.serial) {
             // A disk may come back, with all that was written on it; a loop device does not.
@@ -304,16 +290,25 @@ fn clear(roots: &Roots, member: &Option<Identity>, uuids: &[String]) -> Result<U
     };
     let cleared = patiently(PATIENCE, || claim::open_exclusively(&path))
         .and_then(|file| clear_open(roots, &file, &path, member, uuids));
-    Ok(cleared.unwrap_or_else(|error| {
-        let serial = match (&member.backing, &member.serial) {
-            (None, Some(serial)) => format!(" (serial number {serial})"),
-            _ => String::new(),
-        };
-        Undone::Left(format!(
-            "{}{serial} is not cleared, and may carry what raidlab wrote: {error}",
-            path.display()
-        ))
-    }))
+    let is_someones = match &cleared {
+        Ok(came) => matches!(came, Undone::Left(_)),
+        // As long as its run lives a tool that hangs may have it.
+        Err(error) => run.gone && matches!(error, HostError::Refused { .. }),
+    };
+    if is_someones {
+        run.kept.push(member.clone());
+    }
+    Ok(cleared.unwrap_or_else(|error| not_cleared(&path.display(), member, &error)))
+}
+
+fn not_cleared(name: &dyn Display, member: &Identity, why: &dyn Display) -> Undone {
+    let serial = match (&member.backing, &member.serial) {
+        (None, Some(serial)) => format!(" (serial number {serial})"),
+        _ => String::new(),
+    };
+    Undone::Left(format!(
+        "{name}{serial} is not cleared, and may carry what raidlab wrote: {why}"
+    ))
 }
 
 fn clear_open(

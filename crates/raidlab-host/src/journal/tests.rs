@@ -202,6 +202,14 @@ fn what_cannot_be_written_down_is_undone_all_the_same() {
     let report = journal.finish(&roots()).expect("undone");
     assert_eq!(report.undone.len(), 2, "{report:?}");
     assert!(!folder.exists() && !file.exists() && !path.exists());
+    // What stays is told with it.
+    let (mut journal, folder, _) = made(place.path());
+    fs::write(folder.join("of a user"), "").expect("written");
+    journal.file = File::open(journal.path()).expect("for reading alone");
+    let report = journal.finish(&roots()).expect("tried");
+    let left = report.left.join("\n");
+    assert!(left.contains("look into it and remove it"), "{left}");
+    assert!(left.contains("raidlab clean"), "{left}");
     // A run that goes on is told.
     let (mut journal, _, file) = made(place.path());
     journal.file = File::open(journal.path()).expect("for reading alone");
@@ -231,6 +239,41 @@ fn what_stood_in_the_way_and_is_undone_leaves_nothing() {
     assert_eq!(report.left, Vec::<String>::new());
     assert_eq!(report.undone.len(), 2, "{report:?}");
     assert!(!folder.exists() && !path.exists());
+}
+
+/// A program that the run was just starting has its files, and with them the lock, until it is another program.
+#[test]
+fn a_lock_that_outlives_its_run_for_a_moment_is_waited_for() {
+    let place = tempfile::tempdir().expect("a directory");
+    let line = |pid, start| {
+        let boot = Process::own().boot;
+        let process = Process { pid, start, boot };
+        let begin = Entry::Begin {
+            version: VERSION,
+            process,
+            command: "x".to_owned(),
+        };
+        serde_json::to_string(&begin).expect("a line") + "\n"
+    };
+    let own = Process::own();
+    for (name, text, found) in [
+        ("gone", line(own.pid, own.start + 1), 1),
+        ("living", line(own.pid, own.start), 0),
+    ] {
+        let place = place.path().join(name);
+        fs::create_dir(&place).expect("made");
+        let path = place.join("00000000.journal");
+        fs::write(&path, text).expect("written");
+        let held = File::open(&path).expect("its file");
+        flock(&held, FlockOperation::LockExclusive).expect("locked");
+        let lets_go = std::thread::spawn(move || {
+            std::thread::sleep(std::time::Duration::from_millis(300));
+            drop(held);
+        });
+        let (journals, wrong) = leftovers(&place).expect("listed");
+        assert_eq!((journals.len(), wrong.len()), (found, 0), "{name}");
+        lets_go.join().expect("ended");
+    }
 }
 
 /// Whoever can write to a directory could have root remove any file.

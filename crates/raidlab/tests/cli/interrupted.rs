@@ -136,6 +136,39 @@ fn control_c_before_the_first_trial() {
     lab.assert_clean();
 }
 
+/// What a thread blocks, all that it starts would block, too: a tool that hangs could not be asked to end, and would not hear that
+/// raidlab has been killed. The first thread has the signals, and does nothing that the kernel could hold it in.
+#[test]
+fn no_thread_blocks_signals_and_the_first_only_waits() {
+    let lab = Lab::new();
+    let mut running = in_the_middle(&lab, LINE);
+    let of = |file: &str| {
+        let tasks = std::fs::read_dir(format!("/proc/{}/task", running.id())).into_iter();
+        let texts = tasks.flatten().flatten();
+        let read = texts.filter_map(|task| std::fs::read_to_string(task.path().join(file)).ok());
+        read.collect::<Vec<_>>()
+    };
+    let blocked = of("status");
+    let blocked: Vec<u64> = blocked
+        .iter()
+        .filter_map(|text| text.lines().find_map(|line| line.strip_prefix("SigBlk:")))
+        .filter_map(|mask| u64::from_str_radix(mask.trim(), 16).ok())
+        .collect();
+    assert!(blocked.len() > 1, "{blocked:?}");
+    for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
+        let bit = 1 << (signal.as_raw() - 1);
+        assert!(blocked.iter().all(|mask| mask & bit == 0), "{blocked:x?}");
+    }
+    let waits = std::fs::read_to_string(format!("/proc/{0}/task/{0}/wchan", running.id()));
+    let waits = waits.unwrap_or_default();
+    assert!(
+        ["", "0"].contains(&waits.as_str()) || waits.contains("futex"),
+        "{waits}"
+    );
+    running.signal(Signal::INT);
+    assert_eq!(running.end().code(), Some(130), "{}", running.said());
+}
+
 /// `nohup`: whoever started it wants it to outlive the terminal.
 #[test]
 fn a_hangup_that_is_to_be_ignored_is() {

@@ -1,8 +1,8 @@
 //! Whose arrays are stopped.
 use super::whose::{are_ours, lies_on, not_ours};
-use super::{scrub_may_go_on, stop_arrays};
+use super::{Run, arrays, scrub_may_go_on};
 use crate::identity::Identity;
-use crate::journal::Undone;
+use crate::journal::{Process, Undone};
 use raidlab_io::observe::{DeviceNumber, Roots};
 use std::fs;
 use std::path::Path;
@@ -50,12 +50,20 @@ fn a_disk_that_cannot_be_opened_is_still_the_one_that_it_was() {
 fn an_array_that_is_on_a_foreign_disk_too_is_told_and_not_forgotten() {
     let (_kept, roots) = tables(&["sda", "sdz"]);
     let members = [disk("sda", 0)];
-    let left = stop_arrays(&roots, &members, "md9", &[]).expect("looked at");
+    let run = Run {
+        process: Process::own(),
+        uuids: Vec::new(),
+        gone: false,
+        stopped: Vec::new(),
+        kept: Vec::new(),
+    };
+    let stop = |members: &[Identity]| arrays::stop(&roots, (members, "md9"), &run, true);
+    let left = stop(&members).expect("looked at");
     let told =
         matches!(&left, Undone::Left(why) if why.contains("sdz") && why.contains("mdadm --stop"));
     assert!(told, "{left:?}");
     // Another array of the same name is nobody's business.
-    let left = stop_arrays(&roots, &[disk("sdc", 9)], "md9", &[]).expect("looked at");
+    let left = stop(&[disk("sdc", 9)]).expect("looked at");
     assert_eq!(left, Undone::Nothing);
 }
 

@@ -82,7 +82,7 @@ pub(super) fn not_ours(roots: &Roots, members: &[Identity], array: &str) -> Opti
     (is_array && !ours.is_empty() && !others.is_empty()).then_some(others)
 }
 
-/// The label of a member by which an array was made by someone else, in words: raidlab gives its own uuids. Members that cannot be
+/// The label of what an array lies on by which it was made by someone else, in words: raidlab gives its own uuids. Members that cannot be
 /// read say nothing.
 pub(super) fn of_others(roots: &Roots, array: &str, uuids: &[String]) -> Option<String> {
     let label = |leaf: &String| {
@@ -93,7 +93,10 @@ pub(super) fn of_others(roots: &Roots, array: &str, uuids: &[String]) -> Option<
         let foreign = labels.find(|label| !label.is_one_of(uuids))?;
         Some(format!("{} carries {}", path.display(), foreign.what))
     };
-    leaves(roots, array).iter().find_map(label)
+    // An array may lie on arrays that raidlab made, and be none itself.
+    let mut below = sysfs::names(&roots.block(array).join("slaves"));
+    below.extend(leaves(roots, array));
+    below.iter().find_map(label)
 }
 
 /// The node of a recorded device, wherever it is now.

@@ -74,15 +74,16 @@ fn watched(context: &mut Context<'_>, point: &Path) -> Result<Output> {
     let scrub = std::thread::spawn(move || Tool::new(scrub).run_any());
     let mut progress = Progress::new(STALLED);
     let mut asked = Instant::now();
-    let mut done = None;
+    let (mut done, mut at) = (None, None);
     let mut told = Ok(());
     let mut ending = None;
     while !scrub.is_finished() {
         if told.is_ok() {
             if asked.elapsed() >= ASKED {
                 let said = Tool::new(["btrfs", "scrub", "status", &path]).within(HEARS);
-                let said = said.cancelled_by(context.cancel).run();
-                done = said.ok().and_then(|said| share(&said.out)).or(done);
+                if let Ok(said) = said.cancelled_by(context.cancel).run() {
+                    (done, at) = (share(&said.out).or(done), Some(scrubbed(&said.out)));
+                }
                 asked = Instant::now();
             }
             let stage = Stage {
@@ -92,7 +93,7 @@ fn watched(context: &mut Context<'_>, point: &Path) -> Result<Output> {
             };
             told = context
                 .tell(&stage)
-                .and_then(|()| progress.is_at(WHAT, done));
+                .and_then(|()| progress.is_at(WHAT, at.clone()));
         } else if ending.get_or_insert_with(Instant::now).elapsed() > HEARS {
             break;
         } else {
@@ -164,6 +165,15 @@ pub(super) fn found(figures: &BTreeMap<String, u64>, devices: &[(String, u64)]) 
         ),
         may_be_benign: false,
     })
+}
+
+/// The lines that tell how much has been scrubbed: `Bytes scrubbed:   1.00GiB  (12.34%)`, of old versions `total bytes scrubbed: 1.00GiB
+/// with 0 errors`, which have no share of it.
+pub(super) fn scrubbed(text: &str) -> Vec<String> {
+    let lines = text.lines().map(str::to_lowercase);
+    lines
+        .filter(|line| line.contains("bytes scrubbed"))
+        .collect()
 }
 
 /// `Bytes scrubbed:   1.00GiB  (12.34%)`

@@ -72,7 +72,7 @@ fn wait(zpool: &str, context: &mut Context<'_>, name: &str, most: Duration) -> R
             done: status.done.unwrap_or(0),
             of: status.done.map_or(0, |_| WHOLE),
         })?;
-        progress.is_at(WHAT, status.done)?;
+        progress.is_at(WHAT, Some((status.done, status.amounts)))?;
         std::thread::sleep(POLL);
     }
 }
@@ -84,6 +84,9 @@ pub(super) struct Status {
     pub(super) scan: String,
     /// Ten thousandths of a scrub under way that are done.
     pub(super) done: Option<u64>,
+    /// How much of it has been scanned and issued, as it is printed: nothing is done as long as ZFS only gathers what it is to read,
+    /// which takes minutes in large pools.
+    pub(super) amounts: Vec<String>,
     /// What follows `errors:`.
     pub(super) errors: String,
     /// Name of each device and of what is made of them, with its read, write and checksum errors.
@@ -109,6 +112,7 @@ impl Status {
                     status.devices.extend(device(name, numbers));
                 }
                 _ if !in_config && line.contains("% done") => status.done = share(&words),
+                _ if !in_config && line.contains(" scanned") => status.amounts = amounts(line),
                 _ => {}
             }
         }
@@ -177,6 +181,14 @@ fn after(line: &str, word: &str) -> String {
 fn device(name: &str, numbers: &[&str]) -> Option<(String, [u64; 3])> {
     let number = |at: usize| numbers.get(at)?.parse::<u64>().ok();
     Some((name.to_owned(), [number(0)?, number(1)?, number(2)?]))
+}
+
+/// `1.20G scanned at 300M/s, 500M issued at 100M/s, 2G total`, or `1.20G / 2G scanned, 500M / 2G issued at 100M/s`: without the rates,
+/// which fall when nothing comes on.
+fn amounts(line: &str) -> Vec<String> {
+    let parts = line.split(',');
+    let first = parts.filter_map(|part| part.split_whitespace().next());
+    first.map(str::to_owned).collect()
 }
 
 /// `33.33% done`

@@ -2,21 +2,21 @@
 use crate::error::{HostError, Result};
 use std::time::{Duration, Instant};
 
-/// How long a check may come no further: a dead disk holds it for as long as the kernel likes. Even the largest disks are further
-/// by what is told of them after seconds.
+/// How long a check may come no further: a dead disk holds it for as long as the kernel likes. Of the largest disks, too, something
+/// that is told of it has changed after a minute or two.
 pub(super) const STALLED: Duration = Duration::from_secs(300);
 /// How long what asks for a check, for how far it is, or for its end may take.
 pub(super) const HEARS: Duration = Duration::from_secs(20);
 
-/// How far a check was when it last came on.
+/// How far a check was when it last came on, in whatever tells it.
 #[derive(Debug)]
-pub(super) struct Progress {
+pub(super) struct Progress<T> {
     most: Duration,
-    at: Option<u64>,
+    at: Option<T>,
     since: Instant,
 }
 
-impl Progress {
+impl<T: PartialEq> Progress<T> {
     pub(super) fn new(most: Duration) -> Self {
         Self {
             most,
@@ -25,13 +25,13 @@ impl Progress {
         }
     }
 
-    /// It is so far now.
+    /// It is so far now; `None` when nothing tells.
     ///
     /// # Errors
     /// When it has come no further for too long: with the words for what it is.
-    pub(super) fn is_at(&mut self, what: &str, done: Option<u64>) -> Result<()> {
-        if done.is_some() && done != self.at {
-            self.at = done;
+    pub(super) fn is_at(&mut self, what: &str, at: Option<T>) -> Result<()> {
+        if at.is_some() && at != self.at {
+            self.at = at;
             self.since = Instant::now();
         }
         if self.since.elapsed() <= self.most {

@@ -28,6 +28,19 @@ fn zpool(place: &Path, status: &str) -> String {
     path.to_str().expect("a name").to_owned()
 }
 
+/// What a check came to, which is ended when it goes on for longer than it should.
+fn checked<T>(roots: &Roots, check: impl FnOnce(&mut Context<'_>) -> T) -> T {
+    let begun = Instant::now();
+    check(&mut Context {
+        roots,
+        cancel: &AtomicBool::new(false),
+        monitor: &mut |_| match begun.elapsed() < SOON {
+            true => ControlFlow::Continue(()),
+            false => ControlFlow::Break(()),
+        },
+    })
+}
+
 #[test]
 fn a_pool_that_does_not_answer_is_not_waited_for_after_a_signal() {
     let place = tempfile::tempdir().expect("a directory");
@@ -57,20 +70,23 @@ fn a_scrub_that_comes_no_further_is_stopped_and_told() {
     let place = tempfile::tempdir().expect("a directory");
     let at = "echo '  scan: scrub in progress since Sun'; echo '  0 repaired, 33.33% done, 00:00:13 to go'";
     let zpool = zpool(place.path(), at);
-    let (roots, cancel) = (Roots::system(), AtomicBool::new(false));
-    let begun = Instant::now();
-    let mut context = Context {
-        roots: &roots,
-        cancel: &cancel,
-        monitor: &mut |_| match begun.elapsed() < SOON {
-            true => ControlFlow::Continue(()),
-            false => ControlFlow::Break(()),
-        },
-    };
-    let error = scrub_by(&zpool, &mut context, "tank", SHORT).expect_err("it stands still");
+    let scrub = |context: &mut Context<'_>| scrub_by(&zpool, context, "tank", SHORT);
+    let error = checked(&Roots::system(), scrub).expect_err("it stands still");
     assert!(error.to_string().contains("came no further"), "{error}");
     let told = fs::read_to_string(place.path().join("told")).expect("told");
     assert!(told.ends_with("scrub -s tank\n"), "{told}");
+}
+
+/// ZFS looks at all that it knows of first, and reads it in the order of the disks afterwards: until then nothing is done.
+#[test]
+fn a_scrub_that_gathers_what_it_is_to_read_comes_on() {
+    let place = tempfile::tempdir().expect("a directory");
+    let asked = "n=$(grep -c status $(dirname $0)/told); [ $n -lt 12 ] || exec echo '  scan: scrub repaired 0B in 00:00:02 with 0 errors'\n\
+                 echo '  scan: scrub in progress since Sun'; echo \" $n.50G scanned at 3M/s, 0B issued at 0B/s, 2T total\"\n\
+                 echo '  0B repaired, 0.00% done, no estimated completion time'";
+    let zpool = zpool(place.path(), asked);
+    let scrub = |context: &mut Context<'_>| scrub_by(&zpool, context, "tank", 2 * SHORT);
+    checked(&Roots::system(), scrub).expect("it comes to its end");
 }
 
 #[test]
@@ -80,20 +96,11 @@ fn a_check_of_md_that_comes_no_further_is_stopped_and_told() {
     let md = roots.block("md7").join("md");
     fs::create_dir_all(&md).expect("made");
     fs::write(md.join("sync_completed"), "8 / 100\n").expect("written");
-    let (cancel, begun) = (AtomicBool::new(false), Instant::now());
-    let mut context = Context {
-        roots: &roots,
-        cancel: &cancel,
-        monitor: &mut |_| match begun.elapsed() < SOON {
-            true => ControlFlow::Continue(()),
-            false => ControlFlow::Break(()),
-        },
-    };
-    let error = array_within(&mut context, 7, false, SHORT).expect_err("it stands still");
+    let check = |context: &mut Context<'_>| array_within(context, 7, false, SHORT);
+    let error = checked(&roots, check).expect_err("it stands still");
+    let error = error.to_string();
     assert!(
-        error
-            .to_string()
-            .contains("the check of md7 came no further"),
+        error.contains("the check of md7 came no further"),
         "{error}"
     );
     let action = fs::read_to_string(md.join("sync_action")).expect("set");

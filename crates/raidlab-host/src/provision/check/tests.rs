@@ -1,5 +1,5 @@
 //! What md, ZFS and btrfs say of their arrays, as they say it.
-use super::btrfs::{devices, figures, found as found_by_btrfs};
+use super::btrfs::{devices, figures, found as found_by_btrfs, scrubbed};
 use super::compare::found;
 use super::pool::Status;
 
@@ -65,6 +65,25 @@ WRITE CKSUM\n\ttank  ONLINE  0  0  0\n\nerrors: No known data errors\n";
     let status = Status::parse(text);
     assert!(status.scan.starts_with("scrub in progress"));
     assert_eq!(status.done, Some(3333));
+    assert_eq!(status.amounts, ["1288490188", "715827882"]);
+    let old = text.replace(
+        "1288490188 / 2147483648 scanned, 715827882 / 2147483648 issued at 104857600/s",
+        "1.20G scanned at 3M/s, 0B issued at 0B/s, 2G total",
+    );
+    assert_eq!(Status::parse(&old).amounts, ["1.20G", "0B", "2G"]);
+}
+
+/// What changes as time goes by alone is no progress.
+#[test]
+fn how_much_btrfs_has_scrubbed_is_known_with_and_without_a_share() {
+    let text = "UUID: b1\nScrub started: Mon\nStatus: running\nDuration: 0:00:05\nTime left: 0:00:10\n\
+                Total to scrub: 3.00GiB\nBytes scrubbed: 1.00GiB  (33.33%)\nRate: 200.00MiB/s\nError summary: no errors found\n";
+    assert_eq!(scrubbed(text), ["bytes scrubbed: 1.00gib  (33.33%)"]);
+    let old = "scrub status for b1\n\tscrub started at Mon, running for 00:00:05\n\ttotal bytes scrubbed: 1.00GiB with 0 errors\n";
+    assert_eq!(
+        scrubbed(old),
+        ["\ttotal bytes scrubbed: 1.00gib with 0 errors"]
+    );
 }
 
 /// As btrfs-progs 6.2 print it.

@@ -14,7 +14,10 @@ const BY_ARRAY: &str = "a resync of raid10 by md is counted in sectors of the ar
 /// Whether md counts what there is to do in sectors of the array. A state that all cells have is no factor.
 fn by_array(group: &Group<'_>) -> bool {
     let factor = |name: &str| group.cell.factors.get(name).map(String::as_str);
+    // Mirrors below stripes, such as `raid10 2x2` or `raid1+0`, are of that level, too, and arrays of their own.
+    let nested = factor("layout").is_some_and(|layout| layout.contains([' ', '+']));
     factor("level") == Some("raid10")
+        && !nested
         && factor("engine") == Some("md")
         && factor("state").is_none_or(|state| state == "resyncing")
 }

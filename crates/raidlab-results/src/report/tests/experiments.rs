@@ -397,7 +397,6 @@ fn predictions_stand_beside_published_figures() {
     );
 }
 
-/// What members get is no rate of the profile: its bars would dwarf random reads.
 /// md counts a resync of raid10 otherwise than one of the other levels, and that is told.
 #[test]
 fn a_resync_of_raid10_is_told_to_be_counted_by_the_array() {
@@ -422,10 +421,14 @@ fn a_resync_of_raid10_is_told_to_be_counted_by_the_array() {
     };
     assert!(told("raid10", &[("state", "resyncing")]));
     assert!(told("raid10", &[]));
+    assert!(told("raid10", &[("layout", "raid10-f2")]));
+    // Mirrors below stripes are arrays of their own.
+    assert!(!told("raid10", &[("layout", "raid10 2x2")]));
     assert!(!told("raid10", &[("state", "rebuilding 1")]));
     assert!(!told("raid5", &[("state", "resyncing")]));
 }
 
+/// What members get is no rate of the profile: its bars would dwarf random reads.
 #[test]
 fn a_rebuild_is_no_bar_beside_the_profile_s() {
     let request = ExperimentRequest {
