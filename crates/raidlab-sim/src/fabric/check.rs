@@ -23,7 +23,11 @@ pub(super) fn check(spec: &FabricSpec) -> Result<(), FabricError> {
             });
         }
         let (rate, cache) = (controller.rate, controller.cache);
-        let least = controller.model.cache.as_ref().map_or(0, |c| c.firmware + 16 * c.line);
+        let least = controller
+            .model
+            .cache
+            .as_ref()
+            .map_or(0, |c| c.firmware + 16 * c.line);
         for (bad, what) in [
             (rate.is_some_and(|rate| rate < 100_000), "the rate"),
             (cache.is_some_and(|sectors| sectors < least), "the cache"),

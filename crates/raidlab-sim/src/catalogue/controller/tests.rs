@@ -66,3 +66,26 @@ fn buses_give_less_than_their_peak() {
     assert_eq!(bus_efficiency("pcie-3-x8"), 84);
     assert_eq!(bus_efficiency("of my own"), 100);
 }
+
+/// As of disks: every key of a controller's file is written down.
+#[test]
+fn the_keys_of_controllers_are_described() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/models.md");
+    let described = std::fs::read_to_string(path).unwrap();
+    let described = described.split_once("## Controllers").unwrap().1;
+    let mut seen = 0;
+    for name in ["ITE8212", "PERC3/Di"] {
+        let text = MODELS.iter().find(|(known, _)| *known == name).unwrap().1;
+        // Of an unknown key in each table it is told which are known there.
+        let asked = text.replace("]\n", "]\nnone_such = 1\n");
+        let error = parse("own.toml", &asked).unwrap_err().to_string();
+        let known = error
+            .lines()
+            .filter_map(|line| line.split_once("known are "));
+        for key in known.flat_map(|(_, keys)| keys.split(", ")) {
+            seen += 1;
+            assert!(described.contains(&format!("`{key}`")), "{key}");
+        }
+    }
+    assert!(seen > 30, "{seen}");
+}

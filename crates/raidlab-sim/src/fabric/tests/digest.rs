@@ -111,7 +111,7 @@ fn digests_are_fixed_for_ever() {
     scsi 27c9121f47f4cb9a
     nvme 11595d03b1dd562b
     firmware ab77a6c3f8bc0a40
-    cache 5cd94c7a50782717
+    cache dfb8f9008dadf9b0
     write-through 65c5ec6782044182
     ");
 }

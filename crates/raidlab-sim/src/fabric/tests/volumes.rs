@@ -202,6 +202,25 @@ fn a_file_that_fits_the_cache_is_read_from_it() {
 }
 
 #[test]
+fn what_the_firmware_needs_of_the_memory_is_no_cache() {
+    // 128 MiB are 134 MB, without the firmware's 10 MiB 124.
+    let size = 128_000_000;
+    let read = |firmware_mib: u64| {
+        let mut spec = perc("linear", 1);
+        let mut model = (*spec.controllers[0].model).clone();
+        model.cache.as_mut().unwrap().firmware = firmware_mib * 2048;
+        spec.controllers[0].model = Arc::new(model);
+        write_and_read(&spec, size).1
+    };
+    let (all, less) = (read(0), read(10));
+    assert!(all > 100.0 && less < 60.0, "{all} {less}");
+    // A cache that is the firmware's alone is refused.
+    let mut spec = perc("linear", 1);
+    spec.controllers[0].cache = Some(10 * 2048);
+    assert!(Fabric::new(&spec, 1).is_err());
+}
+
+#[test]
 fn everything_dirty_comes_to_the_disks_when_it_is_quiet() {
     let mut fabric = Fabric::new(&perc("raid5", 3), 1).unwrap();
     for i in 0..100 {
