@@ -47,5 +47,10 @@ if [ -n "${CI:-}" ] && grep -a '^SKIPPED' "$log" >&2; then
   echo "tests were skipped in CI" >&2
   status=1
 fi
+# What failed and why stands beside the sum: whoever sees only the end of the output must not have to run it again to know.
+if grep -aq '^test .* \.\.\. FAILED$' "$log"; then
+  awk '/^---- .* stdout ----$/ { lines = 40 } /^failures:$/ { lines = 0 } lines > 0 { print; lines-- }' "$log" >&2
+  grep -a '^test .* \.\.\. FAILED$' "$log" >&2
+fi
 echo "$summary"
 exit "$status"

@@ -29,6 +29,11 @@ macro_rules! told {
 }
 
 told!(
+    numbers_behind_levels_that_are_not_nested,
+    beside("[factors]\nlayout = [\"raid0 2\", \"raid5 2x3\", \"raid50 2\", \"raid50 2x1000\"]\n")
+);
+
+told!(
     misspelt_keys_and_values,
     r#"title = "t"
 disks = { modle = "nearline-24tb", count = 4 }

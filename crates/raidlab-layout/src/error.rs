@@ -178,13 +178,16 @@ pub enum SpecError {
     /// A shape that is not `GROUPSxMEMBERS`.
     #[error("'{0}' is no shape: write groups x members of each, for instance '2x3'")]
     Shape(String),
+    /// A shape of no groups or no members, or of too many.
+    #[error("'{0}' has too few or too many: there are 1 to 999 groups, of 1 to 999 members each")]
+    ShapeSize(String),
     /// A nested level without a shape.
     #[error(
         "{0} is an array of arrays: add its shape, groups x members of each, for instance '{0} 2x3'"
     )]
     NoShape(String),
     /// A shape for a level that is not nested.
-    #[error("{0} is not nested: drop the shape and give the number of members")]
+    #[error("{0} is not nested: write it alone, and the number of members apart from it")]
     NotNested(String),
     /// ZFS keeps no fixed places.
     #[error(

@@ -277,13 +277,13 @@ fn copies(variant: Option<&str>) -> Option<Copies> {
 pub(crate) fn shape(text: &str) -> Result<(usize, usize), SpecError> {
     let wrong = || SpecError::Shape(text.into());
     let (groups, each) = text.split_once('x').ok_or_else(wrong)?;
-    let number = |text: &str| {
-        let n = text
-            .trim()
-            .parse::<usize>()
-            .ok()
-            .filter(|n| (1..1000).contains(n));
-        n.ok_or_else(wrong)
+    let number = |number: &str| {
+        let number = number.trim();
+        if number.is_empty() || !number.bytes().all(|byte| byte.is_ascii_digit()) {
+            return Err(wrong());
+        }
+        let n = number.parse().ok().filter(|n| (1..1000).contains(n));
+        n.ok_or_else(|| SpecError::ShapeSize(text.into()))
     };
     Ok((number(groups)?, number(each)?))
 }
@@ -301,7 +301,6 @@ impl FromStr for Spec {
         if name.starts_with("zfs") || name.starts_with("raidz") {
             return Err(SpecError::Zfs(name.into()));
         }
-        let dims = dims.map(shape).transpose()?;
         if name == "linear" || name == "jbod" {
             return simple(name, Level::Linear, dims);
         }
@@ -335,7 +334,7 @@ impl FromStr for Spec {
     }
 }
 
-fn simple(name: &str, level: Level, dims: Option<(usize, usize)>) -> Result<Spec, SpecError> {
+fn simple(name: &str, level: Level, dims: Option<&str>) -> Result<Spec, SpecError> {
     if dims.is_some() {
         return Err(SpecError::NotNested(name.into()));
     }
@@ -350,7 +349,7 @@ fn nested(
     inner: &str,
     variant: Option<&str>,
     outer: &str,
-    dims: Option<(usize, usize)>,
+    dims: Option<&str>,
 ) -> Option<Result<Spec, SpecError>> {
     let (outer_digits, outer_variant) = match outer.split_once('-') {
         Some((digits, variant)) => (digits, Some(variant)),
@@ -364,8 +363,10 @@ fn nested(
         Ok(outer) => outer,
         Err(error) => return Some(Err(error)),
     };
-    let Some((groups, each)) = dims else {
-        return Some(Err(SpecError::NoShape(name.into())));
+    let (groups, each) = match dims.map(shape) {
+        Some(Ok(shape)) => shape,
+        Some(Err(error)) => return Some(Err(error)),
+        None => return Some(Err(SpecError::NoShape(name.into()))),
     };
     Some(Ok(Spec {
         inner,

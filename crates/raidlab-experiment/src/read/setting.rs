@@ -146,6 +146,14 @@ fn layout(problems: &Problems, entry: Entry<'_, '_>) -> Option<ArrayLayout> {
             Diagnostic::new(text.at, format!("'{}' is no level", shown(&text.value)))
                 .help(format!("write '{}'", closed.to_lowercase()))
         }
+        SpecError::NotNested(level) => {
+            let behind = text.value.trim().split_once(char::is_whitespace);
+            let members = behind.and_then(|(_, number)| number.trim().parse::<u32>().ok());
+            let members = members.unwrap_or(4);
+            Diagnostic::new(text.at, format!("{level} is not nested")).help(format!(
+                "write '{level}' alone, and members = {members} beside it; without members it has all disks"
+            ))
+        }
         // An experiment has pools, too.
         SpecError::Level { .. } => {
             let message = format!("{error}; of ZFS zfs-mirror, raidz1, raidz2, raidz3, and pools such as 'raidz1 2x3'");

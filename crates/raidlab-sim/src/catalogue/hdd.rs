@@ -99,9 +99,14 @@ pub(super) fn lower(root: &Table<'_, '_>, name: String) -> Option<DiskModel> {
     match spec.build() {
         Ok(model) => Some(DiskModel::Hdd(Arc::new(model))),
         Err(problems) => {
-            // Tracks that follow from an impossible speed are impossible for that reason alone.
+            // Tracks and cylinders follow from the speed: an impossible one makes them impossible.
             let speed = problems.iter().any(|p| matches!(p, SpecError::Rpm(_)));
-            let follows = |p: &SpecError| matches!(p, SpecError::Geometry(GeometryError::Track(_)));
+            let follows = |p: &SpecError| {
+                matches!(
+                    p,
+                    SpecError::Geometry(GeometryError::Track(_) | GeometryError::TooManyTracks(_))
+                )
+            };
             for problem in problems.iter().filter(|p| !(speed && follows(p))) {
                 reader.report_at(&place(problem), problem.to_string());
             }

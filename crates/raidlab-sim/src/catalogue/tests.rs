@@ -158,6 +158,8 @@ fn what_does_not_fit_together_is_said_at_its_place() {
             "ST3000DM001",
             &[("value = 5860533168", "value = 5860533167")],
         ),
+        // That this has more tracks than can be counted follows.
+        wrong("nearline-24tb", &[("value = 7200", "value = 56400")]),
         wrong(
             "ST3250624AS",
             &[(

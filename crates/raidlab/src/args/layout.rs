@@ -36,7 +36,8 @@ pub(crate) struct LayoutArgs {
         long,
         default_value = "1GiB",
         value_name = "SIZE",
-        value_delimiter = ','
+        value_delimiter = ',',
+        value_parser = member_size
     )]
     pub(crate) member_size: Vec<Bytes>,
 
@@ -67,6 +68,18 @@ pub(crate) struct ReadErrors {
 }
 
 /// `1e15`, as data sheets have it; no disk is known outside of 1e10 to 1e20.
+/// A sector at least: what is less was written without its unit.
+fn member_size(text: &str) -> Result<Bytes, String> {
+    let size: Bytes = text.parse().map_err(|error| format!("{error}"))?;
+    if size.0 < 512 {
+        return Err(format!(
+            "a member of {} is less than a sector of 512 bytes: give the size with its unit, such as 1GiB or 24TB",
+            raidlab_core::words::count(size.0, "byte")
+        ));
+    }
+    Ok(size)
+}
+
 fn read_errors(text: &str) -> Result<ReadErrors, String> {
     let stated = text.trim().to_owned();
     match stated.parse::<f64>() {

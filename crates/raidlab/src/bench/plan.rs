@@ -283,13 +283,7 @@ fn context(
         .is_some_and(raidlab_io::observe::mountinfo::Mount::read_only);
     let place = match resolved.kind {
         PathKind::Directory => Place::Directory {
-            free: Bytes(
-                target
-                    .filesystem
-                    .as_ref()
-                    .and_then(|f| f.space)
-                    .map_or(u64::MAX, |s| s.available),
-            ),
+            free: free(&resolved.path, target)?,
         },
         kind => {
             if kind == PathKind::CharacterDevice {
@@ -320,6 +314,27 @@ fn context(
         writable: resolved.kind == PathKind::Directory,
         alignment: alignment(resolved),
     })
+}
+
+/// Free space of a directory. Some file systems tell of no size at all: what is in memory (ramfs) or behind a server has room
+/// all the same, what the kernel makes up has none.
+fn free(path: &Path, target: &TargetRecord) -> Result<Bytes, Failure> {
+    let filesystem = target.filesystem.as_ref();
+    let Some((fs, space)) = filesystem.and_then(|f| f.space.map(|space| (&f.fs_type, space)))
+    else {
+        return Ok(Bytes(u64::MAX));
+    };
+    if space.total > 0 {
+        return Ok(Bytes(space.available));
+    }
+    if fs == "ramfs" || fs.starts_with("fuse") {
+        return Ok(Bytes(u64::MAX));
+    }
+    Err(Failure::new(
+        MISSING,
+        format!("{}: {fs} has no space to keep files in", path.display()),
+    )
+    .remedy("name a directory on a file system that keeps data"))
 }
 
 /// What direct I/O wants of offsets and lengths. Where that cannot be told before a file is made it is the least that is

@@ -3,8 +3,8 @@ use super::{print_json, print_text};
 use crate::args::ShowArgs;
 use crate::bench::{open_store, store_failure};
 use crate::exit::{BAD_REQUEST, Failure, Outcome};
-use crate::place;
 use crate::talk::plain;
+use crate::{place, screen};
 use raidlab_core::words::count;
 use raidlab_results::id;
 use raidlab_results::record::{Explained, PhaseRecord, Session, Status, TrialRecord, Unit};
@@ -36,9 +36,21 @@ pub(crate) fn run(args: &ShowArgs, store: &place::Store) -> Result<Outcome, Fail
     if args.json {
         print_json(&json!({ "session": session, "trials": trials, "environments": environments }))?;
     } else {
-        print_text(&plain(&text(&session, &trials, &environments)))?;
+        print_text(&folded(&plain(&text(&session, &trials, &environments))))?;
     }
     Ok(Outcome::Done)
+}
+
+/// Folded to the screen, but for commands, which are there to be copied.
+fn folded(text: &str) -> String {
+    let width = screen::width();
+    let lines = text.split_inclusive('\n');
+    lines
+        .map(|line| match line.trim_start().split_once(' ') {
+            Some(("command" | "repeat", _)) => line.to_owned(),
+            _ => screen::folded(line, width),
+        })
+        .collect()
 }
 
 /// The session that came into the store last.

@@ -40,6 +40,15 @@ fn a_profile_that_only_writes_has_nothing_to_do_on_a_file() {
 }
 
 #[test]
+fn what_the_kernel_makes_up_keeps_no_files() {
+    let lab = Lab::new();
+    lab.run("bench /proc --profile random --size 1MiB")
+        .refused(4)
+        .says(&["/proc: proc has no space to keep files in", "help:"]);
+    assert!(!lab.store().exists());
+}
+
+#[test]
 fn a_device_of_three_sectors() {
     if !root::may("a_device_of_three_sectors") {
         return;
