@@ -1,5 +1,6 @@
 //! One run at a time: what has a name of its own on the machine, a mount point or an array, is one run's until it ends.
 use crate::error::{HostError, Result};
+use crate::patience::patiently;
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 use std::fs::{DirBuilder, File, Metadata};
@@ -9,15 +10,27 @@ use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::os::unix::net::{SocketAddr, UnixListener};
 use std::path::Path;
+use std::time::Duration;
 
 /// Whoever has the socket of this name makes arrays. It is in no directory, and goes with its process.
 const ARRAYS: &str = "raidlab makes arrays";
 
+/// What a run had that was killed is free within this time: a program that it was just starting has its files, too, until it is
+/// another program.
+const LETS_GO: Duration = Duration::from_millis(500);
+
 /// The right of a run to be the only one. It ends when it is dropped, or with the process, however that ends.
 #[derive(Debug)]
 pub struct Alone {
-    _state: File,
+    state: File,
     _arrays: Option<UnixListener>,
+}
+
+/// A program that another thread is just starting has the file, too, and with it the lock.
+impl Drop for Alone {
+    fn drop(&mut self) {
+        let _ = flock(&self.state, FlockOperation::Unlock);
+    }
 }
 
 impl Alone {
@@ -32,8 +45,11 @@ impl Alone {
         make.create(state).map_err(HostError::call("make", state))?;
         let directory = File::open(state).map_err(HostError::call("open", state))?;
         // On a file system that knows no locks the mount point is still made by one alone.
-        let lock = flock(&directory, FlockOperation::NonBlockingLockExclusive);
-        if lock == Err(Errno::WOULDBLOCK) {
+        let lock = || match flock(&directory, FlockOperation::NonBlockingLockExclusive) {
+            Err(Errno::WOULDBLOCK) => Err(Errno::WOULDBLOCK),
+            _ => Ok(()),
+        };
+        if patiently(LETS_GO, lock).is_err() {
             let what = state.display().to_string();
             return Err(match holder(&directory) {
                 Some(process) => taken(&format!("{what}), by {}", told_of(process))),
@@ -45,20 +61,23 @@ impl Alone {
             false => None,
         };
         Ok(Self {
-            _state: directory,
+            state: directory,
             _arrays: arrays,
         })
     }
 }
 
 fn take_arrays() -> Result<Option<UnixListener>> {
-    let address = SocketAddr::from_abstract_name(ARRAYS);
-    match address.and_then(|address| UnixListener::bind_addr(&address)) {
-        Ok(listener) => Ok(Some(listener)),
-        Err(error) if error.kind() == ErrorKind::AddrInUse => Err(taken("md arrays)")),
-        // Where sockets are forbidden, md itself refuses a name that is there.
-        Err(_) => Ok(None),
-    }
+    let take = || {
+        let address = SocketAddr::from_abstract_name(ARRAYS);
+        match address.and_then(|address| UnixListener::bind_addr(&address)) {
+            Ok(listener) => Ok(Some(listener)),
+            Err(error) if error.kind() == ErrorKind::AddrInUse => Err(taken("md arrays)")),
+            // Where sockets are forbidden, md itself refuses a name that is there.
+            Err(_) => Ok(None),
+        }
+    };
+    patiently(LETS_GO, take)
 }
 
 /// The process that holds the lock of a directory.
@@ -146,7 +165,9 @@ fn taken(what: &str) -> HostError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::{Duration, Instant};
+    use std::time::Instant;
+
+    const PATIENCE: Duration = Duration::from_secs(60);
 
     #[test]
     fn one_run_at_a_time_and_the_next_when_it_has_ended() {
@@ -161,9 +182,19 @@ mod tests {
         let elsewhere = place.path().join("other");
         drop(Alone::take(&elsewhere, false).expect("another mount point"));
         drop(first);
-        // A program that another test is just starting has this process's files until it is another program.
-        let again = || Alone::take(&state, false);
-        crate::patience::patiently(Duration::from_secs(5), again).expect("it is free again");
+        Alone::take(&state, false).expect("it is free again");
+    }
+
+    /// As a program that is just being started has the files of the run.
+    #[test]
+    fn a_lock_ends_with_its_run_whoever_has_its_file() {
+        let place = tempfile::tempdir().expect("a directory");
+        let first = Alone::take(place.path(), false).expect("nobody has it");
+        let _kept = first.state.try_clone().expect("the same open file");
+        drop(first);
+        let begun = Instant::now();
+        Alone::take(place.path(), false).expect("it is free again");
+        assert!(begun.elapsed() < LETS_GO, "it was not waited for");
     }
 
     #[test]
@@ -188,18 +219,11 @@ mod tests {
         let place = tempfile::tempdir().expect("a directory");
         let [one, other] = ["one", "other"].map(|name| place.path().join(name));
         // A run of somebody else on this machine may have it for a while.
-        let patience = Instant::now() + Duration::from_secs(60);
-        let first = loop {
-            match Alone::take(&one, true) {
-                Ok(first) => break first,
-                Err(error) if Instant::now() > patience => panic!("{error}"),
-                Err(_) => std::thread::sleep(Duration::from_millis(200)),
-            }
-        };
+        let first = patiently(PATIENCE, || Alone::take(&one, true)).expect("nobody has it");
         let refused = Alone::take(&other, true).expect_err("somebody makes arrays");
         assert!(refused.to_string().contains("md arrays"), "{refused}");
         drop(Alone::take(&other, false).expect("one that makes none"));
         drop(first);
-        Alone::take(&other, true).expect("it is free again");
+        patiently(PATIENCE, || Alone::take(&other, true)).expect("it is free again");
     }
 }

@@ -68,7 +68,7 @@ impl Runs {
         let lock = File::create(&file).map_err(VmError::path("make", &file))?;
         flock(&lock, FlockOperation::NonBlockingLockExclusive)
             .map_err(|error| VmError::path("lock", &file)(error.into()))?;
-        Ok(RunDir { path, _lock: lock })
+        Ok(RunDir { path, lock })
     }
 
     /// Held while a directory is made and locked, or looked through: one that is being made has no lock
@@ -125,7 +125,7 @@ impl Runs {
 #[derive(Debug)]
 pub struct RunDir {
     path: PathBuf,
-    _lock: File,
+    lock: File,
 }
 
 impl RunDir {
@@ -182,7 +182,13 @@ fn tail(path: &Path, most: u64) -> io::Result<String> {
 impl Drop for RunDir {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.path);
+        unlock(&self.lock);
     }
+}
+
+/// Lets a lock go. Closing its file does not while a program that another thread is just starting has it, too.
+fn unlock(file: &File) {
+    let _ = flock(file, FlockOperation::Unlock);
 }
 
 /// What a dead run has left. Its lock is held, so that nobody else removes it meanwhile.
@@ -190,7 +196,13 @@ impl Drop for RunDir {
 pub struct Leftover {
     path: PathBuf,
     processes: Vec<Identity>,
-    _lock: File,
+    lock: File,
+}
+
+impl Drop for Leftover {
+    fn drop(&mut self) {
+        unlock(&self.lock);
+    }
 }
 
 impl Leftover {
@@ -209,7 +221,7 @@ impl Leftover {
         Some(Self {
             processes: processes.collect(),
             path,
-            _lock: lock,
+            lock,
         })
     }
 
@@ -293,6 +305,19 @@ mod tests {
         let path = run.path().to_owned();
         drop(run);
         assert!(!path.exists());
+    }
+
+    /// As a program that another thread is just starting has the files of the run.
+    #[test]
+    fn a_lock_ends_with_its_run_whoever_has_its_file() {
+        let (_directory, runs) = runs();
+        let run = runs.create().unwrap();
+        let _kept = run.lock.try_clone().unwrap();
+        die(run);
+        let left = runs.leftovers();
+        let _kept = left[0].lock.try_clone().unwrap();
+        drop(left);
+        assert_eq!(runs.clean().unwrap().len(), 1);
     }
 
     #[test]

@@ -83,6 +83,13 @@ pub struct Journal {
     open: BTreeMap<StepNumber, Step>,
 }
 
+/// Its lock ends with it, not when the last one has closed its file: a program that another thread is just starting has it, too.
+impl Drop for Journal {
+    fn drop(&mut self) {
+        let _ = flock(&self.file, FlockOperation::Unlock);
+    }
+}
+
 /// What came of undoing.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Report {

@@ -89,6 +89,17 @@ fn the_journal_of_a_run_that_lives_is_left_alone() {
     assert!(!folder.exists());
 }
 
+/// As a program that another thread is just starting has the files of the run.
+#[test]
+fn its_lock_ends_with_a_journal_whoever_has_its_file() {
+    let place = tempfile::tempdir().expect("a directory");
+    let (journal, ..) = made(place.path());
+    let _kept = journal.file.try_clone().expect("the same open file");
+    drop(journal);
+    let (found, _) = leftovers(&place.path().join("journal")).expect("listed");
+    assert_eq!(found.len(), 1);
+}
+
 #[test]
 fn a_directory_below_what_has_become_a_file_has_gone() {
     let place = tempfile::tempdir().expect("a directory");

@@ -14,6 +14,13 @@ pub struct Backing {
     punches: bool,
 }
 
+/// A program that another thread is just starting has the file, too, and with it the lock.
+impl Drop for Backing {
+    fn drop(&mut self) {
+        let _ = rustix::fs::flock(&self.file, rustix::fs::FlockOperation::Unlock);
+    }
+}
+
 impl Backing {
     /// Opens or makes a file of this size. What it holds is kept.
     ///

@@ -1,5 +1,5 @@
 //! Places that cannot be measured: the right exit code, the remedy, and nothing left behind.
-use crate::lab::{DD, Lab, assert_empty, ended, program, until};
+use crate::lab::{DD, Lab, assert_empty, copy_program, ended, program, until};
 use crate::root::{self, Loop, Mounted};
 use std::ffi::OsStr;
 use std::io::Write as _;
@@ -267,8 +267,7 @@ fn a_directory_without_permission() {
     };
     // The program itself may be where only its owner looks.
     let copy = lab.path("raidlab");
-    std::fs::copy(program(), &copy).expect("a copy");
-    set(&copy, 0o755);
+    copy_program(&copy);
     set(&lab.path(""), 0o755);
     std::fs::create_dir(lab.path("own")).expect("a directory");
     root::system(

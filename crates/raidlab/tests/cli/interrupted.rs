@@ -272,7 +272,7 @@ fn several_arms_are_resumed_where_they_stopped() {
     let lab = Lab::new();
     std::fs::create_dir(lab.path("other")).expect("a directory");
     let mut running = lab.start(
-        "bench place other -n 2 --profile dd,random --set dd.count=16 --block-size 4KiB --set random.size=4MiB --set random.time=200ms",
+        "bench place other -n 2 --profile dd,random --set dd.count=16 --block-size 4KiB --set random.size=4MiB --set random.time=1s",
     );
     running.wait_for("[3/8]");
     running.signal(Signal::KILL);
@@ -301,7 +301,10 @@ fn several_arms_are_resumed_where_they_stopped() {
 #[test]
 fn a_running_session_is_left_alone() {
     let lab = Lab::new();
-    let mut running = in_the_middle(&lab, LINE);
+    // However long what is asked meanwhile takes.
+    let line = LINE.replace("-n 4", "-n 100");
+    let mut running = lab.start(&line);
+    running.wait_for("[1/100]");
     let sessions = lab.sessions();
     assert_eq!(
         sessions[0]["process"].as_u64(),
@@ -314,7 +317,9 @@ fn a_running_session_is_left_alone() {
     lab.run(&format!("bench --resume {id}"))
         .refused(4)
         .says(&["is being run by process"]);
-    lab.run("list").done().prints(&["running (", "of 4 trials"]);
+    lab.run("list")
+        .done()
+        .prints(&["running (", "of 100 trials"]);
     running.signal(Signal::INT);
     assert_eq!(running.end().code(), Some(130));
     assert_eq!(lab.sessions()[0]["process"], serde_json::Value::Null);

@@ -16,6 +16,14 @@ pub(crate) fn program() -> &'static Path {
     assert_cmd::cargo::cargo_bin!("raidlab")
 }
 
+/// Copies the program to where another user finds it. Another program does: what is open for writing here may be so still in one
+/// that another test is just starting, and is not run then.
+pub(crate) fn copy_program(to: &Path) {
+    let mut install = Command::new("install");
+    let installed = install.args(["-m", "755"]).arg(program()).arg(to).status();
+    assert!(installed.expect("install").success());
+}
+
 /// The samples of other tools' output.
 pub(crate) fn samples() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../raidlab-results/tests/raw")

@@ -251,9 +251,9 @@ fn a_normal_user_is_told_what_needs_root() {
     }
     let lab = Lab::new();
     let copy = lab.path("raidlab");
-    std::fs::copy(crate::lab::program(), &copy).expect("a copy for another user");
+    crate::lab::copy_program(&copy);
     lab.write("lab.toml", BTRFS);
-    for path in ["", "raidlab", "lab.toml", "place"] {
+    for path in ["", "lab.toml", "place"] {
         std::fs::set_permissions(lab.path(path), PermissionsExt::from_mode(0o755)).expect("set");
     }
     let mut command = Command::new("setpriv");
