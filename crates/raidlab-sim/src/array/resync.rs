@@ -4,12 +4,13 @@
 //! request that has not ended, everything agrees. The control is that of `md.c:md_do_sync`: before
 //! each 128 KiB the speed since a mark of up to half a minute ago is looked at. Above the most, half a
 //! second of sleep; above the least, way is given to others when they were heard.
-use super::core::{Core, Heard, OfResync, Up};
-use super::node::{Common, Node, Shape};
+mod driven;
+
+use super::core::Heard;
+use super::node::Common;
 use super::spec::{ArraySpec, Checkpoints, Era};
 use raidlab_core::time::{Instant, Span};
 use raidlab_core::units::SECTOR;
-use raidlab_layout::MemberSet;
 use std::collections::VecDeque;
 
 /// Sectors of one request: 64 KiB (`RESYNC_BLOCK_SIZE` of raid1 and raid10).
@@ -282,160 +283,4 @@ pub fn controlled(rate: u64, most: u64) -> u64 {
     }
     let bytes = (resync.issued - before) * SECTOR;
     (u128::from(bytes) * 1_000_000_000 / u128::from(end.since(settled).0)) as u64
-}
-
-impl Node {
-    /// Sends what the resync may send now. Of a parity array it asks the thread, which counts what it sends: all that
-    /// is asked for in one go hides nobody from the resync yet.
-    pub(super) fn pump(&mut self, core: &mut Core) {
-        core.asks_thread = self.parity().is_some_and(|parity| parity.thread_syncs());
-        self.send(core);
-        core.come_to(usize::from(self.common.index));
-    }
-
-    fn send(&mut self, core: &mut Core) {
-        let index = usize::from(self.common.index);
-        let pointless = self.common.filling.is_empty() && !self.common.resyncing;
-        if pointless || self.common.lost {
-            // The member that was filled has failed, or more.
-            return self.stop(core);
-        }
-        while let Some(resync) = &mut self.resync {
-            if let Shape::Parity(parity) = &self.shape
-                && !resync.has_room(core.now, parity.has_quarter())
-            {
-                return;
-            }
-            let may = resync.may(core.now, &mut core.heard[index]);
-            self.common.known = resync.known(&self.common);
-            if !may {
-                return;
-            }
-            let (number, at, end) = resync.piece();
-            let node = self.common.index;
-            let parent = core.open(Up::Sync(OfResync::new(node, number)));
-            let mut to = at;
-            let all = match &mut self.shape {
-                Shape::Parity(parity) => parity.resync(&self.common, core, parent, &mut to, end),
-                Shape::Mirror(mirror) => mirror.resync(&self.common, core, parent, &mut to, end),
-                Shape::Linear(_) | Shape::Raid0(_) | Shape::Raidz(_) | Shape::Vdevs(_) => false,
-            };
-            if !all && matches!(self.shape, Shape::Parity(_)) {
-                resync.runs_short();
-            }
-            if to == at {
-                core.parents.remove(parent);
-                return;
-            }
-            resync.went(to);
-            core.close(parent, Ok(()));
-            if !all {
-                return;
-            }
-        }
-    }
-
-    /// Request `number` of the resync has ended.
-    pub(super) fn synced(&mut self, core: &mut Core, number: u64) {
-        if let Shape::Mirror(mirror) = &mut self.shape {
-            mirror.lower(&self.common, core);
-        }
-        let Some(resync) = &mut self.resync else {
-            return;
-        };
-        let index = (number - resync.first) as usize;
-        let begin = match index.checked_sub(1) {
-            Some(before) => resync.window[before].0,
-            None => self.common.front,
-        };
-        let request = &mut resync.window[index];
-        request.1 = true;
-        resync.active -= request.0 - begin;
-        while let Some((end, true)) = resync.window.front().copied() {
-            self.common.front = end;
-            resync.window.pop_front();
-            resync.first += 1;
-        }
-        self.common.known = resync.known(&self.common);
-        if self.common.front >= resync.end {
-            self.finish_resync(core);
-        }
-    }
-
-    /// Sends nothing more, and ends with what is in flight.
-    fn stop(&mut self, core: &mut Core) {
-        if self.resync.as_ref().is_some_and(|r| r.active == 0) {
-            self.finish_resync(core);
-        } else {
-            self.pause(core, true);
-        }
-    }
-
-    fn finish_resync(&mut self, core: &mut Core) {
-        self.resync = None;
-        self.common.filling = MemberSet::EMPTY;
-        self.common.resyncing = false;
-        if let Shape::Mirror(mirror) = &mut self.shape {
-            mirror.unguard(&self.common, core);
-        }
-    }
-
-    /// Progress of the resync, if there is one.
-    pub(super) fn progress(&self, now: Instant) -> Option<Progress> {
-        if let Some(resilver) = &self.resilver {
-            return Some(resilver.progress(now));
-        }
-        let resync = self.resync.as_ref()?;
-        let synced = resync.issued - resync.active;
-        let (since, before) = resync.marks.front().copied()?;
-        let bytes = u128::from((synced - before) * SECTOR) * 1_000_000_000;
-        Some(Progress {
-            done: self.common.front,
-            total: resync.end,
-            rate: (bytes / u128::from(now.since(since).0.max(1))) as u64,
-        })
-    }
-
-    pub(super) fn limit(&mut self, core: &Core, most: Option<u64>) {
-        if let Some(resync) = &mut self.resync {
-            resync.limit(core.now, most.unwrap_or(u64::MAX));
-        }
-        if let Shape::Parity(parity) = &mut self.shape {
-            parity.keep_cache(most.is_none());
-        }
-    }
-
-    pub(super) fn pause(&mut self, core: &mut Core, paused: bool) {
-        if let Some(resync) = &mut self.resync {
-            resync.paused = paused;
-        }
-        if let Shape::Mirror(mirror) = &mut self.shape {
-            mirror.calm(&self.common, core);
-        }
-    }
-
-    /// Takes the sectors up to `to` for done, and `passed` for the time that took.
-    pub(super) fn skip(&mut self, core: &mut Core, to: u64, passed: Span) {
-        let Some(resync) = &mut self.resync else {
-            return;
-        };
-        if resync.skipping() && to > resync.next {
-            resync.next = (to / UNIT * UNIT).max(resync.next).min(resync.end);
-            if to >= resync.end {
-                resync.next = resync.end;
-            }
-            self.common.front = resync.next;
-            resync.checked.0 = resync.next;
-        }
-        resync.checked.1 += passed;
-        self.common.known = resync.known(&self.common);
-        for (at, _) in &mut resync.marks {
-            *at += passed;
-        }
-        resync.sleeps = resync.sleeps.map(|until| until + passed);
-        resync.naps = resync.naps.map(|until| until + passed);
-        if self.common.front >= resync.end {
-            self.finish_resync(core);
-        }
-    }
 }
