@@ -195,6 +195,7 @@ fn what_does_not_fit_together_is_said_at_its_place() {
     disk.toml:27:22: 100 cache segments are not possible: at most 64 are
     disk.toml:36:19: a queue of 3200 commands is not possible: between 1 and 256 are
     disk.toml:12:21: 5860533167 sectors are not whole physical sectors of 4096 bytes: the capacity must be a multiple of 8 sectors
+    disk.toml:10:17: 56400 rpm is not a disk's speed: between 300 and 20000 is
     disk.toml:15:1: the inner tracks (133.8) must not be denser than the outer ones (67.5), which must not be 0
     disk.toml:51:13: zone 1 has the cylinders [990, 1134], but must begin at cylinder 994, where the zone before ends, and not end before it begins: zones must neither overlap nor leave gaps
     disk.toml:58:1: zone 2 begins at logical sector 800000, not after the start of the zone before at 806760: zones must not overlap
