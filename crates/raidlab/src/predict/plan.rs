@@ -229,8 +229,16 @@ fn text(plan: &Plan<'_>, all: bool) -> String {
         );
     }
     left_out(&mut out, experiment.cells.len(), most, "more cell");
+    // One cell has one order.
+    if experiment.cells.len() > 1 {
+        order(&mut out, plan, most);
+    }
+    out
+}
+
+fn order(out: &mut String, plan: &Plan<'_>, most: usize) {
     out.push_str("\nOrder, by the numbers of the cells:\n");
-    let rounds = experiment.design.repeats as usize;
+    let rounds = plan.experiment.design.repeats as usize;
     for round in 0..rounds.min(most) {
         let cells = plan.trials.iter().filter(|t| t.round as usize == round);
         let mut order: Vec<String> = cells.map(|t| (t.cell + 1).to_string()).collect();
@@ -240,8 +248,7 @@ fn text(plan: &Plan<'_>, all: bool) -> String {
         }
         let _ = writeln!(out, "  round {}: {}", round + 1, order.join(" "));
     }
-    left_out(&mut out, rounds, most, "more round");
-    out
+    left_out(out, rounds, most, "more round");
 }
 
 fn left_out(out: &mut String, all: usize, most: usize, what: &str) {
