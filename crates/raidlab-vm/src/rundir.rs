@@ -2,8 +2,10 @@
 //! processes. The directory is locked by its owner, so that whoever comes later can tell a dead one's, end
 //! the very processes that it started, and remove it.
 mod identity;
+mod left;
 
 pub use identity::Identity;
+pub use left::Leftover;
 
 use crate::error::VmError;
 use rustix::fs::{FlockOperation, flock};
@@ -68,6 +70,8 @@ impl Runs {
         let lock = File::create(&file).map_err(VmError::path("make", &file))?;
         flock(&lock, FlockOperation::NonBlockingLockExclusive)
             .map_err(|error| VmError::path("lock", &file)(error.into()))?;
+        let owner = serde_json::to_string(&Identity::of(std::process::id())?).unwrap_or_default();
+        fs::write(&file, owner).map_err(VmError::path("write", &file))?;
         Ok(RunDir { path, lock })
     }
 
@@ -108,7 +112,7 @@ impl Runs {
             .filter(|entry| entry.file_name().to_string_lossy().starts_with(PREFIX))
             .filter_map(|entry| Leftover::of(entry.path()))
             .collect();
-        found.sort_by(|a, b| a.path.cmp(&b.path));
+        found.sort_by(|a, b| a.path().cmp(b.path()));
         found
     }
 
@@ -191,79 +195,11 @@ fn unlock(file: &File) {
     let _ = flock(file, FlockOperation::Unlock);
 }
 
-/// What a dead run has left. Its lock is held, so that nobody else removes it meanwhile.
-#[derive(Debug)]
-pub struct Leftover {
-    path: PathBuf,
-    processes: Vec<Identity>,
-    lock: File,
-}
-
-impl Drop for Leftover {
-    fn drop(&mut self) {
-        unlock(&self.lock);
-    }
-}
-
-impl Leftover {
-    fn of(path: PathBuf) -> Option<Self> {
-        // Killed before it had a lock: made anew, and held by whoever is first.
-        let lock = File::options()
-            .create(true)
-            .append(true)
-            .open(path.join(LOCK))
-            .ok()?;
-        flock(&lock, FlockOperation::NonBlockingLockExclusive).ok()?;
-        let text = fs::read_to_string(path.join(PROCESSES)).unwrap_or_default();
-        let processes = text
-            .lines()
-            .filter_map(|line| serde_json::from_str(line).ok());
-        Some(Self {
-            processes: processes.collect(),
-            path,
-            lock,
-        })
-    }
-
-    /// Its directory.
-    #[must_use]
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-
-    /// Processes of it that still run.
-    #[must_use]
-    pub fn living(&self) -> Vec<&Identity> {
-        self.processes.iter().filter(|p| p.lives()).collect()
-    }
-
-    /// Kills what still runs and removes the directory; what was done, in words.
-    ///
-    /// # Errors
-    /// When a process does not go, or something cannot be removed.
-    pub fn remove(self) -> Result<String, VmError> {
-        let mut killed = Vec::new();
-        for process in &self.processes {
-            if process.kill()? {
-                killed.push(process.pid.to_string());
-            }
-        }
-        fs::remove_dir_all(&self.path).map_err(VmError::path("remove", &self.path))?;
-        let path = self.path.display();
-        Ok(match killed.len() {
-            0 => format!("removed {path}, left by a run that was killed"),
-            _ => format!(
-                "ended process {} and removed {path}, left by a run that was killed",
-                killed.join(", ")
-            ),
-        })
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::process::{Child, Command};
+    use std::time::Duration;
 
     struct Sleeper(Child);
 
@@ -307,6 +243,28 @@ mod tests {
         assert!(!path.exists());
     }
 
+    /// As a program that was just started when its raidlab was killed.
+    #[test]
+    fn a_lock_that_outlives_its_run_for_a_moment_is_waited_for() {
+        let (_directory, runs) = runs();
+        let run = runs.create().unwrap();
+        let file = run.path().join(LOCK);
+        let text = fs::read_to_string(&file).unwrap();
+        let living: Identity = serde_json::from_str(&text).expect("whose it is");
+        let mut gone = living.clone();
+        gone.started += 1;
+        let kept = run.lock.try_clone().unwrap();
+        std::mem::forget(run);
+        assert!(runs.leftovers().is_empty(), "its run lives");
+        fs::write(&file, serde_json::to_string(&gone).unwrap()).unwrap();
+        let lets_go = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(300));
+            unlock(&kept);
+        });
+        assert_eq!(runs.leftovers().len(), 1);
+        lets_go.join().unwrap();
+    }
+
     /// As a program that another thread is just starting has the files of the run.
     #[test]
     fn a_lock_ends_with_its_run_whoever_has_its_file() {
@@ -315,7 +273,7 @@ mod tests {
         let _kept = run.lock.try_clone().unwrap();
         die(run);
         let left = runs.leftovers();
-        let _kept = left[0].lock.try_clone().unwrap();
+        let _kept = left[0].kept().unwrap();
         drop(left);
         assert_eq!(runs.clean().unwrap().len(), 1);
     }
