@@ -230,6 +230,14 @@ fn commands_and_their_objects() {
         ),
         ("layout raid5 --members 1", &["member"]),
         (
+            "layout raid5 --member-size 24",
+            &["--member-size", "24 bytes", "with its unit", "24TB"],
+        ),
+        (
+            "layout raid50 2x1000",
+            &["too few or too many", "1 to 999 groups"],
+        ),
+        (
             "layout raid5 --ashift 12",
             &[
                 "--ashift",
