@@ -322,7 +322,9 @@ impl FromStr for Spec {
             return nested(name, digits, variant, outer, dims).ok_or_else(unknown)?;
         }
         let two_levels = digits.len() == 2 && digits.is_ascii();
-        if two_levels && (digits != "10" || (dims.is_some() && variant.is_none())) {
+        // A number alone is no shape of raid10 either, which is mostly meant as the level of that name.
+        let shaped = dims.is_some_and(|dims| dims.contains('x')) && variant.is_none();
+        if two_levels && (digits != "10" || shaped) {
             let (inner, outer) = digits.split_at(1);
             return nested(name, inner, variant, outer, dims).ok_or_else(unknown)?;
         }

@@ -157,6 +157,7 @@ fn a_text_that_is_no_level_is_refused_with_the_remedy() {
         "raid50 2xthree",
         "raid5 2x3",
         "raid0 2",
+        "raid10 4",
         "raid10-f2 2x2",
         "raid6-ddf",
         "zfs",
