@@ -48,9 +48,10 @@ if [ -n "${CI:-}" ] && grep -a '^SKIPPED' "$log" >&2; then
   status=1
 fi
 # What failed and why stands beside the sum: whoever sees only the end of the output must not have to run it again to know.
-if grep -aq '^test .* \.\.\. FAILED$' "$log"; then
+if [ "$status" -ne 0 ]; then
   awk '/^---- .* stdout ----$/ { lines = 40 } /^failures:$/ { lines = 0 } lines > 0 { print; lines-- }' "$log" >&2
-  grep -a '^test .* \.\.\. FAILED$' "$log" >&2
+  # A test program that was killed, or never built, has an error of cargo's alone.
+  grep -aE '^(test .* \.\.\. FAILED|error(\[.*\])?: .*)$' "$log" >&2 || true
 fi
 echo "$summary"
 exit "$status"

@@ -186,7 +186,7 @@ pub enum SpecError {
         "{0} is an array of arrays: add its shape, groups x members of each, for instance '{0} 2x3'"
     )]
     NoShape(String),
-    /// A shape for a level that is not nested.
+    /// A shape or a number behind a level that is not nested.
     #[error("{0} is not nested: write it alone, and the number of members apart from it")]
     NotNested(String),
     /// ZFS keeps no fixed places.

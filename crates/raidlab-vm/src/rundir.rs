@@ -70,9 +70,11 @@ impl Runs {
         let lock = File::create(&file).map_err(VmError::path("make", &file))?;
         flock(&lock, FlockOperation::NonBlockingLockExclusive)
             .map_err(|error| VmError::path("lock", &file)(error.into()))?;
+        // From here on what goes wrong leaves nothing behind.
+        let run = RunDir { path, lock };
         let owner = serde_json::to_string(&Identity::of(std::process::id())?).unwrap_or_default();
         fs::write(&file, owner).map_err(VmError::path("write", &file))?;
-        Ok(RunDir { path, lock })
+        Ok(run)
     }
 
     /// Held while a directory is made and locked, or looked through: one that is being made has no lock

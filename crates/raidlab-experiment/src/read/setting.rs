@@ -147,9 +147,7 @@ fn layout(problems: &Problems, entry: Entry<'_, '_>) -> Option<ArrayLayout> {
                 .help(format!("write '{}'", closed.to_lowercase()))
         }
         SpecError::NotNested(level) => {
-            let behind = text.value.trim().split_once(char::is_whitespace);
-            let members = behind.and_then(|(_, number)| number.trim().parse::<u32>().ok());
-            let members = members.unwrap_or(4);
+            let members = members_of(&text.value).unwrap_or(4);
             Diagnostic::new(text.at, format!("{level} is not nested")).help(format!(
                 "write '{level}' alone, and members = {members} beside it; without members it has all disks"
             ))
@@ -162,6 +160,14 @@ fn layout(problems: &Problems, entry: Entry<'_, '_>) -> Option<ArrayLayout> {
         error => Diagnostic::from_error(text.at, &error.to_string()),
     });
     None
+}
+
+/// How many members a number or a shape behind a level asks for.
+fn members_of(layout: &str) -> Option<u32> {
+    let (_, behind) = layout.trim().split_once(char::is_whitespace)?;
+    let mut numbers = behind.split('x').map(|number| number.trim().parse().ok());
+    let members = numbers.try_fold(1_u32, |all, number: Option<u32>| all.checked_mul(number?))?;
+    (members > 0).then_some(members)
 }
 
 /// A setting of a profile: read by the profile itself later, since only a cell knows which it is.

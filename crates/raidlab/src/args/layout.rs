@@ -67,7 +67,6 @@ pub(crate) struct ReadErrors {
     pub(crate) stated: String,
 }
 
-/// `1e15`, as data sheets have it; no disk is known outside of 1e10 to 1e20.
 /// A sector at least: what is less was written without its unit.
 fn member_size(text: &str) -> Result<Bytes, String> {
     let size: Bytes = text.parse().map_err(|error| format!("{error}"))?;
@@ -80,6 +79,7 @@ fn member_size(text: &str) -> Result<Bytes, String> {
     Ok(size)
 }
 
+/// `1e15`, as data sheets have it; no disk is known outside of 1e10 to 1e20.
 fn read_errors(text: &str) -> Result<ReadErrors, String> {
     let stated = text.trim().to_owned();
     match stated.parse::<f64>() {

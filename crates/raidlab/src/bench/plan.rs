@@ -316,8 +316,8 @@ fn context(
     })
 }
 
-/// Free space of a directory. Some file systems tell of no size at all: what is in memory (ramfs) or behind a server has room
-/// all the same, what the kernel makes up has none.
+/// Free space of a directory. Some file systems tell of no size at all: what is behind a server may have room all the same and
+/// says so when it is full, ramfs takes memory until the machine has none, and what the kernel makes up keeps nothing.
 fn free(path: &Path, target: &TargetRecord) -> Result<Bytes, Failure> {
     let filesystem = target.filesystem.as_ref();
     let Some((fs, space)) = filesystem.and_then(|f| f.space.map(|space| (&f.fs_type, space)))
@@ -327,14 +327,20 @@ fn free(path: &Path, target: &TargetRecord) -> Result<Bytes, Failure> {
     if space.total > 0 {
         return Ok(Bytes(space.available));
     }
-    if fs == "ramfs" || fs.starts_with("fuse") {
+    if fs.starts_with("fuse") {
         return Ok(Bytes(u64::MAX));
     }
-    Err(Failure::new(
-        MISSING,
-        format!("{}: {fs} has no space to keep files in", path.display()),
-    )
-    .remedy("name a directory on a file system that keeps data"))
+    let (what, remedy) = match fs.as_str() {
+        "ramfs" => (
+            "tells of no size and ends where the memory does",
+            "mount tmpfs with a size instead (mount -t tmpfs -o size=1G tmpfs PATH)",
+        ),
+        _ => (
+            "has no space to keep files in",
+            "name a directory on a file system that keeps data",
+        ),
+    };
+    Err(Failure::new(MISSING, format!("{}: {fs} {what}", path.display())).remedy(remedy))
 }
 
 /// What direct I/O wants of offsets and lengths. Where that cannot be told before a file is made it is the least that is

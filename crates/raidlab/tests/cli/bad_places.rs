@@ -48,6 +48,20 @@ fn what_the_kernel_makes_up_keeps_no_files() {
     assert!(!lab.store().exists());
 }
 
+/// It tells of no size and takes all of the machine's memory: nothing is begun there whose end nobody knows.
+#[test]
+fn a_file_system_without_an_end() {
+    if !root::may("a_file_system_without_an_end") {
+        return;
+    }
+    let lab = Lab::new();
+    let mounted = Mounted::ramfs(&lab.path("ram"));
+    lab.run("bench ram --plan --profile random --size 1MiB")
+        .refused(4)
+        .says(&["ram", "ramfs tells of no size", "tmpfs"]);
+    assert_empty(&mounted.path);
+}
+
 #[test]
 fn a_device_of_three_sectors() {
     if !root::may("a_device_of_three_sectors") {

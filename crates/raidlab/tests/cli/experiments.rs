@@ -47,6 +47,14 @@ fn a_plan_tells_cells_order_and_time() {
         .collect();
     assert!(orders.len() > 1, "orders are drawn");
     lab.assert_nothing_but(&["lab.toml"]);
+    // One cell has one order.
+    assert!(ran.out.contains("Order, by"), "{}", ran.out);
+    lab.write("lab.toml", GOOD.replace(", \"raid10\"", ""));
+    let one = lab.run("plan lab.toml").done().out;
+    assert!(
+        one.contains("1 cell") && !one.contains("Order, by"),
+        "{one}"
+    );
 }
 
 /// A sync takes as long as the disks are large, and changes what a parity array reads and writes at.

@@ -65,6 +65,15 @@ impl Mounted {
         }
     }
 
+    /// One in memory without a size.
+    pub(crate) fn ramfs(path: &Path) -> Self {
+        std::fs::create_dir_all(path).expect("a mount point");
+        system("mount", &["-t", "ramfs", "ramfs", text(path)]);
+        Self {
+            path: path.to_owned(),
+        }
+    }
+
     /// ext4 on a loop device.
     pub(crate) fn ext4(path: &Path, device: &Loop) -> Self {
         system("mkfs.ext4", &["-q", "-F", text(&device.path)]);

@@ -70,6 +70,25 @@ fn lists_and_plans_fit_eighty_columns() {
     );
 }
 
+/// Commands are there to be copied, and stay whole.
+#[test]
+fn what_is_shown_of_a_session_fits_but_for_its_commands() {
+    let lab = furnished();
+    let shown = run(&lab, "show", &[("COLUMNS", "60")]).out;
+    let is_command = |line: &&str| {
+        let word = line.split_whitespace().next();
+        matches!(word, Some("command" | "repeat"))
+    };
+    let (commands, rest): (Vec<&str>, Vec<&str>) = shown.lines().partition(is_command);
+    assert_fits(&rest.join("\n"), 60, "show");
+    assert!(
+        commands.iter().any(|line| line.chars().count() > 60),
+        "{commands:#?}"
+    );
+    let wide = run(&lab, "show", &[("COLUMNS", "1000")]).out;
+    assert!(wide.lines().count() < shown.lines().count(), "{shown}");
+}
+
 /// On a wide screen a session is a line.
 #[test]
 fn a_session_is_a_line_where_there_is_room() {
