@@ -1,0 +1,138 @@
+//! Values of other types, and out of their range.
+use super::{beside, wrong};
+
+told!(
+    lists_of_levels_outside_of_factors,
+    r#"title = "t"
+disks = { model = "nearline-24tb", count = 4 }
+array = { layout = "raid5" }
+
+[profile]
+name = "random"
+depth = [1, 32]
+block = ["4KiB", "64KiB"]
+"#
+);
+
+told!(
+    ambiguous_and_unitless_sizes,
+    beside(
+        r#"
+[array]
+layout = "raid5"
+
+[host]
+memory = 4096
+read-ahead = "128 parsecs"
+
+[factors]
+chunk = ["64K", "512KiB", 4096, "-4KiB", "0.3B"]
+"#
+    )
+);
+
+told!(
+    negative_numbers,
+    r#"title = "t"
+disks = { model = "nearline-24tb", count = -4, override = { rpm = -7200, seek-average = "-8ms", outer-rate = "-1MB/s" } }
+profile = "bonnie"
+[array]
+layout = "raid5"
+chunk = -1
+[design]
+repeats = -3
+margin = -0.1
+"#
+);
+
+told!(
+    profile_settings_out_of_range,
+    r#"title = "t"
+disks = { model = "ST340015A", count = 2 }
+[profile]
+name = "bonnie"
+size = "1TiB"
+chunk = "1MB/s"
+seeks = 2
+fast = "perhaps"
+[array]
+layout = "raid0"
+"#
+);
+
+told!(
+    values_of_other_types,
+    r#"title = 5
+disks = [{ model = "nearline-24tb", count = 4 }]
+profile = ["random", "bonnie"]
+factors = 3
+design = { repeats = "3", seed = 99999999999999999999, margin = 2, order = "random" }
+[array]
+layout = ["raid5", "raid6"]
+failed = "0"
+[host]
+write-cache = "maybe"
+[topology]
+controllers = { card = "pata" }
+[report]
+tables = "figures"
+charts = ["pie", { kind = "lines" }]
+"#
+);
+
+told!(
+    yes_and_no_and_numbers_where_something_else_is_wanted,
+    r#"title = true
+question = ["what?"]
+disks = { model = 5, count = 1.5, labels = [1], override = { outer-rate = 200, seek-average = true, cache = true, inner-rate = [1] } }
+profile = { name = true, depth = 2.5, block = 4.5, time = 1.5 }
+filesystem = false
+design = { repeats = true, seed = 1.5, order = true, margin = true, verify = 1 }
+[array]
+layout = 5
+chunk = true
+metadata = 1.2
+bitmap = false
+state = 1
+members = true
+[host]
+kernel = 6.1
+memory = [1]
+scheduler = { name = "none" }
+cores = "two"
+[[exclude]]
+layout = 5
+"#
+);
+
+told!(
+    tables_and_lists_where_something_else_is_wanted,
+    r#"title = { text = "t" }
+disks = "nearline-24tb"
+profile = 5
+topology = ["pata"]
+[array]
+layout = { level = "raid5" }
+chunk = ["64KiB"]
+stripe-cache = [256]
+sync-speed-max = 200
+write-cache = [true]
+kernel = true
+"#
+);
+
+told!(
+    settings_out_of_their_range,
+    r#"title = "t"
+disks = { model = "nearline-24tb", count = 2000 }
+[profile]
+name = "random"
+queue-depth = -1
+jobs = 2000
+read-percent = 101
+rate = true
+[factors]
+layout = ["raid5"]
+stripe-cache = [-1, 16]
+"#
+);
