@@ -104,6 +104,10 @@ fn spec(args: &LayoutArgs) -> Result<(Spec, Option<String>), Failure> {
         Err(error @ SpecError::Level { .. }) => Err(bad(&error).remedy(
             "levels of ZFS: zfs-mirror, raidz1, raidz2, raidz3, and pools of several such as 'raidz1 2x3'",
         )),
+        Err(SpecError::NotNested(level)) => {
+            Err(Failure::bad_request(format!("{level} is not nested"))
+                .remedy(format!("give the number of members apart: raidlab layout {level} -n 4")))
+        }
         Err(error) => Err(bad(&error)),
     }
 }

@@ -234,6 +234,10 @@ fn commands_and_their_objects() {
             &["--member-size", "24 bytes", "with its unit", "24TB"],
         ),
         (
+            "layout raid10 4",
+            &["raid10 is not nested", "raidlab layout raid10 -n 4"],
+        ),
+        (
             "layout raid50 2x1000",
             &["too few or too many", "1 to 999 groups"],
         ),
