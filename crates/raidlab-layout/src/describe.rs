@@ -1,4 +1,5 @@
 //! A layout in words: what it is, what it holds, what it survives, where a sector is.
+use crate::covered::{covering, outer_of};
 use crate::draw::draw;
 use crate::layout::Layout;
 use crate::mirror::{Copies, Raid10};
@@ -213,7 +214,7 @@ pub fn describe(layout: &Layout, sizes: &[Sectors], rows: usize) -> Vec<String> 
     lines
 }
 
-/// Where an array sector is: one line a copy, and a line for the parity that covers it; or why it
+/// Where an array sector is: one line a copy, and a line for each parity that covers it; or why it
 /// is nowhere.
 #[must_use]
 pub fn where_is(layout: &Layout, lba: Lba) -> Vec<String> {
@@ -235,55 +236,31 @@ pub fn where_is(layout: &Layout, lba: Lba) -> Vec<String> {
             format!("sector {} is sector {} of {member}{which}", lba.0, sector.0)
         })
         .collect();
-    for place in &places {
-        lines.extend(parity_of(layout, *place));
+    for parity in covering(layout, lba) {
+        let Place { member, sector } = parity.place;
+        lines.push(format!(
+            "{} of its stripe {} is at sector {} of {member}",
+            kind(parity.kind),
+            of(parity.outer, parity.stripe),
+            sector.0
+        ));
     }
     lines
 }
 
-/// The same in words.
-fn parity_of(layout: &Layout, place: Place) -> Vec<String> {
-    let told = |(kind, stripe, place): (&str, u64, Place)| {
-        let Place { member, sector } = place;
-        format!(
-            "{kind} of its stripe {stripe} is at sector {} of {member}",
-            sector.0
-        )
-    };
-    parity(layout, place).into_iter().map(told).collect()
-}
-
-/// The parity in the row of a place, where the array that the place's member is in has one: `P` or `Q`, its stripe, and where it is.
+/// `P` or `Q`.
 #[must_use]
-pub fn parity(layout: &Layout, place: Place) -> Vec<(&'static str, u64, Place)> {
-    let (base, array) = innermost(layout, place.member.index());
-    let members = MemberSet::first(array.members())
-        .iter()
-        .map(|m| m.index() + base);
-    let parity = members.filter_map(|member| {
-        let member = Member::new(member);
-        let Content::Parity { stripe, kind } = layout.content(member, place.sector) else {
-            return None;
-        };
-        let kind = if kind == ParityKind::P { "P" } else { "Q" };
-        let sector = place.sector;
-        Some((kind, stripe, Place { member, sector }))
-    });
-    parity.collect()
+pub const fn kind(kind: ParityKind) -> &'static str {
+    match kind {
+        ParityKind::P => "P",
+        ParityKind::Q => "Q",
+    }
 }
 
-/// The array of single disks that a member is in, and its first member.
-fn innermost(layout: &Layout, member: usize) -> (usize, &Layout) {
-    let Layout::Nested(nested) = layout else {
-        return (0, layout);
-    };
-    let bases = nested.bases().zip(nested.inner());
-    let (base, inner) = bases
-        .take_while(|(base, _)| *base <= member)
-        .last()
-        .unwrap_or((0, &nested.inner()[0]));
-    let (further, array) = innermost(inner, member - base);
-    (base + further, array)
+/// A stripe, and of which array of arrays.
+fn of(outer: Option<ParityLevel>, stripe: u64) -> String {
+    let outer = outer.map(|level| format!(" of the outer {}", level.name()));
+    format!("{stripe}{}", outer.unwrap_or_default())
 }
 
 /// What a member's sector holds, in words.
@@ -294,12 +271,11 @@ pub fn what_is(layout: &Layout, place: Place) -> String {
         Content::Data(lba) => format!("{at} is array sector {}", lba.0),
         Content::Parity {
             stripe,
-            kind: ParityKind::P,
-        } => format!("{at} is P of stripe {stripe}"),
-        Content::Parity {
-            stripe,
-            kind: ParityKind::Q,
-        } => format!("{at} is Q of stripe {stripe}"),
+            kind: which,
+        } => {
+            let stripe = of(outer_of(layout, place), stripe);
+            format!("{at} is {} of stripe {stripe}", kind(which))
+        }
         Content::Unused => format!("{at} is not used"),
     }
 }

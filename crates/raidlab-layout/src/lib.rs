@@ -15,10 +15,12 @@
 //! | [`io`], [`plan`], `parity_plan` | the member I/Os of a read or write, in steps |
 //! | [`survival`] | guaranteed and best-case tolerance, exact counts, fatal patterns |
 //! | [`rebuild`] | what filling a failed member reads, and how likely it meets a sector that cannot be read |
+//! | [`covered`] | the parity that covers an array sector, level by level |
 //! | [`spec`], [`draw`], [`describe`] | from `raid10-f2` to a layout, its drawing, its description |
 //! | [`zfs`], [`raidz`], [`pool`] | what a block occupies on the children of a ZFS mirror and of RAID-Z, and where its columns go; pools of them |
 #![forbid(unsafe_code)]
 
+pub mod covered;
 pub mod describe;
 pub mod draw;
 pub mod error;

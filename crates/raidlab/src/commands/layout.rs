@@ -5,9 +5,10 @@ use crate::exit::{BAD_REQUEST, Failure, Outcome};
 use crate::{screen, talk};
 use raidlab_core::units::{Bytes, Lba, Sectors};
 use raidlab_core::words::count;
+use raidlab_layout::covered;
 use raidlab_layout::rebuild::{self, Rebuild};
 use raidlab_layout::spec::{Geometry, Spec};
-use raidlab_layout::{Layout, Place, SpecError, Tolerance, describe};
+use raidlab_layout::{Layout, SpecError, Tolerance, describe};
 use serde_json::json;
 
 /// The chunk when nothing is said.
@@ -227,11 +228,16 @@ pub(super) fn survives(tolerance: &Tolerance) -> serde_json::Value {
 /// Where an array sector is, for scripts: its copies, then the parity that covers it.
 fn places(layout: &Layout, sector: Lba) -> Vec<serde_json::Value> {
     let copies = layout.locate(sector).unwrap_or_default();
-    let of = |holds: &str, place: Place| json!({"holds": holds, "member": place.member.index(), "sector": place.sector.0});
-    let data = copies.iter().map(|place| of("data", *place));
-    let parity = copies
-        .iter()
-        .flat_map(|place| describe::parity(layout, *place));
-    data.chain(parity.map(|(kind, _, place)| of(kind, place)))
-        .collect()
+    let data = copies.iter().map(
+        |place| json!({"holds": "data", "member": place.member.index(), "sector": place.sector.0}),
+    );
+    let parity = covered::covering(layout, sector).into_iter().map(|parity| {
+        let (kind, place) = (describe::kind(parity.kind), parity.place);
+        let mut told = json!({"holds": kind, "member": place.member.index(), "sector": place.sector.0, "stripe": parity.stripe});
+        if let Some(level) = parity.outer {
+            told["outer"] = level.name().into();
+        }
+        told
+    });
+    data.chain(parity).collect()
 }

@@ -181,7 +181,7 @@ fn layouts_are_told_to_scripts() {
         told["places"],
         serde_json::json!([
             {"holds": "data", "member": 3, "sector": 360},
-            {"holds": "P", "member": 1, "sector": 360},
+            {"holds": "P", "member": 1, "sector": 360, "stripe": 2},
         ])
     );
     assert_eq!(told["chunk_bytes"], 65536);
