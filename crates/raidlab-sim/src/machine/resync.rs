@@ -12,13 +12,16 @@
 //! md's speed control has a memory of half a minute and sleeps for half a second, which hides the pace.
 //! It is lifted while the pace is looked for, and the control itself then says at what rate it would
 //! have let a resync of that pace go on ([`array::controlled`]).
+mod pace;
+
 use super::totals::Totals;
 use super::{Load, Machine, Why, edges};
 use crate::array::{self, Array};
+use pace::Fast;
 use raidlab_core::drive::{Pace, Progress, Seen, Steady};
 use raidlab_core::target::Target;
 use raidlab_core::time::{Instant, Span};
-use raidlab_core::units::{MIB, SECTOR};
+use raidlab_core::units::SECTOR;
 use std::ops::ControlFlow;
 
 /// What windows are compared over. Assumed: more than a hundred requests of any disk.
@@ -36,8 +39,6 @@ const CALM: Span = Span::from_secs(2);
 /// From this share of md's limit on it is the limit that a resync goes at: its control sleeps for half a second at a time, and stays
 /// half a per cent below.
 const AT_LIMIT: f64 = 0.97;
-/// The limit is told from this share of the time on, and as what holds the whole of it back from the other one on.
-const HELD: (f64, f64) = (0.05, 0.95);
 /// How often progress is looked at.
 const STEP: Span = Span::from_millis(50);
 
@@ -72,6 +73,7 @@ struct Attempt {
     steady: Steady,
     /// Of the accounts when the first window began.
     before: Totals,
+    fast: Fast,
     warm: Option<Warm>,
 }
 
@@ -83,6 +85,8 @@ struct Course {
     /// For so long the speed control held it back. What it does on the whole does not tell that: of a disk that is slower towards its
     /// end the limit holds back the first part alone, and several arrays have a control each.
     held: Span,
+    /// The first pace that was found, and the one it has after a pause, bytes a second.
+    tried: Option<(f64, f64)>,
 }
 
 /// A leap that has been made.
@@ -155,6 +159,7 @@ impl Machine {
             why,
         };
         self.explain(&mut resynced, course.held);
+        pace::explain(&mut resynced, course.tried);
         Some(resynced)
     }
 
@@ -162,30 +167,6 @@ impl Machine {
     fn is_at_limit(&self) -> bool {
         let rate = self.host.device().array().and_then(Array::resync_rate);
         rate.is_some_and(|rate| rate as f64 >= AT_LIMIT * self.sync_most as f64)
-    }
-
-    /// No resource is at its limit when the speed control is what limits.
-    fn explain(&self, resynced: &mut Resynced, held: Span) {
-        let share = held.as_secs_f64() / resynced.elapsed.as_secs_f64();
-        // Of nothing, too.
-        if share.is_nan() || share < HELD.0 {
-            return;
-        }
-        let mut busy = resynced.why.sentence.as_str();
-        if busy.starts_with("nothing is busy") {
-            // Not for lack of requests, which is what the sentence goes on with.
-            busy = busy.rsplit_once(": ").map_or(busy, |(busy, _)| busy);
-        }
-        // As reports have rates, so that they can be compared.
-        let limit = self.sync_most as f64 / MIB as f64;
-        let limit = format!("md's speed limit of {limit:.0} MiB/s holds it back");
-        resynced.why.sentence = match share {
-            share if share < HELD.1 => format!(
-                "{limit} for {:.0} % of the time; on the whole {busy}",
-                100.0 * share
-            ),
-            _ => format!("{limit}: {busy}"),
-        };
     }
 
     fn resync_progress(&self) -> Option<array::Progress> {
@@ -244,6 +225,7 @@ impl Machine {
             from: done,
             steady,
             before: Totals::of(&self.host),
+            fast: Fast::new((begun, done), Totals::of(&self.host)),
             warm: None,
         })
     }
@@ -265,15 +247,28 @@ impl Machine {
         }
         let now = self.host.now();
         let seen = attempt.steady.observe(now, done);
-        if seen == Seen::Nothing {
-            return Some(attempt);
-        }
         if seen == Seen::First {
             attempt.before = Totals::of(&self.host);
         }
-        if let Seen::Steady(pace) = seen {
+        let host = &self.host;
+        let fast = attempt
+            .fast
+            .look((now, done), self.sync_most, || Totals::of(host));
+        let pace = match (seen, fast) {
+            (Seen::Steady(pace), _) => Some(pace),
+            (_, Some(pace)) => {
+                attempt.before = attempt.fast.before.clone();
+                Some(pace)
+            }
+            (Seen::Nothing, None) => return Some(attempt),
+            (Seen::First | Seen::Mark, None) => None,
+        };
+        if let Some(pace) = pace {
             // All windows lie between the edges that are leapt between.
             let behind = MARGIN + (done - attempt.from);
+            if course.tried.is_none() {
+                course.tried = Some(self.tried(pace));
+            }
             let room = edges::room(&self.sync_edges, done, (behind, MARGIN));
             let warm = pace.amount_in(WARM);
             if room > warm + pace.amount {
@@ -307,21 +302,7 @@ impl Machine {
     /// Pauses the resync, puts its position ahead to a sector, and lets it go on; by how many. What was in flight has gone some of
     /// the way, so that a distance would end beyond.
     fn resync_skip(&mut self, target: u64) -> u64 {
-        let now = self.host.now();
-        let pause = |array: &mut Array| array.resync_pause(now);
-        self.host
-            .with_device(|storage| storage.with_array(now, pause));
-        while !self
-            .host
-            .device()
-            .array()
-            .is_some_and(Array::resync_drained)
-        {
-            let Some(next) = self.host.device().next_event() else {
-                break;
-            };
-            self.resync_wait(next);
-        }
+        self.resync_drain();
         let now = self.host.now();
         let skip = |array: &mut Array| {
             let at = array.resync_position().unwrap_or(0);

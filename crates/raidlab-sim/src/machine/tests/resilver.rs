@@ -232,3 +232,26 @@ fn a_pool_holds_what_it_is_said_to_have_room_for() {
         assert!(!fits(more), "{pool} of {record}: more than {room} fit");
     }
 }
+
+/// Far copies make each drive go to and fro between two places. It does so for every chunk as long as nothing disturbs it; after any
+/// pause it has read ahead at both, and goes on in longer turns.
+#[test]
+fn a_resync_with_two_paces_is_told_to_be_chance() {
+    let told = |layout: &str| {
+        let text = text(6, &format!("layout = \"{layout}\""), NEW)
+            .replace("rebuilding 1", "resyncing")
+            .replace(
+                "capacity = \"16GiB\", inner-rate = \"280MB/s\"",
+                "capacity = \"100GiB\"",
+            );
+        alone(&text).why.sentence
+    };
+    let far = told("raid10-f2");
+    assert!(far.contains("; undisturbed it goes at "), "{far}");
+    assert!(
+        far.ends_with(" ahead: how long it takes is chance"),
+        "{far}"
+    );
+    let near = told("raid10");
+    assert!(!near.contains("undisturbed"), "{near}");
+}
