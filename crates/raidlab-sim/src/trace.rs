@@ -7,6 +7,7 @@ mod demerit;
 mod fields;
 mod fio;
 mod order;
+mod pairing;
 mod replay;
 mod rows;
 
@@ -73,7 +74,9 @@ impl Format {
             Some(Self::Msr)
         } else if commas >= 5 {
             Some(Self::Spc)
-        } else if words.first().is_some_and(|word| blkparse::is_device(word)) {
+        } else if blkparse::is_input(line)
+            || words.first().is_some_and(|word| blkparse::is_device(word))
+        {
             Some(Self::Blkparse)
         } else if (5..=6).contains(&words.len()) && words[..4].iter().all(number) {
             Some(Self::DiskSim)
@@ -111,6 +114,8 @@ pub struct LeftOut {
     pub first: Option<usize>,
     /// Discards, which models do not know.
     pub discards: u64,
+    /// Requests of yet other kinds, which models do not know either: zeroes without data, commands of programs, zones.
+    pub others: u64,
 }
 
 /// State of the format that is read.

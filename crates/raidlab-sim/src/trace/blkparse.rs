@@ -4,28 +4,21 @@
 //! of the trace, or [`MOST`] younger requests), in the order of the arrivals. What was merged into
 //! another request has no completion of its own.
 use super::fields::{Field, Fields};
+use super::pairing::{Completion, Open, complete};
 use super::{LeftOut, Record, TraceError};
 use raidlab_core::op::BlockKind;
 use raidlab_core::time::Span;
+use raidlab_core::units::SECTOR;
 use std::collections::VecDeque;
 
 /// Requests that wait for their completion at most.
 const MOST: usize = 65_536;
 const SECOND: u64 = 1_000_000_000;
 
-/// A request that arrived.
-struct Open {
-    came: u64,
-    record: Record,
-    /// Sectors whose completion was not read yet; the kernel splits requests that are too large for a device.
-    left: u32,
-    known: bool,
-}
-
 #[derive(Default)]
 pub(super) struct State {
     open: VecDeque<Open>,
-    /// Whether there was a request.
+    /// Whether there was a line of a device.
     begun: bool,
     /// Whether the summary has begun, which is the end.
     summary: bool,
@@ -41,13 +34,78 @@ pub(super) fn is_device(word: &str) -> bool {
     })
 }
 
+/// Whether a line is blkparse's word on its input, which has one for each processor.
+pub(super) fn is_input(line: &str) -> bool {
+    line.starts_with("Input file ") && line.trim_end().ends_with(" added")
+}
+
+/// What the letters of a kind say (`RWBS`): a flush before (`F`), what is done, and how.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Data(BlockKind),
+    Discard,
+    /// Zeroes without data, a command of a program, something of a zone.
+    Other,
+    /// Those are not the letters of a kind.
+    None,
+}
+
+fn kind(letters: &str) -> Kind {
+    if letters.is_empty() || !letters.bytes().all(|b| b.is_ascii_uppercase()) {
+        return Kind::None;
+    }
+    match letters.trim_start_matches('F').bytes().next() {
+        Some(b'R') => Kind::Data(BlockKind::Read),
+        Some(b'W') if !letters.contains('Z') => Kind::Data(BlockKind::Write),
+        Some(b'D') => Kind::Discard,
+        _ => Kind::Other,
+    }
+}
+
+/// What stands behind the kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Extent {
+    /// First sector and sectors, at least 1.
+    Sectors(u64, u32),
+    /// `[name]` alone, or a block before it, or 0 sectors.
+    Nothing,
+    /// Neither: half of a line, or one of another form.
+    Unread,
+}
+
+fn extent(fields: &mut Fields<'_>) -> Result<Extent, TraceError> {
+    let is_name = |field: &Field<'_>| field.text.starts_with('[');
+    let Some(place) = fields.word_if() else {
+        return Ok(Extent::Unread);
+    };
+    if is_name(&place) {
+        return Ok(Extent::Nothing);
+    }
+    let lba = fields.block(place, "a block")?;
+    match fields.word_if() {
+        Some(plus) if plus.text == "+" => {
+            let Some(size) = fields.word_if() else {
+                return Ok(Extent::Unread);
+            };
+            let sectors = fields.small(size, "a number of blocks")?;
+            if sectors == 0 {
+                return Ok(Extent::Nothing);
+            }
+            let (lba, sectors) = fields.extent(lba * SECTOR, u64::from(sectors) * SECTOR, size)?;
+            Ok(Extent::Sectors(lba, sectors))
+        }
+        Some(name) if is_name(&name) => Ok(Extent::Nothing),
+        _ => Ok(Extent::Unread),
+    }
+}
+
 impl State {
     /// The oldest request when nothing more is to be learned of it.
     pub(super) fn ready(&mut self, ended: bool) -> Option<Record> {
         let over = ended || self.open.len() > MOST;
         let known = self.open.front().is_some_and(|open| open.known || over);
         if known {
-            self.open.pop_front().map(|open| open.record)
+            self.open.pop_front().map(|open| open.record())
         } else {
             None
         }
@@ -59,6 +117,7 @@ impl State {
         if !is_device(device.text) {
             return self.no_device(fields, device);
         }
+        self.begun = true;
         fields.word("the CPU")?;
         fields.word("the number")?;
         let time = fields.word("the time")?;
@@ -68,61 +127,81 @@ impl State {
             return Ok(());
         }
         let at = fields.time(time, SECOND, "a time in seconds")?.0;
-        let kind = fields.word("the kind")?;
-        let kind = match kind.text {
-            text if text.contains('D') => {
-                self.left_out.discards += u64::from(action.text == "Q");
-                return Ok(());
-            }
-            text if text.contains('R') => BlockKind::Read,
-            text if text.contains('W') => BlockKind::Write,
-            text if text.contains('F') => BlockKind::Flush,
-            _ => return Ok(()),
+        let word = fields.word("the kind")?;
+        let extent = extent(&mut fields)?;
+        let arrived = action.text == "Q";
+        let Some((kind, lba, sectors)) = self.request(&fields, word.text, extent, arrived) else {
+            return Ok(());
         };
-        let place = fields
-            .word_if()
-            .filter(|field| field.text != "[" && !field.text.starts_with('['));
-        let (lba, sectors) = match place {
-            None => (0, 0),
-            Some(place) => {
-                let lba = fields.whole(place, "a block")?;
-                match fields.word_if() {
-                    Some(plus) if plus.text == "+" => {
-                        let size = fields.word("the size")?;
-                        (lba, fields.small(size, "a number of blocks")?)
-                    }
-                    _ => (lba, 0),
-                }
-            }
-        };
-        // A flush without data is printed as a write of nothing.
-        let kind = if sectors == 0 { BlockKind::Flush } else { kind };
-        let number = device_number(device.text);
-        if action.text == "Q" {
-            self.begun = true;
+        let device = device_number(device.text);
+        if arrived {
             let record = Record {
                 at: Span(at),
-                device: number,
+                device,
                 kind,
                 lba,
                 sectors,
                 response: None,
             };
-            self.open.push_back(Open {
-                came: at,
-                record,
-                left: sectors,
-                known: false,
-            });
+            self.open.push_back(Open::new(record));
         } else {
-            self.complete(at, number, kind, lba, sectors);
+            let ended = Completion {
+                at,
+                device,
+                kind,
+                lba,
+                sectors,
+            };
+            complete(&mut self.open, &ended);
         }
         Ok(())
     }
 
-    /// The summary at the end, or a line that is nothing: what another program wrote between, or half of a line. A file without any
-    /// request is not a trace.
+    /// What a request does and where; what is none is counted when it arrives.
+    fn request(
+        &mut self,
+        fields: &Fields<'_>,
+        letters: &str,
+        extent: Extent,
+        arrived: bool,
+    ) -> Option<(BlockKind, u64, u32)> {
+        let flush = Some((BlockKind::Flush, 0, 0));
+        match (kind(letters), extent) {
+            (Kind::Data(kind), Extent::Sectors(lba, sectors)) => Some((kind, lba, sectors)),
+            (Kind::Discard, _) => {
+                self.left_out.discards += u64::from(arrived);
+                None
+            }
+            (Kind::None, _) | (_, Extent::Unread) => {
+                self.unread(fields);
+                None
+            }
+            (_, Extent::Nothing) if letters.starts_with('F') => flush,
+            // The end of a flush is not marked by all kernels.
+            (_, Extent::Nothing) if !arrived => flush,
+            (Kind::Data(_), Extent::Nothing) => {
+                self.unread(fields);
+                None
+            }
+            (Kind::Other, _) => {
+                self.left_out.others += u64::from(arrived);
+                None
+            }
+        }
+    }
+
+    /// A line that is no part of the format is left out, and not without a word.
+    fn unread(&mut self, fields: &Fields<'_>) {
+        self.left_out.unread += 1;
+        self.left_out.first.get_or_insert(fields.number());
+    }
+
+    /// The input's name before the first line of a device, the summary at the end, or a line that is nothing: what another program wrote
+    /// between, or half of a line. A file that has none of blkparse's lines above such a one is not a trace.
     fn no_device(&mut self, mut fields: Fields<'_>, first: Field<'_>) -> Result<(), TraceError> {
+        if is_input(fields.line()) {
+            return Ok(());
+        }
         if !self.begun {
             return Err(fields.error(first, "a device such as 8,0"));
         }
@@ -130,8 +209,7 @@ impl State {
         let counted = first.text.starts_with("CPU") || first.text == "Total";
         self.summary |= counted && fields.word_if().is_some_and(of_device);
         if !self.summary {
-            self.left_out.unread += 1;
-            self.left_out.first.get_or_insert(fields.number());
+            self.unread(&fields);
         }
         Ok(())
     }
@@ -143,34 +221,6 @@ impl State {
     /// Gives up what waits for its completion.
     pub(super) fn forget(&mut self) {
         self.open.clear();
-    }
-
-    /// A completion covers the requests that were merged into it, or a part of one that was split: that one has ended with the
-    /// last of its parts.
-    fn complete(&mut self, at: u64, device: u32, kind: BlockKind, lba: u64, sectors: u32) {
-        let end = lba.saturating_add(u64::from(sectors));
-        for open in &mut self.open {
-            let record = &mut open.record;
-            if open.known || record.device != device || record.kind != kind {
-                continue;
-            }
-            let last = record.lba.saturating_add(u64::from(record.sectors));
-            let covered = last.min(end).saturating_sub(record.lba.max(lba));
-            if covered == 0 && kind != BlockKind::Flush {
-                continue;
-            }
-            open.left = open
-                .left
-                .saturating_sub(u32::try_from(covered).unwrap_or(u32::MAX));
-            if open.left > 0 {
-                continue;
-            }
-            record.response = Some(Span(at.saturating_sub(open.came)));
-            open.known = true;
-            if kind == BlockKind::Flush {
-                return;
-            }
-        }
     }
 }
 

@@ -32,6 +32,11 @@ impl<'a> Fields<'a> {
         self.number
     }
 
+    /// All of the line.
+    pub(super) fn line(&self) -> &'a str {
+        self.line
+    }
+
     fn error_at(&self, at: usize, message: String) -> TraceError {
         TraceError {
             line: self.number,
@@ -93,6 +98,15 @@ impl<'a> Fields<'a> {
         let digits = !field.text.is_empty() && field.text.bytes().all(|b| b.is_ascii_digit());
         let value = field.text.parse().ok().filter(|_| digits);
         value.ok_or_else(|| self.error(field, &format!("{what}, a whole number")))
+    }
+
+    /// The number of a block of 512 bytes, whose bytes can be counted, too.
+    pub(super) fn block(&self, field: Field<'_>, what: &str) -> Result<u64, TraceError> {
+        let lba = self.whole(field, what)?;
+        if lba > u64::MAX / SECTOR {
+            return Err(self.error(field, &format!("{what} below 2^55")));
+        }
+        Ok(lba)
     }
 
     pub(super) fn small(&self, field: Field<'_>, what: &str) -> Result<u32, TraceError> {

@@ -3,6 +3,7 @@ use super::fields::{Field, Fields};
 use super::{Format, Record, TraceError};
 use raidlab_core::op::BlockKind;
 use raidlab_core::time::Span;
+use raidlab_core::units::SECTOR;
 
 const SECOND: u64 = 1_000_000_000;
 const MILLISECOND: u64 = 1_000_000;
@@ -36,7 +37,7 @@ impl State {
         let asu = fields.part("the ASU")?;
         let device = fields.small(asu, "an ASU")?;
         let lba = fields.part("the block")?;
-        let lba = fields.whole(lba, "a block")?;
+        let lba = fields.block(lba, "a block")?;
         let size = fields.part("the size")?;
         let bytes = fields.whole(size, "a size in bytes")?;
         let opcode = fields.part("the opcode")?;
@@ -47,7 +48,7 @@ impl State {
         };
         let time = fields.part("the time")?;
         let at = fields.time(time, SECOND, "a time in seconds")?;
-        let (_, sectors) = fields.extent(0, bytes, size)?;
+        let (_, sectors) = fields.extent(lba * SECTOR, bytes, size)?;
         Ok(Record {
             at,
             device,
@@ -96,10 +97,10 @@ impl State {
         let device = fields.word("the device")?;
         let device = fields.small(device, "a device number")?;
         let lba = fields.word("the block")?;
-        let lba = fields.whole(lba, "a block")?;
+        let lba = fields.block(lba, "a block")?;
         let size = fields.word("the size")?;
         let sectors = fields.small(size, "a number of blocks")?;
-        fields.extent(0, u64::from(sectors) * 512, size)?;
+        fields.extent(lba * SECTOR, u64::from(sectors) * SECTOR, size)?;
         let flags = fields.word("the flags")?;
         let digits = flags.text.trim_start_matches("0x");
         let bits = u32::from_str_radix(digits, 16)

@@ -1,3 +1,5 @@
+mod blkparse;
+
 use super::*;
 use crate::catalogue;
 use crate::disk::{Disk, DiskTarget};
@@ -41,57 +43,6 @@ fn fio_logs_are_read() {
     );
 }
 
-#[test]
-fn blkparse_text_is_read_and_completions_are_paired() {
-    let text = "\
-  8,0    3        1     1.000000000   697  Q   W 223490 + 8 [kjournald]
-  8,0    3        2     1.000001829   697  G   W 223490 + 8 [kjournald]
-  8,0    3        3     1.000002197   697  P   N [kjournald]
-  8,0    3        4     1.000004000   697  Q   R 100 + 8 [dd]
-  8,0    3        5     1.000005000   697  Q   R 108 + 8 [dd]
-  8,0    3        6     1.000006000   697  M   R 108 + 8 [dd]
-  8,16   3        7     1.000007000   697  Q FWS [fsync]
-  8,0    3        8     1.002000000     0  C   R 100 + 16 [0]
-  8,0    3        9     1.005000000     0  C   W 223490 + 8 [0]
-  8,0    3       10     1.006000000   697  Q   R 500 + 8 [dd]
-CPU3 (8,0):
- Reads Queued:           3,       12KiB
-";
-    assert_eq!(
-        shown(Format::Blkparse, text),
-        [
-            "0 8388608 Write 223490 8 5000",
-            "4 8388608 Read 100 8 1996",
-            "5 8388608 Read 108 8 1995",
-            "7 8388624 Flush 0 0 -",
-            "6000 8388608 Read 500 8 -",
-        ]
-    );
-}
-
-/// The kernel splits what is larger than a device takes at a time (`X`), and each part has a completion of its own, in any order: the
-/// request has ended with the last of them.
-#[test]
-fn a_split_request_ends_with_its_last_part() {
-    let text = "\
-  8,0    1        1     0.000000000   697  Q   W 4096 + 2048 [dd]
-  8,0    1        2     0.000001000   697  X   W 4096 / 5376 [dd]
-  8,0    1        3     0.000002000   697  Q   W 6144 + 8 [dd]
-  8,0    1        4     0.005000000     0  C   W 5376 + 776 [0]
-  8,0    1        5     0.008000000     0  C   W 4096 + 1280 [0]
-  8,0    1        6     0.010000000   697  Q   R 0 + 2048 [dd]
-  8,0    1        7     0.012000000     0  C   R 0 + 1280 [0]
-";
-    assert_eq!(
-        shown(Format::Blkparse, text),
-        [
-            "0 8388608 Write 4096 2048 8000",
-            "2 8388608 Write 6144 8 4998",
-            "10000 8388608 Read 0 2048 -",
-        ]
-    );
-}
-
 /// What another program wrote between the lines, and half of a line, are counted; the summary is not, and discards are told apart.
 #[test]
 fn what_is_no_request_is_counted() {
@@ -115,6 +66,7 @@ Throughput (R/W): 1KiB/s / 2KiB/s
         unread: 2,
         first: Some(2),
         discards: 1,
+        ..LeftOut::default()
     };
     assert_eq!(of(Format::Blkparse, text), (2, left_out));
     let log = "fio version 3 iolog\n2 a add\n3 a trim 0 4096\n4 a read 0 4096\n5 a close\n";

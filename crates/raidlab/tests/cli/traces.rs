@@ -227,4 +227,15 @@ fn what_is_left_out_of_a_trace_is_told() {
         (&json["unread_lines"], &json["requests"]),
         (&1.into(), &2.into())
     );
+    // A file that was cut short, zeroes without data, and what blkparse says first of its input.
+    let cut = "Input file sda.blktrace.0 added\n  8,0 1 1 0.000000000 697 Q R 100 + 8 [x]\n  \
+        8,0 1 2 0.001000000 697 Q N 0 + 64 [x]\n  8,0 1 3 0.010000000 697 Q R";
+    lab.write("cut", cut);
+    let ran = lab.run("replay cut --disk small.toml").done().says(&[
+        "warning: cut: 1 line could not be read and was left out, first line 4",
+        "cut: 1 request left out that neither read, write nor flush",
+    ]);
+    assert_eq!(rows(&ran.out).len(), 1, "{}", ran.out);
+    let json = lab.run("replay cut --disk small.toml --json").done().json();
+    assert_eq!(json["other_requests"], 1);
 }
