@@ -48,7 +48,12 @@ pub(super) fn lower(root: &Table<'_, '_>, name: String) -> Option<DiskModel> {
     let zero_latency = geometry.boolean("zero_latency").unwrap_or(false);
     let seek_table = root.table("seek");
     let (seek, track_to_track) = seek(&seek_table);
-    let switches = switches(&root.table("switch"), &seek_table, track_to_track);
+    let switches = switches(
+        &root.table("switch"),
+        &seek_table,
+        track_to_track,
+        root.has("zone"),
+    );
     let (cache, overhead) = (
         cache(&root.table("cache")),
         overhead(&root.table("overhead")),

@@ -253,6 +253,22 @@ fn what_a_file_does_not_say_is_listed_as_derived_or_assumed() {
     ");
 }
 
+/// Zones of a file have skews of their own; others would be shown beside them, and say nothing.
+#[test]
+fn skews_that_are_not_used_are_not_shown() {
+    let model = find("HP-C3323A").unwrap();
+    let shown = |key: &str| model.facts.iter().any(|fact| fact.key.contains(key));
+    assert!(shown("switch.head_ms"));
+    assert!(!shown("skew_ms"), "{:?}", model.facts);
+    let all = MODELS.iter().find(|(name, _)| *name == "HP-C3323A");
+    let text = all.unwrap().1.replacen(
+        "[switch]",
+        "[switch]\ntrack_skew_ms = { value = 1, source = 'M: x' }",
+        1,
+    );
+    insta::assert_snapshot!(parse("disk.toml", &text).unwrap_err().to_string(), @"disk.toml:23:27: 'switch.track_skew_ms' is for zones that are derived, and the file gives its own: write 'track_skew', in sectors, in each [[zone]] instead");
+}
+
 #[test]
 fn a_seek_table_is_followed_and_checked() {
     let table = |points: &str| {

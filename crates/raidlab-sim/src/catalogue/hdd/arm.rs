@@ -60,7 +60,7 @@ pub(super) fn seek(table: &Table<'_, '_>) -> (Option<SeekSpec>, f64) {
     (curve, first.unwrap_or(1.0))
 }
 
-/// Switching in milliseconds, skews in nanoseconds.
+/// Switching in milliseconds, skews in nanoseconds, which are 0 where zones have their own.
 pub(super) struct Switching {
     pub(super) head: f64,
     pub(super) settle: f64,
@@ -72,6 +72,7 @@ pub(super) fn switches(
     table: &Table<'_, '_>,
     seek: &Table<'_, '_>,
     track_to_track: f64,
+    zones_are_given: bool,
 ) -> Switching {
     let reader = table.reader;
     let head = or_assume(
@@ -104,17 +105,11 @@ pub(super) fn switches(
         "drives measured have 0 to 0.5 ms",
     );
     let skew = |key: &str, switch: f64| {
-        table.number(key).unwrap_or_else(|| {
-            let ms = switch + settle;
-            let why = "the switch and the settling of a write, so that no turn is lost";
-            reader.conclude(
-                &format!("switch.{key}"),
-                format!("{ms:.3}"),
-                Mark::Derived,
-                why,
-            );
-            ms
-        }) * 1e6
+        if zones_are_given {
+            unused_skew(table, key);
+            return 0.0;
+        }
+        skew(table, key, switch + settle)
     };
     let (track_skew, cylinder_skew) = (
         skew("track_skew_ms", head),
@@ -126,6 +121,29 @@ pub(super) fn switches(
         settle,
         track_skew,
         cylinder_skew,
+    }
+}
+
+/// A skew in nanoseconds, of the file or so long (ms) that a switch and the settling of a write lose no turn.
+fn skew(table: &Table<'_, '_>, key: &str, covered: f64) -> f64 {
+    let ms = table.number(key).unwrap_or_else(|| {
+        let why = "the switch and the settling of a write, so that no turn is lost";
+        let (key, value) = (format!("switch.{key}"), format!("{covered:.3}"));
+        table.reader.conclude(&key, value, Mark::Derived, why);
+        covered
+    });
+    ms * 1e6
+}
+
+/// Zones that are given have skews of their own, in sectors: a time beside them would be shown, and say nothing.
+fn unused_skew(table: &Table<'_, '_>, key: &str) {
+    if table.number(key).is_some() {
+        let of_zone = key.trim_end_matches("_ms");
+        let message = format!(
+            "'switch.{key}' is for zones that are derived, and the file gives its own: write '{of_zone}', in sectors, in \
+             each [[zone]] instead"
+        );
+        table.reader.report_at(&format!("switch.{key}"), message);
     }
 }
 
