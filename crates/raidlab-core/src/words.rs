@@ -1,5 +1,22 @@
-//! Numbers of things in messages.
+//! Numbers of things, and quotations, in messages.
 use std::fmt::Display;
+
+/// Longest quotation in a message, in characters.
+const EXCERPT: usize = 60;
+
+/// A text in quotes, shortened, control characters escaped.
+#[must_use]
+pub fn quoted(text: &str) -> String {
+    let text = text.trim();
+    let mut short: String = text.chars().take(EXCERPT).collect();
+    if short.len() < text.len() {
+        short.push('…');
+    }
+    format!(
+        "'{}'",
+        short.escape_debug().collect::<String>().replace("\\'", "'")
+    )
+}
 
 /// `1 member`, `3 members`, `2 replies`, `0 flushes`: the thing is named in the singular, with what stands
 /// before it if need be (`more run`).
@@ -30,6 +47,12 @@ fn plural(one: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn quotations_are_short_and_on_one_line() {
+        assert_eq!(quoted(" a 'b'\n\0 "), "'a 'b'\\n\\0'");
+        assert_eq!(quoted(&"ä".repeat(61)), format!("'{}…'", "ä".repeat(60)));
+    }
 
     #[test]
     fn one_is_not_many() {

@@ -1,14 +1,12 @@
 //! From bytes to lines: encoding, line ends, and where in the file something is.
 use super::error::{Fault, Remark};
 use raidlab_core::words::count;
+pub(super) use raidlab_core::words::quoted;
 use std::borrow::Cow;
 
 /// Largest file taken, in bytes. A fio result with full histograms is some 30 KiB a job; more than
 /// this is no benchmark result, and would only fill the memory.
 pub const MAX_INPUT: usize = 32 << 20;
-
-/// Longest excerpt of a line in a message, in characters.
-const EXCERPT: usize = 60;
 
 /// One line without its end.
 #[derive(Clone, Copy, Debug)]
@@ -54,19 +52,6 @@ impl<'a> Line<'a> {
     pub(super) fn words(&self) -> std::str::SplitWhitespace<'a> {
         self.text.split_whitespace()
     }
-}
-
-/// A text in quotes, shortened, control characters escaped.
-pub(super) fn quoted(text: &str) -> String {
-    let text = text.trim();
-    let mut short: String = text.chars().take(EXCERPT).collect();
-    if short.len() < text.len() {
-        short.push('…');
-    }
-    format!(
-        "'{}'",
-        short.escape_debug().collect::<String>().replace("\\'", "'")
-    )
 }
 
 /// A decoded file.

@@ -2,6 +2,7 @@
 use super::TraceError;
 use raidlab_core::time::Span;
 use raidlab_core::units::SECTOR;
+use raidlab_core::words::quoted;
 
 /// A line that is taken apart from the left.
 #[derive(Clone, Debug)]
@@ -47,8 +48,8 @@ impl<'a> Fields<'a> {
 
     pub(super) fn error(&self, field: Field<'_>, expected: &str) -> TraceError {
         let message = format!(
-            "'{}' is not {expected}: correct or remove the line",
-            field.text
+            "{} is not {expected}: correct or remove the line",
+            quoted(field.text)
         );
         self.error_at(field.at, message)
     }

@@ -27,6 +27,7 @@ mod printing;
 mod quotas;
 mod real;
 mod real_places;
+mod replayed;
 mod results;
 mod rounds;
 mod screens;

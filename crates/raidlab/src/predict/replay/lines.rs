@@ -2,8 +2,12 @@
 use crate::commands::files;
 use crate::exit::Failure;
 use raidlab_sim::trace::Format;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read as _};
 use std::path::{Path, PathBuf};
+
+/// Bytes of the longest line, with its end. Lines of traces have some hundred with the longest of file names; what has no
+/// end of a line is no text, and would only fill the memory.
+const LONGEST: u64 = 64 << 10;
 
 /// Lines of a file until one cannot be read, which is kept.
 pub(super) struct Lines {
@@ -11,6 +15,8 @@ pub(super) struct Lines {
     input: Box<dyn BufRead>,
     /// Empty lines before the first that says something, for the numbers in messages, and that one.
     head: (usize, Option<String>),
+    /// Lines read so far.
+    number: usize,
     failed: Option<Failure>,
 }
 
@@ -27,6 +33,7 @@ impl Lines {
             path: path.to_owned(),
             input,
             head: (0, None),
+            number: 0,
             failed: None,
         };
         while let Some(line) = lines.read() {
@@ -61,8 +68,14 @@ impl Lines {
 
     fn read(&mut self) -> Option<String> {
         let mut line = Vec::new();
-        match self.input.read_until(b'\n', &mut line) {
+        let mut bounded = (&mut self.input).take(LONGEST + 1);
+        self.number += 1;
+        match bounded.read_until(b'\n', &mut line) {
             Ok(0) => None,
+            Ok(read) if read as u64 > LONGEST => {
+                self.failed = Some(too_long(&self.path, self.number));
+                None
+            }
             Ok(_) => {
                 while line.last().is_some_and(|end| matches!(end, b'\n' | b'\r')) {
                     line.pop();
@@ -92,4 +105,14 @@ impl Iterator for Lines {
 
 fn cannot_read(path: &Path, error: &std::io::Error) -> Failure {
     Failure::bad_request(format!("cannot read {}: {error}", path.display()))
+}
+
+fn too_long(path: &Path, number: usize) -> Failure {
+    let message = format!(
+        "{}:{number}: this line has more than {} KiB, which none of a trace has",
+        path.display(),
+        LONGEST >> 10
+    );
+    Failure::bad_request(message)
+        .remedy("name a trace that is text; 'blkparse -i NAME' prints what blktrace has written")
 }
