@@ -4,6 +4,7 @@
 //! the requests in flight in a blkparse text, and the file names of an fio log).
 mod blkparse;
 mod demerit;
+mod device;
 mod fields;
 mod fio;
 mod order;
@@ -12,8 +13,10 @@ mod replay;
 mod rows;
 
 pub use demerit::Demerit;
-pub use replay::{Replay, ReplayError, ReplayOptions, Replayed, replay};
+pub use device::{DeviceName, NoDevice};
+pub use replay::{Misfit, Replay, ReplayError, ReplayOptions, Replayed, grain, replay};
 
+use device::{Hosts, Wanted};
 use order::{Order, TooLate};
 use raidlab_core::op::BlockKind;
 use raidlab_core::time::Span;
@@ -22,9 +25,12 @@ use std::fmt;
 /// One recorded request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record {
+    /// Line of the trace, from 1.
+    pub line: usize,
     /// When it came, from the first request of the trace on.
     pub at: Span,
-    /// Number of the device: as in the trace, or in the order of appearance where devices have names.
+    /// Number of the device, whose name is [`Reader::device`]'s: as in the trace, of two numbers or host and disk
+    /// in one, or in the order of appearance where devices have names.
     pub device: u32,
     /// Read, write or flush.
     pub kind: BlockKind,
@@ -39,11 +45,11 @@ pub struct Record {
 /// The forms of traces that are known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// fio's log of issued I/O, version 2 (no times but `wait`) or 3 (times in microseconds).
+    /// fio's log of issued I/O, version 2 (no times but `wait`, see [`Reader::has_times`]) or 3 (times in microseconds).
     Fio,
     /// Text of blkparse in its default form: arrivals (`Q`) paired with completions (`C`).
     Blkparse,
-    /// Storage Performance Council: ASU, LBA, bytes, opcode, seconds.
+    /// Storage Performance Council: ASU, LBA, bytes, opcode, seconds, and perhaps more.
     Spc,
     /// MSR Cambridge: file time, host, disk, type, offset, bytes, response.
     Msr,
@@ -65,14 +71,16 @@ impl Format {
     /// The format that a trace's first line that is not empty has; `None` when it is like none.
     #[must_use]
     pub fn detect(line: &str) -> Option<Self> {
-        let commas = line.split(',').count();
+        let columns: Vec<_> = line.split(',').map(str::trim).collect();
+        // The fourth column of both SPC and MSR is what is done; SPC has room for columns of one's own behind.
+        let spc = |columns: &[&str]| matches!(columns[3], "R" | "r" | "W" | "w");
         let words: Vec<_> = line.split_whitespace().collect();
         let number = |word: &&str| word.parse::<f64>().is_ok();
         if line.starts_with("fio version ") {
             Some(Self::Fio)
-        } else if commas == 7 {
+        } else if columns.len() == 7 && !spc(&columns) {
             Some(Self::Msr)
-        } else if commas >= 5 {
+        } else if columns.len() >= 5 {
             Some(Self::Spc)
         } else if blkparse::is_input(line)
             || words.first().is_some_and(|word| blkparse::is_device(word))
@@ -128,9 +136,15 @@ enum State {
 /// Gives the records of a trace in the order of their times. After an error it gives nothing more.
 pub struct Reader<L> {
     lines: L,
+    format: Format,
+    wanted: Option<Wanted>,
+    skipped: u64,
     number: usize,
     state: State,
+    /// There are no more lines.
     ended: bool,
+    /// There are no more records in them either.
+    all_read: bool,
     order: Order,
     /// What ended the trace, told after the records before it.
     error: Option<TraceError>,
@@ -150,11 +164,58 @@ where
         };
         Self {
             lines,
+            format,
+            wanted: None,
+            skipped: 0,
             number: 0,
             state,
             ended: false,
+            all_read: false,
             order: Order::default(),
             error: None,
+        }
+    }
+
+    /// Gives the records of one device alone. To be said before any is asked for.
+    ///
+    /// # Errors
+    /// When no device of such a trace can have that name.
+    pub fn only(&mut self, name: &DeviceName) -> Result<(), NoDevice> {
+        let wanted = match &mut self.state {
+            State::Rows(state) => {
+                let wanted = Wanted::of(name, self.format, state.hosts_mut())?;
+                if let Some(disk) = wanted.of_one_host {
+                    state.of_one_host(disk);
+                }
+                wanted
+            }
+            State::Fio(_) | State::Blkparse(_) => {
+                Wanted::of(name, self.format, &mut Hosts::default())?
+            }
+        };
+        self.wanted = Some(wanted);
+        Ok(())
+    }
+
+    fn wants(&self, device: u32) -> bool {
+        self.wanted.is_none_or(|wanted| wanted.matches(device))
+    }
+
+    /// Records of other devices than the one that was asked for, so far.
+    #[must_use]
+    pub const fn skipped(&self) -> u64 {
+        self.skipped
+    }
+
+    /// A device as the trace calls it: `8,16` in blkparse's text, `usr:0` (host and disk) in a trace of MSR, else its
+    /// number.
+    #[must_use]
+    pub fn device(&self, number: u32) -> String {
+        match &self.state {
+            State::Rows(state) => device::name(self.format, state.hosts(), number),
+            State::Fio(_) | State::Blkparse(_) => {
+                device::name(self.format, &Hosts::default(), number)
+            }
         }
     }
 
@@ -162,6 +223,16 @@ where
     #[must_use]
     pub fn out_of_order(&self) -> u64 {
         self.order.late()
+    }
+
+    /// Whether the trace says when its requests came; reads on until the next one is known. fio's version 2 has
+    /// no times but in lines of `wait`: where none has stood so far, the order of the requests is all that is known.
+    pub fn has_times(&mut self) -> bool {
+        self.fill();
+        match &self.state {
+            State::Fio(state) => state.has_times(),
+            State::Blkparse(_) | State::Rows(_) => true,
+        }
     }
 
     /// What was left out so far.
@@ -178,13 +249,27 @@ where
     fn too_late(&mut self, late: TooLate) -> TraceError {
         self.order = Order::default();
         self.error = None;
-        self.ended = true;
+        self.all_read = true;
         TraceError {
             line: late.line,
             column: 1,
             message:
                 "this request came before others that are far above it: sort the trace by time"
                     .to_owned(),
+        }
+    }
+
+    /// Reads on until it is known which record is the next.
+    fn fill(&mut self) {
+        while !self.all_read && !self.order.is_full() {
+            match self.read() {
+                Some(Ok(record)) => self.order.take(record),
+                Some(Err(error)) => {
+                    self.error = Some(error);
+                    self.all_read = true;
+                }
+                None => self.all_read = true,
+            }
         }
     }
 
@@ -239,21 +324,12 @@ where
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
-            if let Some(given) = self.order.give(self.ended) {
-                return Some(given.map_err(|late| self.too_late(late)));
-            }
-            if self.ended && self.error.is_some() {
-                return self.error.take().map(Err);
-            }
-            match self.read() {
-                Some(Ok(record)) => self.order.take(record, self.number),
-                Some(Err(error)) => self.error = Some(error),
-                None => {
-                    self.ended = true;
-                    if self.order.is_empty() && self.error.is_none() {
-                        return None;
-                    }
-                }
+            self.fill();
+            match self.order.give(self.all_read) {
+                // Times count from the first request of the trace, whosesoever it is.
+                Some(Ok(record)) if !self.wants(record.device) => self.skipped += 1,
+                Some(given) => return Some(given.map_err(|late| self.too_late(late))),
+                None => return self.error.take().map(Err),
             }
         }
     }

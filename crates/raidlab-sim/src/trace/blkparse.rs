@@ -3,6 +3,7 @@
 //! A record is given out when its completion has been read, or when it cannot come any more (the end
 //! of the trace, or [`MOST`] younger requests), in the order of the arrivals. What was merged into
 //! another request has no completion of its own.
+use super::device::joined;
 use super::fields::{Field, Fields};
 use super::pairing::{Completion, Open, complete};
 use super::{LeftOut, Record, TraceError};
@@ -136,6 +137,7 @@ impl State {
         let device = device_number(device.text);
         if arrived {
             let record = Record {
+                line: fields.number(),
                 at: Span(at),
                 device,
                 kind,
@@ -224,9 +226,8 @@ impl State {
     }
 }
 
-/// Major and minor number in one: 12 bits and 20, as the kernel has them.
 fn device_number(text: &str) -> u32 {
     let (major, minor) = text.split_once(',').unwrap_or((text, ""));
     let part = |text: &str| text.parse::<u32>().unwrap_or(u32::MAX);
-    (part(major) & 0xfff) << 20 | (part(minor) & 0xf_ffff)
+    joined(part(major), part(minor))
 }

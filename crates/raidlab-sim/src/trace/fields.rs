@@ -54,6 +54,11 @@ impl<'a> Fields<'a> {
         self.error_at(field.at, message)
     }
 
+    /// Something else is wrong with a field than what it should be.
+    pub(super) fn wrong(&self, field: Field<'_>, message: String) -> TraceError {
+        self.error_at(field.at, message)
+    }
+
     pub(super) fn missing(&self, what: &str) -> TraceError {
         let message =
             format!("{what} is missing at the end of the line: correct or remove the line");

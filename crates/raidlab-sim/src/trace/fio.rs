@@ -1,7 +1,7 @@
 //! fio's log of issued I/O, versions 2 and 3.
 //!
-//! Version 2 has no times: requests are due at once, but for `wait` lines, whose microseconds count
-//! from the wait before. Version 3 begins each line with the microseconds since the job began.
+//! Version 2, which fio before 3.31 writes, has no times: requests are due at once, but for `wait` lines, whose
+//! microseconds count from the wait before. Version 3 begins each line with the microseconds since the job began.
 use super::fields::{Field, Fields};
 use super::{LeftOut, Record, TraceError};
 use raidlab_core::op::BlockKind;
@@ -15,6 +15,8 @@ pub(super) struct State {
     names: Vec<String>,
     now: u64,
     discards: u64,
+    /// There was a `wait`.
+    waits: bool,
 }
 
 impl State {
@@ -43,6 +45,7 @@ impl State {
                 let time = fields.word("the microseconds")?;
                 let span = fields.time(time, MICROSECOND, "a time in microseconds")?;
                 self.now = self.now.saturating_add(span.0);
+                self.waits = true;
                 return Ok(None);
             }
             _ => return Err(fields.error(action, "an action of fio's log")),
@@ -56,6 +59,7 @@ impl State {
             (lba, sectors) = fields.extent(offset, bytes, size)?;
         }
         Ok(Some(Record {
+            line: fields.number(),
             at: Span(self.now),
             device: self.device(name.text),
             kind,
@@ -70,6 +74,11 @@ impl State {
             discards: self.discards,
             ..LeftOut::default()
         }
+    }
+
+    /// Whether it is known when requests came.
+    pub(super) fn has_times(&self) -> bool {
+        self.version != Some(2) || self.waits
     }
 
     fn heading(&mut self, mut fields: Fields<'_>, first: Field<'_>) -> Result<(), TraceError> {

@@ -13,8 +13,6 @@ const WINDOW: usize = 65_536;
 struct Waiting {
     at: u64,
     number: u64,
-    /// Line of the trace when it was given out.
-    line: usize,
     record: Record,
 }
 
@@ -51,14 +49,13 @@ pub(super) struct TooLate {
 
 impl Order {
     /// Takes the next record of the trace, whose time is the trace's own.
-    pub(super) fn take(&mut self, record: Record, line: usize) {
+    pub(super) fn take(&mut self, record: Record) {
         let at = record.at.0;
         self.late += u64::from(at < self.latest);
         self.latest = self.latest.max(at);
         self.waiting.push(Reverse(Waiting {
             at,
             number: self.taken,
-            line,
             record,
         }));
         self.taken += 1;
@@ -66,13 +63,15 @@ impl Order {
 
     /// The oldest record, when no older one is to be expected; its time counts from the first one.
     pub(super) fn give(&mut self, ended: bool) -> Option<Result<Record, TooLate>> {
-        if !ended && self.waiting.len() <= WINDOW {
+        if !ended && !self.is_full() {
             return None;
         }
         let Reverse(oldest) = self.waiting.pop()?;
         let (first, last) = self.given.unwrap_or((oldest.at, oldest.at));
         if oldest.at < last {
-            return Some(Err(TooLate { line: oldest.line }));
+            return Some(Err(TooLate {
+                line: oldest.record.line,
+            }));
         }
         self.given = Some((first, oldest.at));
         let mut record = oldest.record;
@@ -80,9 +79,9 @@ impl Order {
         Some(Ok(record))
     }
 
-    /// Whether no record waits to be given out.
-    pub(super) fn is_empty(&self) -> bool {
-        self.waiting.is_empty()
+    /// Whether so many wait that the oldest one can be given out.
+    pub(super) fn is_full(&self) -> bool {
+        self.waiting.len() > WINDOW
     }
 
     /// Records that came after a younger one.

@@ -1,9 +1,11 @@
 //! Traces with a request on each line: SPC, MSR and DiskSim.
+use super::device::{Hosts, is_minor, joined};
 use super::fields::{Field, Fields};
 use super::{Format, Record, TraceError};
 use raidlab_core::op::BlockKind;
 use raidlab_core::time::Span;
 use raidlab_core::units::SECTOR;
+use raidlab_core::words::quoted;
 
 const SECOND: u64 = 1_000_000_000;
 const MILLISECOND: u64 = 1_000_000;
@@ -14,6 +16,9 @@ pub(super) struct State {
     format: Format,
     /// Whether there was a request: a heading is above all of them.
     begun: bool,
+    hosts: Hosts,
+    /// The disk that is wanted of whichever host has one of its number, and that host once it has come.
+    disk: Option<(u32, Option<String>)>,
 }
 
 impl State {
@@ -21,7 +26,22 @@ impl State {
         Self {
             format,
             begun: false,
+            hosts: Hosts::default(),
+            disk: None,
         }
+    }
+
+    /// Takes this disk of MSR to be the only one of its number.
+    pub(super) fn of_one_host(&mut self, disk: u32) {
+        self.disk = Some((disk, None));
+    }
+
+    pub(super) fn hosts(&self) -> &Hosts {
+        &self.hosts
+    }
+
+    pub(super) fn hosts_mut(&mut self) -> &mut Hosts {
+        &mut self.hosts
     }
 
     pub(super) fn line(&mut self, fields: Fields<'_>) -> Result<Option<Record>, TraceError> {
@@ -50,6 +70,7 @@ impl State {
         let at = fields.time(time, SECOND, "a time in seconds")?;
         let (_, sectors) = fields.extent(lba * SECTOR, bytes, size)?;
         Ok(Record {
+            line: fields.number(),
             at,
             device,
             kind,
@@ -68,9 +89,9 @@ impl State {
         let at = fields.whole(time, "a time stamp")?.checked_mul(FILE_TIME);
         let at = at.ok_or_else(|| fields.error(time, "a time stamp before the year 2184"))?;
         self.begun = true;
-        fields.part("the host name")?;
+        let host = fields.part("the host name")?;
         let disk = fields.part("the disk number")?;
-        let device = fields.small(disk, "a disk number")?;
+        let device = self.device(&fields, host, disk)?;
         let kind = fields.part("the type")?;
         let kind = read_or_write(&fields, kind)?;
         let offset = fields.part("the offset")?;
@@ -81,6 +102,7 @@ impl State {
         let response = fields.part("the response time")?;
         let response = fields.whole(response, "a response time")?;
         Ok(Some(Record {
+            line: fields.number(),
             at: Span(at),
             device,
             kind,
@@ -88,6 +110,36 @@ impl State {
             sectors,
             response: Some(Span(response.saturating_mul(FILE_TIME))),
         }))
+    }
+
+    /// Disks of two hosts are two devices, also when their numbers are the same.
+    fn device(
+        &mut self,
+        fields: &Fields<'_>,
+        host: Field<'_>,
+        disk: Field<'_>,
+    ) -> Result<u32, TraceError> {
+        let number = fields.small(disk, "a disk number")?;
+        if !is_minor(number) {
+            return Err(fields.error(disk, "a disk number below 2^20"));
+        }
+        if let Some((wanted, owner)) = &mut self.disk
+            && *wanted == number
+        {
+            let owner = owner.get_or_insert_with(|| host.text.to_owned());
+            if owner != host.text {
+                let message = format!(
+                    "host {} has a disk {number}, too, as host {} above: name the one that is meant with its host, \
+                     as '{owner}:{number}'",
+                    quoted(host.text),
+                    quoted(owner)
+                );
+                return Err(fields.wrong(host, message));
+            }
+        }
+        let host_number = self.hosts.number(host.text);
+        let host_number = host_number.ok_or_else(|| fields.error(host, "one of 4096 hosts"))?;
+        Ok(joined(host_number, number))
     }
 
     /// Milliseconds, device, block, blocks, flags in hexadecimal, and perhaps the response.
@@ -112,6 +164,7 @@ impl State {
             None => None,
         };
         Ok(Record {
+            line: fields.number(),
             at,
             device,
             kind: if bits & 1 == 1 {

@@ -1,8 +1,8 @@
 mod blkparse;
+mod devices;
+mod replays;
 
 use super::*;
-use crate::catalogue;
-use crate::disk::{Disk, DiskTarget};
 use proptest::prelude::*;
 
 fn read(format: Format, text: &str) -> Result<Vec<Record>, TraceError> {
@@ -178,49 +178,6 @@ fn what_is_wrong_is_said_with_its_place() {
 }
 
 #[test]
-fn a_replay_of_its_own_record_has_no_demerit() {
-    let disk = || DiskTarget::new(Disk::new(&catalogue::find("ST340015A").unwrap().disk, 3));
-    let text: String = (0..500_u64)
-        .map(|i| format!("{} 0 {} 8 1\n", i * 7, (i * 7_654_321) % 78_000_000))
-        .collect();
-    let mut recorded = Vec::new();
-    let first = replay(
-        Reader::new(Format::DiskSim, text.lines()),
-        &mut disk(),
-        ReplayOptions::default(),
-        |r| {
-            recorded.push((r.index, r.response));
-        },
-    )
-    .unwrap();
-    assert_eq!((first.tally.ops, first.demerit), (500, None));
-    recorded.sort_unstable();
-    let with_column: String = text
-        .lines()
-        .zip(&recorded)
-        .map(|(line, (_, response))| {
-            format!(
-                "{line} {}.{:06}\n",
-                response.0 / 1_000_000,
-                response.0 % 1_000_000
-            )
-        })
-        .collect();
-    let again = |text: &str| {
-        let reader = Reader::new(Format::DiskSim, text.lines());
-        replay(reader, &mut disk(), ReplayOptions::default(), |_| {})
-            .unwrap()
-            .demerit
-            .unwrap()
-    };
-    let same = again(&with_column);
-    assert_eq!(
-        (same.requests, same.relative.to_bits()),
-        (500, 0.0_f64.to_bits())
-    );
-}
-
-#[test]
 fn demerit_is_the_distance_of_the_distributions() {
     // All a tenth longer: every quantile is off by a tenth of itself.
     let mut measured: Vec<u64> = (1..=1000).map(|i| i * 1000).collect();
@@ -236,35 +193,6 @@ fn demerit_is_the_distance_of_the_distributions() {
     assert!((demerit.predicted_mean / demerit.measured_mean - 1.1).abs() < 1e-9);
     assert_eq!(Demerit::of(&mut [], &mut []), None);
     assert_eq!(Demerit::of(&mut [1], &mut [1, 2]), None);
-}
-
-#[test]
-fn a_replay_says_what_does_not_fit() {
-    let mut disk = DiskTarget::new(Disk::new(&catalogue::find("ST340015A").unwrap().disk, 3));
-    let text = "0 0 78165352 16 1\n";
-    let run = |disk: &mut DiskTarget, text: &str, wrap| {
-        let options = ReplayOptions { wrap, device: None };
-        replay(
-            Reader::new(Format::DiskSim, text.lines()),
-            disk,
-            options,
-            |_| {},
-        )
-    };
-    insta::assert_snapshot!(run(&mut disk, text, false).unwrap_err(), @"request 0 reaches sector 78165368, but the target has 78165360: choose a larger disk or layout, or let addresses wrap");
-    assert_eq!(run(&mut disk, text, true).unwrap().tally.ops, 1);
-    insta::assert_snapshot!(run(&mut disk, "0 0 0 8 1\n1 0 x 8 1\n", false).unwrap_err(), @"the trace cannot be read: 2:5: 'x' is not a block, a whole number: correct or remove the line");
-    let options = ReplayOptions {
-        device: Some(1),
-        wrap: false,
-    };
-    let one = replay(
-        Reader::new(Format::DiskSim, "0 0 0 8 1\n0 1 0 8 1\n".lines()),
-        &mut disk,
-        options,
-        |_| {},
-    );
-    assert_eq!(one.unwrap().skipped, 1);
 }
 
 proptest! {

@@ -6,6 +6,7 @@ use super::vm::VmRunArgs;
 use crate::real::driver::Driver;
 use clap::{Args, ValueEnum};
 use raidlab_core::units::Bytes;
+use raidlab_sim::trace::DeviceName;
 use std::path::PathBuf;
 
 #[derive(Debug, Args)]
@@ -14,11 +15,15 @@ Formats: fio (iolog 2 and 3), blkparse (its text), spc (Storage Performance Coun
 Cambridge), disksim (ASCII; a sixth column is the measured response in milliseconds). The first line
 tells which.
 
-Every request is issued when the trace says, however far behind the disk is. Its response time goes
-to standard output as CSV, in the order in which requests end, and the summary to standard error;
-with --out the CSV goes to a file and the summary to standard output. Where the trace has response
-times of its own, the summary has the relative demerit: how far the two distributions lie apart, as
-a share of the measured mean (Ruemmler and Wilkes, 1994).
+Every request is issued when the trace says, however far behind the disk is. A log of fio's version
+2, which fio before 3.31 writes, has no times: its requests are issued one after the other, or as
+many at a time as --depth says, as fio's iodepth.
+
+Response times go to standard output as CSV, in the order in which requests end, and the summary to
+standard error; with --out the CSV goes to a file and the summary to standard output. Sectors have
+512 bytes; 'lba' is as recorded, 'moved_to' where --wrap has put the request. Where the trace has
+response times of its own, the summary has the relative demerit: how far the two distributions lie
+apart, as a share of the measured mean (Ruemmler and Wilkes, 1994).
 
 Examples:
   raidlab replay trace.csv --disk ST3250624AS > responses.csv
@@ -50,14 +55,20 @@ pub(crate) struct ReplayArgs {
     #[arg(long, value_name = "NAME")]
     pub(crate) format: Option<String>,
 
-    /// Only the requests of this device of the trace: its number, or 8,16 as blkparse prints it (8:16 in the
-    /// response times)
-    #[arg(long, value_name = "N", value_parser = device)]
-    pub(crate) device: Option<u32>,
+    /// Only the requests of this device of the trace: its number, 8,16 as blkparse prints it (8:16 in the response
+    /// times), or host and disk of MSR's, usr:0
+    #[arg(long, value_name = "N")]
+    pub(crate) device: Option<DeviceName>,
 
-    /// Move requests beyond the end inside instead of refusing them
+    /// Move requests beyond the end inside instead of refusing them: to their block modulo the capacity in whole
+    /// MiB and stripes, so that they keep their alignment and their neighbours
     #[arg(long)]
     pub(crate) wrap: bool,
+
+    /// Keep N requests in flight, in the order of the trace, whatever its times [default: 1 for a trace without
+    /// times, else each when the trace says]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
+    pub(crate) depth: Option<u32>,
 
     /// Seed of the model: the angle under the heads at the start
     #[arg(long, default_value_t = 1)]
@@ -294,16 +305,4 @@ pub(crate) enum StudyOn {
     Sim,
     /// There, and on a real kernel in a virtual machine
     Vm,
-}
-
-/// A device of a trace; major and minor number are one as [`raidlab_sim::trace`] reads them, 12 bits and 20.
-fn device(text: &str) -> Result<u32, String> {
-    let part = |text: &str, most: u32| text.parse::<u32>().ok().filter(|number| *number <= most);
-    let number = match text.split_once([',', ':']) {
-        Some((major, minor)) => part(major, 0xfff)
-            .zip(part(minor, 0xf_ffff))
-            .map(|(major, minor)| major << 20 | minor),
-        None => part(text, u32::MAX),
-    };
-    number.ok_or_else(|| "write a number, or two such as 8,16".to_owned())
 }

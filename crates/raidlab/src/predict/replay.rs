@@ -11,7 +11,8 @@ use figures::Rows;
 use lines::Lines;
 use raidlab_core::target::Target;
 use raidlab_sim::disk::{Disk, DiskTarget};
-use raidlab_sim::trace::{Format, LeftOut, Reader, ReplayOptions, Replayed, replay};
+use raidlab_sim::trace::{Format, LeftOut, Reader, ReplayOptions, Replayed, grain, replay};
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 pub(crate) fn run(args: &ReplayArgs) -> Result<Outcome, Failure> {
@@ -21,7 +22,11 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<Outcome, Failure> {
     };
     let model = catalogue::disk(name)?;
     let target = DiskTarget::new(Disk::new(&model.disk, args.seed));
-    on(args, format, target, model.disk.name())
+    let options = ReplayOptions {
+        grain: grain(model.disk.sectors(), model.disk.physical(), 0),
+        ..ReplayOptions::default()
+    };
+    on(args, format, target, model.disk.name(), options)
 }
 
 fn format_of(name: &str) -> Result<Format, Failure> {
@@ -39,8 +44,16 @@ struct Found {
     /// Requests that stood after younger ones.
     sorted: u64,
     left_out: LeftOut,
-    /// Requests of each device that was replayed.
-    devices: BTreeMap<u32, u64>,
+    /// Requests of other devices.
+    skipped: u64,
+    /// Whether it says when requests came, as far as it was read beforehand.
+    has_times: bool,
+    /// It did say so from somewhere later on.
+    late_times: bool,
+    /// Requests that were kept in flight; `None`: each came when the trace says.
+    depth: Option<u32>,
+    /// Devices that were replayed with their requests, those with most first.
+    devices: Vec<(String, u64)>,
 }
 
 fn on(
@@ -48,35 +61,60 @@ fn on(
     format: Option<Format>,
     mut target: impl Target,
     name: &str,
+    options: ReplayOptions,
 ) -> Result<Outcome, Failure> {
     let mut lines = Lines::open(&args.trace)?;
     let format = lines.format(format)?;
-    let mut rows = Rows::of(args, format)?;
-    let mut devices = BTreeMap::new();
+    let mut rows = Rows::of(args)?;
+    let mut records = Reader::new(format, &mut lines);
+    if let Some(name) = &args.device {
+        let only = records.only(name);
+        only.map_err(|error| Failure::bad_request(format!("--device: {error}")))?;
+    }
+    let has_times = records.has_times();
+    let options = ReplayOptions {
+        depth: args.depth.or((!has_times).then_some(1)),
+        wrap: args.wrap,
+        ..options
+    };
+    // Rows have the devices' names, which the reader learns as it reads.
+    let records = RefCell::new(records);
+    let mut devices: BTreeMap<u32, u64> = BTreeMap::new();
     let each = |replayed: &Replayed| {
         *devices.entry(replayed.record.device).or_default() += 1;
-        rows.add(replayed);
+        rows.add(replayed, || records.borrow().device(replayed.record.device));
     };
-    let options = ReplayOptions {
-        device: args.device,
-        wrap: args.wrap,
-    };
-    let mut records = Reader::new(format, &mut lines);
-    let came = replay(&mut records, &mut target, options, each);
+    let next = std::iter::from_fn(|| records.borrow_mut().next());
+    let came = replay(next, &mut target, options, each);
+    let mut records = records.into_inner();
     let found = Found {
         format,
         sorted: records.out_of_order(),
         left_out: records.left_out(),
-        devices,
+        skipped: records.skipped(),
+        has_times,
+        late_times: !has_times && records.has_times(),
+        depth: options.depth,
+        devices: named(&records, &devices),
     };
     lines.failure()?;
     let came = came.map_err(|error| notes::failure(&args.trace, &error))?;
     notes::left_out(&args.trace, found.left_out);
     if came.tally.all_ops == 0 {
-        return Err(notes::nothing(args, format, came.skipped));
+        return Err(notes::nothing(args, found.skipped));
     }
     rows.finish()?;
-    notes::tell(args, &found);
+    notes::tell(args, &found, came.moved);
     figures::tell(args, name, &found, &came)?;
     Ok(Outcome::Done)
+}
+
+/// Devices with their requests, those with most first.
+fn named(records: &Reader<&mut Lines>, devices: &BTreeMap<u32, u64>) -> Vec<(String, u64)> {
+    let mut named: Vec<(String, u64)> = devices
+        .iter()
+        .map(|(number, count)| (records.device(*number), *count))
+        .collect();
+    named.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    named
 }

@@ -19,11 +19,11 @@ fn lab() -> Lab {
 }
 
 /// Rows of the response times without the header.
-fn rows(text: &str) -> Vec<Vec<String>> {
+pub(crate) fn rows(text: &str) -> Vec<Vec<String>> {
     let mut lines = text.lines();
     assert_eq!(
         lines.next(),
-        Some("index,arrival_ms,device,kind,lba,sectors,response_ms,measured_ms,error")
+        Some("index,arrival_ms,device,kind,lba,sectors,response_ms,measured_ms,error,moved_to")
     );
     let cells = |line: &str| line.split(',').map(str::to_owned).collect();
     lines.map(cells).collect()
@@ -118,7 +118,7 @@ fn what_is_wrong_with_a_trace_is_told_with_its_line() {
         .says(&["bad:6:8: 'x' is not"]);
     lab.write("far", "0.0 0 19999999 8 1\n");
     lab.run("replay far --disk small.toml").code(2).says(&[
-        "reaches sector 20000007",
+        "far:1: this request reaches sector 20000007",
         "20000000",
         "--wrap",
     ]);
@@ -202,6 +202,9 @@ fn requests_of_several_devices_are_told() {
     lab.run("replay blk --disk small.toml --device 9,0")
         .refused(2)
         .says(&["no request of device 9,0, and 2 of others"]);
+    lab.run("replay trace --disk small.toml --device 8,16")
+        .refused(2)
+        .says(&["'8,16' is no device of a trace like this", "a number"]);
     let ran = lab.run("replay blk --disk small.toml --device 8,16").done();
     assert_eq!(rows(&ran.out).len(), 1);
     assert!(!ran.err.contains("were put to one"), "{}", ran.err);

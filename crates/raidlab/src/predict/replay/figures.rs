@@ -1,6 +1,5 @@
 //! The response times as CSV, and their summary.
 use super::Found;
-use super::notes::device;
 use crate::args::ReplayArgs;
 use crate::commands::files::Stream;
 use crate::commands::{print, print_json};
@@ -16,11 +15,11 @@ use std::fmt::Write as _;
 /// Percentiles of the summary.
 const PERCENTILES: [f64; 6] = [50.0, 90.0, 95.0, 99.0, 99.9, 99.99];
 
-const HEADER: &str = "index,arrival_ms,device,kind,lba,sectors,response_ms,measured_ms,error\n";
+const HEADER: &str =
+    "index,arrival_ms,device,kind,lba,sectors,response_ms,measured_ms,error,moved_to\n";
 
 /// Where the response times go, request by request.
 pub(super) struct Rows {
-    format: Format,
     out: Option<Stream>,
     written: Result<(), Failure>,
     row: String,
@@ -28,14 +27,13 @@ pub(super) struct Rows {
 }
 
 impl Rows {
-    pub(super) fn of(args: &ReplayArgs, format: Format) -> Result<Self, Failure> {
+    pub(super) fn of(args: &ReplayArgs) -> Result<Self, Failure> {
         let out = match &args.out {
             Some(path) => Some(Stream::to_file(path)?),
             None if args.json => None,
             None => Some(Stream::to_stdout()),
         };
         Ok(Self {
-            format,
             out,
             written: Ok(()),
             row: String::new(),
@@ -43,8 +41,8 @@ impl Rows {
         })
     }
 
-    /// Writes the row of a request, unless one before could not be written.
-    pub(super) fn add(&mut self, replayed: &Replayed) {
+    /// Writes the row of a request to a device of this name, unless one before could not be written.
+    pub(super) fn add(&mut self, replayed: &Replayed, device: impl FnOnce() -> String) {
         if let Some(out) = &mut self.out
             && self.written.is_ok()
         {
@@ -53,7 +51,7 @@ impl Rows {
             if !std::mem::replace(&mut self.begun, true) {
                 self.row.push_str(HEADER);
             }
-            row_of(&mut self.row, self.format, replayed);
+            row_of(&mut self.row, &device(), replayed);
             self.written = out.write(&self.row);
         }
     }
@@ -64,7 +62,7 @@ impl Rows {
     }
 }
 
-fn row_of(row: &mut String, format: Format, replayed: &Replayed) {
+fn row_of(row: &mut String, device: &str, replayed: &Replayed) {
     let record = &replayed.record;
     let kind = match record.kind {
         BlockKind::Read => "read",
@@ -78,13 +76,18 @@ fn row_of(row: &mut String, format: Format, replayed: &Replayed) {
     let error = replayed
         .error
         .map_or_else(String::new, |errno| errno.0.to_string());
+    let moved = if replayed.lba == record.lba {
+        String::new()
+    } else {
+        replayed.lba.to_string()
+    };
     let _ = writeln!(
         row,
-        "{},{},{},{kind},{},{},{},{measured},{error}",
+        "{},{},{},{kind},{},{},{},{measured},{error},{moved}",
         replayed.index,
-        millis(record.at.0),
+        millis(replayed.came.0),
         // A comma would begin another column.
-        device(format, record.device).replace(',', ":"),
+        device.replace(',', ":"),
         record.lba,
         record.sectors,
         millis(replayed.response.0),
@@ -117,7 +120,8 @@ pub(super) fn tell(
             .collect();
         return print_json(&json!({
             "trace": args.trace, "format": format, "on": name, "seed": args.seed,
-            "requests": came.tally.all_ops, "skipped": came.skipped, "out_of_order": found.sorted,
+            "requests": came.tally.all_ops, "skipped": found.skipped, "moved": came.moved,
+            "has_times": found.has_times, "depth": found.depth, "out_of_order": found.sorted,
             "unread_lines": found.left_out.unread, "discards": found.left_out.discards,
             "other_requests": found.left_out.others,
             "elapsed_ms": came.tally.elapsed().as_millis_f64(),
@@ -131,7 +135,7 @@ pub(super) fn tell(
             })),
         }));
     }
-    let text = summary(args, name, format, came, &all);
+    let text = summary(args, (name, format), found, came, &all);
     match &args.out {
         Some(path) => {
             talk::note(&format!("wrote {}", path.display()));
@@ -144,18 +148,39 @@ pub(super) fn tell(
     }
 }
 
-fn summary(args: &ReplayArgs, name: &str, format: &str, came: &Replay, all: &Latencies) -> String {
-    let mut text = String::new();
-    let skipped = match came.skipped {
+/// What was done otherwise than by the trace alone.
+fn how(found: &Found, came: &Replay) -> String {
+    let skipped = match found.skipped {
         0 => String::new(),
         n => format!(", {n} of other devices left out"),
     };
+    let depth = match found.depth {
+        None => String::new(),
+        Some(1) => ", one after the other".to_owned(),
+        Some(depth) => format!(", {depth} in flight at a time"),
+    };
+    let moved = match came.moved {
+        0 => String::new(),
+        n => format!(", {n} moved inside"),
+    };
+    depth + &moved + &skipped
+}
+
+fn summary(
+    args: &ReplayArgs,
+    (name, format): (&str, &str),
+    found: &Found,
+    came: &Replay,
+    all: &Latencies,
+) -> String {
+    let mut text = String::new();
     let _ = writeln!(
         text,
-        "{} ({format}) on {name}: {} in {}{skipped}",
+        "{} ({format}) on {name}: {} in {}{}",
         args.trace.display(),
         count(came.tally.all_ops, "request"),
-        came.tally.elapsed()
+        came.tally.elapsed(),
+        how(found, came)
     );
     let (Some(mean), Some(max)) = (all.mean(), all.max()) else {
         return text;

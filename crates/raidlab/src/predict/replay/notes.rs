@@ -1,11 +1,10 @@
 //! What is to be known of a replay beside its figures: what was left out or put together, why it came to nothing.
 use super::Found;
 use crate::args::ReplayArgs;
-use crate::exit::{BAD_REQUEST, Failure, TRIAL_FAILED};
+use crate::exit::{Failure, TRIAL_FAILED};
 use crate::talk;
 use raidlab_core::words::count;
-use raidlab_sim::trace::{Format, LeftOut, ReplayError};
-use std::collections::BTreeMap;
+use raidlab_sim::trace::{LeftOut, Misfit, ReplayError};
 use std::path::Path;
 
 /// Nothing of a trace is left out without a word.
@@ -34,11 +33,29 @@ pub(super) fn left_out(trace: &Path, left_out: LeftOut) {
 }
 
 /// What was done with a trace that its figures do not show.
-pub(super) fn tell(args: &ReplayArgs, found: &Found) {
+pub(super) fn tell(args: &ReplayArgs, found: &Found, moved: u64) {
+    let trace = args.trace.display();
+    if !found.has_times && args.depth.is_none() {
+        talk::note(&format!(
+            "{trace}: the log has no times (fio before 3.31 writes none): each request was issued when the one before \
+             had ended; --depth N keeps N in flight, as fio's iodepth did"
+        ));
+    }
+    if found.late_times && args.depth.is_none() {
+        talk::warn(&format!(
+            "{trace}: lines of 'wait' came when the log had been taken for one without times, and were not heeded"
+        ));
+    }
+    if moved > 0 {
+        talk::note(&format!(
+            "{trace}: {} beyond the end {} moved inside (column moved_to)",
+            count(moved, "request"),
+            if moved == 1 { "was" } else { "were" }
+        ));
+    }
     if found.sorted > 0 {
         talk::note(&format!(
-            "{}: {} stood after younger ones and {} by time",
-            args.trace.display(),
+            "{trace}: {} stood after younger ones and {} by time",
             count(found.sorted, "request"),
             if found.sorted == 1 {
                 "was put in its place"
@@ -48,28 +65,18 @@ pub(super) fn tell(args: &ReplayArgs, found: &Found) {
         ));
     }
     if found.devices.len() > 1 {
-        talk::note(&together(args, found.format, &found.devices));
+        talk::note(&together(args, &found.devices));
     }
 }
 
 /// Devices that are told by name.
 const MOST_DEVICES: usize = 4;
 
-/// A device as the trace calls it.
-pub(super) fn device(format: Format, number: u32) -> String {
-    match format {
-        Format::Blkparse => format!("{},{}", number >> 20, number & 0xf_ffff),
-        _ => number.to_string(),
-    }
-}
-
 /// That requests of several devices were put to one, whose response times no device of the trace has had.
-fn together(args: &ReplayArgs, format: Format, devices: &BTreeMap<u32, u64>) -> String {
-    let mut by_count: Vec<(&u32, &u64)> = devices.iter().collect();
-    by_count.sort_by_key(|(number, count)| (std::cmp::Reverse(**count), **number));
-    let named = by_count.iter().take(MOST_DEVICES);
+fn together(args: &ReplayArgs, devices: &[(String, u64)]) -> String {
+    let named = devices.iter().take(MOST_DEVICES);
     let named: Vec<String> = named
-        .map(|(number, count)| format!("{} ({count})", device(format, **number)))
+        .map(|(name, count)| format!("{name} ({count})"))
         .collect();
     let more = match devices.len().saturating_sub(MOST_DEVICES) {
         0 => "",
@@ -80,17 +87,16 @@ fn together(args: &ReplayArgs, format: Format, devices: &BTreeMap<u32, u64>) -> 
         args.trace.display(),
         devices.len(),
         named.join(", "),
-        device(format, *by_count[0].0)
+        devices[0].0
     )
 }
 
 /// A replay of nothing is a mistake: an empty trace, or a device that is not in it.
-pub(super) fn nothing(args: &ReplayArgs, format: Format, skipped: u64) -> Failure {
+pub(super) fn nothing(args: &ReplayArgs, skipped: u64) -> Failure {
     let trace = args.trace.display();
-    match args.device {
-        Some(number) if skipped > 0 => Failure::bad_request(format!(
-            "{trace} has no request of device {}, and {skipped} of others",
-            device(format, number)
+    match &args.device {
+        Some(name) if skipped > 0 => Failure::bad_request(format!(
+            "{trace} has no request of device {name}, and {skipped} of others"
         ))
         .remedy("leave --device out to replay all, or name another"),
         _ => Failure::bad_request(format!("{trace} has no request")),
@@ -98,11 +104,21 @@ pub(super) fn nothing(args: &ReplayArgs, format: Format, skipped: u64) -> Failur
 }
 
 pub(super) fn failure(path: &Path, error: &ReplayError) -> Failure {
+    let trace = path.display();
     match error {
-        ReplayError::Trace(wrong) => Failure::bad_request(format!("{}:{wrong}", path.display())),
-        ReplayError::Beyond { .. } => {
-            let failure = Failure::from_error(BAD_REQUEST, error);
-            failure.remedy("--wrap moves such requests inside; --disk names a larger model")
+        ReplayError::Trace(wrong) => Failure::bad_request(format!("{trace}:{wrong}")),
+        ReplayError::Request { misfit, .. } => {
+            let message = format!("{trace}:{error}");
+            match misfit {
+                Misfit::Beyond { .. } => Failure::bad_request(message)
+                    .remedy("--wrap moves such requests inside; --disk names a larger model"),
+                Misfit::Unaligned { .. } => Failure::bad_request(message).remedy(
+                    "replay on disks whose logical sectors have 512 bytes ('sector-logical' of the experiment's \
+                     disks), or leave such requests out of the trace",
+                ),
+                Misfit::TooLarge(_) => Failure::bad_request(message),
+                Misfit::Failed(_) => Failure::new(TRIAL_FAILED, message),
+            }
         }
         ReplayError::Drive(_) => Failure::from_error(TRIAL_FAILED, error),
     }
