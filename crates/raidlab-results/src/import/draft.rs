@@ -25,9 +25,12 @@ pub(super) struct Draft {
     pub(super) seed: Option<u64>,
     pub(super) command: Option<String>,
     pub(super) failed: Option<String>,
-    /// The run's own text when it tells the run from any other (a time stamp or seed is in it), so
-    /// that a run is known again in a file that has grown.
+    /// The run's own text when it is told apart from those around it, so that a run is known again in
+    /// a file that has grown.
     pub(super) identity: Option<String>,
+    /// Whether that text can be of one run only, because a time stamp or seed is in it. Without, an
+    /// equal one in another file can be a repeat.
+    pub(super) is_one_run: bool,
 }
 
 impl Draft {
@@ -47,6 +50,7 @@ impl Draft {
             command: None,
             failed: None,
             identity: None,
+            is_one_run: false,
         }
     }
 

@@ -1,4 +1,5 @@
 //! The formats and how they are told apart.
+use super::fio;
 use std::fmt;
 use std::str::FromStr;
 
@@ -114,10 +115,38 @@ impl FromStr for Format {
             .ok_or_else(|| {
                 let all: Vec<_> = Self::ALL.iter().map(|f| f.name()).collect();
                 format!(
-                    "'{text}' is no import format: write one of {}",
+                    "'{text}' is no import format: write one of {}, or fio or tiobench",
                     all.join(", ")
                 )
             })
+    }
+}
+
+/// What a user says a file is: a format, or a tool, of whose formats the content tells which.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wanted {
+    /// One format.
+    Format(Format),
+    /// A tool by [`Format::tool`].
+    Tool(&'static str),
+}
+
+impl FromStr for Wanted {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let is_tool = |format: &Format| {
+            // HDBENCH clone is called HDBENCH for short.
+            let tool = format.tool();
+            tool.eq_ignore_ascii_case(text) || tool.split(' ').any(|t| t.eq_ignore_ascii_case(text))
+        };
+        match text.parse() {
+            Ok(format) => Ok(Self::Format(format)),
+            Err(message) => match Format::ALL.iter().find(|format| is_tool(format)) {
+                Some(format) => Ok(Self::Tool(format.tool())),
+                None => Err(message),
+            },
+        }
     }
 }
 
@@ -126,10 +155,28 @@ impl FromStr for Format {
 /// The first line that only one tool writes decides; the text may begin with the tool's chatter.
 #[must_use]
 pub fn detect(text: &str) -> Option<Format> {
-    match text.lines().find_map(of_line) {
-        // `--output-format=normal,json` prints both.
-        Some(Format::FioNormal) if text.lines().any(|line| line == "{") => Some(Format::FioJson),
-        found => found,
+    detect_among(text, |_| true)
+}
+
+/// The same of the formats that pass.
+pub(super) fn detect_among(text: &str, passes: impl Fn(Format) -> bool) -> Option<Format> {
+    let mut found = text
+        .lines()
+        .filter_map(|line| {
+            Some((
+                of_line(line)?,
+                line.as_ptr() as usize - text.as_ptr() as usize,
+            ))
+        })
+        .filter(|(format, _)| passes(*format));
+    // JSON has no line of its own, and `--output-format=normal,json` prints both.
+    let json = fio::first_object(text).filter(|_| passes(Format::FioJson));
+    match (found.next(), json) {
+        (Some((format, at)), Some(json)) if at < json && format != Format::FioNormal => {
+            Some(format)
+        }
+        (_, Some(_)) => Some(Format::FioJson),
+        (found, None) => found.map(|(format, _)| format),
     }
 }
 
@@ -139,8 +186,6 @@ fn of_line(line: &str) -> Option<Format> {
     let all = |parts: &[&str]| parts.iter().all(|p| trimmed.contains(p));
     if trimmed.is_empty() {
         None
-    } else if line == "{" {
-        Some(Format::FioJson)
     } else if (starts(&["Version "]) && trimmed.contains("------Sequential "))
         || starts(&["name,file_size,putc", "format_version,bonnie_version"])
         || is_bonnie_row(trimmed)

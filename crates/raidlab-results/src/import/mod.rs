@@ -25,7 +25,7 @@ mod tiotest;
 mod vdbench;
 
 pub use error::{ImportError, Remark};
-pub use format::{Format, detect};
+pub use format::{Format, Wanted, detect};
 pub use text::MAX_INPUT;
 
 use crate::record::{Session, TrialRecord};
@@ -43,6 +43,8 @@ pub struct Source<'a> {
     pub file: &'a str,
     /// The format, when it should not be guessed.
     pub format: Option<Format>,
+    /// The tool ([`Format::tool`]), when the format should be guessed among its own.
+    pub tool: Option<&'static str>,
     /// What the cells are called, instead of the machine, device or path that the output names or
     /// else the file: trials of one cell count as repeats of each other, also across files.
     pub label: Option<&'a str>,
@@ -60,9 +62,20 @@ impl<'a> Source<'a> {
         Self {
             file,
             format: None,
+            tool: None,
             label: None,
             tiotest_random_ops: None,
         }
+    }
+
+    /// The same file, taken as what a user says it is.
+    #[must_use]
+    pub const fn wanted(mut self, wanted: Wanted) -> Self {
+        match wanted {
+            Wanted::Format(format) => self.format = Some(format),
+            Wanted::Tool(tool) => self.tool = Some(tool),
+        }
+        self
     }
 
     /// The same file, taken as `format`.
@@ -120,11 +133,31 @@ pub fn import(bytes: &[u8], source: &Source<'_>) -> Result<Imported, ImportError
 }
 
 fn read(bytes: &[u8], source: &Source<'_>) -> Result<Imported, Fault> {
-    let mut text = Text::decode(bytes)?;
-    let format = source
-        .format
-        .or_else(|| detect(text.as_str()))
-        .ok_or_else(|| unknown(&text))?;
+    let text = Text::decode(bytes)?;
+    let format = match (source.format, source.tool) {
+        (Some(format), _) => format,
+        (None, None) => detect(text.as_str()).ok_or_else(|| unknown(&text))?,
+        (None, Some(tool)) => format::detect_among(text.as_str(), |f| f.tool() == tool)
+            .or_else(|| Format::ALL.into_iter().find(|f| f.tool() == tool))
+            .ok_or_else(|| unknown(&text))?,
+    };
+    let forced = source.format.is_some() || source.tool.is_some();
+    let looks = detect(text.as_str()).filter(|looks| forced && *looks != format);
+    read_as(text, format, bytes, source).map_err(|fault| match looks {
+        Some(looks) => fault.remedy(format!(
+            "It looks like the output of {} ({looks}): name that format, or none",
+            looks.tool()
+        )),
+        None => fault,
+    })
+}
+
+fn read_as(
+    mut text: Text<'_>,
+    format: Format,
+    bytes: &[u8],
+    source: &Source<'_>,
+) -> Result<Imported, Fault> {
     let decoding = std::mem::take(&mut text.remarks);
     let harvest = match format {
         Format::Bonnie => bonnie::read(&text),

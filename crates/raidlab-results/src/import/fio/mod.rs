@@ -1,10 +1,14 @@
 //! fio: JSON, JSON+ and client mode, terse version 3; the report for people is refused.
+mod check;
 mod jobs;
 mod json;
+mod latency;
 mod model;
+mod objects;
 mod terse;
 
 pub(super) use json::read_json;
+pub(super) use objects::first_object;
 pub(super) use terse::read_terse;
 
 use super::Reading;

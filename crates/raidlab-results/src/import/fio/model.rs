@@ -1,9 +1,17 @@
 //! The parts of fio's JSON that are used. Unknown members are skipped, so that versions before and
 //! after 3.33 are read too.
+//!
+//! What a member means has changed with the versions, and the names tell which it is: `io_bytes` are
+//! KiB up to 2.20 and bytes where `io_kbytes` stands beside them (from 2.21 on); times are whole
+//! microseconds in `clat` and `lat` (to 2.21) and nanoseconds in `clat_ns` and `lat_ns` (from 2.99
+//! on); `bw_bytes` came with 3.2, a latency's `N` with 3.18, `total_ios` with 2.1.14 and
+//! `job_runtime` with 3.8.
+use raidlab_core::units::KIB;
 use serde::Deserialize;
 use serde::de::{self, MapAccess, Visitor};
 use std::collections::BTreeMap;
 use std::fmt;
+use std::marker::PhantomData;
 
 #[derive(Debug, Deserialize)]
 pub(super) struct Output {
@@ -33,9 +41,12 @@ pub(super) struct Job {
     pub(super) write: Direction,
     #[serde(default)]
     pub(super) trim: Direction,
+    /// All directions together (`unified_rw_reporting`): instead of them, or beside them.
+    #[serde(default)]
+    pub(super) mixed: Direction,
     /// Milliseconds.
     #[serde(default)]
-    pub(super) job_runtime: u64,
+    job_runtime: u64,
     #[serde(default)]
     pub(super) usr_cpu: f64,
     #[serde(default)]
@@ -43,80 +54,221 @@ pub(super) struct Job {
     pub(super) hostname: Option<String>,
 }
 
+impl Job {
+    /// Milliseconds; of versions that do not tell it, the longest direction's.
+    pub(super) fn runtime(&self) -> u64 {
+        let directions = [&self.read, &self.write, &self.trim, &self.mixed];
+        let longest = directions.map(|d| d.runtime).into_iter().max();
+        match self.job_runtime {
+            0 => longest.unwrap_or(0),
+            told => told,
+        }
+    }
+}
+
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct Direction {
     #[serde(default)]
-    pub(super) io_bytes: u64,
-    /// Bytes a second; from version 3 on.
+    io_bytes: u64,
+    io_kbytes: Option<u64>,
+    /// Bytes a second.
     pub(super) bw_bytes: Option<f64>,
     /// KiB a second.
-    #[serde(default)]
-    pub(super) bw: f64,
+    pub(super) bw: Option<f64>,
     #[serde(default)]
     pub(super) iops: f64,
     /// Milliseconds.
     #[serde(default)]
     pub(super) runtime: u64,
-    #[serde(default)]
-    pub(super) total_ios: u64,
-    pub(super) lat_ns: Option<Latency>,
-    pub(super) clat_ns: Option<Latency>,
+    pub(super) total_ios: Option<u64>,
+    lat_ns: Option<Latency>,
+    clat_ns: Option<Latency>,
+    lat: Option<Latency>,
+    clat: Option<Latency>,
+}
+
+impl Direction {
+    pub(super) fn is_active(&self) -> bool {
+        self.io_bytes > 0 || self.total_ios.is_some_and(|n| n > 0)
+    }
+
+    /// Whether `io_bytes` are KiB, in spite of their name: of no version that has one of the others.
+    pub(super) fn is_in_kib(&self) -> bool {
+        let later = self.lat_ns.is_some() || self.clat_ns.is_some();
+        self.io_kbytes.is_none() && self.bw_bytes.is_none() && !later
+    }
+
+    /// Bytes moved; to a whole KiB below when [`Self::is_in_kib`].
+    pub(super) fn bytes(&self) -> u64 {
+        let scale = if self.is_in_kib() { KIB } else { 1 };
+        self.io_bytes.saturating_mul(scale)
+    }
+
+    /// Bytes a second over the direction's time, to more digits than the whole KiB/s of `bw`.
+    pub(super) fn rate(&self) -> f64 {
+        match self.bw_bytes {
+            Some(rate) => rate,
+            None if self.runtime > 0 => self.bytes() as f64 * 1e3 / self.runtime as f64,
+            None => self.bw.unwrap_or(0.0) * KIB as f64,
+        }
+    }
+
+    /// Times of whole operations, from submission on.
+    pub(super) fn whole(&self) -> Option<Times<'_>> {
+        self.times(self.lat_ns.as_ref(), self.lat.as_ref())
+    }
+
+    /// Times of completion: without submission.
+    pub(super) fn completion(&self) -> Option<Times<'_>> {
+        self.times(self.clat_ns.as_ref(), self.clat.as_ref())
+    }
+
+    fn times<'a>(&self, ns: Option<&'a Latency>, us: Option<&'a Latency>) -> Option<Times<'a>> {
+        let (latency, unit) = match (ns, us) {
+            (Some(latency), _) => (latency, 1.0),
+            (None, Some(latency)) => (latency, 1e3),
+            (None, None) => return None,
+        };
+        // Versions that do not count the times have one of every operation; before those were
+        // counted, bytes stand for how many there were.
+        let n = latency.n.or(self.total_ios).unwrap_or(self.bytes());
+        (n > 0 && latency.max > 0.0).then_some(Times { latency, unit, n })
+    }
 }
 
 #[derive(Debug, Default, Deserialize)]
-pub(super) struct Latency {
+struct Latency {
     #[serde(default)]
-    pub(super) max: u64,
+    max: f64,
     #[serde(default)]
-    pub(super) mean: f64,
-    #[serde(rename = "N", default)]
-    pub(super) n: u64,
+    mean: f64,
+    #[serde(rename = "N")]
+    n: Option<u64>,
     #[serde(default)]
-    pub(super) percentile: Pairs,
-    /// Counts by the middle of their bucket in nanoseconds; JSON+ only.
+    percentile: Pairs<f64>,
+    /// Counts by the middle of their bucket; JSON+ only.
     #[serde(default)]
-    pub(super) bins: Pairs,
+    bins: Pairs<u64>,
 }
 
-/// An object whose names are numbers: percentiles or the middles of buckets.
-#[derive(Debug, Default)]
-pub(super) struct Pairs(pub(super) Vec<(f64, u64)>);
+/// Response times of one direction of a job, in nanoseconds whatever the version's unit is.
+pub(super) struct Times<'a> {
+    latency: &'a Latency,
+    /// Nanoseconds in the version's unit.
+    unit: f64,
+    /// How many there are; where that is not told, in proportion to it.
+    pub(super) n: u64,
+}
 
-impl<'de> Deserialize<'de> for Pairs {
+impl Times<'_> {
+    pub(super) fn has_distribution(&self) -> bool {
+        self.has_bins() || !self.latency.percentile.pairs.is_empty()
+    }
+
+    pub(super) fn has_bins(&self) -> bool {
+        // Up to 2.19 the buckets are numbered, and a layout of another fio cannot be known.
+        let known = self
+            .latency
+            .bins
+            .bits
+            .is_none_or(|bits| bits == BUCKET_BITS);
+        known && self.latency.bins.pairs.iter().any(|(_, count)| *count > 0)
+    }
+
+    pub(super) fn is_in_microseconds(&self) -> bool {
+        self.unit > 1.0
+    }
+
+    pub(super) fn max(&self) -> f64 {
+        self.latency.max * self.unit
+    }
+
+    pub(super) fn mean(&self) -> f64 {
+        self.latency.mean * self.unit
+    }
+
+    pub(super) fn percentile(&self, percent: f64) -> Option<f64> {
+        let same = |p: &&(f64, f64)| (p.0 - percent).abs() < 1e-6;
+        let found = self.latency.percentile.pairs.iter().find(same);
+        found.map(|(_, time)| time * self.unit)
+    }
+
+    /// Middles of buckets and counts.
+    pub(super) fn bins(&self) -> impl Iterator<Item = (f64, u64)> + Clone {
+        let bins = &self.latency.bins;
+        let numbered = bins.bits.is_some();
+        bins.pairs.iter().map(move |(name, count)| {
+            let middle = if numbered {
+                middle(*name as u64)
+            } else {
+                *name
+            };
+            (middle * self.unit, *count)
+        })
+    }
+}
+
+/// Buckets of a power of two, as a power of two: `FIO_IO_U_PLAT_BITS`.
+const BUCKET_BITS: u64 = 6;
+
+/// The middle of a bucket that is told by its number.
+fn middle(number: u64) -> f64 {
+    let buckets = 1 << BUCKET_BITS;
+    if number < 2 * buckets {
+        return number as f64;
+    }
+    let bits = ((number >> BUCKET_BITS) - 1).min(57) as i32;
+    let width = 2_f64.powi(bits);
+    (buckets as f64 + (number % buckets) as f64 + 0.5) * width
+}
+
+/// An object whose names are numbers: percentiles, or the middles or numbers of buckets.
+#[derive(Debug)]
+struct Pairs<T> {
+    pairs: Vec<(f64, T)>,
+    /// `FIO_IO_U_PLAT_BITS`, which stands among buckets that are numbered.
+    bits: Option<T>,
+}
+
+impl<T> Default for Pairs<T> {
+    fn default() -> Self {
+        Self {
+            pairs: Vec::new(),
+            bits: None,
+        }
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Pairs<T> {
     fn deserialize<D: de::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Object;
+        struct Object<T>(PhantomData<T>);
 
-        impl<'de> Visitor<'de> for Object {
-            type Value = Pairs;
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for Object<T> {
+            type Value = Pairs<T>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("an object of numbers with numbers as names")
             }
 
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Pairs, A::Error> {
-                let mut pairs = Vec::new();
-                while let Some((name, value)) = map.next_entry::<String, u64>()? {
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Pairs<T>, A::Error> {
+                let mut all = Pairs::default();
+                while let Some((name, value)) = map.next_entry::<String, T>()? {
+                    if let Some(layout) = name.strip_prefix("FIO_IO_U_PLAT_") {
+                        if layout == "BITS" {
+                            all.bits = Some(value);
+                        }
+                        continue;
+                    }
                     let number = name
                         .parse::<f64>()
                         .ok()
                         .filter(|n| (0.0..1e19).contains(n))
                         .ok_or_else(|| de::Error::custom(format!("'{name}' is no number")))?;
-                    pairs.push((number, value));
+                    all.pairs.push((number, value));
                 }
-                Ok(Pairs(pairs))
+                Ok(all)
             }
         }
-        deserializer.deserialize_map(Object)
-    }
-}
-
-impl Latency {
-    pub(super) fn has_distribution(&self) -> bool {
-        self.n > 0 && !(self.percentile.0.is_empty() && self.bins.0.is_empty())
-    }
-
-    pub(super) fn percentile(&self, percent: f64) -> Option<u64> {
-        let same = |p: &&(f64, u64)| (p.0 - percent).abs() < 1e-6;
-        self.percentile.0.iter().find(same).map(|(_, ns)| *ns)
+        deserializer.deserialize_map(Object(PhantomData))
     }
 }

@@ -1,4 +1,5 @@
 //! Terse version 3 (`--minimal`): a line a job, fields separated by semicolons.
+use super::check::{CHANGED, wrong_kib};
 use crate::import::Reading;
 use crate::import::draft::{Draft, Harvest, bytes_phase, figure, flag_if_short, nanoseconds};
 use crate::import::error::Fault;
@@ -96,6 +97,14 @@ fn direction(line: Line<'_>, name: &str, fields: &[&str]) -> Result<Option<Phase
     }
     if kibibytes == 0 {
         return Ok(None);
+    }
+    if let Some(should) = wrong_kib(kibibytes, rate, milliseconds.round() as u64) {
+        return Err(line
+            .fault_at(fields[1], format!("{} KiB/s", fields[1]))
+            .expected(format!(
+                "about {should:.0} KiB/s, which is {kibibytes} KiB by {milliseconds} ms"
+            ))
+            .remedy(CHANGED));
     }
     let mut phase = bytes_phase(name, rate * KIB as f64);
     phase.bytes = kibibytes.checked_mul(KIB);

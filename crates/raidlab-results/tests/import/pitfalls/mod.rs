@@ -3,6 +3,7 @@ mod bonnie;
 mod dd;
 mod encodings;
 mod fio;
+mod fio_versions;
 mod hdparm;
 mod others;
 mod tiobench;
@@ -10,7 +11,7 @@ mod tiotest;
 
 use crate::{figure, phase, rate, refused, taken, text_of};
 use raidlab_core::flag::FlagKind;
-use raidlab_results::import::{Format, Source, import};
+use raidlab_results::import::{Format, Source, Wanted, import};
 use raidlab_results::record::{Status, Unit};
 
 const KIB: f64 = 1024.0;
