@@ -1,7 +1,8 @@
-//! GNU dd's report on standard error, of any coreutils version, in the C locale.
+//! dd's report on standard error: GNU's of any coreutils version, in the C locale, BusyBox's, and that
+//! of BSD and macOS.
 //!
-//! The rate that dd prints has two or three digits in units of 1000; it is computed from bytes and
-//! seconds instead.
+//! The rate that dd prints has two or three digits, in units of 1000 (GNU) or 1024 (BusyBox); it is
+//! computed from bytes and seconds instead, which it may not contradict.
 use super::Reading;
 use super::draft::{Draft, Harvest, bytes_phase, flag_if_short, nanoseconds, no_figure};
 use super::error::Fault;
@@ -125,42 +126,134 @@ fn take_records(line: Line<'_>, part: &str, open: &mut Report) -> Result<(), Fau
     Ok(())
 }
 
-/// `2997 bytes (3.0 kB, 2.9 KiB) copied, 3.2217e-05 s, 93.0 MB/s`
-fn transfer(input: &mut &str) -> winnow::Result<(u64, f64)> {
+/// What the line of the transfer tells.
+struct Transfer {
+    bytes: u64,
+    seconds: f64,
+    /// Bytes a second and the step they were rounded to; `None` where dd could not divide.
+    rate: Option<(f64, f64)>,
+}
+
+/// `2997 bytes (3.0 kB, 2.9 KiB) copied, 3.2217e-05 s, 93.0 MB/s` of GNU's,
+/// `2997 bytes (2.9KB) copied, 0.000032 seconds, 88.7MB/s` of BusyBox's,
+/// `2997 bytes transferred in 0.000032 secs (93003227 bytes/sec)` of BSD's and macOS's.
+fn transfer(input: &mut &str) -> winnow::Result<Transfer> {
     let bytes = integer.parse_next(input)?;
     (' ', alt(("bytes", "byte")), ' ')
         .context(expected("bytes"))
         .parse_next(input)?;
+    let is_bsd = opt("transferred in ").parse_next(input)?.is_some();
+    if is_bsd {
+        let seconds = decimal.parse_next(input)?;
+        let rate = delimited(" secs (", told_rate, " bytes/sec)");
+        let rate = rate
+            .context(expected("secs and a rate such as (93003227 bytes/sec)"))
+            .parse_next(input)?;
+        return Ok(Transfer {
+            bytes,
+            seconds,
+            rate: Some(rate),
+        });
+    }
     opt(delimited('(', take_till(1.., ')'), ") ")).parse_next(input)?;
     words("copied,").parse_next(input)?;
     let seconds = decimal.parse_next(input)?;
-    (' ', alt(("seconds", "s")), ',')
+    (' ', alt(("seconds", "s")), ", ")
         .context(expected("s,"))
         .parse_next(input)?;
-    let unit = alt(("kB/s", "MB/s", "GB/s", "TB/s", "PB/s", "EB/s", "B/s"));
-    let rate = (' ', alt((decimal.void(), "Infinity".void())), ' ', unit);
-    rate.context(expected("a rate such as 93.0 MB/s"))
+    let rate = alt((
+        "Infinity B/s".value(None),
+        (told_rate, alt((decimal_unit, binary_unit)))
+            .map(|((rate, step), unit)| Some((rate * unit, step * unit))),
+    ));
+    let rate = rate
+        .context(expected("a rate such as 93.0 MB/s"))
         .parse_next(input)?;
-    Ok((bytes, seconds))
+    Ok(Transfer {
+        bytes,
+        seconds,
+        rate,
+    })
+}
+
+/// A number and the step of its last digit.
+fn told_rate(input: &mut &str) -> winnow::Result<(f64, f64)> {
+    let (rate, digits) = decimal.with_taken().parse_next(input)?;
+    let decimals = digits.split_once('.').map_or(0, |(_, d)| d.len().min(20));
+    Ok((rate, 0.1_f64.powi(decimals as i32)))
+}
+
+/// GNU's units are powers of 1000 after a space.
+fn decimal_unit(input: &mut &str) -> winnow::Result<f64> {
+    let prefix = alt((
+        "k".value(1e3),
+        "M".value(1e6),
+        "G".value(1e9),
+        "T".value(1e12),
+        "P".value(1e15),
+        "E".value(1e18),
+        "".value(1.0),
+    ));
+    delimited(' ', prefix, "B/s").parse_next(input)
+}
+
+/// BusyBox's are powers of 1024 without one.
+fn binary_unit(input: &mut &str) -> winnow::Result<f64> {
+    let prefix = alt((
+        alt(("K", "k")).value(KIB as f64),
+        "M".value(MIB as f64),
+        "G".value(GIB as f64),
+        "T".value(GIB as f64 * 1024.0),
+        "".value(1.0),
+    ));
+    (prefix, "B/s").map(|(unit, _)| unit).parse_next(input)
 }
 
 fn take_transfer(line: Line<'_>, part: &str, open: &mut Report) -> Result<(), Fault> {
     let what = "'N bytes (…) copied, N s, N MB/s'";
-    let (bytes, seconds) = parse_part(line, part.trim(), what, transfer).map_err(|fault| {
+    let told = parse_part(line, part.trim(), what, transfer).map_err(|fault| {
         let foreign = part.contains(" s, ") || part.contains("octets") || part.contains("/s");
         if foreign { fault.remedy(LOCALE) } else { fault }
     })?;
-    open.bytes = bytes;
-    open.seconds = seconds;
+    if let Some(should) = told.contradicted() {
+        return Err(line
+            .fault_at(part.trim(), quoted(part))
+            .expected(format!(
+                "a rate of about {should:.0} B/s, which is {} bytes by {} s",
+                told.bytes, told.seconds
+            ))
+            .remedy(
+                "Save dd's whole output again: bytes, seconds or rate are not as dd wrote them",
+            ));
+    }
+    open.bytes = told.bytes;
+    open.seconds = told.seconds;
     open.whole_block = open
         .records_out
         .filter(|records| *records > 0)
-        .map_or(0, |records| bytes / records);
+        .map_or(0, |records| told.bytes / records);
     Ok(())
 }
 
+impl Transfer {
+    /// What the rate should be when it is not bytes by seconds. Seconds have six digits (GNU) or six
+    /// decimals, the rate a last digit that is rounded one way or the other.
+    fn contradicted(&self) -> Option<f64> {
+        let (rate, step) = self.rate?;
+        let bytes = self.bytes as f64;
+        if self.seconds <= 0.0 || bytes <= 0.0 {
+            return None;
+        }
+        let slack = (self.seconds * 1e-5).max(1e-6);
+        let least = bytes / (self.seconds + slack) - step;
+        let most = bytes / (self.seconds - slack).max(0.0) + step;
+        (rate < least || rate > most).then_some(bytes / self.seconds)
+    }
+}
+
 fn is_progress(trimmed: &str) -> bool {
-    trimmed.contains(" copied, ") && trimmed.ends_with("/s")
+    let of_bsd = trimmed.contains(" transferred ") && !trimmed.contains(" transferred in ");
+    (trimmed.contains(" copied, ") || of_bsd) && trimmed.ends_with("/s")
 }
 
 fn is_truncated(trimmed: &str) -> bool {
@@ -297,9 +390,10 @@ fn size(text: &str) -> Option<u64> {
         "kB" | "KB" => 1000,
         "k" | "K" | "KiB" => KIB,
         "MB" => 1_000_000,
-        "M" | "MiB" => MIB,
+        // BSD's m and g are GNU's M and G.
+        "M" | "m" | "MiB" => MIB,
         "GB" => 1_000_000_000,
-        "G" | "GiB" => GIB,
+        "G" | "g" | "GiB" => GIB,
         _ => return None,
     };
     number.parse::<u64>().ok()?.checked_mul(scale)

@@ -86,3 +86,52 @@ fn truncated_records_and_partial_blocks_are_read() {
         "0+3 records in\n0+3 records out\n1 truncated record\n999 bytes copied, 1 s, 1.0 kB/s\n";
     same(rate(&taken(text).trials[0], "copy"), 999.0);
 }
+
+#[test]
+fn a_rate_that_is_not_bytes_by_seconds_is_refused() {
+    let line = |end: &str| format!("{REPORT}1073741824 bytes (1.1 GB, 1.0 GiB) copied, {end}\n");
+    for end in [
+        "10.5 s, 150 MB/s",
+        "10.5 s, 102 kB/s",
+        "1.05 s, 102 MB/s",
+        "10.5 s, 106 MB/s",
+    ] {
+        let message = refused(&line(end));
+        assert!(message.starts_with("sample:3:1:"), "{message}");
+        assert!(
+            message.contains("102261126 B/s, which is 1073741824 bytes by 10.5 s")
+                || end.starts_with("1.05"),
+            "{message}"
+        );
+        assert!(message.contains("not as dd wrote"), "{message}");
+    }
+    // Rounded to its last digit; old versions and short times have few of them.
+    for (end, seconds) in [
+        ("10.5 s, 102 MB/s", 10.5),
+        ("10.5 seconds, 102 MB/s", 10.5),
+        ("10.4858 s, 102 MB/s", 10.4858),
+        ("123.456 s, 8.7 MB/s", 123.456),
+        ("1.23457e+06 s, 870 B/s", 1_234_570.0),
+        ("0.0335544 s, 32.0 GB/s", 0.033_554_4),
+    ] {
+        same(
+            rate(&taken(&line(end)).trials[0], "copy"),
+            1_073_741_824.0 / seconds,
+        );
+    }
+}
+
+#[test]
+fn busybox_and_bsd_are_read() {
+    let busybox = "1024+0 records in\n1024+0 records out\n1073741824 bytes (1.0GB) copied, 10.500000 seconds, 97.5MB/s\n";
+    same(
+        rate(&taken(busybox).trials[0], "copy"),
+        1_073_741_824.0 / 10.5,
+    );
+    assert!(refused(&busybox.replace("97.5MB", "97.5 MB")).contains("bytes by"));
+    let macos = "+ dd if=/dev/zero of=/tmp/x bs=1m count=1024\n1024+0 records in\n1024+0 records out\n1073741824 bytes transferred in 10.500000 secs (102261126 bytes/sec)\n";
+    let imported = taken(macos);
+    same(rate(&imported.trials[0], "write"), 1_073_741_824.0 / 10.5);
+    assert_eq!(imported.trials[0].settings["block-size"], "1048576");
+    assert!(refused(&macos.replace("102261126", "162261126")).starts_with("sample:4:1:"));
+}
