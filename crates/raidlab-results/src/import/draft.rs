@@ -166,56 +166,36 @@ pub(super) fn finish(
     bytes: &[u8],
     source: &Source<'_>,
 ) -> Imported {
-    let session = id::of_content("raidlab import session", &[format.name().as_bytes(), bytes]);
+    let content = id::of_content("raidlab import session", &[format.name().as_bytes(), bytes]);
     let mut rounds: BTreeMap<(&'static str, Cell), u32> = BTreeMap::new();
     let mut twins: BTreeMap<String, u32> = BTreeMap::new();
     let (drafts, remarks) = harvest.into_remarks();
+    let is_one_run = drafts.iter().all(|draft| draft.is_one_run);
+    let mut ids = Ids::default();
     let mut trials = Vec::with_capacity(drafts.len());
     let labels: BTreeSet<String> = drafts.iter().map(|d| d.label.clone()).collect();
     for (order, draft) in drafts.into_iter().enumerate() {
         let cell = Cell {
             label: label(&draft.label, source, labels.len() == 1),
-            factors: draft.factors,
+            factors: draft.factors.clone(),
         };
         let next = rounds.entry((draft.profile, cell.clone())).or_default();
         let round = *next;
         *next += 1;
-        let identity = match draft.identity {
+        let of_content = match &draft.identity {
             Some(own) => {
                 let twin = twins.entry(own.clone()).or_default();
                 *twin += 1;
-                [own, twin.to_string()]
+                [own.clone(), twin.to_string()]
             }
-            None => [session.clone(), order.to_string()],
+            None => [content.clone(), order.to_string()],
         };
-        trials.push(TrialRecord {
-            id: id::of_content("raidlab imported trial", &identity),
-            session: session.clone(),
-            order: u32::try_from(order).unwrap_or(u32::MAX),
-            round,
-            cell,
-            cell_digest: None,
-            profile: draft.profile.to_owned(),
-            settings: draft.settings,
-            provenance: Provenance::Imported {
-                tool: draft.tool.to_owned(),
-                tool_version: draft.version,
-                file: source.file.to_owned(),
-            },
-            started: draft.started,
-            elapsed_ns: draft.elapsed_ns,
-            seed: draft.seed,
-            digest: None,
-            environment: None,
-            command: draft.command,
-            phases: draft.phases,
-            checks: Vec::new(),
-            status: match draft.failed {
-                None => Status::Complete,
-                Some(reason) => Status::Failed { reason },
-            },
-            flags: draft.flags,
-        });
+        let id = ids.take(&of_content, &draft, &cell.label, source.repeat);
+        trials.push(draft.into_trial(id, order, round, cell, source));
+    }
+    let session = ids.session(content, &trials);
+    for trial in &mut trials {
+        trial.session.clone_from(&session);
     }
     Imported {
         format,
@@ -223,5 +203,85 @@ pub(super) fn finish(
         title: format!("{}: {}", format.tool(), source.file),
         trials,
         remarks,
+        contents: ids.contents,
+        is_one_run,
+    }
+}
+
+/// How trials are identified: by content and label, and equal files by their number.
+#[derive(Default)]
+struct Ids {
+    /// Made from the content alone.
+    contents: Vec<String>,
+    /// Whether those are the trials' own.
+    are_other: bool,
+}
+
+impl Ids {
+    /// The id of a trial: its content's where its label is in the content, too, as it was before labels
+    /// had a part in it.
+    fn take(&mut self, content: &[String], draft: &Draft, label: &str, repeat: u32) -> String {
+        let content = id::of_content("raidlab imported trial", content);
+        let repeat = if draft.is_one_run { 0 } else { repeat };
+        let id = if label == draft.label && repeat == 0 {
+            content.clone()
+        } else {
+            self.are_other = true;
+            let parts = [content.as_str(), label, &repeat.to_string()];
+            id::of_content("raidlab imported trial of a label", &parts)
+        };
+        self.contents.push(content);
+        id
+    }
+
+    /// The id of the session: the content's as long as the trials' are.
+    fn session(&self, content: String, trials: &[TrialRecord]) -> String {
+        if !self.are_other {
+            return content;
+        }
+        let mut parts = vec![content.as_str()];
+        parts.extend(trials.iter().map(|trial| trial.id.as_str()));
+        id::of_content("raidlab import session of a label", &parts)
+    }
+}
+
+impl Draft {
+    /// The record of the run, in no session yet.
+    fn into_trial(
+        self,
+        id: String,
+        order: usize,
+        round: u32,
+        cell: Cell,
+        source: &Source<'_>,
+    ) -> TrialRecord {
+        TrialRecord {
+            id,
+            session: String::new(),
+            order: u32::try_from(order).unwrap_or(u32::MAX),
+            round,
+            cell,
+            cell_digest: None,
+            profile: self.profile.to_owned(),
+            settings: self.settings,
+            provenance: Provenance::Imported {
+                tool: self.tool.to_owned(),
+                tool_version: self.version,
+                file: source.file.to_owned(),
+            },
+            started: self.started,
+            elapsed_ns: self.elapsed_ns,
+            seed: self.seed,
+            digest: None,
+            environment: None,
+            command: self.command,
+            phases: self.phases,
+            checks: Vec::new(),
+            status: match self.failed {
+                None => Status::Complete,
+                Some(reason) => Status::Failed { reason },
+            },
+            flags: self.flags,
+        }
     }
 }

@@ -169,6 +169,8 @@ fn take(
             );
         }
         let identity = draft.identity.get_or_insert_default();
+        // Its date is in it.
+        draft.is_one_run = true;
         identity.push_str(row.line.text);
         identity.push('\n');
         operations.insert(operation);

@@ -53,6 +53,9 @@ pub struct Source<'a> {
     /// is computed, without it such a rate is voided. (tiobench.pl's `--random` is this total;
     /// tiotest's own `-r` is a number per thread.)
     pub tiotest_random_ops: Option<u64>,
+    /// How many equal texts of the same label this one is a repeat of: their trials are others. A run
+    /// that has a time stamp or seed in its text is the same run however often it is told.
+    pub repeat: u32,
 }
 
 impl<'a> Source<'a> {
@@ -65,6 +68,7 @@ impl<'a> Source<'a> {
             tool: None,
             label: None,
             tiotest_random_ops: None,
+            repeat: 0,
         }
     }
 
@@ -91,7 +95,7 @@ impl<'a> Source<'a> {
 pub struct Imported {
     /// The format it was read as.
     pub format: Format,
-    /// Id of the session that the trials belong to, made from the file's content.
+    /// Id of the session that the trials belong to, made from the file's content and labels.
     pub session: String,
     /// A title for that session.
     pub title: String,
@@ -99,6 +103,12 @@ pub struct Imported {
     pub trials: Vec<TrialRecord>,
     /// What to know about them.
     pub remarks: Vec<Remark>,
+    /// Of each trial the id that is made of its content alone, which trials had in stores before labels
+    /// were a part of what identifies them.
+    pub contents: Vec<String>,
+    /// Whether each run's text has a time stamp or seed in it: an equal one is of the same run. Where it
+    /// has none, it may be a repeat with equal figures ([`Source::repeat`]).
+    pub is_one_run: bool,
 }
 
 impl Imported {
@@ -123,7 +133,8 @@ impl Imported {
 
 /// Reads a tool's output.
 ///
-/// The same bytes give the same ids, whatever the file is called.
+/// The same bytes give the same ids under the same labels. What the label is of which the output says
+/// nothing, a name of the file's, is a part of the ids as well as one that is given.
 ///
 /// # Errors
 /// When the text is of no known format, or is damaged or cut short anywhere: then nothing of it is

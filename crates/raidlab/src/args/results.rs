@@ -221,6 +221,10 @@ Known formats: bonnie++ 1.03 to 2.00a (text and CSV), tiotest, tiobench.pl, hdpa
 JSON+, client, terse v3), iozone, HDBENCH, elbencho, vdbench, sysbench, and raidlab's own export.
 Defects of a tool are not passed on. A file with an error imports nothing.
 
+What was imported before is known by its text and its label, and not imported again. Under another
+--label it is imported as other runs. Different files of one call with the same text are repeats, unless
+a time stamp or seed in it tells that they are one run; a file that is given twice is read once.
+
 Examples:
   raidlab import bonnie.txt --label old-array     label: what it is called in reports
   raidlab import results/*.json --dry-run         what would be imported
@@ -242,6 +246,11 @@ pub(crate) struct ImportArgs {
     /// random phases with the whole file, and without this their rates are voided
     #[arg(long, value_name = "N")]
     pub(crate) tiotest_random_ops: Option<u64>,
+
+    /// Import what is in the store already under the same label as further runs: repeats in files of
+    /// their own whose figures are equal
+    #[arg(long)]
+    pub(crate) again: bool,
 
     /// Say what would be imported, and import nothing
     #[arg(long)]

@@ -31,7 +31,7 @@ fn every_sample_once_and_again() {
         .map(|name| samples().join(name).display().to_string())
         .collect();
     let line = format!("import --json {}", files.join(" "));
-    lab.run(&line.replace("import", "import --dry-run"))
+    lab.run(&line.replacen("import", "import --dry-run", 1))
         .done()
         .says(&["would import"]);
     lab.assert_untouched();

@@ -19,6 +19,7 @@ mod datasheets;
 mod exchange;
 mod experiments;
 mod first_steps;
+mod imports;
 mod interrupted;
 mod memory;
 mod models;

@@ -176,6 +176,7 @@ impl Row {
         draft.version.clone_from(&self.printed);
         draft.seed = self.seed;
         draft.identity.clone_from(&self.identity);
+        draft.is_one_run = self.identity.is_some() && self.seed.is_some();
         if let Some(heading) = &self.heading {
             draft.factor("heading", heading);
         }

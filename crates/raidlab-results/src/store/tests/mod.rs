@@ -1,4 +1,5 @@
 mod crash;
+mod known;
 mod open;
 mod query;
 mod round_trip;
