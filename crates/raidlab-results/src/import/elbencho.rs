@@ -160,14 +160,18 @@ fn take(
         *open = Some((begin(row), configuration, BTreeSet::new()));
     }
     if let Some((draft, _, operations)) = open {
-        if let Some(phase) = phase(row, &operation)? {
+        // `--rwmixpct`: the reads of a mix have columns of their own.
+        let reads = format!("{operation}-read");
+        let reads = phase(row, &reads, "rwmix read ")?;
+        if let Some(phase) = phase(row, &operation, "")? {
             draft.phases.push(phase);
-        } else {
+        } else if reads.is_none() {
             harvest.remark(
                 row.line.number,
                 format!("{operation} has no rate: left out"),
             );
         }
+        draft.phases.extend(reads);
         let identity = draft.identity.get_or_insert_default();
         // Its date is in it.
         draft.is_one_run = true;
@@ -205,14 +209,16 @@ fn begin(row: &Row<'_>) -> Draft {
     draft
 }
 
-fn phase(row: &Row<'_>, operation: &str) -> Result<Option<PhaseRecord>, Fault> {
+/// The phase of the columns whose titles begin with `of`.
+fn phase(row: &Row<'_>, operation: &str, of: &str) -> Result<Option<PhaseRecord>, Fault> {
+    let told = |title: &str| row.number(&format!("{of}{title}"));
     let milliseconds = row.number("time ms [last]")?.ok_or_else(|| {
         row.line
             .cut("the row has no time")
             .expected("'time ms [last]'")
     })?;
     let [bytes, iops, entries] = ["MiB/s [last]", "IOPS [last]", "entries/s [last]"];
-    let (bytes, iops, entries) = (row.number(bytes)?, row.number(iops)?, row.number(entries)?);
+    let (bytes, iops, entries) = (told(bytes)?, told(iops)?, told(entries)?);
     let (mut phase, per) = match (bytes, entries) {
         (Some(rate), _) => (bytes_phase(operation, rate * MIB as f64), "IO"),
         (None, Some(rate)) => (
@@ -223,15 +229,15 @@ fn phase(row: &Row<'_>, operation: &str) -> Result<Option<PhaseRecord>, Fault> {
     };
     phase.elapsed_ns = Some(super::draft::nanoseconds(milliseconds / 1e3));
     flag_if_short(&mut phase, milliseconds / 1e3);
-    phase.bytes = row.number("MiB [last]")?.map(|n| (n * MIB as f64) as u64);
+    phase.bytes = told("MiB [last]")?.map(|n| (n * MIB as f64) as u64);
     if per == "Ent" {
-        phase.ops = row.number("entries [last]")?.map(|n| n as u64);
+        phase.ops = told("entries [last]")?.map(|n| n as u64);
         phase.bytes = None;
     }
     if let Some(iops) = iops {
         figure(&mut phase, "iops", iops, Unit::PerSecond);
     }
-    let first = row.number(if per == "IO" {
+    let first = told(if per == "IO" {
         "MiB/s [first]"
     } else {
         "entries/s [first]"
@@ -242,7 +248,7 @@ fn phase(row: &Row<'_>, operation: &str) -> Result<Option<PhaseRecord>, Fault> {
         figure(&mut phase, "rate-first-done", first * scale, unit);
     }
     for (what, name) in [("avg", "latency-mean"), ("max", "latency-max")] {
-        if let Some(us) = row.number(&format!("{per} lat us [{what}]"))? {
+        if let Some(us) = told(&format!("{per} lat us [{what}]"))? {
             figure(&mut phase, name, us / 1e6, Unit::Seconds);
         }
     }

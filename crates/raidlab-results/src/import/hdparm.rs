@@ -151,7 +151,8 @@ fn title(input: &mut &str) -> winnow::Result<Title> {
         .parse_next(input)?
         .is_some();
     let cached = alt((
-        "cached".value(true),
+        // As versions up to 5.x call it.
+        alt(("cached", "buffer-cache")).value(true),
         "buffered disk".value(false),
         "disk".value(false),
     ))

@@ -64,7 +64,9 @@ pub(super) fn read_table(text: &Text<'_>, source: &Source<'_>) -> Reading {
                 break;
             }
             if !is_frame(line.text) && !line.text.contains("Usr CPU") {
-                measured.push(parse_line(line, "a row of the table", table_row)?);
+                let row = parse_line(line, "a row of the table", table_row)?;
+                refuse_contradiction(line, &row)?;
+                measured.push(row);
             }
         }
         if !ended {
@@ -88,6 +90,25 @@ pub(super) fn read_table(text: &Text<'_>, source: &Source<'_>) -> Reading {
 
 fn about_data(harvest: &mut Harvest) {
     harvest.remark_once("tiotest writes zeros: not to be compared on compressing storage");
+}
+
+/// The rate is MB by time: sizes are rounded to MB, times to 0.1 s and rates to 0.001 MB/s.
+fn refuse_contradiction(line: Line<'_>, row: &Measured) -> Result<(), Fault> {
+    let (size, rate) = (row.bytes / MIB as f64, row.rate / MIB as f64);
+    let least = (size - 0.501).max(0.0) / (row.seconds + 0.051) - 0.001;
+    let most = (size + 0.501) / (row.seconds - 0.051).max(0.0) + 0.001;
+    if (least..=most).contains(&rate) {
+        return Ok(());
+    }
+    Err(line
+        .fault(0, format!("{rate} MB/s"))
+        .expected(format!(
+            "{least:.3} to {most:.3} MB/s, which is {size} MB by {} s",
+            row.seconds
+        ))
+        .remedy(
+            "Save tiotest's whole output again: its size, time or rate is not as tiotest wrote it",
+        ))
 }
 
 fn is_frame(text: &str) -> bool {

@@ -48,3 +48,18 @@ fn a_repeated_device_is_a_further_round() {
     assert_eq!([twice.trials[0].round, twice.trials[1].round], [0, 1]);
     assert_ne!(twice.trials[0].id, twice.trials[1].id);
 }
+
+/// Up to 5.x, cached reads were called after the buffer cache, and a rate of three digits follows its sign.
+#[test]
+fn buffer_cache_reads_of_old_versions_are_cached_reads() {
+    let text = "\n/dev/hda:\n Timing buffer-cache reads:   128 MB in  0.44 seconds =290.91 MB/sec\n Timing buffered disk reads:  64 MB in  8.11 seconds =  7.89 MB/sec\n";
+    let trial = &taken(text).trials[0];
+    same(rate(trial, "cached-read"), 290.91 * MIB);
+    same(rate(trial, "buffered-read"), 7.89 * MIB);
+    let wrong = text.replace("290.91", "390.91");
+    assert!(
+        refused(&wrong).starts_with("sample:3:31:"),
+        "{}",
+        refused(&wrong)
+    );
+}

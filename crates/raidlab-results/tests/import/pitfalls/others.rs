@@ -120,3 +120,22 @@ fn sysbench_latencies_are_of_all_operations_together() {
         refused(&gap)
     );
 }
+
+/// `--rwmixpct`: the columns without a prefix are of the writes alone.
+#[test]
+fn elbencho_tells_the_reads_of_a_mix_apart() {
+    let titles = "ISO date,label,operation,time ms [first],time ms [last],IOPS [last],MiB/s [last],CPU% [last],MiB [last],IO lat us [avg],rwmix read IOPS [last],rwmix read MiB/s [last],rwmix read MiB [last],rwmix read IO lat us [avg],version,command";
+    let row = "2026-05-22T16:09:38,x,RWMIX70,10000,10000,300,300,9,3000,50,700,700,7000,20,3.1-1,elbencho";
+    let imported = taken(&format!("{titles}\n{row}\n"));
+    let trial = &imported.trials[0];
+    same(rate(trial, "rwmix70"), 300.0 * MIB);
+    same(rate(trial, "rwmix70-read"), 700.0 * MIB);
+    let read = phase(trial, "rwmix70-read");
+    same(figure(read, "latency-mean"), 0.000_02);
+    same(figure(read, "iops"), 700.0);
+    assert_eq!(read.bytes, Some(7000 << 20));
+    // Of a run without reads the columns are empty.
+    let none = row.replace(",700,700,7000,20,", ",,,,,");
+    let imported = taken(&format!("{titles}\n{none}\n"));
+    assert_eq!(imported.trials[0].phases.len(), 1);
+}

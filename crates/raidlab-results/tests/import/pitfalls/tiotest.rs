@@ -44,7 +44,11 @@ fn processor_use_of_several_threads_is_left_out() {
 
 #[test]
 fn a_random_phase_that_moved_the_whole_file_is_void() {
-    let text = text_of("raw/tiotest-0.3.3.txt").replace("31 MBs", "256 MBs");
+    // The rate is of the size that is credited.
+    let text = text_of("raw/tiotest-0.3.3.txt")
+        .replace("31 MBs", "256 MBs")
+        .replace("444.081", "3552.648")
+        .replace("0.0 s | 1727.951", "0.0 s | 13823.608");
     let imported = taken(&text);
     let trial = &imported.trials[0];
     for name in ["random-write", "random-read"] {
@@ -73,4 +77,45 @@ fn a_latency_table_cut_short_is_refused() {
         "{}",
         refused(&lost)
     );
+}
+
+#[test]
+fn a_rate_that_is_not_mb_by_time_is_refused() {
+    let table = |row: &str| {
+        format!(
+            "Tiotest results for 1 concurrent io threads:\n\
+             ,----------------------------------------------------------------------.\n\
+             | Item                  | Time     | Rate         | Usr CPU  | Sys CPU |\n\
+             +-----------------------+----------+--------------+----------+---------+\n{row}\n\
+             `----------------------------------------------------------------------'\n"
+        )
+    };
+    let row = |size: u32, time: &str, rate: &str| {
+        table(&format!(
+            "| Write {size:>11} MBs | {time:>6} s | {rate:>7} MB/s |   1.0 %  |   2.0 % |"
+        ))
+    };
+    for (size, time, rate) in [
+        (40, "0.1", "400.000"),
+        (40, "0.0", "1234.000"),
+        (1024, "10.5", "97.971"),
+    ] {
+        assert_eq!(
+            taken(&row(size, time, rate)).trials.len(),
+            1,
+            "{size} {time} {rate}"
+        );
+    }
+    for (size, time, rate) in [
+        (40, "0.1", "40.000"),
+        (1024, "10.5", "99.971"),
+        (1024, "1.5", "97.971"),
+    ] {
+        let message = refused(&row(size, time, rate));
+        assert!(message.starts_with("sample:5:1:"), "{message}");
+        assert!(
+            message.contains(&format!("{size} MB by {time} s")),
+            "{message}"
+        );
+    }
 }
