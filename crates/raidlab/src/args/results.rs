@@ -222,8 +222,8 @@ JSON+, client, terse v3), iozone, HDBENCH, elbencho, vdbench, sysbench, and raid
 Defects of a tool are not passed on. A file with an error imports nothing.
 
 What was imported before is known by its text and its label, and not imported again. Under another
---label it is imported as other runs. Different files of one call with the same text are repeats, unless
-a time stamp or seed in it tells that they are one run; a file that is given twice is read once.
+--label it is imported as other runs. Different files of one call with the same text are repeats,
+unless a time stamp or seed in it tells that they are one run; a file named twice is read once.
 
 Examples:
   raidlab import bonnie.txt --label old-array     label: what it is called in reports
@@ -234,7 +234,7 @@ pub(crate) struct ImportArgs {
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
 
-    /// The format, when it cannot be told from the content
+    /// The format, or the tool, when it cannot be told from the content
     #[arg(long, value_name = "NAME")]
     pub(crate) format: Option<String>,
 

@@ -132,8 +132,9 @@ fn other_phases_are_refused() {
 #[test]
 fn both_directions_of_a_mixture_are_one_phase() {
     let side = |bytes: u64, ops: u64, ns: u64| {
+        let kib = bytes / 1024;
         format!(
-            r#"{{"io_bytes":{bytes},"bw_bytes":{bytes},"bw":0,"iops":{ops}.0,"runtime":1000,"total_ios":{ops},
+            r#"{{"io_bytes":{bytes},"bw_bytes":{bytes},"bw":{kib},"iops":{ops}.0,"runtime":1000,"total_ios":{ops},
                 "lat_ns":{{"max":{ns},"mean":{ns}.0,"N":{ops},"bins":{{"{ns}":{ops}}}}}}}"#
         )
     };
