@@ -50,6 +50,7 @@ pub(super) fn array(
         ashift: ashift.as_ref(),
         engine,
     };
+    md_chunks(problems, &parts)?;
     let (redundancy, capacity) = build(problems, view, &parts)?;
     let (state, failed) = state(problems, view, &layout, &redundancy)?;
     let form = form(problems, view, &layout.value, engine, state)?;
@@ -129,6 +130,27 @@ fn chunk(
             .flatten()
             .unwrap_or_else(|| At::new(own, layout.at.clone())),
     )
+}
+
+/// What mdadm refuses of the chunk of a raid0, which other layouts refuse by themselves (`mdadm.c`: `s.chunk < 8 || (s.chunk&1)`, in
+/// sectors).
+fn md_chunks(problems: &Problems, parts: &Parts<'_>) -> Option<()> {
+    let striped = parts.layout.value.level().contains('0') && parts.engine == Engine::Md;
+    let md = |size: Bytes| size >= Bytes::kib(4) && size.0.is_multiple_of(1024);
+    for chunk in [parts.chunk, parts.outer_chunk].into_iter().flatten() {
+        // What is no whole sectors no layout has.
+        let sectors = chunk.value.0 > 0 && chunk.value.0.is_multiple_of(512);
+        if striped && sectors && !md(chunk.value) {
+            let message = format!(
+                "md needs a chunk of at least 4 KiB, in whole KiB, for {}; {} is none",
+                parts.layout.value, chunk.value
+            );
+            let kib = (chunk.value.0.div_ceil(1024)).max(4);
+            problems.wrong(&chunk.at, message, &format!("write \"{kib}KiB\""));
+            return None;
+        }
+    }
+    Some(())
 }
 
 /// Metadata and bitmap of md; what the engine cannot do is told.

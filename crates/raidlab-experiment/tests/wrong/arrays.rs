@@ -17,6 +17,13 @@ told!(
 );
 
 told!(
+    chunks_that_mdadm_refuses_for_raid0,
+    beside(
+        "[factors]\nlayout = [\"raid0\", \"raid10\"]\nchunk = [\"512B\", \"3KiB\", \"4608B\", \"48KiB\"]\n"
+    )
+);
+
+told!(
     a_chunk_of_nothing_beside_what_is_wrong_with_the_layout,
     beside("[array]\nchunk = \"0B\"\n[factors]\nlayout = [\"raid5x\", \"raid0\"]\nmembers = [9]\n")
 );

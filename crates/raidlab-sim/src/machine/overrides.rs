@@ -96,7 +96,9 @@ fn whole(
 fn hard_disk(file: &mut Table, model: &HddModel, o: &Overrides) -> Result<(), OverrideError> {
     if let Some(capacity) = o.capacity {
         let sectors = whole("capacity", capacity, SECTOR, "sectors of 512 bytes")?;
-        set(file, "geometry", "sectors", sectors);
+        // 500 GB are whole sectors of 512 bytes, and none of 4 KiB: no drive ends within one.
+        let physical = physical_sector(o).map_or(i64::from(model.spec.physical), |b| b / 512);
+        set(file, "geometry", "sectors", sectors / physical * physical);
     }
     if let Some(rpm) = o.rpm {
         set(file, "geometry", "rpm", i64::from(rpm));
@@ -252,6 +254,16 @@ mod tests {
             let same = model(name, text, &Overrides::default()).expect("a disk");
             assert_eq!(format!("{plain:?}"), format!("{same:?}"));
         }
+    }
+
+    #[test]
+    fn a_capacity_ends_with_a_physical_sector() {
+        let given = Overrides {
+            capacity: Some(Bytes(500_000_000_000)),
+            ..Overrides::default()
+        };
+        assert_eq!(hdd("nearline-24tb", &given).spec.sectors, 976_562_496);
+        assert_eq!(hdd("ST340015A", &given).spec.sectors, 976_562_500);
     }
 
     #[test]

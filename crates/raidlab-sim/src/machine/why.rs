@@ -202,17 +202,21 @@ fn idle(shares: &[Share], load: Load, top: f64) -> String {
     let busiest = busiest.map_or_else(String::new, |s| {
         format!(" ({} most, {})", named(s), percent(top))
     });
+    let one = match load.open {
+        true => String::new(),
+        // Several in flight that are all on one disk keep it at work all the time, and so do both together.
+        false if load.in_flight > 1.5 => like_one(shares, TIE),
+        false => like_one(shares, ALIKE),
+    };
+    let requests = libm::round(load.in_flight);
     let why = if load.open {
         "the load asks for no more".to_owned()
-    } else if load.in_flight > 1.5 {
-        let requests = libm::round(load.in_flight);
+    } else if load.in_flight > 1.5 && one.is_empty() {
         format!("the {requests} requests in flight do not keep more of it at work")
+    } else if load.in_flight > 1.5 {
+        format!("the {requests} requests in flight are on one of them at a time")
     } else {
         "each request waits for the one before".to_owned()
-    };
-    let one = match load.open || load.in_flight > 1.5 {
-        true => String::new(),
-        false => like_one(shares),
     };
     format!(
         "nothing is busy above {}{busiest}{one}: {why}",
@@ -221,12 +225,12 @@ fn idle(shares: &[Share], load: Load, top: f64) -> String {
 }
 
 /// Of disks that together are as busy as one could be: a stream that goes from one to the other, and has none to wait for but
-/// the one that it is on.
-fn like_one(shares: &[Share]) -> String {
+/// the one that it is on. The sum may be so much less than one.
+fn like_one(shares: &[Share], short: f64) -> String {
     let at_work = |s: &&Share| s.kind == ResourceKind::Disk && s.busy > 0.0;
     let disks: Vec<&Share> = shares.iter().filter(at_work).collect();
     let sum: f64 = disks.iter().map(|s| s.busy).sum();
-    if disks.len() < 2 || !(1.0 - ALIKE..=1.0 + TIE).contains(&sum) {
+    if disks.len() < 2 || !(1.0 - short..=1.0 + TIE).contains(&sum) {
         return String::new();
     }
     format!(

@@ -119,9 +119,16 @@ fn waiting_is_told_apart_from_work() {
         "nothing is busy above 70 % (disk0 most, 52 %), the disks together as much as one that is 99 % busy, of that 90 % transferring: \
          each request waits for the one before"
     );
+    // A stream that goes from one disk of a linear array to the next, however many of its requests are in flight.
     assert_eq!(
-        second(mirror, 3.0, 0),
-        "nothing is busy above 70 % (disk0 most, 52 %): the 3 requests in flight do not keep more of it at work"
+        second(mirror, 8.0, 0),
+        "nothing is busy above 70 % (disk0 most, 52 %), the disks together as much as one that is 99 % busy, of that 90 % transferring: \
+         the 8 requests in flight are on one of them at a time"
+    );
+    let idle = vec![disk("disk0", 480, 52), disk("disk1", 470, 47)];
+    assert_eq!(
+        second(idle, 3.0, 0),
+        "nothing is busy above 70 % (disk0 most, 48 %): the 3 requests in flight do not keep more of it at work"
     );
     assert_eq!(
         second(disks.clone(), 5.0, 0),
