@@ -40,13 +40,15 @@ done
 targets=${*:-$all}
 for name in $targets; do
     mkdir -p "corpus/$name" "artifacts/$name"
+    seeds=
+    [ ! -d "seeds/$name" ] || seeds=seeds/$name
     # New inputs go into the first directory; the samples are only read. A run that hangs for 10 s
     # or takes 1 GiB is a finding too.
     log=artifacts/$name.log
     if ! "$target/$triple/release/$name" \
         -max_total_time="$seconds" -timeout=10 -rss_limit_mb=1024 -print_final_stats=1 \
         -artifact_prefix="artifacts/$name/" \
-        "corpus/$name" "$samples/raw" "$samples/samples" "$here/../experiments" >"$log" 2>&1; then
+        "corpus/$name" "$samples/raw" "$samples/samples" "$here/../experiments" $seeds >"$log" 2>&1; then
         tail -n 40 "$log" >&2
         echo "fuzz/smoke.sh: $name found something; the input is in fuzz/artifacts/$name" >&2
         exit 1
