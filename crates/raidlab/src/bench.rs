@@ -39,6 +39,7 @@ use raidlab_results::report::Selector;
 use raidlab_results::store::{Store, StoreError};
 use session::{Running, SessionEnd};
 use std::collections::{BTreeMap, BTreeSet};
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
 
 pub(crate) fn run(args: &BenchArgs, store: &place::Store) -> Result<Outcome, Failure> {
@@ -141,11 +142,31 @@ fn usable(path: &Path) -> Result<(), Failure> {
     }
 }
 
-/// Opens each place once, so that one that cannot be used is known before anything is begun.
+/// Opens each place once, so that one that cannot be used is known before anything is begun; and tells of those that are the same
+/// under another name, as a link to a directory is.
 fn try_places(prepared: &[Prepared]) -> Result<(), Failure> {
-    let paths: BTreeSet<&Path> = prepared.iter().map(|p| p.arm.path.as_path()).collect();
-    for path in paths {
-        patience::asking(path, || measure::close_place(measure::open_place(path)?))?;
+    let arms = prepared.iter().map(|p| &p.arm);
+    let places: BTreeSet<(&str, &Path)> = arms
+        .map(|arm| (arm.label.as_str(), arm.path.as_path()))
+        .collect();
+    let mut known: BTreeMap<(u64, u64), &str> = BTreeMap::new();
+    for (label, path) in places {
+        let identity = patience::asking(path, || {
+            measure::close_place(measure::open_place(path)?)?;
+            // Of a device its own number: it may have several nodes.
+            let seen = std::fs::metadata(path).ok();
+            Ok(seen.map(|of| match of.file_type().is_block_device() {
+                true => (u64::MAX, of.rdev()),
+                false => (of.dev(), of.ino()),
+            }))
+        })?;
+        let Some(identity) = identity else { continue };
+        match known.get(&identity) {
+            Some(first) => talk::warn(&format!(
+                "'{first}' and '{label}' are one place: what they differ by is chance"
+            )),
+            None => drop(known.insert(identity, label)),
+        }
     }
     Ok(())
 }

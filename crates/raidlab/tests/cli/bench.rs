@@ -107,6 +107,18 @@ fn sequential() {
 }
 
 #[test]
+fn a_place_under_another_name_is_told() {
+    let lab = Lab::new();
+    std::os::unix::fs::symlink("place", lab.path("link")).expect("a link");
+    lab.run(&format!("bench place link -n 1 {DD}"))
+        .done()
+        .says(&["'link' and 'place' are one place: what they differ by is chance"]);
+    std::fs::create_dir(lab.path("other")).expect("a directory");
+    let ran = lab.run(&format!("bench place other -n 1 {DD}")).done();
+    assert!(!ran.err.contains("one place"), "{}", ran.err);
+}
+
+#[test]
 fn every_output_at_once() {
     let lab = Lab::new();
     lab.bench(&format!(
