@@ -38,16 +38,16 @@ pub enum LayoutError {
         level: String,
     },
     /// A chunk that md refuses for this level.
-    #[error("md needs a power of two of at least 4 KiB as the chunk of {level}, not {}: use {} or {}", bytes(.chunk), bytes(.below), bytes(.above))]
+    #[error("md needs a power of two of at least 4 KiB as the chunk of {level}, not {}: use {}{}", bytes(.chunk), bytes(.below), or_above(.above))]
     Chunk {
         /// The level asked for.
         level: String,
         /// What it was given.
         chunk: Sectors,
-        /// The next valid size below (or the least).
+        /// The next valid size below that the members have room for, or the least one.
         below: Sectors,
-        /// The next valid size above.
-        above: Sectors,
+        /// The next valid size above, where the members have room for it.
+        above: Option<Sectors>,
     },
     /// More copies than members.
     #[error("{near} near x {far} far copies need {} and there are {members}: use at most {} or add members", count(.near * .far, "member"), count(.members, "copy"))]
@@ -127,6 +127,12 @@ pub enum LayoutError {
 /// For the message: what is refused may be too large for a size in bytes.
 fn bytes(sectors: &Sectors) -> Bytes {
     Bytes(sectors.0.saturating_mul(SECTOR))
+}
+
+fn or_above(above: &Option<Sectors>) -> String {
+    above
+        .as_ref()
+        .map_or_else(String::new, |above| format!(" or {}", bytes(above)))
 }
 
 fn or_use(level: &Option<&'static str>) -> String {

@@ -122,7 +122,8 @@ impl Raid10 {
         copies: Copies,
     ) -> Result<Self, LayoutError> {
         check_members("raid10", sizes, 2, Some("linear"))?;
-        check_chunk("raid10", chunk)?;
+        let room = sizes.iter().map(|size| size.0 / copies.far.max(1) as u64);
+        check_chunk("raid10", chunk, Sectors(room.min().unwrap_or(0)))?;
         let total = copies.near.saturating_mul(copies.far);
         if total < 2 {
             return Err(LayoutError::TooFewCopies { copies: total });

@@ -232,7 +232,8 @@ impl Parity {
         };
         let name = level.name();
         check_members(name, sizes, level.least_members(), instead)?;
-        check_chunk(name, chunk)?;
+        let room = sizes.iter().copied().min().unwrap_or_default();
+        check_chunk(name, chunk, room)?;
         check_least(name, sizes, chunk.0)?;
         if level != ParityLevel::Raid6 && !algorithm.is_raid5() {
             let known = ParityAlgorithm::ALL

@@ -281,8 +281,8 @@ pub(crate) fn check_least(level: &str, sizes: &[Sectors], least: u64) -> Result<
 pub(crate) const PAGE: u64 = 8;
 
 /// md takes only powers of two of at least a page for raid4/5/6 and raid10
-/// (`raid5.c:setup_conf`, `raid10.c:setup_geo`).
-pub(crate) fn check_chunk(level: &str, chunk: Sectors) -> Result<(), LayoutError> {
+/// (`raid5.c:setup_conf`, `raid10.c:setup_geo`). Told instead are those that a member has room for.
+pub(crate) fn check_chunk(level: &str, chunk: Sectors, room: Sectors) -> Result<(), LayoutError> {
     if chunk.0 == 0 {
         return Err(LayoutError::ZeroChunk {
             level: level.into(),
@@ -291,21 +291,18 @@ pub(crate) fn check_chunk(level: &str, chunk: Sectors) -> Result<(), LayoutError
     if chunk.0 >= PAGE && chunk.0.is_power_of_two() {
         return Ok(());
     }
-    let above = chunk
-        .0
-        .max(PAGE)
-        .checked_next_power_of_two()
-        .unwrap_or(1 << 63);
-    let below = (above / 2).max(PAGE);
     let (below, above) = if chunk.0 < PAGE {
-        (PAGE, 1024)
+        (PAGE, Some(1024))
     } else {
-        (below, above)
+        let fits = chunk.0.min(room.0).max(PAGE);
+        let above = chunk.0.checked_next_power_of_two();
+        (1 << fits.ilog2(), above)
     };
+    let above = above.filter(|above| *above <= room.0);
     Err(LayoutError::Chunk {
         level: level.into(),
         chunk,
         below: Sectors(below),
-        above: Sectors(above),
+        above: above.map(Sectors),
     })
 }

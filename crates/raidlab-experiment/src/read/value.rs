@@ -51,7 +51,7 @@ impl Problems {
                 self.wrong(
                     &entry.span(),
                     format!("'{key}' is empty"),
-                    "write something or drop the key",
+                    &wanted.help_where_empty(key),
                 );
                 None
             }

@@ -41,6 +41,23 @@ impl Wanted {
     }
 }
 
+impl Wanted {
+    /// The remedy where there is an empty text.
+    pub(crate) fn help_where_empty(&self, key: &str) -> String {
+        match (self.example, key) {
+            (Some(example), _) => format!("write one, such as {example}"),
+            (None, "title") => "write what is compared".to_owned(),
+            (None, _) if MAY_BE_LEFT_OUT.contains(&key) => {
+                "write something or drop the key".to_owned()
+            }
+            (None, _) => "write one".to_owned(),
+        }
+    }
+}
+
+/// Texts that nothing misses.
+const MAY_BE_LEFT_OUT: [&str; 7] = ["question", "cpu", "mount-options", "x", "y", "lines", "per"];
+
 pub(crate) const SIZE: Wanted = Wanted::such_as("a size", "\"64KiB\"");
 pub(crate) const RATE: Wanted = Wanted::such_as("a rate", "\"133MB/s\"");
 pub(crate) const TIME: Wanted = Wanted::such_as("a time", "\"8.5ms\"");

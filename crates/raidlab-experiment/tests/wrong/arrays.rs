@@ -195,3 +195,15 @@ block = "512B"
 layout = "raid1"
 "#
 );
+
+// A power of two is no remedy where the disks have no room for it.
+told!(
+    a_chunk_larger_than_the_disks,
+    r#"title = "t"
+disks = { model = "nearline-24tb", count = 6 }
+profile = "random"
+[array]
+layout = "raid6"
+chunk = "100TiB"
+"#
+);

@@ -136,3 +136,17 @@ layout = ["raid5"]
 stripe-cache = [-1, 16]
 "#
 );
+
+// Without a title there is no experiment: dropping the key would be the next error.
+told!(
+    texts_that_say_nothing,
+    r#"title = ""
+question = " "
+disks = { model = "", count = 4 }
+[array]
+layout = ""
+chunk = ""
+[profile]
+name = "random"
+"#
+);
