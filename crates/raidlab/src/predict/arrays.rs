@@ -6,25 +6,103 @@ use raidlab_layout::spec::Geometry;
 use raidlab_layout::{Layout, Pool, PoolSpec, VdevKind, describe};
 use raidlab_results::report::experiment::ArrayFacts;
 use raidlab_sim::array::SYNC_SPEED_MIN;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Size of members of unknown capacity: what is survived does not depend on it.
 const ANY: Bytes = Bytes::gib(1);
 /// Chunk where the layout has none.
 const NO_CHUNK: Bytes = Bytes::kib(64);
 
-/// The different arrays of an experiment in the order of its cells.
+/// Capacities within this share are the same: what is left over of a chunk makes no other array.
+const SAME_CAPACITY: f64 = 1e-3;
+
+/// The different arrays of an experiment in the order of its cells. Cells share one only where it costs and holds the
+/// same: two mirrors of a terabyte may be of disks with different prices, or on a card and on the board.
 pub(super) fn facts(experiment: &Experiment) -> Vec<ArrayFacts> {
-    let mut all: Vec<ArrayFacts> = Vec::new();
+    let mut all: Vec<(ArrayFacts, &Array)> = Vec::new();
     for cell in &experiment.cells {
         let array = &cell.setup.array;
-        let name = name(array);
-        match all.iter_mut().find(|facts| facts.name == name) {
-            Some(known) => known.cells.push(cell.label.clone()),
-            None => all.push(of(experiment, array, name, &cell.label)),
+        let (name, price) = (name(array, ""), experiment.price(array));
+        let same = |(facts, other): &&mut (ArrayFacts, &Array)| {
+            facts.name == name && facts.price == price && hold_the_same(other, array)
+        };
+        match all.iter_mut().find(same) {
+            Some((known, _)) => known.cells.push(cell.label.clone()),
+            None => all.push((of(experiment, array, name, &cell.label), array)),
         }
     }
-    all
+    tell_apart(experiment, &mut all);
+    all.into_iter().map(|(facts, _)| facts).collect()
+}
+
+fn hold_the_same(one: &Array, other: &Array) -> bool {
+    one.capacity_disks == other.capacity_disks
+        && match (one.capacity, other.capacity) {
+            (Some(one), Some(other)) => {
+                let difference = one.0.abs_diff(other.0) as f64;
+                difference <= SAME_CAPACITY * one.0.max(other.0) as f64
+            }
+            (one, other) => one == other,
+        }
+}
+
+/// Gives arrays that look alike names by which they can be told apart: by their members, by what these sit on, by
+/// both, and at last by the cell.
+fn tell_apart(experiment: &Experiment, all: &mut [(ArrayFacts, &Array)]) {
+    let names: BTreeSet<String> = all.iter().map(|(facts, _)| facts.name.clone()).collect();
+    for shared in names {
+        let alike = all.iter_mut().filter(|(facts, _)| facts.name == shared);
+        let mut alike: Vec<_> = alike.collect();
+        if alike.len() < 2 {
+            continue;
+        }
+        let words = |of: &dyn Fn(&Array) -> String| -> Vec<String> {
+            alike.iter().map(|(_, array)| of(array)).collect()
+        };
+        let members = words(&|array| members(experiment, array));
+        let places = words(&|array| format!("on {}", places(experiment, array)));
+        let both = members.iter().zip(&places);
+        let both = both.map(|(members, place)| format!("{members} {place}"));
+        let both = both.collect();
+        let labels = alike.iter().map(|(facts, _)| facts.cells[0].clone());
+        let labels: Vec<String> = labels.collect();
+        let told = [members, places, both].into_iter().find(|words| {
+            let distinct: BTreeSet<&String> = words.iter().collect();
+            distinct.len() == words.len()
+        });
+        for ((facts, array), told) in alike.iter_mut().zip(told.unwrap_or(labels)) {
+            facts.name = name(array, &format!(" ({told})"));
+        }
+    }
+}
+
+/// The groups of an array's members: `1 big + 1 ssd`.
+fn members(experiment: &Experiment, array: &Array) -> String {
+    let mut groups: Vec<(&str, usize)> = Vec::new();
+    let disks = array
+        .members
+        .iter()
+        .filter_map(|name| experiment.disk(name));
+    for disk in disks {
+        match groups.iter_mut().find(|(name, _)| *name == disk.group) {
+            Some((_, number)) => *number += 1,
+            None => groups.push((&disk.group, 1)),
+        }
+    }
+    let words = groups
+        .iter()
+        .map(|(name, number)| format!("{number} {name}"));
+    words.collect::<Vec<_>>().join(" + ")
+}
+
+/// The controllers that an array's members sit on: `board and card`.
+fn places(experiment: &Experiment, array: &Array) -> String {
+    let disks = array
+        .members
+        .iter()
+        .filter_map(|name| experiment.disk(name));
+    let controllers: BTreeSet<&str> = disks.map(|disk| &disk.controller[..]).collect();
+    controllers.into_iter().collect::<Vec<_>>().join(" and ")
 }
 
 /// What md lets a resync or rebuild do at the least, bytes a second, by the labels of its cells.
@@ -39,16 +117,17 @@ pub(super) fn least_sync(experiment: &Experiment) -> BTreeMap<String, u64> {
         .collect()
 }
 
-/// What an array is, whatever its chunk and its state: `raid5 of 4 disks`.
-fn name(array: &Array) -> String {
+/// What an array is, whatever its chunk and its state: `raid5 of 4 disks`; what tells it apart from others is put
+/// before its capacity.
+fn name(array: &Array, apart: &str) -> String {
     let n = array.members.len();
     let plural = if n == 1 { "" } else { "s" };
     let capacity = array
         .capacity
         .map_or_else(String::new, |c| format!(", {c}"));
     match &array.layout {
-        ArrayLayout::Single => format!("single disk{capacity}"),
-        layout => format!("{layout} of {n} disk{plural}{capacity}"),
+        ArrayLayout::Single => format!("single disk{apart}{capacity}"),
+        layout => format!("{layout} of {n} disk{plural}{apart}{capacity}"),
     }
 }
 

@@ -24,6 +24,7 @@ mod interrupted;
 mod memory;
 mod models;
 mod predictions;
+mod prices;
 mod printing;
 mod quotas;
 mod real;
