@@ -83,7 +83,9 @@ pub enum Baseline {
 }
 
 /// Factors that follow from others and so need not agree.
-const DERIVED: [&str; 2] = ["capacity-disks", "layout"];
+const DERIVED: [&str; 1] = ["capacity-disks"];
+/// What a layout follows from, but for its variants: whoever names one of these as the baseline's means other layouts.
+const OF_LAYOUT: [&str; 2] = ["layout", "level"];
 
 impl Baseline {
     /// The place among `cells` of the baseline of `cell`; `None` when it has none.
@@ -103,16 +105,21 @@ impl Baseline {
                 let rest = |c: &Cell| -> BTreeMap<String, String> {
                     let mut rest = c.factors.clone();
                     rest.retain(|name, _| {
-                        !factors.contains_key(name) && !DERIVED.contains(&name.as_str())
+                        !factors.contains_key(name)
+                            && !DERIVED.contains(&name.as_str())
+                            && name != "layout"
                     });
                     rest
                 };
                 let wanted = rest(cell);
+                let named = OF_LAYOUT.iter().any(|name| factors.contains_key(*name));
+                let same_layout = |c: &Cell| named || are_of_one_layout(cell, c);
                 cells.iter().position(|c| {
                     factors
                         .iter()
                         .all(|(name, level)| c.factors.get(name) == Some(level))
                         && rest(c) == wanted
+                        && same_layout(c)
                 })
             }
             Self::Cases(cases) => {
@@ -120,6 +127,16 @@ impl Baseline {
                 cells.iter().position(|c| base.matches(c))
             }
         }
+    }
+}
+
+/// Whether two cells have the same variant of a level: RAID10 with near and with far copies are two. A cell that does
+/// not tell its layout, because nothing else was run with it, has that of its level.
+fn are_of_one_layout(one: &Cell, other: &Cell) -> bool {
+    let layout = |cell: &Cell| cell.factors.get("layout").cloned();
+    match (layout(one), layout(other)) {
+        (Some(one), Some(other)) => one == other,
+        _ => true,
     }
 }
 
@@ -172,6 +189,30 @@ mod tests {
         assert_eq!(typed("engine=md").of(&other, &cells), Some(0));
         assert_eq!(typed("engine=controller").of(&md, &cells), Some(1));
         assert_eq!(typed("engine=controller").of(&other, &cells), Some(2));
+    }
+
+    /// Near and far copies, symmetric and asymmetric parity are of one level, and not the same.
+    #[test]
+    fn a_factor_baseline_has_the_layout_of_its_cell() {
+        let of = |layout: &str, state: &str| {
+            let level = layout.split('-').next().unwrap();
+            let label = format!("{layout}, {state}");
+            let factors = [("level", level), ("layout", layout), ("state", state)];
+            cell(&label, &factors)
+        };
+        let layouts = ["raid10", "raid10-f2", "raid5", "raid5-ra"];
+        let all = layouts.map(|layout| [of(layout, "clean"), of(layout, "degraded 1")]);
+        let cells: Vec<&Cell> = all.iter().flatten().collect();
+        let rule = Baseline::Factor(BTreeMap::from([("state".into(), "clean".into())]));
+        for [clean, degraded] in &all {
+            let base = rule.of(degraded, &cells).map(|place| &cells[place].label);
+            assert_eq!(base, Some(&clean.label));
+        }
+        // Whoever names the level means another layout; and a cell may not tell its own.
+        let typed = |text: &str| Baseline::Cell(text.parse().unwrap());
+        assert_eq!(typed("level=raid10").of(cells[5], &cells), Some(1));
+        let plain = cell("plain", &[("level", "raid5"), ("state", "degraded 1")]);
+        assert_eq!(rule.of(&plain, &cells), Some(4));
     }
 
     proptest! {
