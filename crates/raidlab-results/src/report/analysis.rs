@@ -52,8 +52,19 @@ pub fn aggregate_of(profile: &str, unit: Unit) -> Aggregate {
 pub(crate) fn summarise(group: &Group<'_>, phase: &str, judging: &Judging) -> Option<Summary> {
     let runs = group.runs(phase);
     let values: Vec<f64> = runs.iter().map(|run| run.value).collect();
-    let sample = Sample::new(values).ok()?;
     let aggregate = aggregate_of(group.profile, runs.first()?.phase.unit);
+    summary_of(values, aggregate, judging)
+}
+
+/// What runs have beside their rate, joined as rates are: shares of a processor, operations a second, times. `None` of
+/// nothing.
+pub(crate) fn join(values: impl Iterator<Item = f64>, judging: &Judging) -> Option<f64> {
+    let summary = summary_of(values.collect(), Aggregate::Arithmetic, judging)?;
+    Some(summary.headline.value)
+}
+
+fn summary_of(values: Vec<f64>, aggregate: Aggregate, judging: &Judging) -> Option<Summary> {
+    let sample = Sample::new(values).ok()?;
     let mut summary = summarise_at(&sample, aggregate, judging.confidence)
         // A rate of zero has no harmonic mean, but it was measured.
         .or_else(|_| summarise_at(&sample, Aggregate::Arithmetic, judging.confidence))

@@ -139,6 +139,8 @@ pub struct ExperimentRequest {
     /// What md lets a resync or rebuild do at the least (`sync_speed_min`), bytes a second, by the labels of the cells whose
     /// array is md's.
     pub least_sync: BTreeMap<String, u64>,
+    /// The states of the arrays (`rebuilding 1`) by the labels of their cells: one that all cells have is no factor.
+    pub states: BTreeMap<String, String>,
     /// What identifies the results: seed, digest.
     pub identity: String,
 }
@@ -153,7 +155,10 @@ pub fn experiment_report(request: &ExperimentRequest) -> Result<Document, Report
         return Err(ReportError::NoTrials);
     }
     let judging = judging_of(request)?;
-    let groups = group::group(&base.trials);
+    let mut groups = group::group(&base.trials);
+    for group in &mut groups {
+        group.state = request.states.get(&group.cell.label).map(String::as_str);
+    }
     check_baseline(base.baseline.as_ref(), &groups)?;
     let mut document = Document::new(base.title.clone());
     let out = &mut document.blocks;
@@ -190,7 +195,7 @@ pub fn experiment_report(request: &ExperimentRequest) -> Result<Document, Report
         }
     }
     for table in &request.tables {
-        of_all(out, *table, request, &groups);
+        of_all(out, *table, request, &groups, &judging);
     }
     if !request.tables.contains(&WantedTable::Survival) {
         out.push(Block::heading("What the arrays cost, hold and survive"));
@@ -286,6 +291,7 @@ fn of_all(
     table: WantedTable,
     request: &ExperimentRequest,
     groups: &[Group<'_>],
+    judging: &Judging,
 ) {
     match table {
         WantedTable::Survival => {
@@ -318,11 +324,11 @@ fn of_all(
             }
         }
         WantedTable::Rebuild => {
-            if let Some(table) = rebuild::rebuilds(groups) {
+            if let Some(table) = rebuild::rebuilds(groups, judging) {
                 out.push(Block::heading("Resync and rebuild"));
                 out.push(Block::Table(table));
-                let why = rebuild::why_so_long(groups, &request.least_sync);
-                out.extend(why.map(Block::paragraph));
+                let why = rebuild::why_so_long(groups, &request.least_sync, judging);
+                out.extend(why.into_iter().map(Block::paragraph));
             }
         }
         WantedTable::Environment => {

@@ -11,6 +11,8 @@ pub(crate) struct Group<'a> {
     /// Unique among the groups of a profile.
     pub(crate) label: String,
     pub(crate) cell: &'a Cell,
+    /// The state of the array, where an experiment tells it: one that all cells have is no factor.
+    pub(crate) state: Option<&'a str>,
     pub(crate) profile: &'a str,
     pub(crate) provenance: &'a Provenance,
     pub(crate) settings: &'a BTreeMap<String, String>,
@@ -45,10 +47,13 @@ pub(crate) enum State<'a> {
 impl<'a> Group<'a> {
     /// The state of the array: `clean` where nothing is said.
     pub(crate) fn array_state(&self) -> &'a str {
-        self.cell
-            .factors
-            .get("state")
-            .map_or("clean", String::as_str)
+        self.told_state().unwrap_or("clean")
+    }
+
+    /// The state of the array, where it is told.
+    pub(crate) fn told_state(&self) -> Option<&'a str> {
+        let factor = self.cell.factors.get("state").map(String::as_str);
+        factor.or(self.state)
     }
 
     /// What there is of a phase.
@@ -212,6 +217,7 @@ pub(crate) fn group(trials: &[TrialRecord]) -> Vec<Group<'_>> {
             None => groups.push(Group {
                 label: trial.cell.label.clone(),
                 cell: &trial.cell,
+                state: None,
                 profile: &trial.profile,
                 provenance: &trial.provenance,
                 settings: &trial.settings,

@@ -117,6 +117,13 @@ pub(super) fn least_sync(experiment: &Experiment) -> BTreeMap<String, u64> {
         .collect()
 }
 
+/// The states of the arrays by the labels of their cells.
+pub(super) fn states(experiment: &Experiment) -> BTreeMap<String, String> {
+    let state =
+        |cell: &raidlab_experiment::Cell| (cell.label.clone(), cell.setup.array.state.to_string());
+    experiment.cells.iter().map(state).collect()
+}
+
 /// What an array is, whatever its chunk and its state: `raid5 of 4 disks`; what tells it apart from others is put
 /// before its capacity.
 fn name(array: &Array, apart: &str) -> String {

@@ -161,6 +161,7 @@ pub(crate) fn request(run: &StoredRun, bundle: Bundle) -> Result<ExperimentReque
         beside,
         arrays,
         least_sync: arrays::least_sync(experiment),
+        states: arrays::states(experiment),
         identity,
     })
 }

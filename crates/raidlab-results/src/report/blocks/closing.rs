@@ -40,12 +40,17 @@ fn ratio_columns(profile: &str, size: &str) -> Vec<(&'static str, String)> {
 /// One layout of the table.
 struct Line<'g> {
     label: &'g str,
-    level: &'g str,
     disks: u32,
     /// What it costs in the experiment's currency.
     price: Option<Price>,
-    /// Usable, in disks.
+    /// Usable, in disks: of the smallest member of its array.
+    in_disks: Option<f64>,
+    /// Usable bytes, where they are known.
+    bytes: Option<u64>,
+    /// Usable, in what the table counts it in.
     capacity: Option<f64>,
+    /// What is told of how much of its disks a level leaves, where it is not plain.
+    rule: Option<String>,
     /// Failures, after those there are already, that it survives whichever they are.
     survives: usize,
     /// Share of second failures that it survives; told of clean arrays.
@@ -85,6 +90,56 @@ impl Line<'_> {
     }
 }
 
+/// Usable capacities that are this share of a disk apart are of disks of one size: what partition tables, metadata and
+/// rounding take is less.
+const SAME_DISKS: f64 = 0.05;
+
+/// What usable capacity is counted in.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Counted {
+    Disks,
+    /// Where arrays have disks of different sizes: four of 24 TB hold more than six of 160 GB.
+    Tebibytes,
+}
+
+impl Counted {
+    fn of(lines: &[Line<'_>]) -> Self {
+        let of_disk = |line: &Line<'_>| Some(line.bytes? as f64 / line.in_disks?);
+        let sizes: Option<Vec<f64>> = lines.iter().map(of_disk).collect();
+        let Some(sizes) = sizes else {
+            return Self::Disks;
+        };
+        let least = sizes.iter().copied().fold(f64::INFINITY, f64::min);
+        let most = sizes.iter().copied().fold(0.0, f64::max);
+        match most > least * (1.0 + SAME_DISKS) {
+            true => Self::Tebibytes,
+            false => Self::Disks,
+        }
+    }
+
+    fn capacity(self, line: &Line<'_>) -> Option<f64> {
+        match self {
+            Self::Disks => line.in_disks,
+            Self::Tebibytes => line.bytes.map(super::worth::tebibytes),
+        }
+    }
+
+    fn heading(self) -> &'static str {
+        match self {
+            Self::Disks => "capacity (disks)",
+            Self::Tebibytes => "capacity (TiB)",
+        }
+    }
+
+    /// In the words of the picks.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Disks => "capacity",
+            Self::Tebibytes => "TiB",
+        }
+    }
+}
+
 /// The closing table and the picks; empty when the cells do not tell level and disks or have no
 /// figures in common.
 pub(crate) fn closing(what: &Closing<'_>, groups: &[Group<'_>], judging: &Judging) -> Vec<Block> {
@@ -96,19 +151,23 @@ pub(crate) fn closing(what: &Closing<'_>, groups: &[Group<'_>], judging: &Judgin
     if !columns.iter().all(|(_, phase)| measured(phase)) {
         return Vec::new();
     }
-    let lines: Vec<Line<'_>> = groups
+    let mut lines: Vec<Line<'_>> = groups
         .iter()
         .filter_map(|group| line(what, group, base, &columns, judging))
         .collect();
     if lines.len() < 2 {
         return Vec::new();
     }
+    let counted = Counted::of(&lines);
+    for line in &mut lines {
+        line.capacity = counted.capacity(line);
+    }
     let mut blocks = vec![
         Block::heading("Closing table"),
-        Block::Table(table(what, base, &columns, &lines)),
+        Block::Table(table(what, base, &columns, &lines, counted)),
     ];
     blocks.push(Block::List {
-        items: picks(&lines, &base.label),
+        items: picks(&lines, &base.label, counted),
     });
     blocks
 }
@@ -139,14 +198,22 @@ fn line<'g>(
             }
         })
         .collect();
+    let usual = capacity::usable_disks(level, disks).map(f64::from);
+    let in_disks = told.and_then(|n| n.parse().ok()).or(usual);
+    // Of three copies the rule is another.
+    let rule = capacity::rule(level).filter(|_| in_disks == usual);
+    let what = match group.cell.factors.get("engine").map(String::as_str) {
+        Some("zfs") => "a pool of mirrors",
+        _ => level,
+    };
     Some(Line {
         label: &group.label,
-        level,
         disks,
         price: facts.and_then(|facts| facts.price),
-        capacity: told
-            .and_then(|n| n.parse().ok())
-            .or_else(|| capacity::usable_disks(level, disks).map(f64::from)),
+        in_disks,
+        bytes: facts.and_then(|facts| facts.capacity),
+        capacity: None,
+        rule: rule.map(|rule| format!("{what}: {rule}")),
         survives: survives.saturating_sub(failed(group)),
         second: facts
             .and_then(|facts| facts.second)
@@ -168,6 +235,7 @@ fn table(
     base: &Group<'_>,
     columns: &[(&str, String)],
     lines: &[Line<'_>],
+    counted: Counted,
 ) -> Table {
     let mut headings = vec![Column::text("")];
     headings.extend(
@@ -180,7 +248,7 @@ fn table(
     if let Some(price) = &currency {
         headings.push(Column::number(format!("cost ({})", price.currency())));
     }
-    headings.push(Column::number("capacity (disks)"));
+    headings.push(Column::number(counted.heading()));
     let second = lines.iter().any(|line| line.second.is_some());
     if second {
         headings.push(Column::text("second failures survived"));
@@ -224,7 +292,7 @@ fn table(
             };
             row.push(line.price.map_or_else(Cell::absent, amount));
         }
-        row.push(capacity_cell(&mut table, line, tone(cost + 1)));
+        row.push(capacity_cell(&mut table, line, counted).tone(tone(cost + 1)));
         if second {
             row.push(second_cell(line.second));
         }
@@ -265,28 +333,32 @@ fn ratio_cell(line: &Line<'_>, column: usize, tone: Tone) -> Cell {
     }
 }
 
-fn capacity_cell(table: &mut Table, line: &Line<'_>, tone: Tone) -> Cell {
+fn capacity_cell(table: &mut Table, line: &Line<'_>, counted: Counted) -> Cell {
     let Some(capacity) = line.capacity else {
         return Cell::absent();
     };
+    if counted == Counted::Tebibytes {
+        return Cell::number(capacity, format::decimals(capacity));
+    }
     // As many digits as it was told with: two at the most.
     let decimals = (0..2).find(|d| {
         let scaled = capacity * 10_f64.powi(*d);
         (scaled - scaled.round()).abs() < 1e-6
     });
-    let cell = Cell::number(capacity, decimals.unwrap_or(2) as usize).tone(tone);
-    // Of three copies the rule is another.
-    let usual = capacity::usable_disks(line.level, line.disks).map(f64::from) == Some(capacity);
-    match capacity::rule(line.level).filter(|_| usual) {
-        Some(rule) => cell.mark(table.footnote(&format!("{}: {rule}", line.level))),
+    let cell = Cell::number(capacity, decimals.unwrap_or(2) as usize);
+    match &line.rule {
+        Some(rule) => cell.mark(table.footnote(rule)),
         None => cell,
     }
 }
 
-/// The best of each column with the places of the lines that reach it (to two decimals). Ratios
+/// Capacities within this share of the largest are the same.
+const SAME_CAPACITY: f64 = 1e-3;
+
+/// The best of each column with the places of the lines that reach it (to two decimals; of capacity, to a thousandth). Ratios
 /// count where they are known; cost and capacity are known of withheld rows, too.
 fn champions(columns: &[(&str, String)], lines: &[Line<'_>]) -> Vec<(String, Vec<usize>)> {
-    let winners = |key: &dyn Fn(&Line<'_>) -> Option<f64>| -> Vec<usize> {
+    let within = |share: f64, key: &dyn Fn(&Line<'_>) -> Option<f64>| -> Vec<usize> {
         let keys: Vec<Option<f64>> = lines.iter().map(key).collect();
         let best = keys
             .iter()
@@ -294,9 +366,12 @@ fn champions(columns: &[(&str, String)], lines: &[Line<'_>]) -> Vec<(String, Vec
             .copied()
             .fold(f64::NEG_INFINITY, f64::max);
         (0..lines.len())
-            .filter(|i| keys[*i].is_some_and(|k| (k - best).abs() < 0.005))
+            .filter(|i| {
+                keys[*i].is_some_and(|k| (k - best).abs() < 0.005_f64.min(share * best.abs()))
+            })
             .collect()
     };
+    let winners = |key: &dyn Fn(&Line<'_>) -> Option<f64>| within(f64::INFINITY, key);
     let mut all: Vec<(String, Vec<usize>)> = columns
         .iter()
         .enumerate()
@@ -308,12 +383,12 @@ fn champions(columns: &[(&str, String)], lines: &[Line<'_>]) -> Vec<(String, Vec
         None => Some(-f64::from(line.disks)),
     });
     all.push(("cost".to_owned(), cost));
-    let capacity = winners(&|line| line.capacity);
+    let capacity = within(SAME_CAPACITY, &|line| line.capacity);
     all.push(("capacity".to_owned(), capacity));
     all
 }
 
-fn picks(lines: &[Line<'_>], base: &str) -> Vec<String> {
+fn picks(lines: &[Line<'_>], base: &str, counted: Counted) -> Vec<String> {
     let arrays = || lines.iter().filter(|line| line.disks > 1);
     let unknown = arrays().filter(|line| line.throughput().is_none()).count();
     let best = |key: &dyn Fn(&Line<'_>) -> Option<f64>, safe: bool| {
@@ -339,13 +414,14 @@ fn picks(lines: &[Line<'_>], base: &str) -> Vec<String> {
         }
         items.push(text);
     };
+    let capacity = counted.name();
     pick(
-        "Best value (geometric mean of the ratios × capacity / disks, arrays only)",
+        &format!("Best value (geometric mean of the ratios × {capacity} / disks, arrays only)"),
         &|line| line.value(),
     );
     if let Some(price) = lines.iter().find_map(|line| line.price) {
         let title = format!(
-            "Best value for money (the same × capacity / {}, the best being 1, arrays only)",
+            "Best value for money (the same × {capacity} / {}, the best being 1, arrays only)",
             price.currency()
         );
         // Of a whole table, so that the best is 1.

@@ -1,8 +1,10 @@
 //! Time and rate of resync and rebuild.
+use super::tool_table::join_figure;
+use crate::report::analysis::{Judging, join, summarise};
 use crate::report::columns::REBUILD;
 use crate::report::document::{Cell, Column, Table, Value};
 use crate::report::format;
-use crate::report::group::{Group, median, median_figure};
+use crate::report::group::Group;
 use raidlab_core::time::Span;
 use raidlab_core::units::{GIB, KIB, MIB};
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 const BY_ARRAY: &str = "a resync of raid10 by md is counted in sectors of the array, not of a member, and its speed limits are limits of that: \
                         the members, each of which gets a share of it, could do more";
 
-/// Whether md counts what there is to do in sectors of the array. A state that all cells have is no factor.
+/// Whether md counts what there is to do in sectors of the array.
 fn by_array(group: &Group<'_>) -> bool {
     let factor = |name: &str| group.cell.factors.get(name).map(String::as_str);
     // Mirrors below stripes, such as `raid10 2x2` or `raid1+0`, are of that level, too, and arrays of their own.
@@ -19,11 +21,11 @@ fn by_array(group: &Group<'_>) -> bool {
     factor("level") == Some("raid10")
         && !nested
         && factor("engine") == Some("md")
-        && factor("state").is_none_or(|state| state == "resyncing")
+        && group.array_state() == "resyncing"
 }
 
 /// A line for each cell that was resyncing or rebuilding; `None` when there is none.
-pub(crate) fn rebuilds(groups: &[Group<'_>]) -> Option<Table> {
+pub(crate) fn rebuilds(groups: &[Group<'_>], judging: &Judging) -> Option<Table> {
     let columns = vec![
         Column::text("cell"),
         Column::text("state"),
@@ -36,29 +38,32 @@ pub(crate) fn rebuilds(groups: &[Group<'_>]) -> Option<Table> {
     let caption = "Resync and rebuild of the whole array, of a pool of ZFS of what is allocated: with nothing else going \
                    on, and at the rate that the load of the phases leaves. Counted is what one member gets, of several \
                    arrays or vdevs at a time the sum";
-    let mut table = Table::new("rebuild", caption, columns);
+    let how = match groups.iter().any(|group| group.runs(REBUILD).len() > 1) {
+        true => format!("; {}", judging.how()),
+        false => String::new(),
+    };
+    let mut table = Table::new("rebuild", format!("{caption}{how}"), columns);
     for group in groups {
-        let runs = group.runs(REBUILD);
-        let Some(rate) = median(runs.iter().map(|run| run.value)) else {
+        let Some(rate) = summarise(group, REBUILD, judging) else {
             continue;
         };
+        let rate = rate.headline.value;
+        let runs = group.runs(REBUILD);
+        let figure = |name: &str| join_figure(&runs, name, judging);
         let time = |name: &str| {
-            let found = median_figure(&runs, name);
-            found.map_or_else(Cell::absent, |(seconds, _)| Cell::text(duration(seconds)))
+            let found = figure(name);
+            found.map_or_else(Cell::absent, |seconds| Cell::text(duration(seconds)))
         };
-        let state = group.cell.factors.get("state");
+        let state = group.told_state();
         let plain = |value: f64| -> Cell {
             let decimals = format::decimals(value);
             Value::Number { value, decimals }.into()
         };
         let number = |rate: f64| plain(rate / MIB as f64);
-        let bytes = median(
-            runs.iter()
-                .filter_map(|run| run.phase.bytes)
-                .map(|b| b as f64),
-        );
-        let loaded = median_figure(&runs, "rebuild-rate-loaded");
-        let alone = median_figure(&runs, "rebuild-time").is_some();
+        let bytes = runs.iter().filter_map(|run| run.phase.bytes);
+        let bytes = join(bytes.map(|bytes| bytes as f64), judging);
+        let loaded = figure("rebuild-rate-loaded");
+        let alone = figure("rebuild-time").is_some();
         let to_do = bytes.map_or_else(Cell::absent, |bytes| plain(bytes / GIB as f64));
         let to_do = match by_array(group) {
             true => to_do.mark(table.footnote(BY_ARRAY)),
@@ -66,14 +71,14 @@ pub(crate) fn rebuilds(groups: &[Group<'_>]) -> Option<Table> {
         };
         table.rows.push(vec![
             Cell::text(group.label.clone()),
-            state.map_or_else(Cell::absent, |state| Cell::text(state.clone())),
+            state.map_or_else(Cell::absent, Cell::text),
             to_do,
             match alone {
                 true => number(rate),
                 false => Cell::absent(),
             },
             time("rebuild-time"),
-            loaded.map_or_else(Cell::absent, |(rate, _)| number(rate)),
+            loaded.map_or_else(Cell::absent, number),
             time("rebuild-time-loaded"),
         ]);
     }
@@ -83,31 +88,65 @@ pub(crate) fn rebuilds(groups: &[Group<'_>]) -> Option<Table> {
 
 /// A load leaves less than this share of what a resync or rebuild does by itself: told why.
 const LITTLE: f64 = 0.25;
+/// With less than this share of its floor it is not md that holds a resync or rebuild back: below the floor md waits for
+/// nobody.
+const AT_FLOOR: f64 = 0.8;
+/// So many cells are named; of more the number is told.
+const NAMED: usize = 6;
 
-/// Why resyncs and rebuilds of md take so long beside the load, and what to change; `None` where none does. `least` has the
+/// Why resyncs and rebuilds of md take so long beside the load, and what to change; nothing where none does. `least` has the
 /// `sync_speed_min` of the cells whose array is md's, in bytes a second.
-pub(crate) fn why_so_long(groups: &[Group<'_>], least: &BTreeMap<String, u64>) -> Option<String> {
-    let held = groups.iter().filter_map(|group| {
+pub(crate) fn why_so_long(
+    groups: &[Group<'_>],
+    least: &BTreeMap<String, u64>,
+    judging: &Judging,
+) -> Vec<String> {
+    let slow = groups.iter().filter_map(|group| {
         let least = *least.get(&group.cell.label)?;
         let runs = group.runs(REBUILD);
-        let alone = median(runs.iter().map(|run| run.value))?;
+        let alone = summarise(group, REBUILD, judging)?.headline.value;
         // Without its time by itself the rate is that beside the load.
-        median_figure(&runs, "rebuild-time")?;
-        let (loaded, _) = median_figure(&runs, "rebuild-rate-loaded")?;
-        (loaded < LITTLE * alone).then_some(least)
+        join_figure(&runs, "rebuild-time", judging)?;
+        let loaded = join_figure(&runs, "rebuild-rate-loaded", judging)?;
+        let at_floor = loaded >= AT_FLOOR * least as f64;
+        (loaded < LITTLE * alone).then_some((&group.label[..], least, at_floor))
     });
-    let held: BTreeSet<u64> = held.collect();
-    let kib = held.iter().map(|least| format!("{} KiB/s", least / KIB));
-    let kib: Vec<String> = kib.collect();
-    (!kib.is_empty()).then(|| {
-        format!(
-            "Beside the load it takes so long because md lets others go first: while anything else uses the members, a \
+    let (held, busy): (Vec<_>, Vec<_>) = slow.partition(|(_, _, at_floor)| *at_floor);
+    let mut told = Vec::new();
+    if !held.is_empty() {
+        let kib: BTreeSet<u64> = held.iter().map(|(_, least, _)| least / KIB).collect();
+        let kib: Vec<String> = kib.iter().map(|kib| format!("{kib} KiB/s")).collect();
+        // Which ones is news where it is not all.
+        let which = match busy.is_empty() {
+            true => "it takes".to_owned(),
+            false => named(&held, "takes", "take"),
+        };
+        told.push(format!(
+            "Beside the load {which} so long because md lets others go first: while anything else uses the members, a \
              resync or rebuild gets sync_speed_min, here {}, and what pauses of the load leave. For less time without \
              redundancy, and a slower load, raise it: sync-speed-min in [array]; on a running machine \
              /proc/sys/dev/raid/speed_limit_min, or md/sync_speed_min of one array.",
             kib.join(" or ")
-        )
-    })
+        ));
+    }
+    if !busy.is_empty() {
+        told.push(format!(
+            "Beside the load {} less than sync_speed_min, below which md lets nobody go first: it is the members that \
+             are busy with the load, and raising it changes nothing.",
+            named(&busy, "gets", "get")
+        ));
+    }
+    told
+}
+
+/// The cells by name, of many their number, with the verb for one or for several.
+fn named(cells: &[(&str, u64, bool)], one: &str, several: &str) -> String {
+    let names: Vec<&str> = cells.iter().map(|(name, ..)| *name).collect();
+    match names.len() {
+        1 => format!("{} {one}", names[0]),
+        n if n > NAMED => format!("{n} cells {several}"),
+        _ => format!("{} {several}", names.join("; ")),
+    }
 }
 
 /// Hours where seconds would be many, and days where hours would.

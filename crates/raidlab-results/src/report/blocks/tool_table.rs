@@ -1,10 +1,10 @@
 //! The figures under the tool's own column names.
 use crate::record::{PhaseRecord, Unit};
-use crate::report::analysis::{Judging, summarise};
+use crate::report::analysis::{Judging, join, summarise};
 use crate::report::columns::{Source, ToolColumn, columns, unit_note};
 use crate::report::document::{Cell, Column, Table, Value};
 use crate::report::format;
-use crate::report::group::{Group, State, median, median_figure, phases, provenance_kind};
+use crate::report::group::{Group, RunValue, State, median_figure, phases, provenance_kind};
 use raidlab_core::flag::FlagKind;
 use raidlab_core::histogram::Latencies;
 use raidlab_core::outcome::CpuTime;
@@ -20,10 +20,9 @@ pub(crate) fn tool_table(profile: &str, groups: &[Group<'_>], judging: &Judging)
     };
     let tool = columns(profile, &all, &unit);
     let repeats = groups.iter().map(|g| g.trials.len()).max().unwrap_or(0);
-    let of = if repeats > 1 {
-        judging.how()
-    } else {
-        "one run each: n=1, no interval".to_owned()
+    let of = match repeats {
+        0 | 1 => "one run each: n=1, no interval".to_owned(),
+        _ => judging.how() + how_times(groups, &tool),
     };
     let caption = format!("{profile}: {of}; {}", unit_note(profile));
     let mut headings = vec![Column::text("")];
@@ -126,37 +125,80 @@ fn cell_of(group: &Group<'_>, column: &ToolColumn, judging: &Judging) -> Cell {
                 None => Value::Invalid.into(),
             },
         },
-        Source::Cpu => cpu(group, &column.phase).map_or_else(Cell::absent, number),
-        Source::Figure(name, scale) => {
-            figure(group, &column.phase, name).map_or_else(Cell::absent, |v| number(v / scale))
-        }
+        Source::Cpu => cpu(group, &column.phase, judging).map_or_else(Cell::absent, number),
+        Source::Figure(name, scale) => figure(group, &column.phase, name, judging)
+            .map_or_else(Cell::absent, |v| number(v / scale)),
     }
 }
 
-/// Median share of a processor; the tools' own figure.
-fn cpu(group: &Group<'_>, phase: &str) -> Option<f64> {
+/// How response times become one figure, for they are not joined as rates are.
+fn how_times(groups: &[Group<'_>], columns: &[ToolColumn]) -> &'static str {
+    let (mut together, mut apart) = (false, false);
+    for column in columns {
+        let Source::Figure(name, _) = column.source else {
+            continue;
+        };
+        for group in groups.iter().filter(|group| group.trials.len() > 1) {
+            match group.latencies(&column.phase) {
+                Some(latencies) => together |= from_histogram(&latencies, name).is_some(),
+                None if is_percentile(name) => {
+                    apart |= median_figure(&group.runs(&column.phase), name).is_some();
+                }
+                None => {}
+            }
+        }
+    }
+    match (together, apart) {
+        (true, true) => {
+            "; response times of all runs together, or of percentiles the median of the runs'"
+        }
+        (true, false) => "; response times of all runs together",
+        (false, true) => "; of percentiles the median of the runs'",
+        (false, false) => "",
+    }
+}
+
+/// Percentiles of runs are never averaged.
+fn is_percentile(name: &str) -> bool {
+    name.starts_with("latency-p")
+}
+
+/// Share of a processor; the tools' own figure.
+fn cpu(group: &Group<'_>, phase: &str, judging: &Judging) -> Option<f64> {
     let runs = group.runs(phase);
-    median(runs.iter().filter_map(|run| run.phase.cpu_percent))
+    join(runs.iter().filter_map(|run| run.phase.cpu_percent), judging)
 }
 
 /// A figure in its stored unit: from the merged histogram when there is one, for percentiles are
 /// never averaged.
-fn figure(group: &Group<'_>, phase: &str, name: &str) -> Option<f64> {
+fn figure(group: &Group<'_>, phase: &str, name: &str, judging: &Judging) -> Option<f64> {
     if let Some(latencies) = group.latencies(phase)
         && let Some(value) = from_histogram(&latencies, name)
     {
         return Some(value);
     }
     let runs = group.runs(phase);
-    if let Some((value, _)) = median_figure(&runs, name) {
-        return Some(value);
+    if is_percentile(name) {
+        return median_figure(&runs, name).map(|(value, _)| value);
     }
-    // What can be worked out of a run, run by run.
+    join_figure(&runs, name, judging).or_else(|| worked_out(&runs, name, judging))
+}
+
+/// A figure that runs have, joined as their rates are; `None` where no run has it.
+pub(super) fn join_figure(runs: &[RunValue<'_>], name: &str, judging: &Judging) -> Option<f64> {
+    let figures = runs.iter().flat_map(|run| &run.phase.figures);
+    let of_name = figures.filter(|figure| figure.name == name);
+    join(of_name.map(|figure| figure.value), judging)
+}
+
+/// What can be worked out of a run, run by run.
+fn worked_out(runs: &[RunValue<'_>], name: &str, judging: &Judging) -> Option<f64> {
     let over_time = |amount: &dyn Fn(&PhaseRecord) -> Option<f64>| {
-        median(runs.iter().filter_map(|run| {
+        let of_run = |run: &RunValue<'_>| {
             let elapsed = run.phase.elapsed_ns.filter(|ns| *ns > 0)?;
             Some(amount(run.phase)? / (elapsed as f64 / 1e9))
-        }))
+        };
+        join(runs.iter().filter_map(of_run), judging)
     };
     let share = |pick: &dyn Fn(&CpuTime) -> Span| {
         over_time(&|phase| Some(100.0 * pick(phase.cpu.as_ref()?).as_secs_f64()))

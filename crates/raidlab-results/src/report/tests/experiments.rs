@@ -128,6 +128,7 @@ pub(super) fn request(trials: Vec<TrialRecord>) -> ExperimentRequest {
             array("raid10 of 4 disks", "2"),
         ],
         least_sync: BTreeMap::from([("raid5, noop".to_owned(), 1000 << 10)]),
+        states: BTreeMap::new(),
         identity: "Seed 1; digest 0123.".to_owned(),
     }
 }
@@ -255,100 +256,6 @@ fn distributions_are_of_the_phase_that_is_wanted() {
     assert_eq!(titles(named), ["How long a read takes"]);
 }
 
-/// The closing table of one disk and arrays of five: level, state, usable disks, MiB/s, and what `arrays` says that
-/// they survive.
-fn closing(cells: &[(&str, &str, &str, f64, usize)]) -> (Vec<String>, Vec<String>) {
-    let mut all = Vec::new();
-    let mut arrays = Vec::new();
-    for (level, state, capacity, mib, survives) in cells {
-        let label = format!("{level}, {state}");
-        let disks = if *level == "single" { "1" } else { "5" };
-        let factors = [
-            ("level", *level),
-            ("state", *state),
-            ("disks", disks),
-            ("capacity-disks", *capacity),
-        ];
-        let mut trial = synthetic::trial(&label, &factors, "random", 0);
-        let phase =
-            |name: &str| PhaseRecord::bare(name, Some(mib * 1048576.0), Unit::BytesPerSecond);
-        trial.phases = vec![phase("read"), phase("write")];
-        all.push(trial);
-        let mut facts = request(Vec::new()).arrays.remove(0);
-        (facts.cells, facts.survives) = (vec![label], *survives);
-        arrays.push(facts);
-    }
-    let request = ExperimentRequest {
-        tables: vec![WantedTable::Capacity],
-        arrays,
-        ..request(all)
-    };
-    let base = crate::report::Selector::Label(format!("{}, {}", cells[0].0, cells[0].1));
-    let request = ExperimentRequest {
-        base: ReportRequest {
-            baseline: Some(Baseline::Cell(base)),
-            ..request.base.clone()
-        },
-        ..request
-    };
-    let document = experiment_report(&request).unwrap();
-    let table = document
-        .tables()
-        .find(|t| t.id == "random-closing")
-        .unwrap();
-    let capacity = table
-        .columns
-        .iter()
-        .position(|c| c.title == "capacity (disks)");
-    let capacity = table
-        .rows
-        .iter()
-        .map(|row| row[capacity.unwrap()].value.text());
-    let picks = document.blocks.iter().find_map(|block| match block {
-        Block::List { items } if items[0].starts_with("Best value") => Some(items.clone()),
-        _ => None,
-    });
-    (capacity.collect(), picks.unwrap())
-}
-
-#[test]
-fn what_survives_a_failure_is_picked_by_what_is_known_of_the_arrays() {
-    let (capacity, picks) = closing(&[
-        ("single", "clean", "1", 100.0, 0),
-        ("raid0", "clean", "5", 500.0, 0),
-        ("raid10", "clean", "2.5", 200.0, 1),
-        ("raidz2", "clean", "2.96", 300.0, 2),
-    ]);
-    // Halves of disks are told, and count.
-    assert_eq!(capacity, ["1", "5", "2.5", "2.96"]);
-    let [value, fastest] = &picks[..] else {
-        panic!("{picks:?}");
-    };
-    // 3 x 2.96 / 5; and RAID-Z survives failures, whatever levels of md do.
-    assert!(
-        value.ends_with(
-            "raid0, clean (5.00); of those that survive a failed disk: raidz2, clean (1.78)"
-        ),
-        "{value}"
-    );
-    assert!(fastest.ends_with("raidz2, clean (3.00)"), "{fastest}");
-}
-
-#[test]
-fn a_degraded_array_survives_less() {
-    let (_, picks) = closing(&[
-        ("single", "clean", "1", 100.0, 0),
-        ("raid0", "clean", "5", 900.0, 0),
-        ("raid5", "degraded 1", "4", 500.0, 1),
-        ("raid6", "degraded 1", "3", 300.0, 2),
-    ]);
-    let fastest = picks.last().unwrap();
-    assert!(
-        fastest.ends_with("of those that survive a failed disk: raid6, degraded 1 (3.00)"),
-        "{fastest}"
-    );
-}
-
 #[test]
 fn runs_are_joined_as_the_design_says() {
     let figure = |joined: Joined| {
@@ -367,6 +274,48 @@ fn runs_are_joined_as_the_design_says() {
     let middle = figure(Joined::Trimmed(1));
     assert!(middle.0.contains("without best and worst"));
     assert_eq!(middle.1, value, "one of three is left, which is the median");
+}
+
+/// At calls of 1 MiB, MiB and operations a second are the same number.
+#[test]
+fn what_stands_beside_a_rate_is_joined_as_it_is() {
+    let mut trials = Vec::new();
+    for (round, mib) in [(0, 500.0), (1, 510.0), (2, 700.0)] {
+        let factors = [("layout", "raid5"), ("level", "raid5"), ("disks", "4")];
+        let mut trial = synthetic::trial("raid5", &factors, "sequential", round);
+        let mut read = synthetic::phase("read", mib, Stream::new(round.into()));
+        let elapsed = 10_000_000_000;
+        (read.rate, read.ops) = (Some(mib * 1_048_576.0), Some(mib as u64 * 10));
+        (read.elapsed_ns, read.cpu_percent) = (Some(elapsed), Some(mib / 10.0));
+        trial.phases = vec![read];
+        trials.push(trial);
+    }
+    for (joined, figures, caption) in [
+        (
+            Joined::Mean,
+            ["570.0", "570", "57.0"],
+            "mean of the runs; response times of all runs",
+        ),
+        (
+            Joined::Median,
+            ["510.0", "510", "51.0"],
+            "median of the runs; response times of all runs",
+        ),
+    ] {
+        let request = ExperimentRequest {
+            joined,
+            ..request(trials.clone())
+        };
+        let document = experiment_report(&request).unwrap();
+        let table = document.tables().find(|t| t.id == "sequential-figures");
+        let table = table.unwrap();
+        let of = |title: &str| {
+            let place = table.columns.iter().position(|c| c.title == title);
+            table.rows[0][place.unwrap()].value.text()
+        };
+        assert_eq!(["MiB/s", "IOPS", "CPU %"].map(of), figures, "{joined:?}");
+        assert!(table.caption.contains(caption), "{}", table.caption);
+    }
 }
 
 #[test]
@@ -397,37 +346,6 @@ fn predictions_stand_beside_published_figures() {
     );
 }
 
-/// md counts a resync of raid10 otherwise than one of the other levels, and that is told.
-#[test]
-fn a_resync_of_raid10_is_told_to_be_counted_by_the_array() {
-    let told = |level: &str, state: &[(&str, &str)]| {
-        let factors: Vec<_> = [("level", level), ("engine", "md")]
-            .iter()
-            .chain(state)
-            .copied()
-            .collect();
-        let mut trial = synthetic::trial("cell", &factors, "random", 0);
-        trial.phases.push(PhaseRecord {
-            bytes: Some(1 << 40),
-            ..PhaseRecord::bare("rebuild", Some(2e8), Unit::BytesPerSecond)
-        });
-        let trials = [trial];
-        let groups = crate::report::group::group(&trials);
-        let table = crate::report::blocks::rebuild::rebuilds(&groups).unwrap();
-        table
-            .footnotes
-            .iter()
-            .any(|note| note.contains("in sectors of the array"))
-    };
-    assert!(told("raid10", &[("state", "resyncing")]));
-    assert!(told("raid10", &[]));
-    assert!(told("raid10", &[("layout", "raid10-f2")]));
-    // Mirrors below stripes are arrays of their own.
-    assert!(!told("raid10", &[("layout", "raid10 2x2")]));
-    assert!(!told("raid10", &[("state", "rebuilding 1")]));
-    assert!(!told("raid5", &[("state", "resyncing")]));
-}
-
 /// What members get is no rate of the profile: its bars would dwarf random reads.
 #[test]
 fn a_rebuild_is_no_bar_beside_the_profile_s() {
@@ -448,40 +366,4 @@ fn a_rebuild_is_no_bar_beside_the_profile_s() {
         })
         .collect();
     assert_eq!(bars, [vec!["read".to_owned()], vec!["rebuild".to_owned()]]);
-}
-
-/// While it is degraded, rebuilding or resyncing an array has less than its layout tells.
-#[test]
-fn second_failures_are_told_of_clean_arrays() {
-    let labels = ["clean", "resyncing", "degraded 1"];
-    let mut all = Vec::new();
-    for state in labels {
-        let factors = [("level", "raid10"), ("disks", "4"), ("state", state)];
-        let mut trial = synthetic::trial(state, &factors, "random", 0);
-        let phase = |name: &str| PhaseRecord::bare(name, Some(1e8), Unit::BytesPerSecond);
-        trial.phases = vec![phase("read"), phase("write")];
-        all.push(trial);
-    }
-    let mut facts = request(Vec::new()).arrays.remove(1);
-    (facts.cells, facts.second) = (labels.map(str::to_owned).to_vec(), Some(2.0 / 3.0));
-    let base = crate::report::Selector::Label("clean".to_owned());
-    let plain = request(all);
-    let request = ExperimentRequest {
-        tables: vec![WantedTable::Capacity],
-        arrays: vec![facts],
-        base: ReportRequest {
-            baseline: Some(Baseline::Cell(base)),
-            ..plain.base.clone()
-        },
-        ..plain
-    };
-    let document = experiment_report(&request).unwrap();
-    let text = render_terminal(&document, TerminalOptions::new(120, false));
-    let told = |state: &str| {
-        let mut lines = text
-            .lines()
-            .filter(|line| line.trim_start().starts_with(state));
-        lines.next().unwrap().contains("67 %")
-    };
-    assert_eq!(labels.map(told), [true, false, false], "{text}");
 }

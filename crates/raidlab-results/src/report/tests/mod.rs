@@ -1,3 +1,4 @@
+mod closing;
 mod compared;
 mod courses;
 mod curves;
@@ -6,6 +7,7 @@ mod fastest;
 mod made;
 mod many;
 mod ratios;
+mod rebuild;
 mod snapshots;
 mod synthetic;
 mod tails;

@@ -1,0 +1,151 @@
+//! Resync and rebuild: what is told of them, and why they take so long.
+use super::experiments::request;
+use super::synthetic;
+use crate::record::{Figure, PhaseRecord, TrialRecord, Unit};
+use crate::report::analysis::Judging;
+use crate::report::blocks::rebuild::{rebuilds, why_so_long};
+use crate::report::experiment::{Joined, judging_of};
+use crate::report::group::group;
+use raidlab_core::units::MIB;
+
+fn judging() -> Judging {
+    judging_of(&request(Vec::new())).unwrap()
+}
+
+/// md counts a resync of raid10 otherwise than one of the other levels, and that is told.
+#[test]
+fn a_resync_of_raid10_is_told_to_be_counted_by_the_array() {
+    let told = |level: &str, more: &[(&str, &str)], known: Option<&'static str>| {
+        let factors: Vec<_> = [("level", level), ("engine", "md")]
+            .iter()
+            .chain(more)
+            .copied()
+            .collect();
+        let mut trial = synthetic::trial("cell", &factors, "random", 0);
+        trial.phases.push(PhaseRecord {
+            bytes: Some(1 << 40),
+            ..PhaseRecord::bare("rebuild", Some(2e8), Unit::BytesPerSecond)
+        });
+        let trials = [trial];
+        let mut groups = group(&trials);
+        groups[0].state = known;
+        let table = rebuilds(&groups, &judging()).unwrap();
+        table
+            .footnotes
+            .iter()
+            .any(|note| note.contains("in sectors of the array"))
+    };
+    let state = |state: &'static str| [("state", state)];
+    assert!(told("raid10", &state("resyncing"), None));
+    // A state that all cells have is no factor.
+    assert!(told("raid10", &[], Some("resyncing")));
+    assert!(told(
+        "raid10",
+        &[("layout", "raid10-f2")],
+        Some("resyncing")
+    ));
+    assert!(!told("raid10", &[], Some("rebuilding 1")));
+    assert!(!told("raid10", &[], None));
+    // Mirrors below stripes are arrays of their own.
+    assert!(!told(
+        "raid10",
+        &[("layout", "raid10 2x2")],
+        Some("resyncing")
+    ));
+    assert!(!told("raid10", &state("rebuilding 1"), None));
+    assert!(!told("raid5", &state("resyncing"), None));
+}
+
+/// Trials of a rebuild at so many MiB/s by itself and beside the load, one a run.
+fn rebuilding(label: &str, runs: &[(f64, f64)]) -> Vec<TrialRecord> {
+    let of_run = |(round, (alone, loaded)): (usize, &(f64, f64))| {
+        let factors = [
+            ("level", label),
+            ("engine", "md"),
+            ("state", "rebuilding 1"),
+        ];
+        let mut trial = synthetic::trial(label, &factors, "random", round as u32);
+        let figure = |name: &str, value: f64, unit: Unit| Figure {
+            name: name.to_owned(),
+            value,
+            unit,
+        };
+        trial.phases.push(PhaseRecord {
+            bytes: Some(1 << 40),
+            figures: vec![
+                figure("rebuild-time", f64::from(1 << 20) / alone, Unit::Seconds),
+                figure(
+                    "rebuild-rate-loaded",
+                    loaded * MIB as f64,
+                    Unit::BytesPerSecond,
+                ),
+            ],
+            ..PhaseRecord::bare("rebuild", Some(alone * MIB as f64), Unit::BytesPerSecond)
+        });
+        trial
+    };
+    runs.iter().enumerate().map(of_run).collect()
+}
+
+/// Why it takes so long, of arrays with a floor of 100 MiB/s.
+fn why(cells: &[(&str, f64)]) -> Vec<String> {
+    let of = |(label, loaded): &(&str, f64)| rebuilding(label, &[(1000.0, *loaded)]);
+    let trials: Vec<TrialRecord> = cells.iter().flat_map(of).collect();
+    let least = cells
+        .iter()
+        .map(|(label, _)| ((*label).to_owned(), 100 * MIB));
+    why_so_long(&group(&trials), &least.collect(), &judging())
+}
+
+/// Where members are too busy for the floor that md keeps free, a higher one changes nothing.
+#[test]
+fn md_is_said_to_hold_back_what_it_holds_back() {
+    let [held] = &why(&[("raid1", 104.0), ("raid5", 180.0)])[..] else {
+        panic!("one paragraph");
+    };
+    assert!(
+        held.starts_with("Beside the load it takes so long because md"),
+        "{held}"
+    );
+    assert!(held.contains("here 102400 KiB/s"), "{held}");
+    let [held, busy] = &why(&[("raid1", 104.0), ("raid10", 0.663), ("raid5", 900.0)])[..] else {
+        panic!("two paragraphs");
+    };
+    assert!(
+        held.starts_with("Beside the load raid1 takes so long because md"),
+        "{held}"
+    );
+    assert!(
+        busy.starts_with("Beside the load raid10 gets less than sync_speed_min"),
+        "{busy}"
+    );
+    let [busy] = &why(&[("raid10", 0.663)])[..] else {
+        panic!("one paragraph");
+    };
+    assert!(!busy.contains("raise it"), "{busy}");
+}
+
+/// Other tables have the mean for the same runs.
+#[test]
+fn a_rebuild_is_joined_as_other_figures_are() {
+    let trials = rebuilding("raid5", &[(100.0, 1.0), (110.0, 2.0), (180.0, 6.0)]);
+    let row = |joined: Joined| {
+        let judging = Judging {
+            joined: Some(joined),
+            ..judging()
+        };
+        let table = rebuilds(&group(&trials), &judging).unwrap();
+        let row: Vec<String> = table.rows[0].iter().map(|c| c.value.text()).collect();
+        (table.caption, row)
+    };
+    let (caption, mean) = row(Joined::Mean);
+    assert!(caption.ends_with("; mean of the runs"), "{caption}");
+    assert_eq!((&mean[3][..], &mean[5][..]), ("130.0", "3.00"), "{mean:?}");
+    let (caption, median) = row(Joined::Median);
+    assert!(caption.ends_with("; median of the runs"), "{caption}");
+    assert_eq!(
+        (&median[3][..], &median[5][..]),
+        ("110.0", "2.00"),
+        "{median:?}"
+    );
+}
