@@ -11,6 +11,7 @@ use crate::predict::{self, StoredRun};
 use raidlab_results::export::{import_jsonl, write_csv};
 use raidlab_results::id;
 use raidlab_results::record::{Session, TrialRecord};
+use raidlab_results::report::experiment::ExperimentRequest;
 use raidlab_results::report::{
     Answers, Baseline, Document, ReportError, ReportRequest, Selector, answers, experiment_answers,
     experiment_report, report,
@@ -22,23 +23,17 @@ use std::io::BufReader;
 use std::path::Path;
 
 pub(crate) fn run(args: &ReportArgs, store: &place::Store) -> Result<Outcome, Failure> {
-    if let Some(session) = experiment(args, store)? {
-        let mut store = open_store(store)?;
-        let judged = Judged {
-            margin: args.margin,
-            allow_mixed_streams: args.allow_different_streams,
-        };
+    let exported = args.from_export.as_deref().map(exported).transpose()?;
+    if let Some(request) = experiment(args, exported.as_ref(), store)? {
+        let document = || experiment_report(&request);
         if args.answers {
-            let request = predict::report::stored(&mut store, &session, &judged)?;
-            let document = || experiment_report(&request);
             return answer(experiment_answers(&request), document, &args.output);
         }
-        predict::report::of_session_judged(&mut store, &session, &judged, &args.output)?;
-        return Ok(Outcome::Done);
+        return print(document(), &args.output);
     }
-    let (title, mut bundle) = match &args.from_export {
-        Some(path) => (path.display().to_string(), exported(path)?),
-        None => stored(&args.sessions, store)?,
+    let (title, mut bundle) = match (exported, &args.from_export) {
+        (Some(bundle), Some(path)) => (path.display().to_string(), bundle),
+        _ => stored(&args.sessions, store)?,
     };
     if let Some(profile) = &args.profile {
         let there: BTreeSet<String> = bundle.trials.iter().map(|t| t.profile.clone()).collect();
@@ -66,7 +61,7 @@ pub(crate) fn run(args: &ReportArgs, store: &place::Store) -> Result<Outcome, Fa
     if args.answers {
         return answer(answers(&request), || report(&request), &args.output);
     }
-    print(&request, &args.output)
+    print(report(&request), &args.output)
 }
 
 /// Prints answers; the report itself is made for files alone.
@@ -83,24 +78,42 @@ fn answer(
     Ok(Outcome::Done)
 }
 
-/// The session to be reported when it is one run of an experiment and nothing was asked for that its
-/// file does not say.
-fn experiment(args: &ReportArgs, place: &place::Store) -> Result<Option<String>, Failure> {
-    let other = args.from_export.is_some()
-        || args.sessions.len() > 1
+/// What is to be reported when it is one run of an experiment, of the store or of an export, and nothing was asked for
+/// that its file does not say.
+fn experiment(
+    args: &ReportArgs,
+    exported: Option<&Bundle>,
+    place: &place::Store,
+) -> Result<Option<ExperimentRequest>, Failure> {
+    let other = args.sessions.len() > 1
         || args.profile.is_some()
         || args.baseline.is_some()
         || args.title.is_some();
     if other {
         return Ok(None);
     }
-    let store = open_store(place)?;
+    let judged = Judged {
+        margin: args.margin,
+        allow_mixed_streams: args.allow_different_streams,
+    };
+    let is_experiment = |session: &Session| StoredRun::of(session).is_some();
+    if let Some(bundle) = exported {
+        return match &bundle.sessions[..] {
+            [session] if is_experiment(session) => {
+                predict::report::of_bundle(session, bundle.clone(), &judged).map(Some)
+            }
+            _ => Ok(None),
+        };
+    }
+    let mut store = open_store(place)?;
     let session = match &args.sessions[..] {
         [id] => store.find_session(id).map_err(store_failure)?,
         _ => last_session(&store)?,
     };
-    let is_experiment = StoredRun::of(&session).is_some();
-    Ok(is_experiment.then_some(session.id))
+    match is_experiment(&session) {
+        true => predict::report::stored(&mut store, &session.id, &judged).map(Some),
+        false => Ok(None),
+    }
 }
 
 /// The report at the end of a session, or its figures as CSV.
@@ -124,11 +137,11 @@ pub(crate) fn of_session(
             report(&request).map_err(|error| Failure::from_error(BAD_REQUEST, &error))?;
         return write_files(&document, &args.output);
     }
-    print(&request, &args.output).map(|_| ())
+    print(report(&request), &args.output).map(|_| ())
 }
 
-fn print(request: &ReportRequest, output: &Output) -> Result<Outcome, Failure> {
-    let document = report(request).map_err(|error| Failure::from_error(BAD_REQUEST, &error))?;
+fn print(document: Result<Document, ReportError>, output: &Output) -> Result<Outcome, Failure> {
+    let document = document.map_err(|error| Failure::from_error(BAD_REQUEST, &error))?;
     emit(&document, output)?;
     Ok(Outcome::Done)
 }

@@ -35,19 +35,6 @@ pub(crate) struct Judged {
     pub(crate) allow_mixed_streams: bool,
 }
 
-/// The report, judged as is asked for.
-///
-/// # Errors
-/// As [`of_session`].
-pub(crate) fn of_session_judged(
-    store: &mut Store,
-    id: &str,
-    judged: &Judged,
-    to: &Output,
-) -> Result<(), Failure> {
-    emit(store, id, Vec::new(), judged, to)
-}
-
 /// The same with blocks at its end.
 pub(crate) fn of_session_beside(
     store: &mut Store,
@@ -55,17 +42,7 @@ pub(crate) fn of_session_beside(
     beside: Vec<Block>,
     to: &Output,
 ) -> Result<(), Failure> {
-    emit(store, id, beside, &Judged::default(), to)
-}
-
-fn emit(
-    store: &mut Store,
-    id: &str,
-    beside: Vec<Block>,
-    judged: &Judged,
-    to: &Output,
-) -> Result<(), Failure> {
-    let request = stored(store, id, judged)?;
+    let request = stored(store, id, &Judged::default())?;
     let mut document =
         experiment_report(&request).map_err(|error| Failure::from_error(BAD_REQUEST, &error))?;
     document.blocks.extend(beside);
@@ -82,17 +59,29 @@ pub(crate) fn stored(
     judged: &Judged,
 ) -> Result<ExperimentRequest, Failure> {
     let session = store.session(id).map_err(store_failure)?;
-    let run = StoredRun::of(&session).ok_or_else(|| {
-        Failure::new(
-            MISSING,
-            format!("session {id} has no experiment that can be read"),
-        )
-    })?;
     let bundle = store
         .bundle(&TrialFilter::of_session(id))
         .map_err(store_failure)?;
+    of_bundle(&session, bundle, judged)
+}
+
+/// The same of a session and what belongs to it, which may be in no store: in an export.
+///
+/// # Errors
+/// When it is no run of an experiment, or has no trial yet.
+pub(crate) fn of_bundle(
+    session: &Session,
+    bundle: Bundle,
+    judged: &Judged,
+) -> Result<ExperimentRequest, Failure> {
+    let run = StoredRun::of(session).ok_or_else(|| {
+        Failure::new(
+            MISSING,
+            format!("session {} has no experiment that can be read", session.id),
+        )
+    })?;
     if bundle.trials.is_empty() {
-        return Err(nothing_yet(&session));
+        return Err(nothing_yet(session));
     }
     let there = bundle.trials.len();
     let mut request = request(&run, bundle)?;

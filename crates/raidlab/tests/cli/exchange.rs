@@ -209,6 +209,30 @@ fn an_export_to_nowhere() {
     lab.assert_clean();
 }
 
+/// An export has the session with its plan: the experiment's own report can be made of it, as of an import of it.
+#[test]
+fn the_report_of_an_export_is_that_of_its_session() {
+    let lab = Lab::new();
+    lab.write(
+        "lab.toml",
+        "title = 'x'\ndisks = { model = 'sata-ssd', count = 4, price = '80 EUR' }\n\
+         profile = { name = 'random', time = '20ms', size = '16MiB' }\n[factors]\nlayout = ['raid0', 'raid5']\n\
+         [design]\nrepeats = 3\naggregate = 'median'\nbaseline = { layout = 'raid5' }\n",
+    );
+    lab.run("run lab.toml --on sim").done();
+    lab.run("export last -o x.jsonl").done();
+    for options in ["", " --answers", " --margin 30%"] {
+        let of_store = lab.run(&format!("report{options}")).done().out;
+        let of_file = lab.run(&format!("report --from-export x.jsonl{options}"));
+        assert_eq!(of_file.done().out, of_store, "{options}");
+    }
+    // What the file does not say is a report of its own, as of the store.
+    let told = lab
+        .run("report --from-export x.jsonl --baseline raid0")
+        .done();
+    told.prints(&["without best and worst", "ratio to raid0"]);
+}
+
 /// What was remarked when the trials were run is no news of the file; what a tool's reader remarks is.
 #[test]
 fn an_export_is_read_without_the_remarks_of_its_sessions() {
