@@ -49,6 +49,7 @@ impl Machine {
         self.host.set_direct(phase.access == Access::Direct);
         self.leaping.begin();
         let (before, account) = (self.totals(), self.account());
+        let held = self.held_by_disks();
         let driven = self.drive(phase, monitor);
         self.kept = None;
         let driven = driven.map_err(|source| RunError::Drive {
@@ -71,13 +72,23 @@ impl Machine {
             device_written: used.device.written,
         };
         outcome.device = Some(device);
-        outcome.flags = flags(phase, &outcome, &device, driven.interrupted);
+        let at_disks = AtDisks {
+            taken: used.written,
+            held: self.held_by_disks().saturating_sub(held),
+        };
+        outcome.flags = flags(phase, &outcome, &device, &at_disks, driven.interrupted);
         let load = Load {
             in_flight: outcome.mean_in_flight,
             open: phase.jobs.iter().any(|job| is_open(&job.workload)),
         };
         let why = Why::between(&account, &self.account(), load);
         Ok(PhaseRun { outcome, why })
+    }
+
+    /// Bytes that disks have acknowledged and not written: in caches that forget them without power.
+    fn held_by_disks(&self) -> u64 {
+        let disks = self.host.device().disks();
+        disks.map(|disk| disk.unwritten() * SECTOR).sum()
     }
 
     /// Drives the jobs; block workloads by themselves, which are the fast ones.
@@ -195,11 +206,35 @@ fn is_open(workload: &WorkloadSpec) -> bool {
     matches!(workload, WorkloadSpec::Blocks(spec) if spec.arrival != Arrival::Closed)
 }
 
+/// What of a phase's writes came to the disks: bytes that they took, and by how much more they held in their caches at
+/// its end than at its beginning.
+struct AtDisks {
+    taken: u64,
+    held: u64,
+}
+
+impl AtDisks {
+    /// As fast as their electronics took it, and not as they write: a longer phase has another rate. What a phase did
+    /// before it was timed may have filled the caches, too.
+    fn unflushed(&self, phase: &Phase) -> Option<Flag> {
+        let share = self.held as f64 / self.taken.max(1) as f64;
+        if phase.ramp > Span::ZERO || share <= PARTLY {
+            return None;
+        }
+        let (held, taken) = (Bytes(self.held), Bytes(self.taken));
+        let reason = format!(
+            "{held} of {taken} that the disks took were still in their caches when the clock stopped"
+        );
+        Some(Flag::new(FlagKind::Unflushed, reason))
+    }
+}
+
 /// Doubts that a modelled phase can have, worded and bounded as those of a measured one.
 fn flags(
     phase: &Phase,
     outcome: &PhaseOutcome,
     device: &DeviceBytes,
+    at_disks: &AtDisks,
     interrupted: bool,
 ) -> Vec<Flag> {
     let mut flags = Vec::new();
@@ -232,6 +267,8 @@ fn flags(
         let (written, of) = (Bytes(device.device_written), Bytes(device.claimed_written));
         let reason = format!("{written} of {of} had reached the device when the clock stopped");
         flags.push(Flag::new(FlagKind::Unflushed, reason));
+    } else if writes {
+        flags.extend(at_disks.unflushed(phase));
     }
     flags.extend(phase.depth_missed(outcome.mean_in_flight));
     if interrupted {

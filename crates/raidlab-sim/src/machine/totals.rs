@@ -16,6 +16,8 @@ pub(super) struct Totals {
     pub(super) device: DeviceCounters,
     /// Bytes that the disks have moved.
     pub(super) moved: u64,
+    /// Bytes of these that they were given to write.
+    pub(super) written: u64,
 }
 
 /// `value` times `number` over `of`.
@@ -33,11 +35,14 @@ impl Totals {
         busy.extend(host.threads());
         let sectors = |c: &Counters| c.sectors_read + c.sectors_written;
         let moved: u64 = storage.disks().map(|disk| sectors(disk.counters())).sum();
+        let written = storage.disks().map(|disk| disk.counters().sectors_written);
+        let written: u64 = written.sum();
         Self {
             busy,
             cpu: host.cpu(),
             device: host.counters(),
             moved: moved * SECTOR,
+            written: written * SECTOR,
         }
     }
 
@@ -61,6 +66,7 @@ impl Totals {
         device.read += more.read;
         device.written += more.written;
         self.moved += other.moved;
+        self.written += other.written;
     }
 
     /// What has come to it since `earlier`, times a share.
@@ -95,6 +101,7 @@ impl Totals {
                 written: count(device.written, at.written),
             },
             moved: count(self.moved, earlier.moved),
+            written: count(self.written, earlier.written),
         }
     }
 }

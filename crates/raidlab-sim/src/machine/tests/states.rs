@@ -1,5 +1,6 @@
 //! Every layout in every state builds, and does what it is asked.
 use super::*;
+use raidlab_core::flag::FlagKind;
 
 /// Six disks of 2 GB, every layout in every state that it has; a few random operations.
 fn text(state: &str, layouts: &str) -> String {
@@ -80,4 +81,34 @@ fn rebuilding() {
         "rebuilding 1",
         r#""raid1", "raid4", "raid5", "raid6", "raid10", "raid10-f2", "raid50 2x3""#,
     );
+}
+
+/// What a drive's cache took is not written: a short phase is faster than the media, and that is told of the writes.
+#[test]
+fn what_is_left_in_the_caches_of_disks_is_told() {
+    let flags = |cache: &str, seconds: u32| {
+        let text = format!(
+            "title = \"t\"\ndisks = {{ model = \"nearline-24tb\", count = 1 }}\narray.layout = \"single\"\n\
+             host.write-cache = {cache}\n[profile]\nname = \"sequential\"\ntime = \"{seconds}s\"\n"
+        );
+        let experiment = experiment(&text);
+        let runs = run(&mut machine(&experiment, &experiment.cells[0]));
+        let kept = |run: &PhaseRun| {
+            let flags = run.outcome.flags.iter();
+            let mut of = flags.filter(|flag| flag.kind == FlagKind::Unflushed);
+            of.next().map(|flag| (flag.reason.clone(), flag.voids))
+        };
+        runs.iter().map(kept).collect::<Vec<_>>()
+    };
+    let told = flags("true", 4);
+    let [None, Some((reason, false))] = &told[..] else {
+        panic!("{told:?}");
+    };
+    assert!(
+        reason.ends_with("still in their caches when the clock stopped"),
+        "{reason}"
+    );
+    // Of a minute it is no great share, and without the cache nothing is.
+    assert_eq!(flags("true", 60), [None, None]);
+    assert_eq!(flags("false", 4), [None, None]);
 }

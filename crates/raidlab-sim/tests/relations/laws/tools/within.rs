@@ -2,7 +2,7 @@
 use super::{Does, Verdicts, counts, does, hardware, least, most, nothing, phase};
 use crate::draw::{Point, Tool};
 use crate::lab::{Came, Lab};
-use raidlab_core::flag::FlagKind;
+use raidlab_core::flag::{Flag, FlagKind};
 use raidlab_core::phase::Evidence;
 use raidlab_sim::block::ResourceKind;
 
@@ -66,12 +66,11 @@ pub(super) fn what_is_cold_comes_from_disks(
         FlagKind::PartlyCached,
         FlagKind::Unflushed,
     ];
+    // What drives hold has come to them: kernels that know no flush leave it there.
+    let of_drive = |flag: &&Flag| flag.reason.contains("that the disks took");
     let one = |came: &Came| {
-        let doubt = came
-            .outcome
-            .flags
-            .iter()
-            .find(|flag| doubts.contains(&flag.kind));
+        let mut flags = came.outcome.flags.iter().filter(|flag| !of_drive(flag));
+        let doubt = flags.find(|flag| doubts.contains(&flag.kind));
         doubt.map_or(Ok(()), |doubt| {
             Err(format!("{}: {}", came.phase.id, doubt.reason))
         })
