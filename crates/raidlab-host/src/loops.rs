@@ -3,7 +3,7 @@ use crate::claim::Own;
 use crate::error::{HostError, Result};
 use crate::identity::FileId;
 use crate::journal::{Journal, Undo};
-use raidlab_io::observe::privilege;
+use raidlab_io::observe::{LoopBacking, privilege};
 use rustix::io::Errno;
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::os::fd::AsRawFd as _;
@@ -14,7 +14,6 @@ use std::path::{Path, PathBuf};
 const LOOP_SET_STATUS64_INFO: usize = 232;
 const LOOP_CONFIGURE: libc::Ioctl = 0x4c0a;
 const LOOP_CLR_FD: libc::Ioctl = 0x4c01;
-const LOOP_GET_STATUS64: libc::Ioctl = 0x4c05;
 const LOOP_CTL_GET_FREE: libc::Ioctl = 0x4c82;
 const LO_FLAGS_PARTSCAN: u32 = 8;
 const LO_FLAGS_DIRECT_IO: u32 = 16;
@@ -91,24 +90,18 @@ pub(crate) struct Shown {
 /// # Errors
 /// As [`backing_of`].
 pub(crate) fn shown_by(device: &File) -> std::io::Result<Shown> {
-    let mut info = LoopInfo::empty();
-    // SAFETY: LOOP_GET_STATUS64 writes one struct loop_info64 to the pointer, which is that large (asserted above) and
-    // lives over the call; the descriptor is open.
-    let answer = unsafe { libc::ioctl(device.as_raw_fd(), LOOP_GET_STATUS64, &raw mut info) };
-    if answer != 0 {
-        return Err(std::io::Error::last_os_error());
-    }
+    let told = LoopBacking::of(device)?;
     // The driver keeps but 63 bytes of a name; sysfs has all of it.
-    let path = std::fs::read_to_string(format!("/sys/block/loop{}/loop/backing_file", info.number));
+    let path = std::fs::read_to_string(format!("/sys/block/loop{}/loop/backing_file", told.number));
     let path = path.unwrap_or_default();
     let path = path.trim_end_matches('\n');
     Ok(Shown {
         file: FileId {
             path: PathBuf::from(path.strip_suffix(" (deleted)").unwrap_or(path)),
-            device: info.device,
-            inode: info.inode,
+            device: told.device,
+            inode: told.inode,
         },
-        offset: info.offset,
+        offset: told.offset,
     })
 }
 

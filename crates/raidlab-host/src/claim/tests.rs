@@ -9,6 +9,7 @@ mod partitions;
 #[cfg(feature = "test-zfs")]
 mod pools;
 mod reused;
+mod shown;
 
 use super::*;
 use crate::identity::FileId;

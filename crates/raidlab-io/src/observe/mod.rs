@@ -12,6 +12,7 @@
 //! | [`cache`] | is the file in the page cache, and how to get it out, proved |
 //! | [`environment`] | what did the trial run on, and what differs between two trials |
 //! | [`link`] | how fast can the link be |
+//! | [`attached_loops`] | which loop devices show what |
 //! | [`fitness`] | is this machine fit to measure |
 //! | [`held()`] | what of this program does the kernel not let go of |
 //! | [`lazyinit`] | does the kernel still write what mkfs.ext4 left out |
@@ -30,6 +31,7 @@ pub mod fitness;
 mod held;
 pub mod lazyinit;
 pub mod link;
+mod loops;
 pub mod mountinfo;
 pub mod neighbours;
 pub mod privilege;
@@ -41,6 +43,7 @@ pub mod stack;
 
 pub use error::{ObserveError, Result};
 pub use held::held;
+pub use loops::{LoopBacking, LoopShows, attached_loops, loop_path, loop_shows};
 pub use resolve::{Backing, PathKind, Resolved, resolve};
 pub use roots::{DeviceNumber, Roots};
 

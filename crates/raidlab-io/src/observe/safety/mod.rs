@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::cache::block_size_of;
 use super::error::{ObserveError, Result};
+use super::loops::{LoopShows, attached_loops};
 use super::mountinfo::{self, Mount};
 use super::roots::{self, DeviceNumber, Roots};
 use super::stack::{self, DeviceKind};
@@ -33,6 +34,12 @@ pub enum Use {
     Swap,
     /// A device is built on it: md, device mapper, bcache.
     HeldBy(String),
+    /// A loop device lies on it, whose driver does not hold what it shows.
+    ShownBy(String),
+    /// A loop device of which it cannot be known what it shows, so that it may lie on it.
+    MayBeShownBy(String),
+    /// It is a loop device that shows a device, this one: what else is on that, holding this one does not keep away.
+    Shows(String),
     /// Has partitions that the kernel knows.
     Partitioned(Vec<String>),
     /// A known signature is on it.
@@ -68,6 +75,12 @@ impl std::fmt::Display for InUse {
             }
             Use::Swap => write!(f, "{device} is active swap space"),
             Use::HeldBy(holder) => write!(f, "{device} is part of {holder}"),
+            Use::ShownBy(other) => write!(f, "{other} lies on {device}"),
+            Use::MayBeShownBy(other) => write!(
+                f,
+                "{other} may lie on {device}: what it shows cannot be found out; detach it first"
+            ),
+            Use::Shows(below) => write!(f, "{device} shows the device {below}: use that one"),
             Use::Partitioned(names) => write!(f, "{device} has partitions: {}", names.join(", ")),
             Use::Signed(signature) => write!(f, "{device} carries {signature}"),
             Use::Unreadable(reason) => {
@@ -152,10 +165,15 @@ pub fn inspect_name(roots: &Roots, name: &str) -> Result<Vec<InUse>> {
     let mounts = mountinfo::parse(&roots.proc_text("self/mountinfo")?)?;
     let swaps = swap_devices(roots)?;
     let mut found = Vec::new();
-    let above = family_above(roots, name);
-    for device in &above {
+    let loops = attached_loops(roots);
+    for device in &family_with(roots, name, &loops) {
         kernel_uses(roots, device, &mounts, &swaps, &mut found);
+        found.extend(loops_over(roots, device, &loops).map(|upper| InUse {
+            device: device.clone(),
+            how: Use::ShownBy(upper),
+        }));
     }
+    found.extend(by_its_own_loop(roots, name, &loops));
     let parts = stack::partitions(roots, name);
     if !parts.is_empty() {
         found.push(InUse {
@@ -184,15 +202,54 @@ pub fn inspect_name(roots: &Roots, name: &str) -> Result<Vec<InUse>> {
     Ok(found)
 }
 
-/// The device, its partitions, and all that is built on any of these, each once, by kernel name.
+/// What loop devices say of a device besides those that lie on it: that it is itself one that shows another, and those that
+/// cannot be asked.
+fn by_its_own_loop(roots: &Roots, name: &str, loops: &[(String, LoopShows)]) -> Vec<InUse> {
+    let uses = loops.iter().filter_map(|(other, shows)| {
+        let how = match shows {
+            LoopShows::Unknown if other != name => Use::MayBeShownBy(other.clone()),
+            _ if other != name => return None,
+            _ => {
+                let below = shows.block()?;
+                let below = roots.block_by_number(below).unwrap_or(below.to_string());
+                Use::Shows(below)
+            }
+        };
+        Some(InUse {
+            device: name.to_owned(),
+            how,
+        })
+    });
+    uses.collect()
+}
+
+/// The loop devices that lie directly on a device, whatever part of it they show.
+fn loops_over<'a>(
+    roots: &Roots,
+    device: &str,
+    loops: &'a [(String, LoopShows)],
+) -> impl Iterator<Item = String> + use<'a> {
+    let number = roots::text(&roots.block(device).join("dev")).and_then(|text| text.parse().ok());
+    loops
+        .iter()
+        .filter(move |(_, shows)| number.is_some() && shows.block() == number)
+        .map(|(upper, _)| upper.clone())
+}
+
+/// The device, its partitions, and all that is built on any of these or shows them, each once, by kernel name.
 pub fn family_above(roots: &Roots, name: &str) -> Vec<String> {
+    family_with(roots, name, &attached_loops(roots))
+}
+
+fn family_with(roots: &Roots, name: &str, loops: &[(String, LoopShows)]) -> Vec<String> {
     let mut family = vec![name.to_owned()];
     let mut at = 0;
     while at < family.len() {
         let device = family[at].clone();
         let above = stack::partitions(roots, &device)
             .into_iter()
-            .chain(roots::names_in(&roots.block(&device).join("holders")));
+            .chain(roots::names_in(&roots.block(&device).join("holders")))
+            .chain(loops_over(roots, &device, loops));
         for next in above.collect::<Vec<_>>() {
             if !family.contains(&next) {
                 family.push(next);

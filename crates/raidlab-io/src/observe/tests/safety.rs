@@ -94,6 +94,57 @@ fn a_mount_in_another_namespace_is_seen_by_what_the_file_system_keeps_in_sysfs()
     assert_eq!(kernel_says(&tree, "sda").len(), 1);
 }
 
+/// By what sysfs names, as the nodes of an invented tree are none.
+#[test]
+fn a_loop_device_that_cannot_be_asked_may_lie_on_any_other() {
+    let tree = Tree::new();
+    tree.device("virtual/block/sda", "8:0")
+        .device("virtual/block/loop0", "7:0")
+        .file("image", "");
+    let image = tree.path("image");
+    let shows = |text: &str| {
+        tree.attribute("loop0", "loop/backing_file", text);
+        kernel_says(&tree, "sda")
+    };
+    assert_eq!(shows(image.to_str().unwrap()), Vec::<String>::new());
+    let unknown =
+        ["loop0 may lie on sda: what it shows cannot be found out; detach it first".to_owned()];
+    assert_eq!(shows("/nothing/of/that/name"), unknown);
+    // What has the name of one that was removed is another.
+    assert_eq!(shows(&format!("{} (deleted)", image.display())), unknown);
+    assert_eq!(kernel_says(&tree, "loop0"), Vec::<String>::new());
+}
+
+#[test]
+fn what_lies_on_a_device_through_a_loop_device_is_a_use_of_it() {
+    if !is_root("what_lies_on_a_device_through_a_loop_device_is_a_use_of_it") {
+        return;
+    }
+    let roots = Roots::system();
+    let device = LoopDevice::new(8 << 20);
+    let output = std::process::Command::new("losetup")
+        .args(["--find", "--show", "--offset", "1MiB"])
+        .arg(&device.node)
+        .output()
+        .unwrap();
+    let upper = String::from_utf8(output.stdout).unwrap().trim().to_owned();
+    let name = upper.trim_start_matches("/dev/").to_owned();
+    let (lower, own) = (device.name(), |name| inspect_name(&roots, name).unwrap());
+    let said = [own(&lower), own(&name)].map(|all| {
+        let told = all.iter().map(ToString::to_string);
+        told.collect::<Vec<_>>()
+    });
+    let family = family_above(&roots, &lower);
+    crate::observe::tree::run("losetup", &["--detach", &upper]);
+    let [below, above] = said;
+    assert_eq!(below, [format!("{name} lies on {lower}")]);
+    assert_eq!(
+        above,
+        [format!("{name} shows the device {lower}: use that one")]
+    );
+    assert_eq!(family, [lower, name]);
+}
+
 #[test]
 fn only_block_devices_are_opened() {
     let error = open_for_reading(Path::new("/dev/zero"))
