@@ -1,15 +1,15 @@
 //! Who else may write to what a device holds, whom holding the device does not keep out.
-use crate::identity::{FileId, Identity, record_of};
-use crate::loops;
+use crate::error::Result;
+use crate::identity::{Identity, record_of};
+use crate::loops::{self, Shown};
 use crate::patience::patiently;
 use crate::sysfs;
 use raidlab_core::units::SECTOR;
-use raidlab_io::observe::Roots;
 use raidlab_io::observe::environment::DeviceRecord;
-use raidlab_io::observe::safety::{Opener, openers};
+use raidlab_io::observe::safety::{Opener, Target, openers};
 use raidlab_io::observe::stack::DeviceKind;
+use raidlab_io::observe::{DeviceNumber, LoopShows, Roots, attached_loops, loop_path};
 use std::fs::File;
-use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// How long another process may have a device open: tools that look at every new one (udev) are soon done.
@@ -17,7 +17,7 @@ const LOOKED_AT: Duration = Duration::from_secs(3);
 
 /// In words, who else has an open device: another process, or another loop device that shows the same bytes.
 pub(super) fn others(roots: &Roots, file: &File, found: &Identity) -> Option<String> {
-    let opener = opened_by(roots, found).map(|opener| format!("{opener}: end it first"));
+    let opener = opened_by(roots, file, found).map(|opener| format!("{opener}: end it first"));
     let twice = || {
         let other = shown_twice(roots, file, found)?;
         Some(format!(
@@ -36,10 +36,7 @@ pub(super) fn others(roots: &Roots, file: &File, found: &Identity) -> Option<Str
 
 /// The name of another disk that may be this one: by two cables, or two paths of a network, each disk is there twice.
 fn reached_twice(roots: &Roots, found: &Identity) -> Option<String> {
-    let mut own = record_of(roots, &found.name).ok()?;
-    if own.kind == DeviceKind::Partition {
-        own = record_of(roots, own.below.first()?).ok()?;
-    }
+    let own = disk_of(roots, found).ok()?;
     let same = |other: &DeviceRecord| {
         // Name spaces of one NVMe drive have its serial number, and names of their own.
         let other_name = own.wwid.is_some() && other.wwid.is_some() && own.wwid != other.wwid;
@@ -59,17 +56,22 @@ fn reached_twice(roots: &Roots, found: &Identity) -> Option<String> {
     Some(records.find(same)?.name)
 }
 
-/// Another process that has a device open, or the disk of a partition, and keeps it so.
-fn opened_by(roots: &Roots, found: &Identity) -> Option<Opener> {
-    let mut numbers = vec![found.number];
-    if let Ok(record) = record_of(roots, &found.name)
-        && record.kind == DeviceKind::Partition
-    {
-        let disks = record.below.iter().map(|disk| record_of(roots, disk));
-        numbers.extend(disks.filter_map(|disk| disk.ok()?.number));
+/// Another process that has a device open, the disk of a partition, or the file of a loop device, and keeps it so. Whoever
+/// only reads is one, too: a copy that is being made of what is there, or a machine whose disk it is, would go on with
+/// something else.
+fn opened_by(roots: &Roots, file: &File, found: &Identity) -> Option<Opener> {
+    let mut asked = vec![Target::Device(found.number)];
+    if let Ok(disk) = disk_of(roots, found) {
+        asked.extend(disk.number.map(Target::Device));
+    }
+    if let Some(shown) = shown_of(roots, file, found) {
+        asked.push(Target::File {
+            device: DeviceNumber::from_raw(shown.file.device),
+            inode: shown.file.inode,
+        });
     }
     let alone = || {
-        openers(roots, &numbers)
+        openers(roots, &asked)
             .into_iter()
             .next()
             .map_or(Ok(()), Err)
@@ -77,35 +79,50 @@ fn opened_by(roots: &Roots, found: &Identity) -> Option<Opener> {
     patiently(LOOKED_AT, alone).err()
 }
 
+/// The device, or the disk that a partition is a part of.
+fn disk_of(roots: &Roots, found: &Identity) -> Result<DeviceRecord> {
+    let own = record_of(roots, &found.name)?;
+    match own.below.first() {
+        Some(disk) if own.kind == DeviceKind::Partition => record_of(roots, disk),
+        _ => Ok(own),
+    }
+}
+
+/// What a loop device shows, or the loop device of a partition: its driver answers for partitions as well.
+fn shown_of(roots: &Roots, file: &File, found: &Identity) -> Option<Shown> {
+    let disk = disk_of(roots, found).ok()?;
+    let is_loop = matches!(disk.kind, DeviceKind::Loop { .. });
+    is_loop.then(|| loops::shown_by(file).ok())?
+}
+
 /// The name of another loop device that shows some of the same bytes: what is mounted from it, or built on it, is on this
-/// one, too. The others are not opened: a device that someone is detaching would stay for as long.
+/// one, too.
 fn shown_twice(roots: &Roots, file: &File, found: &Identity) -> Option<String> {
-    // The driver answers for partitions as well, which are none of the file by themselves.
-    found.backing.as_ref()?;
-    let own = loops::shown_by(file).ok()?;
-    let own_bytes = own.offset..own.offset.saturating_add(found.size);
-    let mut names = roots.block_names().into_iter();
-    names.find(|name| {
-        // Only a whole loop device has this.
-        let told = roots.block(name).join("loop");
-        let Some(path) = sysfs::text(&told.join("backing_file")) else {
-            return false;
+    let own = shown_of(roots, file, found)?;
+    let its = record_of(roots, &found.name).ok()?;
+    let start = own.offset + its.partition_start.unwrap_or(0);
+    let own_bytes = start..start.saturating_add(found.size);
+    let disk = disk_of(roots, found).ok()?.name;
+    let same = |name: &String, shows: LoopShows| {
+        let id = match shows {
+            LoopShows::Told(told) => Some((told.device, told.inode)),
+            LoopShows::File(device, inode) => Some((device, inode)),
+            LoopShows::Block(_) | LoopShows::Unknown => None,
         };
-        let path = Path::new(path.strip_suffix(" (deleted)").unwrap_or(&path));
-        let id = FileId::of(path);
-        let id = id.is_ok_and(|id| (id.device, id.inode) == (own.file.device, own.file.inode));
-        let number = |file: PathBuf| sysfs::text(&file)?.parse::<u64>().ok();
-        let offset = number(told.join("offset")).unwrap_or(0);
-        let size = number(roots.block(name).join("size")).unwrap_or(0) * SECTOR;
+        let path = || loop_path(roots, name).is_some_and(|path| path == own.file.path);
+        let told = roots.block(name).join("loop");
+        let offset = sysfs::number(&told.join("offset")).unwrap_or(0);
+        let size = sysfs::number(&roots.block(name).join("size")).unwrap_or(0) * SECTOR;
         let apart = offset >= own_bytes.end || offset.saturating_add(size) <= own_bytes.start;
-        *name != found.name && (id || path == own.file.path) && !apart
-    })
+        *name != disk && !apart && (id == Some((own.file.device, own.file.inode)) || path())
+    };
+    let mut all = attached_loops(roots).into_iter();
+    Some(all.find(|(name, shows)| same(name, *shows))?.0)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use raidlab_io::observe::DeviceNumber;
     use std::fs;
 
     /// A disk in the kernel's tables.

@@ -1,61 +1,166 @@
-//! Which other processes have a block device open. Opening exclusively keeps out only those that ask in the same way: a
-//! virtual machine whose disk it is, or a `dd` onto it, does not.
+//! Which other processes have a block device, or the file of a loop device, open or mapped. Opening exclusively keeps out
+//! only those that ask in the same way: a virtual machine whose disk it is, or a `dd` onto it, does not.
 
+use std::collections::BTreeSet;
 use std::fs;
+use std::io;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, CWD, FileType, StatxFlags, statx};
+use rustix::io::Errno;
 
 use crate::observe::roots::{self, DeviceNumber, Roots};
 
-/// A process that has a device open.
+/// What processes are asked about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Target {
+    /// A block device.
+    Device(DeviceNumber),
+    /// A file.
+    File {
+        /// Number of the file system it is on.
+        device: DeviceNumber,
+        /// Its inode there.
+        inode: u64,
+    },
+}
+
+/// A process that has one of them open.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Opener {
     /// Its id.
     pub pid: u32,
     /// Its name, as the kernel has it (15 bytes at most).
     pub name: String,
-    /// The device's node, as the process knows it.
+    /// The device's node, or the file, as the process knows it.
     pub node: String,
+    /// It is mapped into its memory, which closing it does not end.
+    pub mapped: bool,
 }
 
 impl std::fmt::Display for Opener {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} ({}) has {} open", self.name, self.pid, self.node)
+        let how = if self.mapped { "mapped" } else { "open" };
+        write!(f, "{} ({}) has {} {how}", self.name, self.pid, self.node)
     }
 }
 
-/// The other processes that have one of these devices open, as far as this user may look; its own threads are none.
+/// The other processes that have one of these open or mapped, as far as this user may look; its own threads are none.
 #[must_use]
-pub fn openers(roots: &Roots, devices: &[DeviceNumber]) -> Vec<Opener> {
+pub fn openers(roots: &Roots, targets: &[Target]) -> Vec<Opener> {
     let own = std::process::id();
     let pids = roots::names_in(&roots.proc).into_iter();
     pids.filter_map(|name| name.parse().ok())
         .filter(|pid| *pid != own)
-        .filter_map(|pid| opener(roots, pid, devices))
+        .filter_map(|pid| opener(roots, pid, targets))
         .collect()
 }
 
-fn opener(roots: &Roots, pid: u32, devices: &[DeviceNumber]) -> Option<Opener> {
+fn opener(roots: &Roots, pid: u32, targets: &[Target]) -> Option<Opener> {
     let process = roots.proc.join(pid.to_string());
-    let descriptors = process.join("fd");
-    let node = roots::names_in(&descriptors)
-        .iter()
-        .find_map(|number| device_node(&descriptors.join(number), devices))?;
+    let mut tables = vec![process.join("fd")];
+    // The first thread of a program may have ended before the others, and has nothing then.
+    if roots::names_in(&tables[0]).is_empty() {
+        let tasks = process.join("task");
+        let threads = roots::names_in(&tasks).into_iter();
+        tables.extend(threads.map(|thread| tasks.join(thread).join("fd")));
+    }
+    let open = || {
+        let links = tables.iter().flat_map(|table| {
+            let names = roots::names_in(table).into_iter();
+            names.map(|name| table.join(name))
+        });
+        let node = links
+            .into_iter()
+            .find_map(|link| leads_to(&link, targets))?;
+        Some((node, false))
+    };
+    let mapped = || {
+        let links = mappings(&process);
+        let node = links.iter().find_map(|link| leads_to(link, targets))?;
+        Some((node, true))
+    };
+    let (node, mapped) = open().or_else(mapped)?;
     Some(Opener {
         pid,
         name: roots::text(&process.join("comm")).unwrap_or_default(),
         node,
+        mapped,
     })
 }
 
-/// What a descriptor's link says, when it leads to one of these devices. Only what lies in a `dev` directory is looked at
-/// (that of a container, too): a file of a server that is silent would not let go of who asks for it.
-fn device_node(descriptor: &Path, devices: &[DeviceNumber]) -> Option<String> {
-    let node = fs::read_link(descriptor).ok()?.to_str()?.to_owned();
-    if !node.contains("/dev/") {
+/// Links to what a process has mapped, one for each file: a program has some of its libraries dozens of times.
+fn mappings(process: &Path) -> Vec<PathBuf> {
+    let Some(maps) = roots::text(&process.join("maps")) else {
+        return Vec::new();
+    };
+    let mut seen = BTreeSet::new();
+    let links = maps.lines().filter_map(|line| {
+        // 7f10a000-7f10b000 rw-s 00000000 08:01 131 /a file
+        let mut words = line.split_ascii_whitespace();
+        let (start, end) = words.next()?.split_once('-')?;
+        let file = (words.nth(2)?, words.next()?);
+        let address = |text| u64::from_str_radix(text, 16).ok();
+        let (start, end) = (address(start)?, address(end)?);
+        let link = process.join(format!("map_files/{start:x}-{end:x}"));
+        (file.1 != "0" && seen.insert(file)).then_some(link)
+    });
+    links.collect()
+}
+
+/// What a link to an open file says, when it leads to one of these. The name tells nothing of what it is: the node of a
+/// device may be anywhere (the root of a jail, say) and may have gone.
+fn leads_to(link: &Path, targets: &[Target]) -> Option<String> {
+    let name = fs::read_link(link).ok()?;
+    // Sockets, pipes and their like have no place: `socket:[1234]`.
+    if !name.is_absolute() {
         return None;
     }
-    let found = fs::metadata(descriptor).ok()?;
-    let number = DeviceNumber::from_raw(found.rdev());
-    (found.file_type().is_block_device() && devices.contains(&number)).then_some(node)
+    let found = target(link).ok()??;
+    let told = || name.to_string_lossy().into_owned();
+    targets.contains(&found).then(told)
 }
+
+/// What is behind a link to an open file, without asking the server of a file system that is on another machine: one that is
+/// silent would not let go of who asks. What does not change in the life of an open file (its kind, numbers and inode) the
+/// kernel has itself, and `AT_STATX_DONT_SYNC` has it answer from that: NFS, SMB, Ceph, AFS and FUSE do; 9p does not, but its
+/// server is mostly the machine around this one. To skip file systems by their type would miss some: nodes of
+/// devices lie on them, too (the root of a machine without disks), and a process may have files of a mount that no table
+/// shows.
+fn target(link: &Path) -> io::Result<Option<Target>> {
+    let wanted = StatxFlags::TYPE | StatxFlags::INO;
+    let found = match statx(CWD, link, AtFlags::STATX_DONT_SYNC, wanted) {
+        Ok(found) => found,
+        // Before Linux 4.11, and where it is forbidden. Better to wait for a server than to write to what is in use.
+        Err(Errno::NOSYS | Errno::PERM) => return fs::metadata(link).map(|found| of(&found)),
+        Err(error) => return Err(error.into()),
+    };
+    let number = |major, minor| DeviceNumber { major, minor };
+    Ok(match FileType::from_raw_mode(found.stx_mode.into()) {
+        FileType::BlockDevice => {
+            let device = number(found.stx_rdev_major, found.stx_rdev_minor);
+            Some(Target::Device(device))
+        }
+        FileType::RegularFile => Some(Target::File {
+            device: number(found.stx_dev_major, found.stx_dev_minor),
+            inode: found.stx_ino,
+        }),
+        _ => None,
+    })
+}
+
+fn of(found: &fs::Metadata) -> Option<Target> {
+    if found.file_type().is_block_device() {
+        return Some(Target::Device(DeviceNumber::from_raw(found.rdev())));
+    }
+    let file = Target::File {
+        device: DeviceNumber::from_raw(found.dev()),
+        inode: found.ino(),
+    };
+    found.is_file().then_some(file)
+}
+
+#[cfg(test)]
+#[path = "../tests/openers.rs"]
+mod tests;
