@@ -1,6 +1,7 @@
 //! Each gate refuses, and without it the claim would have been given: on loop devices, as root. The same tests are run in
 //! a guest, whose kernel has what holds devices, by the tests of raidlab's virtual machines.
 mod content;
+mod files;
 mod holders;
 mod leftover;
 mod lost;

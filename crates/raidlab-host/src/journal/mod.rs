@@ -17,6 +17,7 @@ pub use process::Process;
 pub use undo::{Undo, Undone};
 
 use crate::error::{HostError, Result};
+use crate::identity::Identity;
 use raidlab_io::observe::Roots;
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
@@ -66,6 +67,8 @@ struct Step {
     undo: Vec<Undo>,
     /// It was taken to its end.
     taken: bool,
+    /// A part of it is undone.
+    partly: bool,
 }
 
 /// The journal of a run. Dropping it does not undo anything: its file stays for the next run or `raidlab clean`.
@@ -79,6 +82,8 @@ pub struct Journal {
     process: Process,
     /// Its run has gone, and what it left is undone by another one.
     taken_over: bool,
+    /// What is on the members by now was mounted, so that it was made to its end.
+    mounted: bool,
     next: StepNumber,
     open: BTreeMap<StepNumber, Step>,
 }
@@ -124,6 +129,7 @@ impl Journal {
             end: 0,
             process: process.clone(),
             taken_over: false,
+            mounted: false,
             next: 0,
             open: BTreeMap::new(),
         };
@@ -198,14 +204,7 @@ impl Journal {
     fn undo_from(&mut self, roots: &Roots, mark: StepNumber) -> (Report, Result<()>) {
         let mut report = Report::default();
         let mut written = Ok(());
-        let mut run = perform::Run {
-            process: self.process.clone(),
-            // Those of the members, too, which are the last to be undone.
-            uuids: self.uuids(),
-            gone: self.taken_over,
-            stopped: Vec::new(),
-            kept: Vec::new(),
-        };
+        let mut run = self.as_run();
         let steps: Vec<StepNumber> = self
             .open
             .range(mark..)
@@ -217,16 +216,29 @@ impl Journal {
                 continue;
             };
             let left = report.left.len();
+            let mut rest = step.undo.clone();
             for undo in &step.undo {
                 match perform::perform(undo, roots, &mut run, step.taken) {
                     Ok(Undone::Nothing) => {}
-                    Ok(Undone::Done(what)) => report.undone.push(what),
+                    Ok(Undone::Done(what)) => {
+                        report.undone.push(what);
+                        rest.retain(|other| other != undo);
+                    }
                     Ok(Undone::Left(why)) => report.left.push(why),
                     Err(error) => report.left.push(format!("{}: {error}", step.what)),
                 }
             }
-            if report.left.len() == left {
-                let entry = Entry::Undone { step: number };
+            let entry = if report.left.len() == left {
+                Some(Entry::Undone { step: number })
+            } else {
+                // A member that comes back later is known to be the rest of what raidlab has cleared.
+                let shorter = members_of(&rest).count() < members_of(&step.undo).count();
+                shorter.then_some(Entry::Done {
+                    step: number,
+                    undo: Some(rest),
+                })
+            };
+            if let Some(entry) = entry {
                 // On a full disk: what fills it is mostly what is still to be undone, and undoing a thing twice does no harm.
                 if let Err(error) = self.append(&entry) {
                     self.apply(&entry);
@@ -235,6 +247,22 @@ impl Journal {
             }
         }
         (report, written)
+    }
+
+    fn as_run(&self) -> perform::Run {
+        let all = self.open.values().flat_map(|step| &step.undo);
+        perform::Run {
+            process: self.process.clone(),
+            // Those of the members, too, which are the last to be undone.
+            uuids: self.uuids(),
+            gone: self.taken_over,
+            stopped: Vec::new(),
+            kept: Vec::new(),
+            members: members_of(all).cloned().collect(),
+            mounted: self.mounted,
+            partly: self.open.values().any(|step| step.partly),
+            stay: Vec::new(),
+        }
     }
 
     /// All uuids by which what is on the members is known as this run's.
@@ -294,14 +322,26 @@ impl Journal {
             Entry::Begin { process, .. } => self.process = process.clone(),
             Entry::Intend { step, what, undo } => {
                 self.next = step + 1;
-                let (what, undo) = (what.clone(), undo.clone());
-                let taken = false;
-                self.open.insert(*step, Step { what, undo, taken });
+                // Members that are written on anew carry what has not been mounted yet.
+                if members_of(undo).next().is_some() && self.as_run().members.is_empty() {
+                    self.mounted = false;
+                }
+                let mounts = |undo: &Undo| matches!(undo, Undo::Mount { .. } | Undo::Pool { .. });
+                self.mounted |= undo.iter().any(mounts);
+                let announced = Step {
+                    what: what.clone(),
+                    undo: undo.clone(),
+                    taken: false,
+                    partly: false,
+                };
+                self.open.insert(*step, announced);
             }
             Entry::Done { step, undo } => {
                 if let Some(open) = self.open.get_mut(step) {
                     open.taken = true;
                     if let Some(undo) = undo {
+                        let shorter = members_of(undo).count() < members_of(&open.undo).count();
+                        open.partly |= shorter;
                         open.undo.clone_from(undo);
                     }
                 }
@@ -311,6 +351,14 @@ impl Journal {
             }
         }
     }
+}
+
+/// The members that something of this was written on.
+fn members_of<'u>(undo: impl IntoIterator<Item = &'u Undo>) -> impl Iterator<Item = &'u Identity> {
+    undo.into_iter().filter_map(|undo| match undo {
+        Undo::Contents { member, .. } => Some(member),
+        _ => None,
+    })
 }
 
 /// Locks a new journal. Who looks for those of runs that are gone may have found it before it was locked, and removed it:

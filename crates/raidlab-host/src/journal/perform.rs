@@ -1,5 +1,9 @@
 //! Undoing, one thing at a time, each found by what was recorded of it.
 mod arrays;
+mod contents;
+mod files;
+mod mounts;
+mod pools;
 mod whose;
 
 #[cfg(test)]
@@ -7,26 +11,22 @@ pub(crate) use arrays::foreign;
 
 use super::process::Process;
 use super::undo::{Undo, Undone};
-use crate::claim;
 use crate::error::{HostError, Result};
 use crate::identity::{FileId, Identity};
-use crate::label;
 use crate::loops;
 use crate::patience::patiently;
-use crate::provision::partition::{self, forget};
 use crate::sysfs;
 use crate::tool::Tool;
-use raidlab_io::observe::mountinfo::{self, Mount};
+use contents::{clear, not_cleared};
+use mounts::unmount_all;
+use raidlab_io::observe::Roots;
+use raidlab_io::observe::mountinfo;
 use raidlab_io::observe::safety::open_for_reading;
-use raidlab_io::observe::{DeviceNumber, Roots};
-use rustix::mount::{UnmountFlags, unmount};
-use std::fmt::Display;
-use std::fs::{self, File};
+use std::fs;
 use std::io::ErrorKind;
-use std::os::unix::fs::MetadataExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
-use whose::{find, identity_of, lies_on};
+use whose::{find, identity_of};
 
 /// How long something that is still in use is waited for: a child that was killed needs a moment to let go.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -46,6 +46,14 @@ pub(super) struct Run {
     pub(super) stopped: Vec<Identity>,
     /// Members with something of someone's on them, such as an array that stays: what they are made of stays with them.
     pub(super) kept: Vec<Identity>,
+    /// All members that something was written on.
+    pub(super) members: Vec<Identity>,
+    /// It had a file system mounted, or a pool: what it made last was made to its end.
+    pub(super) mounted: bool,
+    /// Some of its members are cleared already.
+    pub(super) partly: bool,
+    /// Where something stays mounted.
+    pub(super) stay: Vec<PathBuf>,
 }
 
 impl Run {
@@ -76,6 +84,14 @@ pub(super) fn perform(undo: &Undo, roots: &Roots, run: &mut Run, taken: bool) ->
             member,
             &"what someone has put on it since stays",
         )),
+        Undo::NewDirectory(path) | Undo::Directory(FileId { path, .. })
+            if run.stay.contains(path) =>
+        {
+            Ok(Undone::Left(format!(
+                "{} stays with what is mounted there",
+                path.display()
+            )))
+        }
         Undo::NewDirectory(path) => remove_directory(path),
         Undo::Directory(id) if is_there(id, of) => remove_directory(&id.path),
         Undo::NewFile(path) => match fs::symlink_metadata(path) {
@@ -85,7 +101,10 @@ pub(super) fn perform(undo: &Undo, roots: &Roots, run: &mut Run, taken: bool) ->
         Undo::File(id) if is_there(id, of) => remove_file(&id.path),
         Undo::Directory(_) | Undo::File(_) => Ok(Undone::Nothing),
         Undo::LoopDevice(id) => detach(roots, id),
-        Undo::Mount { point, members } => unmount_all(roots, point, members),
+        Undo::Mount { point, members } => unmount_all(roots, point, members, run),
+        Undo::Array { members, name } if is_mounted(members, run) => Ok(Undone::Left(format!(
+            "/dev/{name} is not stopped: what is mounted stays"
+        ))),
         Undo::Array { members, name } => {
             let came = arrays::stop(roots, (members, name), run, taken);
             match &came {
@@ -95,7 +114,7 @@ pub(super) fn perform(undo: &Undo, roots: &Roots, run: &mut Run, taken: bool) ->
             }
             came
         }
-        Undo::Pool { name } => destroy_pool(name),
+        Undo::Pool { name } => pools::destroy(roots, name, run, taken),
         Undo::Scrub { point, uuid } => forget_scrub(roots, point, uuid),
         Undo::Contents { member, uuids } => match recorded(member, of) {
             Some(member) => clear(roots, &member, uuids, run),
@@ -110,6 +129,11 @@ pub(super) fn perform(undo: &Undo, roots: &Roots, run: &mut Run, taken: bool) ->
         } => restore(roots, device, attribute, value),
         Undo::WriteCache { device, on } => write_cache(roots, &recorded(device, of), *on),
     }
+}
+
+/// Whether a file system on some of these members stays mounted.
+fn is_mounted(members: &[Identity], run: &Run) -> bool {
+    !run.stay.is_empty() && members.iter().any(|member| run.kept.contains(member))
 }
 
 /// Whether a file is still the one that was made. Numbers of the devices that file systems are on are dealt out anew at a boot;
@@ -196,58 +220,6 @@ fn detach(roots: &Roots, id: &FileId) -> Result<Undone> {
     })
 }
 
-fn unmount_all(roots: &Roots, point: &Path, members: &[Identity]) -> Result<Undone> {
-    let mut told = Vec::new();
-    // A file system may have been mounted over another at the same place.
-    for _ in 0..8 {
-        let path = roots.proc.join("self/mountinfo");
-        let text = fs::read_to_string(&path).map_err(HostError::call("read", &path))?;
-        let mounts = mountinfo::parse(&text)?;
-        let Some(mount) = mounts.iter().rfind(|mount| mount.point == point) else {
-            break;
-        };
-        if !is_ours(roots, mount, members) {
-            return Ok(Undone::Left(format!(
-                "{} is mounted at {}, and not by raidlab",
-                mount.source,
-                point.display()
-            )));
-        }
-        while_busy(|| Ok(unmount(point, UnmountFlags::empty())?))
-            .map_err(HostError::call("unmount", point))?;
-        told.push(format!("unmounted {}", point.display()));
-    }
-    Ok(if told.is_empty() {
-        Undone::Nothing
-    } else {
-        Undone::Done(told.join(", "))
-    })
-}
-
-fn is_ours(roots: &Roots, mount: &Mount, members: &[Identity]) -> bool {
-    let number = if mount.number.major == 0 {
-        let found = fs::metadata(&mount.source);
-        found.ok().map(|found| DeviceNumber::from_raw(found.rdev()))
-    } else {
-        Some(mount.number)
-    };
-    let name = number.and_then(|number| roots.block_by_number(number));
-    name.is_some_and(|name| lies_on(roots, &name, members))
-}
-
-fn destroy_pool(name: &str) -> Result<Undone> {
-    if crate::tool::find("zpool").is_none()
-        || Tool::new(["zpool", "list", "-H", "-o", "name", name])
-            .run()
-            .is_err()
-    {
-        // Perhaps exported, or half made: what is on the members is cleared anyway.
-        return Ok(Undone::Nothing);
-    }
-    Tool::new(["zpool", "destroy", "-f", name]).run()?;
-    Ok(Undone::Done(format!("destroyed pool {name}")))
-}
-
 /// Whether the file system of this uuid is mounted there. When it is not, a scrub asked for by that place would be one of the file
 /// system that the directory itself is on.
 fn scrub_may_go_on(roots: &Roots, point: &Path, uuid: &str) -> bool {
@@ -275,99 +247,6 @@ fn forget_scrub(roots: &Roots, point: &Path, uuid: &str) -> Result<Undone> {
         }
     }
     Ok(undone)
-}
-
-fn clear(roots: &Roots, member: &Identity, uuids: &[String], run: &mut Run) -> Result<Undone> {
-    let Some(path) = find(roots, member) else {
-        return Ok(match (&member.backing, &member.serial) {
-            // A disk may come back, with all that was written on it; a loop device does not.
-            (None, Some(serial)) => Undone::Left(format!(
-                "the disk with the serial number {serial} is not here, and may carry what raidlab wrote; connect it, and \
-                 'raidlab clean' clears it"
-            )),
-            _ => Undone::Nothing,
-        });
-    };
-    let cleared = patiently(PATIENCE, || claim::open_exclusively(&path))
-        .and_then(|file| clear_open(roots, &file, &path, member, uuids));
-    let is_someones = match &cleared {
-        Ok(came) => matches!(came, Undone::Left(_)),
-        // As long as its run lives a tool that hangs may have it.
-        Err(error) => run.gone && matches!(error, HostError::Refused { .. }),
-    };
-    if is_someones {
-        run.kept.push(member.clone());
-    }
-    Ok(cleared.unwrap_or_else(|error| not_cleared(&path.display(), member, &error)))
-}
-
-fn not_cleared(name: &dyn Display, member: &Identity, why: &dyn Display) -> Undone {
-    let serial = match (&member.backing, &member.serial) {
-        (None, Some(serial)) => format!(" (serial number {serial})"),
-        _ => String::new(),
-    };
-    Undone::Left(format!(
-        "{name}{serial} is not cleared, and may carry what raidlab wrote: {why}"
-    ))
-}
-
-fn clear_open(
-    roots: &Roots,
-    file: &File,
-    path: &Path,
-    member: &Identity,
-    uuids: &[String],
-) -> Result<Undone> {
-    let found = Identity::of_open(roots, file, path)?;
-    if !found.is_same_device(member) {
-        return Ok(Undone::Left(format!(
-            "{} has become another device",
-            path.display()
-        )));
-    }
-    let labels = label::read(file, found.size, path)?;
-    if labels.is_empty() {
-        return Ok(Undone::Nothing);
-    }
-    if let Some(foreign) = labels.iter().find(|label| !label.is_one_of(uuids)) {
-        return Ok(Undone::Left(format!(
-            "{} carries {}, which raidlab did not write; it is left alone",
-            path.display(),
-            foreign.what
-        )));
-    }
-    let partitioned = labels.iter().any(|label| label.what.starts_with("GPT"));
-    if partitioned && let Some(foreign) = in_partition(file, found.size, path, uuids)? {
-        return Ok(Undone::Left(foreign));
-    }
-    // In this order: when it is cut short in between, the table still tells that there is something to be done.
-    if partitioned {
-        forget(file).map_err(HostError::call(
-            "have the kernel forget the partition of",
-            path,
-        ))?;
-    }
-    claim::clear(file, found.size, path)?;
-    Ok(Undone::Done(format!("cleared {}", path.display())))
-}
-
-/// What someone has made of the partition of a disk since, in words: the disk's own labels do not tell.
-fn in_partition(file: &File, size: u64, path: &Path, uuids: &[String]) -> Result<Option<String>> {
-    let path_told = path.display();
-    let extent = partition::extent(file, size).map_err(HostError::call("read", path))?;
-    let Some(extent) = extent else {
-        return Ok(Some(format!(
-            "{path_told} has other partitions than the one that raidlab made; it is left alone"
-        )));
-    };
-    let labels = label::read_partition(file, extent, path)?;
-    let foreign = labels.iter().find(|label| !label.is_one_of(uuids));
-    Ok(foreign.map(|label| {
-        format!(
-            "{path_told} carries {} in its partition, which raidlab did not write; it is left alone",
-            label.what
-        )
-    }))
 }
 
 fn restore(roots: &Roots, device: &Identity, attribute: &str, value: &str) -> Result<Undone> {

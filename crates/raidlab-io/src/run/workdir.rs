@@ -9,6 +9,7 @@ mod removal;
 use super::error::RunError;
 use removal::remove_all;
 use rustix::fs::{FlockOperation, Mode, OFlags, flock};
+use std::ffi::OsStr;
 use std::fs::{DirBuilder, File};
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::io::{ErrorKind, Read as _, Write as _};
@@ -56,6 +57,15 @@ impl WorkDir {
                 Err(RunError::path("write", &owner)(error))
             }
         }
+    }
+
+    /// Whether a name is one that raidlab gives to its working directories.
+    #[must_use]
+    pub fn is_named_so(name: &OsStr) -> bool {
+        let name = name.to_str().and_then(|name| name.strip_prefix(PREFIX));
+        name.is_some_and(|digits| {
+            digits.len() == 6 && digits.bytes().all(|b| b.is_ascii_hexdigit())
+        })
     }
 
     /// Where it is.
@@ -212,13 +222,10 @@ fn is_unborn(directory: &Path, alone: bool) -> bool {
         let changed = std::fs::symlink_metadata(path).and_then(|found| found.modified());
         changed.is_ok_and(|at| at.elapsed().is_ok_and(|age| age >= UNBORN))
     };
-    let digits = |name: &str| name.len() == 6 && name.bytes().all(|b| b.is_ascii_hexdigit());
-    let name = directory.file_name().and_then(|name| name.to_str());
-    let named_so = name.and_then(|name| name.strip_prefix(PREFIX));
     let Ok(entries) = std::fs::read_dir(directory) else {
         return false;
     };
-    named_so.is_some_and(digits)
+    directory.file_name().is_some_and(WorkDir::is_named_so)
         && old(directory)
         && entries.into_iter().all(|entry| {
             entry.is_ok_and(|entry| {

@@ -202,6 +202,34 @@ fn what_raidlab_made_on_an_array_is_no_reason_to_leave_it() {
     assert_eq!(found.what, "ext2/3/4 file system");
 }
 
+/// The file system is raidlab's, what is in it is not.
+#[test]
+fn an_array_whose_file_system_someone_has_put_files_into_is_left() {
+    let name = "an_array_whose_file_system_someone_has_put_files_into_is_left";
+    if !may(name) {
+        return;
+    }
+    let tables = Tables::new();
+    tables.show_array();
+    let own = "11111111-1111-1111-1111-111111111111";
+    system(&["mkfs.ext4", "-q", "-F", "-U", own, tables.array.path()]);
+    let point = tables.directory.path().join("mnt");
+    std::fs::create_dir(&point).expect("made");
+    let place = point.to_str().expect("a name");
+    system(&["mount", tables.array.path(), place]);
+    std::fs::write(point.join("letters"), "mine").expect("written");
+    system(&["umount", place]);
+    let report = tables.undone(true, &[]);
+    tables.stays(
+        &report,
+        "none0 is not stopped: its file system holds 'letters'",
+    );
+    assert!(
+        report.left[0].contains("wipefs -a /dev/none0"),
+        "{report:?}"
+    );
+}
+
 #[test]
 fn an_array_that_someone_put_into_an_array_or_a_volume_is_left() {
     if !may("an_array_that_someone_put_into_an_array_or_a_volume_is_left") {

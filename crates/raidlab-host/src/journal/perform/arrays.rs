@@ -1,4 +1,5 @@
 //! Arrays of md that a run left: stopped, unless someone has put them to use since.
+use super::files;
 use super::whose::{find, lies_on, not_ours, of_others};
 use super::{PATIENCE, Run, STEP};
 use crate::error::{HostError, Result};
@@ -11,7 +12,7 @@ use crate::tool::Tool;
 use raidlab_io::observe::Roots;
 use raidlab_io::observe::cache::block_size_of;
 use raidlab_io::observe::safety::open_for_reading;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// What lay on an array that was stopped is gone from the kernel's tables within this time.
@@ -118,6 +119,10 @@ fn put_to_use(roots: &Roots, name: &str, run: &Run, taken: bool) -> Option<Strin
         return None;
     }
     match foreign(roots, name, &run.uuids) {
+        Ok(None) => {
+            let found = files::look(&roots.dev.join(name), &[], &run.uuids);
+            files::put_to_use(found, Path::new(&node), run.mounted)
+        }
         Ok(found) => found.map(|label| {
             format!(
                 "it carries {}, which raidlab did not make: someone has put it to use since; if that is not wanted, \

@@ -56,6 +56,10 @@ fn an_array_that_is_on_a_foreign_disk_too_is_told_and_not_forgotten() {
         gone: false,
         stopped: Vec::new(),
         kept: Vec::new(),
+        members: Vec::new(),
+        mounted: false,
+        partly: false,
+        stay: Vec::new(),
     };
     let stop = |members: &[Identity]| arrays::stop(&roots, (members, "md9"), &run, true);
     let left = stop(&members).expect("looked at");
