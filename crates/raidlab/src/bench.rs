@@ -1,6 +1,7 @@
 //! `raidlab bench`: measure places with profiles, in rounds, until it is enough.
 mod again;
 mod measure;
+pub(crate) mod notes;
 mod plan;
 mod precision;
 mod progress;

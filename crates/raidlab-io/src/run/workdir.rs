@@ -86,25 +86,34 @@ impl WorkDir {
     /// cannot be removed stays and is not in the list.
     #[must_use]
     pub fn remove_stale(parent: &Path) -> Vec<PathBuf> {
-        let Ok(entries) = std::fs::read_dir(parent) else {
-            return Vec::new();
-        };
         let turn = turn(parent);
-        entries
-            .flatten()
-            .filter(|entry| {
-                let named_so = entry
-                    .file_name()
-                    .to_str()
-                    .is_some_and(|name| name.starts_with(PREFIX));
-                // Of the entry itself: a link to a directory is not one.
-                named_so && entry.file_type().is_ok_and(|kind| kind.is_dir())
-            })
-            .map(|entry| entry.path())
-            .filter(|path| is_stale(path, turn.is_some()))
-            .filter(|path| remove_all(path, None).is_ok())
-            .collect()
+        let mut found = stale_in(parent, turn.is_some());
+        found.retain(|path| remove_all(path, None).is_ok());
+        found
     }
+
+    /// The working directories in `parent` whose owner is gone. Nothing is removed.
+    #[must_use]
+    pub fn stale(parent: &Path) -> Vec<PathBuf> {
+        let turn = turn(parent);
+        stale_in(parent, turn.is_some())
+    }
+}
+
+fn stale_in(parent: &Path, alone: bool) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(parent).into_iter().flatten().flatten();
+    entries
+        .filter(|entry| {
+            let named_so = entry
+                .file_name()
+                .to_str()
+                .is_some_and(|name| name.starts_with(PREFIX));
+            // Of the entry itself: a link to a directory is not one.
+            named_so && entry.file_type().is_ok_and(|kind| kind.is_dir())
+        })
+        .map(|entry| entry.path())
+        .filter(|path| is_stale(path, alone))
+        .collect()
 }
 
 impl Drop for WorkDir {

@@ -1,5 +1,6 @@
 //! Measuring on this machine: one trial of one arm, from its place to its record.
 use super::again;
+use super::notes;
 use super::plan::{Plan, Prepared};
 use super::progress::View;
 use super::record::of_phase;
@@ -8,6 +9,7 @@ use crate::args::EngineChoice;
 use crate::commands::timestamp;
 use crate::exit::{BAD_REQUEST, Code, Failure, MISSING, REFUSED, TRIAL_FAILED};
 use crate::patience;
+use crate::real::places;
 use crate::signals::Stop;
 use crate::talk;
 use raidlab_core::flag::FlagKind;
@@ -218,7 +220,13 @@ fn drop_all(phase: &Phase, place: &Place) -> Result<(), RunError> {
 
 /// Opens a place; says what an earlier run had left there.
 pub(super) fn open_place(path: &Path) -> Result<Place, Failure> {
-    let place = Place::open(path).map_err(|error| failure(&error))?;
+    if let (Ok(at), true) = (places::notes(), path.is_dir()) {
+        notes::write(&at, path);
+    }
+    let place = Place::open(path).map_err(|error| {
+        forget(path);
+        failure(&error)
+    })?;
     for stale in place.removed() {
         talk::note(&format!(
             "removed {}, left by a raidlab that was killed",
@@ -230,7 +238,17 @@ pub(super) fn open_place(path: &Path) -> Result<Place, Failure> {
 
 /// Removes what was made in a place.
 pub(super) fn close_place(place: Place) -> Result<(), Failure> {
-    place.close().map_err(|error| failure(&error))
+    let path = place.resolved().path.clone();
+    let closed = place.close();
+    forget(&path);
+    closed.map_err(|error| failure(&error))
+}
+
+/// There is no working directory of this run in a place any more, or never was.
+fn forget(path: &Path) {
+    if let Ok(at) = places::notes() {
+        notes::remove(&at, path);
+    }
 }
 
 /// What a run's error means for the exit code. A failed operation is a failed trial; the rest is a

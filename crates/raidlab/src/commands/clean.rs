@@ -1,6 +1,7 @@
 //! `raidlab clean`: undoes what runs that were killed left on the machine.
 use super::{print_json, print_text};
 use crate::args::CleanArgs;
+use crate::bench::notes;
 use crate::exit::{Failure, Outcome, REFUSED};
 use crate::real::{clean_guests, host_failure, places};
 use crate::talk;
@@ -15,6 +16,16 @@ pub(crate) fn run(args: &CleanArgs) -> Result<Outcome, Failure> {
     all.left.extend(wrong);
     // Guests of runs that were killed: the kernel has ended them, and their directories are there.
     all.undone.extend(clean_guests()?);
+    let places = notes::clean(&places::notes()?);
+    let removed = places.removed.iter().map(|path| path.display());
+    all.undone
+        .extend(removed.map(|path| format!("removed {path}, left by a run that was killed")));
+    let left = places.left.iter().map(|path| path.display());
+    all.left.extend(left.map(|path| {
+        format!(
+            "{path}, the working directory of a run that was killed, cannot be removed; remove it"
+        )
+    }));
     for journal in journals {
         let path = journal.path().to_owned();
         let report = journal

@@ -28,6 +28,11 @@ pub(crate) fn journals() -> Result<PathBuf, Failure> {
     Ok(state()?.join("journal"))
 }
 
+/// Where `bench` has working directories, or had them when it was killed.
+pub(crate) fn notes() -> Result<PathBuf, Failure> {
+    Ok(state()?.join("places"))
+}
+
 /// Where file systems under test are mounted: one at a time, so that two runs of a user do not disturb each other's
 /// figures. Without links, as the kernel's table of mounts has it: by another name nothing would be found there, and undone.
 pub(crate) fn mount() -> Result<PathBuf, Failure> {
