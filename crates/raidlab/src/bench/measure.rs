@@ -58,7 +58,11 @@ impl Measure for Machine<'_> {
         let environment = patience::asking(path, || self.environment(&place))?;
         let (phases, error) = self.phases(prepared, turn, &place, view);
         // Removing the files belongs to the trial: the next one must find the space free.
-        let closed = patience::asking(path, || place.close());
+        let closed = patience::asking(path, || {
+            let closed = place.close();
+            forget(path);
+            closed
+        });
         let stopped = self.stop.asked() || matches!(error, Some(RunError::Cancelled));
         if let Some(left) = left_behind(error.is_some() || stopped, closed.as_ref().err()) {
             talk::warn(&left);
