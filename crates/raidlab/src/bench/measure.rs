@@ -54,7 +54,7 @@ impl Measure for Machine<'_> {
         );
         view.trial_begins(name, prepared.plan.phases.len());
         let path = &prepared.arm.path;
-        let place = patience::asking(path, || open_place(path))?;
+        let place = patience::asking(path, || open_noted(path))?;
         let environment = patience::asking(path, || self.environment(&place))?;
         let (phases, error) = self.phases(prepared, turn, &place, view);
         // Removing the files belongs to the trial: the next one must find the space free.
@@ -222,15 +222,17 @@ fn drop_all(phase: &Phase, place: &Place) -> Result<(), RunError> {
     Ok(())
 }
 
-/// Opens a place; says what an earlier run had left there.
-pub(super) fn open_place(path: &Path) -> Result<Place, Failure> {
+/// Opens a place for a trial, and notes that there is a working directory in it until [`forget`].
+fn open_noted(path: &Path) -> Result<Place, Failure> {
     if let (Ok(at), true) = (places::notes(), path.is_dir()) {
         notes::write(&at, path);
     }
-    let place = Place::open(path).map_err(|error| {
-        forget(path);
-        failure(&error)
-    })?;
+    open_place(path).inspect_err(|_| forget(path))
+}
+
+/// Opens a place; says what an earlier run had left there.
+pub(super) fn open_place(path: &Path) -> Result<Place, Failure> {
+    let place = Place::open(path).map_err(|error| failure(&error))?;
     for stale in place.removed() {
         talk::note(&format!(
             "removed {}, left by a raidlab that was killed",
@@ -242,10 +244,7 @@ pub(super) fn open_place(path: &Path) -> Result<Place, Failure> {
 
 /// Removes what was made in a place.
 pub(super) fn close_place(place: Place) -> Result<(), Failure> {
-    let path = place.resolved().path.clone();
-    let closed = place.close();
-    forget(&path);
-    closed.map_err(|error| failure(&error))
+    place.close().map_err(|error| failure(&error))
 }
 
 /// There is no working directory of this run in a place any more, or never was.
