@@ -94,11 +94,12 @@ fn a_file_system_that_someone_has_put_files_into_is_left() {
     if !may("a_file_system_that_someone_has_put_files_into_is_left") {
         return;
     }
-    for kind in ["ext4", "xfs", "btrfs"] {
+    // Each with a uuid of its own: the device before may be detached a moment later, and mkfs.btrfs refuses one that is there.
+    for (kind, byte) in [("ext4", 0x41), ("xfs", 0x47), ("btrfs", 0x48)] {
         let theirs = device(LARGE);
         let place = tempfile::tempdir().expect("a directory");
-        make(kind, 0x41, &[&theirs]);
-        journal(place.path(), 0x41, &[&theirs], true);
+        make(kind, byte, &[&theirs]);
+        journal(place.path(), byte, &[&theirs], true);
         let mounted = Mounted::of(&[&theirs]);
         std::fs::create_dir(mounted.path(".raidlab-0a1b2c")).expect("made");
         std::fs::write(mounted.path("letters"), "mine").expect("written");
@@ -176,9 +177,9 @@ fn files_that_a_crash_left_in_the_journal_are_seen() {
     if !may("files_that_a_crash_left_in_the_journal_are_seen") {
         return;
     }
-    for kind in ["ext4", "xfs", "btrfs"] {
+    for (kind, byte) in [("ext4", 0x43), ("xfs", 0x49), ("btrfs", 0x4a)] {
         let first = device(LARGE);
-        make(kind, 0x43, &[&first]);
+        make(kind, byte, &[&first]);
         let mounted = Mounted::of(&[&first]);
         let letters = File::create(mounted.path("letters")).expect("made");
         letters.sync_all().expect("synced");
@@ -188,7 +189,7 @@ fn files_that_a_crash_left_in_the_journal_are_seen() {
         drop(mounted);
         first.show_instead(&[first.path(), copy.to_str().expect("a name")]);
         let place = tempfile::tempdir().expect("a directory");
-        journal(place.path(), 0x43, &[&first], true);
+        journal(place.path(), byte, &[&first], true);
         let report = cleaned(place.path());
         assert!(
             report.left.join("\n").contains("'letters'"),
