@@ -3,7 +3,7 @@ use crate::claim::Own;
 use crate::error::{HostError, Result};
 use crate::identity::FileId;
 use crate::journal::{Journal, Undo};
-use raidlab_io::observe::{LoopBacking, privilege};
+use raidlab_io::observe::{LoopBacking, LoopInfo, Roots, loop_path, privilege};
 use rustix::io::Errno;
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::os::fd::AsRawFd as _;
@@ -11,53 +11,11 @@ use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 /// linux/loop.h
-const LOOP_SET_STATUS64_INFO: usize = 232;
 const LOOP_CONFIGURE: libc::Ioctl = 0x4c0a;
 const LOOP_CLR_FD: libc::Ioctl = 0x4c01;
 const LOOP_CTL_GET_FREE: libc::Ioctl = 0x4c82;
 const LO_FLAGS_PARTSCAN: u32 = 8;
 const LO_FLAGS_DIRECT_IO: u32 = 16;
-
-/// `struct loop_info64`, of which only these fields are of use here.
-#[repr(C)]
-#[derive(Clone, Copy)]
-struct LoopInfo {
-    device: u64,
-    inode: u64,
-    rdevice: u64,
-    offset: u64,
-    size_limit: u64,
-    number: u32,
-    encrypt_type: u32,
-    encrypt_key_size: u32,
-    flags: u32,
-    file_name: [u8; 64],
-    crypt_name: [u8; 64],
-    encrypt_key: [u8; 32],
-    init: [u64; 2],
-}
-
-const _: () = assert!(size_of::<LoopInfo>() == LOOP_SET_STATUS64_INFO);
-
-impl LoopInfo {
-    const fn empty() -> Self {
-        Self {
-            device: 0,
-            inode: 0,
-            rdevice: 0,
-            offset: 0,
-            size_limit: 0,
-            number: 0,
-            encrypt_type: 0,
-            encrypt_key_size: 0,
-            flags: 0,
-            file_name: [0; 64],
-            crypt_name: [0; 64],
-            encrypt_key: [0; 32],
-            init: [0; 2],
-        }
-    }
-}
 
 /// `struct loop_config`.
 #[repr(C)]
@@ -92,12 +50,10 @@ pub(crate) struct Shown {
 pub(crate) fn shown_by(device: &File) -> std::io::Result<Shown> {
     let told = LoopBacking::of(device)?;
     // The driver keeps but 63 bytes of a name; sysfs has all of it.
-    let path = std::fs::read_to_string(format!("/sys/block/loop{}/loop/backing_file", told.number));
-    let path = path.unwrap_or_default();
-    let path = path.trim_end_matches('\n');
+    let path = loop_path(&Roots::system(), &format!("loop{}", told.number)).unwrap_or_default();
     Ok(Shown {
         file: FileId {
-            path: PathBuf::from(path.strip_suffix(" (deleted)").unwrap_or(path)),
+            path,
             device: told.device,
             inode: told.inode,
         },

@@ -15,6 +15,7 @@ mod own;
 
 pub(crate) use clear::clear;
 pub(crate) use open::open_exclusively;
+pub(crate) use others::opener_of;
 pub use own::Own;
 
 use crate::allow::Allowed;

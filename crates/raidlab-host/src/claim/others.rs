@@ -6,10 +6,11 @@ use crate::patience::patiently;
 use crate::sysfs;
 use raidlab_core::units::SECTOR;
 use raidlab_io::observe::environment::DeviceRecord;
-use raidlab_io::observe::safety::{Opener, Target, openers};
+use raidlab_io::observe::safety::{Opener, Target, open_for_reading, openers};
 use raidlab_io::observe::stack::DeviceKind;
 use raidlab_io::observe::{DeviceNumber, LoopShows, Roots, attached_loops, loop_path};
 use std::fs::File;
+use std::path::Path;
 use std::time::Duration;
 
 /// How long another process may have a device open: tools that look at every new one (udev) are soon done.
@@ -77,6 +78,13 @@ fn opened_by(roots: &Roots, file: &File, found: &Identity) -> Option<Opener> {
             .map_or(Ok(()), Err)
     };
     patiently(LOOKED_AT, alone).err()
+}
+
+/// The same of a device that is only looked at; `None` when it cannot be.
+pub(crate) fn opener_of(roots: &Roots, node: &Path) -> Option<Opener> {
+    let file = open_for_reading(node).ok()?;
+    let found = Identity::of_open(roots, &file, node).ok()?;
+    opened_by(roots, &file, &found)
 }
 
 /// The device, or the disk that a partition is a part of.

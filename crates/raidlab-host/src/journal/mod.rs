@@ -323,7 +323,8 @@ impl Journal {
             Entry::Intend { step, what, undo } => {
                 self.next = step + 1;
                 // Members that are written on anew carry what has not been mounted yet.
-                if members_of(undo).next().is_some() && self.as_run().members.is_empty() {
+                let before = self.open.values().flat_map(|step| &step.undo);
+                if members_of(undo).next().is_some() && members_of(before).next().is_none() {
                     self.mounted = false;
                 }
                 let mounts = |undo: &Undo| matches!(undo, Undo::Mount { .. } | Undo::Pool { .. });

@@ -14,19 +14,43 @@ use super::safety::open_node;
 const LOOP_GET_STATUS64: libc::Ioctl = 0x4c05;
 const LOOP_INFO64: usize = 232;
 
-/// `struct loop_info64`, of which only these fields are of use here.
+/// `struct loop_info64`, of which not all is of use.
 #[repr(C)]
-struct LoopInfo {
+#[derive(Clone, Copy, Debug)]
+pub struct LoopInfo {
     device: u64,
     inode: u64,
     rdevice: u64,
     offset: u64,
     size_limit: u64,
     number: u32,
-    rest: [u32; 47],
+    encryption: [u32; 2],
+    /// `LO_FLAGS_*`
+    pub flags: u32,
+    names_and_key: [u8; 64 + 64 + 32],
+    init: [u64; 2],
 }
 
 const _: () = assert!(size_of::<LoopInfo>() == LOOP_INFO64);
+
+impl LoopInfo {
+    /// Nothing set.
+    #[must_use]
+    pub const fn empty() -> Self {
+        Self {
+            device: 0,
+            inode: 0,
+            rdevice: 0,
+            offset: 0,
+            size_limit: 0,
+            number: 0,
+            encryption: [0; 2],
+            flags: 0,
+            names_and_key: [0; 64 + 64 + 32],
+            init: [0; 2],
+        }
+    }
+}
 
 /// What a loop device shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,15 +73,7 @@ impl LoopBacking {
     /// # Errors
     /// When it is no loop device, or shows nothing.
     pub fn of(device: &File) -> io::Result<Self> {
-        let mut info = LoopInfo {
-            device: 0,
-            inode: 0,
-            rdevice: 0,
-            offset: 0,
-            size_limit: 0,
-            number: 0,
-            rest: [0; 47],
-        };
+        let mut info = LoopInfo::empty();
         // SAFETY: LOOP_GET_STATUS64 writes one struct loop_info64 to the pointer, which is that large (asserted above) and
         // lives over the call; the descriptor is open.
         let answer = unsafe { libc::ioctl(device.as_raw_fd(), LOOP_GET_STATUS64, &raw mut info) };

@@ -43,7 +43,7 @@ pub mod stack;
 
 pub use error::{ObserveError, Result};
 pub use held::held;
-pub use loops::{LoopBacking, LoopShows, attached_loops, loop_path, loop_shows};
+pub use loops::{LoopBacking, LoopInfo, LoopShows, attached_loops, loop_path, loop_shows};
 pub use resolve::{Backing, PathKind, Resolved, resolve};
 pub use roots::{DeviceNumber, Roots};
 

@@ -1,4 +1,5 @@
 //! File systems that a run left, and what someone has put into them since: as the next run finds them.
+use super::open::Opener;
 use super::*;
 use crate::journal::{Journal, Report, Undo, leftovers};
 
@@ -166,6 +167,31 @@ fn a_mount_that_someone_has_put_files_into_stays() {
     let report = cleaned(place.path());
     assert!(report.left[0].contains("'lost+found/#12'"), "{report:?}");
     std::fs::remove_file(point.join("lost+found/#12")).expect("still there");
+    let report = cleaned(place.path());
+    assert_eq!(report.left, Vec::<String>::new(), "{report:?}");
+    theirs.given();
+}
+
+/// A virtual machine may have been given it, and have the file system mounted.
+#[test]
+fn a_file_system_that_another_process_has_open_is_neither_looked_into_nor_cleared() {
+    if !may("a_file_system_that_another_process_has_open_is_neither_looked_into_nor_cleared") {
+        return;
+    }
+    let theirs = device(LARGE);
+    let place = tempfile::tempdir().expect("a directory");
+    make("ext4", 0x4b, &[&theirs]);
+    journal(place.path(), 0x4b, &[&theirs], true);
+    let before = std::fs::read(&theirs.path).expect("its bytes");
+    let opener = Opener::of(&theirs.path);
+    let report = cleaned(place.path());
+    assert!(
+        report.left[0].contains("sleep (")
+            && report.left[0].contains("end it, and 'raidlab clean'"),
+        "{report:?}"
+    );
+    assert!(std::fs::read(&theirs.path).expect("its bytes") == before);
+    drop(opener);
     let report = cleaned(place.path());
     assert_eq!(report.left, Vec::<String>::new(), "{report:?}");
     theirs.given();

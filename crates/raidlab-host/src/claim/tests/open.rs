@@ -5,10 +5,10 @@ use std::io::Read as _;
 use std::process::{Child, Command, Stdio};
 
 /// A process that has a device open, as a virtual machine has its disk: without excluding anyone.
-struct Opener(Child);
+pub(super) struct Opener(Child);
 
 impl Opener {
-    fn of(path: &Path) -> Self {
+    pub(super) fn of(path: &Path) -> Self {
         let node = OpenOptions::new().read(true).write(true).open(path);
         let mut command = Command::new("sleep");
         command.arg("600").stdin(Stdio::from(node.expect("a node")));

@@ -1,4 +1,5 @@
 //! Arrays of md that a run left: stopped, unless someone has put them to use since.
+use super::contents::opened;
 use super::files;
 use super::whose::{find, lies_on, not_ours, of_others};
 use super::{PATIENCE, Run, STEP};
@@ -118,9 +119,13 @@ fn put_to_use(roots: &Roots, name: &str, run: &Run, taken: bool) -> Option<Strin
     if !run.gone || level.as_deref() == Some("container") {
         return None;
     }
+    let path = roots.dev.join(name);
+    if let Some(opener) = opened(roots, &path) {
+        return Some(opener);
+    }
     match foreign(roots, name, &run.uuids) {
         Ok(None) => {
-            let found = files::look(&roots.dev.join(name), &[], &run.uuids);
+            let found = files::look(&path, Vec::new, &run.uuids);
             files::put_to_use(found, Path::new(&node), run.mounted)
         }
         Ok(found) => found.map(|label| {

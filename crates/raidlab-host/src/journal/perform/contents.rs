@@ -32,7 +32,7 @@ pub(super) fn clear(
     };
     // Before it is held: what is held cannot be mounted. As long as a run lives nobody else has its file systems.
     if run.gone
-        && let Some(why) = used(roots, &path, uuids, run)
+        && let Some(why) = opened(roots, &path).or_else(|| used(roots, &path, uuids, run))
     {
         run.kept.push(member.clone());
         return Ok(not_cleared(&path.display(), member, &why));
@@ -50,9 +50,17 @@ pub(super) fn clear(
     Ok(cleared.unwrap_or_else(|error| not_cleared(&path.display(), member, &error)))
 }
 
+/// Who has a device open by now, in words: a virtual machine that was given it may have its file system mounted, and neither
+/// looking into that nor clearing it would be seen there.
+pub(super) fn opened(roots: &Roots, path: &Path) -> Option<String> {
+    let opener = claim::opener_of(roots, path)?;
+    Some(format!("{opener}; end it, and 'raidlab clean' goes on"))
+}
+
 /// What someone has put into the file system on a member, in words.
 fn used(roots: &Roots, path: &Path, uuids: &[String], run: &Run) -> Option<String> {
-    let found = files::look(path, &files::nodes(roots, &run.members), uuids);
+    let further = || files::nodes(roots, &run.members);
+    let found = files::look(path, further, uuids);
     // Of a file system on several devices, some of which raidlab has cleared, there is nothing any more that could be someone's.
     if matches!(found, Some(Use::Unknown(_))) && run.partly && files::is_of_several(path) {
         return None;

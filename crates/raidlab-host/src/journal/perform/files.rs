@@ -69,13 +69,17 @@ fn in_words(names: &[String]) -> Option<String> {
     }
 }
 
-/// Looks into the file system of these uuids on a device, if there is one. `further` are the others that it may be on, too.
-pub(super) fn look(node: &Path, further: &[PathBuf], uuids: &[String]) -> Option<Use> {
+/// Looks into the file system of these uuids on a device, if there is one. `further` gives the others that it may be on, too.
+pub(super) fn look(
+    node: &Path,
+    further: impl FnOnce() -> Vec<PathBuf>,
+    uuids: &[String],
+) -> Option<Use> {
     let kind = kind_on(node, uuids)?;
     // One that is on several devices needs to be told of them without udev.
-    let further: Vec<&PathBuf> = match kind {
+    let further: Vec<PathBuf> = match kind {
         "btrfs" => {
-            let others = further.iter().filter(|path| *path != node);
+            let others = further().into_iter().filter(|path| *path != node);
             others
                 .filter(|path| kind_on(path, uuids) == Some(kind))
                 .collect()
@@ -130,7 +134,7 @@ fn kind_on(node: &Path, uuids: &[String]) -> Option<&'static str> {
 fn looked_into(
     node: &Path,
     kind: &str,
-    further: &[&PathBuf],
+    further: &[PathBuf],
     degraded: bool,
 ) -> io::Result<Option<String>> {
     let mount = mounted_apart(node, kind, further, degraded)?;
@@ -151,7 +155,7 @@ pub(super) fn others_at(mount: &OwnedFd) -> io::Result<Option<String>> {
 pub(super) fn mounted_apart(
     node: &Path,
     kind: &str,
-    further: &[&PathBuf],
+    further: &[PathBuf],
     degraded: bool,
 ) -> io::Result<OwnedFd> {
     let context = fsopen(kind, FsOpenFlags::FSOPEN_CLOEXEC)?;
