@@ -25,9 +25,11 @@ use crate::exit::{BAD_REQUEST, Failure, MISSING, Outcome};
 use crate::patience;
 use crate::place;
 use crate::predict::run::forget_if_empty;
+use crate::real::places;
 use crate::signals::Stop;
 use crate::talk;
 use measure::Machine;
+use notes::Noted;
 use plan::{Plan, Prepared};
 use raidlab_core::profile::Skipped;
 use raidlab_core::time::Span;
@@ -80,6 +82,7 @@ pub(crate) fn run(args: &BenchArgs, store: &place::Store) -> Result<Outcome, Fai
     }
     let is_new = resumed.is_none();
     let session = begin(&mut store, &plan, resumed, notes)?;
+    let _noted = noted(&prepared);
     let mut machine = Machine {
         plan: &plan,
         stop: &stop,
@@ -170,6 +173,18 @@ fn try_places(prepared: &[Prepared]) -> Result<(), Failure> {
         }
     }
     Ok(())
+}
+
+/// Notes the places for as long as there are trials in them, for `clean`.
+fn noted(prepared: &[Prepared]) -> Vec<Noted> {
+    let Ok(notes) = places::notes() else {
+        return Vec::new();
+    };
+    let paths: BTreeSet<&Path> = prepared.iter().map(|p| p.arm.path.as_path()).collect();
+    paths
+        .into_iter()
+        .filter_map(|path| Noted::write(&notes, path))
+        .collect()
 }
 
 /// The store for reading.

@@ -1,6 +1,5 @@
 //! Measuring on this machine: one trial of one arm, from its place to its record.
 use super::again;
-use super::notes;
 use super::plan::{Plan, Prepared};
 use super::progress::View;
 use super::record::of_phase;
@@ -9,7 +8,6 @@ use crate::args::EngineChoice;
 use crate::commands::timestamp;
 use crate::exit::{BAD_REQUEST, Code, Failure, MISSING, REFUSED, TRIAL_FAILED};
 use crate::patience;
-use crate::real::places;
 use crate::signals::Stop;
 use crate::talk;
 use raidlab_core::flag::FlagKind;
@@ -54,15 +52,11 @@ impl Measure for Machine<'_> {
         );
         view.trial_begins(name, prepared.plan.phases.len());
         let path = &prepared.arm.path;
-        let place = patience::asking(path, || open_noted(path))?;
+        let place = patience::asking(path, || open_place(path))?;
         let environment = patience::asking(path, || self.environment(&place))?;
         let (phases, error) = self.phases(prepared, turn, &place, view);
         // Removing the files belongs to the trial: the next one must find the space free.
-        let closed = patience::asking(path, || {
-            let closed = place.close();
-            forget(path);
-            closed
-        });
+        let closed = patience::asking(path, || place.close());
         let stopped = self.stop.asked() || matches!(error, Some(RunError::Cancelled));
         if let Some(left) = left_behind(error.is_some() || stopped, closed.as_ref().err()) {
             talk::warn(&left);
@@ -222,14 +216,6 @@ fn drop_all(phase: &Phase, place: &Place) -> Result<(), RunError> {
     Ok(())
 }
 
-/// Opens a place for a trial, and notes that there is a working directory in it until [`forget`].
-fn open_noted(path: &Path) -> Result<Place, Failure> {
-    if let (Ok(at), true) = (places::notes(), path.is_dir()) {
-        notes::write(&at, path);
-    }
-    open_place(path).inspect_err(|_| forget(path))
-}
-
 /// Opens a place; says what an earlier run had left there.
 pub(super) fn open_place(path: &Path) -> Result<Place, Failure> {
     let place = Place::open(path).map_err(|error| failure(&error))?;
@@ -245,13 +231,6 @@ pub(super) fn open_place(path: &Path) -> Result<Place, Failure> {
 /// Removes what was made in a place.
 pub(super) fn close_place(place: Place) -> Result<(), Failure> {
     place.close().map_err(|error| failure(&error))
-}
-
-/// There is no working directory of this run in a place any more, or never was.
-fn forget(path: &Path) {
-    if let Ok(at) = places::notes() {
-        notes::remove(&at, path);
-    }
 }
 
 /// What a run's error means for the exit code. A failed operation is a failed trial; the rest is a

@@ -21,25 +21,39 @@ fn note_of(notes: &Path, place: &Path) -> PathBuf {
     notes.join(format!("{:016x}", hasher.finish()))
 }
 
-/// Notes that there will be a working directory in a place. That it cannot be noted is no reason not to measure.
-pub(crate) fn write(notes: &Path, place: &Path) {
-    let Ok(place) = place.canonicalize() else {
-        return;
-    };
-    if std::fs::create_dir_all(notes).is_ok() {
-        let _ = std::fs::write(note_of(notes, &place), place.as_os_str().as_bytes());
+/// A place that is noted as long as this is there.
+#[derive(Debug)]
+pub(crate) struct Noted {
+    notes: PathBuf,
+    place: PathBuf,
+}
+
+impl Noted {
+    /// Notes that there will be working directories in a place; `None` of what is no directory. That it cannot be noted is no
+    /// reason not to measure.
+    pub(crate) fn write(notes: &Path, place: &Path) -> Option<Self> {
+        let place = place.canonicalize().ok().filter(|place| place.is_dir())?;
+        std::fs::create_dir_all(notes).ok()?;
+        let noted = Self {
+            notes: notes.to_owned(),
+            place,
+        };
+        let _ = std::fs::write(
+            note_of(notes, &noted.place),
+            noted.place.as_os_str().as_bytes(),
+        );
+        Some(noted)
     }
 }
 
-/// Removes the note of a place, unless another raidlab has a working directory there.
-pub(crate) fn remove(notes: &Path, place: &Path) {
-    let Ok(place) = place.canonicalize() else {
-        return;
-    };
-    if !any_in(&place) {
-        let _ = std::fs::remove_file(note_of(notes, &place));
-        // When it was the last.
-        let _ = std::fs::remove_dir(notes);
+impl Drop for Noted {
+    fn drop(&mut self) {
+        // Another raidlab may have a working directory there, and this one what it could not remove.
+        if !any_in(&self.place) {
+            let _ = std::fs::remove_file(note_of(&self.notes, &self.place));
+            // When it was the last.
+            let _ = std::fs::remove_dir(&self.notes);
+        }
     }
 }
 
@@ -68,11 +82,15 @@ pub(crate) fn clean(notes: &Path) -> Cleaned {
     cleaned
 }
 
+/// Whether there is, or may be, a working directory in a place.
 fn any_in(place: &Path) -> bool {
-    let entries = std::fs::read_dir(place).into_iter().flatten().flatten();
-    entries
-        .into_iter()
-        .any(|entry| WorkDir::is_named_so(&entry.file_name()))
+    match std::fs::read_dir(place) {
+        Ok(mut entries) => {
+            entries.any(|entry| entry.is_ok_and(|entry| WorkDir::is_named_so(&entry.file_name())))
+        }
+        // What cannot be looked at now can later.
+        Err(error) => error.kind() != std::io::ErrorKind::NotFound,
+    }
 }
 
 #[cfg(test)]
@@ -85,7 +103,7 @@ mod tests {
         let (notes, place) = (directory.path().join("notes"), directory.path().join("d"));
         std::fs::create_dir(&place).expect("made");
         assert_eq!(clean(&notes), Cleaned::default());
-        write(&notes, &place);
+        let noted = Noted::write(&notes, &place).expect("noted");
         let living = WorkDir::create(&place).expect("made");
         let gone = place.join(".raidlab-00000a");
         std::fs::create_dir(&gone).expect("made");
@@ -97,11 +115,14 @@ mod tests {
         assert_eq!((cleaned.removed, cleaned.left), (removed, Vec::new()));
         assert!(living.path().exists() && mine.exists() && !gone.exists());
         // As long as anything is there the note stays.
-        remove(&notes, &place);
+        drop(noted);
         assert!(notes.exists());
         drop(living);
         std::fs::remove_dir_all(&mine).expect("removed");
-        remove(&notes, &place);
+        drop(Noted::write(&notes, &place));
         assert!(!notes.exists());
+        // A file has no directory in it.
+        std::fs::write(directory.path().join("f"), "").expect("written");
+        assert!(Noted::write(&notes, &directory.path().join("f")).is_none());
     }
 }

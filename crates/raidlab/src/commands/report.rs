@@ -23,8 +23,8 @@ use std::io::BufReader;
 use std::path::Path;
 
 pub(crate) fn run(args: &ReportArgs, store: &place::Store) -> Result<Outcome, Failure> {
-    let exported = args.from_export.as_deref().map(exported).transpose()?;
-    if let Some(request) = experiment(args, exported.as_ref(), store)? {
+    let mut exported = args.from_export.as_deref().map(exported).transpose()?;
+    if let Some(request) = experiment(args, &mut exported, store)? {
         let document = || experiment_report(&request);
         if args.answers {
             return answer(experiment_answers(&request), document, &args.output);
@@ -78,11 +78,11 @@ fn answer(
     Ok(Outcome::Done)
 }
 
-/// What is to be reported when it is one run of an experiment, of the store or of an export, and nothing was asked for
-/// that its file does not say.
+/// What is to be reported when it is one run of an experiment, of the store or of an export (which is taken then), and nothing was
+/// asked for that its file does not say.
 fn experiment(
     args: &ReportArgs,
-    exported: Option<&Bundle>,
+    exported: &mut Option<Bundle>,
     place: &place::Store,
 ) -> Result<Option<ExperimentRequest>, Failure> {
     let other = args.sessions.len() > 1
@@ -97,13 +97,13 @@ fn experiment(
         allow_mixed_streams: args.allow_different_streams,
     };
     let is_experiment = |session: &Session| StoredRun::of(session).is_some();
-    if let Some(bundle) = exported {
-        return match &bundle.sessions[..] {
-            [session] if is_experiment(session) => {
-                predict::report::of_bundle(session, bundle.clone(), &judged).map(Some)
-            }
-            _ => Ok(None),
-        };
+    let is_one_run =
+        |bundle: &mut Bundle| matches!(&bundle.sessions[..], [session] if is_experiment(session));
+    if args.from_export.is_some() {
+        let bundle = exported.take_if(is_one_run);
+        return bundle
+            .map(|bundle| predict::report::of_bundle(&bundle.sessions[0].clone(), bundle, &judged))
+            .transpose();
     }
     let mut store = open_store(place)?;
     let session = match &args.sessions[..] {
