@@ -1,10 +1,13 @@
-//! The gates before a device is written to, with pools of ZFS itself: their own tests, run in a guest that has it.
+//! The gates before a device is written to, and what is done with pools that a killed run left, with ZFS itself: their own
+//! tests, run in a guest that has it.
 use crate::built;
 use crate::lab::Lab;
 
-const GATES: [&str; 2] = [
+const GATES: [&str; 4] = [
     "a_member_of_an_imported_and_of_an_exported_pool_is_refused",
     "a_device_whose_file_is_in_an_imported_pool_is_refused_by_its_bytes",
+    "a_pool_that_someone_has_put_files_into_is_left",
+    "a_pool_that_someone_has_exported_is_looked_into",
 ];
 
 #[test]

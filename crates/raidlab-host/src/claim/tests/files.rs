@@ -7,7 +7,7 @@ use crate::journal::{Journal, Report, Undo, leftovers};
 const LARGE: u64 = 320 << 20;
 
 /// The uuid that a run gave; each test has one of its own, for no kernel mounts two of the same.
-fn own(byte: u8) -> String {
+pub(super) fn own(byte: u8) -> String {
     let pair = format!("{byte:02x}");
     [4, 2, 2, 2, 6].map(|pairs| pair.repeat(pairs)).join("-")
 }
@@ -83,7 +83,7 @@ fn journal(place: &Path, byte: u8, devices: &[&Theirs], mounted: bool) -> Journa
     journal
 }
 
-fn cleaned(place: &Path) -> Report {
+pub(super) fn cleaned(place: &Path) -> Report {
     let (mut found, wrong) = leftovers(place).expect("listed");
     assert!(wrong.is_empty(), "{wrong:?}");
     let journal = found.pop().expect("its journal");

@@ -1,5 +1,9 @@
 //! Members of pools of ZFS itself, which no distribution's kernel has: run in a guest by `make test-zfs`.
+use super::files::{cleaned, own};
 use super::*;
+use crate::journal::{Journal, Undo};
+use crate::label::POOL;
+use crate::provision::partition;
 
 /// More than the least that ZFS takes for a member.
 const MEMBER: u64 = 128 << 20;
@@ -120,4 +124,104 @@ fn a_device_whose_file_is_in_an_imported_pool_is_refused_by_its_bytes() {
     theirs.refused_by(&[Gate::Bytes], &["zfs pool member"]);
     system(&["zpool", "export", "raidlab-file"]);
     theirs.refused_by(&[Gate::Bytes], &["zfs pool member", "no one uses it now"]);
+}
+
+/// A pool that a run made and left when it was killed, mounted in a directory of its own; each test has a uuid of its own.
+struct Left {
+    disk: Theirs,
+    place: tempfile::TempDir,
+    name: String,
+}
+
+impl Left {
+    fn new(byte: u8) -> Self {
+        let disk = Theirs::large(&["--partscan"]);
+        let file = open_exclusively(Path::new(disk.path())).expect("free");
+        partition::write(&file, Path::new(disk.path()), MEMBER, [byte; 16]).expect("a table");
+        drop(file);
+        let place = tempfile::tempdir().expect("a directory");
+        let left = Self {
+            name: format!("{POOL}{}", own(byte)),
+            disk,
+            place,
+        };
+        let member = partition::node(left.disk.path());
+        let mountpoint = format!("mountpoint={}", left.mount().display());
+        let words = ["zpool", "create", "-f", "-o", "cachefile=none", "-O"];
+        let rest = [mountpoint.as_str(), &left.name, &member];
+        system(&[&words[..], &rest].concat());
+        let mut journal = Journal::begin(left.place.path(), "raidlab run x").expect("begun");
+        let contents = Undo::Contents {
+            member: left.disk.device().identity,
+            uuids: vec![format!("{byte:02x}").repeat(16)],
+        };
+        journal.intend("write", &[contents]).expect("announced");
+        let name = left.name.clone();
+        let pool = Undo::Pool { name };
+        let step = journal.intend("make a pool", &[pool]).expect("announced");
+        journal.done(step).expect("told");
+        left
+    }
+
+    fn mount(&self) -> PathBuf {
+        self.place.path().join("mnt")
+    }
+
+    fn letters(&self) -> PathBuf {
+        self.mount().join("letters")
+    }
+
+    fn import(&self) {
+        let member = partition::node(self.disk.path());
+        let words = ["zpool", "import", "-d", &member, "-o", "cachefile=none"];
+        system(&[&words[..], &[&self.name]].concat());
+    }
+
+    /// It stays as it is, which is told with this.
+    #[track_caller]
+    fn stays(&self, says: &str) {
+        let report = cleaned(self.place.path());
+        assert!(report.left.join("\n").contains(says), "{report:?}");
+        assert_eq!(report.undone, Vec::<String>::new());
+    }
+
+    /// Nothing is left of it.
+    #[track_caller]
+    fn goes(&self) {
+        let report = cleaned(self.place.path());
+        assert_eq!(report.left, Vec::<String>::new(), "{report:?}");
+        assert!(!system(&["zpool", "list", "-H"]).contains(&self.name));
+        self.disk.given();
+    }
+}
+
+#[test]
+fn a_pool_that_someone_has_put_files_into_is_left() {
+    let left = Left::new(0x51);
+    std::fs::create_dir(left.mount().join(".raidlab-0a1b2c")).expect("made");
+    std::fs::write(left.letters(), "mine").expect("written");
+    left.stays("'letters'");
+    assert_eq!(std::fs::read(left.letters()).expect("still there"), b"mine");
+    std::fs::remove_file(left.letters()).expect("removed");
+    // Another file system of the pool is somebody's, too.
+    let theirs = format!("{}/theirs", left.name);
+    system(&["zfs", "create", &theirs]);
+    left.stays(&theirs);
+    system(&["zfs", "destroy", &theirs]);
+    left.goes();
+}
+
+#[test]
+fn a_pool_that_someone_has_exported_is_looked_into() {
+    let left = Left::new(0x52);
+    std::fs::write(left.letters(), "mine").expect("written");
+    system(&["zpool", "export", &left.name]);
+    left.stays("'letters'");
+    // Looked into, it is as it was.
+    assert!(!system(&["zpool", "list", "-H"]).contains(&left.name));
+    left.import();
+    assert_eq!(std::fs::read(left.letters()).expect("still there"), b"mine");
+    std::fs::remove_file(left.letters()).expect("removed");
+    system(&["zpool", "export", &left.name]);
+    left.goes();
 }
