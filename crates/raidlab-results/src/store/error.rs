@@ -4,6 +4,9 @@ use rusqlite::ErrorCode;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+/// sqlite3.h: `SQLITE_READONLY | (4 << 8)`.
+const SQLITE_READONLY_DBMOVED: i32 = 8 | (4 << 8);
+
 /// Why the store could not do what was asked. Nothing was changed then.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -101,6 +104,12 @@ pub enum StoreError {
         path: PathBuf,
         /// Why.
         detail: String,
+    },
+    /// Its file was removed or renamed while it was in use.
+    #[error("{}: the file of the store was removed or renamed while it was in use, and nothing more can be stored in it; if it was renamed, move it back and resume, else what it held is gone", path.display())]
+    Removed {
+        /// The store.
+        path: PathBuf,
     },
     /// No space left.
     #[error("{}: no space is left on the file system of the store; make room and try again: nothing stored before is lost", path.display())]
@@ -206,6 +215,9 @@ impl StoreError {
             ErrorCode::NotADatabase => Self::NotSqlite { path },
             ErrorCode::DatabaseCorrupt => Self::Corrupt { path, detail },
             ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => Self::Locked { path, waited },
+            ErrorCode::ReadOnly if failure.extended_code == SQLITE_READONLY_DBMOVED => {
+                Self::Removed { path }
+            }
             ErrorCode::ReadOnly => Self::ReadOnly { path, detail },
             ErrorCode::DiskFull => Self::Full { path },
             ErrorCode::SystemIoFailure => Self::Io { path, detail },

@@ -1,5 +1,6 @@
 //! Whether a block device is in use by anything. Devices are only looked at: nothing here can write.
 
+mod exports;
 mod openers;
 mod signature;
 
@@ -40,6 +41,8 @@ pub enum Use {
     MayBeShownBy(String),
     /// It is a loop device that shows a device, this one: what else is on that, holding this one does not keep away.
     Shows(String),
+    /// The kernel serves it to others, by this target.
+    ExportedBy(String),
     /// Has partitions that the kernel knows.
     Partitioned(Vec<String>),
     /// A known signature is on it.
@@ -81,6 +84,7 @@ impl std::fmt::Display for InUse {
                 "{other} may lie on {device}: what it shows cannot be found out; detach it first"
             ),
             Use::Shows(below) => write!(f, "{device} shows the device {below}: use that one"),
+            Use::ExportedBy(target) => write!(f, "{device} is served by {target}"),
             Use::Partitioned(names) => write!(f, "{device} has partitions: {}", names.join(", ")),
             Use::Signed(signature) => write!(f, "{device} carries {signature}"),
             Use::Unreadable(reason) => {
@@ -166,8 +170,10 @@ pub fn inspect_name(roots: &Roots, name: &str) -> Result<Vec<InUse>> {
     let swaps = swap_devices(roots)?;
     let mut found = Vec::new();
     let loops = attached_loops(roots);
+    let exports = exports::exports(roots);
     for device in &family_with(roots, name, &loops) {
         kernel_uses(roots, device, &mounts, &swaps, &mut found);
+        found.extend(exports::of(&exports, device));
         found.extend(loops_over(roots, device, &loops).map(|upper| InUse {
             device: device.clone(),
             how: Use::ShownBy(upper),
@@ -192,6 +198,7 @@ pub fn inspect_name(roots: &Roots, name: &str) -> Result<Vec<InUse>> {
                 how: used,
             });
         }
+        found.extend(exports::of(&exports, &device));
     }
     if roots::flag(&roots.block(name).join("ro")) == Some(true) {
         found.push(InUse {

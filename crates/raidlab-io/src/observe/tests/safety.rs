@@ -94,6 +94,40 @@ fn a_mount_in_another_namespace_is_seen_by_what_the_file_system_keeps_in_sysfs()
     assert_eq!(kernel_says(&tree, "sda").len(), 1);
 }
 
+#[test]
+fn what_the_kernel_serves_to_others_is_in_use() {
+    let tree = Tree::new();
+    let nvme = "sys/kernel/config/nvmet/subsystems/nqn.2014-08.org:x/namespaces/1";
+    let scsi = "sys/kernel/config/target/core/fileio_0/backup/udev_path";
+    tree.device("virtual/block/sda", "8:0")
+        .partition("virtual/block/sda", "sda1", "8:1")
+        .device("virtual/block/sdb", "8:16")
+        .device("virtual/block/sdc", "8:32")
+        .file(&format!("{nvme}/device_path"), "/dev/sda1\n")
+        .file(&format!("{nvme}/enable"), "0\n")
+        .file("sys/kernel/config/target/core/fileio_0/hba_info", "HBA")
+        .file(scsi, "/dev/sdb\n")
+        .file(
+            "sys/kernel/scst_tgt/devices/d/filename",
+            "/dev/sdc\n[key]\n",
+        );
+    let of_nvme =
+        "sda1 is served by the NVMe target as namespace 1 of nqn.2014-08.org:x".to_owned();
+    let partitioned = "sda has partitions: sda1".to_owned();
+    assert_eq!(kernel_says(&tree, "sda1"), [of_nvme.clone()]);
+    assert_eq!(kernel_says(&tree, "sda"), [of_nvme, partitioned]);
+    assert_eq!(
+        kernel_says(&tree, "sdb"),
+        ["sdb is served by the SCSI target as backup (fileio_0)"]
+    );
+    assert_eq!(kernel_says(&tree, "sdc"), ["sdc is served by SCST as d"]);
+    tree.file(&format!("{nvme}/device_path"), "/dev/sda\n");
+    assert_eq!(
+        kernel_says(&tree, "sda1"),
+        ["sda is served by the NVMe target as namespace 1 of nqn.2014-08.org:x"]
+    );
+}
+
 /// By what sysfs names, as the nodes of an invented tree are none.
 #[test]
 fn a_loop_device_that_cannot_be_asked_may_lie_on_any_other() {

@@ -212,6 +212,18 @@ fn reading_only_does_not_write() {
 }
 
 #[test]
+fn a_store_that_is_taken_away_while_in_use_is_told_as_that() {
+    let (_directory, path) = place();
+    let mut store = Store::open(&path).unwrap();
+    let aside = path.with_extension("aside");
+    std::fs::rename(&path, &aside).unwrap();
+    let error = store.begin_session(&session("s")).unwrap_err();
+    assert!(matches!(error, StoreError::Removed { .. }), "{error:?}");
+    std::fs::rename(&aside, &path).unwrap();
+    store.begin_session(&session("s")).unwrap();
+}
+
+#[test]
 fn a_lock_is_waited_for_and_told() {
     let (_directory, path) = place();
     let mut store = Store::open(&path).unwrap();

@@ -113,6 +113,8 @@ fn sysbench_latencies_are_of_all_operations_together() {
     assert!(
         refused("sysbench 0.4.12:  multi-threaded system evaluation benchmark\n").contains("1.0")
     );
+    let unreleased = text.replace("sysbench 1.0.20 ", "sysbench 1.1.0-2ca9e3f ");
+    assert!(refused(&unreleased).contains("never released"));
     let gap = text.replace("    written, MiB/s:               352.22\n", "");
     assert!(
         refused(&gap).contains("'written, MiB/s:'"),
