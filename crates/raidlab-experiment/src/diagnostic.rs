@@ -221,6 +221,11 @@ impl Problems {
         self.items.borrow().is_empty()
     }
 
+    /// How many have been told.
+    pub(crate) fn len(&self) -> usize {
+        self.items.borrow().len()
+    }
+
     /// Enough has been found; looking on would only take time.
     pub(crate) fn enough(&self) -> bool {
         self.items.borrow().len() >= MOST

@@ -87,8 +87,12 @@ pub struct KnownStudy<'k> {
     pub rows: Vec<&'k str>,
 }
 
+/// Tells what is wrong with a model that has other values in it: its name, the text of its file when it is the user's own,
+/// and the values.
+pub type OverrideCheck = fn(&str, Option<&str>, &hardware::Overrides) -> Result<(), String>;
+
 /// What the caller knows and files refer to by name.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub struct Known<'k> {
     /// Disk models.
     pub disks: Vec<KnownDisk<'k>>,
@@ -100,6 +104,8 @@ pub struct Known<'k> {
     pub controller_files: Vec<ControllerFile<'k>>,
     /// Published studies.
     pub studies: Vec<KnownStudy<'k>>,
+    /// Tells of overrides that make no disk; nothing is told without it.
+    pub override_check: Option<OverrideCheck>,
 }
 
 impl<'k> Known<'k> {

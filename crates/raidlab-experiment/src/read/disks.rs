@@ -84,14 +84,37 @@ fn group(node: &Node<'_, '_>, name: At<String>, known: &Known<'_>) -> Option<Gro
         rest(node, &name);
         return None;
     }
+    let before = problems.len();
     let (names, overrides, price) = rest(node, &name);
+    let model = model?;
+    // Of values that are wrong by themselves nothing more is said.
+    if problems.len() == before {
+        make_a_disk(node, &model, &overrides, known);
+    }
     Some(Group {
         name,
-        model: model?,
+        model,
         names: names?,
         overrides,
         price,
     })
+}
+
+/// Tells of values that the model cannot have: a speed that no disk turns at, seeks that lie on no curve.
+fn make_a_disk(node: &Node<'_, '_>, model: &At<String>, overrides: &Overrides, known: &Known<'_>) {
+    let Some(check) = known.override_check.filter(|_| node.has("override")) else {
+        return;
+    };
+    let text = known.own(&model.value).map(|own| own.text);
+    if let Err(reason) = check(&model.value, text, overrides) {
+        let message = format!("disk model '{}': {reason}", model.value);
+        let help = format!(
+            "'raidlab disk show {}' prints what the model has",
+            model.value
+        );
+        node.problems
+            .wrong(&node.key_at("override"), message, &help);
+    }
 }
 
 /// Whether there is such a model, which then has the name that the catalogue has; tells when not.

@@ -51,6 +51,19 @@ pub fn model(name: &str, text: &str, overrides: &Overrides) -> Result<DiskModel,
     Ok(read(name, &file.to_string())?.disk)
 }
 
+/// What is wrong with the values that an experiment gives a model: of the catalogue, unless the text of its file is given.
+///
+/// # Errors
+/// With what is wrong.
+pub fn check(name: &str, own: Option<&str>, overrides: &Overrides) -> Result<(), String> {
+    let of_catalogue = || catalogue::MODELS.iter().find(|(known, _)| *known == name);
+    let Some(text) = own.or_else(|| of_catalogue().map(|(_, text)| *text)) else {
+        return Ok(());
+    };
+    let made = model(name, text, overrides);
+    made.map(drop).map_err(|error| error.to_string())
+}
+
 fn read(name: &str, text: &str) -> Result<Model, OverrideError> {
     let told = |error: ModelError| {
         // Lines and columns are those of a text that nobody has seen.

@@ -18,6 +18,7 @@ use raidlab_results::reference::Study;
 use raidlab_sim::catalogue::{
     self, Fact, MODELS, Model, ModelError, UnknownModel, controller, cpu,
 };
+use raidlab_sim::machine::overrides;
 use std::path::Path;
 
 /// The experiment that carries out a published study: its id and the text of its file.
@@ -330,6 +331,7 @@ fn known<'k>(models: &'k [(&'static str, Model)], studies: &'k [Study]) -> Known
         studies: studies.collect(),
         files: Vec::new(),
         controller_files: Vec::new(),
+        override_check: Some(overrides::check),
     }
 }
 

@@ -258,6 +258,41 @@ fn wrong_files_are_refused_with_their_lines() {
     }
 }
 
+/// What only the model can tell: by the line of the experiment, before anything runs, be it of the catalogue or a file.
+#[test]
+fn overrides_that_make_no_disk_are_refused_with_their_line() {
+    let lab = Lab::new();
+    let model = lab.run("disk show nearline-24tb --file").done().out;
+    lab.write("own.toml", model);
+    for name in ["nearline-24tb", "own.toml"] {
+        for (values, reason) in [
+            ("rpm = 1", "1 rpm is not a disk's speed"),
+            ("seek-average = '0.1ms'", "do not lie on one rising curve"),
+        ] {
+            lab.write(
+                "lab.toml",
+                format!(
+                    "title = 't'\ndisks = {{ model = '{name}', override = {{ {values} }} }}\n\
+                     profile = 'random'\n[arr]\nlayout = 'raid0'\n"
+                ),
+            );
+            lab.run("plan lab.toml").refused(2).says(&[
+                "lab.toml:2:",
+                &format!("disk model '{name}': with its override it is no disk"),
+                reason,
+                "unknown key 'arr'",
+            ]);
+        }
+    }
+    lab.write(
+        "lab.toml",
+        "title = 't'\ndisks = { model = 'nvme-ssd', override = { rpm = 7200 } }\nprofile = 'random'\n",
+    );
+    lab.run("plan lab.toml")
+        .refused(2)
+        .says(&["lab.toml:2:", "'rpm' says nothing about a solid-state disk"]);
+}
+
 /// All of it at once, underlined; without colours where there is no terminal.
 #[test]
 fn everything_wrong_is_told_at_once() {
