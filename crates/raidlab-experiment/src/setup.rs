@@ -286,6 +286,9 @@ pub struct Array {
     pub sync_speed_max: Option<u64>,
 }
 
+/// md's `sync_speed_min` when nothing is said: 1000 KiB a second (`md.c:sysctl_speed_limit_min`).
+pub const SYNC_SPEED_MIN: u64 = 1000 << 10;
+
 /// The computer and its system.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]

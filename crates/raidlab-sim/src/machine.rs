@@ -74,8 +74,10 @@ pub struct Machine {
     kept: Option<Box<(Host<Storage>, Leaping)>>,
     /// Where another zone of some member begins, in sectors as a resync counts them.
     sync_edges: Vec<u64>,
-    /// A resync goes at most so fast, bytes a second.
+    /// md's `sync_speed_max`, bytes a second.
     sync_most: u64,
+    /// A resync goes at most so fast, bytes a second: md looks at the most only above the least.
+    sync_limit: u64,
     /// Bytes of files in a pool of ZFS when its new members come; `None`: those of the profile's own files.
     allocated: Option<Bytes>,
 }
@@ -106,6 +108,7 @@ impl Machine {
             leaping: Leaping::new(plans.edges, plans.solid, storage.stripe()),
             sync_edges: plans.sync_edges,
             sync_most: plans.storage.array.sync_speed_max,
+            sync_limit: plans.storage.array.sync_limit(),
             host: Host::new(&host, storage, fs),
             profile: setup.profile.clone(),
             memory: setup.host.memory,

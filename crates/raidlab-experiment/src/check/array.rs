@@ -10,8 +10,8 @@ use crate::hardware::Disk;
 use crate::kernel::Kernel;
 use crate::read::key::{Key, Value};
 use crate::read::tree::At;
-use crate::setup::{Array, ArrayLayout, ArrayState, Bitmap, Engine, Metadata};
-use raidlab_core::units::{Bytes, Sectors};
+use crate::setup::{Array, ArrayLayout, ArrayState, Bitmap, Engine, Metadata, SYNC_SPEED_MIN};
+use raidlab_core::units::{Bytes, KIB, Sectors};
 use raidlab_layout::{Geometry, LayoutError, SpecError};
 
 /// Of a member whose capacity nobody knows: the layout is checked with it, and no capacity told.
@@ -231,6 +231,21 @@ fn sync_speeds(
         return (None, None);
     }
     let (slow, fast) = (view.rate(Key::SyncSpeedMin), view.rate(Key::SyncSpeedMax));
+    for limit in [&slow, &fast].into_iter().flatten() {
+        if limit.value < KIB {
+            let message = "md counts the speed of a resync in whole KiB a second";
+            problems.wrong(&limit.at, message, "write 1KiB/s or more");
+        }
+    }
+    if slow.is_none()
+        && let Some(fast) = fast
+            .as_ref()
+            .filter(|fast| (KIB..SYNC_SPEED_MIN).contains(&fast.value))
+    {
+        let message = "'sync-speed-max' is below the 1000 KiB/s that md goes at in any case";
+        let help = "give a lower 'sync-speed-min', too";
+        problems.wrong(&fast.at, message, help);
+    }
     if let (Some(slow), Some(fast)) = (&slow, &fast)
         && slow.value > fast.value
     {

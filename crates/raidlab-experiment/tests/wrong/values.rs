@@ -137,6 +137,19 @@ stripe-cache = [-1, 16]
 "#
 );
 
+told!(
+    limits_that_md_does_not_keep,
+    r#"title = "t"
+disks = { model = "nearline-24tb", count = 4 }
+profile = "random"
+[array]
+layout = "raid5"
+state = "rebuilding 1"
+[factors]
+sync-speed-max = ["100KiB/s", "512B/s", "2000KiB/s"]
+"#
+);
+
 // Without a title there is no experiment: dropping the key would be the next error.
 told!(
     texts_that_say_nothing,

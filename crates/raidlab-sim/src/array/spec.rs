@@ -199,11 +199,17 @@ pub struct ArraySpec {
 /// md's default stripe cache.
 pub const STRIPE_CACHE: u32 = 256;
 /// md's `sync_speed_min`: 1000 KiB a second.
-pub const SYNC_SPEED_MIN: u64 = 1000 << 10;
+pub const SYNC_SPEED_MIN: u64 = raidlab_experiment::setup::SYNC_SPEED_MIN;
 /// md's `sync_speed_max`: 200 000 KiB a second.
 pub const SYNC_SPEED_MAX: u64 = 200_000 << 10;
 
 impl ArraySpec {
+    /// What a resync by itself goes at, at most, bytes a second: the greater of the two, as `md_do_sync` asks for the most
+    /// only when it is above the least.
+    pub fn sync_limit(&self) -> u64 {
+        self.sync_speed_max.max(self.sync_speed_min)
+    }
+
     /// A clean array of `kind` as md makes it on a current kernel, on disks that turn, without
     /// processor cost.
     #[must_use]

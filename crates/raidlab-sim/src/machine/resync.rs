@@ -166,7 +166,7 @@ impl Machine {
     /// Whether the resync that is least far goes as fast as the speed control lets it.
     fn is_at_limit(&self) -> bool {
         let rate = self.host.device().array().and_then(Array::resync_rate);
-        rate.is_some_and(|rate| rate as f64 >= AT_LIMIT * self.sync_most as f64)
+        rate.is_some_and(|rate| rate as f64 >= AT_LIMIT * self.sync_limit as f64)
     }
 
     fn resync_progress(&self) -> Option<array::Progress> {
@@ -201,7 +201,7 @@ impl Machine {
         let _ = self.host.wait(Some(until), &mut Vec::new());
     }
 
-    fn resync_limit(&mut self, most: Option<u64>) {
+    pub(super) fn resync_limit(&mut self, most: Option<u64>) {
         let now = self.host.now();
         let limit = |array: &mut Array| array.resync_limit(now, most);
         self.host
@@ -253,7 +253,7 @@ impl Machine {
         let host = &self.host;
         let fast = attempt
             .fast
-            .look((now, done), self.sync_most, || Totals::of(host));
+            .look((now, done), self.sync_limit, || Totals::of(host));
         let pace = match (seen, fast) {
             (Seen::Steady(pace), _) => Some(pace),
             (_, Some(pace)) => {
@@ -334,7 +334,7 @@ impl Machine {
         );
         let rate =
             (u128::from(pace.amount) * 1_000_000_000 / u128::from(pace.time.0.max(1))) as u64;
-        let held = array::controlled(rate, self.sync_most);
+        let held = array::controlled(rate, self.sync_limit);
         let due = if held < rate {
             Span((u128::from(bytes) * 1_000_000_000 / u128::from(held.max(1))) as u64)
         } else {

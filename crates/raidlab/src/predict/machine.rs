@@ -146,11 +146,16 @@ impl<'e> Machines<'e> {
         });
         if let (Some(begun), Some(now)) = (begun, resync(&machine).or(ended)) {
             // By itself it starts anew: how long the array is without its redundancy is a result, too.
-            let (mut machine, plan) = self.planned(cell, seed)?;
-            machine.set_fast_forward(self.fast_forward);
-            machine.settle(&plan).map_err(|error| error.to_string())?;
+            let rested = || {
+                let (mut machine, plan) = self.planned(cell, seed)?;
+                machine.set_fast_forward(self.fast_forward);
+                machine.settle(&plan).map_err(|error| error.to_string())?;
+                Ok::<_, String>(machine)
+            };
+            let there = pace_alone(rested()?, now.done * SECTOR, &mut watch);
+            let mut machine = rested()?;
             if let Some(alone) = machine.run_resync(|driving| watch.poll(driving)) {
-                came.phases.push(rebuild(&alone, begun, now));
+                came.phases.push(rebuild(&alone, there, begun, now));
             }
         }
         Ok(came)
@@ -270,9 +275,21 @@ fn resync(machine: &Machine) -> Option<Reached> {
     })
 }
 
+/// At how many bytes a second a resync or rebuild goes by itself through the first `bytes`.
+fn pace_alone(mut machine: Machine, bytes: u64, watch: &mut Watch<'_>) -> Option<f64> {
+    let alone = machine.run_resync(|driving| match driving.bytes {
+        done if done >= bytes => ControlFlow::Break(()),
+        _ => watch.poll(driving),
+    });
+    alone.map(|alone| alone.rate())
+}
+
 /// A resync or rebuild as a phase of its own: its rate and time with nothing else going on, and beside
 /// the load of the phases.
-fn rebuild(alone: &Resynced, begun: Reached, now: Reached) -> PhaseRecord {
+///
+/// The load has seen it in a part of the disks, mostly the outermost, where they are fast: what it would take is its time by itself,
+/// longer by as much as it was slower beside the load than by itself in that part (`there`).
+fn rebuild(alone: &Resynced, there: Option<f64>, begun: Reached, now: Reached) -> PhaseRecord {
     let figure = |name: &str, value: f64, unit: Unit| Figure {
         name: name.to_owned(),
         value,
@@ -287,7 +304,9 @@ fn rebuild(alone: &Resynced, begun: Reached, now: Reached) -> PhaseRecord {
     let bytes = now.done.saturating_sub(begun.done) * SECTOR;
     if loaded > Span::ZERO && bytes > 0 {
         let rate = bytes as f64 / loaded.as_secs_f64();
-        let whole = (now.total * SECTOR) as f64 / rate;
+        // No load makes it shorter; in a short time it may seem so by a request or two.
+        let slower = there.map_or(1.0, |there| (there / rate).max(1.0));
+        let whole = alone.elapsed.as_secs_f64() * slower;
         figures.push(figure("rebuild-rate-loaded", rate, Unit::BytesPerSecond));
         figures.push(figure("rebuild-time-loaded", whole, Unit::Seconds));
     }

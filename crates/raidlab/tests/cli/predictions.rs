@@ -188,6 +188,46 @@ fn pools_of_several_vdevs_are_resilvered() {
         .says(&["'allocated' of 4 GiB is more than the pool has room for"]);
 }
 
+/// A load is beside a rebuild where disks are fast, and the whole is not extrapolated from there: what hardly disturbs it makes it
+/// no shorter.
+#[test]
+fn a_rebuild_beside_a_load_takes_no_less_than_by_itself() {
+    let lab = Lab::new();
+    lab.write(
+        "lab.toml",
+        "title = 't'\ndisks = { model = 'ST3250624AS', count = 2 }\n\
+         [profile]\nname = 'random'\ntime = '10s'\ndepth = 1\n[factors]\nrate = [1, 60]\n\
+         [array]\nlayout = 'raid1'\nstate = 'rebuilding 1'\n\
+         sync-speed-max = '1000MiB/s'\nsync-speed-min = '20MiB/s'\n\
+         [design]\nrepeats = 1\n[report]\ntables = ['rebuild']\n",
+    );
+    let ran = lab.run("run lab.toml --on sim").done();
+    ran.prints(&["lies further out, where the disks are faster"]);
+    let mut slower = Vec::new();
+    for trial in lab.trials() {
+        let phases = trial["phases"].as_array().expect("phases");
+        let rebuild = phases.iter().find(|phase| phase["phase"] == "rebuild");
+        let figures = rebuild.expect("a rebuild")["figures"].clone();
+        let figure = |name: &str| {
+            let all = figures.as_array().expect("figures");
+            let found = all.iter().find(|figure| figure["name"] == name);
+            found.expect(name)["value"].as_f64().expect("a number")
+        };
+        let outermost = figure("rebuild-rate-loaded") * figure("rebuild-time") / 250.0e9;
+        slower.push((
+            figure("rebuild-time-loaded") / figure("rebuild-time"),
+            outermost,
+        ));
+    }
+    let [(little, outermost), (much, _)] = slower[..] else {
+        panic!("two trials: {slower:?}");
+    };
+    // Its rate is above that of the whole, and its time is not below.
+    assert!(outermost > 1.1, "{slower:?}");
+    assert!((1.0..1.2).contains(&little), "{slower:?}");
+    assert!(much > 1.3, "{slower:?}");
+}
+
 #[test]
 fn one_trial_has_no_interval() {
     let lab = lab();

@@ -13,6 +13,10 @@ use std::collections::{BTreeMap, BTreeSet};
 const BY_ARRAY: &str = "a resync of raid10 by md is counted in sectors of the array, not of a member, and its speed limits are limits of that: \
                         the members, each of which gets a share of it, could do more";
 
+/// Why a load seems to leave more than there is.
+const OUTER: &str = "of the part that it got through beside the load, which lies further out, where the disks are faster than on the whole; \
+                     the time it would take is its time by itself, longer by what the load took from it there";
+
 /// Whether md counts what there is to do in sectors of the array.
 fn by_array(group: &Group<'_>) -> bool {
     let factor = |name: &str| group.cell.factors.get(name).map(String::as_str);
@@ -69,6 +73,10 @@ pub(crate) fn rebuilds(groups: &[Group<'_>], judging: &Judging) -> Option<Table>
             true => to_do.mark(table.footnote(BY_ARRAY)),
             false => to_do,
         };
+        let beside = match loaded {
+            Some(loaded) if alone && loaded > rate => number(loaded).mark(table.footnote(OUTER)),
+            loaded => loaded.map_or_else(Cell::absent, number),
+        };
         table.rows.push(vec![
             Cell::text(group.label.clone()),
             state.map_or_else(Cell::absent, Cell::text),
@@ -78,7 +86,7 @@ pub(crate) fn rebuilds(groups: &[Group<'_>], judging: &Judging) -> Option<Table>
                 false => Cell::absent(),
             },
             time("rebuild-time"),
-            loaded.map_or_else(Cell::absent, number),
+            beside,
             time("rebuild-time-loaded"),
         ]);
     }
@@ -106,10 +114,15 @@ pub(crate) fn why_so_long(
         let runs = group.runs(REBUILD);
         let alone = summarise(group, REBUILD, judging)?.headline.value;
         // Without its time by itself the rate is that beside the load.
-        join_figure(&runs, "rebuild-time", judging)?;
+        let takes = join_figure(&runs, "rebuild-time", judging)?;
         let loaded = join_figure(&runs, "rebuild-rate-loaded", judging)?;
+        // Times are of the whole pass, and rates of the part that it got through.
+        let left = match join_figure(&runs, "rebuild-time-loaded", judging) {
+            Some(loaded) => takes / loaded,
+            None => loaded / alone,
+        };
         let at_floor = loaded >= AT_FLOOR * least as f64;
-        (loaded < LITTLE * alone).then_some((&group.label[..], least, at_floor))
+        (left < LITTLE).then_some((&group.label[..], least, at_floor))
     });
     let (held, busy): (Vec<_>, Vec<_>) = slow.partition(|(_, _, at_floor)| *at_floor);
     let mut told = Vec::new();

@@ -5,7 +5,7 @@ use crate::machine::totals::Totals;
 use raidlab_core::drive::Pace;
 use raidlab_core::target::Target;
 use raidlab_core::time::{Instant, Span};
-use raidlab_core::units::{MIB, SECTOR};
+use raidlab_core::units::{KIB, MIB, SECTOR};
 
 /// A pace that is above the limit in so many looks one after the other need not be level: the limit is what it goes at.
 const LOOKS: (u32, Span) = (16, Span::from_secs(2));
@@ -89,8 +89,11 @@ impl Machine {
             busy = busy.rsplit_once(": ").map_or(busy, |(busy, _)| busy);
         }
         // As reports have rates, so that they can be compared.
-        let limit = self.sync_most as f64 / MIB as f64;
-        let limit = format!("md's speed limit of {limit:.0} MiB/s holds it back");
+        let limit = match self.sync_limit {
+            low if low < 10 * MIB => format!("{} KiB/s", low / KIB),
+            limit => format!("{:.0} MiB/s", limit as f64 / MIB as f64),
+        };
+        let limit = format!("md's speed limit of {limit} holds it back");
         resynced.why.sentence = match share {
             share if share < HELD.1 => format!(
                 "{limit} for {:.0} % of the time; on the whole {busy}",
@@ -123,7 +126,7 @@ impl Machine {
     pub(super) fn tried(&mut self, pace: Pace) -> (f64, f64) {
         let (found, most) = (
             (pace.amount * SECTOR) as f64 / pace.time.as_secs_f64(),
-            self.sync_most as f64,
+            self.sync_limit as f64,
         );
         let paused = if found < most {
             self.after_a_pause().min(most)

@@ -14,6 +14,10 @@ use crate::fabric::plant::Plant;
 /// Groups that are looked at for one that is whole. Assumed.
 const LOOK: u32 = 16;
 
+/// While the host's reads are at the disks it is not quiet: nanoseconds until that is looked at again, however short a quiet
+/// time is. Assumed: less than any disk takes.
+const DISK: u64 = 10_000;
+
 /// What waits to be written.
 #[derive(Clone, Debug)]
 pub(super) struct Dirty {
@@ -164,12 +168,14 @@ impl Cached {
         if self.dirty.keys.is_empty() {
             return;
         }
+        let mut due = 0;
         if !self.reading.is_empty() {
-            // One that waits for the disks is not over yet.
+            // One that waits for the disks is not over yet, and will not be at once.
             self.dirty.last_read = now;
+            due = now.saturating_add(DISK);
         }
         let last = self.dirty.last_write.max(self.dirty.last_read);
-        let due = last.saturating_add(self.model.quiet.0);
+        due = due.max(last.saturating_add(self.model.quiet.0));
         if now >= due {
             self.dirty.draining = true;
             self.destage(now, plant);

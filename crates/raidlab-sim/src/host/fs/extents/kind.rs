@@ -104,7 +104,7 @@ impl Kind {
         }
     }
 
-    /// Nodes of 4 KiB, of 16 KiB since 3.12; metadata twice in a chunk of its own (`DUP`), here 256
+    /// Nodes of 4 KiB, of 16 KiB since 3.12, and never smaller than a block (`mkfs/main.c`); metadata twice in a chunk of its own (`DUP`), here 256
     /// MiB for each copy from 1 MiB on; data after it.
     fn btrfs(spec: &FsSpec, block: u64) -> Self {
         let node = if spec.kernel >= Kernel::Linux(3, 12, 0) {
@@ -112,6 +112,7 @@ impl Kind {
         } else {
             4 * KIB
         };
+        let node = node.max(block);
         let chunk = (spec.device_bytes() / 20).clamp(8 * MIB, 256 * MIB);
         Self {
             block,

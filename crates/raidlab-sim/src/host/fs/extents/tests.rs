@@ -33,6 +33,22 @@ fn write(fs: &mut FileSystem, file: FileId, at: u64, len: u64) -> Vec<Piece> {
     out
 }
 
+/// A node of btrfs is no smaller than a block, however large that is.
+#[test]
+fn every_size_of_blocks_makes_a_file_system() {
+    for kernel in [Kernel::Linux(3, 10, 0), Kernel::DEFAULT] {
+        for kind in [FilesystemKind::Xfs, FilesystemKind::Btrfs] {
+            for block in (9..=16).map(|power| 1_u32 << power) {
+                let mut spec = FsSpec::new(kind, kernel, 8 * GIB / SECTOR);
+                spec.block = block;
+                let mut fs = FileSystem::new(&spec).unwrap();
+                let _ = fs.open(0, OpenMode::Create).unwrap();
+                write(&mut fs, 0, 0, MIB);
+            }
+        }
+    }
+}
+
 #[test]
 fn a_sequential_file_is_a_few_runs() {
     for kind in KINDS {
