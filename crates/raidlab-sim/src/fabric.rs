@@ -292,6 +292,12 @@ impl Fabric {
         &self.plant.disks[index as usize]
     }
 
+    /// Sectors that caches of controllers have taken and disks have not.
+    #[must_use]
+    pub fn unwritten(&self) -> u64 {
+        self.volumes.iter().map(Volume::dirty).sum()
+    }
+
     /// Appends the busy time until `now` of every disk and what takes its commands, link, channel, controller and bus.
     pub fn busy(&self, now: Instant, out: &mut Vec<Busy>) {
         for (slot, disk) in self.plant.slots.iter().zip(&self.plant.disks) {

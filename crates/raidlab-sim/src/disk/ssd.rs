@@ -2,8 +2,8 @@
 //! extra work.
 //!
 //! What is modelled: command time (of writes apart, where the drive takes fewer or more of them), reads that occupy a die and then its channel, reading ahead of runs of reads
-//! (`ahead`), programs of whole units that occupy a die (a read can suspend one), a buffer that acknowledges writes until it is
-//! full, a fast (SLC) area that can run out, and the write amplification of a full disk.
+//! (`ahead`), programs of whole units that occupy a die (a read can suspend one), physical sectors that are written in part and read
+//! for the rest of them (`parts`), a buffer that acknowledges writes until it is full, a fast (SLC) area that can run out, and the write amplification of a full disk.
 //!
 //! What is left out: the mapping of single pages (stripes over the dies stand for it), which blocks
 //! garbage collection picks (the closed form for uniformly random writes stands for it, weighted by
@@ -11,6 +11,7 @@
 //! time, TRIM, that writes to few places leave collection less to copy, wear, heat, and read retries that grow with age. So steady states are right in level,
 //! not in their fluctuation.
 mod ahead;
+mod parts;
 mod spec;
 
 pub use spec::{SsdError, SsdModel, SsdSpec};
@@ -20,6 +21,7 @@ use super::fault::{BadSectors, Fault};
 use super::ready::Ready;
 use super::{DiskError, Done, Request};
 use ahead::Ahead;
+use parts::Part;
 use raidlab_core::op::BlockKind;
 use raidlab_core::rng::Stream as Numbers;
 use raidlab_core::time::{Instant, Span};
@@ -43,6 +45,10 @@ pub(super) struct Ssd {
     link_free: u64,
     /// Sectors in the buffer that do not fill a program unit yet.
     pending: u64,
+    /// The physical sector that the last write ended within.
+    part: Option<Part>,
+    /// Physical sectors of which the rest is to be read before they are programmed.
+    rests: u64,
     /// Programs under way: when each ends and how many sectors it frees, ascending.
     programs: VecDeque<(u64, u64)>,
     buffered: u64,
@@ -72,6 +78,8 @@ impl Ssd {
             controller_free: 0,
             link_free: 0,
             pending: 0,
+            part: None,
+            rests: 0,
             programs: VecDeque::new(),
             buffered: 0,
             // A full disk has no spare blocks left beyond what the closed form counts on.
@@ -269,6 +277,7 @@ impl Ssd {
         // An average over about the last 64 writes.
         self.random = self.random - (self.random >> 6) + if follows { 0 } else { (1 << 16) >> 6 };
         let sent = self.transfer(from, from, sectors);
+        let sectors = self.whole(lba, sectors, follows);
         let room = self.make_room(sectors, sent);
         self.buffered += sectors;
         self.pending += sectors;
@@ -280,6 +289,7 @@ impl Ssd {
         if request.fua && !self.model.spec.protected {
             let rest = self.pending;
             if rest > 0 {
+                self.complete();
                 end = end.max(self.program(rest, room));
             }
             return self.end(request.id, end, end, Ok(()), false);
@@ -321,7 +331,8 @@ impl Ssd {
             spec.program.0
         };
         self.fast -= if fast { sectors } else { self.fast };
-        let mut work = once;
+        // The rests of sectors are read as the firmware gets to them, which no read of the host's waits for.
+        let mut work = once + spec.read.0 * std::mem::take(&mut self.rests);
         if self.fresh >= sectors {
             self.fresh -= sectors;
         } else {
@@ -349,6 +360,7 @@ impl Ssd {
         let mut at = from;
         if !self.model.spec.protected {
             if self.pending > 0 {
+                self.complete();
                 at = self.program(self.pending, from);
             }
             at = at.max(self.programs.back().map_or(0, |(end, _)| *end));

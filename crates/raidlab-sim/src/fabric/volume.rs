@@ -51,6 +51,14 @@ impl Volume {
         }
     }
 
+    /// Sectors that its cache has taken and the disks have not.
+    pub(super) fn dirty(&self) -> u64 {
+        match self {
+            Self::Firmware(_) => 0,
+            Self::Cached(volume) => volume.dirty(),
+        }
+    }
+
     /// A command to one of its disks has ended.
     pub(super) fn ended(&mut self, end: &LineEnd, plant: &mut Plant, done: &mut Vec<Ended>) {
         match self {

@@ -49,7 +49,7 @@ impl Machine {
         self.host.set_direct(phase.access == Access::Direct);
         self.leaping.begin();
         let (before, account) = (self.totals(), self.account());
-        let held = self.held_by_disks();
+        let held = (self.held_by_disks(), self.held_by_cards());
         let driven = self.drive(phase, monitor);
         self.kept = None;
         let driven = driven.map_err(|source| RunError::Drive {
@@ -74,7 +74,9 @@ impl Machine {
         outcome.device = Some(device);
         let at_disks = AtDisks {
             taken: used.written,
-            held: self.held_by_disks().saturating_sub(held),
+            held: self.held_by_disks().saturating_sub(held.0),
+            by_cards: self.held_by_cards().saturating_sub(held.1),
+            of: device.device_written,
         };
         outcome.flags = flags(phase, &outcome, &device, &at_disks, driven.interrupted);
         let load = Load {
@@ -89,6 +91,11 @@ impl Machine {
     fn held_by_disks(&self) -> u64 {
         let disks = self.host.device().disks();
         disks.map(|disk| disk.unwritten() * SECTOR).sum()
+    }
+
+    /// Bytes that controllers have acknowledged and their disks have not got.
+    fn held_by_cards(&self) -> u64 {
+        self.host.device().fabric().unwritten() * SECTOR
     }
 
     /// Drives the jobs; block workloads by themselves, which are the fast ones.
@@ -207,24 +214,33 @@ fn is_open(workload: &WorkloadSpec) -> bool {
 }
 
 /// What of a phase's writes came to the disks: bytes that they took, and by how much more they held in their caches at
-/// its end than at its beginning.
+/// its end than at its beginning; the same of caches of controllers, and what these were given.
 struct AtDisks {
     taken: u64,
     held: u64,
+    by_cards: u64,
+    of: u64,
 }
 
 impl AtDisks {
-    /// As fast as their electronics took it, and not as they write: a longer phase has another rate. What a phase did
-    /// before it was timed may have filled the caches, too.
+    /// As fast as electronics took it, and not as disks write: a longer phase has another rate.
     fn unflushed(&self, phase: &Phase) -> Option<Flag> {
-        let share = self.held as f64 / self.taken.max(1) as f64;
-        if phase.ramp > Span::ZERO || share <= PARTLY {
+        let partly = |held: u64, of: u64| held as f64 > PARTLY * of.max(1) as f64;
+        let (held, of, whose) = if partly(self.by_cards, self.of) {
+            let whose = "that were written were still in the controller's cache";
+            (self.by_cards, self.of, whose)
+        } else if partly(self.held, self.taken) {
+            let whose = "that the disks took were still in their caches";
+            (self.held, self.taken, whose)
+        } else {
+            return None;
+        };
+        // What a phase did before it was timed may have filled them, too.
+        if phase.ramp > Span::ZERO {
             return None;
         }
-        let (held, taken) = (Bytes(self.held), Bytes(self.taken));
-        let reason = format!(
-            "{held} of {taken} that the disks took were still in their caches when the clock stopped"
-        );
+        let (held, of) = (Bytes(held), Bytes(of));
+        let reason = format!("{held} of {of} {whose} when the clock stopped");
         Some(Flag::new(FlagKind::Unflushed, reason))
     }
 }

