@@ -125,26 +125,14 @@ impl Outcome {
     }
 }
 
-/// Whether the candidate is better by more than the margin; for certain, where there is more than one run.
+/// Whether the candidate is better by more than the margin; for certain, where there is more than one run: of single runs
+/// the figures are all there is.
 pub(crate) fn is_better(comparison: &Comparison, judging: &Judging) -> bool {
-    is_beyond(comparison, Verdict::Better, |gain| {
-        gain > 1.0 + judging.margin
-    })
-}
-
-/// Whether it is worse by more than the margin; for certain, where there is more than one run.
-pub(crate) fn is_worse(comparison: &Comparison, judging: &Judging) -> bool {
-    is_beyond(comparison, Verdict::Worse, |gain| {
-        gain < 1.0 - judging.margin
-    })
-}
-
-/// Of single runs the figures are all there is.
-fn is_beyond(comparison: &Comparison, verdict: Verdict, beyond: impl Fn(f64) -> bool) -> bool {
     if comparison.ratio.flags.contains(&Flag::SingleValue) {
-        return comparison.gain().is_some_and(|gain| beyond(gain.value));
+        let gain = comparison.gain();
+        return gain.is_some_and(|gain| gain.value > 1.0 + judging.margin);
     }
-    comparison.verdict == verdict
+    comparison.verdict == Verdict::Better
 }
 
 /// Compares `candidate` with `baseline` in one phase.

@@ -115,9 +115,11 @@ pub struct BestAnswer {
     pub value: f64,
     /// Of `value`.
     pub unit: Unit,
-    /// Cells that are not for certain worse than it by more than the margin, the best first.
+    /// Cells that it is not for certain better than by more than the margin, the best first.
     pub not_told_apart: Vec<String>,
-    /// The best of those that are.
+    /// Cells that it is not compared with: they decide nothing.
+    pub not_compared: Vec<NotCompared>,
+    /// The best of those that it is better than.
     pub next: Option<NextAnswer>,
 }
 
@@ -127,10 +129,19 @@ pub struct BestAnswer {
 pub enum BestVerdict {
     /// Some are surely worse than the best one.
     Decided,
-    /// All are shown to be equivalent.
+    /// All that have a figure are shown to be equivalent.
     NoDifference,
-    /// Too few trials, or too far spread.
+    /// Too few trials, or too far spread, or nothing that it can be compared with.
     CannotBeTold,
+}
+
+/// A cell that the best one is not compared with.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct NotCompared {
+    /// Its label.
+    pub cell: String,
+    /// Why there is no ratio: different streams, no valid run.
+    pub why: String,
 }
 
 /// The next one, with the best one's figure over its.
@@ -312,20 +323,23 @@ fn best(profile: &str, groups: &[Group<'_>], judging: &Judging) -> Vec<BestAnswe
                 continue;
             };
             let label = |place: usize| part[place].label.clone();
-            let undecided = contest.alike.len() + 1 == part.len();
             all.push(BestAnswer {
                 profile: profile.to_owned(),
                 phase: phase.to_owned(),
                 among: among.clone(),
-                verdict: match (undecided, contest.equivalent) {
-                    (false, _) => BestVerdict::Decided,
-                    (true, true) => BestVerdict::NoDifference,
-                    (true, false) => BestVerdict::CannotBeTold,
-                },
+                verdict: contest.verdict(),
                 cell: label(contest.winner),
                 value: contest.figure,
                 unit: contest.unit,
                 not_told_apart: contest.alike.iter().map(|place| label(*place)).collect(),
+                not_compared: contest
+                    .apart
+                    .iter()
+                    .map(|(place, why)| NotCompared {
+                        cell: label(*place),
+                        why: why.clone(),
+                    })
+                    .collect(),
                 next: contest.next.as_ref().map(|(place, ahead)| NextAnswer {
                     cell: label(*place),
                     ratio: ahead.ratio.value,

@@ -1,14 +1,15 @@
 //! The answer first: which cell is fastest in each phase, which ones cannot be told from it, and by how much it is ahead
 //! of the next.
 use crate::record::{Better, Unit};
-use crate::report::analysis::{Judging, Outcome, adjust, compare_phase, is_worse, summarise};
+use crate::report::analysis::{Judging, Outcome, adjust, compare_phase, is_better, summarise};
+use crate::report::answers::BestVerdict;
 use crate::report::document::{Cell, Column, Table, Tone, Value};
 use crate::report::format;
-use crate::report::group::{Group, phases, provenance_kind};
+use crate::report::group::{Group, State, phases, provenance_kind};
 use raidlab_stats::{Comparison, Flag, Verdict};
 
 /// Names of cells that are told in a line.
-const NAMES: usize = 3;
+pub(super) const NAMES: usize = 3;
 
 /// How a phase came out.
 pub(crate) struct Contest {
@@ -16,12 +17,25 @@ pub(crate) struct Contest {
     /// The cell with the best figure, and that figure.
     pub(crate) winner: usize,
     pub(crate) figure: f64,
-    /// Cells that are not worse than it by more than the margin, as far as can be told; the best first.
+    /// Cells that it is not better than by more than the margin, as far as can be told; the best first.
     pub(crate) alike: Vec<usize>,
-    /// All of those are shown to be as good; else the runs may just be too few to tell.
-    pub(crate) equivalent: bool,
-    /// The best of the others, and the winner compared with it.
+    /// All that have a figure are shown to be as good; else the runs may just be too few to tell.
+    equivalent: bool,
+    /// The best of those that it is better than, and the winner compared with it.
     pub(crate) next: Option<(usize, Box<Comparison>)>,
+    /// Cells that it is not compared with, and why: those that have a figure first.
+    pub(crate) apart: Vec<(usize, String)>,
+}
+
+impl Contest {
+    /// Only what is better than another one is the best: that no ratio can be formed decides nothing.
+    pub(crate) fn verdict(&self) -> BestVerdict {
+        match (&self.next, self.equivalent) {
+            (Some(_), _) => BestVerdict::Decided,
+            (None, true) => BestVerdict::NoDifference,
+            (None, false) => BestVerdict::CannotBeTold,
+        }
+    }
 }
 
 /// A table for each kind of provenance and each state of the arrays; none where there is nothing to choose from.
@@ -84,7 +98,7 @@ fn in_order(profile: &str, among: &str, groups: &[Group<'_>], judging: &Judging)
         return None;
     }
     let caption = format!(
-        "{profile}{among}: the best of each phase. Not told apart is what is not for certain worse by more than {:.1} %",
+        "{profile}{among}: the best of each phase. Not told apart is what it is not for certain better than by more than {:.1} %",
         100.0 * judging.margin
     );
     let columns = vec![
@@ -93,6 +107,7 @@ fn in_order(profile: &str, among: &str, groups: &[Group<'_>], judging: &Judging)
         Column::number("figure"),
         Column::text("unit"),
         Column::text("not told apart"),
+        Column::text("not compared"),
         Column::number("ratio").under("ahead of the next"),
         Column::text("which is").under("ahead of the next"),
     ];
@@ -124,34 +139,52 @@ pub(crate) fn contest(groups: &[Group<'_>], phase: &str, judging: &Judging) -> O
     if others.is_empty() {
         return None;
     }
-    let against = |other: usize| compare_phase(&groups[*winner], &groups[other], phase, judging);
-    let mut outcomes: Vec<Outcome> = others.iter().map(|other| against(other.0)).collect();
+    // As the winner's gain, which is what the margin is of: of the reverse ratio a fifth is another difference.
+    let ahead_of = |other: usize| compare_phase(&groups[other], &groups[*winner], phase, judging);
+    let mut outcomes: Vec<Outcome> = others.iter().map(|other| ahead_of(other.0)).collect();
     adjust(outcomes.iter_mut(), judging);
-    let (mut alike, mut next, mut equivalent) = (Vec::new(), None, true);
-    for ((other, _), outcome) in others.iter().zip(&outcomes) {
-        match outcome {
-            Outcome::Ratio(comparison) if !is_worse(comparison, judging) => {
-                alike.push(*other);
-                equivalent &= is_equivalent(comparison);
-            }
-            Outcome::Ratio(_) if next.is_none() => {
-                // Told as the winner's gain.
-                let ahead = compare_phase(&groups[*other], &groups[*winner], phase, judging);
-                if let Outcome::Ratio(ahead) = ahead {
-                    next = Some((*other, ahead));
-                }
-            }
-            _ => {}
-        }
-    }
-    Some(Contest {
+    let mut contest = Contest {
         unit,
         winner: *winner,
         figure: *figure,
-        alike,
-        equivalent,
-        next,
-    })
+        alike: Vec::new(),
+        equivalent: true,
+        next: None,
+        apart: Vec::new(),
+    };
+    for ((other, _), outcome) in others.iter().zip(outcomes) {
+        match outcome {
+            Outcome::Ratio(ahead) if !is_better(&ahead, judging) => {
+                contest.alike.push(*other);
+                contest.equivalent &= is_equivalent(&ahead);
+            }
+            Outcome::Ratio(ahead) => {
+                contest.next.get_or_insert((*other, ahead));
+            }
+            none => {
+                contest.equivalent = false;
+                contest.apart.push((*other, none.why_none().to_owned()));
+            }
+        }
+    }
+    for (place, group) in groups.iter().enumerate() {
+        if let Some(why) = no_figure(group, phase) {
+            contest.apart.push((place, why.to_owned()));
+        }
+    }
+    Some(contest)
+}
+
+/// Why a cell that was to have a figure has none.
+fn no_figure(group: &Group<'_>, phase: &str) -> Option<&'static str> {
+    match group.state(phase) {
+        State::Runs(_) => None,
+        // What ran without that phase was not to have it.
+        State::Absent if group.trials.iter().any(|trial| trial.is_valid()) => None,
+        State::Absent | State::Invalid => Some("no valid run"),
+        State::Withheld => Some("withheld"),
+        State::TooFast => Some("too fast"),
+    }
 }
 
 /// Whether a cell is shown to be within the margin of the best one. Of single runs the figures are all there is.
@@ -162,15 +195,11 @@ fn is_equivalent(comparison: &Comparison) -> bool {
 fn row(table: &mut Table, phase: &str, contest: &Contest, groups: &[Group<'_>]) -> Vec<Cell> {
     let shown = format::suited(contest.unit, contest.figure.abs());
     let value = contest.figure / shown.scale;
-    let all = contest.alike.len() + 1 == groups.len();
-    let best = if all {
-        let word = match contest.equivalent {
-            true => "no difference",
-            false => "cannot be told",
-        };
-        Cell::text(word).tone(Tone::Muted)
-    } else {
-        Cell::text(groups[contest.winner].label.clone()).tone(Tone::Strong)
+    let undecided = |word: &str| Cell::text(word).tone(Tone::Muted);
+    let best = match contest.verdict() {
+        BestVerdict::NoDifference => undecided("no difference"),
+        BestVerdict::CannotBeTold => undecided("cannot be told"),
+        BestVerdict::Decided => Cell::text(groups[contest.winner].label.clone()).tone(Tone::Strong),
     };
     let mut figure = Cell::number(value, format::decimals(value));
     for (kind, _) in groups[contest.winner].remarks(phase) {
@@ -182,7 +211,8 @@ fn row(table: &mut Table, phase: &str, contest: &Contest, groups: &[Group<'_>]) 
         best,
         figure,
         Cell::text(shown.name),
-        alike(contest, groups, all),
+        alike(contest, groups),
+        not_compared(table, contest, groups),
     ];
     match &contest.next {
         Some((next, comparison)) => {
@@ -198,15 +228,37 @@ fn row(table: &mut Table, phase: &str, contest: &Contest, groups: &[Group<'_>]) 
     cells
 }
 
-fn alike(contest: &Contest, groups: &[Group<'_>], all: bool) -> Cell {
-    if all {
+fn alike(contest: &Contest, groups: &[Group<'_>]) -> Cell {
+    if contest.alike.len() + 1 == groups.len() {
         return Cell::text(format!("all {}", groups.len()));
     }
-    let mut names: Vec<&str> = contest
-        .alike
-        .iter()
-        .map(|i| groups[*i].label.as_str())
-        .collect();
+    // Where none is named as the best, the cell with the best figure is one of those.
+    let unnamed = contest.verdict() != BestVerdict::Decided && !contest.alike.is_empty();
+    let winner = unnamed.then_some(contest.winner);
+    named(
+        winner.into_iter().chain(contest.alike.iter().copied()),
+        groups,
+    )
+}
+
+fn not_compared(table: &mut Table, contest: &Contest, groups: &[Group<'_>]) -> Cell {
+    // And where it is compared with nothing, one of these.
+    let unnamed = contest.next.is_none() && contest.alike.is_empty();
+    let winner = unnamed.then_some(contest.winner);
+    let others = contest.apart.iter().map(|(place, _)| *place);
+    let mut cell = named(winner.into_iter().chain(others), groups);
+    let mut told: Vec<&str> = Vec::new();
+    for (_, why) in &contest.apart {
+        if !told.contains(&why.as_str()) {
+            cell = cell.mark(table.footnote(&format!("not compared with the best figure: {why}")));
+            told.push(why);
+        }
+    }
+    cell
+}
+
+fn named(places: impl Iterator<Item = usize>, groups: &[Group<'_>]) -> Cell {
+    let mut names: Vec<&str> = places.map(|i| groups[i].label.as_str()).collect();
     if names.is_empty() {
         return Cell::absent();
     }

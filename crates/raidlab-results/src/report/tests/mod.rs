@@ -2,6 +2,7 @@ mod closing;
 mod compared;
 mod courses;
 mod curves;
+mod decided;
 mod experiments;
 mod fastest;
 mod made;
