@@ -162,6 +162,8 @@ pub enum Flag {
     Unordered,
     /// Subsessions stayed correlated: the interval is a lower bound of the uncertainty.
     NotIndependent,
+    /// Some of several sessions have one run, so that it cannot be known whether sessions differ.
+    SessionsIgnored,
 }
 
 impl Flag {
@@ -182,6 +184,9 @@ impl Flag {
             Self::Autocorrelated => "successive runs are correlated",
             Self::Unordered => "a mean is not above zero: the ratio orders nothing",
             Self::NotIndependent => "interval is a lower bound of the uncertainty",
+            Self::SessionsIgnored => {
+                "some of several sessions have one run: the interval ignores that sessions may differ"
+            }
         }
     }
 }

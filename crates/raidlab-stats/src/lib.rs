@@ -19,6 +19,7 @@
 //! | Did something switch during the run? | [`course::Course`], of [`changepoint::change_points`] |
 //! | What interval has a correlated series? | [`autocorr::subsession_ci`], [`autocorr::ljung_box`] |
 //! | Do more than two configurations differ? | [`friedman::friedman`], then [`multiple::holm`] |
+//! | What interval have runs of several sessions? | [`summary::summarise_sessions`] |
 //! | How to split runs over sessions? | [`two_level::two_level`] |
 //! | Was it the disk, or a cache? | [`cache::cache_verdict`], [`cache::hit_fraction`], [`cache_fit::fit_cache`], [`cache_fit::two_modes`] |
 //! | What interval has a percentile? | [`median::quantile_ci_ranks`] on the merged histogram |
@@ -69,5 +70,5 @@ pub use error::StatsError;
 pub use estimate::{Confidence, Estimate, Flag, Interval, Method};
 pub use sample::Sample;
 pub use stopping::{Decision, StopReason, StoppingRule};
-pub use summary::{Aggregate, Summary, summarise};
+pub use summary::{Aggregate, Headline, Summary, summarise};
 pub use verdict::{Direction, Gate, Verdict, gate};

@@ -7,7 +7,7 @@
 use crate::error::{StatsError, at_least, positive};
 use crate::estimate::Confidence;
 use crate::sample::Sample;
-use crate::summary::{Aggregate, headline};
+use crate::summary::{Aggregate, Headline, headline};
 use serde::{Deserialize, Serialize};
 
 /// The rule.
@@ -156,7 +156,10 @@ impl StoppingRule {
 
     fn half_width(&self, values: &[f64]) -> Result<Option<f64>, StatsError> {
         let sample = Sample::new(values)?;
-        Ok(headline(&sample, self.aggregate, Confidence::P95)?.relative_half_width())
+        Ok(
+            headline(&sample, self.aggregate, Headline::Usual, Confidence::P95)?
+                .relative_half_width(),
+        )
     }
 }
 

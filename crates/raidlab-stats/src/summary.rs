@@ -10,6 +10,7 @@ use crate::outlier::{Outliers, outliers};
 use crate::sample::Sample;
 use crate::special::norm_ppf;
 use crate::trimmed::trimmed_mean_ci;
+use crate::two_level::headline_of_sessions;
 use serde::{Deserialize, Serialize};
 
 /// Fewest runs for which best and worst are dropped.
@@ -32,7 +33,7 @@ pub enum Aggregate {
 
 impl Aggregate {
     /// The sample on the scale on which this aggregate is an arithmetic mean.
-    fn forward(self, sample: &Sample) -> Result<Sample, StatsError> {
+    pub(crate) fn forward(self, sample: &Sample) -> Result<Sample, StatsError> {
         match self {
             Self::Arithmetic => Ok(sample.clone()),
             Self::Harmonic => sample.reciprocals(),
@@ -41,7 +42,7 @@ impl Aggregate {
     }
 
     /// An estimate back from that scale.
-    fn back(self, estimate: &Estimate) -> Estimate {
+    pub(crate) fn back(self, estimate: &Estimate) -> Estimate {
         match self {
             Self::Arithmetic => estimate.clone(),
             // An interval of the mean time that reaches zero has no finite rate at that end.
@@ -51,6 +52,21 @@ impl Aggregate {
     }
 }
 
+/// Which figure is quoted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Headline {
+    /// The trimmed mean (best and worst dropped) for n ≥ 5, else the median.
+    #[default]
+    Usual,
+    /// The mean of all.
+    Mean,
+    /// The median.
+    Median,
+    /// The mean without so many at each end; the median where fewer than two would be left.
+    Trimmed(usize),
+}
+
 /// Everything about one sample.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
@@ -58,8 +74,7 @@ pub struct Summary {
     pub n: usize,
     /// How they were averaged.
     pub aggregate: Aggregate,
-    /// The figure to quote: the trimmed mean (best and worst dropped) for n ≥ 5, else the median.
-    /// Carries all flags of the sample.
+    /// The figure to quote, as [`Headline`] says. Carries all flags of the sample, whichever figure it is.
     pub headline: Estimate,
     /// Median with its exact interval and that interval's true confidence; of the times for a harmonic
     /// aggregate, which matters where it lies between two runs.
@@ -95,28 +110,43 @@ impl Summary {
     }
 }
 
-/// The headline estimate alone: trimmed mean (k = 1) for n ≥ 5, else the median; flagged
-/// [`Flag::HeavyTail`] when the two are more than 1.5 standard errors apart.
+/// The headline estimate alone; a trimmed mean is flagged [`Flag::HeavyTail`] when it and the median are more than 1.5
+/// standard errors apart.
 ///
 /// # Errors
 /// [`StatsError::NotPositive`] for harmonic and geometric means of values ≤ 0.
 pub fn headline(
     sample: &Sample,
     aggregate: Aggregate,
+    which: Headline,
     confidence: Confidence,
 ) -> Result<Estimate, StatsError> {
     let scaled = aggregate.forward(sample)?;
-    if sample.len() < TRIM_FROM {
-        return Ok(aggregate.back(&median_ci(&scaled, confidence)));
-    }
-    let trimmed = trimmed_mean_ci(&scaled, 1, confidence)?;
-    let mut estimate = aggregate.back(&trimmed.estimate);
+    Ok(aggregate.back(&headline_of(&scaled, which, confidence)))
+}
+
+/// The headline on the scale on which means are arithmetic.
+pub(crate) fn headline_of(scaled: &Sample, which: Headline, confidence: Confidence) -> Estimate {
+    let median = || median_ci(scaled, confidence);
+    let drop = match which {
+        // One run is a bare figure, however it is called.
+        _ if scaled.len() == 1 => return median(),
+        Headline::Mean => return t_ci(scaled, confidence),
+        Headline::Median => return median(),
+        Headline::Usual if scaled.len() < TRIM_FROM => return median(),
+        Headline::Usual => 1,
+        Headline::Trimmed(drop) => drop,
+    };
+    let Ok(trimmed) = trimmed_mean_ci(scaled, drop, confidence) else {
+        return median();
+    };
     let gap = (trimmed.estimate.value - scaled.median()).abs();
+    let mut estimate = trimmed.estimate;
     // Below rounding nothing is a difference.
     if gap > 1.5 * trimmed.standard_error + 1e-12 * scaled.median().abs() {
         estimate.flag(Flag::HeavyTail);
     }
-    Ok(estimate)
+    estimate
 }
 
 /// Summarises the values of runs, in run order, at 95 %.
@@ -124,16 +154,18 @@ pub fn headline(
 /// # Errors
 /// As [`Sample::new`]; [`StatsError::NotPositive`] for harmonic and geometric means of values ≤ 0.
 pub fn summarise(values: &[f64], aggregate: Aggregate) -> Result<Summary, StatsError> {
-    summarise_at(&Sample::new(values)?, aggregate, Confidence::P95)
+    let sample = Sample::new(values)?;
+    summarise_at(&sample, aggregate, Headline::Usual, Confidence::P95)
 }
 
-/// [`summarise`] of a checked sample at another confidence.
+/// [`summarise`] of a checked sample with another headline and confidence.
 ///
 /// # Errors
 /// [`StatsError::NotPositive`] for harmonic and geometric means of values ≤ 0.
 pub fn summarise_at(
     sample: &Sample,
     aggregate: Aggregate,
+    which: Headline,
     confidence: Confidence,
 ) -> Result<Summary, StatsError> {
     let n = sample.len();
@@ -145,14 +177,10 @@ pub fn summarise_at(
         None
     };
     let scaled = aggregate.forward(sample)?;
-    let mut headline = headline(sample, aggregate, confidence)?;
-    for flag in sample_flags(sample, &outliers, drift, r1) {
-        headline.flag(flag);
-    }
-    Ok(Summary {
+    let mut summary = Summary {
         n,
         aggregate,
-        headline,
+        headline: aggregate.back(&headline_of(&scaled, which, confidence)),
         median: aggregate.back(&median_ci(&scaled, confidence)),
         mean: aggregate.back(&t_ci(&scaled, confidence)),
         sd: sample.sd(),
@@ -163,7 +191,71 @@ pub fn summarise_at(
         outliers,
         drift,
         r1,
-    })
+    };
+    summary.flag_headline(sample);
+    Ok(summary)
+}
+
+/// [`summarise_at`] of runs that were made in several sessions, `session_of` each run. Where sessions differ by more than
+/// their runs explain, the headline is that of [`headline_of_sessions`]; where that cannot be known, it is flagged
+/// [`Flag::SessionsIgnored`].
+///
+/// # Errors
+/// As [`summarise_at`]; [`StatsError::UnequalLengths`] unless each run has its session.
+pub fn summarise_sessions(
+    sample: &Sample,
+    session_of: &[&str],
+    aggregate: Aggregate,
+    which: Headline,
+    confidence: Confidence,
+) -> Result<Summary, StatsError> {
+    let mut summary = summarise_at(sample, aggregate, which, confidence)?;
+    let sessions = by_session(sample, session_of)?;
+    let alone = sessions.iter().filter(|s| s.len() == 1).count();
+    match (sessions.len(), alone) {
+        // Runs of which each has a session of its own are as far apart as sessions are.
+        (0 | 1, _) => {}
+        (all, alone) if all == alone => {}
+        (_, 0) => {
+            let told = headline_of_sessions(&sessions, aggregate, which, confidence)?;
+            if let Some(between) = told {
+                summary.headline = between;
+                summary.flag_headline(sample);
+            }
+        }
+        _ => summary.headline.flag(Flag::SessionsIgnored),
+    }
+    Ok(summary)
+}
+
+/// The runs of each session, in the order in which sessions first come.
+fn by_session(sample: &Sample, session_of: &[&str]) -> Result<Vec<Sample>, StatsError> {
+    if sample.len() != session_of.len() {
+        return Err(StatsError::UnequalLengths {
+            left: sample.len(),
+            right: session_of.len(),
+        });
+    }
+    let mut sessions: Vec<(&str, Vec<f64>)> = Vec::new();
+    for (value, name) in sample.values().iter().zip(session_of) {
+        match sessions.iter_mut().find(|(known, _)| known == name) {
+            Some((_, values)) => values.push(*value),
+            None => sessions.push((name, vec![*value])),
+        }
+    }
+    sessions
+        .into_iter()
+        .map(|(_, values)| Sample::new(values))
+        .collect()
+}
+
+impl Summary {
+    /// Puts what is to be said of the runs on the headline.
+    fn flag_headline(&mut self, sample: &Sample) {
+        for flag in sample_flags(sample, &self.outliers, self.drift, self.r1) {
+            self.headline.flag(flag);
+        }
+    }
 }
 
 fn sample_flags(

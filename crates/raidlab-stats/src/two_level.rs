@@ -4,6 +4,7 @@ use crate::describe::{mean, t_ci};
 use crate::error::{StatsError, at_least, positive};
 use crate::estimate::{Confidence, Estimate, Method};
 use crate::sample::Sample;
+use crate::summary::{Aggregate, Headline, headline_of};
 use serde::{Deserialize, Serialize};
 
 /// Variance at both levels and the allocation that follows (Kalibera & Jones 2013).
@@ -79,6 +80,39 @@ pub fn two_level(
         best_runs,
         pooled,
     })
+}
+
+/// The figure over several sessions of runs, at the level that scatters more: the mean of the sessions' own headlines,
+/// with the t interval over sessions. `None` when sessions add nothing to the scatter of their runs (T₂² ≤ 0), so that
+/// all runs are one sample. All on the scale of the aggregate; of values that are not below zero the interval is not, either.
+///
+/// # Errors
+/// As [`two_level`]; [`StatsError::NotPositive`] for harmonic and geometric means of values ≤ 0.
+pub fn headline_of_sessions(
+    sessions: &[Sample],
+    aggregate: Aggregate,
+    which: Headline,
+    confidence: Confidence,
+) -> Result<Option<Estimate>, StatsError> {
+    let scaled: Result<Vec<Sample>, StatsError> =
+        sessions.iter().map(|s| aggregate.forward(s)).collect();
+    let scaled = scaled?;
+    // What sessions cost has no part in the interval.
+    if two_level(&scaled, 1.0, 1.0, confidence)?.pooled {
+        return Ok(None);
+    }
+    let of_session = |session: &Sample| headline_of(session, which, confidence).value;
+    let figures = Sample::new(scaled.iter().map(of_session).collect::<Vec<_>>())?;
+    let mut estimate = aggregate.back(&t_ci(&figures, confidence));
+    estimate.method = Method::TwoLevelT;
+    estimate.n = sessions.iter().map(Sample::len).sum();
+    // Of few sessions it is wide: what is never below zero has no mean there.
+    if let Some(interval) = &mut estimate.interval
+        && sessions.iter().all(|session| session.min() >= 0.0)
+    {
+        interval.lo = interval.lo.max(0.0);
+    }
+    Ok(Some(estimate))
 }
 
 #[cfg(test)]

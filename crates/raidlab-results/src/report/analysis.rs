@@ -4,11 +4,10 @@ use super::experiment::Joined;
 use super::group::{Group, RunValue, State};
 use crate::record::{Better, Unit};
 use raidlab_stats::compare::adjust_family;
-use raidlab_stats::summary::summarise_at;
-use raidlab_stats::trimmed::trimmed_mean_ci;
+use raidlab_stats::summary::{summarise_at, summarise_sessions};
 use raidlab_stats::{
-    Aggregate, Comparison, Confidence, Criteria, Direction, Flag, Pairing, Sample, StatsError,
-    Summary, Verdict, compare,
+    Aggregate, Comparison, Confidence, Criteria, Direction, Flag, Headline, Pairing, Sample,
+    StatsError, Summary, Verdict, compare,
 };
 
 /// What figures and comparisons are judged by.
@@ -33,6 +32,20 @@ impl Judging {
             Some(Joined::Trimmed(n)) => format!("mean of the runs without the {n} best and worst"),
         }
     }
+
+    /// Whether runs are dropped however many there are.
+    pub(crate) fn drops_some(&self) -> bool {
+        matches!(self.joined, Some(Joined::Trimmed(_)))
+    }
+
+    fn headline(&self) -> Headline {
+        match self.joined {
+            None => Headline::Usual,
+            Some(Joined::Mean) => Headline::Mean,
+            Some(Joined::Median) => Headline::Median,
+            Some(Joined::Trimmed(n)) => Headline::Trimmed(n as usize),
+        }
+    }
 }
 
 /// How the runs of a profile are averaged: the old tools do a fixed amount of work, so that the
@@ -51,41 +64,31 @@ pub fn aggregate_of(profile: &str, unit: Unit) -> Aggregate {
 /// The figure of a phase over the valid runs; `None` when there is no valid run.
 pub(crate) fn summarise(group: &Group<'_>, phase: &str, judging: &Judging) -> Option<Summary> {
     let runs = group.runs(phase);
-    let values: Vec<f64> = runs.iter().map(|run| run.value).collect();
+    let sample = Sample::new(runs.iter().map(|run| run.value).collect::<Vec<_>>()).ok()?;
+    let sessions: Vec<&str> = runs.iter().map(|run| run.session).collect();
     let aggregate = aggregate_of(group.profile, runs.first()?.phase.unit);
-    summary_of(values, aggregate, judging)
+    let summary = |aggregate| {
+        summarise_sessions(
+            &sample,
+            &sessions,
+            aggregate,
+            judging.headline(),
+            judging.confidence,
+        )
+    };
+    // A rate of zero has no harmonic mean, but it was measured.
+    summary(aggregate)
+        .or_else(|_| summary(Aggregate::Arithmetic))
+        .ok()
 }
 
 /// What runs have beside their rate, joined as rates are: shares of a processor, operations a second, times. `None` of
 /// nothing.
 pub(crate) fn join(values: impl Iterator<Item = f64>, judging: &Judging) -> Option<f64> {
-    let summary = summary_of(values.collect(), Aggregate::Arithmetic, judging)?;
+    let sample = Sample::new(values.collect::<Vec<_>>()).ok()?;
+    let (which, confidence) = (judging.headline(), judging.confidence);
+    let summary = summarise_at(&sample, Aggregate::Arithmetic, which, confidence).ok()?;
     Some(summary.headline.value)
-}
-
-fn summary_of(values: Vec<f64>, aggregate: Aggregate, judging: &Judging) -> Option<Summary> {
-    let sample = Sample::new(values).ok()?;
-    let mut summary = summarise_at(&sample, aggregate, judging.confidence)
-        // A rate of zero has no harmonic mean, but it was measured.
-        .or_else(|_| summarise_at(&sample, Aggregate::Arithmetic, judging.confidence))
-        .ok()?;
-    // As the experiment's design says; a single run is a single run, however it is called.
-    match judging.joined.filter(|_| sample.len() > 1) {
-        None => {}
-        Some(Joined::Mean) => summary.headline = summary.mean.clone(),
-        Some(Joined::Median) => summary.headline = summary.median.clone(),
-        // The default drops one at each end.
-        Some(Joined::Trimmed(1)) if sample.len() >= 5 => {}
-        Some(Joined::Trimmed(n)) => {
-            let trimmed = trimmed_mean_ci(&sample, n as usize, judging.confidence);
-            summary.headline = match trimmed {
-                Ok(trimmed) => trimmed.estimate,
-                // Some runs are missing, and too few are left to drop any.
-                Err(_) => summary.median.clone(),
-            };
-        }
-    }
-    Some(summary)
 }
 
 /// What a comparison of two cells comes to in one phase.

@@ -3,7 +3,8 @@ use crate::report::analysis::{Judging, aggregate_of, summarise};
 use crate::report::document::{Cell, Column, Table, Value};
 use crate::report::format;
 use crate::report::group::{Group, State, phases};
-use raidlab_stats::{Aggregate, Method, Summary};
+use raidlab_stats::{Aggregate, Estimate, Flag, Method, Summary};
+use std::collections::BTreeSet;
 
 /// The table of aggregates; `None` when no cell has more than one run.
 pub(crate) fn aggregates(profile: &str, groups: &[Group<'_>], judging: &Judging) -> Option<Table> {
@@ -89,7 +90,7 @@ fn row(
     let scale = shown.scale;
     let decimals = format::decimals(summary.headline.value / scale);
     let number = |value: f64| Cell::number(value / scale, decimals);
-    let interval = |estimate: &raidlab_stats::Estimate| match estimate.interval {
+    let interval = |estimate: &Estimate| match estimate.interval {
         Some(i) => Value::Interval {
             lo: i.lo / scale,
             hi: i.hi / scale,
@@ -103,13 +104,23 @@ fn row(
     for remark in &doubts(summary, scale, shown.name) {
         figure = figure.mark(table.footnote(remark));
     }
+    let median = summary.n > 1 && summary.headline.method == Method::OrderStatistic;
+    if judging.drops_some() && median {
+        figure = figure.mark(table.footnote("the median: too few valid runs to drop any"));
+    }
     let mut ends = interval(&summary.headline);
+    if let Some(note) = sessions_note(&summary.headline, group, phase) {
+        ends = ends.mark(table.footnote(&note));
+    }
     if let Some(note) = confidence_note(&summary.headline, judging) {
         ends = ends.mark(table.footnote(&note));
     }
     let mut median_ends = interval(&summary.median);
     if let Some(note) = confidence_note(&summary.median, judging) {
         median_ends = median_ends.mark(table.footnote(&note));
+    }
+    if summary.headline.method == Method::TwoLevelT {
+        median_ends = median_ends.mark(table.footnote("ignores that sessions differ"));
     }
     let cv = summary.cv.map(|cv| Cell::number(100.0 * cv, 1));
     cells.extend([
@@ -123,8 +134,20 @@ fn row(
     Some(cells)
 }
 
+/// Where sessions differ, the figure is of sessions.
+fn sessions_note(estimate: &Estimate, group: &Group<'_>, phase: &str) -> Option<String> {
+    let runs = group.runs(phase);
+    let sessions: BTreeSet<&str> = runs.iter().map(|run| run.session).collect();
+    (estimate.method == Method::TwoLevelT).then(|| {
+        format!(
+            "{} sessions differ by more than their runs explain: the mean of their figures, with the interval between sessions",
+            sessions.len()
+        )
+    })
+}
+
 /// An order-statistic interval has the confidence it has, not the one asked for.
-fn confidence_note(estimate: &raidlab_stats::Estimate, judging: &Judging) -> Option<String> {
+fn confidence_note(estimate: &Estimate, judging: &Judging) -> Option<String> {
     let interval = estimate.interval?;
     let exact = estimate.method == Method::OrderStatistic;
     let differs = (interval.confidence - judging.confidence.level()).abs() > 5e-4;
@@ -138,7 +161,6 @@ fn confidence_note(estimate: &raidlab_stats::Estimate, judging: &Judging) -> Opt
 
 /// What the statistics have to say of a sample.
 fn doubts(summary: &Summary, scale: f64, unit: &str) -> Vec<String> {
-    use raidlab_stats::Flag;
     summary
         .headline
         .flags

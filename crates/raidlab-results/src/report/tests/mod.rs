@@ -5,6 +5,7 @@ mod curves;
 mod decided;
 mod experiments;
 mod fastest;
+mod figures;
 mod made;
 mod many;
 mod ratios;

@@ -1,0 +1,111 @@
+//! The figure of several runs, and what is said of it.
+use super::decided::cells;
+use super::experiments::request;
+use crate::record::TrialRecord;
+use crate::report::document::Table;
+use crate::report::experiment::{ExperimentRequest, Joined, WantedTable};
+use crate::report::{Document, experiment_report};
+
+const RATES: [f64; 8] = [40.0, 57.0, 74.0, 91.0, 108.0, 125.0, 142.0, 160.0];
+
+fn document(trials: Vec<TrialRecord>, joined: Joined) -> Document {
+    let request = ExperimentRequest {
+        tables: vec![WantedTable::Aggregate],
+        joined,
+        ..request(trials)
+    };
+    experiment_report(&request).unwrap()
+}
+
+fn aggregates(trials: Vec<TrialRecord>, joined: Joined) -> Table {
+    let document = document(trials, joined);
+    let mut tables = document.tables();
+    tables
+        .find(|t| t.id.ends_with("-aggregates"))
+        .unwrap()
+        .clone()
+}
+
+fn figure(table: &Table) -> String {
+    let place = table.columns.iter().position(|c| c.title == "figure");
+    table.rows[0][place.unwrap()].value.text()
+}
+
+#[test]
+fn drift_is_told_whatever_the_figure_is() {
+    for joined in [
+        Joined::Mean,
+        Joined::Median,
+        Joined::Trimmed(1),
+        Joined::Trimmed(2),
+    ] {
+        let table = aggregates(cells(&[("A", &RATES)], "dd"), joined);
+        let notes = &table.footnotes;
+        assert!(
+            notes.contains(&"drift over the order of runs".to_owned()),
+            "{joined:?}: {notes:?}"
+        );
+    }
+}
+
+/// Of dd the times are averaged: 1 / scipy.stats.trim_mean(1 / x, 2 / 8) is 95.78, of the rates it is 99.50.
+#[test]
+fn however_many_are_dropped_the_times_are_averaged() {
+    let harmonic = |kept: &[f64]| {
+        let times: f64 = kept.iter().map(|rate| 1.0 / rate).sum();
+        format!("{:.2}", kept.len() as f64 / times)
+    };
+    let of = |rates: &[f64], drop| {
+        let table = aggregates(cells(&[("A", rates)], "dd"), Joined::Trimmed(drop));
+        assert!(table.caption.contains("of the times"), "{}", table.caption);
+        (figure(&table), table)
+    };
+    assert_eq!(of(&RATES, 2).0, harmonic(&RATES[2..6]));
+    assert_eq!(of(&RATES, 1).0, harmonic(&RATES[1..7]));
+    // Four valid runs of which one is dropped at each end.
+    assert_eq!(of(&RATES[..4], 1).0, harmonic(&RATES[1..3]));
+    // Too few are left: that it is the median is said.
+    let (_, table) = of(&RATES[..4], 2);
+    let note = "the median: too few valid runs to drop any".to_owned();
+    assert!(table.footnotes.contains(&note), "{:?}", table.footnotes);
+}
+
+#[test]
+fn sessions_that_differ_are_told_with_their_interval() {
+    let (one, two) = ([99.0, 100.0, 101.0, 100.0], [119.0, 120.0, 121.0, 120.0]);
+    let both = |second: &[f64]| {
+        let mut trials = cells(&[("A", &one)], "random");
+        let mut later = cells(&[("A", second)], "random");
+        for trial in &mut later {
+            trial.session = "1".repeat(32);
+        }
+        trials.append(&mut later);
+        aggregates(trials, Joined::Mean)
+    };
+    let table = both(&two);
+    let interval = table.columns.iter().position(|c| c.title == "interval");
+    let interval = table.rows[0][interval.unwrap()].value.text();
+    assert_eq!(
+        (&figure(&table)[..], &interval[..]),
+        ("110.0", "[0.0, 237.1]")
+    );
+    let has = |table: &Table, note: &str| table.footnotes.iter().any(|n| n.starts_with(note));
+    assert!(
+        has(&table, "2 sessions differ by more"),
+        "{:?}",
+        table.footnotes
+    );
+    // Sessions that are alike are one sample; of a single run nothing can be known.
+    let alike = both(&one);
+    assert!(
+        alike.footnotes.iter().all(|n| !n.contains("session")),
+        "{:?}",
+        alike.footnotes
+    );
+    let single = both(&[120.0]);
+    assert!(
+        has(&single, "some of several sessions have one run"),
+        "{:?}",
+        single.footnotes
+    );
+}
