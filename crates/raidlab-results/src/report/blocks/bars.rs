@@ -1,6 +1,7 @@
 //! Bars with error bars: the rates of a family of phases, cell by cell.
 use crate::record::Unit;
 use crate::report::analysis::{Judging, summarise};
+use crate::report::blocks::error_bars::ErrorBars;
 use crate::report::columns::families;
 use crate::report::document::{Bar, BarChart, BarGroup, Chart};
 use crate::report::format;
@@ -63,7 +64,10 @@ pub(crate) fn chart(
         return None;
     }
     let shown = format::suited(unit, largest);
-    let mut intervals = false;
+    let mut ends = ErrorBars::default();
+    for summary in summaries.iter().flatten().flatten() {
+        ends.add(&summary.headline);
+    }
     let bar_groups = measured
         .iter()
         .zip(&summaries)
@@ -74,7 +78,6 @@ pub(crate) fn chart(
                 .zip(summaries)
                 .map(|(phase, summary)| {
                     let interval = summary.as_ref().and_then(|s| s.headline.interval);
-                    intervals |= interval.is_some();
                     Bar {
                         value: summary.as_ref().map(|s| s.headline.value / shown.scale),
                         interval: interval.map(|i| (i.lo / shown.scale, i.hi / shown.scale)),
@@ -84,19 +87,17 @@ pub(crate) fn chart(
                 .collect(),
         })
         .collect();
-    let ends = if intervals {
-        format!(
-            "error bars: {:.0} % intervals, or of the confidence that the table notes",
-            100.0 * judging.confidence.level()
-        )
-    } else {
-        "n=1, no interval".to_owned()
-    };
     Some(Chart::Bars(BarChart {
         id: id.to_owned(),
         title: title.to_owned(),
-        description: format!("{} by cell in {}; {ends}.", phases.join(", "), shown.name),
+        description: format!(
+            "{} by cell in {}; {}.",
+            phases.join(", "),
+            shown.name,
+            ends.told()
+        ),
         axis: shown.name.to_owned(),
+        intervals: ends.intervals(),
         series: phases.iter().map(|p| (*p).to_owned()).collect(),
         groups: bar_groups,
     }))
@@ -132,8 +133,16 @@ pub(crate) fn coloured(
         }
     }
     let value = |group: &Group<'_>| summarise(group, phase, judging).map(|s| s.headline);
-    let all = groups.iter().filter_map(value);
-    let largest = all.map(|headline| headline.value).fold(0.0, f64::max);
+    let mut ends = ErrorBars::default();
+    let mut largest = 0.0_f64;
+    for headline in rest
+        .iter()
+        .flat_map(|(_, bars)| bars)
+        .filter_map(|(_, group)| value(group))
+    {
+        ends.add(&headline);
+        largest = largest.max(headline.value);
+    }
     if largest <= 0.0 || rest.len() > MOST {
         return None;
     }
@@ -163,8 +172,13 @@ pub(crate) fn coloured(
     Some(Chart::Bars(BarChart {
         id: id.to_owned(),
         title: title.to_owned(),
-        description: format!("{phase} in {}, a colour for each {factor}.", shown.name),
+        description: format!(
+            "{phase} in {}, a colour for each {factor}; {}.",
+            shown.name,
+            ends.told()
+        ),
         axis: shown.name.to_owned(),
+        intervals: ends.intervals(),
         series: levels.iter().map(|level| (*level).to_owned()).collect(),
         groups: bar_groups.collect(),
     }))

@@ -7,6 +7,7 @@ pub(crate) mod courses;
 pub(crate) mod cumulative;
 pub(crate) mod distribution;
 pub(crate) mod environment;
+pub(crate) mod error_bars;
 pub(crate) mod fastest;
 pub(crate) mod limits;
 pub(crate) mod many;

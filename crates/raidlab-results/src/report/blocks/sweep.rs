@@ -1,6 +1,7 @@
 //! Rate against block size, a line for each layout.
 use crate::record::Unit;
 use crate::report::analysis::{Judging, summarise};
+use crate::report::blocks::error_bars::ErrorBars;
 use crate::report::document::{Axis, Chart, LineChart, Point, Scale, Series};
 use crate::report::format;
 use crate::report::group::{Group, phases};
@@ -35,6 +36,7 @@ fn sweep(profile: &str, phase: &str, groups: &[Group<'_>], judging: &Judging) ->
     let mut lines: BTreeMap<String, Vec<Point>> = BTreeMap::new();
     let mut order: Vec<String> = Vec::new();
     let mut largest = 0.0_f64;
+    let mut ends = ErrorBars::default();
     for group in groups {
         let (Some(size), Some(summary)) = (size_of(group), summarise(group, phase, judging)) else {
             continue;
@@ -45,6 +47,7 @@ fn sweep(profile: &str, phase: &str, groups: &[Group<'_>], judging: &Judging) ->
         }
         let value = summary.headline.value;
         largest = largest.max(value);
+        ends.add(&summary.headline);
         lines.entry(name).or_default().push(Point {
             x: size as f64,
             y: value,
@@ -77,9 +80,8 @@ fn sweep(profile: &str, phase: &str, groups: &[Group<'_>], judging: &Judging) ->
         id: format!("{profile}-sweep-{phase}"),
         title: format!("{profile}: {phase} against block size"),
         description: format!(
-            "{what} of {phase} against the size of each call, a line for each layout; error bars: \
-             {:.0} % intervals, or of the confidence that the table notes, where there are repeats.",
-            100.0 * judging.confidence.level()
+            "{what} of {phase} against the size of each call, a line for each layout; {}.",
+            ends.told()
         ),
         x: Axis {
             label: "block size".to_owned(),

@@ -1,5 +1,6 @@
 //! Charts as an experiment's file describes them.
 use crate::report::analysis::{Judging, summarise};
+use crate::report::blocks::error_bars::ErrorBars;
 use crate::report::blocks::{bars, cumulative};
 use crate::report::document::{Axis, Chart, LineChart, Point, Scale, Series};
 use crate::report::experiment::{ChartForm, WantedChart};
@@ -129,6 +130,7 @@ pub(super) fn lines(chart: &OfPhase<'_>, groups: &[Group<'_>], judging: &Judging
     };
     let mut series = Vec::new();
     let mut largest = 0.0_f64;
+    let mut ends = ErrorBars::default();
     for (name, of_line) in divided(groups, chart.lines) {
         let mut points: Vec<Point> = of_line
             .iter()
@@ -140,6 +142,7 @@ pub(super) fn lines(chart: &OfPhase<'_>, groups: &[Group<'_>], judging: &Judging
                     None => place()? as f64,
                 };
                 let headline = summarise(group, chart.phase, judging)?.headline;
+                ends.add(&headline);
                 Some(Point {
                     x: at,
                     y: headline.value,
@@ -170,10 +173,7 @@ pub(super) fn lines(chart: &OfPhase<'_>, groups: &[Group<'_>], judging: &Judging
     Some(Chart::Lines(LineChart {
         id: chart.id.to_owned(),
         title: chart.title.to_owned(),
-        description: format!(
-            "{} against {x}{of_lines}; error bars where there are repeats.",
-            chart.phase
-        ),
+        description: format!("{} against {x}{of_lines}; {}.", chart.phase, ends.told()),
         x: Axis {
             label: x.to_owned(),
             scale,

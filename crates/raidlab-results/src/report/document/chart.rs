@@ -56,6 +56,9 @@ pub struct BarChart {
     pub description: String,
     /// The value axis with its unit.
     pub axis: String,
+    /// What the error bars are, where there are any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub intervals: Option<String>,
     /// Names of the series (phases).
     pub series: Vec<String>,
     /// The groups (cells).

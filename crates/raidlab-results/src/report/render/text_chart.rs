@@ -87,10 +87,13 @@ fn bars(chart: &BarChart, width: usize, ascii: bool) -> String {
         decades: chart.decades(),
         ascii,
     };
-    let axis = match pen.decades {
-        Some(_) => format!("{}, logarithmic", chart.axis),
-        None => chart.axis.clone(),
-    };
+    let mut axis = chart.axis.clone();
+    if pen.decades.is_some() {
+        axis += ", logarithmic";
+    }
+    if let Some(intervals) = &chart.intervals {
+        axis += &format!("; {intervals}");
+    }
     let mut out = title(&chart.title, &axis, width);
     if group + series + figure + 4 + LEAST > width {
         for line in &lines {

@@ -1,24 +1,25 @@
-//! The figure of several runs, and what is said of it.
+//! The figure of several runs, what is said of it, and what its error bars are.
 use super::decided::cells;
 use super::experiments::request;
 use crate::record::TrialRecord;
-use crate::report::document::Table;
-use crate::report::experiment::{ExperimentRequest, Joined, WantedTable};
-use crate::report::{Document, experiment_report};
+use crate::report::document::{Chart, Table};
+use crate::report::experiment::{ChartForm, ExperimentRequest, Joined, WantedChart, WantedTable};
+use crate::report::{Document, TerminalOptions, experiment_report, render_terminal};
 
 const RATES: [f64; 8] = [40.0, 57.0, 74.0, 91.0, 108.0, 125.0, 142.0, 160.0];
 
-fn document(trials: Vec<TrialRecord>, joined: Joined) -> Document {
+fn document(trials: Vec<TrialRecord>, joined: Joined, charts: Vec<WantedChart>) -> Document {
     let request = ExperimentRequest {
         tables: vec![WantedTable::Aggregate],
         joined,
+        charts,
         ..request(trials)
     };
     experiment_report(&request).unwrap()
 }
 
 fn aggregates(trials: Vec<TrialRecord>, joined: Joined) -> Table {
-    let document = document(trials, joined);
+    let document = document(trials, joined, Vec::new());
     let mut tables = document.tables();
     tables
         .find(|t| t.id.ends_with("-aggregates"))
@@ -108,4 +109,63 @@ fn sessions_that_differ_are_told_with_their_interval() {
         "{:?}",
         single.footnotes
     );
+}
+
+fn bars(lines: Option<&str>) -> WantedChart {
+    WantedChart {
+        form: ChartForm::Bars,
+        title: None,
+        x: None,
+        y: Some("read".to_owned()),
+        lines: lines.map(str::to_owned),
+        per: None,
+    }
+}
+
+#[test]
+fn error_bars_have_the_confidence_that_they_have() {
+    let chart = |trials: Vec<TrialRecord>, joined, wanted| {
+        let document = document(trials, joined, vec![wanted]);
+        let chart: Chart = document.charts().next().unwrap().clone();
+        let text = render_terminal(&document, TerminalOptions::new(100, false));
+        (chart.description().to_owned(), text)
+    };
+    let rates = [("A", &RATES[..2]), ("B", &RATES[..2])];
+    let (told, text) = chart(cells(&rates, "random"), Joined::Median, bars(None));
+    assert!(told.ends_with("; error bars: 50 % intervals."), "{told}");
+    assert!(text.contains("read (MiB/s; 50 % intervals)"), "{text}");
+    let rates = [("A", &RATES[..4]), ("B", &RATES[..2]), ("C", &RATES[..1])];
+    let mut trials = cells(&rates, "random");
+    let (told, _) = chart(trials.clone(), Joined::Median, bars(None));
+    assert!(
+        told.ends_with("; error bars: intervals of 50 to 87.5 % confidence."),
+        "{told}"
+    );
+    // Bars with colours and lines say the same.
+    for trial in &mut trials {
+        let level = trial.cell.label.clone();
+        trial.cell.factors.insert("layout".to_owned(), level);
+    }
+    let (told, _) = chart(trials.clone(), Joined::Median, bars(Some("layout")));
+    assert!(
+        told.ends_with(
+            "a colour for each layout; error bars: intervals of 50 to 87.5 % confidence."
+        ),
+        "{told}"
+    );
+    let lines = WantedChart {
+        form: ChartForm::Lines,
+        x: Some("layout".to_owned()),
+        ..bars(None)
+    };
+    let (told, _) = chart(trials.clone(), Joined::Median, lines.clone());
+    assert!(
+        told.ends_with("; error bars: intervals of 50 to 87.5 % confidence."),
+        "{told}"
+    );
+    let (told, _) = chart(trials.clone(), Joined::Mean, lines.clone());
+    assert!(told.ends_with("; error bars: 95 % intervals."), "{told}");
+    trials.retain(|trial| trial.round == 0);
+    let (told, _) = chart(trials, Joined::Mean, lines);
+    assert!(told.ends_with("; n=1, no interval."), "{told}");
 }

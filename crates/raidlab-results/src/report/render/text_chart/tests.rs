@@ -21,6 +21,7 @@ fn bar_chart(names: &[&str], series: &[&str]) -> Chart {
         id: "x".to_owned(),
         title: "bonnie: Sequential throughput".to_owned(),
         description: String::new(),
+        intervals: None,
         axis: "MiB/s, mean of the runs".to_owned(),
         series: series.iter().map(|s| (*s).to_owned()).collect(),
         groups: names.iter().enumerate().map(group).collect(),
