@@ -1,5 +1,8 @@
 //! The closing table: throughput as ratios to the baseline, what it costs, what it holds, who is
 //! champion of each column, and two picks.
+mod picks;
+
+use super::fastest;
 use crate::report::analysis::{Judging, Outcome, compare_phase, summarise};
 use crate::report::capacity;
 use crate::report::document::{Block, Cell, Column, Table, Tone, Value};
@@ -40,6 +43,7 @@ fn ratio_columns(profile: &str, size: &str) -> Vec<(&'static str, String)> {
 /// One layout of the table.
 struct Line<'g> {
     label: &'g str,
+    group: &'g Group<'g>,
     disks: u32,
     /// What it costs in the experiment's currency.
     price: Option<Price>,
@@ -164,17 +168,22 @@ pub(crate) fn closing(what: &Closing<'_>, groups: &[Group<'_>], judging: &Judgin
     }
     let mut blocks = vec![
         Block::heading("Closing table"),
-        Block::Table(table(what, base, &columns, &lines, counted)),
+        Block::Table(table(what, base, &columns, &lines, counted, judging)),
     ];
+    let picks = picks::Picks {
+        lines: &lines,
+        columns: &columns,
+        judging,
+    };
     blocks.push(Block::List {
-        items: picks(&lines, &base.label, counted),
+        items: picks.told(&base.label, counted),
     });
     blocks
 }
 
 fn line<'g>(
     what: &Closing<'_>,
-    group: &'g Group<'_>,
+    group: &'g Group<'g>,
     base: &Group<'_>,
     columns: &[(&str, String)],
     judging: &Judging,
@@ -208,6 +217,7 @@ fn line<'g>(
     };
     Some(Line {
         label: &group.label,
+        group,
         disks,
         price: facts.and_then(|facts| facts.price),
         in_disks,
@@ -236,6 +246,7 @@ fn table(
     columns: &[(&str, String)],
     lines: &[Line<'_>],
     counted: Counted,
+    judging: &Judging,
 ) -> Table {
     let mut headings = vec![Column::text("")];
     headings.extend(
@@ -259,12 +270,15 @@ fn table(
     } else {
         format!(" at {}", what.size)
     };
-    let caption = format!(
+    let mut caption = format!(
         "Every layout as a ratio to {}{at}, with its cost and usable capacity",
         base.label
     );
+    if (0..columns.len()).any(|column| has_interval(lines, column)) {
+        caption += "; champions of a ratio are all that are not told apart from its best";
+    }
     let mut table = Table::new(format!("{}-closing", what.profile), caption, headings);
-    let best = champions(columns, lines);
+    let best = champions(columns, lines, judging);
     for (index, line) in lines.iter().enumerate() {
         let won = |column: usize| best[column].1.contains(&index);
         let tone = |column: usize| {
@@ -355,9 +369,13 @@ fn capacity_cell(table: &mut Table, line: &Line<'_>, counted: Counted) -> Cell {
 /// Capacities within this share of the largest are the same.
 const SAME_CAPACITY: f64 = 1e-3;
 
-/// The best of each column with the places of the lines that reach it (to two decimals; of capacity, to a thousandth). Ratios
-/// count where they are known; cost and capacity are known of withheld rows, too.
-fn champions(columns: &[(&str, String)], lines: &[Line<'_>]) -> Vec<(String, Vec<usize>)> {
+/// The best of each column with the places of the lines that reach it (to two decimals; of capacity, to a thousandth; of ratios
+/// with intervals, as far as can be told). Ratios count where they are known; cost and capacity are known of withheld rows, too.
+fn champions(
+    columns: &[(&str, String)],
+    lines: &[Line<'_>],
+    judging: &Judging,
+) -> Vec<(String, Vec<usize>)> {
     let within = |share: f64, key: &dyn Fn(&Line<'_>) -> Option<f64>| -> Vec<usize> {
         let keys: Vec<Option<f64>> = lines.iter().map(key).collect();
         let best = keys
@@ -375,7 +393,11 @@ fn champions(columns: &[(&str, String)], lines: &[Line<'_>]) -> Vec<(String, Vec
     let mut all: Vec<(String, Vec<usize>)> = columns
         .iter()
         .enumerate()
-        .map(|(column, (name, _))| ((*name).to_owned(), winners(&|line| line.ratio(column))))
+        .map(|(column, (name, phase))| {
+            let of_runs = not_told_apart(lines, column, phase, judging);
+            let of_column = of_runs.unwrap_or_else(|| winners(&|line| line.ratio(column)));
+            ((*name).to_owned(), of_column)
+        })
         .collect();
     let priced = lines.iter().all(|line| line.price.is_some());
     let cost = winners(&|line| match line.price.filter(|_| priced) {
@@ -388,56 +410,28 @@ fn champions(columns: &[(&str, String)], lines: &[Line<'_>]) -> Vec<(String, Vec
     all
 }
 
-fn picks(lines: &[Line<'_>], base: &str, counted: Counted) -> Vec<String> {
-    let arrays = || lines.iter().filter(|line| line.disks > 1);
-    let unknown = arrays().filter(|line| line.throughput().is_none()).count();
-    let best = |key: &dyn Fn(&Line<'_>) -> Option<f64>, safe: bool| {
-        arrays()
-            .filter(|line| !safe || line.survives > 0)
-            .filter_map(|line| Some((line.label.to_owned(), key(line)?)))
-            .max_by(|a, b| a.1.total_cmp(&b.1))
-    };
-    let mut items = Vec::new();
-    let mut pick = |title: &str, key: &dyn Fn(&Line<'_>) -> Option<f64>| {
-        let Some((label, score)) = best(key, false) else {
-            return;
-        };
-        let mut text = format!("{title}: {label} ({})", format::ratio(score));
-        match best(key, true) {
-            Some((safe, score)) if safe != label => {
-                text += &format!(
-                    "; of those that survive a failed disk: {safe} ({})",
-                    format::ratio(score)
-                );
-            }
-            _ => {}
-        }
-        items.push(text);
-    };
-    let capacity = counted.name();
-    pick(
-        &format!("Best value (geometric mean of the ratios × {capacity} / disks, arrays only)"),
-        &|line| line.value(),
-    );
-    if let Some(price) = lines.iter().find_map(|line| line.price) {
-        let title = format!(
-            "Best value for money (the same × {capacity} / {}, the best being 1, arrays only)",
-            price.currency()
-        );
-        // Of a whole table, so that the best is 1.
-        let all = arrays().filter_map(Line::value_for_money);
-        let best = all.fold(0.0, f64::max);
-        pick(&title, &|line| Some(line.value_for_money()? / best));
+/// Whether a ratio of a column has an interval: there are repeats.
+fn has_interval(lines: &[Line<'_>], column: usize) -> bool {
+    let mut ratios = lines.iter().map(|line| &line.ratios[column]);
+    ratios.any(|outcome| matches!(outcome, Outcome::Ratio(told) if told.ratio.interval.is_some()))
+}
+
+/// The best of a column and those that cannot be told from it; `None` where no ratio has an interval.
+fn not_told_apart(
+    lines: &[Line<'_>],
+    column: usize,
+    phase: &str,
+    judging: &Judging,
+) -> Option<Vec<usize>> {
+    if !has_interval(lines, column) {
+        return None;
     }
-    pick(
-        "Fastest, cost no object (geometric mean of the ratios, arrays only)",
-        &|line| line.throughput(),
-    );
-    if unknown > 0 {
-        items.push(format!(
-            "{} without figures cannot be ranked by throughput; ratios are to {base}",
-            format::plural(unknown, "array")
-        ));
+    let groups: Vec<Group<'_>> = lines.iter().map(|line| line.group.clone()).collect();
+    let contest = fastest::contest(&groups, phase, judging)?;
+    let mut places = contest.alike;
+    // What is compared with nothing is the best of nothing.
+    if contest.next.is_some() || !places.is_empty() {
+        places.push(contest.winner);
     }
-    items
+    Some(places)
 }

@@ -302,3 +302,68 @@ fn an_array_that_is_degraded_in_all_cells_survives_less() {
     assert!(safe(&[("safe", "clean")]));
     assert!(!safe(&[("safe", "degraded 1")]));
 }
+
+/// Five rounds of one disk, and of arrays of two whose reads differ by less than they scatter.
+#[test]
+fn what_is_not_told_apart_shares_the_title() {
+    let scatter = [1.0, 0.97, 1.03, 0.96, 1.04];
+    let cells = [
+        ("one", "single", "1", 60.0, 0),
+        ("small", "raid0", "2", 101.0, 2),
+        ("large", "raid0", "2", 100.0, 3),
+        ("safe", "raid1", "2", 80.0, 4),
+    ];
+    let mut all = Vec::new();
+    for (label, level, disks, mib, turn) in cells {
+        for round in 0..5_u32 {
+            let factors = [("level", level), ("disks", disks)];
+            let mut trial = synthetic::trial(label, &factors, "random", round);
+            let rate = mib * scatter[(round as usize + turn) % 5] * 1048576.0;
+            let phase =
+                |name: &str, rate| PhaseRecord::bare(name, Some(rate), Unit::BytesPerSecond);
+            trial.phases = vec![phase("read", rate), phase("write", 0.5 * rate)];
+            all.push(trial);
+        }
+    }
+    let wanted = |trials| {
+        let plain = request(trials);
+        let base = Selector::Label("one".to_owned());
+        let request = ExperimentRequest {
+            tables: vec![WantedTable::Capacity],
+            base: ReportRequest {
+                baseline: Some(Baseline::Cell(base)),
+                ..plain.base.clone()
+            },
+            ..plain
+        };
+        let document = experiment_report(&request).unwrap();
+        let mut tables = document.tables();
+        let table = tables.find(|t| t.id == "random-closing").unwrap();
+        let champion = |row: &Vec<crate::report::document::Cell>| row.last().unwrap().value.text();
+        let picks = document.blocks.iter().find_map(|block| match block {
+            Block::List { items } if items[0].starts_with("Best value") => Some(items.clone()),
+            _ => None,
+        });
+        let champions: Vec<String> = table.rows.iter().map(champion).collect();
+        (champions, picks.unwrap())
+    };
+    let (champions, picks) = wanted(all.clone());
+    assert_eq!(
+        champions,
+        ["cost", "read, write, capacity", "read, write, capacity", ""]
+    );
+    let fastest = picks.last().unwrap();
+    assert!(
+        fastest.contains("small (1.68), not told apart from large (1.67); of those that survive a failed disk: safe (1.33)"),
+        "{fastest}"
+    );
+    // Single runs are what they are, but for the margin.
+    all.retain(|trial| trial.round == 0);
+    all[2].phases[0].rate = all[2].phases[0].rate.map(|rate| 0.9 * rate);
+    let (champions, picks) = wanted(all);
+    assert_eq!(champions[1..3], ["read, write, capacity", "capacity"]);
+    assert!(
+        !picks.last().unwrap().contains("not told apart"),
+        "{picks:?}"
+    );
+}
