@@ -216,10 +216,10 @@ fn a_store_that_is_taken_away_while_in_use_is_told_as_that() {
     let (_directory, path) = place();
     let mut store = Store::open(&path).unwrap();
     let aside = path.with_extension("aside");
-    std::fs::rename(&path, &aside).unwrap();
+    fs::rename(&path, &aside).unwrap();
     let error = store.begin_session(&session("s")).unwrap_err();
     assert!(matches!(error, StoreError::Removed { .. }), "{error:?}");
-    std::fs::rename(&aside, &path).unwrap();
+    fs::rename(&aside, &path).unwrap();
     store.begin_session(&session("s")).unwrap();
 }
 
