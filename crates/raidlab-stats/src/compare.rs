@@ -2,11 +2,13 @@
 
 use crate::error::{StatsError, positive};
 use crate::estimate::{Confidence, Estimate, Flag, Interval, Method};
+use crate::law::Law;
 use crate::mann_whitney::{RANK_VERDICT_FROM, mann_whitney};
 use crate::multiple::holm;
 use crate::permutation::{permutation_test, sign_flip_test};
 use crate::ratio::{
-    RatioTest, fieller_ratio, log_ratios, mean_ratio, paired_log_ratio, unpaired_log_ratio,
+    RatioTest, bare_ratio, differences, fieller_ratio, log_ratios, mean_ratio,
+    paired_fieller_ratio, paired_log_ratio, unpaired_log_ratio,
 };
 use crate::runs::{minimum_detectable, runs_required};
 use crate::sample::Sample;
@@ -71,9 +73,10 @@ impl Criteria {
 /// Tests of "no difference", two-sided.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Tests {
-    /// Student's (paired) or Welch's t on the logarithms: the p that belongs to the interval.
+    /// Student's (paired) or Welch's t on the logarithms, or Fieller's: the p that belongs to the interval.
     pub t: Option<f64>,
-    /// Sign flips of the log ratios (paired) or permutation of the means.
+    /// Sign flips of the log ratios (paired; of the differences, where a value is not above zero) or permutation of the
+    /// means.
     pub permutation: Option<f64>,
     /// Wilcoxon's signed ranks (paired) or Mann–Whitney. `None` under 6 pairs or 4 + 4 runs, where
     /// no rank verdict can be had.
@@ -86,10 +89,13 @@ pub struct Tests {
 /// A comparison with all that a report needs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Comparison {
-    /// Runs of the baseline.
+    /// Valid runs of the baseline; some may be in no pair.
     pub baseline_n: usize,
-    /// Runs of the candidate.
+    /// Valid runs of the candidate.
     pub candidate_n: usize,
+    /// The values of both sides that ratio and interval rest on: runs, runs of rounds that both sides have (paired), or
+    /// means of sessions ([`crate::sessions`]).
+    pub replicates: [usize; 2],
     /// What it was judged by.
     pub criteria: Criteria,
     /// Candidate over baseline, with its interval: the paired log-t ratio, or Welch's on the
@@ -97,6 +103,8 @@ pub struct Comparison {
     pub ratio: Estimate,
     /// Unpaired only: ratio of arithmetic means with Fieller's interval, for comparison.
     pub fieller: Option<Estimate>,
+    /// What tests other ratios than one; `None` of single runs.
+    pub law: Option<Law>,
     /// p values and effect size.
     pub tests: Tests,
     /// Holm-adjusted t p value, once [`adjust_family`] has run.
@@ -122,10 +130,31 @@ pub struct Gain {
 impl Comparison {
     /// The ratio turned so that above 1 is better: the same verdict follows whether a result is
     /// stated as a rate or as a time. `None` where a ratio does not order the sides (Fieller's with
-    /// a mean that is not above zero).
+    /// a baseline's mean that is not above zero, or a candidate's below). Of a time of zero it is infinite.
     #[must_use]
     pub fn gain(&self) -> Option<Gain> {
         gain_of(&self.ratio, self.criteria.direction)
+    }
+
+    /// One-sided p of "the gain is `threshold` or more": small when it is surely less. `None` without an ordered interval.
+    #[must_use]
+    pub fn p_of_less(&self, threshold: f64) -> Option<f64> {
+        self.gain()?.interval?;
+        let law = self.law?;
+        Some(match self.criteria.direction {
+            Direction::HigherIsBetter => law.p_of_less(threshold),
+            Direction::LowerIsBetter => law.p_of_more(1.0 / threshold),
+        })
+    }
+
+    /// With the numbers of valid runs of the sides, when not all of them are in pairs or are told apart.
+    #[must_use]
+    pub fn of_runs(self, baseline: usize, candidate: usize) -> Self {
+        Self {
+            baseline_n: baseline,
+            candidate_n: candidate,
+            ..self
+        }
     }
 }
 
@@ -139,22 +168,30 @@ fn gain_of(ratio: &Estimate, direction: Direction) -> Option<Gain> {
             interval: ratio.interval,
         },
         Direction::LowerIsBetter => Gain {
-            value: 1.0 / ratio.value,
-            interval: ratio.interval.filter(|i| i.lo > 0.0).map(|i| Interval {
-                lo: 1.0 / i.hi,
-                hi: 1.0 / i.lo,
+            value: inverse(ratio.value),
+            interval: ratio.interval.map(|i| Interval {
+                lo: inverse(i.hi),
+                hi: inverse(i.lo),
                 ..i
             }),
         },
     })
 }
 
+/// No time at all, and less by scatter alone, is infinitely faster.
+fn inverse(ratio: f64) -> f64 {
+    if ratio > 0.0 {
+        1.0 / ratio
+    } else {
+        f64::INFINITY
+    }
+}
+
 /// Compares a candidate with a baseline; values in run (round) order.
 ///
 /// # Errors
-/// As [`Sample::new`] for either side; [`StatsError::UnequalLengths`] and
-/// [`StatsError::NotPositive`] for paired data that cannot be; [`StatsError::Parameter`] for a
-/// margin outside 0 < δ < 1 or a baseline whose mean is zero.
+/// As [`Sample::new`] for either side; [`StatsError::UnequalLengths`] for paired data that cannot be;
+/// [`StatsError::Parameter`] for a margin outside 0 < δ < 1 or a baseline whose mean is zero.
 pub fn compare(
     baseline: &[f64],
     candidate: &[f64],
@@ -184,7 +221,9 @@ pub fn compare(
     Ok(Comparison {
         baseline_n: a.len(),
         candidate_n: b.len(),
+        replicates: [a.len(), b.len()],
         criteria: *criteria,
+        law: test.law,
         tests: run_tests(&a, &b, criteria.pairing, test.p)?,
         ratio: test.ratio,
         fieller,
@@ -195,31 +234,40 @@ pub fn compare(
     })
 }
 
-/// The primary ratio: on logarithms, or Fieller's for unpaired values that have none.
+/// The primary ratio: on logarithms, or Fieller's for values that have none.
 fn ratio_test(a: &Sample, b: &Sample, criteria: &Criteria) -> Result<RatioTest, StatsError> {
     let confidence = criteria.confidence;
-    if criteria.pairing == Pairing::Paired {
-        return paired_log_ratio(a, b, confidence);
-    }
-    match unpaired_log_ratio(a, b, confidence) {
+    let paired = criteria.pairing == Pairing::Paired;
+    let logarithms = match paired {
+        true => paired_log_ratio(a, b, confidence),
+        false => unpaired_log_ratio(a, b, confidence),
+    };
+    match logarithms {
         Err(StatsError::NotPositive { .. }) => {}
         outcome => return outcome,
     }
-    let mut ratio = if a.len() < 2 || b.len() < 2 {
-        Estimate::single(mean_ratio(a, b)?, Method::Fieller, a.len() + b.len())
+    let mut test = if a.len() < 2 || b.len() < 2 {
+        let n = if paired { 1 } else { a.len() + b.len() };
+        bare_ratio(mean_ratio(a, b)?, Method::Fieller, n)
     } else {
-        fieller_ratio(a, b, confidence)?.ratio
+        let fieller = match paired {
+            true => paired_fieller_ratio(a, b, confidence)?,
+            false => fieller_ratio(a, b, confidence)?,
+        };
+        RatioTest {
+            ratio: fieller.ratio,
+            t: fieller.law.t(1.0),
+            df: Some(fieller.law.df()),
+            p: Some(fieller.law.p(1.0)),
+            se_log: None,
+            law: Some(fieller.law),
+        }
     };
-    if a.mean() <= 0.0 || b.mean() <= 0.0 {
-        ratio.flag(Flag::Unordered);
+    // Nothing is worse than a rate of zero, and no time better.
+    if a.mean() <= 0.0 || b.mean() < 0.0 {
+        test.ratio.flag(Flag::Unordered);
     }
-    Ok(RatioTest {
-        ratio,
-        t: None,
-        df: None,
-        p: None,
-        se_log: None,
-    })
+    Ok(test)
 }
 
 fn run_tests(
@@ -235,7 +283,7 @@ fn run_tests(
     let ranked = (smaller >= RANK_VERDICT_FROM).then(|| mann_whitney(a, b));
     let (permutation, rank) = match pairing {
         Pairing::Paired => {
-            let d = log_ratios(a, b)?;
+            let d = log_ratios(a, b).or_else(|_| differences(a, b))?;
             let rank = (d.len() >= PAIRED_RANK_FROM).then(|| wilcoxon_signed_rank(&d).p);
             (sign_flip_test(&d).ok(), rank)
         }
@@ -334,7 +382,7 @@ pub fn adjust_family(
             let more_rounds = more_for_family(comparison, confidence, family);
             // The p value is beside it: with it in the sentence, each of a table's would be another.
             comparison.why = format!(
-                "alone it would be \"{}\", but among the {family} comparisons of this table it may be \
+                "alone it would be \"{}\", but among the {family} comparisons that are judged together it may be \
                  chance",
                 comparison.verdict
             );
@@ -347,7 +395,7 @@ pub fn adjust_family(
 /// Rounds still needed, in all likelihood, for a difference that is as large as it looks to hold among so
 /// many comparisons: until Bonferroni's interval, the widest that Holm's method asks for, excludes 1.
 fn more_for_family(comparison: &Comparison, confidence: Confidence, size: usize) -> Option<u64> {
-    let interval = comparison.ratio.interval?;
+    let interval = comparison.ratio.interval.filter(|i| i.lo > 0.0)?;
     let runs = comparison.ratio.n as f64;
     let (n, df) = match comparison.criteria.pairing {
         Pairing::Paired => (runs, runs - 1.0),

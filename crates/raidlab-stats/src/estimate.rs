@@ -158,7 +158,7 @@ pub enum Flag {
     Drift,
     /// Successive runs resemble each other.
     Autocorrelated,
-    /// A mean is not above zero, so that the ratio does not say which side is better.
+    /// The baseline's mean is not above zero, or the candidate's is below, so that the ratio does not say which side is better.
     Unordered,
     /// Subsessions stayed correlated: the interval is a lower bound of the uncertainty.
     NotIndependent,
@@ -182,7 +182,9 @@ impl Flag {
             Self::FirstRunDiffers => "the first run differs from all others",
             Self::Drift => "drift over the order of runs",
             Self::Autocorrelated => "successive runs are correlated",
-            Self::Unordered => "a mean is not above zero: the ratio orders nothing",
+            Self::Unordered => {
+                "a mean is below zero, or that of the baseline is zero: the ratio orders nothing"
+            }
             Self::NotIndependent => "interval is a lower bound of the uncertainty",
             Self::SessionsIgnored => {
                 "some of several sessions have one run: the interval ignores that sessions may differ"

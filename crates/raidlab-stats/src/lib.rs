@@ -10,8 +10,8 @@
 //! | question | function |
 //! |---|---|
 //! | How fast is it, and how sure is that? | [`summarise`] (figure, interval, outliers, drift, notes) |
-//! | Is B better than A? | [`compare()`], many at once: [`compare::adjust_family`] |
-//! | Does this pass in CI? | [`gate()`] |
+//! | Is B better than A? | [`compare()`], many at once: [`compare::adjust_family`], of several sessions: [`sessions::compare_sessions`] |
+//! | Does this pass in CI? | [`gate()`], many at once: [`verdict::gates`] |
 //! | Are enough runs made? | [`StoppingRule::decide`], [`runs::runs_required`], [`runs::minimum_detectable`] |
 //! | Which runs look wrong? | [`outlier::outliers`], [`outlier::cold_start`], [`drift::drift`] |
 //! | Is the device preconditioned? | [`steady::SniaRule`], [`steady::first_stable_window`] |
@@ -44,6 +44,7 @@ pub mod drift;
 mod error;
 mod estimate;
 pub mod friedman;
+pub mod law;
 pub mod mann_whitney;
 pub mod median;
 pub mod mser;
@@ -55,6 +56,7 @@ mod ranks;
 pub mod ratio;
 pub mod runs;
 mod sample;
+pub mod sessions;
 pub mod special;
 pub mod steady;
 pub mod stopping;

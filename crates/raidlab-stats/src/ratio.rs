@@ -3,8 +3,9 @@
 use crate::describe::mean;
 use crate::error::{StatsError, at_least};
 use crate::estimate::{Confidence, Estimate, Flag, Method};
+use crate::law::Law;
 use crate::sample::{Sample, clean};
-use crate::special::{t_ppf, t_two_sided_p};
+use crate::special::t_ppf;
 use crate::welch::welch_t;
 
 /// A ratio, candidate over baseline, with the test of its being one.
@@ -21,6 +22,8 @@ pub struct RatioTest {
     pub p: Option<f64>,
     /// Standard error of the log ratio; `None` when n = 1.
     pub se_log: Option<f64>,
+    /// What tests other ratios than one; `None` when n = 1.
+    pub law: Option<Law>,
 }
 
 /// The logarithms dᵢ = ln(bᵢ/aᵢ) of the rounds.
@@ -43,6 +46,12 @@ pub fn log_ratios(baseline: &Sample, candidate: &Sample) -> Result<Sample, Stats
         .map(|(a, b)| clean(b - a))
         .collect();
     Sample::new(d)
+}
+
+/// The differences bᵢ − aᵢ of the rounds, for values without logarithms.
+pub(crate) fn differences(baseline: &Sample, candidate: &Sample) -> Result<Sample, StatsError> {
+    let pairs = baseline.values().iter().zip(candidate.values());
+    Sample::new(pairs.map(|(a, b)| clean(b - a)).collect::<Vec<_>>())
 }
 
 /// Paired: geometric mean ratio of the rounds, exp(d̄ ± t s_d/√n) with dᵢ = ln(bᵢ/aᵢ).
@@ -101,7 +110,7 @@ pub fn unpaired_log_ratio(
     ))
 }
 
-fn bare_ratio(value: f64, method: Method, n: usize) -> RatioTest {
+pub(crate) fn bare_ratio(value: f64, method: Method, n: usize) -> RatioTest {
     let ratio = Estimate::single(value, method, n);
     RatioTest {
         ratio,
@@ -109,6 +118,7 @@ fn bare_ratio(value: f64, method: Method, n: usize) -> RatioTest {
         df: None,
         p: None,
         se_log: None,
+        law: None,
     }
 }
 
@@ -128,33 +138,35 @@ fn from_log(
         ratio.interval = None;
         ratio.flag(Flag::Unbounded);
     }
-    let t = (se > 0.0).then(|| centre / se);
-    let p = match t {
-        Some(t) => t_two_sided_p(t, df),
-        None if centre == 0.0 => 1.0,
-        None => 0.0,
+    let law = Law::Logarithms {
+        mean: centre,
+        error: se,
+        df,
     };
     RatioTest {
         ratio,
-        t,
+        t: law.t(1.0),
         df: Some(df),
-        p: Some(p),
+        p: Some(law.p(1.0)),
         se_log: Some(se),
+        law: Some(law),
     }
 }
 
-/// Fieller's (1954) interval for mean(candidate)/mean(baseline), independent samples.
+/// Fieller's (1954) interval for mean(candidate)/mean(baseline).
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fieller {
     /// The ratio; [`Flag::Unbounded`] and without interval when g ≥ 1 ("ratio not estimable").
     pub ratio: Estimate,
     /// g = t² v_a / ā²: at 1 and above the baseline's mean is not told apart from zero.
     pub g: f64,
-    /// Degrees of freedom n_a + n_b − 2.
+    /// Degrees of freedom: n_a + n_b − 2, of pairs n − 1.
     pub df: usize,
+    /// What tests a ratio.
+    pub law: Law,
 }
 
-/// Ratio of arithmetic means with Fieller's interval. Unlike the log ratios it takes zeros and
+/// Ratio of arithmetic means with Fieller's interval, independent samples. Unlike the log ratios it takes zeros and
 /// negative values.
 ///
 /// # Errors
@@ -169,23 +181,74 @@ pub fn fieller_ratio(
         at_least("Fieller's interval (on each side)", 2, side.len())?;
     }
     let q = mean_ratio(baseline, candidate)?;
-    let (n_a, n_b) = (baseline.len(), candidate.len());
+    let n = baseline.len() + candidate.len();
+    Ok(fieller(q, baseline, candidate, 0.0, (n, n - 2), confidence))
+}
+
+/// Ratio of arithmetic means of pairs with Fieller's interval: that of the differences bᵢ − ϱ aᵢ.
+///
+/// # Errors
+/// As [`fieller_ratio`], and [`StatsError::UnequalLengths`].
+pub fn paired_fieller_ratio(
+    baseline: &Sample,
+    candidate: &Sample,
+    confidence: Confidence,
+) -> Result<Fieller, StatsError> {
+    let n = baseline.len();
+    if n != candidate.len() {
+        return Err(StatsError::UnequalLengths {
+            left: n,
+            right: candidate.len(),
+        });
+    }
+    at_least("Fieller's interval (in pairs)", 2, n)?;
+    let q = mean_ratio(baseline, candidate)?;
+    let (a_mean, b_mean) = (baseline.mean(), candidate.mean());
+    let pairs = baseline.values().iter().zip(candidate.values());
+    let products: Vec<f64> = pairs
+        .map(|(a, b)| ((a - a_mean) / a_mean) * ((b - b_mean) / a_mean))
+        .collect();
+    let covariance = products.iter().sum::<f64>() / ((n - 1) as f64 * n as f64);
+    let size = (n, n - 1);
+    Ok(fieller(
+        q, baseline, candidate, covariance, size, confidence,
+    ))
+}
+
+/// `covariance` of the means, relative to ā²; `n` values with so many degrees of freedom.
+fn fieller(
+    q: f64,
+    baseline: &Sample,
+    candidate: &Sample,
+    covariance: f64,
+    (n, df): (usize, usize),
+    confidence: Confidence,
+) -> Fieller {
     let a_mean = baseline.mean();
-    let df = n_a + n_b - 2;
     let t = t_ppf(confidence.upper(), df as f64);
     // Relative to ā, so that nothing overflows: v_a/ā² and v_b/ā².
     let relative = |s: &Sample| s.sem().map_or(0.0, |e| (e / a_mean) * (e / a_mean));
     let (v_a, v_b) = (relative(baseline), relative(candidate));
     let g = t * t * v_a;
-    let n = n_a + n_b;
     let ratio = if g < 1.0 {
-        let root = t * ((1.0 - g) * v_b + q * q * v_a).sqrt();
-        let ends = ((q - root) / (1.0 - g), (q + root) / (1.0 - g));
+        let c = t * covariance;
+        let under = (1.0 - g) * v_b + q * q * v_a - 2.0 * q * covariance + c * c;
+        // Above zero but for rounding: the ratio of the means is always inside.
+        let root = t * under.max(0.0).sqrt();
+        let centre = q - t * c;
+        let ends = ((centre - root) / (1.0 - g), (centre + root) / (1.0 - g));
         Estimate::with_ends(q, ends, confidence.level(), Method::Fieller, n)
     } else {
         Estimate::bare(q, Method::Fieller, n, Flag::Unbounded)
     };
-    Ok(Fieller { ratio, g, df })
+    let law = Law::Means {
+        candidate: q,
+        baseline_variance: v_a,
+        candidate_variance: v_b,
+        covariance,
+        df: df as f64,
+    };
+    Fieller { ratio, g, df, law }
 }
 
 /// mean(candidate)/mean(baseline), without an interval.
@@ -263,5 +326,44 @@ mod tests {
         let mixed = sample(&[-1.0, 1.0]);
         assert!(fieller_ratio(&mixed, &sample(&[1.0, 2.0]), Confidence::P95).is_err());
         assert!(fieller_ratio(&sample(&[1.0]), &sample(&[1.0, 2.0]), Confidence::P95).is_err());
+    }
+
+    /// Of independent sides pairing changes the degrees of freedom alone; what is common to a round cancels.
+    #[test]
+    fn pairs_cancel_what_is_common_to_a_round() {
+        let rounds = [1.0, 2.0, 0.5, 1.5, 3.0, 0.8];
+        let a = sample(&rounds.map(|x| 100.0 * x));
+        let near = [0.0, 1.0, -1.0, 0.5, -0.5, 0.0];
+        let b: Vec<f64> = rounds.iter().zip(near).map(|(x, e)| 80.0 * x + e).collect();
+        let b = sample(&b);
+        let paired = paired_fieller_ratio(&a, &b, Confidence::P95).unwrap();
+        let apart = fieller_ratio(&a, &b, Confidence::P95);
+        let interval = paired.ratio.interval.unwrap();
+        assert!((paired.ratio.value - 0.8).abs() < 1e-3 && paired.ratio.n == 6);
+        assert!(interval.lo > 0.78 && interval.hi < 0.82, "{interval:?}");
+        assert!(
+            apart
+                .unwrap()
+                .ratio
+                .interval
+                .is_none_or(|i| i.half_width() > 0.2)
+        );
+        // Each end is a ratio whose p is what the interval leaves out.
+        for end in [interval.lo, interval.hi] {
+            assert!((paired.law.p(end) - 0.05).abs() < 1e-9);
+        }
+    }
+
+    #[test]
+    fn a_candidate_at_zero_is_zero_times_the_baseline() {
+        let (a, zero) = (sample(&[9.0, 10.0, 11.0]), sample(&[0.0; 3]));
+        for law in [fieller_ratio, paired_fieller_ratio] {
+            let r = law(&a, &zero, Confidence::P95).unwrap();
+            assert_eq!(
+                (r.ratio.value, r.ratio.lo(), r.ratio.hi()),
+                (0.0, Some(0.0), Some(0.0))
+            );
+            assert!(r.law.p_of_less(0.95) < 0.01);
+        }
     }
 }

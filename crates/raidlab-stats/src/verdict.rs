@@ -3,6 +3,7 @@
 use crate::compare::Comparison;
 use crate::error::{StatsError, positive};
 use crate::estimate::Interval;
+use crate::multiple::holm;
 use core::fmt;
 use serde::{Deserialize, Serialize};
 
@@ -98,7 +99,7 @@ impl fmt::Display for Gate {
 
 /// Regression gate: fails only if the *upper* bound of the gain (candidate over baseline, or its
 /// inverse where lower is better) is below `threshold`; warns if only the point is, or if the gain
-/// is not estimable. So neither noise nor n = 1 fails a build; 0.95 lets 5 % pass.
+/// is not estimable. So neither noise nor n = 1 fails a build; 0.95 lets 5 % pass. Many figures: [`gates`].
 ///
 /// # Errors
 /// [`StatsError::Parameter`] for a threshold that is not a finite number above zero.
@@ -112,6 +113,30 @@ pub fn gate(comparison: &Comparison, threshold: f64) -> Result<Gate, StatsError>
         _ if gain.value < threshold => Gate::Warn,
         _ => Gate::Pass,
     })
+}
+
+/// Gates of many figures, each with its threshold, as one decision: what [`gate`] would fail alone fails only if it is
+/// surely below also as one of so many, by Holm's method; else it warns. The chance that anything fails without being
+/// below its threshold is that of a single gate, however many figures there are.
+///
+/// # Errors
+/// As [`gate`].
+pub fn gates(family: &[(&Comparison, f64)]) -> Result<Vec<Gate>, StatsError> {
+    let p: Vec<Option<f64>> = family.iter().map(|(c, t)| c.p_of_less(*t)).collect();
+    let mut adjusted = holm(&p.iter().copied().flatten().collect::<Vec<f64>>())?.into_iter();
+    let mut gates = Vec::with_capacity(family.len());
+    for ((comparison, threshold), p) in family.iter().zip(p) {
+        let alone = gate(comparison, *threshold)?;
+        let adjusted = p.and_then(|_| adjusted.next());
+        // The upper end of the interval leaves so much above.
+        let beyond = comparison.criteria.confidence.lower();
+        let certain = family.len() == 1 || adjusted.is_some_and(|p| p < beyond);
+        gates.push(match alone {
+            Gate::Fail if !certain => Gate::Warn,
+            alone => alone,
+        });
+    }
+    Ok(gates)
 }
 
 #[cfg(test)]

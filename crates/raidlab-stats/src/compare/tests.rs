@@ -1,5 +1,5 @@
 use super::*;
-use crate::verdict::{Gate, gate};
+use crate::verdict::{Gate, gate, gates};
 
 const A: [f64; 10] = [
     101.2, 99.8, 100.5, 102.1, 98.9, 100.0, 101.7, 99.3, 100.9, 100.4,
@@ -123,7 +123,8 @@ fn zeros_and_negatives_fall_back_to_fieller_or_fail() {
     let c = compare(&idle, &busy, &rates(Pairing::Unpaired)).unwrap();
     assert_eq!(c.ratio.method, Method::Fieller);
     assert!(c.ratio.value > 4.0);
-    assert!(compare(&idle, &busy, &rates(Pairing::Paired)).is_err());
+    let c = compare(&idle, &busy, &rates(Pairing::Paired)).unwrap();
+    assert_eq!((c.ratio.method, c.ratio.n), (Method::Fieller, 5));
     // −5 is more than −10, yet the ratio is ½: no verdict from it.
     let c = compare(
         &[-10.0, -10.1, -9.9],
@@ -132,7 +133,10 @@ fn zeros_and_negatives_fall_back_to_fieller_or_fail() {
     )
     .unwrap();
     assert_eq!(c.verdict, Verdict::Inconclusive { more_rounds: None });
-    assert_eq!(c.why, "a mean is not above zero: the ratio orders nothing");
+    assert_eq!(
+        c.why,
+        "a mean is below zero, or that of the baseline is zero: the ratio orders nothing"
+    );
     assert_eq!(gate(&c, 0.95).unwrap(), Gate::Warn);
     assert!(compare(&[0.0, 0.0], &[1.0, 2.0], &rates(Pairing::Unpaired)).is_err());
     assert!(compare(&[0.0], &[1.0], &rates(Pairing::Unpaired)).is_err());
@@ -140,6 +144,90 @@ fn zeros_and_negatives_fall_back_to_fieller_or_fail() {
     let c = compare(&noisy, &A, &rates(Pairing::Unpaired)).unwrap();
     assert_eq!(c.why, "ratio not estimable: its interval has no bound");
     assert_eq!(gate(&c, 0.95).unwrap(), Gate::Pass);
+}
+
+/// A rate of nothing is worse than any, and no time better than any; a zero among others is scatter.
+#[test]
+fn a_candidate_at_zero_is_judged() {
+    let slower = |lower| Criteria {
+        direction: if lower {
+            Direction::LowerIsBetter
+        } else {
+            Direction::HigherIsBetter
+        },
+        ..rates(Pairing::Paired)
+    };
+    for pairing in [Pairing::Paired, Pairing::Unpaired] {
+        let of = |lower, a: &[f64], b: &[f64]| {
+            let criteria = Criteria {
+                pairing,
+                ..slower(lower)
+            };
+            compare(a, b, &criteria).unwrap()
+        };
+        let zero = [0.0; 10];
+        let stalled = of(false, &A, &zero);
+        assert_eq!(stalled.verdict, Verdict::Worse);
+        assert_eq!(gate(&stalled, 0.95).unwrap(), Gate::Fail);
+        let mut family = [stalled, of(false, &A, &A)];
+        adjust_family(&mut family, Confidence::P95).unwrap();
+        assert_eq!(family[0].verdict, Verdict::Worse);
+        let instant = of(true, &A, &zero);
+        assert_eq!(instant.verdict, Verdict::Better);
+        assert_eq!(gate(&instant, 0.95).unwrap(), Gate::Pass);
+        assert_eq!(instant.gain().unwrap().value, f64::INFINITY);
+        // One stall in ten is not certain to make it slower, but looks so.
+        let mut once = A;
+        once[3] = 0.0;
+        let c = of(false, &A, &once);
+        assert!(matches!(c.verdict, Verdict::Inconclusive { .. }), "{c:?}");
+        assert_eq!(gate(&c, 0.95).unwrap(), Gate::Warn);
+        let c = of(true, &A, &once);
+        assert_eq!(gate(&c, 0.95).unwrap(), Gate::Pass);
+        // Not even a gate that is passed by ten times as long is failed by it.
+        assert_eq!(gate(&of(false, &A, &once), 0.1).unwrap(), Gate::Pass);
+        let c = compare(
+            &[5.0],
+            &[0.0],
+            &Criteria {
+                pairing,
+                ..slower(false)
+            },
+        )
+        .unwrap();
+        assert_eq!(gate(&c, 0.95).unwrap(), Gate::Warn);
+    }
+}
+
+/// Forty figures without a difference: one that is below by chance alone does not fail, one that surely is does.
+#[test]
+fn a_gate_of_many_figures_is_one_decision() {
+    let criteria = rates(Pairing::Unpaired);
+    let scaled = |by: f64, spread: f64| -> Vec<f64> {
+        let centre = 100.64;
+        A[..5]
+            .iter()
+            .map(|x| by * (centre + spread * (x - centre)))
+            .collect()
+    };
+    let of = |by: f64| compare(&A[..5], &scaled(by, 1.0), &criteria).unwrap();
+    let (even, chance, sure) = (of(1.0), of(0.93), of(0.8));
+    assert_eq!(gate(&chance, 0.95).unwrap(), Gate::Fail);
+    assert_eq!(gates(&[(&chance, 0.95)]).unwrap(), [Gate::Fail]);
+    let single = compare(&[1.0], &[0.5], &criteria).unwrap();
+    let mut family = vec![(&single, 0.95), (&chance, 0.95), (&sure, 0.95)];
+    family.resize(40, (&even, 0.95));
+    let said = gates(&family).unwrap();
+    assert_eq!(said[..4], [Gate::Warn, Gate::Warn, Gate::Fail, Gate::Pass]);
+    // What fails for certain makes the family smaller for the others.
+    let most = [(&sure, 0.95), (&chance, 0.95), (&sure, 0.95)];
+    assert_eq!(gates(&most).unwrap(), [Gate::Fail; 3]);
+    // Longer times are the same matter.
+    let times = Criteria::new(Pairing::Unpaired, Direction::LowerIsBetter);
+    let longer = compare(&A[..5], &scaled(1.25, 1.0), &times).unwrap();
+    assert!(longer.p_of_less(0.95).unwrap() < 1e-6);
+    assert!(longer.p_of_less(0.7).unwrap() > 0.999);
+    assert!(gates(&[(&even, 0.0)]).is_err());
 }
 
 #[test]
