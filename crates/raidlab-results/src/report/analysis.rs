@@ -3,7 +3,9 @@
 use super::experiment::Joined;
 use super::group::{Group, RunValue, State};
 use crate::record::{Better, Unit};
+use raidlab_core::time::Span;
 use raidlab_stats::compare::adjust_family;
+use raidlab_stats::sessions::compare_sessions;
 use raidlab_stats::summary::{summarise_at, summarise_sessions};
 use raidlab_stats::{
     Aggregate, Comparison, Confidence, Criteria, Direction, Flag, Headline, Pairing, Sample,
@@ -194,7 +196,13 @@ pub(crate) fn compare_percentile(
     if !judging.allow_mixed_streams && !same_streams(baseline, candidate) {
         return Outcome::DifferentStreams;
     }
-    let runs = baseline.runs(phase).len().min(candidate.runs(phase).len());
+    let timed = |group: &Group<'_>| {
+        let runs = group.runs(phase);
+        runs.iter()
+            .filter(|run| run.phase.latency.is_some())
+            .count()
+    };
+    let runs = timed(baseline).min(timed(candidate));
     if runs < LEAST_RUNS {
         let there = match runs {
             0 => "there are none".to_owned(),
@@ -205,16 +213,16 @@ pub(crate) fn compare_percentile(
             "a verdict on response times wants {LEAST_RUNS} valid runs of each side, and {there}"
         ));
     }
-    let (a, b) = (
+    let (a, b) = match (
         tails(baseline, phase, percent),
         tails(candidate, phase, percent),
-    );
-    if a.len().min(b.len()) < LEAST_RUNS {
-        let wanted = LEAST_BEYOND / (1.0 - percent / 100.0);
-        return Outcome::Impossible(format!(
-            "p{percent} of a run wants {wanted:.0} operations in it, of which ten are slower, and too few runs have so many"
-        ));
-    }
+    ) {
+        (Ok(a), Ok(b)) => (a, b),
+        (a, b) => {
+            let counts = [a, b].map(|side| side.map_or_else(|count| count, |runs| (0, runs.len())));
+            return Outcome::Impossible(too_few_operations(percent, counts));
+        }
+    };
     let judging = Judging {
         margin: tail_margin(judging),
         ..*judging
@@ -225,16 +233,44 @@ pub(crate) fn compare_percentile(
     }
 }
 
-/// The valid runs with the percentile of each as value, where the run supports it.
-fn tails<'a>(group: &Group<'a>, phase: &str, percent: f64) -> Vec<RunValue<'a>> {
-    let of = |run: RunValue<'a>| {
-        let latencies = run.phase.latency.as_ref()?;
+/// How many of so many timed runs have too few operations.
+type Fewer = (usize, usize);
+
+/// The valid runs that were timed with the percentile of each as value, if every one has the operations for it. Runs that a
+/// slow device leaves with too few are not passed over: the others are those in which it was fast.
+fn tails<'a>(group: &Group<'a>, phase: &str, percent: f64) -> Result<Vec<RunValue<'a>>, Fewer> {
+    let mut timed = Vec::new();
+    let mut fewer = 0;
+    for run in group.runs(phase) {
+        let Some(latencies) = run.phase.latency.as_ref() else {
+            continue;
+        };
         // A rounding error must not ask for an eleventh.
         let beyond = latencies.count() as f64 * (1.0 - percent / 100.0) + 1e-6;
-        let value = latencies.percentile(percent)?.as_secs_f64();
-        (beyond >= LEAST_BEYOND && value > 0.0).then_some(RunValue { value, ..run })
+        let value = latencies
+            .percentile(percent)
+            .filter(|_| beyond >= LEAST_BEYOND);
+        fewer += usize::from(value.is_none());
+        let value = value.map_or(0.0, Span::as_secs_f64);
+        timed.push(RunValue { value, ..run });
+    }
+    match fewer {
+        0 => Ok(timed),
+        _ => Err((fewer, timed.len())),
+    }
+}
+
+fn too_few_operations(percent: f64, counts: [Fewer; 2]) -> String {
+    let wanted = LEAST_BEYOND / (1.0 - percent / 100.0);
+    let [(few_a, all_a), (few_b, all_b)] = counts;
+    let (fewer, all) = (few_a + few_b, all_a + all_b);
+    let there = match fewer == all {
+        true => "none has so many".to_owned(),
+        false => format!("{fewer} of {all} have fewer"),
     };
-    group.runs(phase).into_iter().filter_map(of).collect()
+    format!(
+        "p{percent} wants {wanted:.0} operations in every run, of which ten are slower, and {there}"
+    )
 }
 
 /// Whether all operation streams of the side with fewer were also run on the other; unknown ones
@@ -260,14 +296,26 @@ fn compare_runs(
             .with_confidence(judging.confidence)
     };
     if let Some((a, b)) = pairs(baseline, candidate) {
-        return compare(&a, &b, &criteria(Pairing::Paired));
+        let comparison = compare(&a, &b, &criteria(Pairing::Paired))?;
+        return Ok(comparison.of_runs(baseline.len(), candidate.len()));
     }
-    let values = |runs: &[RunValue<'_>]| runs.iter().map(|r| r.value).collect::<Vec<_>>();
-    compare(
-        &values(baseline),
-        &values(candidate),
+    compare_sessions(
+        &by_session(baseline),
+        &by_session(candidate),
         &criteria(Pairing::Unpaired),
     )
+}
+
+/// The values of each session, in the order in which the sessions first come.
+fn by_session(runs: &[RunValue<'_>]) -> Vec<Vec<f64>> {
+    let mut sessions: Vec<(&str, Vec<f64>)> = Vec::new();
+    for run in runs {
+        match sessions.iter_mut().find(|(id, _)| *id == run.session) {
+            Some((_, values)) => values.push(run.value),
+            None => sessions.push((run.session, vec![run.value])),
+        }
+    }
+    sessions.into_iter().map(|(_, values)| values).collect()
 }
 
 /// The values of the rounds in which both sides ran, when nearly all runs are in such rounds: runs

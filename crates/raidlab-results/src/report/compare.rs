@@ -1,16 +1,20 @@
 //! Baseline against candidate with a gate, for scripts and CI.
+mod gates;
+mod matching;
 mod tails;
 
 use super::analysis::{Judging, Outcome, adjust, compare_phase};
 use super::blocks::context;
 use super::blocks::environment::environments;
-use super::blocks::ratios::{digits, verdict_text};
+use super::blocks::ratios::{basis, digits, verdict_text, with_basis};
 use super::document::{Block, Cell, Column, Document, Table, Tone, Value};
 use super::group::{Group, group, phases};
 use super::percentile::Percentile;
 use super::{ReportError, ReportRequest};
-use crate::record::TrialRecord;
-use raidlab_stats::{Comparison, Flag, Gate, Verdict, gate};
+use crate::record::{Provenance, TrialRecord};
+use gates::{said, worst};
+use matching::{Matching, Pair, matched};
+use raidlab_stats::{Comparison, Flag, Pairing, Verdict};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 pub use tails::TailGate;
@@ -48,9 +52,10 @@ pub enum GateResult {
     NotAsked,
     /// Not shown to be below the gate, nor does it look so.
     Pass,
-    /// It looks below the gate, but the interval does not prove it (with n=1 nothing can).
+    /// It looks below the gate, but the interval does not prove it (with n=1 nothing can); of several figures also: one
+    /// of them could not be judged.
     Warn,
-    /// No figure to judge: withheld, invalid, refused or missing on one side.
+    /// No figure to judge: withheld, invalid, refused, without a ratio or missing on one side.
     NotJudged,
     /// The whole interval is below the gate.
     Fail,
@@ -90,8 +95,33 @@ pub struct PhaseGate {
     pub verdict: String,
     /// The reason in a sentence.
     pub why: String,
+    /// Valid runs of the baseline and of the candidate; `None` when there is no ratio.
+    #[serde(default)]
+    pub runs: Option<[usize; 2]>,
+    /// The rounds that both have valid, where runs of a round are compared with each other.
+    #[serde(default)]
+    pub rounds: Option<usize>,
+    /// What the ratio is of, where that is not simply all runs of both sides.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub basis: Option<String>,
     /// What the gate says.
     pub gate: GateResult,
+    /// Why it does not say what it would say of this figure alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gate_why: Option<String>,
+}
+
+/// A cell that has none to be compared with.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NotCompared {
+    /// The profile.
+    pub profile: String,
+    /// The cell.
+    pub cell: String,
+    /// The reason in a sentence.
+    pub why: String,
+    /// Whether the other side has cells that it may belong to.
+    pub ambiguous: bool,
 }
 
 /// A comparison with its document.
@@ -103,8 +133,10 @@ pub struct CompareReport {
     pub phases: Vec<PhaseGate>,
     /// Percentiles of response times, of each phase that was timed on both sides.
     pub response_times: Vec<TailGate>,
-    /// The worst of all phases. A phase that could not be judged does not fail the gate as long as
-    /// others were judged; when none was, the whole is [`GateResult::NotJudged`].
+    /// Cells that the other side lacks, or has more than once.
+    pub not_compared: Vec<NotCompared>,
+    /// The worst of all phases. A phase that could not be judged does not fail the gate, but does not let it pass without a
+    /// warning either; when none was, the whole is [`GateResult::NotJudged`].
     pub throughput: GateResult,
     /// The worst of all gated percentiles, by the same rule for each percentile.
     pub latency: GateResult,
@@ -112,8 +144,8 @@ pub struct CompareReport {
     pub overall: GateResult,
 }
 
-/// Compares the sides phase by phase. Cells are matched by factors and label; when each side has
-/// one cell of a profile, these are compared whatever they are called.
+/// Compares the sides phase by phase. Cells are matched by label, factors and settings, by fewer of these where that leaves
+/// no choice; when each side has one cell of a profile, these are compared whatever they are called.
 ///
 /// # Errors
 /// [`ReportError`]: a side without trials, nothing in common, a margin or gate that is none.
@@ -130,9 +162,10 @@ pub fn compare_request(request: &CompareRequest) -> Result<CompareReport, Report
     };
     let judging = shell.judging()?;
     let (base, new) = (group(&request.baseline), group(&request.candidate));
-    let (pairs, alone) = matched(&base, &new);
+    let matching = matched(&base, &new);
+    let pairs = &matching.pairs;
     let mut judged: Vec<(PhaseGate, Outcome)> = Vec::new();
-    for (a, b) in &pairs {
+    for (a, b) in pairs {
         for phase in phases(&[(*a).clone(), (*b).clone()]) {
             let outcome = compare_phase(a, b, phase, &judging);
             judged.push((shell_of(b, phase), outcome));
@@ -150,12 +183,11 @@ pub fn compare_request(request: &CompareRequest) -> Result<CompareReport, Report
         return Err(ReportError::NothingInCommon(sides));
     }
     adjust(judged.iter_mut().map(|(_, outcome)| outcome), &judging);
-    let phases: Vec<PhaseGate> = judged
-        .iter()
-        .map(|(shell, outcome)| judge(shell, outcome, request.gate))
-        .collect();
-    let timed = tails::response_times(&pairs, &request.gate_latency, &judging);
-    let throughput = worst(phases.iter().map(|phase| phase.gate));
+    let one_session = one_session(pairs, &judged);
+    let phases = judge(judged, request.gate);
+    let timed = tails::response_times(pairs, &request.gate_latency, &judging);
+    let gated: Vec<GateResult> = gated(request, &phases, &matching);
+    let throughput = worst(gated.iter().copied());
     let latency = tails::overall(&timed, &request.gate_latency);
     let all: Vec<Group<'_>> = base.iter().chain(&new).cloned().collect();
     let document = {
@@ -166,8 +198,9 @@ pub fn compare_request(request: &CompareRequest) -> Result<CompareReport, Report
         out.extend(context::streams(&all, request.allow_mixed_streams));
         out.push(Block::Table(table(request, &judging, &phases)));
         out.extend(tails::blocks(request, &judging, &timed));
-        out.extend(gates(request, &timed, throughput, latency));
-        out.extend(closing(request, &all, &alone));
+        out.extend(one_session.then(|| Block::warning(ONE_SESSION)));
+        out.extend(gates::blocks(request, &gated, &timed, throughput, latency));
+        out.extend(closing(request, &all, &matching));
         document.settle_ids();
         document
     };
@@ -175,6 +208,7 @@ pub fn compare_request(request: &CompareRequest) -> Result<CompareReport, Report
         document,
         phases,
         response_times: timed,
+        not_compared: matching.alone,
         throughput,
         latency,
         overall: throughput.max(latency),
@@ -192,44 +226,42 @@ fn check_gates(request: &CompareRequest) -> Result<(), ReportError> {
     }
 }
 
-type Pairs<'g, 'a> = Vec<(&'g Group<'a>, &'g Group<'a>)>;
+/// What the gate says of all phases, and of cells that may be on both sides.
+fn gated(
+    request: &CompareRequest,
+    phases: &[PhaseGate],
+    matching: &Matching<'_, '_>,
+) -> Vec<GateResult> {
+    let ambiguous = matching.alone.iter().filter(|cell| cell.ambiguous);
+    let unjudged = match request.gate {
+        Some(_) => GateResult::NotJudged,
+        None => GateResult::NotAsked,
+    };
+    let phases = phases.iter().map(|phase| phase.gate);
+    phases.chain(ambiguous.map(|_| unjudged)).collect()
+}
 
-/// The cells of both sides that belong together, and the names of those that stay alone.
-fn matched<'g, 'a>(base: &'g [Group<'a>], new: &'g [Group<'a>]) -> (Pairs<'g, 'a>, Vec<String>) {
-    let mut pairs = Vec::new();
-    let mut alone = Vec::new();
-    for candidate in new {
-        let of_profile = |groups: &'g [Group<'a>]| -> Vec<&'g Group<'a>> {
-            groups
-                .iter()
-                .filter(|g| g.profile == candidate.profile)
-                .collect()
-        };
-        let (a, b) = (of_profile(base), of_profile(new));
-        let same = a.iter().copied().find(|g| g.cell == candidate.cell);
-        let factors = || {
-            a.iter()
-                .copied()
-                .find(|g| !g.cell.factors.is_empty() && g.cell.factors == candidate.cell.factors)
-        };
-        let only = (a.len() == 1 && b.len() == 1).then(|| a[0]);
-        match same.or_else(factors).or(only) {
-            Some(baseline) => pairs.push((baseline, candidate)),
-            None => alone.push(format!(
-                "{} of {}: no such cell in the baseline",
-                candidate.profile, candidate.label
-            )),
-        }
-    }
-    for baseline in base {
-        if !pairs.iter().any(|(a, _)| std::ptr::eq(*a, baseline)) {
-            alone.push(format!(
-                "{} of {}: no such cell in the candidate",
-                baseline.profile, baseline.label
-            ));
-        }
-    }
-    (pairs, alone)
+const ONE_SESSION: &str = "Where a side was measured in one session and not in turns with the other, its intervals hold the \
+     scatter within that session only, not what another one would add (a start of the machine, its neighbours, the time). \
+     Surer: both in one session (raidlab bench A B), or several of each (raidlab compare A1,A2 B1,B2).";
+
+/// Whether an interval rests on several runs of a single session that the other side is no part of. Simulated sessions differ
+/// in nothing but their runs.
+fn one_session(pairs: &[Pair<'_, '_>], judged: &[(PhaseGate, Outcome)]) -> bool {
+    let unpaired = judged.iter().any(|(_, outcome)| match outcome {
+        Outcome::Ratio(c) => c.criteria.pairing == Pairing::Unpaired && c.ratio.interval.is_some(),
+        _ => false,
+    });
+    let single = |group: &Group<'_>| {
+        let mut sessions = group.trials.iter().map(|trial| &trial.session);
+        let first = sessions.next();
+        let measured = matches!(
+            group.provenance,
+            Provenance::Measured { .. } | Provenance::Imported { .. }
+        );
+        measured && group.trials.len() > 1 && sessions.all(|session| Some(session) == first)
+    };
+    unpaired && pairs.iter().any(|(a, b)| single(a) || single(b))
 }
 
 fn shell_of(candidate: &Group<'_>, phase: &str) -> PhaseGate {
@@ -242,22 +274,31 @@ fn shell_of(candidate: &Group<'_>, phase: &str) -> PhaseGate {
         digits: None,
         verdict: String::new(),
         why: String::new(),
+        runs: None,
+        rounds: None,
+        basis: None,
         gate: GateResult::NotJudged,
+        gate_why: None,
     }
 }
 
-fn judge(shell: &PhaseGate, outcome: &Outcome, threshold: Option<f64>) -> PhaseGate {
-    let mut judged = shell.clone();
-    if threshold.is_none() {
-        judged.gate = GateResult::NotAsked;
-    }
-    if let Outcome::Ratio(comparison) = outcome {
-        fill(&mut judged, comparison, threshold);
-        return judged;
-    }
-    judged.verdict = outcome.why_none().to_owned();
-    judged.why = why_in_full(outcome);
-    judged
+fn judge(judged: Vec<(PhaseGate, Outcome)>, least: Option<f64>) -> Vec<PhaseGate> {
+    let figures: Vec<_> = judged.iter().map(|(_, outcome)| (outcome, least)).collect();
+    let said = said(&figures);
+    let one = |((shell, outcome), (gate, gate_why)): (&(PhaseGate, Outcome), _)| {
+        let mut phase = PhaseGate {
+            verdict: outcome.why_none().to_owned(),
+            why: why_in_full(outcome),
+            gate,
+            gate_why,
+            ..shell.clone()
+        };
+        if let Outcome::Ratio(comparison) = outcome {
+            fill(&mut phase, comparison, least);
+        }
+        phase
+    };
+    judged.iter().zip(said).map(one).collect()
 }
 
 fn why_in_full(outcome: &Outcome) -> String {
@@ -269,12 +310,12 @@ fn why_in_full(outcome: &Outcome) -> String {
     }
 }
 
-fn fill(judged: &mut PhaseGate, comparison: &Comparison, threshold: Option<f64>) {
+fn fill(judged: &mut PhaseGate, comparison: &Comparison, least: Option<f64>) {
     judged.ratio = Some(comparison.ratio.value);
-    judged.interval = comparison.ratio.interval.map(|i| (i.lo, i.hi));
+    judged.interval = interval(comparison);
     judged.digits = digits(comparison, |gain| {
         let below = |limit| gain.interval.is_some_and(|i| i.hi < limit);
-        threshold.is_some_and(below)
+        least.is_some_and(below)
     });
     judged.verdict = if comparison.ratio.flags.contains(&Flag::SingleValue) {
         "n=1, no interval".to_owned()
@@ -282,70 +323,38 @@ fn fill(judged: &mut PhaseGate, comparison: &Comparison, threshold: Option<f64>)
         verdict_text(comparison.verdict).0
     };
     judged.why = comparison.why.clone();
-    if let Some(threshold) = threshold {
-        judged.gate = gated(comparison, threshold);
-    }
+    judged.basis = basis(comparison);
+    judged.runs = Some([comparison.baseline_n, comparison.candidate_n]);
+    judged.rounds = rounds(comparison);
 }
 
-/// What a gate says of a comparison; `threshold` is of the gain and was checked by the caller.
-fn gated(comparison: &Comparison, threshold: f64) -> GateResult {
-    match gate(comparison, threshold) {
-        Ok(Gate::Pass) => GateResult::Pass,
-        Ok(Gate::Warn) => GateResult::Warn,
-        Ok(Gate::Fail) => GateResult::Fail,
-        Err(_) => GateResult::NotJudged,
-    }
+/// One that does not order the sides is none to judge by.
+fn interval(comparison: &Comparison) -> Option<(f64, f64)> {
+    let interval = comparison.ratio.interval?;
+    comparison.gain().map(|_| (interval.lo, interval.hi))
 }
 
-/// The worst of what one gate says; what could not be judged does not count beside what could.
-fn worst(gates: impl Iterator<Item = GateResult>) -> GateResult {
-    gates
-        .filter(|gate| *gate != GateResult::NotJudged)
-        .max()
-        .unwrap_or(GateResult::NotJudged)
+fn rounds(comparison: &Comparison) -> Option<usize> {
+    let paired = comparison.criteria.pairing == Pairing::Paired;
+    paired.then_some(comparison.replicates[0])
 }
 
-/// What the gates that were asked for say.
-fn gates(
+fn closing(
     request: &CompareRequest,
-    timed: &[TailGate],
-    throughput: GateResult,
-    latency: GateResult,
+    groups: &[Group<'_>],
+    matching: &Matching<'_, '_>,
 ) -> Vec<Block> {
-    let told = |text: String, said: GateResult| match said {
-        GateResult::Pass => Block::paragraph(text),
-        _ => Block::warning(text),
-    };
     let mut out = Vec::new();
-    if let Some(gate) = request.gate {
-        let word = throughput.word();
-        let text = format!(
-            "Gate at {gate}: {word}. It fails only when a whole interval of the gain lies below {gate}."
-        );
-        out.push(told(text, throughput));
+    if !matching.other_settings.is_empty() {
+        out.push(Block::paragraph("Compared although settings differ:"));
+        let items = matching.other_settings.clone();
+        out.push(Block::List { items });
     }
-    if !request.gate_latency.is_empty() {
-        let of = |(of, most): (&Percentile, &f64)| {
-            let said = tails::of_percentile(timed, *of).word();
-            format!("{of} at {most}: {said}")
-        };
-        let each: Vec<String> = request.gate_latency.iter().map(of).collect();
-        let text = format!(
-            "Gate of response times, {}. It fails only when a whole interval of the ratio lies above that.",
-            each.join("; ")
-        );
-        out.push(told(text, latency));
-    }
-    out
-}
-
-fn closing(request: &CompareRequest, groups: &[Group<'_>], alone: &[String]) -> Vec<Block> {
-    let mut out = Vec::new();
-    if !alone.is_empty() {
+    if !matching.alone.is_empty() {
         out.push(Block::paragraph("Not compared:"));
-        out.push(Block::List {
-            items: alone.to_vec(),
-        });
+        let told = |one: &NotCompared| format!("{} of {}: {}", one.profile, one.cell, one.why);
+        let items = matching.alone.iter().map(told).collect();
+        out.push(Block::List { items });
     }
     out.extend(context::kept_out(groups));
     out.extend(environments(groups, &request.environments));
@@ -383,15 +392,17 @@ fn table(request: &CompareRequest, judging: &Judging, phases: &[PhaseGate]) -> T
         });
         let mark = table.footnote(&phase.why);
         let tone = tone_of(&phase.verdict);
+        let verdict = Cell::text(phase.verdict.clone()).tone(tone).mark(mark);
+        let verdict = with_basis(&mut table, verdict, phase.basis.as_deref());
         let mut row = vec![
             Cell::text(phase.profile.clone()),
             Cell::text(phase.cell.clone()),
             Cell::text(phase.phase.clone()),
             ratio.tone(tone),
-            Cell::text(phase.verdict.clone()).tone(tone).mark(mark),
+            verdict,
         ];
         if request.gate.is_some() {
-            row.push(gate_cell(phase.gate));
+            row.push(gate_cell(&mut table, phase.gate, phase.gate_why.as_deref()));
         }
         table.rows.push(row);
     }
@@ -406,11 +417,15 @@ fn tone_of(verdict: &str) -> Tone {
     }
 }
 
-fn gate_cell(gate: GateResult) -> Cell {
+fn gate_cell(table: &mut Table, gate: GateResult, why: Option<&str>) -> Cell {
     let tone = match gate {
         GateResult::Pass => Tone::Good,
         GateResult::Fail => Tone::Bad,
         _ => Tone::Plain,
     };
-    Cell::text(gate.word()).tone(tone)
+    let cell = Cell::text(gate.word()).tone(tone);
+    match why {
+        Some(why) => cell.mark(table.footnote(why)),
+        None => cell,
+    }
 }

@@ -260,7 +260,13 @@ fn tell_apart(groups: &mut [Group<'_>]) {
                     .iter()
                     .any(|g| g.cell.factors.get(*name) != group.cell.factors.get(*name))
             });
-            parts.extend(factors.map(|(name, value)| format!("{name}={value}")));
+            // Importers keep what a factor says as a setting, too.
+            for (name, value) in factors {
+                let part = format!("{name}={value}");
+                if !parts.contains(&part) {
+                    parts.push(part);
+                }
+            }
             if parts.is_empty() {
                 String::new()
             } else {

@@ -34,7 +34,7 @@ pub use analysis::aggregate_of;
 pub use answers::{Answers, answers, experiment_answers};
 pub use blocks::courses::course_of;
 pub use compare::{
-    CompareReport, CompareRequest, GateResult, PhaseGate, TailGate, compare_request,
+    CompareReport, CompareRequest, GateResult, NotCompared, PhaseGate, TailGate, compare_request,
 };
 pub use document::Document;
 pub use experiment::{ExperimentRequest, experiment_report};

@@ -80,12 +80,17 @@ pub(crate) struct ReportArgs {
 #[command(after_help = "\
 A and B are sessions (by id, or last, last~1, ...), cells of them (3f9a:/mnt/old), or reference
 studies, with a row (pata-raid0:'md raid0 1 disk') or without. B is the candidate, A the baseline.
+Several sessions make a side by commas, of which a cell may be named once: 3f9a,71c0:/mnt/old.
 
-A gate fails what is surely worse. Of a single trial on a side nothing is sure: that passes with a
-warning, unless --require-interval is given; in CI, measure both sides more than once (--repeats)
-and give it. Response times want four trials of each side, and of each trial so many operations that
-ten are slower than the percentile (p99: 1000). With trials that were to be verified and could not
-be, no gate passes: exit code 6.
+A gate fails what is surely worse, also as one of all figures that it looks at: of many, some look
+worse by chance, and what is not sure among so many passes with a warning. So does a single trial on
+a side, of which nothing is sure, and what cannot be judged, unless --require-interval is given; in
+CI, measure both sides more than once (--repeats) and give it. Response times want four trials of
+each side, and of every trial so many operations that ten are slower than the percentile (p99:
+1000). With trials that were to be verified and could not be, no gate passes: exit code 6.
+
+Repeats within one session do not show what changes from session to session. Best measure both sides
+in one, where they alternate (bench A B), or several sessions of each: their means are compared then.
 
 Examples:
   raidlab compare 3f9a 71c0                       is the second better than the first?
@@ -94,17 +99,18 @@ Examples:
   raidlab compare 3f9a 71c0 --gate-latency 1.10   exit 1 when p99 is surely more than 10 % longer
   raidlab compare 3f9a 71c0 --gate-latency p50=1.05,p99.9=1.25
   raidlab compare last~1 last --gate 0.95         what was measured last, against the one before
-  raidlab compare 3f9a:/mnt/a 3f9a:/mnt/b         two cells of one session")]
+  raidlab compare 3f9a:/mnt/a 3f9a:/mnt/b         two cells of one session
+  raidlab compare 3f9a,5e01 71c0,88d2             two sessions of each")]
 pub(crate) struct CompareArgs {
-    /// The baseline
+    /// The baseline (several sessions by commas)
     #[arg(value_name = "A")]
     pub(crate) baseline: String,
 
-    /// The candidate
+    /// The candidate (several sessions by commas)
     #[arg(value_name = "B")]
     pub(crate) candidate: String,
 
-    /// Fail (exit 1) when the whole interval of a ratio B/A lies below this
+    /// Fail (exit 1) when the whole interval of a ratio B/A lies below this, and that is no chance among all ratios (Holm)
     #[arg(long, value_name = "RATIO", value_parser = gate, group = "gates")]
     pub(crate) gate: Option<f64>,
 
@@ -113,7 +119,8 @@ pub(crate) struct CompareArgs {
     #[arg(long, value_name = "[PERCENTILE=]RATIO", value_parser = gate_latency, value_delimiter = ',', group = "gates")]
     pub(crate) gate_latency: Vec<(Percentile, f64)>,
 
-    /// With a gate: fail (exit 6) when a figure has no interval to judge by, such as one of a single trial
+    /// With a gate: fail (exit 6) when a figure has no interval to judge by, such as one of a single trial, or a cell may be
+    /// one of several of the other side
     #[arg(long, requires = "gates")]
     pub(crate) require_interval: bool,
 

@@ -11,7 +11,7 @@ use raidlab_core::flag::FlagKind;
 use raidlab_core::words::count;
 use raidlab_results::record::TrialRecord;
 use raidlab_results::report::{
-    CompareReport, CompareRequest, GateResult, Percentile, TailGate, compare_request,
+    CompareReport, CompareRequest, GateResult, Percentile, PhaseGate, TailGate, compare_request,
 };
 use raidlab_results::store::{Bundle, Store, StoreError, TrialFilter};
 use raidlab_stats::Confidence;
@@ -60,6 +60,7 @@ pub(crate) fn run(args: &CompareArgs, place: &place::Store) -> Result<Outcome, F
             "overall": report.overall,
             "phases": report.phases,
             "response_times": report.response_times,
+            "not_compared": report.not_compared,
         }))?;
         write_files(&report.document, &args.output)?;
     } else {
@@ -88,22 +89,31 @@ fn outcome(args: &CompareArgs, request: &CompareRequest, report: &CompareReport)
         return Outcome::CannotTell;
     }
     if args.require_interval {
-        // Both tell what they lack.
-        let lacking = [lacks_interval(args, report), lacks_percentile(args, report)];
+        // All tell what they lack.
+        let lacking = [
+            lacks_interval(args, report),
+            lacks_percentile(args, report),
+            lacks_cell(args, report),
+        ];
         if lacking.contains(&true) {
             return Outcome::CannotTell;
         }
     }
+    let phases = report.phases.iter().map(|phase| phase.gate);
     warn_of(
         report.throughput,
+        phases,
         "the gate could judge nothing: no figure is on both sides with more than one valid trial",
         "it looks worse than the gate allows, but that is not certain; more repeats would settle it",
     );
+    let timed = report.response_times.iter().map(|one| one.gate);
     warn_of(
         report.latency,
+        timed,
         "the gate of response times could judge nothing of a percentile that it names",
         "response times look longer than the gate allows, but that is not certain; more repeats would settle it",
     );
+    warn_unjudged(report);
     Outcome::Done
 }
 
@@ -126,32 +136,104 @@ fn is_unverified(request: &CompareRequest) -> bool {
     true
 }
 
-fn warn_of(gate: GateResult, not_judged: &str, looks_worse: &str) {
+fn warn_of(
+    gate: GateResult,
+    mut figures: impl Iterator<Item = GateResult>,
+    not_judged: &str,
+    looks_worse: &str,
+) {
     match gate {
         GateResult::NotJudged => talk::warn(not_judged),
-        GateResult::Warn => talk::warn(looks_worse),
-        GateResult::NotAsked | GateResult::Pass | GateResult::Fail => {}
+        GateResult::Warn if figures.any(|figure| figure == GateResult::Warn) => {
+            talk::warn(looks_worse);
+        }
+        // What could not be judged beside others is told by itself.
+        GateResult::Warn | GateResult::NotAsked | GateResult::Pass | GateResult::Fail => {}
     }
 }
 
-/// Whether a figure has no interval though the gate wants one; says which.
+/// Names figures that a gate passes over, with the reason of each.
+fn warn_unjudged(report: &CompareReport) {
+    let told = |one: &(String, String)| (one.0.clone(), one.1.clone());
+    let phases = report.phases.iter();
+    let phases: Vec<_> = phases
+        .filter(|phase| phase.gate == GateResult::NotJudged)
+        .map(|phase| (name_of(phase), phase.why.clone()))
+        .collect();
+    if report.throughput != GateResult::NotJudged {
+        for line in by_reason(phases.iter().map(told)) {
+            talk::warn(&format!("the gate does not judge {line}"));
+        }
+    }
+    if ![GateResult::NotAsked, GateResult::NotJudged].contains(&report.throughput) {
+        for cell in report.not_compared.iter().filter(|cell| cell.ambiguous) {
+            talk::warn(&format!(
+                "the gate does not judge {}: {}",
+                cell.cell, cell.why
+            ));
+        }
+    }
+    let timed = report.response_times.iter();
+    let timed: Vec<_> = timed
+        .filter(|one| one.gate == GateResult::NotJudged)
+        .map(|one| (tail_name(one), one.why.clone()))
+        .collect();
+    for line in by_reason(timed.iter().map(told)) {
+        talk::warn(&format!("the gate of response times does not judge {line}"));
+    }
+}
+
+fn name_of(phase: &PhaseGate) -> String {
+    format!("{} of {}", phase.phase, phase.cell)
+}
+
+fn tail_name(one: &TailGate) -> String {
+    format!("{} of {} of {}", one.percentile, one.phase, one.cell)
+}
+
+/// A line for each reason, with the first figures that have it.
+fn by_reason(figures: impl Iterator<Item = (String, String)>) -> Vec<String> {
+    let mut reasons: Vec<(String, Vec<String>)> = Vec::new();
+    for (name, why) in figures {
+        match reasons.iter_mut().find(|(known, _)| *known == why) {
+            Some((_, names)) => names.push(name),
+            None => reasons.push((why, vec![name])),
+        }
+    }
+    let line = |(why, names): &(String, Vec<String>)| format!("{}: {why}", some_of(names));
+    reasons.iter().map(line).collect()
+}
+
+/// Whether a figure has no interval though the gate wants one; says which, and why.
 fn lacks_interval(args: &CompareArgs, report: &CompareReport) -> bool {
     let phases = report.phases.iter().filter(|_| args.gate.is_some());
-    let lacking: Vec<String> = phases
-        .filter(|phase| phase.interval.is_none())
-        .map(|phase| format!("{} of {}", phase.phase, phase.cell))
-        .collect();
-    if lacking.is_empty() {
-        return false;
+    let lacking: Vec<&PhaseGate> = phases.filter(|phase| phase.interval.is_none()).collect();
+    let told = |phase: &&PhaseGate| {
+        let single = phase.ratio.is_some() && phase.runs.is_some_and(|runs| runs.contains(&1));
+        let why = match single {
+            true => "two valid trials are needed on each side".to_owned(),
+            false => phase.why.clone(),
+        };
+        (name_of(phase), why)
+    };
+    for line in by_reason(lacking.iter().map(told)) {
+        talk::warn(&format!("the gate cannot tell: no interval of {line}"));
     }
-    talk::warn(&format!(
-        "the gate cannot tell: no interval of {}; two valid trials are needed on each side",
-        some_of(&lacking)
-    ));
-    true
+    !lacking.is_empty()
 }
 
-/// Whether a percentile that is gated has no verdict; says which, and why the first has none.
+/// Whether a cell may be on both sides, but which one it is there cannot be told.
+fn lacks_cell(args: &CompareArgs, report: &CompareReport) -> bool {
+    let cells = report.not_compared.iter().filter(|cell| cell.ambiguous);
+    let lacking = cells.map(|cell| (cell.cell.clone(), cell.why.clone()));
+    let lines = by_reason(lacking.filter(|_| args.gate.is_some() || !args.gate_latency.is_empty()));
+    for line in &lines {
+        talk::warn(&format!("the gate cannot tell of {line}"));
+    }
+    !lines.is_empty()
+}
+
+/// Whether a percentile that is gated has no verdict; says which, and why.
 fn lacks_percentile(args: &CompareArgs, report: &CompareReport) -> bool {
     if args.gate_latency.is_empty() {
         return false;
@@ -161,22 +243,19 @@ fn lacks_percentile(args: &CompareArgs, report: &CompareReport) -> bool {
     let lacking: Vec<_> = timed
         .filter(|one| gated(one.percentile) && one.interval.is_none())
         .collect();
-    let told = match lacking.first() {
-        _ if report.response_times.is_empty() => {
-            "the gate of response times cannot tell: nothing was timed operation by operation"
-                .to_owned()
-        }
-        None => return false,
-        Some(first) => {
-            let name =
-                |one: &&TailGate| format!("{} of {} of {}", one.percentile, one.phase, one.cell);
-            let names: Vec<String> = lacking.iter().map(name).collect();
-            let (names, why) = (some_of(&names), &first.why);
-            format!("the gate of response times cannot tell: no interval of {names}: {why}")
-        }
-    };
-    talk::warn(&told);
-    true
+    if report.response_times.is_empty() {
+        talk::warn(
+            "the gate of response times cannot tell: nothing was timed operation by operation",
+        );
+        return true;
+    }
+    let figures = lacking.iter().map(|one| (tail_name(one), one.why.clone()));
+    for line in by_reason(figures) {
+        talk::warn(&format!(
+            "the gate of response times cannot tell: no interval of {line}"
+        ));
+    }
+    !lacking.is_empty()
 }
 
 /// The first few, and how many more there are.
@@ -237,47 +316,61 @@ fn narrow(trials: &mut Vec<TrialRecord>, args: &CompareArgs, side: &str) -> Resu
     Ok(())
 }
 
-/// `SESSION`, `SESSION:LABEL`, `STUDY` or `STUDY:ROW`.
+/// `SESSION`, `SESSION:LABEL`, `STUDY` or `STUDY:ROW`, or of several of these by commas (labels may have some).
 fn side(text: &str, place: &place::Store, store: &mut Option<Store>) -> Result<Bundle, Failure> {
-    let (name, label) = match text.split_once(':') {
-        Some((name, label)) => (name, Some(label)),
+    let (names, label) = match text.split_once(':') {
+        Some((names, label)) => (names, Some(label)),
         None => (text, None),
     };
-    let mut bundle = if let Ok(study) = reference::find(name) {
-        Bundle {
-            trials: study.trials(),
-            ..Bundle::default()
-        }
-    } else {
-        let store = match store {
-            Some(store) => store,
-            None => store.insert(open_store(place)?),
-        };
-        let session = store.find_session(name).map_err(|error| match error {
-            StoreError::NotAnId(_) => Failure::bad_request(format!(
-                "'{name}' is neither a session nor a study"
-            ))
-            .remedy("'raidlab list' shows the sessions, 'raidlab reference list' the studies"),
-            other => store_failure(other),
-        })?;
-        store
-            .bundle(&TrialFilter::of_session(&session.id))
-            .map_err(store_failure)?
-    };
-    if let Some(label) = label {
-        let labels: BTreeSet<String> = bundle
+    let mut bundle = Bundle::default();
+    let mut known = BTreeSet::new();
+    for name in names.split(',') {
+        let one = source(name, place, store)?;
+        if !one
             .trials
             .iter()
-            .map(|trial| trial.cell.label.clone())
-            .collect();
-        bundle.trials.retain(|trial| trial.cell.label == label);
-        if bundle.trials.is_empty() {
-            let known: Vec<_> = labels.into_iter().collect();
+            .all(|trial| known.insert(trial.id.clone()))
+        {
+            let message = format!("'{text}' names the trials of '{name}' twice");
+            return Err(Failure::bad_request(message).remedy("name each session once"));
+        }
+        let labels: BTreeSet<&String> = one.trials.iter().map(|trial| &trial.cell.label).collect();
+        if let Some(label) = label.filter(|label| !labels.iter().any(|known| known == label)) {
+            let labels: Vec<&str> = labels.into_iter().map(String::as_str).collect();
+            let message = format!("{name} has no cell '{label}'");
             return Err(
-                Failure::bad_request(format!("{name} has no cell '{label}'"))
-                    .remedy(format!("it has: {}", known.join("; "))),
+                Failure::bad_request(message).remedy(format!("it has: {}", labels.join("; ")))
             );
         }
+        bundle.trials.extend(one.trials);
+        bundle.environments.extend(one.environments);
+    }
+    if let Some(label) = label {
+        bundle.trials.retain(|trial| trial.cell.label == label);
     }
     Ok(bundle)
+}
+
+/// The trials of a session or study.
+fn source(name: &str, place: &place::Store, store: &mut Option<Store>) -> Result<Bundle, Failure> {
+    if let Ok(study) = reference::find(name) {
+        return Ok(Bundle {
+            trials: study.trials(),
+            ..Bundle::default()
+        });
+    }
+    let store = match store {
+        Some(store) => store,
+        None => store.insert(open_store(place)?),
+    };
+    let session = store.find_session(name).map_err(|error| match error {
+        StoreError::NotAnId(_) => {
+            Failure::bad_request(format!("'{name}' is neither a session nor a study"))
+                .remedy("'raidlab list' shows the sessions, 'raidlab reference list' the studies")
+        }
+        other => store_failure(other),
+    })?;
+    store
+        .bundle(&TrialFilter::of_session(&session.id))
+        .map_err(store_failure)
 }

@@ -6,7 +6,7 @@ use crate::report::format;
 use crate::report::group::{Group, phases};
 use crate::report::select::Baseline;
 use raidlab_stats::compare::Gain;
-use raidlab_stats::{Comparison, Flag, Interval, Verdict};
+use raidlab_stats::{Comparison, Flag, Interval, Method, Pairing, Verdict};
 
 /// What a table of ratios is about.
 pub(crate) struct Ratios<'r> {
@@ -221,7 +221,44 @@ fn ratio_cells(table: &mut Table, comparison: &Comparison) -> [Cell; 2] {
     let (text, tone) = verdict_text(comparison.verdict);
     let mark = table.footnote(&comparison.why);
     let ratio = Cell::from(value).tone(tone);
-    [ratio, Cell::text(text).tone(tone).mark(mark)]
+    let verdict = Cell::text(text).tone(tone).mark(mark);
+    [
+        ratio,
+        with_basis(table, verdict, basis(comparison).as_deref()),
+    ]
+}
+
+/// A verdict with the mark of what its ratio is of.
+pub(crate) fn with_basis(table: &mut Table, verdict: Cell, basis: Option<&str>) -> Cell {
+    match basis {
+        Some(basis) => verdict.mark(table.footnote(basis)),
+        None => verdict,
+    }
+}
+
+/// What a ratio is of, where that is not simply all runs of both sides.
+pub(crate) fn basis(comparison: &Comparison) -> Option<String> {
+    let [a, b] = comparison.replicates;
+    let (all_a, all_b) = (comparison.baseline_n, comparison.candidate_n);
+    let mut parts = Vec::new();
+    match comparison.criteria.pairing {
+        Pairing::Paired if a < all_a.max(all_b) => {
+            let rounds = format::plural(a, "round");
+            parts.push(format!("of the {rounds} that both have valid"));
+        }
+        Pairing::Unpaired if a < all_a || b < all_b => {
+            let of = |values: usize, runs: usize| match values < runs {
+                true => format!("the means of {}", format::plural(values, "session")),
+                false => format::plural(values, "run"),
+            };
+            parts.push(format!("of {} against {}", of(b, all_b), of(a, all_a)));
+        }
+        _ => {}
+    }
+    if comparison.ratio.method == Method::Fieller {
+        parts.push("of the arithmetic means, as a run is not above 0".to_owned());
+    }
+    (!parts.is_empty()).then(|| format!("ratio {}", parts.join("; ")))
 }
 
 /// A verdict in words, with the number of further runs that would settle it.

@@ -1,9 +1,11 @@
 //! Response times of two sides: percentiles with verdicts, and the gate for them.
-use super::{CompareRequest, GateResult, gate_cell, gated, tone_of, why_in_full, worst};
+use super::{
+    CompareRequest, GateResult, gate_cell, interval, rounds, said, tone_of, why_in_full, worst,
+};
 use crate::report::analysis::{
     Judging, LEAST_RUNS, Outcome, adjust, compare_percentile, tail_margin,
 };
-use crate::report::blocks::ratios::{digits, verdict_text};
+use crate::report::blocks::ratios::{basis, digits, verdict_text, with_basis};
 use crate::report::document::{Block, Cell, Column, Table, Value};
 use crate::report::group::{Group, phases};
 use crate::report::percentile::Percentile;
@@ -32,8 +34,20 @@ pub struct TailGate {
     pub verdict: String,
     /// The reason in a sentence.
     pub why: String,
+    /// Valid runs of the baseline and of the candidate; `None` when there is no ratio.
+    #[serde(default)]
+    pub runs: Option<[usize; 2]>,
+    /// The rounds that both have valid, where runs of a round are compared with each other.
+    #[serde(default)]
+    pub rounds: Option<usize>,
+    /// What the ratio is of, where that is not simply all runs of both sides.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub basis: Option<String>,
     /// What the gate says.
     pub gate: GateResult,
+    /// Why it does not say what it would say of this figure alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gate_why: Option<String>,
 }
 
 /// All percentiles of the phases that were timed on a side, with verdicts that are corrected for their number.
@@ -55,8 +69,22 @@ pub(super) fn response_times(
             }
         }
     }
-    adjust(judged.iter_mut().map(|(_, _, _, outcome)| outcome), judging);
-    let one = |(candidate, phase, of, outcome): &(&Group<'_>, &str, Percentile, Outcome)| {
+    // Percentiles that are gated were chosen beforehand: their verdicts, as the gate, are of these alone.
+    for gated in [true, false] {
+        let family = judged
+            .iter_mut()
+            .filter(|(_, _, of, _)| gates.contains_key(of) == gated);
+        adjust(family.map(|(_, _, _, outcome)| outcome), judging);
+    }
+    // The gain of response times is the inverse of their ratio.
+    let least = |of: &Percentile| gates.get(of).map(|most| 1.0 / most);
+    let figures: Vec<_> = judged
+        .iter()
+        .map(|(_, _, of, outcome)| (outcome, least(of)))
+        .collect();
+    let said = said(&figures);
+    let mut timed = Vec::new();
+    for ((candidate, phase, of, outcome), (gate, gate_why)) in judged.iter().zip(said) {
         let mut one = TailGate {
             profile: candidate.profile.to_owned(),
             cell: candidate.label.clone(),
@@ -67,38 +95,37 @@ pub(super) fn response_times(
             digits: None,
             verdict: "none".to_owned(),
             why: why_in_full(outcome),
-            gate: GateResult::NotJudged,
+            runs: None,
+            rounds: None,
+            basis: None,
+            gate,
+            gate_why,
         };
-        fill(&mut one, outcome, gates.get(of).copied());
-        one
-    };
-    judged.iter().map(one).collect()
+        fill(&mut one, outcome, least(of));
+        timed.push(one);
+    }
+    timed
 }
 
-/// `most` is the greatest ratio that passes.
-fn fill(one: &mut TailGate, outcome: &Outcome, most: Option<f64>) {
-    if most.is_none() {
-        one.gate = GateResult::NotAsked;
-    }
+/// `least` is the gain that passes.
+fn fill(one: &mut TailGate, outcome: &Outcome, least: Option<f64>) {
     if matches!(outcome, Outcome::Absent) {
         one.why = "timed on one side only".to_owned();
     }
     let Outcome::Ratio(comparison) = outcome else {
         return;
     };
-    // The gain of response times is the inverse of their ratio.
-    let least = most.map(|most| 1.0 / most);
     one.ratio = Some(comparison.ratio.value);
-    one.interval = comparison.ratio.interval.map(|i| (i.lo, i.hi));
+    one.interval = interval(comparison);
     one.digits = digits(comparison, |gain| {
         let below = |limit| gain.interval.is_some_and(|i| i.hi < limit);
         least.is_some_and(below)
     });
     one.verdict = verdict_text(comparison.verdict).0;
     one.why.clone_from(&comparison.why);
-    if let Some(least) = least {
-        one.gate = gated(comparison, least);
-    }
+    one.basis = basis(comparison);
+    one.runs = Some([comparison.baseline_n, comparison.candidate_n]);
+    one.rounds = rounds(comparison);
 }
 
 /// The worst of one percentile.
@@ -200,9 +227,10 @@ fn cells(table: &mut Table, one: &TailGate, request: &CompareRequest) -> Vec<Cel
         .into()
     });
     let verdict = Cell::text(one.verdict.clone()).tone(tone).mark(mark);
+    let verdict = with_basis(table, verdict, one.basis.as_deref());
     let mut cells = vec![ratio.tone(tone), verdict];
     if request.gate_latency.contains_key(&one.percentile) {
-        cells.push(gate_cell(one.gate));
+        cells.push(gate_cell(table, one.gate, one.gate_why.as_deref()));
     }
     cells
 }

@@ -98,8 +98,8 @@ fn a_tail_of_too_few_operations_is_not_judged() {
     assert_eq!((of("p50"), of("p99"), of("p99.9")), (2, 2, 0));
     let told = document.blocks.iter().any(|block| match block {
         Block::Paragraph { text } => {
-            text == "random: p99.9 is judged of no cell: p99.9 of a run wants 10000 operations in it, of which ten are slower, \
-                     and too few runs have so many."
+            text == "random: p99.9 is judged of no cell: p99.9 wants 10000 operations in every run, of which ten are slower, \
+                     and none has so many."
         }
         _ => false,
     });
@@ -201,6 +201,46 @@ fn a_gate_of_response_times_fails_what_is_surely_longer() {
     assert_eq!(wrong, ReportError::TailGate(P99, 0.0));
 }
 
+/// Runs that are too slow for enough operations are not left out: the gate cannot tell then, as the others are those that were
+/// fast.
+#[test]
+fn slow_runs_with_few_operations_are_not_passed_over() {
+    let mut trials = rounds(8, 1.0, 0.01, 2000, 1);
+    let stalled = rounds(8, 100.0, 0.01, 500, 1);
+    for (trial, stalled) in trials.iter_mut().zip(stalled) {
+        if trial.cell.label == "two" && trial.round >= 4 {
+            trial.phases = stalled.phases;
+        }
+    }
+    let gates = [(Percentile::P99, 1.1)];
+    let report = compared(trials.clone(), &gates).unwrap();
+    assert_eq!(report.overall, GateResult::NotJudged);
+    let p99 = &report.response_times[1];
+    assert_eq!((p99.ratio, p99.gate), (None, GateResult::NotJudged));
+    let why =
+        "p99 wants 1000 operations in every run, of which ten are slower, and 4 of 16 have fewer";
+    assert_eq!(p99.why, why);
+    // Beside one that can be told of it is no pass either.
+    let gates = [(Percentile::P50, 1e9), (Percentile::P99, 1.1)];
+    assert_eq!(
+        compared(trials.clone(), &gates).unwrap().overall,
+        GateResult::NotJudged
+    );
+    let both = trials.iter().cloned().map(|mut trial| {
+        let mut whole = trial.phases[0].clone();
+        whole.phase = "write".to_owned();
+        whole.latency = rounds(1, 1.0, 0.01, 2000, 9)[0].phases[0].latency.clone();
+        trial.phases.push(whole);
+        trial
+    });
+    let report = compared(both.collect(), &[(Percentile::P99, 1.1)]).unwrap();
+    assert_eq!(report.overall, GateResult::Warn);
+    // A run that completed nothing is slower still.
+    trials[1].phases[0].latency = Some(Latencies::new());
+    let report = compared(trials, &[(Percentile::P50, 1.1)]).unwrap();
+    assert_eq!(report.overall, GateResult::NotJudged);
+}
+
 #[test]
 fn a_comparison_of_response_times_as_it_is_read() {
     let gates = [(Percentile::P99, 1.05), (Percentile::P999, 1.05)];
@@ -227,7 +267,7 @@ fn answers_have_the_verdicts() {
     let p99 = &told[1];
     assert_eq!((&p99.cell[..], &p99.baseline[..]), ("two", "one"));
     assert!(p99.low < p99.ratio && p99.ratio < p99.high && p99.low > Some(1.02));
-    assert!(told[2].why.starts_with("p99.9 of a run wants 10000"));
+    assert!(told[2].why.starts_with("p99.9 wants 10000"));
     assert_eq!((told[2].ratio, told[2].low), (None, None));
     request.baseline = None;
     assert!(answers(&request).unwrap().response_times.is_empty());

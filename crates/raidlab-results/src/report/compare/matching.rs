@@ -1,0 +1,135 @@
+//! Which cells of two sides belong together.
+use super::NotCompared;
+use crate::report::group::{Group, provenance_kind};
+
+pub(super) type Pair<'g, 'a> = (&'g Group<'a>, &'g Group<'a>);
+
+/// The cells of both sides that belong together, and what is to be said of the others.
+pub(super) struct Matching<'g, 'a> {
+    /// Baseline and candidate, in the candidate's order.
+    pub(super) pairs: Vec<Pair<'g, 'a>>,
+    /// What stays alone.
+    pub(super) alone: Vec<NotCompared>,
+    /// Of pairs that differ in their settings, which.
+    pub(super) other_settings: Vec<String>,
+}
+
+/// Whether two cells of a profile belong together, the surest way first.
+const WAYS: [fn(&Group<'_>, &Group<'_>) -> bool; 6] = [
+    |a, b| same_cell(a, b) && a.settings == b.settings && same_kind(a, b),
+    |a, b| same_cell(a, b) && a.settings == b.settings,
+    same_cell,
+    |a, b| same_factors(a, b) && a.settings == b.settings,
+    same_factors,
+    // The only ones of their profile.
+    |_, _| true,
+];
+
+fn same_cell(a: &Group<'_>, b: &Group<'_>) -> bool {
+    a.cell == b.cell
+}
+
+fn same_kind(a: &Group<'_>, b: &Group<'_>) -> bool {
+    provenance_kind(a.provenance) == provenance_kind(b.provenance)
+}
+
+/// Cells that are called otherwise may be the same.
+fn same_factors(a: &Group<'_>, b: &Group<'_>) -> bool {
+    !a.cell.factors.is_empty() && a.cell.factors == b.cell.factors
+}
+
+/// Pairs cells by the surest way that leaves no choice; where one is left, nothing is guessed.
+pub(super) fn matched<'g, 'a>(base: &'g [Group<'a>], new: &'g [Group<'a>]) -> Matching<'g, 'a> {
+    let mut of_candidate: Vec<Option<usize>> = vec![None; new.len()];
+    for way in WAYS {
+        let fits = |a: &Group<'_>, b: &Group<'_>| a.profile == b.profile && way(a, b);
+        for (at, candidate) in new.iter().enumerate() {
+            let Some(found) = only(base, |baseline| fits(baseline, candidate)) else {
+                continue;
+            };
+            let taken = of_candidate[at].is_some() || of_candidate.contains(&Some(found));
+            if !taken && only(new, |other| fits(&base[found], other)).is_some() {
+                of_candidate[at] = Some(found);
+            }
+        }
+    }
+    let left_base = |at: usize| !of_candidate.contains(&Some(at));
+    let left_new = |at: usize| of_candidate[at].is_none();
+    let mut alone = Vec::new();
+    let candidates = new.iter().enumerate().filter(|(at, _)| left_new(*at));
+    alone.extend(candidates.map(|(_, group)| lonely(group, base, left_base, "baseline")));
+    let baselines = base.iter().enumerate().filter(|(at, _)| left_base(*at));
+    alone.extend(baselines.map(|(_, group)| lonely(group, new, left_new, "candidate")));
+    let pairs: Vec<Pair<'g, 'a>> = (new.iter().zip(&of_candidate))
+        .filter_map(|(candidate, found)| Some((&base[(*found)?], candidate)))
+        .collect();
+    Matching {
+        other_settings: pairs.iter().filter_map(other_settings).collect(),
+        pairs,
+        alone,
+    }
+}
+
+/// The place of the one group that fits; `None` of none and of several.
+fn only(groups: &[Group<'_>], fits: impl Fn(&Group<'_>) -> bool) -> Option<usize> {
+    let mut places = (0..groups.len()).filter(|at| fits(&groups[*at]));
+    let first = places.next()?;
+    places.next().is_none().then_some(first)
+}
+
+/// Why a cell has none to be compared with on the other side.
+fn lonely(
+    group: &Group<'_>,
+    others: &[Group<'_>],
+    left: impl Fn(usize) -> bool,
+    side: &str,
+) -> NotCompared {
+    let alike = |other: &Group<'_>| {
+        group.profile == other.profile && (same_cell(group, other) || same_factors(group, other))
+    };
+    let mut found = (0..others.len())
+        .filter(|at| alike(&others[*at]))
+        .peekable();
+    let known = found.peek().is_some();
+    let ambiguous = found.any(left);
+    let why = match (known, ambiguous) {
+        (false, _) => format!("no such cell in the {side}"),
+        (true, false) => format!("not with these settings in the {side}"),
+        (true, true) => format!(
+            "the {side} has such cells with other settings only, and which one it belongs to cannot be told"
+        ),
+    };
+    NotCompared {
+        profile: group.profile.to_owned(),
+        cell: group.label.clone(),
+        why,
+        ambiguous,
+    }
+}
+
+/// In which settings the sides of a pair differ, in words.
+fn other_settings((base, candidate): &Pair<'_, '_>) -> Option<String> {
+    let (a, b) = (base.settings, candidate.settings);
+    let names: std::collections::BTreeSet<&String> = a.keys().chain(b.keys()).collect();
+    let value = |of: Option<&String>| of.map_or("none", String::as_str).to_owned();
+    let differing: Vec<String> = names
+        .into_iter()
+        .filter(|name| a.get(*name) != b.get(*name))
+        .map(|name| {
+            format!(
+                "{name} {} against {}",
+                value(b.get(name)),
+                value(a.get(name))
+            )
+        })
+        .collect();
+    let told = || {
+        format!(
+            "{} of {}: {}",
+            candidate.profile,
+            candidate.label,
+            differing.join(", ")
+        )
+    };
+    (!differing.is_empty()).then(told)
+}
