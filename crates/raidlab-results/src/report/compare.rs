@@ -164,25 +164,10 @@ pub fn compare_request(request: &CompareRequest) -> Result<CompareReport, Report
     let (base, new) = (group(&request.baseline), group(&request.candidate));
     let matching = matched(&base, &new);
     let pairs = &matching.pairs;
-    let mut judged: Vec<(PhaseGate, Outcome)> = Vec::new();
-    for (a, b) in pairs {
-        for phase in phases(&[(*a).clone(), (*b).clone()]) {
-            let outcome = compare_phase(a, b, phase, &judging);
-            judged.push((shell_of(b, phase), outcome));
-        }
-    }
+    let judged = outcomes(pairs, &judging);
     if judged.is_empty() {
-        let names = |groups: &[Group<'_>]| {
-            let all: Vec<String> = groups
-                .iter()
-                .map(|g| format!("{} of {}", g.profile, g.label))
-                .collect();
-            all.join("; ")
-        };
-        let sides = format!("{} | {}", names(&base), names(&new));
-        return Err(ReportError::NothingInCommon(sides));
+        return Err(nothing_in_common(&base, &new));
     }
-    adjust(judged.iter_mut().map(|(_, outcome)| outcome), &judging);
     let one_session = one_session(pairs, &judged);
     let phases = judge(judged, request.gate);
     let timed = tails::response_times(pairs, &request.gate_latency, &judging);
@@ -194,7 +179,12 @@ pub fn compare_request(request: &CompareRequest) -> Result<CompareReport, Report
         let mut document =
             Document::new(format!("{} against {}", request.names[1], request.names[0]));
         let out = &mut document.blocks;
-        out.extend(context::provenance(&all));
+        for told in context::provenance(&all) {
+            // What holds of a cell on both sides is said once.
+            if !out.contains(&told) {
+                out.push(told);
+            }
+        }
         out.extend(context::streams(&all, request.allow_mixed_streams));
         out.push(Block::Table(table(request, &judging, &phases)));
         out.extend(tails::blocks(request, &judging, &timed));
@@ -213,6 +203,30 @@ pub fn compare_request(request: &CompareRequest) -> Result<CompareReport, Report
         latency,
         overall: throughput.max(latency),
     })
+}
+
+/// Every phase of every pair, corrected for their number.
+fn outcomes(pairs: &[Pair<'_, '_>], judging: &Judging) -> Vec<(PhaseGate, Outcome)> {
+    let mut judged: Vec<(PhaseGate, Outcome)> = Vec::new();
+    for (a, b) in pairs {
+        for phase in phases(&[(*a).clone(), (*b).clone()]) {
+            let outcome = compare_phase(a, b, phase, judging);
+            judged.push((shell_of(b, phase), outcome));
+        }
+    }
+    adjust(judged.iter_mut().map(|(_, outcome)| outcome), judging);
+    judged
+}
+
+fn nothing_in_common(base: &[Group<'_>], new: &[Group<'_>]) -> ReportError {
+    let names = |groups: &[Group<'_>]| {
+        let all: Vec<String> = groups
+            .iter()
+            .map(|g| format!("{} of {}", g.profile, g.label))
+            .collect();
+        all.join("; ")
+    };
+    ReportError::NothingInCommon(format!("{} | {}", names(base), names(new)))
 }
 
 fn check_gates(request: &CompareRequest) -> Result<(), ReportError> {

@@ -103,7 +103,7 @@ fn outcome(args: &CompareArgs, request: &CompareRequest, report: &CompareReport)
     warn_of(
         report.throughput,
         phases,
-        "the gate could judge nothing: no figure is on both sides with more than one valid trial",
+        "the gate could judge nothing: no figure of both sides has a ratio",
         "it looks worse than the gate allows, but that is not certain; more repeats would settle it",
     );
     let timed = report.response_times.iter().map(|one| one.gate);

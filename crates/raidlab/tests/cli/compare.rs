@@ -2,8 +2,13 @@
 use crate::lab::{DD, Lab};
 use serde_json::Value;
 
-/// An export with the sessions `a…` and `b…`; the second's rates are the first's times `factor`.
+/// A store with the sessions `a…` and `b…`; the second's rates are the first's times `factor`.
 fn two_sessions(lab: &Lab, factor: f64) {
+    sessions(lab, &[('a', 1.0), ('b', factor)]);
+}
+
+/// A store with a session of each letter, of rates times the factor.
+fn sessions(lab: &Lab, all: &[(char, f64)]) {
     lab.bench(&format!("-n 8 {DD}"));
     let export = lab.run("export").done().out;
     let mut lines = export
@@ -11,7 +16,7 @@ fn two_sessions(lab: &Lab, factor: f64) {
         .map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
     let header = lines.next().expect("a header");
     let trials: Vec<Value> = lines.collect();
-    for (session, factor) in [('a', 1.0), ('b', factor)] {
+    for &(session, factor) in all {
         let id = session.to_string().repeat(32);
         let mut header = header.clone();
         header["sessions"][0]["id"] = id.clone().into();
@@ -100,6 +105,53 @@ fn nothing_is_compared_with_itself() {
         .says(&["both sides"]);
 }
 
+/// One session a side looks sure and says what it is not sure of; several of each are compared by their means.
+#[test]
+fn several_sessions_make_a_side() {
+    let lab = Lab::new();
+    let factors = [('a', 1.0), ('b', 0.9), ('c', 1.09), ('d', 0.99)];
+    sessions(&lab, &factors);
+    let compare = |line: &str| lab.run(&format!("compare {line} --store compared.sqlite"));
+    compare("aaaa bbbb --gate 0.95")
+        .code(1)
+        .prints(&["not what another one would add", "A1,A2 B1,B2"]);
+    let ran = compare("aaaa,cccc bbbb,dddd --gate 0.95").done();
+    assert!(ran.out.contains("the means of 2 sessions"), "{}", ran.out);
+    assert!(!ran.out.contains("A1,A2"), "{}", ran.out);
+    compare("aaaa,cccc:place bbbb:place").done();
+    compare("aaaa,bbbb bbbb")
+        .refused(2)
+        .says(&["trials are on both sides"]);
+    compare("aaaa,aaaa bbbb").refused(2).says(&["twice"]);
+    compare("aaaa,cccc:nowhere bbbb")
+        .refused(2)
+        .says(&["aaaa has no cell 'nowhere'", "place"]);
+    compare("aaaa,nonsense bbbb")
+        .refused(2)
+        .says(&["'nonsense' is neither"]);
+}
+
+/// A rate of nothing fails; one of the baseline has no ratio, which is told with its reason and is no pass.
+#[test]
+fn a_gate_fails_a_candidate_at_zero() {
+    let lab = Lab::new();
+    two_sessions(&lab, 0.0);
+    let compare = |line: &str| {
+        lab.run(&format!(
+            "compare {line} --gate 0.95 --store compared.sqlite"
+        ))
+    };
+    compare("aaaa bbbb")
+        .code(1)
+        .prints(&["worse", "fail", "0.00"]);
+    compare("bbbb aaaa --phase read,write")
+        .done()
+        .says(&["the gate could judge nothing"]);
+    compare("bbbb aaaa --phase read --require-interval")
+        .code(6)
+        .says(&["no interval of read of place: mean of the baseline is 0"]);
+}
+
 #[test]
 fn published_rows_are_compared() {
     let lab = Lab::new();
@@ -123,7 +175,7 @@ fn a_gate_without_repeats_judges_nothing() {
         .code(6)
         .says(&[
             "warning: the gate cannot tell: no interval of ",
-            "1 more figure;",
+            "1 more figure: two valid trials are needed on each side",
         ]);
     lab.run(&format!("{line} --require-interval"))
         .refused(2)
@@ -158,7 +210,7 @@ fn a_gate_of_response_times_has_the_exit_codes_of_the_other() {
         .says(&["warning: the gate of response times could judge nothing"]);
     compare("last:one last:two --gate-latency p99.9=1.5 --require-interval")
         .code(6)
-        .says(&["no interval of p99.9 of read of two: p99.9 of a run wants 10000"]);
+        .says(&["no interval of p99.9 of read of two: p99.9 wants 10000"]);
     compare("last:one last:two --gate-latency 1.1,p99=1.2")
         .refused(2)
         .says(&["names p99 twice"]);
