@@ -136,7 +136,10 @@ fn better_in(
     }
     let mut faster = faster_in(winner, loser, phases, judging);
     faster.sort_by(|a, b| b.1.total_cmp(&a.1));
-    let words = |(phase, gain): &(&str, f64)| format!("{phase} {}x", format::ratio(*gain));
+    let words = |(phase, gain): &(&str, f64)| match gain.is_finite() {
+        true => format!("{phase} {}x", format::ratio(*gain)),
+        false => format!("{phase} takes no time"),
+    };
     reasons.extend(faster.iter().map(words));
     reasons
 }
