@@ -89,8 +89,8 @@ CI, measure both sides more than once (--repeats) and give it. Response times wa
 each side, and of every trial so many operations that ten are slower than the percentile (p99:
 1000). With trials that were to be verified and could not be, no gate passes: exit code 6.
 
-Repeats within one session do not show what changes from session to session. Best measure both sides
-in one, where they alternate (bench A B), or several sessions of each: their means are compared then.
+Repeats within one session do not show what changes from session to session: measure both sides in
+one, where they alternate (bench A B), or several sessions of each, whose scatter then counts.
 
 Examples:
   raidlab compare 3f9a 71c0                       is the second better than the first?
