@@ -40,7 +40,7 @@ enum Out {
 /// A write whose data are coming.
 #[derive(Debug)]
 struct Landing {
-    slot: u32,
+    number: u64,
     disk: usize,
     /// Where the next byte goes.
     at: u64,
@@ -219,11 +219,11 @@ impl Conn {
             return;
         };
         let disk = self.first + export;
-        let slot = shared.submit(self.id, disk, request);
+        let number = shared.submit(self.id, disk, request);
         self.waiting += 1;
         if request.action == Action::Write {
             self.landing = Some(Landing {
-                slot,
+                number,
                 disk,
                 at: request.offset,
                 tail: Vec::new(),
@@ -266,7 +266,7 @@ impl Conn {
             landing.tail.extend(later);
         }
         if kept.is_err() {
-            shared.lost(landing.slot);
+            shared.lost(landing.number);
         }
     }
 
@@ -275,7 +275,7 @@ impl Conn {
         if self.session.payload() == 0
             && let Some(landing) = self.landing.take()
         {
-            shared.data_complete(landing.slot);
+            shared.data_complete(landing.number);
         }
     }
 

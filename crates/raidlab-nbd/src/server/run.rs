@@ -25,7 +25,7 @@ pub(super) struct Shared {
     /// What the engine has ended, or never had to do.
     finished: Vec<Finished>,
     /// Requests that can be answered.
-    ready: Vec<u32>,
+    ready: Vec<u64>,
     /// The clock's reading at the server's time zero.
     zero: u64,
     pub(super) now: Instant,
@@ -44,8 +44,8 @@ impl Shared {
     }
 
     /// Takes a request; its number in the table.
-    pub(super) fn submit(&mut self, conn: u64, disk: usize, request: Request) -> u32 {
-        let slot = self.pending.add(Pending {
+    pub(super) fn submit(&mut self, conn: u64, disk: usize, request: Request) -> u64 {
+        let number = self.pending.add(Pending {
             conn: Some(conn),
             disk,
             request,
@@ -66,33 +66,33 @@ impl Shared {
         if matches!(action, Action::Trim | Action::Zeroes { .. })
             && target.store.zero(offset, u64::from(len)).is_err()
         {
-            self.lost(slot);
+            self.lost(number);
         }
         let port = self.disks[disk].port;
         match Job::of(port, action, offset, len, fua) {
-            Some(job) => self.engine.submit(self.now, u64::from(slot), job),
+            Some(job) => self.engine.submit(self.now, number, job),
             None => self.finished.push(Finished {
-                token: u64::from(slot),
+                token: number,
                 at: self.now,
                 result: Ok(()),
             }),
         }
-        slot
+        number
     }
 
     /// Data of a write could not be kept.
-    pub(super) fn lost(&mut self, slot: u32) {
-        if let Some(pending) = self.pending.get(slot) {
+    pub(super) fn lost(&mut self, number: u64) {
+        if let Some(pending) = self.pending.get(number) {
             pending.lost = true;
         }
     }
 
     /// All data of a write are in their place.
-    pub(super) fn data_complete(&mut self, slot: u32) {
-        if let Some(pending) = self.pending.get(slot) {
+    pub(super) fn data_complete(&mut self, number: u64) {
+        if let Some(pending) = self.pending.get(number) {
             (pending.data_due, pending.data_at) = (false, self.now);
             if pending.ended.is_some() {
-                self.ready.push(slot);
+                self.ready.push(number);
             }
         }
     }
@@ -100,13 +100,12 @@ impl Shared {
     /// Notes what the models have ended.
     fn note_ends(&mut self) {
         for end in self.finished.drain(..) {
-            let slot = end.token as u32;
-            let Some(pending) = self.pending.get(slot) else {
+            let Some(pending) = self.pending.get(end.token) else {
                 continue;
             };
             pending.ended = Some((end.at, end.result));
             if !pending.data_due {
-                self.ready.push(slot);
+                self.ready.push(end.token);
             }
         }
     }
@@ -195,19 +194,20 @@ impl Loop {
         self.connections += 1;
         let mut conn = Conn::new(id, socket, session, first);
         // The greeting.
-        if conn.receive(&mut self.shared).is_ok() {
-            self.conns.insert(id, conn);
+        match conn.receive(&mut self.shared) {
+            Ok(()) => drop(self.conns.insert(id, conn)),
+            Err(Gone) => self.shared.pending.abandon(id),
         }
     }
 
     /// Answers what is due.
     fn answer(&mut self) {
         self.shared.note_ends();
-        while let Some(slot) = self.shared.ready.pop() {
-            let Some(pending) = self.shared.pending.get(slot).copied() else {
+        while let Some(number) = self.shared.ready.pop() {
+            // `None`: its client has gone meanwhile.
+            let Some(pending) = self.shared.pending.remove(number) else {
                 continue;
             };
-            self.shared.pending.remove(slot);
             let Some((ended, result)) = pending.ended else {
                 continue;
             };
@@ -345,3 +345,6 @@ fn count(disk: &mut DiskReport, request: &Request, error: u32) {
         *bytes += len;
     }
 }
+
+#[cfg(test)]
+mod tests;
