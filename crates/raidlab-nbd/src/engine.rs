@@ -78,6 +78,8 @@ pub struct Engine {
     /// The latest time heard of; layers below must not be given an earlier one.
     clock: Instant,
     ends: Vec<PortEnd>,
+    /// Disks that have failed for good.
+    dead: Vec<u32>,
 }
 
 impl Engine {
@@ -90,6 +92,7 @@ impl Engine {
             free: Vec::new(),
             clock: Instant::ZERO,
             ends: Vec::new(),
+            dead: Vec::new(),
         }
     }
 
@@ -199,6 +202,16 @@ impl Engine {
     pub fn inject(&mut self, now: Instant, disk: u32, fault: Fault) {
         self.clock = self.clock.max(now);
         self.fabric.inject(self.clock, disk, fault);
+        if fault == Fault::Dead {
+            self.dead.push(disk);
+        }
+    }
+
+    /// Whether a port is a disk that has failed for good: all that it is asked from now on fails.
+    #[must_use]
+    pub fn is_dead(&self, port: u32) -> bool {
+        let disk = self.fabric.ports()[port as usize].disk;
+        disk.is_some_and(|disk| self.dead.contains(&disk))
     }
 }
 

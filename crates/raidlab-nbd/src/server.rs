@@ -9,7 +9,8 @@
 //!
 //! A flush and a write with FUA are the modelled disk's: it writes out its cache, in its time. The store
 //! keeps everything at once, so that nothing is lost when a client is killed; a write whose data had
-//! not all come then is there up to its last whole sector.
+//! not all come then is there up to its last whole sector. On a disk that has failed for good nothing changes
+//! any more.
 mod conn;
 mod listen;
 mod pending;

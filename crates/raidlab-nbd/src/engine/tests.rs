@@ -1,5 +1,6 @@
 //! Requests on modelled disks, in virtual time.
 use super::*;
+use raidlab_core::time::Span;
 use raidlab_sim::catalogue::{self, controller};
 use raidlab_sim::fabric::{ControllerSpec, DiskSlot, FabricSpec};
 use std::sync::Arc;
@@ -146,7 +147,10 @@ fn a_dead_disk_fails_what_it_has_and_what_comes() {
     let mut engine = engine("ahci", "ST3250624AS", &[1, 1]);
     engine.submit(Instant(0), 1, job(0, BlockKind::Read, 5000, 100_000));
     engine.submit(Instant(0), 2, job(1, BlockKind::Read, 5000, 8));
+    engine.inject(Instant(10), 0, Fault::Stall(Span(1)));
+    assert!(!engine.is_dead(0));
     engine.inject(Instant(10), 0, Fault::Dead);
+    assert!(engine.is_dead(0) && !engine.is_dead(1));
     engine.submit(Instant(20), 3, job(0, BlockKind::Flush, 0, 0));
     let mut done = drain(&mut engine);
     done.sort_by_key(|end| end.token);

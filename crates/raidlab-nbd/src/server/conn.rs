@@ -42,6 +42,8 @@ enum Out {
 struct Landing {
     number: u64,
     disk: usize,
+    /// Its disk was there as it came; otherwise they are passed over.
+    keep: bool,
     /// Where the next byte goes.
     at: u64,
     /// The beginning of a sector that is not whole yet: a disk writes whole ones only.
@@ -156,7 +158,8 @@ impl Conn {
 
     fn read_into(&mut self, shared: &mut Shared, buffer: &mut [u8]) -> Result<bool, Gone> {
         let due = self.session.payload() as usize;
-        let place = self.landing.as_mut().filter(|_| due > 0);
+        let landing = self.landing.as_mut();
+        let place = landing.filter(|landing| due > 0 && landing.keep);
         let place = place.and_then(|l| shared.disks[l.disk].store.direct_mut(l.at, due));
         let (straight, wanted, got) = match place {
             Some(place) => {
@@ -225,6 +228,7 @@ impl Conn {
             self.landing = Some(Landing {
                 number,
                 disk,
+                keep: !shared.is_dead(disk),
                 at: request.offset,
                 tail: Vec::new(),
             });
@@ -234,7 +238,7 @@ impl Conn {
     /// Puts data of the last write where they belong, whole sectors at a time.
     fn land(&mut self, mut data: &[u8], shared: &mut Shared) {
         let last = self.session.payload() == 0;
-        let Some(landing) = &mut self.landing else {
+        let Some(landing) = self.landing.as_mut().filter(|landing| landing.keep) else {
             return;
         };
         let mut kept = Ok(());

@@ -7,6 +7,7 @@ use super::{Control, Controls, Disk, Listener, Options, Server};
 use crate::engine::{Engine, Finished, Job};
 use crate::session::{Action, Export, Request, Session};
 use raidlab_core::time::{Instant, Span};
+use raidlab_sim::disk::DiskError;
 use std::collections::BTreeMap;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Arc;
@@ -43,6 +44,11 @@ impl Shared {
         self.engine.advance(until, &mut self.finished);
     }
 
+    /// Whether the disk has failed for good: what is on it stays as it is.
+    pub(super) fn is_dead(&self, disk: usize) -> bool {
+        self.engine.is_dead(self.disks[disk].port)
+    }
+
     /// Takes a request; its number in the table.
     pub(super) fn submit(&mut self, conn: u64, disk: usize, request: Request) -> u64 {
         let number = self.pending.add(Pending {
@@ -55,6 +61,7 @@ impl Shared {
             lost: false,
             ended: None,
         });
+        let dead = self.is_dead(disk);
         let target = &mut self.disks[disk];
         let Request {
             action,
@@ -63,7 +70,8 @@ impl Shared {
             fua,
             ..
         } = request;
-        if matches!(action, Action::Trim | Action::Zeroes { .. })
+        if !dead
+            && matches!(action, Action::Trim | Action::Zeroes { .. })
             && target.store.zero(offset, u64::from(len)).is_err()
         {
             self.lost(number);
@@ -74,7 +82,11 @@ impl Shared {
             None => self.finished.push(Finished {
                 token: number,
                 at: self.now,
-                result: Ok(()),
+                result: if dead {
+                    Err(DiskError::Failed)
+                } else {
+                    Ok(())
+                },
             }),
         }
         number

@@ -1,8 +1,9 @@
 //! The loop, turn by turn and without its thread.
 use super::*;
 use crate::engine::tests::spec;
-use crate::store::{Budget, Sparse, Store};
-use crate::wire::{Command, REPLY, RawRequest, SimpleReply};
+use crate::store::{Backing, Budget, Memory, Sparse, Store};
+use crate::wire::{Command, REPLY, RawRequest, SimpleReply, error};
+use raidlab_sim::disk::Fault;
 use raidlab_sim::fabric::Fabric;
 use std::io::{ErrorKind, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -103,6 +104,13 @@ impl Turns {
         }
         panic!("the model has not ended");
     }
+
+    fn content(&self, offset: u64, len: usize) -> Vec<u8> {
+        let mut found = vec![0xee; len];
+        let store = &self.it.shared.disks[0].store;
+        store.read(offset, &mut found).unwrap();
+        found
+    }
 }
 
 fn ask(command: Command, cookie: u64, offset: u64, len: u32) -> Vec<u8> {
@@ -136,4 +144,49 @@ fn what_is_left_of_a_client_that_has_gone_hits_no_other() {
     assert_eq!(turns.read(&mut other, len as usize)[..4096], [1; 4096]);
     let mut third = turns.told(&ask(Command::Flush, 78, 0, 0));
     assert_eq!(turns.reply(&mut third), (78, 0));
+}
+
+/// In whichever way its content is kept; what has begun to come before it fails may be there, in part.
+#[test]
+fn a_disk_that_has_failed_changes_nothing_and_says_so() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("content");
+    let mut memory = Memory::anonymous(1 << 30).unwrap();
+    for store in [
+        Store::Sparse(Sparse::new(&Budget::new(1 << 20))),
+        Store::Backing(Backing::open(&file, 1 << 30).unwrap()),
+        Store::Mapped(memory.divide(&[1 << 30]).unwrap().remove(0)),
+    ] {
+        let mut turns = Turns::new("nvme", "nvme-ssd", store);
+        let mut client = turns.told(&ask(Command::Write, 1, 0, 16_384));
+        client.write_all(&[1; 16_384]).unwrap();
+        assert_eq!(turns.reply(&mut client), (1, 0));
+
+        let shared = &mut turns.it.shared;
+        shared.engine.inject(shared.now, 0, Fault::Dead);
+        let mut write = ask(Command::Write, 2, 0, 4096);
+        write.extend([2; 4096]);
+        client.write_all(&write).unwrap();
+        assert_eq!(turns.reply(&mut client), (2, error::EIO));
+        // The same in pieces that end within sectors.
+        for part in write.chunks(700) {
+            client.write_all(part).unwrap();
+            turns.turn();
+        }
+        assert_eq!(turns.reply(&mut client), (2, error::EIO));
+        let others = [
+            (Command::Trim, 4096, 4096),
+            (Command::WriteZeroes, 8192, 4096),
+            (Command::Flush, 0, 0),
+            (Command::Read, 0, 4096),
+        ];
+        for (command, offset, len) in others {
+            client.write_all(&ask(command, 3, offset, len)).unwrap();
+            assert_eq!(turns.reply(&mut client), (3, error::EIO), "{command:?}");
+        }
+        assert!(turns.content(0, 16_384) == [1; 16_384]);
+        let report = turns.it.report();
+        let disk = &report.disks[0];
+        assert_eq!((disk.errors, disk.writes, disk.trims), (6, 1, 0));
+    }
 }
