@@ -16,6 +16,9 @@ use crate::wire::{
 };
 use std::sync::Arc;
 
+/// Bytes of output with which nothing more is taken.
+const MOST_OUTPUT: usize = 64 << 10;
+
 /// An export as clients are told of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Export {
@@ -196,9 +199,10 @@ impl Session {
         };
     }
 
-    /// Takes bytes off the front of `input` until they make an event. `None`: all have been taken.
+    /// Takes bytes off the front of `input` until they make an event. `None`: all have been taken, or there is so much
+    /// [`output`](Self::output) that it is to be drained first: a few bytes may ask for a long list.
     pub fn take<'b>(&mut self, input: &mut &'b [u8]) -> Option<Event<'b>> {
-        loop {
+        while self.output.len() < MOST_OUTPUT {
             match self.phase.clone() {
                 Phase::Closed => {
                     *input = &[];
@@ -244,6 +248,7 @@ impl Session {
                 }
             }
         }
+        None
     }
 
     /// No more bytes will come.

@@ -10,8 +10,11 @@ use std::collections::VecDeque;
 use std::io::{IoSlice, IoSliceMut};
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
-/// Requests of one client that are carried out or wait to be answered; more are left in its socket.
+/// Requests of one client that are carried out or wait to be answered; more are left in its socket, or where they have
+/// been read.
 const MOST_REQUESTS: usize = 512;
+/// Bytes of words that one client does not take; nothing more is made of what it has sent then.
+const MOST_QUEUED: usize = 256 << 10;
 /// Parts of replies that go out in one system call.
 const MOST_PARTS: usize = 16;
 /// Bytes that are read behind the data of a write: the headers that follow it.
@@ -59,9 +62,13 @@ pub(super) struct Conn {
     /// Number of the first export of its session.
     first: usize,
     landing: Option<Landing>,
+    /// What has been read and not taken, and how much of that has been meanwhile.
+    kept: (Vec<u8>, usize),
     out: VecDeque<Out>,
     /// Requests that have not been answered.
-    waiting: usize,
+    pub(super) waiting: usize,
+    /// Bytes of words that have not been sent.
+    pub(super) queued: usize,
     /// Nothing more is read.
     closing: bool,
     /// The socket takes no more for now.
@@ -80,8 +87,10 @@ impl Conn {
             session,
             first,
             landing: None,
+            kept: (Vec::new(), 0),
             out: VecDeque::new(),
             waiting: 0,
+            queued: 0,
             closing: false,
             blocked: false,
             nap: None,
@@ -96,7 +105,12 @@ impl Conn {
     /// Whether there is room for what it may ask for.
     pub(super) fn listens(&self) -> bool {
         let room = self.waiting < MOST_REQUESTS && self.out.len() < 2 * MOST_REQUESTS;
-        !self.closing && self.nap.is_none() && room
+        !self.closing && self.nap.is_none() && room && self.queued < MOST_QUEUED
+    }
+
+    /// Whether it goes on with what it has read, without more to come.
+    pub(super) fn resumes(&self) -> bool {
+        !self.kept.0.is_empty() && self.listens()
     }
 
     /// Whether it waits for the socket to take more.
@@ -116,14 +130,24 @@ impl Conn {
             if round > 0 {
                 shared.turn();
             }
-            let more = self.read(shared)?;
+            let more = if self.kept.0.is_empty() {
+                self.read(shared)?
+            } else {
+                let (kept, taken) = std::mem::take(&mut self.kept);
+                let left = self.digest(&kept[taken..], shared).len();
+                if left > 0 {
+                    let taken = kept.len() - left;
+                    self.kept = (kept, taken);
+                }
+                true
+            };
             self.say();
             if !more {
                 break;
             }
         }
         let due = self.session.payload();
-        if due > 0 && shared.nap_per_kib > 0 && !self.closing {
+        if due > 0 && shared.nap_per_kib > 0 && !self.closing && self.kept.0.is_empty() {
             self.doze(due, shared);
         }
         self.send(shared)
@@ -133,6 +157,7 @@ impl Conn {
     fn say(&mut self) {
         let words = self.session.output();
         if !words.is_empty() {
+            self.queued += words.len();
             self.out.push_back(Out::Words(std::mem::take(words), 0));
         }
     }
@@ -198,11 +223,21 @@ impl Conn {
             }
             self.landed(shared);
         }
-        let mut input = &buffer[..got - straight];
-        while let Some(event) = self.session.take(&mut input) {
-            self.event(event, shared);
-        }
+        let left = self.digest(&buffer[..got - straight], shared);
+        self.kept = (left.to_vec(), 0);
         Ok(got == wanted)
+    }
+
+    /// Takes what there is room for; the rest.
+    fn digest<'b>(&mut self, mut input: &'b [u8], shared: &mut Shared) -> &'b [u8] {
+        while !input.is_empty() && self.listens() {
+            match self.session.take(&mut input) {
+                Some(event) => self.event(event, shared),
+                None => self.say(),
+            }
+        }
+        // Nothing follows an end.
+        if self.closing { &[] } else { input }
     }
 
     fn event(&mut self, event: Event<'_>, shared: &mut Shared) {
@@ -370,7 +405,9 @@ impl Conn {
                 Out::Data { left, .. } => *left as usize,
             };
             if sent >= left {
-                self.out.pop_front();
+                if let Some(Out::Words(bytes, _)) = self.out.pop_front() {
+                    self.queued -= bytes.len();
+                }
                 sent -= left;
                 continue;
             }

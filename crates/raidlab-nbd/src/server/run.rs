@@ -82,11 +82,7 @@ impl Shared {
             None => self.finished.push(Finished {
                 token: number,
                 at: self.now,
-                result: if dead {
-                    Err(DiskError::Failed)
-                } else {
-                    Ok(())
-                },
+                result: if dead { Err(DiskError::Failed) } else { Ok(()) },
             }),
         }
         number
@@ -281,7 +277,9 @@ impl Loop {
         let model = shared.engine.next_event();
         let model = model.map(|at| Instant(at.0.saturating_sub(shared.early.0)));
         let naps = self.conns.values().filter_map(|conn| conn.nap);
-        let next = naps.chain(model).min();
+        let resumes = self.conns.values().any(Conn::resumes);
+        let resumes = resumes.then_some(shared.now);
+        let next = naps.chain(model).chain(resumes).min();
         let now = Instant(monotonic() - shared.zero);
         wait(descriptors, next.map(|at| at.since(now)));
         if descriptors[0].revents != 0 {
@@ -296,7 +294,7 @@ impl Loop {
             let woken = conn.nap.is_some_and(|nap| nap <= self.shared.now);
             let result = if found.revents & libc::POLLOUT != 0 {
                 conn.send(&mut self.shared)
-            } else if woken || found.revents != 0 {
+            } else if woken || found.revents != 0 || conn.resumes() {
                 conn.receive(&mut self.shared)
             } else {
                 continue;

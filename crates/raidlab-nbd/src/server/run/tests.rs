@@ -2,7 +2,7 @@
 use super::*;
 use crate::engine::tests::spec;
 use crate::store::{Backing, Budget, Memory, Sparse, Store};
-use crate::wire::{Command, REPLY, RawRequest, SimpleReply, error};
+use crate::wire::{Command, OptionHead, REPLY, RawRequest, SimpleReply, error, option};
 use raidlab_sim::disk::Fault;
 use raidlab_sim::fabric::Fabric;
 use std::io::{ErrorKind, Read, Write};
@@ -189,4 +189,89 @@ fn a_disk_that_has_failed_changes_nothing_and_says_so() {
         let disk = &report.disks[0];
         assert_eq!((disk.errors, disk.writes, disk.trims), (6, 1, 0));
     }
+}
+
+/// Turns until the client has sent as much as the server takes from it without being read from.
+fn flood(turns: &mut Turns, client: &mut UnixStream, bytes: &[u8], look: impl Fn(&Conn)) -> usize {
+    let (mut sent, mut refused) = (0, 0);
+    while sent < bytes.len() && refused < 100 {
+        match client.write(&bytes[sent..]) {
+            Ok(n) => (sent, refused) = (sent + n, 0),
+            Err(error) if error.kind() == ErrorKind::WouldBlock => refused += 1,
+            Err(error) => panic!("{error}"),
+        }
+        turns.turn();
+        turns.it.conns.values().for_each(&look);
+    }
+    sent
+}
+
+/// What one asks for with 16 bytes is fifty times as much, and nobody reads them.
+#[test]
+fn a_client_that_asks_and_does_not_read_is_not_answered_without_end() {
+    let mut turns = Turns::sparse("nvme", "nvme-ssd");
+    let model = turns.exports[0].clone();
+    let export = |number: u32| Export {
+        name: format!("a disk with a long name, {number:03}"),
+        ..model.clone()
+    };
+    let exports: Arc<[Export]> = (0..16).map(export).collect();
+    let each = exports.iter().map(|export| 20 + 4 + export.name.len());
+    let each = each.sum::<usize>() + 20;
+    let mut client = turns.client(Session::new(exports), &1_u32.to_be_bytes());
+    let ask = OptionHead {
+        option: option::LIST,
+        len: 0,
+    };
+    let asks = ask.encode().repeat(200_000);
+    let sent = flood(&mut turns, &mut client, &asks, |conn| {
+        assert!(conn.queued < 1 << 20, "{} bytes", conn.queued);
+    });
+    assert!(sent < asks.len(), "all of it was taken");
+    // Whoever reads gets all of it.
+    turns.read(&mut client, 18);
+    let mut last = Vec::new();
+    for _ in 0..sent / OptionHead::LEN {
+        last = turns.read(&mut client, each);
+    }
+    assert!(last.ends_with(&[0, 0, 0, 3, 0, 0, 0, 1, 0, 0, 0, 0]));
+}
+
+#[test]
+fn a_client_has_so_many_requests_under_way_and_no_more() {
+    let mut turns = Turns::sparse("nvme", "nvme-ssd");
+    let mut client = turns.told(&[]);
+    let asks = |from: u64| -> Vec<u8> {
+        let ask = |cookie| match cookie % 20 {
+            // Refused, passed over, and answered by the loop itself.
+            1 => ask(Command::Read, cookie, 0, 0),
+            2 => [ask(Command::Write, cookie, 1 << 30, 600), vec![1; 600]].concat(),
+            3 => ask(Command::Trim, cookie, 0, 512),
+            4 => [ask(Command::Write, cookie, 0, 512), vec![2; 512]].concat(),
+            _ => ask(Command::Read, cookie, 8192, 512),
+        };
+        (from..from + 1000).flat_map(ask).collect()
+    };
+    let mut cookies = Vec::new();
+    for from in [0, 1000, 2000, 3000] {
+        let asks = asks(from);
+        let sent = flood(&mut turns, &mut client, &asks, |conn| {
+            assert!(conn.waiting <= 512, "{} requests", conn.waiting);
+        });
+        assert_eq!(sent, asks.len());
+        for _ in 0..1000 {
+            let (cookie, error) = turns.reply(&mut client);
+            assert_eq!(
+                error != 0,
+                matches!(cookie % 20, 1 | 2),
+                "{cookie}: {error}"
+            );
+            if !(1..5).contains(&(cookie % 20)) {
+                turns.read(&mut client, 512);
+            }
+            cookies.push(cookie);
+        }
+    }
+    cookies.sort_unstable();
+    assert!(cookies.into_iter().eq(0..4000));
 }
