@@ -83,6 +83,10 @@ pub(super) struct Call {
     pub(super) transaction: u64,
     /// Bytes that it frees and that no transaction has counted yet.
     pub(super) frees: u64,
+    /// Commits that it has waited for because there was no space.
+    pub(super) tries: u8,
+    /// What did so, of names.
+    pub(super) refused: Option<FileOp>,
     /// Makes all files durable, the names with them.
     pub(super) all: bool,
     /// Closes a device that nobody else has open.
@@ -119,7 +123,7 @@ impl Call {
         self.file = file;
         (self.at, self.end) = (offset, offset.saturating_add(len));
         (self.begin, self.reserved, self.look) = (offset, offset, 0);
-        (self.left, self.frees) = (0, 0);
+        (self.left, self.frees, self.tries) = (0, 0, 0);
         self.user = User::Nothing;
         self.until = Instant::ZERO;
         self.meta.clear();

@@ -46,6 +46,7 @@ impl<D: Device> Host<D> {
         if write {
             let charge = match self.fs.reserve(file - 1, at, end - at) {
                 Ok(charge) => charge,
+                Err(error) if self.waits_for_space(tag, error) => return,
                 Err(error) => return self.fail(tag, errno(error)),
             };
             self.calls[tag as usize].meta = charge.reads.clone();

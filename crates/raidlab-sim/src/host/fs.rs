@@ -176,7 +176,7 @@ impl FileSystem {
         each!(&mut self.0, fs => fs.provide(file, bytes))
     }
 
-    /// Cuts a data file to `bytes`; its places are free from the next commit on.
+    /// Cuts a data file to `bytes`; its places are free from the next commit on, at once without a journal.
     pub fn truncate(&mut self, file: FileId, bytes: u64) -> Charge {
         each!(&mut self.0, fs => fs.truncate(file, bytes))
     }
@@ -193,6 +193,16 @@ impl FileSystem {
     /// [`FsError::NoSpace`]; [`FsError::NoFile`] for an entry that was not created.
     pub fn small(&mut self, op: &FileOp) -> Result<Charge, FsError> {
         each!(&mut self.0, fs => fs.small(op))
+    }
+
+    /// Whether blocks have been freed that others may have once the running transaction has been committed.
+    #[must_use]
+    pub fn frees_at_commit(&self) -> bool {
+        match &self.0 {
+            Inner::Raw(_) | Inner::Zfs(_) => false,
+            Inner::Ext(ext) => ext.frees_at_commit(),
+            Inner::Extents(extents) => extents.frees_at_commit(),
+        }
     }
 
     /// What `fsync` (or `fdatasync`) of a data file, or of anything else with `None`, must do.

@@ -43,6 +43,11 @@ impl<D: Device> Host<D> {
         };
         let charge = match charge {
             Ok(charge) => charge,
+            Err(error) if self.waits_for_space(tag, error) => {
+                let call = &mut self.calls[tag as usize];
+                (call.work, call.refused) = (Work::Names, Some(*op));
+                return;
+            }
             Err(error) => return self.fail(tag, errno(error)),
         };
         let copied = match op {
@@ -69,8 +74,11 @@ impl<D: Device> Host<D> {
         self.names_on(tag);
     }
 
-    /// Goes on when the metadata is there.
+    /// Goes on when the metadata is there, or tries again.
     pub(super) fn names_on(&mut self, tag: u32) {
+        if let Some(op) = self.calls[tag as usize].refused.take() {
+            return self.begin_names(tag, &op);
+        }
         if !self.metadata_there(tag) {
             return;
         }

@@ -3,6 +3,7 @@ mod files;
 mod groups;
 mod laws;
 mod raw;
+mod space;
 mod throttle;
 mod toy;
 

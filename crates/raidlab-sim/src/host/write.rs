@@ -2,12 +2,17 @@
 use super::call::Call;
 use super::device::Device;
 use super::direct::errno;
+use super::fs::FsError;
 use super::{Host, PAGE, What, pages_of};
 use raidlab_core::time::Span;
 
 /// A long call is carried on in parts of this many bytes, so that its copying overlaps with what it
 /// makes the flusher do.
 const PART: u64 = 256 << 10;
+
+/// Commits that a call waits for to find space: others may take what comes back (`ext4_should_retry_alloc` forces that
+/// many; xfs forces its log, btrfs and NTFS write a transaction).
+const MOST_TRIES: u8 = 4;
 
 impl<D: Device> Host<D> {
     /// Goes on with a write.
@@ -41,11 +46,17 @@ impl<D: Device> Host<D> {
                 match self.fs.reserve(file - 1, at, part - at) {
                     Ok(mut charge) => {
                         let call = &mut self.calls[tag as usize];
-                        (call.reserved, call.met) = (part, 0);
+                        (call.reserved, call.met, call.tries) = (part, 0, 0);
                         call.meta = std::mem::take(&mut charge.reads);
                         system += self.charged(charge);
                     }
-                    Err(error) => return self.fail(tag, errno(error)),
+                    Err(error) => {
+                        if !self.waits_for_space(tag, error) {
+                            return self.fail(tag, errno(error));
+                        }
+                        self.work(tag, system, Span::ZERO);
+                        return;
+                    }
                 }
                 continue;
             }
@@ -93,6 +104,18 @@ impl<D: Device> Host<D> {
             let at = self.work(tag, system, user);
             return self.at(at, What::Step(tag));
         }
+    }
+
+    /// Blocks that the running transaction frees are free when it has been committed: a call that finds no space waits for
+    /// that and is stepped again. False when there is nothing to wait for.
+    #[cold]
+    pub(super) fn waits_for_space(&mut self, tag: u32, error: FsError) -> bool {
+        let call = &mut self.calls[tag as usize];
+        if error != FsError::NoSpace || call.tries == MOST_TRIES || !self.fs.frees_at_commit() {
+            return false;
+        }
+        call.tries += 1;
+        self.wait_for_commit(tag)
     }
 
     /// Reads what a write does not cover of the units at its ends, where the device has something

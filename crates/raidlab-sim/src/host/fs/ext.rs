@@ -231,7 +231,11 @@ impl Ext {
         synced
     }
 
-    /// Frees a run from the next commit on.
+    pub(super) fn frees_at_commit(&self) -> bool {
+        !self.freed.is_empty()
+    }
+
+    /// Frees a run: from the next commit on, as recovery would bring back what pointed to it; at once without a journal.
     fn release(&mut self, run: Run, charge: &mut Charge) {
         for group in self.space.group_of(run.start)..=self.space.group_of(run.end() - 1) {
             let bitmap = self.geometry.block_bitmap(group);
@@ -240,7 +244,11 @@ impl Ext {
             self.join(self.geometry.descriptor(group), charge);
         }
         charge.cpu += Span(cost::MAP * run.len.div_ceil(64));
-        self.freed.push(run);
+        if self.journal.exists() {
+            self.freed.push(run);
+        } else {
+            self.space.give(run);
+        }
     }
 
     fn forget_transaction(&mut self) {

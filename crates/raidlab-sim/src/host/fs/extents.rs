@@ -167,7 +167,12 @@ impl Extents {
             self.join(block, &mut charge);
             self.logged += self.kind.logged.1;
         }
-        self.delay(file, first, end)?;
+        let delayed = self.delay(file, first, end);
+        if delayed == Err(FsError::NoSpace) && self.give_up_leases() {
+            self.delay(file, first, end)?;
+        } else {
+            delayed?;
+        }
         if !self.traits.delayed {
             self.allocate(file, first, end, &mut charge)?;
         }
@@ -273,10 +278,21 @@ impl Extents {
 
     /// The device is full but for what files keep for themselves: that is given up.
     fn steal(&mut self, goal: u64, want: u64) -> Option<Run> {
+        self.give_up_leases();
+        self.space.take(goal, want)
+    }
+
+    /// Whether files kept anything for themselves (`xfs_icache_free_eofblocks`).
+    fn give_up_leases(&mut self) -> bool {
+        let before = self.space.free();
         for lease in self.files.values_mut().filter_map(|f| f.lease.take()) {
             self.space.give(lease);
         }
-        self.space.take(goal, want)
+        self.space.free() > before
+    }
+
+    pub(super) fn frees_at_commit(&self) -> bool {
+        !self.freed.is_empty()
     }
 
     /// Frees a run from the next commit on.

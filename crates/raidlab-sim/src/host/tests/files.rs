@@ -5,7 +5,12 @@ use raidlab_core::op::{BlockKind, FileOp};
 use raidlab_core::rng::mix;
 use raidlab_core::workload::spec::{FilesAction, FilesSpec};
 
-fn pass(action: PassAction, mode: OpenMode, size: u64, durable: Durable) -> WorkloadSpec {
+pub(super) fn pass(
+    action: PassAction,
+    mode: OpenMode,
+    size: u64,
+    durable: Durable,
+) -> WorkloadSpec {
     WorkloadSpec::Pass(PassSpec {
         handle: Handle::new(0, mode),
         action,
@@ -16,7 +21,7 @@ fn pass(action: PassAction, mode: OpenMode, size: u64, durable: Durable) -> Work
     })
 }
 
-const KINDS: [(FilesystemKind, Kernel); 8] = [
+pub(super) const KINDS: [(FilesystemKind, Kernel); 8] = [
     (FilesystemKind::Zfs, Kernel::DEFAULT),
     (FilesystemKind::Ext2, OLD),
     (FilesystemKind::Ext3, OLD),
@@ -181,7 +186,7 @@ fn every_durable_write_waits() {
     }
 }
 
-fn files(action: FilesAction, count: u32, size: u32, sync_each: bool) -> WorkloadSpec {
+pub(super) fn files(action: FilesAction, count: u32, size: u32, sync_each: bool) -> WorkloadSpec {
     WorkloadSpec::Files(FilesSpec {
         action,
         ordered: true,

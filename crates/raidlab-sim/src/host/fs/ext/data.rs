@@ -39,16 +39,20 @@ impl Ext {
             let block = self.geometry.inode_block(inode);
             self.join(block, &mut charge);
         }
-        if self.traits.data_journal {
-            self.journalled_data += end - first;
-        }
         if end <= whole {
-            return Ok(charge);
-        }
-        if self.traits.delayed {
-            self.delay(file, first, end, &mut charge)?;
+            // All of it has its places.
+        } else if self.traits.delayed {
+            let delayed = self.delay(file, first, end, &mut charge);
+            if delayed == Err(FsError::NoSpace) && self.give_up_leases() {
+                self.delay(file, first, end, &mut charge)?;
+            } else {
+                delayed?;
+            }
         } else {
             self.allocate(file, first, end, &mut charge)?;
+        }
+        if self.traits.data_journal {
+            self.journalled_data += end - first;
         }
         Ok(charge)
     }
@@ -285,11 +289,17 @@ impl Ext {
 
     /// The device is full but for what other files keep for themselves: that is given up.
     pub(super) fn steal(&mut self, goal: u64, want: u64) -> Option<Run> {
-        let space = &mut self.space;
+        self.give_up_leases();
+        self.space.take(goal, want)
+    }
+
+    /// Whether files kept anything for themselves (`ext4_discard_preallocations`).
+    fn give_up_leases(&mut self) -> bool {
+        let before = self.space.free();
         for lease in self.files.values_mut().filter_map(|f| f.lease.take()) {
-            space.give(lease);
+            self.space.give(lease);
         }
-        space.take(goal, want)
+        self.space.free() > before
     }
 
     /// Blocks of the extent tree, when the extents outgrow the inode.
