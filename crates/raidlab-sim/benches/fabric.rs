@@ -33,6 +33,7 @@ fn spec(card: &str, disk: &str, channels: &[u32], bus: Option<u64>) -> FabricSpe
     spec.buses.extend(bus.map(|rate| BusSpec {
         name: "pci".to_owned(),
         rate,
+        duplex: false,
     }));
     let model = catalogue::find(disk).expect("of the catalogue").disk;
     for (channel, disks) in channels.iter().enumerate() {

@@ -133,4 +133,34 @@ pub struct Busy {
     pub busy: Span,
     /// Of that, by what it was in use for, largest first where known: ("seek", ..), ("transfer", ..).
     pub parts: Vec<(&'static str, Span)>,
+    /// Which direction of the thing it is, where both are in use at a time; the other one has the same name.
+    pub way: Option<Way>,
+}
+
+/// A direction of a link or bus that is full duplex.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// From the disks.
+    Reads,
+    /// To the disks.
+    Writes,
+}
+
+impl Way {
+    /// What reports call it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Reads => "reads",
+            Self::Writes => "writes",
+        }
+    }
+}
+
+impl Busy {
+    /// Whether both are readings of one thing, and of the same direction of it.
+    #[must_use]
+    pub fn is_of(&self, other: &Self) -> bool {
+        self.kind == other.kind && self.way == other.way && self.name == other.name
+    }
 }

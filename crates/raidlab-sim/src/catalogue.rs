@@ -8,11 +8,13 @@ pub mod controller;
 pub mod cpu;
 pub mod datasheet;
 mod derive;
+mod duplex;
 mod error;
 mod hdd;
 mod reader;
 mod ssd;
 
+pub use duplex::full_duplex;
 pub use error::{ModelError, Problem, UnknownModel};
 pub use reader::{Fact, Mark};
 

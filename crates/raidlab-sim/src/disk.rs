@@ -305,6 +305,15 @@ impl Disk {
         }
     }
 
+    /// Whether its link carries reads and writes at a time. What a hard disk's media give leaves room for both on any.
+    #[must_use]
+    pub fn duplex(&self) -> bool {
+        match &self.model {
+            DiskModel::Hdd(_) => false,
+            DiskModel::Ssd(model) => model.spec.duplex,
+        }
+    }
+
     /// Sectors that are acknowledged but not on the media.
     #[must_use]
     pub fn unwritten(&self) -> u64 {

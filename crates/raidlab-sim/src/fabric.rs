@@ -5,10 +5,10 @@
 //!
 //! | part | model |
 //! |---|---|
-//! | link of a disk's own | the disk's; with something shared behind it, in order towards the disk |
+//! | link of a disk's own | the disk's, with or without something shared behind it; one way at a time or both |
 //! | ATA channel | one command at a time for both drives, from the command to the status |
 //! | SCSI bus | held for the phases of a command alone; arbitration by priority, then age |
-//! | bus of controllers, caps of a controller | capacity that whole transfers take in turn, cut through |
+//! | bus of controllers, caps of a controller | capacity that whole transfers take in turn, cut through; PCI Express has it each way |
 //! | RAID in the firmware of a card | one command at a time, a fixed time and the slowest channel's parts |
 //! | RAID behind a cache | lines, least recently used; destaging in order; reading ahead |
 //!
@@ -27,7 +27,7 @@ mod volume;
 
 pub use spec::{BusSpec, ControllerSpec, DiskSlot, FabricError, FabricSpec, VolumeSpec};
 
-use crate::block::{Bio, Busy, Ended, ResourceKind};
+use crate::block::{Bio, Busy, Ended, ResourceKind, Way};
 use crate::disk::{Disk, Fault};
 use line::LineEnd;
 use plant::{Owner, Plant};
@@ -315,6 +315,7 @@ impl Fabric {
                 units: 1,
                 busy,
                 parts: Vec::new(),
+                way: None,
             };
             out.push(Busy {
                 units: disk.units(),
@@ -323,31 +324,25 @@ impl Fabric {
             });
             out.push(of(ResourceKind::Electronics, disk.taking()));
             if self.plant.lines[slot.line as usize].is_own() {
-                out.push(Busy {
+                let link = |way: Option<Way>, busy| Busy {
                     name: format!("link of {}", slot.name),
-                    ..of(ResourceKind::Channel, counters.link)
-                });
+                    way,
+                    parts: way.map(|way| (way.name(), busy)).into_iter().collect(),
+                    ..of(ResourceKind::Channel, busy)
+                };
+                if disk.duplex() {
+                    out.push(link(Some(Way::Reads), counters.link));
+                    out.push(link(Some(Way::Writes), counters.link_writes));
+                } else {
+                    out.push(link(None, counters.link));
+                }
             }
         }
         out.extend(self.plant.lines.iter().filter_map(|line| line.busy(now.0)));
         let volumes = self.volumes.iter().filter_map(|volume| volume.busy(now.0));
         out.extend(volumes.filter(|busy| busy.busy > Span::ZERO));
-        for pipe in &self.plant.pipes.list {
-            let (busy, other) = pipe.used(now.0);
-            if busy == 0 {
-                continue;
-            }
-            let data = Span(busy - other);
-            let mut parts = vec![("data", data), ("commands", Span(other))];
-            parts.retain(|(_, span)| span.0 > 0);
-            out.push(Busy {
-                name: pipe.name.clone(),
-                kind: pipe.kind,
-                units: 1,
-                busy: Span(busy),
-                parts,
-            });
-        }
+        let pipes = self.plant.pipes.list.iter();
+        out.extend(pipes.filter_map(|pipe| pipe.busy(now.0)));
     }
 }
 

@@ -326,6 +326,7 @@ impl ParityArray {
             units: 1,
             busy: self.thread.busy(now),
             parts,
+            way: None,
         }
     }
 

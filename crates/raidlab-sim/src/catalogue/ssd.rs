@@ -1,4 +1,5 @@
 //! A model file of a solid-state disk, lowered into its specification.
+use super::duplex::full_duplex;
 use super::reader::{Mark, Table};
 use crate::disk::DiskModel;
 use crate::disk::ssd::{SsdError, SsdSpec};
@@ -25,7 +26,7 @@ pub(super) fn lower(root: &Table<'_, '_>, name: String) -> Option<DiskModel> {
             .number(key)
             .map(|us| Span(libm::round(us * 1e3) as u64))
     };
-    interface.word("kind", &["SATA", "SAS", "NVMe"]);
+    let kind = interface.word("kind", &["SATA", "SAS", "NVMe"]);
     let small = |value: Option<u64>| value.map(|n| n.min(u64::from(u32::MAX)) as u32);
     let program = micros(&flash, "program_us", "the time of a program");
     let fast = flash.whole("fast_mib").unwrap_or(0).saturating_mul(2048);
@@ -40,6 +41,7 @@ pub(super) fn lower(root: &Table<'_, '_>, name: String) -> Option<DiskModel> {
             "its rate in millions of bytes a second",
         )?
         .saturating_mul(1_000_000),
+        duplex: kind.is_some_and(full_duplex),
         overhead: micros(&drive, "overhead_us", "the time for a command")?,
         turn: micros(&drive, "turn_us", "the least time between two commands")?,
         turn_write: drive

@@ -37,8 +37,10 @@ pub struct Counters {
     /// Time of the drive's processor; for an SSD, whose processor works on many commands at a time,
     /// summed over them.
     pub overhead: Span,
-    /// Time of the link.
+    /// Time of the link; of one that is full duplex, for reads.
     pub link: Span,
+    /// Time of a link that is full duplex, for writes.
+    pub link_writes: Span,
 }
 
 impl Counters {

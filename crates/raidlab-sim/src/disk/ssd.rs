@@ -20,6 +20,7 @@ use super::counters::Counters;
 use super::fault::{BadSectors, Fault};
 use super::ready::Ready;
 use super::{DiskError, Done, Request};
+use crate::block::Way;
 use ahead::Ahead;
 use parts::Part;
 use raidlab_core::op::BlockKind;
@@ -42,7 +43,8 @@ pub(super) struct Ssd {
     ready: Ready,
     ahead: Ahead,
     controller_free: u64,
-    link_free: u64,
+    /// When the link is free for reads and for writes; of one that goes one way at a time the first is for both.
+    link_free: [u64; 2],
     /// Sectors in the buffer that do not fill a program unit yet.
     pending: u64,
     /// The physical sector that the last write ended within.
@@ -76,7 +78,7 @@ impl Ssd {
             ready: Ready::default(),
             ahead: Ahead::new(spec.runs as usize),
             controller_free: 0,
-            link_free: 0,
+            link_free: [0; 2],
             pending: 0,
             part: None,
             rests: 0,
@@ -176,11 +178,17 @@ impl Ssd {
     /// `sectors` go over the link when they are there at time `there`; when they have gone. Link and
     /// channels are shared by bandwidth from the arrival of the command on: what is ready sooner does
     /// not wait behind what came before it.
-    fn transfer(&mut self, from: u64, there: u64, sectors: u64) -> u64 {
+    fn transfer(&mut self, way: Way, from: u64, there: u64, sectors: u64) -> u64 {
         let nanos = self.model.link_nanos(sectors);
-        self.link_free = from.max(self.link_free) + nanos;
-        self.counters.link += Span(nanos);
-        self.link_free.max(there + nanos)
+        let (free, used) = match way {
+            Way::Writes if self.model.spec.duplex => {
+                (&mut self.link_free[1], &mut self.counters.link_writes)
+            }
+            Way::Reads | Way::Writes => (&mut self.link_free[0], &mut self.counters.link),
+        };
+        *free = from.max(*free) + nanos;
+        *used += Span(nanos);
+        (*free).max(there + nanos)
     }
 
     /// The same for the channel of a die.
@@ -228,7 +236,7 @@ impl Ssd {
         self.counters.read_hits += u64::from(hit);
         last += retries * self.model.spec.read.0;
         let sent = self
-            .transfer(from, first, sectors)
+            .transfer(Way::Reads, from, first, sectors)
             .max(last + self.model.link_nanos(1));
         self.end(id, first, sent, result, hit);
     }
@@ -276,7 +284,7 @@ impl Ssd {
         self.last_end = lba + sectors;
         // An average over about the last 64 writes.
         self.random = self.random - (self.random >> 6) + if follows { 0 } else { (1 << 16) >> 6 };
-        let sent = self.transfer(from, from, sectors);
+        let sent = self.transfer(Way::Writes, from, from, sectors);
         let sectors = self.whole(lba, sectors, follows);
         let room = self.make_room(sectors, sent);
         self.buffered += sectors;

@@ -4,10 +4,10 @@ use super::line::{Direct, Drive, Line, Linked, Pata, Scsi, Times};
 use super::models::Models;
 use super::pipe::{Path, Pipe, Pipes};
 use super::plant::{Owner, Plant, Slot};
-use super::spec::{ControllerSpec, DiskSlot, FabricError, FabricSpec, VolumeSpec};
+use super::spec::{BusSpec, ControllerSpec, DiskSlot, FabricError, FabricSpec, VolumeSpec};
 use super::volume::{Cached, Firmware, Volume};
 use super::{Fabric, PortInfo};
-use crate::block::ResourceKind;
+use crate::block::{ResourceKind, Way};
 use crate::catalogue::controller::CacheModel;
 use crate::disk::{Disk, DiskModel};
 use raidlab_core::rng::Stream;
@@ -61,13 +61,37 @@ impl Card {
     }
 }
 
+/// The pipes of a bus: one for both directions, or one for each.
+#[derive(Clone, Copy, Debug)]
+struct BusPipes {
+    reads: u16,
+    writes: u16,
+}
+
+impl BusPipes {
+    fn new(bus: &BusSpec, pipes: &mut Pipes) -> Self {
+        let pipe = || Pipe::new(bus.name.clone(), ResourceKind::Bus, bus.rate);
+        if bus.duplex {
+            return Self {
+                reads: pipes.add(pipe().one_way(Way::Reads)),
+                writes: pipes.add(pipe().one_way(Way::Writes)),
+            };
+        }
+        let both = pipes.add(pipe());
+        Self {
+            reads: both,
+            writes: both,
+        }
+    }
+}
+
 pub(super) fn build(spec: &FabricSpec, seed: u64) -> Result<Fabric, FabricError> {
     check(spec)?;
     let mut pipes = Pipes::default();
-    let buses: Vec<u16> = spec
+    let buses: Vec<BusPipes> = spec
         .buses
         .iter()
-        .map(|bus| pipes.add(Pipe::new(bus.name.clone(), ResourceKind::Bus, bus.rate)))
+        .map(|bus| BusPipes::new(bus, &mut pipes))
         .collect();
     let cards: Vec<Card> = spec
         .controllers
@@ -86,7 +110,7 @@ pub(super) fn build(spec: &FabricSpec, seed: u64) -> Result<Fabric, FabricError>
             || !card.disk_write.is_empty()
             || controller.model.command.0 > 0;
         let own_line = matches!(controller.link, Link::Sata | Link::Nvme);
-        let link = if own_line && !shared { rate } else { 0 };
+        let link = if own_line { rate } else { 0 };
         let model = models.get(&slot.model, link, spec.write_cache_off);
         disks.push(Disk::new(&model, numbers.child(index as u64).seed()));
         if own_line {
@@ -145,7 +169,7 @@ fn volume(spec: &FabricSpec, volume: &VolumeSpec, cards: &[Card]) -> Volume {
     )))
 }
 
-fn card(spec: &ControllerSpec, buses: &[u16], pipes: &mut Pipes) -> Card {
+fn card(spec: &ControllerSpec, buses: &[BusPipes], pipes: &mut Pipes) -> Card {
     let bus = spec.bus.map(|bus| buses[bus as usize]);
     let kind = ResourceKind::Controller;
     let name = format!("processor of {}", spec.name);
@@ -159,10 +183,10 @@ fn card(spec: &ControllerSpec, buses: &[u16], pipes: &mut Pipes) -> Card {
     let Some(cache) = &model.cache else {
         let read = Path::EMPTY
             .and(pipe("way of reads", model.read_rate))
-            .and(bus);
+            .and(bus.map(|bus| bus.reads));
         let write = Path::EMPTY
             .and(pipe("way of writes", model.write_rate))
-            .and(bus);
+            .and(bus.map(|bus| bus.writes));
         return Card {
             processor,
             host_read: Path::EMPTY,
@@ -176,10 +200,10 @@ fn card(spec: &ControllerSpec, buses: &[u16], pipes: &mut Pipes) -> Card {
     let memory = pipe("memory", cache.memory);
     let read = Path::EMPTY
         .and(pipe("way to the host", cache.host_read))
-        .and(bus);
+        .and(bus.map(|bus| bus.reads));
     let write = Path::EMPTY
         .and(pipe("way from the host", cache.host_write))
-        .and(bus);
+        .and(bus.map(|bus| bus.writes));
     Card {
         processor,
         host_read: read,

@@ -145,6 +145,7 @@ fn channel(name: &str, busy: u64, mut parts: Vec<(&'static str, Span)>) -> Busy 
         units: 1,
         busy: Span(busy),
         parts,
+        way: None,
     }
 }
 

@@ -5,7 +5,8 @@
 //! closed form: a transfer never has to be timed again because another one starts. Against sharing by
 //! bursts the total is the same, and one transfer is off by at most the time of those beside it.
 use super::time::sector_units;
-use crate::block::ResourceKind;
+use crate::block::{Busy, ResourceKind, Way};
+use raidlab_core::time::Span;
 
 /// A shared capacity.
 #[derive(Clone, Debug)]
@@ -14,6 +15,8 @@ pub(super) struct Pipe {
     pub(super) kind: ResourceKind,
     /// Time of a sector in 2^-20 ns.
     per_sector: u64,
+    /// The direction that it is of what goes both ways at a time.
+    way: Option<Way>,
     /// When all that was given to it has passed.
     free: u64,
     /// When what passes first has.
@@ -34,11 +37,20 @@ impl Pipe {
             name,
             kind,
             per_sector: sector_units(rate),
+            way: None,
             free: 0,
             first: 0,
             stretches: [(0, 0); 2],
             busy: 0,
             other: 0,
+        }
+    }
+
+    /// The same, of one direction.
+    pub(super) fn one_way(self, way: Way) -> Self {
+        Self {
+            way: Some(way),
+            ..self
         }
     }
 
@@ -82,6 +94,22 @@ impl Pipe {
         let ahead = ahead(self.stretches[0]) + ahead(self.stretches[1]);
         let busy = self.busy.saturating_sub(ahead);
         (busy, self.other.min(busy))
+    }
+
+    /// What it was in use for until `now`, unless it was not.
+    pub(super) fn busy(&self, now: u64) -> Option<Busy> {
+        let (busy, other) = self.used(now);
+        let data = self.way.map_or("data", Way::name);
+        let mut parts = vec![(data, Span(busy - other)), ("commands", Span(other))];
+        parts.retain(|(_, span)| span.0 > 0);
+        (busy > 0).then(|| Busy {
+            name: self.name.clone(),
+            kind: self.kind,
+            units: 1,
+            busy: Span(busy),
+            parts,
+            way: self.way,
+        })
     }
 }
 

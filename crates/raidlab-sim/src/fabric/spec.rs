@@ -1,5 +1,6 @@
 //! What a fabric is built of.
 use crate::catalogue::controller::{self, ControllerError, ControllerModel};
+use crate::catalogue::full_duplex;
 use crate::disk::DiskModel;
 use raidlab_core::units::SECTOR;
 use raidlab_experiment::hardware::{AtaMode, Bus, CacheMode, Controller, ControllerKind, Link};
@@ -13,16 +14,20 @@ pub struct BusSpec {
     pub name: String,
     /// Bytes a second that transfers get out of it.
     pub rate: u64,
+    /// Reads and writes get as much at a time.
+    pub duplex: bool,
 }
 
 impl BusSpec {
     /// The bus of an experiment: of its peak rate, the share that transfers get on a bus of its kind.
     #[must_use]
     pub fn of(bus: &Bus) -> Self {
-        let percent = controller::bus_efficiency(bus.kind.as_deref().unwrap_or_default());
+        let kind = bus.kind.as_deref().unwrap_or_default();
+        let percent = controller::bus_efficiency(kind);
         Self {
             name: bus.name.clone(),
             rate: (u128::from(bus.rate) * u128::from(percent) / 100) as u64,
+            duplex: full_duplex(kind),
         }
     }
 }

@@ -4,6 +4,7 @@ mod kept;
 mod lines;
 mod theory;
 mod volumes;
+mod ways;
 
 use super::*;
 use crate::catalogue::{self, controller};

@@ -153,6 +153,7 @@ impl<D: Device> Host<D> {
             units: self.cores.count(),
             busy: used.total(),
             parts,
+            way: None,
         }
     }
 
@@ -168,6 +169,7 @@ impl<D: Device> Host<D> {
             units: 1,
             busy,
             parts: Vec::new(),
+            way: None,
         })
     }
 

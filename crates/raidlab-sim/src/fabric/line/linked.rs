@@ -1,6 +1,6 @@
 //! A disk with a link of its own behind something that is shared: a bus, a cap, the adapter's
-//! processor. Commands and data to the disk cross the link in order; data from it have their own
-//! direction.
+//! processor. The link is the disk's, as it is of one with nothing before it: what is shared can only take away. Commands and
+//! data to the disk come in order.
 use super::{Gear, LineEnd, at, next_of};
 use crate::disk::{Disk, Request};
 use crate::fabric::pipe::Path;
@@ -18,9 +18,9 @@ pub(in crate::fabric) struct Linked {
     processor: u16,
     read: Path,
     write: Path,
-    /// When the link is free in each direction.
-    down_free: u64,
-    up_free: u64,
+    /// When the last command has come to the disk, and when the last data of a read were through.
+    down: u64,
+    up: u64,
     /// Commands on their way to the disk.
     to_disk: VecDeque<(u64, Request)>,
     flights: Flights,
@@ -43,13 +43,17 @@ impl Linked {
             processor,
             read,
             write,
-            down_free: 0,
-            up_free: 0,
+            down: 0,
+            up: 0,
             to_disk: VecDeque::new(),
             flights: Flights::default(),
             ends: Agenda::default(),
             told: 0,
         }
+    }
+
+    fn link_nanos(&self, sectors: u64) -> u64 {
+        (sectors * self.per_sector) >> 20
     }
 
     pub(super) const fn told(&self) -> u64 {
@@ -64,12 +68,13 @@ impl Linked {
             let processor = &mut gear.pipes.list[usize::from(self.processor)];
             ready = processor.work(now, self.command);
         }
-        ready = ready.max(self.down_free);
         if request.kind == BlockKind::Write {
-            let link = ready + ((sectors * self.per_sector) >> 20);
-            ready = link.max(gear.pipes.pass(self.write, ready, sectors));
+            // The disk's link takes data as they come, and the last when they have.
+            let passed = gear.pipes.pass(self.write, ready, sectors);
+            ready = ready.max(passed.saturating_sub(self.link_nanos(sectors)));
         }
-        self.down_free = ready;
+        ready = ready.max(self.down);
+        self.down = ready;
         request.id = self.flights.put(Flight {
             id: request.id,
             sectors: request.sectors,
@@ -102,11 +107,11 @@ impl Linked {
             let mut end = done.at.0;
             if flight.kind == BlockKind::Read && done.result.is_ok() {
                 let sectors = u64::from(flight.sectors);
-                let begin = done.first.0.max(self.up_free);
-                let link = begin + ((sectors * self.per_sector) >> 20);
-                end = link.max(end + (self.per_sector >> 20));
+                // What was there early waited for the link, the longer the more was before it.
+                let link = end.saturating_sub(self.link_nanos(sectors));
+                let begin = done.first.0.max(link.min(self.up));
                 end = end.max(gear.pipes.pass(self.read, begin, sectors));
-                self.up_free = end;
+                self.up = end;
             }
             let back = LineEnd {
                 disk: self.disk,

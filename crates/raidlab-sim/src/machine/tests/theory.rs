@@ -205,3 +205,33 @@ fn a_disk_whose_media_are_not_the_limit_says_what_is() {
         assert!(told.starts_with("nothing is busy above 70 %"), "{told}");
     }
 }
+
+/// What a wide bus leaves as it is, it leaves the limit of.
+#[test]
+fn a_wide_bus_is_not_told_in_place_of_the_link_behind_it() {
+    for (model, kind, depth) in [("sata-ssd", "sata", 8), ("nvme-ssd", "nvme", 64)] {
+        let told = |bus: &str, read: u32| {
+            let disks = format!("{{ model = \"{model}\", count = 2 }}");
+            let profile = format!(
+                "name = \"random\"\nblock = \"128KiB\"\ntime = \"200ms\"\ndepth = {depth}\nread-percent = {read}"
+            );
+            let text = text(&disks, "layout = \"raid0\"", &profile);
+            let slots = "\n[host]\ncores = 8\n\n[topology.controllers.slots]\nchannels = 2\n";
+            let bus_of = if bus.is_empty() { "" } else { "bus = \"up\"\n" };
+            let text = format!("{text}{slots}kind = \"{kind}\"\n{bus_of}{bus}");
+            let (run, _) = first(&text);
+            (run.why.sentence.clone(), rate(&run))
+        };
+        for read in [0, 50, 100] {
+            let (free, without) = told("", read);
+            let (wide, with) = told("\n[topology.buses.up]\nkind = \"pcie-4-x16\"\n", read);
+            assert_eq!(free, wide, "{model}, {read} % reads");
+            assert!((with / without - 1.0).abs() < 0.005, "{with} {without}");
+            // The media take it as fast as the link of the one, and of the other reads alone.
+            if model == "sata-ssd" || read == 100 {
+                let link = ["both channels are", "link of disk"];
+                assert!(link.iter().any(|l| free.starts_with(l)), "{free}");
+            }
+        }
+    }
+}

@@ -1,4 +1,5 @@
 use super::*;
+use crate::block::Way;
 
 fn busy(name: &str, kind: ResourceKind, units: u32, ms: u64) -> Busy {
     Busy {
@@ -7,6 +8,7 @@ fn busy(name: &str, kind: ResourceKind, units: u32, ms: u64) -> Busy {
         units,
         busy: Span::from_millis(ms),
         parts: Vec::new(),
+        way: None,
     }
 }
 
@@ -222,4 +224,22 @@ fn what_takes_a_disks_commands_is_a_limit_of_its_own() {
         told(vec![disk("disk0", 300, 0), commands("disk0", 90), link]),
         "link of disk0 is 97 % busy"
     );
+}
+
+#[test]
+fn of_what_goes_both_ways_at_a_time_the_busier_way_is_told() {
+    let link = |way: Way, ms| Busy {
+        way: Some(way),
+        ..busy("link of disk0", ResourceKind::Channel, 1, ms)
+    };
+    for (reads, writes) in [(970, 300), (300, 970)] {
+        let account = Account {
+            at: Instant(1_000_000_000),
+            busy: vec![link(Way::Reads, reads), link(Way::Writes, writes)],
+            moved: 0,
+        };
+        let why = Why::between(&Account::default(), &account, Load::default());
+        assert_eq!(why.sentence, "link of disk0 is 97 % busy");
+        assert_eq!(why.shares.len(), 1);
+    }
 }
