@@ -33,6 +33,7 @@ fn host(kind: FilesystemKind, kernel: Kernel, memory: u64) -> Host<BareDisk> {
             copy: 2_400_000_000,
             copy_cached: 5_000_000_000,
             cache: 512 << 10,
+            peak: 0,
         },
         cores: 1,
         mhz: None,

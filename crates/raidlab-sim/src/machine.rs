@@ -66,6 +66,8 @@ pub struct Machine {
     /// What the cell does.
     profile: Profile,
     memory: Bytes,
+    /// What its memory gives or takes at the most, bytes a second; 0: not known.
+    memory_rate: u64,
     /// There is a file system, so that data files are made as needed.
     directory: bool,
     seed: u64,
@@ -112,6 +114,7 @@ impl Machine {
             host: Host::new(&host, storage, fs),
             profile: setup.profile.clone(),
             memory: setup.host.memory,
+            memory_rate: host.cpu.peak,
             allocated: setup.array.allocated,
             kept: None,
             directory,
@@ -174,6 +177,7 @@ impl Machine {
             at: self.now(),
             busy: totals.busy,
             moved: totals.moved,
+            memory: self.memory_rate,
         }
     }
 

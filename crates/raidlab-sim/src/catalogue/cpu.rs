@@ -73,6 +73,10 @@ fn lower(reader: &Reader<'_>, document: &DeTable<'_>) -> (CpuModel, String) {
         copy: u64::from(rate("copy_mb_s")) * 1_000_000,
         copy_cached: u64::from(rate("copy_cached_mb_s")) * 1_000_000,
         cache: u64::from(positive(&memory, "cache_kib", "the largest cache")) * KIB,
+        peak: match memory.has("peak_mb_s") {
+            true => u64::from(rate("peak_mb_s")) * 1_000_000,
+            false => 0,
+        },
     };
     for table in [&core, &memory, &root] {
         table.deny_unknown();
@@ -164,6 +168,9 @@ mod tests {
             let model = parse(name, text).unwrap_or_else(|error| panic!("{error}"));
             assert_eq!(model.cpu.name, *name);
             assert!(model.cpu.copy_cached >= model.cpu.copy, "{name}");
+            // What is copied is read and written.
+            let peak = model.cpu.peak;
+            assert!(peak == 0 || peak >= 2 * model.cpu.copy, "{name}");
             assert!(model.facts.len() >= 5, "{name}");
         }
     }

@@ -17,6 +17,8 @@ pub struct CpuModel {
     pub copy_cached: u64,
     /// Bytes of its largest cache.
     pub cache: u64,
+    /// Bytes a second that its memory gives or takes at the most, for all cores and devices; 0: not known.
+    pub peak: u64,
 }
 
 /// Time of each kind of work in nanoseconds on the reference processor, an Athlon 64 at 2000 MHz.
@@ -296,6 +298,7 @@ mod tests {
             copy: 2_000_000_000,
             copy_cached: 4_000_000_000,
             cache: 512 << 10,
+            peak: 0,
         }
     }
 

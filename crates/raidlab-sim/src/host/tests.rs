@@ -35,6 +35,7 @@ fn machine(kernel: Kernel, mib: u64) -> HostSpec {
             copy: 2_400_000_000,
             copy_cached: 5_000_000_000,
             cache: 512 << 10,
+            peak: 0,
         },
         cores: 1,
         mhz: None,

@@ -25,6 +25,8 @@ pub struct Account {
     pub busy: Vec<Busy>,
     /// Bytes that the disks have moved since the start.
     pub moved: u64,
+    /// Bytes a second that the computer's memory gives or takes at the most; 0: not known. It limits nothing.
+    pub memory: u64,
 }
 
 /// How busy one resource was between two accounts.
@@ -79,10 +81,16 @@ impl Why {
         let shares = shares(before, after, elapsed);
         let moved = after.moved.saturating_sub(before.moved);
         let rate = moved as f64 / elapsed.as_secs_f64().max(1e-9);
-        Self {
-            sentence: sentence(&shares, load, rate),
-            shares,
+        let mut sentence = sentence(&shares, load, rate);
+        if after.memory > 0 && rate > after.memory as f64 {
+            let of = |rate: f64| libm::round(rate / 1e9);
+            sentence.push_str(&format!(
+                "; the disks move {} GB/s, and memory of this class {}, which is no limit here: no such computer does this",
+                of(rate),
+                of(after.memory as f64)
+            ));
         }
+        Self { sentence, shares }
     }
 
     /// The busiest resource.

@@ -28,6 +28,7 @@ fn second(busy: Vec<Busy>, in_flight: f64, moved: u64) -> String {
         at: Instant(1_000_000_000),
         busy,
         moved,
+        ..Account::default()
     };
     let load = Load {
         in_flight,
@@ -182,6 +183,7 @@ fn only_the_time_between_the_accounts_counts() {
         at: Instant(s * 1_000_000_000),
         busy: vec![disk("disk0", ms, seek)],
         moved: 0,
+        ..Account::default()
     };
     let why = Why::between(&at(1, 1000, 1000), &at(3, 2500, 1000), Load::default());
     let share = why.busiest().unwrap();
@@ -237,9 +239,29 @@ fn of_what_goes_both_ways_at_a_time_the_busier_way_is_told() {
             at: Instant(1_000_000_000),
             busy: vec![link(Way::Reads, reads), link(Way::Writes, writes)],
             moved: 0,
+            ..Account::default()
         };
         let why = Why::between(&Account::default(), &account, Load::default());
         assert_eq!(why.sentence, "link of disk0 is 97 % busy");
         assert_eq!(why.shares.len(), 1);
     }
+}
+
+/// Nothing keeps disks from more than the memory takes that their data go to.
+#[test]
+fn what_memory_could_not_take_is_told() {
+    let told = |moved| {
+        let account = Account {
+            at: Instant(1_000_000_000),
+            busy: vec![busy("CPU", ResourceKind::Cpu, 1, 950)],
+            moved,
+            memory: 51_200_000_000,
+        };
+        Why::between(&Account::default(), &account, Load::default()).sentence
+    };
+    assert_eq!(told(51_000_000_000), "the CPU is 95 % busy");
+    assert_eq!(
+        told(165_000_000_000),
+        "the CPU is 95 % busy; the disks move 165 GB/s, and memory of this class 51, which is no limit here: no such computer does this"
+    );
 }
