@@ -21,7 +21,10 @@ use crate::exit::{Failure, MISSING};
 use crate::screen;
 use crate::talk;
 use serde::Serialize;
+use std::ffi::OsStr;
+use std::fmt::Write as _;
 use std::io::IsTerminal;
+use std::os::unix::ffi::OsStrExt as _;
 
 /// Prints a value as indented JSON; nothing else goes to standard output then.
 pub(crate) fn print_json(value: &impl Serialize) -> Result<(), Failure> {
@@ -59,40 +62,48 @@ pub(crate) fn printed(written: std::io::Result<()>) -> Result<(), Failure> {
 
 /// The command line as it was typed, quoted so that a shell takes it back.
 pub(crate) fn command_line() -> String {
-    let words: Vec<String> = std::env::args()
-        .enumerate()
-        .map(|(i, word)| {
-            if i == 0 {
-                "raidlab".to_owned()
-            } else {
-                quoted(&word)
-            }
-        })
-        .collect();
-    words.join(" ")
+    let typed = std::env::args_os().skip(1);
+    let words = typed.map(|word| quoted_os(&word));
+    let all: Vec<String> = std::iter::once("raidlab".to_owned()).chain(words).collect();
+    all.join(" ")
 }
 
 /// A word as a POSIX shell takes it.
 pub(crate) fn quoted(word: &str) -> String {
+    quoted_os(word.as_ref())
+}
+
+/// The same of what may be no text, such as a file's name.
+pub(crate) fn quoted_os(word: &OsStr) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,%+@".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        word.to_owned()
-    } else if word.chars().any(char::is_control) {
+    match word.to_str() {
+        Some(text) if !text.is_empty() && text.chars().all(plain) => text.to_owned(),
+        Some(text) if !text.chars().any(char::is_control) => {
+            format!("'{}'", text.replace('\'', r"'\''"))
+        }
         // Such as a shell takes them, and as no terminal does.
-        let escaped: String = word
-            .chars()
-            .map(|c| match c {
+        _ => format!("$'{}'", escaped(word.as_bytes())),
+    }
+}
+
+/// What stands between `$'` and `'` for these bytes.
+fn escaped(bytes: &[u8]) -> String {
+    let mut escaped = String::new();
+    for chunk in bytes.utf8_chunks() {
+        for c in chunk.valid().chars() {
+            escaped.push_str(&match c {
                 '\'' | '\\' => format!("\\{c}"),
                 '\n' => r"\n".to_owned(),
                 c if c.is_ascii_control() => format!("\\x{:02x}", u32::from(c)),
                 c if c.is_control() => format!("\\u{:04x}", u32::from(c)),
                 c => c.to_string(),
-            })
-            .collect();
-        format!("$'{escaped}'")
-    } else {
-        format!("'{}'", word.replace('\'', r"'\''"))
+            });
+        }
+        for byte in chunk.invalid() {
+            let _ = write!(escaped, "\\x{byte:02x}");
+        }
     }
+    escaped
 }
 
 /// The present in UTC, as records keep it.
@@ -113,6 +124,8 @@ mod tests {
         assert_eq!(quoted("two words"), "'two words'");
         assert_eq!(quoted("it's"), r"'it'\''s'");
         assert_eq!(quoted(""), "''");
+        let no_text = OsStr::from_bytes(b"p\xff\xc3 it's.html");
+        assert_eq!(quoted_os(no_text), r"$'p\xff\xc3 it\'s.html'");
         assert_eq!(quoted("a\nb \x1b[31m it's"), r"$'a\nb \x1b[31m it\'s'");
     }
 }

@@ -37,7 +37,8 @@ pub fn role() -> Option<Role> {
     if !Path::new("/").join(MARK).exists() {
         return None;
     }
-    let mut words = std::env::args();
+    // Whoever logs in there may type what is no text.
+    let mut words = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
     let name = words.next().unwrap_or_default();
     if Path::new(&name)
         .file_name()

@@ -19,7 +19,7 @@ use super::processor;
 use super::unheard;
 use crate::args::{On, RunArgs};
 use crate::bench::store_failure;
-use crate::commands::{files, output, quoted};
+use crate::commands::{files, output, quoted, quoted_os};
 use crate::exit::{Failure, MISSING, Outcome, TRIAL_FAILED};
 use crate::place;
 use crate::real;
@@ -92,7 +92,7 @@ fn command(args: &RunArgs, plan: &Plan<'_>) -> String {
 pub(crate) fn again(args: &RunArgs, plan: &Plan<'_>, on: &str) -> String {
     let mut words = format!(
         "raidlab run {} --on {on} --seed {} --repeats {}",
-        quoted(&args.file.to_string_lossy()),
+        quoted_os(args.file.as_os_str()),
         plan.seed,
         plan.experiment.design.repeats
     );

@@ -10,7 +10,7 @@ use super::trial::{self, Ended, Lab, Turn};
 use super::{fit, host_failure, places, trouble, verify};
 use crate::args::{RealArgs, RunArgs};
 use crate::bench::{View, store_failure};
-use crate::commands::{command_line, output, quoted};
+use crate::commands::{command_line, output, quoted_os};
 use crate::exit::{Failure, MISSING, Outcome, TRIAL_FAILED};
 use crate::patience;
 use crate::place;
@@ -259,7 +259,7 @@ fn command(args: &RunArgs, plan: &Plan<'_>) -> String {
         let _ = write!(
             words,
             " --loop-dir {} --loop-size {}B",
-            quoted(&directory.to_string_lossy()),
+            quoted_os(directory.as_os_str()),
             args.real.loop_size.0
         );
     }

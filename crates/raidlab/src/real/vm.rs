@@ -13,7 +13,7 @@ use super::served::{self, Served};
 use super::view::View;
 use crate::args::{GuestTime, RunArgs};
 use crate::bench::store_failure;
-use crate::commands::{output, quoted};
+use crate::commands::{output, quoted, quoted_os};
 use crate::exit::{Failure, MISSING, Outcome, TRIAL_FAILED};
 use crate::place;
 use crate::predict::run::{self as sessions, Took};
@@ -45,7 +45,7 @@ pub(crate) fn run(args: &RunArgs, place: &place::Store) -> Result<Outcome, Failu
     caution::warn(&experiment, None);
     let only = args.only.as_deref();
     let only = only.map_or_else(String::new, |only| format!(" --only {}", quoted(only)));
-    let file = quoted(&args.file.to_string_lossy());
+    let file = quoted_os(args.file.as_os_str());
     let head = Head(format!("run {file} --on vm{only}"));
     match carry_out(&experiment, args, &head, place)? {
         None => Ok(Outcome::Interrupted),

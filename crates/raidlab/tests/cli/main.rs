@@ -23,6 +23,7 @@ mod imports;
 mod interrupted;
 mod memory;
 mod models;
+mod no_text;
 mod predictions;
 mod prices;
 mod printing;
