@@ -46,7 +46,7 @@ pub(crate) struct ReportArgs {
     #[arg(long, value_name = "NAME")]
     pub(crate) profile: Option<String>,
 
-    /// The cell that ratios are taken to, by its label [default: the first cell of the
+    /// The cell that ratios are taken to, by its label [default: the experiment's, else the first cell of the
     /// first session]
     #[arg(long, value_name = "LABEL")]
     pub(crate) baseline: Option<String>,

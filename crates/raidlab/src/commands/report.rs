@@ -11,7 +11,7 @@ use crate::predict::{self, StoredRun};
 use raidlab_results::export::{import_jsonl, write_csv};
 use raidlab_results::id;
 use raidlab_results::record::{Session, TrialRecord};
-use raidlab_results::report::experiment::ExperimentRequest;
+use raidlab_results::report::experiment::{ExperimentRequest, WantedTable};
 use raidlab_results::report::{
     Answers, Baseline, Document, ReportError, ReportRequest, Selector, answers, experiment_answers,
     experiment_report, report,
@@ -25,6 +25,7 @@ use std::path::Path;
 pub(crate) fn run(args: &ReportArgs, store: &place::Store) -> Result<Outcome, Failure> {
     let mut exported = args.from_export.as_deref().map(exported).transpose()?;
     if let Some(request) = experiment(args, &mut exported, store)? {
+        let request = overridden(request, args)?;
         let document = || experiment_report(&request);
         if args.answers {
             return answer(experiment_answers(&request), document, &args.output);
@@ -36,18 +37,7 @@ pub(crate) fn run(args: &ReportArgs, store: &place::Store) -> Result<Outcome, Fa
         _ => stored(&args.sessions, store)?,
     };
     if let Some(profile) = &args.profile {
-        let there: BTreeSet<String> = bundle.trials.iter().map(|t| t.profile.clone()).collect();
-        bundle.trials.retain(|trial| trial.profile == *profile);
-        if bundle.trials.is_empty() {
-            let there: Vec<String> = there.into_iter().collect();
-            return Err(Failure::bad_request(format!(
-                "there are no trials of profile '{profile}' in '{title}'"
-            ))
-            .remedy(format!(
-                "it has {}; 'raidlab list --profile {profile}' tells which sessions have it, and any can be named here",
-                there.join(", ")
-            )));
-        }
+        keep_profile(&mut bundle.trials, profile, &title)?;
     }
     let request = ReportRequest {
         allow_mixed_streams: args.allow_different_streams,
@@ -64,6 +54,55 @@ pub(crate) fn run(args: &ReportArgs, store: &place::Store) -> Result<Outcome, Fa
     print(report(&request), &args.output)
 }
 
+/// Leaves the trials of one profile.
+fn keep_profile(trials: &mut Vec<TrialRecord>, profile: &str, title: &str) -> Result<(), Failure> {
+    let there: BTreeSet<String> = trials.iter().map(|t| t.profile.clone()).collect();
+    trials.retain(|trial| trial.profile == profile);
+    if !trials.is_empty() {
+        return Ok(());
+    }
+    let there: Vec<String> = there.into_iter().collect();
+    Err(Failure::bad_request(format!(
+        "there are no trials of profile '{profile}' in '{title}'"
+    ))
+    .remedy(format!(
+        "it has {}; 'raidlab list --profile {profile}' tells which sessions have it, and any can be named here",
+        there.join(", ")
+    )))
+}
+
+/// An experiment's report with what the command line says otherwise; all else is as its file has it.
+fn overridden(
+    mut request: ExperimentRequest,
+    args: &ReportArgs,
+) -> Result<ExperimentRequest, Failure> {
+    let base = &mut request.base;
+    if let Some(profile) = &args.profile {
+        keep_profile(&mut base.trials, profile, &base.title)?;
+    }
+    if let Some(title) = &args.title {
+        base.title.clone_from(title);
+    }
+    if let Some(text) = &args.baseline {
+        base.baseline = Some(Baseline::Cell(selector(text)?));
+        // Whoever names a baseline wants to see what it is one of.
+        if !request.tables.contains(&WantedTable::Ratios) {
+            let figures = request
+                .tables
+                .iter()
+                .position(|table| *table == WantedTable::Figures);
+            let place = figures.map_or(0, |place| place + 1);
+            request.tables.insert(place, WantedTable::Ratios);
+        }
+    }
+    Ok(request)
+}
+
+fn selector(text: &str) -> Result<Selector, Failure> {
+    text.parse()
+        .map_err(|error| Failure::from_error(BAD_REQUEST, &error))
+}
+
 /// Prints answers; the report itself is made for files alone.
 fn answer(
     answers: Result<Answers, ReportError>,
@@ -78,18 +117,13 @@ fn answer(
     Ok(Outcome::Done)
 }
 
-/// What is to be reported when it is one run of an experiment, of the store or of an export (which is taken then), and nothing was
-/// asked for that its file does not say.
+/// What is to be reported when it is one run of an experiment, of the store or of an export (which is taken then).
 fn experiment(
     args: &ReportArgs,
     exported: &mut Option<Bundle>,
     place: &place::Store,
 ) -> Result<Option<ExperimentRequest>, Failure> {
-    let other = args.sessions.len() > 1
-        || args.profile.is_some()
-        || args.baseline.is_some()
-        || args.title.is_some();
-    if other {
+    if args.sessions.len() > 1 {
         return Ok(None);
     }
     let judged = Judged {
@@ -209,10 +243,7 @@ fn request(
 ) -> Result<ReportRequest, Failure> {
     let trials = in_order_of_cells(&bundle.sessions, bundle.trials);
     let baseline = match baseline {
-        Some(text) => Some(
-            text.parse::<Selector>()
-                .map_err(|error| Failure::from_error(BAD_REQUEST, &error))?,
-        ),
+        Some(text) => Some(selector(text)?),
         None => first_of_several(&trials),
     };
     Ok(ReportRequest {

@@ -226,11 +226,45 @@ fn the_report_of_an_export_is_that_of_its_session() {
         let of_file = lab.run(&format!("report --from-export x.jsonl{options}"));
         assert_eq!(of_file.done().out, of_store, "{options}");
     }
-    // What the file does not say is a report of its own, as of the store.
-    let told = lab
-        .run("report --from-export x.jsonl --baseline raid0")
-        .done();
-    told.prints(&["without best and worst", "ratio to raid0"]);
+    // What is asked for otherwise changes that alone: the figures are joined and judged as the file says.
+    let plain = lab.run("report").done().out;
+    let answers = lab.run("report --answers").done().out;
+    for from in ["", " --from-export x.jsonl"] {
+        let report = |options: &str| lab.run(&format!("report{from}{options}")).done().out;
+        assert_eq!(report(" --profile random --title x"), plain, "{from}");
+        assert_eq!(report(" --profile random --answers"), answers, "{from}");
+        let titled = report(" --title 'Of my own'").replacen("Of my own", "x", 1);
+        let but_for_title = |text: &str| text.lines().skip(2).collect::<Vec<_>>().join("\n");
+        assert_eq!(but_for_title(&titled), but_for_title(&plain), "{from}");
+        let to_raid0 = report(" --baseline raid0");
+        assert!(to_raid0.contains("ratio to raid0"), "{to_raid0}");
+        assert!(to_raid0.contains("Seed "), "{to_raid0}");
+        assert!(!to_raid0.contains("without best and worst"), "{to_raid0}");
+        lab.run(&format!("report{from} --profile dd"))
+            .refused(2)
+            .says(&["no trials of profile 'dd' in 'x'", "it has random"]);
+        lab.run(&format!("report{from} --baseline raid9"))
+            .refused(2)
+            .says(&["the baseline 'raid9' is none of the cells"]);
+    }
+}
+
+/// A baseline that the file has none of brings its ratios along.
+#[test]
+fn an_experiment_without_a_baseline_is_given_one() {
+    let lab = Lab::new();
+    lab.write(
+        "lab.toml",
+        "title = 'x'\ndisks = { model = 'sata-ssd', count = 4 }\n\
+         profile = { name = 'random', time = '20ms', size = '16MiB' }\n[factors]\nlayout = ['raid0', 'raid5']\n\
+         [design]\nrepeats = 3\naggregate = 'median'\n",
+    );
+    lab.run("run lab.toml --on sim").done();
+    let plain = lab.run("report").done().out;
+    assert!(!plain.contains("ratio to"), "{plain}");
+    lab.run("report --baseline raid5")
+        .done()
+        .prints(&["ratio to raid5", "Seed "]);
 }
 
 /// What was remarked when the trials were run is no news of the file; what a tool's reader remarks is.
