@@ -122,6 +122,13 @@ impl Latencies {
         })
     }
 
+    /// Whether the maximum is one that the counted latencies can have: what is read back may say anything.
+    #[must_use]
+    pub fn has_possible_max(&self) -> bool {
+        let highest = self.counts.iter().rposition(|n| *n > 0);
+        highest.is_none_or(|bucket| buckets::bounds(bucket).0 <= self.max)
+    }
+
     /// The share (0 to 1) of latencies above `limit`, to the histogram's resolution; 0 when empty.
     #[must_use]
     pub fn share_above(&self, limit: Span) -> f64 {
@@ -195,6 +202,18 @@ mod tests {
             (None, None, None)
         );
         assert_eq!(empty.share_above(Span::ZERO).to_bits(), 0.0_f64.to_bits());
+    }
+
+    #[test]
+    fn a_maximum_below_what_was_counted_is_impossible() {
+        let mut latencies = Latencies::new();
+        assert!(latencies.has_possible_max());
+        latencies.record(Span::from_millis(5));
+        latencies.record(Span::from_secs(7200));
+        assert!(latencies.has_possible_max());
+        let text = r#"{"sum_ns":5000000,"max_ns":1000,"buckets":[[5000000,1]]}"#;
+        let read: Latencies = serde_json::from_str(text).unwrap();
+        assert!(!read.has_possible_max());
     }
 
     #[test]

@@ -2,7 +2,9 @@
 use super::exact::{Difference, difference};
 use super::{ExportError, Stored, Trials};
 use crate::record::{SCHEMA_VERSION, Session, TrialRecord};
-use crate::store::{Bundle, Store, StoreError, TrialFilter, check_bundle, check_trial};
+use crate::store::{
+    Bundle, Store, StoreError, TrialFilter, check_bundle, check_possible, check_trial,
+};
 use raidlab_core::words::count;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -175,7 +177,8 @@ pub fn import_jsonl(file: &str, input: impl BufRead) -> Result<Bundle, JsonlErro
     while lines.advance()? {
         let trial: TrialRecord = lines.parse()?;
         check_trial(&trial)
-            .and_then(|_| known.check(&trial))
+            .and_then(|_| check_possible(&trial))
+            .and_then(|()| known.check(&trial))
             .map_err(|e| lines.fail(1, e.into()))?;
         trials.push(trial);
     }

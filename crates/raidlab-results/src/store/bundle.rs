@@ -17,7 +17,7 @@ pub struct Bundle {
 }
 
 /// What an import came to.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Imported {
     /// Sessions added.
     pub sessions: usize,
@@ -25,6 +25,10 @@ pub struct Imported {
     pub trials: usize,
     /// Trials that were in the store already.
     pub skipped: usize,
+    /// Those of them that have another content here, by their ids: what is here stays.
+    pub others: Vec<String>,
+    /// Sessions that were unfinished here and came finished.
+    pub finished: usize,
 }
 
 impl Store {

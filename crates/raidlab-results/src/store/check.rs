@@ -66,6 +66,45 @@ fn check_phase(name: &str, phase: &PhaseRecord) -> Result<(), StoreError> {
     Ok(())
 }
 
+/// Checks of a trial that was read what holds of every one that was ever written: how it may have been altered since.
+pub(crate) fn check_possible(trial: &TrialRecord) -> Result<(), StoreError> {
+    let mut seen = BTreeSet::new();
+    for phase in &trial.phases {
+        let name = format!("trial {}: phase '{}'", id::short(&trial.id), phase.phase);
+        if !seen.insert(&phase.phase) {
+            return Err(bad(&name, "is there twice"));
+        }
+        for (figure, value) in [
+            ("rate", phase.rate),
+            ("mean_in_flight", phase.mean_in_flight),
+        ] {
+            if let Some(value) = value.filter(|value| *value < 0.0) {
+                return Err(bad(
+                    &name,
+                    format!("'{figure}' is {value:?}, which is below 0"),
+                ));
+            }
+        }
+        if phase
+            .latency
+            .as_ref()
+            .is_some_and(|l| !l.has_possible_max())
+        {
+            let reason = "'max_ns' of 'latency' is below what its buckets count";
+            return Err(bad(&name, reason));
+        }
+        let (bytes, ops) = (phase.series_bytes.len(), phase.series_ops.len());
+        if bytes > 0 && ops > 0 && bytes != ops {
+            let reason = format!("'series_bytes' has {bytes} windows and 'series_ops' {ops}");
+            return Err(bad(&name, reason));
+        }
+        if bytes + ops > 0 && phase.series_width_ns == 0 {
+            return Err(bad(&name, "its series has windows of 'series_width_ns' 0"));
+        }
+    }
+    Ok(())
+}
+
 /// Checks a session; its beginning in microseconds since 1970 and its plan as JSON.
 pub(crate) fn check_session(session: &Session) -> Result<(i64, Option<String>), StoreError> {
     let name = format!("session {}", id::short(&session.id));

@@ -21,6 +21,7 @@ mod bundle;
 mod check;
 mod error;
 mod filter;
+mod import;
 mod known;
 mod place;
 mod read;
@@ -41,7 +42,7 @@ pub use read::SessionInfo;
 pub use schema::APPLICATION_ID;
 pub use write::{Appended, Removed};
 
-pub(crate) use check::{check_bundle, check_session, check_trial};
+pub(crate) use check::{check_bundle, check_possible, check_session, check_trial};
 pub(crate) use rows::Origin;
 
 use crate::record::SCHEMA_VERSION;

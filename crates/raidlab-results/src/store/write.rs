@@ -2,13 +2,12 @@
 use super::check::{bad, stored_form};
 use super::rows::append;
 use super::runner::Runner;
-use super::{Bundle, Imported, Store, StoreError, check_bundle, check_session, environment_digest};
+use super::{Store, StoreError, check_session, environment_digest};
 use crate::id;
 use crate::record::{Session, TrialRecord};
 use rusqlite::{OptionalExtension as _, Transaction, TransactionBehavior, params};
 use serde_json::Value;
 use std::borrow::Cow;
-use std::collections::BTreeSet;
 
 /// What became of a trial.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -152,12 +151,7 @@ impl Store {
     pub fn annotate(&mut self, session: &str, note: &str) -> Result<(), StoreError> {
         self.writing(|t| {
             expect_session(t, session)?;
-            t.execute(
-                "INSERT INTO notes (session, position, note)
-                 SELECT ?1, coalesce(max(position) + 1, 0), ?2 FROM notes WHERE session = ?1",
-                [session, note],
-            )?;
-            Ok(())
+            Ok(add_note(t, session, note)?)
         })
     }
 
@@ -184,49 +178,8 @@ impl Store {
         })
     }
 
-    /// Stores what was imported: all of it or, on an error, nothing. Trials that are in the store
-    /// already are skipped and counted, so that importing the same file twice adds nothing; a
-    /// session of which all trials are skipped is not added either.
-    ///
-    /// # Errors
-    /// When the bundle does not fit together, a record must not be stored, or the store cannot be
-    /// written.
-    pub fn import(&mut self, bundle: &Bundle) -> Result<Imported, StoreError> {
-        check_bundle(bundle)?;
-        self.writing(|t| {
-            let mut imported = Imported::default();
-            let mut new = Vec::new();
-            for trial in &bundle.trials {
-                if trial_is_there(t, &trial.id)? {
-                    imported.skipped += 1;
-                } else {
-                    new.push(trial);
-                }
-            }
-            let needed: BTreeSet<&str> = new.iter().map(|t| t.session.as_str()).collect();
-            let used: BTreeSet<&str> = bundle.trials.iter().map(|t| t.session.as_str()).collect();
-            for session in &bundle.sessions {
-                let id = session.id.as_str();
-                if (needed.contains(id) || !used.contains(id)) && !session_is_there(t, id)? {
-                    let (created_us, plan) = check_session(session)?;
-                    insert_session(t, session, created_us, plan.as_deref())?;
-                    imported.sessions += 1;
-                }
-            }
-            for trial in new {
-                let environment = trial.environment.as_ref();
-                let environment = environment.and_then(|d| bundle.environments.get(d));
-                match append(t, trial, environment)? {
-                    Appended::Added => imported.trials += 1,
-                    Appended::Skipped => imported.skipped += 1,
-                }
-            }
-            Ok(imported)
-        })
-    }
-
     /// Runs `write` in a transaction and commits it; an error undoes all of it.
-    fn writing<T>(
+    pub(super) fn writing<T>(
         &mut self,
         write: impl FnOnce(&Transaction<'_>) -> Result<T, Failure>,
     ) -> Result<T, StoreError> {
@@ -279,13 +232,8 @@ impl From<rusqlite::Error> for Failure {
     }
 }
 
-fn session_is_there(t: &Transaction<'_>, id: &str) -> rusqlite::Result<bool> {
+pub(super) fn session_is_there(t: &Transaction<'_>, id: &str) -> rusqlite::Result<bool> {
     t.prepare_cached("SELECT 1 FROM sessions WHERE id = ?")?
-        .exists([id])
-}
-
-fn trial_is_there(t: &Transaction<'_>, id: &str) -> rusqlite::Result<bool> {
-    t.prepare_cached("SELECT 1 FROM trials WHERE id = ?")?
         .exists([id])
 }
 
@@ -298,7 +246,7 @@ pub(super) fn expect_session(t: &Transaction<'_>, id: &str) -> Result<(), Failur
 }
 
 /// The session is there and no other process is at work on it.
-fn expect_free(t: &Transaction<'_>, id: &str) -> Result<(), Failure> {
+pub(super) fn expect_free(t: &Transaction<'_>, id: &str) -> Result<(), Failure> {
     let query = "SELECT runner FROM sessions WHERE id = ?";
     let runner: Option<Option<String>> = t.query_row(query, [id], |row| row.get(0)).optional()?;
     let runner = runner.ok_or_else(|| StoreError::NoSuchSession(id.to_owned()))?;
@@ -325,7 +273,7 @@ fn set_runner(t: &Transaction<'_>, id: &str) -> rusqlite::Result<()> {
     Ok(())
 }
 
-fn insert_session(
+pub(super) fn insert_session(
     t: &Transaction<'_>,
     session: &Session,
     created_us: i64,
@@ -347,10 +295,18 @@ fn insert_session(
             session.finished
         ],
     )?;
-    let mut insert =
-        t.prepare_cached("INSERT INTO notes (session, position, note) VALUES (?, ?, ?)")?;
-    for (position, note) in (0_i64..).zip(&session.notes) {
-        insert.execute(params![session.id, position, note])?;
+    for note in &session.notes {
+        add_note(t, &session.id, note)?;
     }
+    Ok(())
+}
+
+/// Adds a note behind those that a session has.
+pub(super) fn add_note(t: &Transaction<'_>, session: &str, note: &str) -> rusqlite::Result<()> {
+    t.prepare_cached(
+        "INSERT INTO notes (session, position, note)
+         SELECT ?1, coalesce(max(position) + 1, 0), ?2 FROM notes WHERE session = ?1",
+    )?
+    .execute([session, note])?;
     Ok(())
 }

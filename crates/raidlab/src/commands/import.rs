@@ -85,11 +85,14 @@ fn take(
     }
     let mut news = known.news(&name, file, args, store.as_ref())?;
     let mut added = news.bundle.trials.len();
+    let mut finished = 0;
     if let (false, Some(store)) = (args.dry_run, store) {
         let came = store.import(&news.bundle).map_err(store_failure)?;
         // Another process may have been faster.
         news.skipped += came.skipped;
         added = came.trials;
+        finished = came.finished;
+        tell_of_others(&name, &came.others);
     }
     let new = news
         .bundle
@@ -116,8 +119,13 @@ fn take(
         [] => String::new(),
     };
     talk::note(&format!(
-        "{name}: {verb} {}{before}{session}",
-        count(added, "trial")
+        "{name}: {verb} {}{before}{session}{}",
+        count(added, "trial"),
+        match finished {
+            0 => String::new(),
+            1 if ids.len() == 1 => ", which is finished with that".to_owned(),
+            more => format!(", {} finished with that", count(more, "session")),
+        }
     ));
     news.notes.iter().for_each(|note| talk::note(note));
     Ok(Came {
@@ -126,4 +134,19 @@ fn take(
         skipped: news.skipped,
         sessions: news.sessions,
     })
+}
+
+/// Tells of trials that are kept as they are here, although the file has others under their ids.
+fn tell_of_others(name: &str, others: &[String]) {
+    if let [first, rest @ ..] = others {
+        let more = match rest.len() {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        talk::warn(&format!(
+            "{name}: trial {}{more} is here with another content, which was kept: one of the two was altered, or \
+             made by another version of raidlab",
+            id::short(first)
+        ));
+    }
 }

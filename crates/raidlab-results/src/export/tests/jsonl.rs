@@ -1,5 +1,6 @@
 use super::bundle;
 use crate::export::{ExportError, import_jsonl, write_jsonl};
+use crate::record::TrialRecord;
 use crate::store::tests::samples::{any_trial, session};
 use crate::store::{Bundle, Store, TrialFilter};
 use proptest::prelude::*;
@@ -149,6 +150,38 @@ fn a_bad_file_is_told_with_line_and_column() {
     x.jsonl:2:1: the value of 'phases[0].latency.buckets' cannot be kept as it is; was the file changed by hand?
     x.jsonl:2:124: not UTF-8 text
     "#);
+}
+
+/// Values that no phase of ours ever had.
+#[test]
+fn an_impossible_value_is_told() {
+    let with = |change: fn(&mut TrialRecord)| {
+        let mut bundle = bundle();
+        change(&mut bundle.trials[0]);
+        refused(written(&bundle))
+    };
+    let all = [
+        with(|t| t.phases[0].rate = Some(-5.0)),
+        with(|t| t.phases[0].mean_in_flight = Some(-1e300)),
+        with(|t| t.phases[0].series_width_ns = 0),
+        with(|t| t.phases[0].series_ops.push(1)),
+        with(|t| t.phases[1].phase = t.phases[0].phase.clone()),
+    ];
+    insta::assert_snapshot!(all.join("\n"), @r"
+    x.jsonl:2:1: trial 0a543c65: phase 'read': 'rate' is -5.0, which is below 0
+    x.jsonl:2:1: trial 0a543c65: phase 'read': 'mean_in_flight' is -1e300, which is below 0
+    x.jsonl:2:1: trial 0a543c65: phase 'read': its series has windows of 'series_width_ns' 0
+    x.jsonl:2:1: trial 0a543c65: phase 'read': 'series_bytes' has 2 windows and 'series_ops' 3
+    x.jsonl:2:1: trial 0a543c65: phase 'read': is there twice
+    ");
+    let text = written(&bundle());
+    let at = text.find("\"max_ns\":").expect("a maximum") + "\"max_ns\":".len();
+    let end = at + text[at..].find(',').expect("more");
+    let told = refused(format!("{}7{}", &text[..at], &text[end..]));
+    assert!(
+        told.contains("'max_ns' of 'latency' is below what its buckets count"),
+        "{told}"
+    );
 }
 
 #[test]

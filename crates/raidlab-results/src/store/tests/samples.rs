@@ -202,9 +202,9 @@ fn device() -> impl Strategy<Value = DeviceBytes> {
 fn phase() -> impl Strategy<Value = PhaseRecord> {
     let counts = any::<(Option<u64>, Option<u64>, Option<u64>)>();
     let reals = (
+        option::of(finite().prop_map(f64::abs)),
         option::of(finite()),
-        option::of(finite()),
-        option::of(finite()),
+        option::of(finite().prop_map(f64::abs)),
     );
     let parts = (
         option::of(cpu()),
@@ -212,8 +212,7 @@ fn phase() -> impl Strategy<Value = PhaseRecord> {
         option::of(device()),
     );
     let lists = (
-        vec(any::<u64>(), 0..5),
-        vec(any::<u64>(), 0..5),
+        vec(any::<(u64, u64)>(), 0..5),
         figures(),
         option::of(explained()),
     );
@@ -240,12 +239,15 @@ fn phase() -> impl Strategy<Value = PhaseRecord> {
                 latency: parts.1,
                 mean_in_flight: reals.2,
                 device: parts.2,
-                series_bytes: lists.0,
-                series_ops: lists.1,
-                series_width_ns,
-                figures: lists.2,
+                series_bytes: lists.0.iter().map(|window| window.0).collect(),
+                series_ops: lists.0.iter().map(|window| window.1).collect(),
+                series_width_ns: match lists.0.is_empty() {
+                    true => 0,
+                    false => series_width_ns.max(1),
+                },
+                figures: lists.1,
                 flags,
-                explained: lists.3,
+                explained: lists.2,
             },
         )
 }
@@ -293,6 +295,13 @@ fn provenance() -> impl Strategy<Value = Provenance> {
     ]
 }
 
+/// Phases of which no two have the same name.
+fn of_own_names(mut phases: Vec<PhaseRecord>) -> Vec<PhaseRecord> {
+    let mut known = std::collections::BTreeSet::new();
+    phases.retain(|phase| known.insert(phase.phase.clone()));
+    phases
+}
+
 /// Any trial of the session of that name.
 pub(crate) fn any_trial(of: &'static str) -> impl Strategy<Value = TrialRecord> {
     let names = any::<(
@@ -310,7 +319,7 @@ pub(crate) fn any_trial(of: &'static str) -> impl Strategy<Value = TrialRecord> 
         numbers,
         (pairs(), pairs()),
         provenance(),
-        vec(phase(), 0..4),
+        vec(phase(), 0..4).prop_map(of_own_names),
         flags(),
         option::of(0_i64..4_000_000_000),
     )

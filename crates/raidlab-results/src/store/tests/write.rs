@@ -1,4 +1,5 @@
 use super::samples::{environment, full_trial, id_of, planned, session, trial};
+use crate::record::Session;
 use crate::store::{
     Appended, Bundle, Imported, Removed, SessionFilter, Store, StoreError, TrialFilter,
     environment_digest,
@@ -190,7 +191,8 @@ fn importing_twice_adds_nothing() {
         Imported {
             sessions: 2,
             trials: 2,
-            skipped: 0
+            skipped: 0,
+            ..Imported::default()
         }
     );
     // Importers make a new session each time; the trials tell.
@@ -207,7 +209,8 @@ fn importing_twice_adds_nothing() {
         Imported {
             sessions: 0,
             trials: 0,
-            skipped: 2
+            skipped: 2,
+            ..Imported::default()
         }
     );
     assert_eq!(store.sessions(&SessionFilter::default()).unwrap().len(), 2);
@@ -222,7 +225,8 @@ fn importing_twice_adds_nothing() {
         Imported {
             sessions: 1,
             trials: 1,
-            skipped: 2
+            skipped: 2,
+            ..Imported::default()
         }
     );
     assert_eq!(
@@ -232,6 +236,88 @@ fn importing_twice_adds_nothing() {
             ..bundle()
         }
     );
+}
+
+/// Exported while it was under way, and again at its end.
+#[test]
+fn a_session_that_came_further_is_followed() {
+    let mut store = Store::in_memory().unwrap();
+    let begun = Bundle {
+        sessions: vec![planned("a")],
+        trials: vec![trial("a", 0)],
+        ..Bundle::default()
+    };
+    store.import(&begun).unwrap();
+    assert_eq!(store.unfinished_sessions().unwrap().len(), 1);
+    let mut ended = begun.clone();
+    ended.sessions[0].finished = true;
+    ended.sessions[0].plan = Some(json!({"profile": "random", "spent": 5}));
+    ended.sessions[0].notes = vec!["the disk is warm".to_owned()];
+    ended.trials.push(trial("a", 1));
+    let imported = store.import(&ended).unwrap();
+    assert_eq!(
+        (imported.sessions, imported.trials, imported.finished),
+        (0, 1, 1)
+    );
+    let there = TrialFilter::of_session(&id_of("a"));
+    assert_eq!(store.bundle(&there).unwrap(), ended);
+    // What came before its end takes nothing back.
+    for older in [&begun, &ended] {
+        let imported = store.import(older).unwrap();
+        assert_eq!((imported.trials, imported.finished), (0, 0));
+        assert_eq!(store.bundle(&there).unwrap(), ended);
+    }
+}
+
+/// One that came whole before sessions were followed.
+#[test]
+fn a_session_that_only_lacks_its_end_is_finished() {
+    let mut store = Store::in_memory().unwrap();
+    let mut bundle = Bundle {
+        sessions: vec![planned("a")],
+        trials: vec![trial("a", 0)],
+        ..Bundle::default()
+    };
+    store.import(&bundle).unwrap();
+    bundle.sessions[0].finished = true;
+    let imported = store.import(&bundle).unwrap();
+    assert_eq!((imported.trials, imported.finished), (0, 1));
+    assert_eq!(store.unfinished_sessions().unwrap(), []);
+}
+
+#[test]
+fn a_session_that_is_being_run_is_left_to_its_process() {
+    let mut store = Store::in_memory().unwrap();
+    store.begin_session(&planned("a")).unwrap();
+    let stat = std::fs::read_to_string("/proc/1/stat").unwrap();
+    let start = stat.rsplit_once(')').unwrap().1.split(' ').nth(20).unwrap();
+    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap();
+    let runner = format!("{} 1 {start}", boot.trim());
+    let set = "UPDATE sessions SET runner = ?";
+    store.connection.execute(set, [runner]).unwrap();
+    let ended = Session {
+        finished: true,
+        ..planned("a")
+    };
+    let bundle = Bundle {
+        sessions: vec![ended],
+        ..Bundle::default()
+    };
+    assert_eq!(store.import(&bundle).unwrap().finished, 0);
+    assert_eq!(store.unfinished_sessions().unwrap()[0].running, Some(1));
+}
+
+#[test]
+fn another_trial_of_a_known_id_is_told() {
+    let mut store = Store::in_memory().unwrap();
+    store.import(&bundle()).unwrap();
+    let mut other = bundle();
+    other.trials[1].phases[0].rate = Some(77.0);
+    let imported = store.import(&other).unwrap();
+    assert_eq!((imported.trials, imported.skipped), (0, 2));
+    assert_eq!(imported.others, [other.trials[1].id.clone()]);
+    let kept = store.trials(&TrialFilter::of_session(&id_of("a"))).unwrap();
+    assert_eq!(kept, bundle().trials);
 }
 
 #[test]
