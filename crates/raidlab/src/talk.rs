@@ -78,7 +78,7 @@ fn on_terminal(length: Option<u64>, template: &str) -> Option<ProgressBar> {
 
 /// What a moving line says.
 pub(crate) fn message(bar: &ProgressBar, text: &str) {
-    bar.set_message(screen::shown(text, true));
+    bar.set_message(screen::shown(&one_line(text), true));
 }
 
 /// Something the user should know.

@@ -3,7 +3,7 @@ use super::{print_json, print_text};
 use crate::args::ShowArgs;
 use crate::bench::{open_store, store_failure};
 use crate::exit::{BAD_REQUEST, Failure, Outcome};
-use crate::talk::plain;
+use crate::talk::{one_line, plain};
 use crate::{place, screen};
 use raidlab_core::words::count;
 use raidlab_results::id;
@@ -102,14 +102,20 @@ fn text(
     } else {
         "unfinished"
     };
-    let _ = writeln!(out, "session {} ({state})\n  {}", session.id, session.title);
+    let _ = writeln!(
+        out,
+        "session {} ({state})\n  {}",
+        session.id,
+        one_line(&session.title)
+    );
     let _ = writeln!(
         out,
         "  begun    {}\n  command  {}",
-        session.created, session.command
+        session.created,
+        one_line(&session.command)
     );
     for note in &session.notes {
-        let _ = writeln!(out, "  note     {note}");
+        let _ = writeln!(out, "  note     {}", one_line(note));
     }
     for trial in trials {
         one_trial(&mut out, trial);
@@ -126,8 +132,8 @@ fn one_trial(out: &mut String, trial: &TrialRecord) {
         out,
         "\ntrial {}  {} · {} · round {} · order {}",
         id::short(&trial.id),
-        trial.cell.label,
-        trial.profile,
+        one_line(&trial.cell.label),
+        one_line(&trial.profile),
         // Counted from 1, as while it was measured.
         trial.round + 1,
         trial.order + 1
@@ -136,7 +142,7 @@ fn one_trial(out: &mut String, trial: &TrialRecord) {
         let _ = writeln!(out, "  FAILED   {reason}");
     }
     if let Some(command) = &trial.command {
-        let _ = writeln!(out, "  repeat   {command}");
+        let _ = writeln!(out, "  repeat   {}", one_line(command));
     }
     for flag in &trial.flags {
         let _ = writeln!(out, "  {}", marked(flag));

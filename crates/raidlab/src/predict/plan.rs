@@ -14,6 +14,7 @@ use crate::place;
 use crate::real::agree;
 use crate::real::own_memory;
 use crate::screen;
+use crate::talk::{one_line, plain};
 use raidlab_core::units::Bytes;
 use raidlab_core::words::count;
 use raidlab_experiment::setup::Array;
@@ -91,7 +92,8 @@ pub(crate) fn run(args: &PlanArgs, store: &place::Store) -> Result<Outcome, Fail
         }
         let cautions = caution::told(&experiment, memory);
         told.push_str(&screen::folded(&cautions, screen::width()));
-        print_text(&told)?;
+        // Names of a file may come from anywhere.
+        print_text(&plain(&told))?;
     }
     Ok(Outcome::Done)
 }
@@ -199,7 +201,8 @@ fn as_json(
 fn text(plan: &Plan<'_>, all: bool) -> String {
     let experiment = plan.experiment;
     let most = if all { usize::MAX } else { MOST };
-    let mut out = plan.describe().join("\n");
+    let described: Vec<String> = plan.describe().iter().map(|line| one_line(line)).collect();
+    let mut out = described.join("\n");
     out.push('\n');
     let width = experiment.cells.len().to_string().len();
     let works = Works::new(experiment);
@@ -224,8 +227,10 @@ fn text(plan: &Plan<'_>, all: bool) -> String {
         };
         let _ = writeln!(
             out,
-            "  {number:>width$}  {}\n  {:width$}  {about}",
-            cell.label, ""
+            "  {number:>width$}  {}\n  {:width$}  {}",
+            one_line(&cell.label),
+            "",
+            one_line(&about)
         );
     }
     left_out(&mut out, experiment.cells.len(), most, "more cell");

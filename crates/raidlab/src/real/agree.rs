@@ -111,7 +111,7 @@ pub(crate) fn told(experiment: &Experiment, args: &PlanArgs) -> Result<String, F
 /// The commands of each cell, which is built on disks or on what stands for them.
 fn steps(out: &mut String, experiment: &Experiment, plans: &[ProvisionPlan], on_disks: bool) {
     for (cell, plan) in experiment.cells.iter().zip(plans) {
-        let _ = writeln!(out, "\n  {}:", cell.label);
+        let _ = writeln!(out, "\n  {}:", talk::one_line(&cell.label));
         for line in plan.lines() {
             let _ = writeln!(out, "    {line}");
         }

@@ -120,7 +120,7 @@ impl View {
             Status::Complete => summary(trial),
             Status::Failed { reason } => format!("failed: {reason}"),
         };
-        let (done, all, label) = (self.done, self.all, &trial.cell.label);
+        let (done, all, label) = (self.done, self.all, talk::one_line(&trial.cell.label));
         let line = format!("[{done}/{all}] {label} round {}: {came}", trial.round + 1);
         match &self.bar {
             Some(bar) => bar.suspend(|| talk::note(&line)),

@@ -319,6 +319,29 @@ fn a_file_cannot_command_the_terminal() {
     );
     let ran = lab.run("plan lab.toml").refused(2);
     assert!(!ran.err.contains('\u{1b}'), "{:?}", ran.err);
+    // Nor one with which nothing is wrong.
+    lab.write(
+        "lab.toml",
+        "title = \"a\\u001b[31m\\nb\"\ndisks = { model = 'sata-ssd', count = 2 }\n\
+         profile = { name = 'random', time = '20ms', size = '16MiB' }\narray = { layout = 'raid0' }\n[factors]\n\
+         q = [{ name = \"\\u001b]0;x\\u0007r\\ned\", queue-requests = 64 }, { name = 'b', queue-requests = 128 }]\n",
+    );
+    for line in [
+        "plan lab.toml",
+        "run lab.toml --on sim -n 1",
+        "show",
+        "list",
+    ] {
+        let ran = lab.run(line).done();
+        for text in [&ran.out, &ran.err] {
+            let odd = |c: char| c.is_control() && c != '\n';
+            assert!(!text.contains(odd), "{line}: {text:?}");
+            assert!(
+                !text.contains("r\ned") && !text.contains("m\nb"),
+                "{line}: {text:?}"
+            );
+        }
+    }
 }
 
 #[test]

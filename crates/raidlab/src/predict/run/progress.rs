@@ -48,24 +48,21 @@ impl View {
             Status::Complete => summary(trial),
             Status::Failed { reason } => format!("failed: {reason}"),
         };
-        let line = format!(
-            "{place} {} round {}: {came}",
-            trial.cell.label,
-            trial.round + 1
-        );
+        let label = talk::one_line(&trial.cell.label);
+        let line = format!("{place} {label} round {}: {came}", trial.round + 1);
         match &self.bar {
             Some(bar) => {
                 if self.all <= MOST_LINES {
                     bar.suspend(|| talk::note(&line));
                 }
                 bar.set_position((1000 * self.done / self.all.max(1)) as u64);
-                talk::message(bar, &format!("{place} {left}{}", trial.cell.label));
+                talk::message(bar, &format!("{place} {left}{label}"));
             }
             None if self.all <= MOST_LINES => talk::note(&line),
             None => {
                 if self.told.elapsed() >= OFTEN || self.done == self.all {
                     self.told = Instant::now();
-                    talk::note(&format!("{place} {left}{}", trial.cell.label));
+                    talk::note(&format!("{place} {left}{label}"));
                 }
             }
         }
