@@ -15,13 +15,13 @@ pub fn render_markdown(document: &Document, images: Option<&str>) -> String {
         out.push('\n');
         match block {
             Block::Heading { text } => out.push_str(&format!("## {}\n", escape(text))),
-            Block::Paragraph { text } => out.push_str(&format!("{}\n", escape(text))),
+            Block::Paragraph { text } => out.push_str(&format!("{}\n", escape_line(text))),
             Block::Warning { text } => {
                 out.push_str(&format!("> **Note:** {}\n", escape(text)));
             }
             Block::List { items } => {
                 for item in items {
-                    out.push_str(&format!("- {}\n", escape(item)));
+                    out.push_str(&format!("- {}\n", escape_line(item)));
                 }
             }
             Block::Commands { lines } => code(&mut out, "sh", &commands(lines)),
@@ -133,28 +133,131 @@ fn cell(cell: &Cell) -> String {
     }
 }
 
-/// Text that means nothing to Markdown but itself.
+/// Text that means nothing to Markdown but itself, within a line.
 fn escape(text: &str) -> String {
     let mut out = String::new();
-    for c in text.chars() {
-        match c {
-            '\\' | '|' | '<' | '>' | '*' | '`' | '_' | '#' | '~' => {
-                out.push('\\');
-                out.push(c);
+    let mut rest = text;
+    while let Some(c) = rest.chars().next() {
+        let next = rest.chars().nth(1);
+        let means_something = match c {
+            '\\' | '|' | '<' | '>' | '*' | '`' | '_' | '#' | '~' | ']' => true,
+            '&' => next.is_some_and(|n| n == '#' || n.is_ascii_alphanumeric()),
+            '[' => {
+                if let Some(interval) = interval(rest) {
+                    out.push_str(interval);
+                    rest = &rest[interval.len()..];
+                    continue;
+                }
+                true
             }
-            _ if c.is_control() => out.push(' '),
-            _ => out.push(c),
+            _ => false,
+        };
+        if means_something {
+            out.push('\\');
         }
+        out.push(if c.is_control() { ' ' } else { c });
+        rest = &rest[c.len_utf8()..];
     }
     out
+}
+
+/// The interval that a text begins with, such as `[1.96, 1.99]`: nothing follows it that makes it a link, and tables
+/// full of them are read as text, too.
+fn interval(text: &str) -> Option<&str> {
+    let end = text.find(']')? + 1;
+    let (whole, behind) = text.split_at(end);
+    let inside = &whole[1..end - 1];
+    let is_number = |part: &str| part.parse::<f64>().is_ok();
+    let is_interval = inside
+        .split_once(", ")
+        .is_some_and(|(low, high)| is_number(low) && is_number(high));
+    (is_interval && !behind.starts_with(['(', '[', ':'])).then_some(whole)
+}
+
+/// The same for text that begins a line, where some signs begin a list, a rule or code.
+fn escape_line(text: &str) -> String {
+    let text = escape(text.trim_start());
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    match text[digits..].chars().next() {
+        Some('-' | '+' | '=') if digits == 0 => format!("\\{text}"),
+        Some('.' | ')')
+            if digits > 0 && !text[digits + 1..].starts_with(|c: char| c.is_ascii_digit()) =>
+        {
+            format!("{}\\{}", &text[..digits], &text[digits..])
+        }
+        _ => text,
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use pulldown_cmark::{Event, Tag};
+
+    /// What a reader of Markdown sees, with the marks that it takes for more than text.
+    fn seen(markdown: &str) -> (String, Vec<String>) {
+        let all = pulldown_cmark::Options::all();
+        let (mut text, mut marks) = (String::new(), Vec::new());
+        for event in pulldown_cmark::Parser::new_ext(markdown, all) {
+            match event {
+                Event::Text(part) => text.push_str(&part),
+                Event::SoftBreak => text.push(' '),
+                Event::Start(
+                    Tag::Paragraph
+                    | Tag::Heading { .. }
+                    | Tag::List(None)
+                    | Tag::Item
+                    | Tag::Table(_)
+                    | Tag::TableHead
+                    | Tag::TableRow
+                    | Tag::TableCell,
+                ) => {}
+                Event::End(_) => text.push(' '),
+                other => marks.push(format!("{other:?}")),
+            }
+        }
+        let text: Vec<&str> = text.split_whitespace().collect();
+        (text.join(" "), marks)
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn a_reader_of_markdown_sees_the_text(
+            text in r"[]()\[!&;:#a-c1-3. lt<>*_`|~+=/\\-]{1,24}x",
+        ) {
+            let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+            let table = format!("| a |\n| --- |\n| {} |\n", escape(&text));
+            for (what, markdown, before) in [
+                ("heading", format!("# {}\n", escape(&text)), ""),
+                ("paragraph", format!("{}\n", escape_line(&text)), ""),
+                ("item", format!("- {}\n", escape_line(&text)), ""),
+                ("table", table, "a "),
+            ] {
+                let (seen, marks) = seen(&markdown);
+                proptest::prop_assert_eq!(seen, format!("{}{}", before, text), "{}: {}", what, markdown);
+                proptest::prop_assert_eq!(marks, Vec::<String>::new(), "{}: {}", what, markdown);
+            }
+            // The same text is the description of an image.
+            let image = format!("![{}](x.svg)\n", escape(&text));
+            let (seen, marks) = seen(&image);
+            proptest::prop_assert_eq!(seen, text, "{}", image);
+            proptest::prop_assert!(marks.len() == 1 && marks[0].contains("Image"), "{}: {:?}", image, marks);
+        }
+    }
 
     #[test]
     fn text_stays_text() {
+        assert_eq!(
+            escape("*r1*_x_, [a](b) &lt; R&D & more"),
+            r"\*r1\*\_x\_, \[a\](b) \&lt; R\&D & more"
+        );
+        assert_eq!(
+            escape("1.97 [1.96, 1.99] [1, 2](x) [1, 2]: y"),
+            r"1.97 [1.96, 1.99] \[1, 2\](x) \[1, 2\]: y"
+        );
+        assert_eq!(escape_line("- a"), r"\- a");
+        assert_eq!(escape_line("  1. a"), r"1\. a");
+        assert_eq!(escape_line("1.5 a"), "1.5 a");
         assert_eq!(
             escape("a|b <c> *d* `e`\n"),
             "a\\|b \\<c\\> \\*d\\* \\`e\\` "
