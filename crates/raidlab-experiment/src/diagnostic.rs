@@ -22,6 +22,8 @@ pub struct Diagnostic {
     pub help: Option<String>,
     /// Other bytes that matter, and why.
     pub others: Vec<(Range<usize>, String)>,
+    /// Of a text of several lines, the one that is wrong, from 1.
+    pub line: Option<usize>,
 }
 
 impl Diagnostic {
@@ -33,6 +35,7 @@ impl Diagnostic {
             label: String::new(),
             help: None,
             others: Vec::new(),
+            line: None,
         }
     }
 
@@ -51,6 +54,12 @@ impl Diagnostic {
 
     pub(crate) fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
+        self
+    }
+
+    /// Of a text of several lines, the one that is wrong, from 1.
+    pub(crate) fn line(mut self, line: usize) -> Self {
+        self.line = Some(line);
         self
     }
 
@@ -168,6 +177,33 @@ fn inside(source: &str, span: &Range<usize>) -> Range<usize> {
     start..floor(span.end).max(start)
 }
 
+/// The bytes of a line of a text that is written between `\"\"\"` or `'''`; all of it where its lines are not those of the file.
+fn of_line(source: &str, span: &Range<usize>, line: usize) -> Range<usize> {
+    let span = inside(source, span);
+    let whole = &source[span.clone()];
+    let is_plain = whole.starts_with("'''") || whole.starts_with("\"\"\"") && !whole.contains('\\');
+    let Some(text) = whole
+        .get(3..whole.len().saturating_sub(3))
+        .filter(|_| is_plain)
+    else {
+        return span;
+    };
+    // TOML leaves out an end of line right behind the quotes.
+    let cut = ["\r\n", "\n"]
+        .into_iter()
+        .find(|end| text.starts_with(end))
+        .map_or(0, str::len);
+    let mut from = span.start + 3 + cut;
+    for (number, text) in (1..).zip(text[cut..].split_inclusive('\n')) {
+        if number == line {
+            let blank = text.len() - text.trim_start().len();
+            return from + blank..from + text.trim_end().len().max(blank);
+        }
+        from += text.len();
+    }
+    span
+}
+
 /// Collects what is wrong while a file is read.
 #[derive(Debug, Default)]
 pub(crate) struct Problems {
@@ -189,7 +225,9 @@ impl Problems {
             self.more.set(self.more.get() + 1);
             return;
         }
-        let known = |p: &Diagnostic| p.span == problem.span && p.message == problem.message;
+        let known = |p: &Diagnostic| {
+            (&p.span, p.line, &p.message) == (&problem.span, problem.line, &problem.message)
+        };
         if !items.iter().any(known) {
             items.push(problem);
         }
@@ -233,6 +271,11 @@ impl Problems {
 
     pub(crate) fn into_diagnostics(self, file: &str, source: &str) -> Diagnostics {
         let mut items = self.items.into_inner();
+        for problem in &mut items {
+            if let Some(line) = problem.line {
+                problem.span = of_line(source, &problem.span, line);
+            }
+        }
         items.sort_by_key(|p| (p.span.start, p.span.end));
         let left_out = items.len().saturating_sub(MOST) + self.more.get();
         items.truncate(MOST);

@@ -294,3 +294,107 @@ fn too_many_combinations_are_refused_before_they_are_made() {
         "{told}"
     );
 }
+
+/// What is wrong with one key leaves the checks of the others alone.
+#[test]
+fn a_bad_key_hides_no_other() {
+    let six = |rest: &str| disks("ST3250624AS", 6, rest);
+    let cases: [(String, &[&str]); 5] = [
+        (
+            six(
+                "[array]\nlayout = \"raid5\"\n[host]\nqueue-requests = 0\nkernel = \"2.6.17\"\nscheduler = \"mq-deadline\"\n",
+            ),
+            &["'queue-requests'", "no scheduler 'mq-deadline'"],
+        ),
+        (
+            six(
+                "[array]\nlayout = \"raidz1\"\nashift = 17\nrecord-size = \"3KiB\"\nstate = \"degraded 2\"\n",
+            ),
+            &[
+                "17",
+                "ZFS has no records of 3 KiB",
+                "does not survive 2 failed members",
+            ],
+        ),
+        (
+            six(
+                "[array]\nlayout = \"raid5\"\nmetadata = \"2.0\"\nchunk = \"48KiB\"\nstate = \"degraded 2\"\n\
+                 [design]\nbaseline = \"foo\"\n[report]\ntables = [\"published\"]\n",
+            ),
+            &[
+                "'2.0'",
+                "48 KiB",
+                "does not survive 2 failed members",
+                "the baseline 'foo' is no cell",
+                "the table 'published' needs",
+            ],
+        ),
+        (
+            six(
+                "[array]\nlayout = \"raid5\"\nmember-size = \"9TB\"\nstate = \"degraded 2\"\n[host]\nmemory = \"1KiB\"\nkernel = \"2.6.17\"\nscheduler = \"kyber\"\n",
+            ),
+            &[
+                "is more than the",
+                "does not survive",
+                "runs nothing",
+                "no scheduler 'kyber'",
+            ],
+        ),
+        (
+            six(
+                "[array]\nlayout = \"raid5\"\nstate = \"broken\"\n[design]\nbaseline = \"the cell\"\n[report]\ntables = [\"ratios\", \"rebuild\"]\n",
+            ),
+            &["'broken' is no state"],
+        ),
+    ];
+    for (text, parts) in cases {
+        let told = refused(&text);
+        assert_eq!(told.lines().count(), parts.len(), "{told}");
+        for part in parts {
+            assert!(told.contains(part), "no '{part}' in {told}");
+        }
+    }
+}
+
+#[test]
+fn a_pool_is_never_resyncing() {
+    for layout in ["zfs-mirror", "raidz1"] {
+        let rest = format!("[array]\nlayout = \"{layout}\"\nstate = \"resyncing\"\n");
+        let told = refused(&disks("ST3250624AS", 4, &rest));
+        assert!(told.starts_with("lab.toml:6:9: "), "{told}");
+        assert!(
+            told.contains("is of ZFS, which is never resyncing"),
+            "{told}"
+        );
+    }
+}
+
+/// Each line of a job file that is wrong is underlined by itself, with its remedy.
+#[test]
+fn jobs_are_told_with_their_lines() {
+    let told = |quotes: &str| {
+        let text = format!(
+            "title = \"t\"\ndisks = {{ model = \"ST3250624AS\", count = 1 }}\n[profile]\nname = \"fio\"\n\
+             jobs = {quotes}\n[a: b]\n  rw=raed\nsize=16m\n[c]\nfoo=bar\n{quotes}\n"
+        );
+        parse(&text, "lab.toml", &known()).expect_err("this must be refused")
+    };
+    insta::assert_snapshot!(told("\"\"\"").render(false));
+    assert_eq!(told("'''").to_string(), told("\"\"\"").to_string());
+    // Of one line with escapes there is no line to underline.
+    let text = "title = \"t\"\ndisks = { model = \"ST3250624AS\" }\nprofile = { name = \"fio\", jobs = \"[a]\\nrw=raed\\n\" }\n";
+    let error = parse(text, "lab.toml", &known()).expect_err("this must be refused");
+    let problem = &error.items()[0];
+    assert_eq!(error.place(problem), (3, 34));
+    assert_eq!(problem.label, "line 2 of 'jobs'");
+    // What only shows when all jobs are read has its remedy behind it, not the reason.
+    let text = text.replace(
+        "rw=raed\\n",
+        "size=1m\\nfilename=x\\n[b]\\nsize=1m\\nfilename=y\\n",
+    );
+    let told = refused(&text);
+    assert!(
+        told.contains("profile fio, filename of job b: all jobs must be on the same file"),
+        "{told}"
+    );
+}

@@ -76,7 +76,15 @@ impl Fio {
     /// # Errors
     /// With the line of the first option that is not known or cannot be carried out.
     pub fn parse(text: &str) -> Result<Self, FioError> {
-        parse::parse(text)
+        Self::read(text).map_err(|mut wrong| wrong.swap_remove(0))
+    }
+
+    /// The same, with all that is wrong.
+    ///
+    /// # Errors
+    /// With the line of each option that is not known or cannot be carried out; at least one.
+    pub fn read(text: &str) -> Result<Self, Vec<FioError>> {
+        parse::read(text)
     }
 
     /// The one file, device or directory that all jobs name, if they name any.

@@ -34,8 +34,8 @@ pub(super) fn array(
     let layout = layout(problems, hardware, view)?;
     let chosen = choose(problems, hardware, view, &layout.value)?;
     let engine = engine(problems, hardware, view, &layout.value, &chosen)?;
-    has_engine(problems, view, kernel, engine)?;
-    let sizes = sizes(problems, hardware, view, &chosen)?;
+    let there = has_engine(problems, view, kernel, engine);
+    let (sizes, fit) = sizes(problems, hardware, view, &chosen);
     let chunk = chunk(view, &layout, kernel, engine);
     let outer_chunk = layout.value.is_nested().then(|| view.size(Key::OuterChunk));
     let outer_chunk = outer_chunk.flatten();
@@ -50,10 +50,13 @@ pub(super) fn array(
         ashift: ashift.as_ref(),
         engine,
     };
-    md_chunks(problems, &parts)?;
-    let (redundancy, capacity) = build(problems, view, &parts)?;
-    let (state, failed) = state(problems, view, &layout, &redundancy)?;
-    let form = form(problems, view, &layout.value, engine, state)?;
+    let built = md_chunks(problems, &parts).and_then(|()| build(problems, view, &parts));
+    let is_built = built.is_some();
+    // Sizes that are wrong leave alone what else is: the same array with the sizes of its own has it, too.
+    let (redundancy, capacity) = built.or_else(|| of_own_sizes(&parts))?;
+    let of_state = state(problems, view, &layout, &redundancy);
+    let state = of_state.as_ref().map_or(ArrayState::Clean, |of| of.0);
+    let form = form(problems, view, &layout.value, engine, state);
     let parity = layout.value.level().contains(['4', '5', '6']) && engine == Engine::Md;
     let stripe_cache = parity.then(|| view.count(Key::StripeCache)).flatten();
     let (slow, fast) = sync_speeds(problems, view, engine, state);
@@ -64,10 +67,15 @@ pub(super) fn array(
         .all(|i| hardware.disks[*i].capacity.is_some())
         || view.bound(Key::MemberSize).is_some();
     let record_size = match is_zfs {
-        true => Some(zfs::record_size(problems, view)?),
-        false => None,
+        true => zfs::record_size(problems, view).map(Some),
+        false => Some(None),
     };
-    let room = zfs::room(&redundancy, record_size, kernel).filter(|_| known);
+    let room = zfs::room(&redundancy, record_size.flatten(), kernel);
+    let room = room.filter(|_| known && is_built);
+    let allocated = zfs::allocated(problems, view, (engine, state), room);
+    // Whatever was wrong has been told by now, all of it.
+    there.filter(|()| fit && is_built)?;
+    let ((state, failed), form) = (of_state?, form?);
     let array = Array {
         engine,
         members: names(hardware, &chosen),
@@ -80,8 +88,8 @@ pub(super) fn array(
         capacity: known.then_some(capacity),
         capacity_disks: share(capacity.0, smallest),
         ashift: ashift.map(|a| a.value),
-        record_size,
-        allocated: zfs::allocated(problems, view, (engine, state), room)?,
+        record_size: record_size?,
+        allocated: allocated?,
         metadata: form.0,
         bitmap: form.1,
         initial_sync: initial_sync(view, &layout.value, engine, state),
@@ -92,6 +100,15 @@ pub(super) fn array(
     };
     Some(Built { array, room })
 }
+
+/// What the rest of an array follows from.
+pub(super) const NEEDED: [Key; 5] = [
+    Key::Layout,
+    Key::Members,
+    Key::Channels,
+    Key::Engine,
+    Key::MemberSize,
+];
 
 /// Tells chunks that no layout has, whatever else is wrong with the array.
 pub(super) fn chunks(problems: &Problems, view: &View<'_>) {
@@ -292,31 +309,36 @@ fn layout(problems: &Problems, hardware: &Hardware, view: &View<'_>) -> Option<A
     None
 }
 
-/// Bytes used of each member.
+/// Bytes used of each member, and whether they are there; told when not.
 fn sizes(
     problems: &Problems,
     hardware: &Hardware,
     view: &View<'_>,
     chosen: &Chosen,
-) -> Option<Vec<Bytes>> {
+) -> (Vec<Bytes>, bool) {
     let wanted = view.size(Key::MemberSize);
     let mut sizes = Vec::new();
+    let mut fit = true;
     for &index in &chosen.disks {
         let disk: &Disk = &hardware.disks[index];
         match (&wanted, disk.capacity) {
             (Some(wanted), Some(has)) if wanted.value > has => {
+                sizes.push(has);
+                // Told of the first alone.
+                if !std::mem::take(&mut fit) {
+                    continue;
+                }
                 let message = format!(
                     "'member-size' of {} is more than the {has} of {}",
                     wanted.value, disk.name
                 );
                 problems.wrong(&wanted.at, message, "use less of each disk");
-                return None;
             }
             (Some(wanted), _) => sizes.push(wanted.value),
             (None, has) => sizes.push(has.unwrap_or(NOMINAL)),
         }
     }
-    Some(sizes)
+    (sizes, fit)
 }
 
 /// What a layout is built from, with the places of what may be wrong.
@@ -330,7 +352,32 @@ struct Parts<'p> {
 }
 
 fn build(problems: &Problems, view: &View<'_>, parts: &Parts<'_>) -> Option<(Redundancy, Bytes)> {
-    let built = match &parts.layout.value {
+    match try_build(parts) {
+        Ok(built) => Some(built),
+        // Told by itself.
+        Err(SpecError::Layout(LayoutError::ZeroChunk { .. })) => None,
+        Err(error) => {
+            problems.push(told(view, parts, &error));
+            None
+        }
+    }
+}
+
+/// The array with chunks and sectors as no file says them, on members that are large enough; nothing when it is wrong by itself.
+fn of_own_sizes(parts: &Parts<'_>) -> Option<(Redundancy, Bytes)> {
+    let sizes = vec![NOMINAL; parts.sizes.len()];
+    try_build(&Parts {
+        sizes: &sizes,
+        chunk: None,
+        outer_chunk: None,
+        ashift: None,
+        ..*parts
+    })
+    .ok()
+}
+
+fn try_build(parts: &Parts<'_>) -> Result<(Redundancy, Bytes), SpecError> {
+    match &parts.layout.value {
         ArrayLayout::Single => {
             let size = parts.sizes.first().copied().unwrap_or(NOMINAL);
             Ok((Redundancy::None, size))
@@ -355,15 +402,6 @@ fn build(problems: &Problems, view: &View<'_>, parts: &Parts<'_>) -> Option<(Red
                 let capacity = layout.capacity().to_bytes();
                 (Redundancy::Layout(Box::new(layout)), capacity)
             })
-        }
-    };
-    match built {
-        Ok(built) => Some(built),
-        // Told by itself.
-        Err(SpecError::Layout(LayoutError::ZeroChunk { .. })) => None,
-        Err(error) => {
-            problems.push(told(view, parts, &error));
-            None
         }
     }
 }

@@ -1,4 +1,5 @@
 //! Design, report and expected figures, with all defaults.
+use super::product::Combination;
 use super::refer::Words;
 use crate::diagnostic::{Diagnostic, Problems};
 use crate::experiment::{
@@ -22,8 +23,17 @@ const SEED: u64 = 1;
 /// What is referred to.
 pub(super) struct Parts<'p> {
     pub(super) words: &'p Words<'p>,
+    /// The cells by their names, whether they could be resolved or not.
+    pub(super) named: &'p [Combination<'p>],
     /// `None` when a cell could not be resolved.
     pub(super) cells: Option<&'p [Cell]>,
+}
+
+/// What a file has that a table may need.
+#[derive(Clone, Copy)]
+pub(super) struct Has {
+    pub(super) baseline: bool,
+    pub(super) published: bool,
 }
 
 impl Parts<'_> {
@@ -56,14 +66,11 @@ impl Parts<'_> {
             );
             problems.wrong(&at, message, &help);
         }
-        let baseline = match (&draft.baseline, self.cells) {
-            (Some(choice), Some(cells)) => self.words.baseline(problems, choice, cells),
-            _ => None,
-        };
+        let baseline = draft.baseline.as_ref();
+        let baseline =
+            baseline.and_then(|choice| self.words.baseline(problems, choice, self.named));
         let repeats_at = draft.repeats.as_ref().map_or(0..0, |r| r.at.clone());
-        let trials = self
-            .cells
-            .map_or(0, |c| c.len() as u64 * u64::from(repeats));
+        let trials = self.named.len() as u64 * u64::from(repeats);
         if trials > 1_000_000 {
             let message = format!("{trials} trials are too many");
             problems.wrong(&repeats_at, message, "at most 1000000");
@@ -80,16 +87,8 @@ impl Parts<'_> {
         }
     }
 
-    pub(super) fn report(
-        &self,
-        problems: &Problems,
-        draft: DraftReport,
-        design: &Design,
-        expected: Option<&Expected>,
-    ) -> Report {
-        let Some(cells) = self.cells else {
-            return Report::default();
-        };
+    pub(super) fn report(&self, problems: &Problems, draft: DraftReport, has: Has) -> Report {
+        let cells = self.cells.unwrap_or_default();
         let rebuilt = cells.iter().any(|cell| {
             let state = cell.setup.array.state;
             matches!(state, ArrayState::Resyncing | ArrayState::Rebuilding(_))
@@ -101,15 +100,15 @@ impl Parts<'_> {
         let tables = match draft.tables {
             Some(tables) => {
                 for table in &tables {
-                    useful(problems, table, design, expected, rebuilt);
+                    useful(problems, table, has, rebuilt || self.cells.is_none());
                 }
                 tables.into_iter().map(|t| t.value).collect()
             }
             None => [
                 (TableKind::Figures, true),
-                (TableKind::Ratios, design.baseline.is_some()),
+                (TableKind::Ratios, has.baseline),
                 (TableKind::Worth, differ),
-                (TableKind::Published, expected.is_some()),
+                (TableKind::Published, has.published),
                 (TableKind::Rebuild, rebuilt),
                 (TableKind::Limits, true),
             ]
@@ -147,7 +146,7 @@ impl Parts<'_> {
         for name in [&draft.x, &draft.lines, &draft.per].into_iter().flatten() {
             self.words.factor(problems, name);
         }
-        if let Some(y) = &draft.y {
+        if let (Some(y), true) = (&draft.y, self.cells.is_some()) {
             problems.reference(y, "phase", phases.iter().copied());
         }
         match (draft.kind, &draft.x) {
@@ -179,7 +178,7 @@ impl Parts<'_> {
         draft: Option<&DraftExpected>,
         known: &Known<'_>,
     ) -> Option<Expected> {
-        let (draft, cells) = (draft?, self.cells?);
+        let (draft, cells) = (draft?, self.named);
         let study = known.studies.iter().find(|s| s.id == draft.study.value)?;
         let rows = match &draft.rows {
             Some(rows) => self.mapped(problems, rows, study, cells),
@@ -208,7 +207,7 @@ impl Parts<'_> {
         problems: &Problems,
         rows: &[(At<String>, crate::read::design::CellChoice)],
         study: &KnownStudy<'_>,
-        cells: &[Cell],
+        cells: &[Combination<'_>],
     ) -> BTreeMap<String, String> {
         let mut mapped = BTreeMap::new();
         for (row, choice) in rows {
@@ -228,18 +227,10 @@ impl Parts<'_> {
 }
 
 /// Tells of a table that would be empty.
-fn useful(
-    problems: &Problems,
-    table: &At<TableKind>,
-    design: &Design,
-    expected: Option<&Expected>,
-    rebuilt: bool,
-) {
+fn useful(problems: &Problems, table: &At<TableKind>, has: Has, rebuilt: bool) {
     let lacks = match table.value {
-        TableKind::Ratios if design.baseline.is_none() => {
-            "a baseline: write baseline = \"…\" in [design]"
-        }
-        TableKind::Published if expected.is_none() => {
+        TableKind::Ratios if !has.baseline => "a baseline: write baseline = \"…\" in [design]",
+        TableKind::Published if !has.published => {
             "published figures: write study = \"…\" in [expected]"
         }
         TableKind::Rebuild if !rebuilt => "a cell that resyncs or rebuilds",

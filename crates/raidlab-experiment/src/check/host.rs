@@ -28,7 +28,6 @@ pub(super) fn host(
     if let Some(memory) = memory.as_ref().filter(|m| m.value < Bytes::mib(1)) {
         let message = format!("a host with {} of memory runs nothing", memory.value);
         problems.wrong(&memory.at, message, "write for instance \"4GiB\"");
-        return None;
     }
     let size = |key: Key| {
         let size = view.size(key)?;

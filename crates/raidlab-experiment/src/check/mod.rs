@@ -21,6 +21,7 @@ use crate::hardware::Disk;
 use crate::prices::{self, Prices};
 use crate::read::Draft;
 use crate::read::factors::DraftFactor;
+use crate::read::key::Key;
 use crate::read::setting::{Bound, What};
 use crate::setup::{Array, Setup};
 use place::Hardware;
@@ -69,15 +70,20 @@ pub(crate) fn check(problems: &Problems, draft: Draft, known: &Known<'_>) -> Opt
         unused(problems, &draft.factors, &draft.fixed, &used, &combinations);
         duplicates(problems, &draft.factors, &combinations, &cells);
     }
-    // What refers to cells is checked against those that could be resolved only if that is all.
     let cells = whole.then_some(cells);
     let parts = design::Parts {
         words: &words,
+        named: &combinations,
         cells: cells.as_deref(),
     };
     let design = parts.design(problems, &draft.design);
     let expected = parts.expected(problems, draft.expected.as_ref(), known);
-    let report = parts.report(problems, draft.report, &design, expected.as_ref());
+    let has = design::Has {
+        // One that is wrong has been told.
+        baseline: draft.design.baseline.is_some(),
+        published: draft.expected.is_some(),
+    };
+    let report = parts.report(problems, draft.report, has);
     let hardware = hardware?;
     Some(Experiment {
         experiment_version: EXPERIMENT_VERSION,
@@ -109,18 +115,22 @@ fn resolve(problems: &Problems, hardware: Option<&Hardware>, view: &View<'_>) ->
     let kernel = host::kernel(view);
     array::chunks(problems, view);
     let built = match hardware {
-        Some(hardware) if !view.is_broken("array") => {
+        Some(hardware) if !view.lacks(&array::NEEDED) => {
             array::array(problems, hardware, view, kernel)
         }
         _ => None,
     };
+    // One of which something could not be read is as good as told, and none to go on with.
+    let built = built.filter(|_| !view.is_broken("array"));
     let room = built.as_ref().and_then(|built| built.room);
     let array = built.map(|built| built.array);
     let host_known = !view.is_broken("host");
-    let host = host_known.then(|| host::host(problems, view, hardware, array.as_ref(), kernel));
+    let system_known = !view.lacks(&[Key::Kernel]);
+    let host = system_known.then(|| host::host(problems, view, hardware, array.as_ref(), kernel));
+    let host = host.filter(|_| host_known);
     let chosen = profile::profile(problems, view);
     let makes_files = chosen.as_ref().map(|c| profile::makes_files(&c.profile));
-    let filesystem = match (view.is_broken("filesystem") || !host_known, makes_files) {
+    let filesystem = match (view.is_broken("filesystem") || !system_known, makes_files) {
         (false, Some(makes_files)) => {
             host::filesystem(problems, view, array.as_ref(), kernel, makes_files)?
         }

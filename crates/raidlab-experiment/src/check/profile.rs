@@ -84,8 +84,7 @@ fn fio(
     view: &View<'_>,
     name: &crate::read::tree::At<String>,
 ) -> Option<Profile> {
-    let is_jobs = |b: &&&Bound| matches!(&b.what, What::Setting { name, .. } if name == "jobs");
-    let Some(bound) = view.settings.iter().rev().find(is_jobs) else {
+    let Some(bound) = view.settings.iter().rev().find(|bound| is_jobs(bound)) else {
         let help = "write them below [profile]: jobs = \"\"\"…\"\"\", as a fio job file has them";
         problems.wrong(&name.at, "profile fio has no jobs", help);
         return None;
@@ -94,13 +93,38 @@ fn fio(
     let Some(Value::Setting(text)) = &bound.value else {
         return None;
     };
-    match Fio::parse(text) {
+    match Fio::read(text) {
         Ok(jobs) => Some(Profile::Fio(jobs)),
-        Err(error) => {
-            problems.push(Diagnostic::from_error(bound.at.clone(), &error.to_string()));
+        Err(wrong) => {
+            for error in wrong {
+                let problem = Diagnostic::new(bound.at.clone(), error.what).line(error.line);
+                let problem = problem.label(format!("line {} of 'jobs'", error.line));
+                problems
+                    .push(problem.help("docs/profiles/fio.md says which options are understood"));
+            }
             None
         }
     }
+}
+
+/// Whether these are the jobs of profile fio.
+fn is_jobs(bound: &Bound) -> bool {
+    matches!(&bound.what, What::Setting { name, .. } if name == "jobs")
+}
+
+/// What is wrong with a setting that no key of the file gives, such as an option of a job: the remedy is that of the reason.
+fn unset_problem(at: std::ops::Range<usize>, error: &ProfileError) -> Diagnostic {
+    let ProfileError::Value {
+        profile,
+        setting,
+        why,
+    } = error
+    else {
+        return Diagnostic::from_error(at, &error.to_string());
+    };
+    let mut problem = Diagnostic::from_error(at, why);
+    problem.message = format!("profile {profile}, {setting}: {}", problem.message);
+    problem
 }
 
 /// What the profile calls a setting; `None` when it has none such.
@@ -197,12 +221,14 @@ pub(super) fn planned(
         }
         Err(error) => error,
     };
-    let at = view.place(&[Key::Profile]);
+    let jobs = view.settings.iter().rev().find(|bound| is_jobs(bound));
+    let jobs = jobs.filter(|_| chosen.profile.name() == "fio");
+    let at = jobs.map_or_else(|| view.place(&[Key::Profile]), |jobs| jobs.at.clone());
     let set = |setting: &str| chosen.set_by.get(setting);
     problems.push(match &error {
         ProfileError::Value { setting, .. } => match set(setting) {
             Some(bound) => value_problem(&chosen.profile, bound, &error),
-            None => Diagnostic::from_error(at, &error.to_string()),
+            None => unset_problem(at, &error),
         },
         ProfileError::Space { setting, .. } => {
             let at = set(setting).map_or(at, |bound| bound.at.clone());

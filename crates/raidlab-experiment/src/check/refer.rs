@@ -1,7 +1,8 @@
 //! The names of what is varied, and choices of cells by them.
+use super::product::Combination;
 use super::view::View;
 use crate::diagnostic::{Diagnostic, Problems};
-use crate::experiment::{Baseline, Cell};
+use crate::experiment::Baseline;
 use crate::read::design::CellChoice;
 use crate::read::factors::{DraftFactor, Level, Selection};
 use crate::read::key::Key;
@@ -182,7 +183,7 @@ impl<'d> Words<'d> {
         &self,
         problems: &Problems,
         choice: &CellChoice,
-        cells: &[Cell],
+        cells: &[Combination<'_>],
     ) -> Option<Baseline> {
         match choice {
             CellChoice::Label(label) => {
@@ -224,7 +225,7 @@ impl<'d> Words<'d> {
         &self,
         problems: &Problems,
         choice: &CellChoice,
-        cells: &[Cell],
+        cells: &[Combination<'_>],
     ) -> Option<String> {
         match choice {
             CellChoice::Label(label) => {
@@ -241,7 +242,7 @@ impl<'d> Words<'d> {
                     return None;
                 }
                 let found = cells.iter().filter(|c| matches(selection, &c.levels));
-                let found: Vec<&Cell> = found.collect();
+                let found: Vec<&Combination<'_>> = found.collect();
                 let [one] = found.as_slice() else {
                     let message = format!("this matches {}, not one", count(found.len(), "cell"));
                     let help = "name more levels, or the cell's label";
@@ -261,7 +262,7 @@ impl<'d> Words<'d> {
 }
 
 /// The nearest label, and which there are.
-fn which(typed: &str, cells: &[Cell]) -> String {
+fn which(typed: &str, cells: &[Combination<'_>]) -> String {
     let labels = cells.iter().map(|c| c.label.as_str());
     let meant = nearest(typed, labels.clone());
     let meant = meant.map_or_else(String::new, |label| format!("did you mean '{label}'? "));

@@ -95,6 +95,12 @@ pub(super) fn state(
         problems.push(problem.also(layout.at.clone(), layout_told));
         None
     };
+    if state == ArrayState::Resyncing && matches!(redundancy, Redundancy::Pool(_)) {
+        let message = format!("{} is of ZFS, which is never resyncing", layout.value);
+        let help = "what was not written to the end belongs to no block, so that copies and parity agree after a crash: use state \
+                    clean, degraded or rebuilding";
+        return wrong(at, message, help);
+    }
     if state == ArrayState::Resyncing && redundancy.best_case() == 0 {
         let message = format!("{} has no copies or parity to resync", layout.value);
         return wrong(at, message, "use a redundant layout, or state clean");

@@ -113,6 +113,12 @@ impl<'b> View<'b> {
         keys.any(|(key, bound)| key.section() == section && bound.value.is_none())
     }
 
+    /// Whether a value of one of these keys could not be read.
+    pub(super) fn lacks(&self, keys: &[Key]) -> bool {
+        let mut found = keys.iter().filter_map(|key| self.bound(*key));
+        found.any(|bound| bound.value.is_none())
+    }
+
     /// The first of these keys that was given; the start of the file when none was.
     pub(super) fn place(&self, keys: &[Key]) -> Range<usize> {
         let mut found = keys.iter().filter_map(|key| self.bound(*key));

@@ -171,8 +171,12 @@ fn job_file(args: &BenchArgs) -> Result<Option<Fio>, Failure> {
     }
     as_text(path)?;
     let text = text(path)?;
-    let fio = Fio::parse(&text).map_err(|error| {
-        Failure::bad_request(format!("{}: {error}", path.display()))
+    let fio = Fio::read(&text).map_err(|wrong| {
+        let lines: Vec<String> = wrong
+            .iter()
+            .map(|error| format!("{}: {error}", path.display()))
+            .collect();
+        Failure::bad_request(lines.join("\n"))
             .remedy("docs/profiles/fio.md says which options are understood")
     })?;
     Ok(Some(fio))

@@ -190,8 +190,9 @@ impl Line<'_> {
 /// Reads a job file.
 ///
 /// # Errors
-/// With the line of the first thing that cannot be carried out as it stands.
-pub(super) fn parse(text: &str) -> Result<Fio, FioError> {
+/// With the line of each thing that cannot be carried out as it stands; at least one.
+pub(super) fn read(text: &str) -> Result<Fio, Vec<FioError>> {
+    let mut wrong = Vec::new();
     let mut global = FioJob::default();
     let mut jobs: Vec<(usize, FioJob)> = Vec::new();
     let mut section: Option<Option<FioJob>> = None;
@@ -209,7 +210,10 @@ pub(super) fn parse(text: &str) -> Result<Fio, FioError> {
                 .filter(|n| !n.is_empty());
             let Some(name) = name else {
                 let what = format!("'{line}' is not a section: write [name]");
-                return Err(FioError { line: number, what });
+                wrong.push(FioError { line: number, what });
+                // What stands below it is looked at as one.
+                section.get_or_insert(None);
+                continue;
             };
             if let Some(Some(job)) = section.take() {
                 jobs.push((begun, job));
@@ -230,31 +234,37 @@ pub(super) fn parse(text: &str) -> Result<Fio, FioError> {
             option,
             value,
         };
-        match &mut section {
-            None => {
-                return Err(line
-                    .wrong("stands before the first section: write [global] or [name] above it"));
-            }
-            Some(None) => apply(&mut global, &line)?,
-            Some(Some(job)) => apply(job, &line)?,
-        }
+        let applied =
+            match &mut section {
+                None => Err(line
+                    .wrong("stands before the first section: write [global] or [name] above it")),
+                Some(None) => apply(&mut global, &line),
+                Some(Some(job)) => apply(job, &line),
+            };
+        wrong.extend(applied.err());
     }
     if let Some(Some(job)) = section {
         jobs.push((begun, job));
     }
-    if jobs.is_empty() {
+    if jobs.is_empty() && wrong.is_empty() {
         let what = "there is no job: write a section such as [random-read]".to_owned();
-        return Err(FioError {
+        wrong.push(FioError {
             line: text.lines().count().max(1),
             what,
         });
     }
-    for (line, job) in &jobs {
-        check(job).map_err(|what| FioError { line: *line, what })?;
+    let checked = jobs.iter().filter_map(|(line, job)| {
+        let what = check(job).err()?;
+        Some(FioError { line: *line, what })
+    });
+    wrong.extend(checked);
+    if wrong.is_empty() {
+        Ok(Fio {
+            jobs: jobs.into_iter().map(|(_, job)| job).collect(),
+        })
+    } else {
+        Err(wrong)
     }
-    Ok(Fio {
-        jobs: jobs.into_iter().map(|(_, job)| job).collect(),
-    })
 }
 
 fn apply(job: &mut FioJob, line: &Line<'_>) -> Result<(), FioError> {

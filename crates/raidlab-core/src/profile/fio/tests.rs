@@ -153,6 +153,14 @@ fn what_cannot_be_run_is_told_with_its_line() {
 }
 
 #[test]
+fn everything_wrong_is_told_with_its_line() {
+    let wrong = Fio::read("bs=4k\n[a\nrw=raed\n[b]\nfoo=bar\nsize=4k\ntime_based\n").unwrap_err();
+    let lines: Vec<usize> = wrong.iter().map(|wrong| wrong.line).collect();
+    assert_eq!(lines, [1, 2, 3, 5, 4], "{wrong:?}");
+    assert_eq!(Fio::parse("bs=4k\n[a\n").unwrap_err(), wrong[0]);
+}
+
+#[test]
 fn what_cannot_run_together_is_told() {
     let files = [
         "[a]\nsize=1m\ndirect=1\n[b]\nsize=1m\n",
