@@ -50,6 +50,8 @@ const SUMMARY: [(&str, &str); 26] = [
 
 /// Most differences that are listed.
 const MOST: usize = 40;
+/// Where the state of each flaw of the processor stands.
+const MITIGATIONS: &str = "cpu.mitigations.";
 
 type Flat = BTreeMap<String, String>;
 
@@ -76,33 +78,67 @@ pub(crate) fn environments(
         }
     }
     let mut blocks = Vec::new();
-    let Some((_, first, _)) = used.first() else {
+    if used.is_empty() {
         return blocks;
-    };
+    }
     blocks.push(Block::heading("Environment"));
-    blocks.push(Block::Table(summary(first)));
+    blocks.extend(summary(&used).map(Block::Table));
     if used.len() > 1 {
         blocks.extend(differences(&used));
     }
     blocks
 }
 
-fn summary(environment: &Flat) -> Table {
+/// What all environments have in common; nothing when that is nothing.
+fn summary(used: &[(&str, Flat, Vec<&str>)]) -> Option<Table> {
+    let ((_, first, _), rest) = used.split_first()?;
     let columns = vec![Column::text(""), Column::text("")];
     let mut table = Table::new("environment", "What the trials ran on", columns);
-    for (pattern, name) in SUMMARY {
-        let matching = environment
-            .iter()
-            .filter(|(path, _)| matches(pattern, path));
-        for (path, value) in matching {
-            let device = device_of(pattern, path);
-            let name = device.map_or_else(|| name.to_owned(), |device| format!("{device}: {name}"));
-            table
-                .rows
-                .push(vec![Cell::text(name), Cell::text(shown(path, value))]);
-        }
+    let mut shared: Vec<(usize, &String, &String)> = first
+        .iter()
+        .filter(|(path, value)| {
+            rest.iter()
+                .all(|(_, flat, _)| flat.get(*path) == Some(*value))
+        })
+        .filter_map(|(path, value)| Some((place_of(path)?, path, value)))
+        .collect();
+    shared.sort();
+    for (_, path, value) in shared {
+        table.rows.push(vec![
+            Cell::text(name_of(path)),
+            Cell::text(shown(path, value)),
+        ]);
     }
-    table
+    (!table.rows.is_empty()).then_some(table)
+}
+
+/// The place of a path in the summary.
+fn place_of(path: &str) -> Option<usize> {
+    SUMMARY
+        .iter()
+        .position(|(pattern, _)| matches(pattern, path))
+}
+
+/// What a path is called: as in the summary, where it has a name there.
+fn name_of(path: &str) -> String {
+    let Some((pattern, name)) = place_of(path).map(|place| SUMMARY[place]) else {
+        return path.to_owned();
+    };
+    match device_of(pattern, path) {
+        Some(device) => format!("{device}: {name}"),
+        None => name.to_owned(),
+    }
+}
+
+/// Where a difference stands: what the summary has first, then what says most about the machine.
+fn rank(path: &str) -> (usize, usize) {
+    const SECTIONS: [&str; 5] = ["kernel", "cpu", "memory", "virtualisation", "target"];
+    let section = path.split('.').next().unwrap_or_default();
+    let of_section = SECTIONS.iter().position(|known| *known == section);
+    (
+        place_of(path).unwrap_or(SUMMARY.len()),
+        of_section.unwrap_or(SECTIONS.len()),
+    )
 }
 
 /// Sizes that are stored in bytes.
@@ -155,20 +191,63 @@ fn differences(used: &[(&str, Flat, Vec<&str>)]) -> Vec<Block> {
     );
     let caption = "What differs between the environments";
     let mut table = Table::new("environment-differences", caption, columns);
-    for path in paths.iter().take(MOST) {
-        let mut row = vec![Cell::text((*path).clone())];
+    // One by one they would fill the table.
+    let (mitigations, mut others): (Vec<&String>, Vec<&String>) = paths
+        .into_iter()
+        .partition(|path| path.starts_with(MITIGATIONS));
+    others.sort_by_key(|path| (rank(path), *path));
+    for path in others.iter().take(MOST) {
+        let mut row = vec![Cell::text(name_of(path))];
         row.extend(used.iter().map(|(_, flat, _)| match flat.get(*path) {
             Some(value) => Cell::text(shown(path, value)),
-            None => Cell::text("unknown"),
+            None => unsaid(flat, path),
         }));
         table.rows.push(row);
     }
+    table.rows.extend(mitigated(&mitigations, &used));
     let mut blocks = vec![Block::Table(table)];
-    if paths.len() > MOST {
-        let more = format!("… and {} more differences.", paths.len() - MOST);
+    if others.len() > MOST {
+        let more = format!("… and {} more differences.", others.len() - MOST);
         blocks.push(Block::paragraph(more));
     }
     blocks
+}
+
+/// What stands for a value that an environment does not have: a simulated one has no kernel whose release could be unknown.
+fn unsaid(flat: &Flat, path: &str) -> Cell {
+    let section = path.split('.').next().unwrap_or_default();
+    let has_section = flat
+        .keys()
+        .any(|known| known.split('.').next() == Some(section));
+    match has_section {
+        true => Cell::text("unknown"),
+        false => Cell::absent(),
+    }
+}
+
+/// What the kernel does against flaws of the processor, in one line: of each environment what is left open.
+fn mitigated(paths: &[&String], used: &[(&str, Flat, Vec<&str>)]) -> Option<Vec<Cell>> {
+    let first = paths.first()?;
+    let mut row = vec![Cell::text(format!("mitigations, {} differ", paths.len()))];
+    row.extend(used.iter().map(|(_, flat, _)| {
+        if paths.iter().all(|path| !flat.contains_key(*path)) {
+            return unsaid(flat, first);
+        }
+        let open = |path: &&&String| {
+            let value = flat.get(**path);
+            value.is_some_and(|value| value.starts_with("Vulnerable"))
+        };
+        let open: Vec<&str> = paths
+            .iter()
+            .filter(open)
+            .filter_map(|path| path.strip_prefix(MITIGATIONS))
+            .collect();
+        Cell::text(match open.is_empty() {
+            true => "none of them vulnerable".to_owned(),
+            false => format!("vulnerable: {}", open.join(", ")),
+        })
+    }));
+    Some(row)
 }
 
 /// The environments, those together that do not differ in what is shown: a trial of ten has its free memory, and no
@@ -251,6 +330,7 @@ fn plain(value: &Value) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::report::document::Value as Shown;
 
     #[test]
     fn devices_go_by_name_and_patterns_match_one_of_them() {
@@ -296,5 +376,75 @@ mod tests {
         let headings: Vec<&str> = table.columns.iter().map(|c| c.title.as_str()).collect();
         assert_eq!(headings, ["", "a", "b and 1 more"]);
         assert_eq!(table.rows.len(), 1);
+    }
+
+    fn rows(table: &Table) -> Vec<String> {
+        let text = |cell: &Cell| match &cell.value {
+            Shown::Absent => "-".to_owned(),
+            value => value.text(),
+        };
+        let line = |row: &Vec<Cell>| {
+            let cells: Vec<String> = row.iter().map(text).collect();
+            cells.join(" | ")
+        };
+        table.rows.iter().map(line).collect()
+    }
+
+    /// A machine with as many flaws and buses as real ones have, and a simulated one.
+    #[test]
+    fn what_is_shared_is_summed_up_and_what_differs_begins_with_what_matters() {
+        let machine = |kernel: &str, path: &str, state: &str| {
+            let flaws = (0..45).map(|i| (format!("flaw{i:02}"), state.into()));
+            let buses = (0..60).map(|i| (format!("bus{i:02}"), state.into()));
+            flatten(&serde_json::json!({
+                "cpu": {"model": "x", "mitigations": serde_json::Map::from_iter(flaws)},
+                "buses": serde_json::Map::from_iter(buses),
+                "kernel": {"release": kernel, "command_line": kernel}, "memory": {"total": 1 << 30},
+                "target": {"path": path},
+            }))
+        };
+        let measured = [
+            ("1", machine("6.1", "/a", "Mitigation: x"), vec!["a"]),
+            ("2", machine("6.2", "/b", "Vulnerable"), vec!["b"]),
+        ];
+        let of_both = summary(&measured).expect("a table");
+        assert_eq!(rows(&of_both), ["processor | x", "memory | 1 GiB"]);
+        let blocks = differences(&measured);
+        let Some(Block::Table(table)) = blocks.first() else {
+            panic!("a table");
+        };
+        let told = rows(table);
+        assert_eq!(
+            told[..3],
+            [
+                "kernel | 6.1 | 6.2",
+                "measured | /a | /b",
+                "kernel.command_line | 6.1 | 6.2"
+            ]
+        );
+        assert_eq!(told.len(), MOST + 1);
+        assert!(
+            told[MOST].starts_with(
+                "mitigations, 45 differ | none of them vulnerable | vulnerable: flaw00, "
+            ),
+            "{told:?}"
+        );
+        let simulated = flatten(&serde_json::json!({"simulator": {"version": "0.1"}}));
+        let mixed = [
+            ("0", simulated, vec!["model"]),
+            ("1", machine("6.1", "/a", "x"), vec!["a"]),
+        ];
+        assert!(summary(&mixed).is_none());
+        let blocks = differences(&mixed);
+        let Some(Block::Table(table)) = blocks.first() else {
+            panic!("a table");
+        };
+        let told = rows(table);
+        assert_eq!(told[0], "simulated by raidlab | 0.1 | -");
+        assert!(told.contains(&"kernel | - | 6.1".to_owned()), "{told:?}");
+        assert_eq!(
+            told[MOST],
+            "mitigations, 45 differ | - | none of them vulnerable"
+        );
     }
 }
