@@ -50,7 +50,7 @@ settings!(Hdbench {
     "direct" => direct, "yes|no", "past the page cache (default: no)";
 });
 
-/// The size as it stands in the names of the phases: `0.1gb`, `256mib`.
+/// The size as it stands in the names of the phases, exactly: `0.1gb`, `3mb`, `256mib`, `1420kb`.
 fn label(size: Bytes) -> String {
     const MB: u64 = 1_000_000;
     if size.0.is_multiple_of(100 * MB) {
@@ -62,7 +62,14 @@ fn label(size: Bytes) -> String {
     } else if size.0.is_multiple_of(MB) {
         format!("{}mb", size.0 / MB)
     } else {
-        size.to_string().replace(' ', "").to_lowercase()
+        let told = size.to_string();
+        let is_exact = told.replace(' ', "").parse() == Ok(size);
+        match size.0 {
+            _ if is_exact => told.replace(' ', "").to_lowercase(),
+            bytes if bytes.is_multiple_of(1000) => format!("{}kb", bytes / 1000),
+            bytes if bytes.is_multiple_of(1024) => format!("{}kib", bytes / 1024),
+            bytes => format!("{bytes}b"),
+        }
     }
 }
 
@@ -168,5 +175,22 @@ mod tests {
         assert!(labels.eq(["0.1gb", "0.5gb", "1gb", "2gb"]));
         assert_eq!(label(Bytes::mib(256)), "256mib");
         assert_eq!(label(Bytes(64_000_000)), "64mb");
+        assert_eq!(label(Bytes(1_500_000)), "1500kb");
+        assert_eq!(label(Bytes(1_420_000)), "1420kb");
+        assert_eq!(label(Bytes(1_500_001)), "1500001b");
+        assert_eq!(label(Bytes::kib(1500)), "1536kb");
+        assert_eq!(label(Bytes::kib(1501)), "1501kib");
+        assert_eq!(label(Bytes::kib(1536)), "1.5mib");
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn sizes_that_differ_have_names_that_differ(size in 1_u64..1 << 45) {
+            let read: Bytes = label(Bytes(size))
+                .replace("ib", "iB").replace("gb", "GB").replace("mb", "MB").replace("kb", "kB")
+                .replace('b', "B").replace("ki", "Ki").replace("mi", "Mi").replace("gi", "Gi").replace("ti", "Ti")
+                .parse().unwrap();
+            proptest::prop_assert_eq!(read, Bytes(size));
+        }
     }
 }

@@ -45,7 +45,13 @@ pub(super) fn lower(root: &Table<'_, '_>, name: String) -> Option<DiskModel> {
         512,
         "512 bytes, no emulation",
     );
-    let zero_latency = geometry.boolean("zero_latency").unwrap_or(false);
+    let zero_latency = or_assume(
+        geometry.boolean("zero_latency"),
+        reader,
+        "geometry.zero_latency",
+        false,
+        "waits for the first sector of a read",
+    );
     let seek_table = root.table("seek");
     let (seek, track_to_track) = seek(&seek_table);
     let switches = switches(
@@ -132,7 +138,8 @@ fn needed<'r, 'i, T>(
     read(table, key)
 }
 
-fn or_assume<T: Copy + ToString>(
+/// What is given, or what is assumed of a drive, which is told as a fact of the model like the rest.
+pub(super) fn or_assume<T: Copy + ToString>(
     given: Option<T>,
     reader: &Reader<'_>,
     key: &str,
@@ -246,7 +253,15 @@ fn cache(table: &Table<'_, '_>) -> Option<CacheSpec> {
         segments,
         segment_sectors,
         read_ahead,
-        least_ahead: table.whole("least_ahead_kib").unwrap_or(0).min(1 << 30) * 2,
+        least_ahead: or_assume(
+            table.whole("least_ahead_kib"),
+            reader,
+            "cache.least_ahead_kib",
+            0,
+            "writes at once what may be written",
+        )
+        .min(1 << 30)
+            * 2,
         restart,
         write_back: write_back && size > 0,
         write_sectors,

@@ -1,10 +1,82 @@
 //! A model file of a solid-state disk, lowered into its specification.
 use super::duplex::full_duplex;
+use super::hdd::or_assume;
 use super::reader::{Mark, Table};
 use crate::disk::DiskModel;
 use crate::disk::ssd::{SsdError, SsdSpec};
 use raidlab_core::time::Span;
 use std::sync::Arc;
+
+/// What a file may leave out: with what is taken then, which is told as a fact of the model.
+struct Assumed {
+    physical: u32,
+    filled: u32,
+    turn_write: Option<Span>,
+    fast: u64,
+    program_fast: Span,
+    /// Sectors, and runs.
+    ahead: (u64, u32),
+    protected: bool,
+}
+
+fn assumed(
+    [drive, flash, buffer, ahead]: [&Table<'_, '_>; 4],
+    turn: Span,
+    program: Span,
+) -> Assumed {
+    let reader = drive.reader;
+    let micros = |table: &Table<'_, '_>, key: &str| {
+        let us = table.number(key);
+        us.map(|us| Span(libm::round(us * 1e3) as u64))
+    };
+    let conclude = |key: &str, value: Span, why: &str| {
+        let us = value.0 as f64 / 1e3;
+        reader.conclude(key, us.to_string(), Mark::Assumed, why);
+    };
+    let whole = |table: &Table<'_, '_>, name: &str, key: &str, assumed: u64, why: &str| {
+        let path = format!("{name}.{key}");
+        or_assume(table.whole(key), reader, &path, assumed, why)
+    };
+    let small = |value: u64| value.min(u64::from(u32::MAX)) as u32;
+    let turn_write = micros(drive, "turn_write_us");
+    if turn_write.is_none() {
+        conclude("drive.turn_write_us", turn, "as behind a read");
+    }
+    let fast = whole(flash, "flash", "fast_mib", 0, "no fast area");
+    let program_fast = micros(flash, "program_fast_us").unwrap_or_else(|| {
+        if fast > 0 {
+            conclude("flash.program_fast_us", program, "as elsewhere");
+        }
+        program
+    });
+    let size = whole(ahead, "read_ahead", "size_kib", 0, "it does not read ahead");
+    let runs = match size {
+        0 => ahead.whole("runs").unwrap_or(1),
+        _ => whole(ahead, "read_ahead", "runs", 1, "one run at a time"),
+    };
+    let sector = "512 bytes, no emulation";
+    Assumed {
+        physical: small(whole(drive, "drive", "physical_sector", 512, sector)) / 512,
+        filled: small(whole(
+            drive,
+            "drive",
+            "filled_percent",
+            0,
+            "nothing was written before",
+        )),
+        turn_write,
+        fast: fast.saturating_mul(2048),
+        program_fast,
+        ahead: (size.saturating_mul(2), small(runs)),
+        protected: or_assume(
+            buffer.boolean("protected"),
+            reader,
+            "buffer.protected",
+            false,
+            "a flush waits for the flash",
+        ),
+    }
+}
 
 /// Lowers the file; `None` when something was wrong.
 pub(super) fn lower(root: &Table<'_, '_>, name: String) -> Option<DiskModel> {
@@ -29,11 +101,20 @@ pub(super) fn lower(root: &Table<'_, '_>, name: String) -> Option<DiskModel> {
     let kind = interface.word("kind", &["SATA", "SAS", "NVMe"]);
     let small = |value: Option<u64>| value.map(|n| n.min(u64::from(u32::MAX)) as u32);
     let program = micros(&flash, "program_us", "the time of a program");
-    let fast = flash.whole("fast_mib").unwrap_or(0).saturating_mul(2048);
+    let turn = micros(&drive, "turn_us", "the least time between two commands");
+    let Assumed {
+        physical,
+        filled,
+        turn_write,
+        fast,
+        program_fast,
+        ahead: (look_ahead, runs),
+        protected,
+    } = assumed([&drive, &flash, &buffer, &ahead], turn?, program?);
     let spec = SsdSpec {
         name,
         sectors: whole(&drive, "sectors", "the capacity in sectors of 512 bytes")?,
-        physical: small(drive.whole("physical_sector")).map_or(1, |bytes| bytes / 512),
+        physical,
         tags: small(whole(&drive, "depth", "the queue depth"))?,
         link: whole(
             &interface,
@@ -43,10 +124,8 @@ pub(super) fn lower(root: &Table<'_, '_>, name: String) -> Option<DiskModel> {
         .saturating_mul(1_000_000),
         duplex: kind.is_some_and(full_duplex),
         overhead: micros(&drive, "overhead_us", "the time for a command")?,
-        turn: micros(&drive, "turn_us", "the least time between two commands")?,
-        turn_write: drive
-            .number("turn_write_us")
-            .map(|us| Span(libm::round(us * 1e3) as u64)),
+        turn: turn?,
+        turn_write,
         dies: small(whole(&flash, "dies", "dies that work at the same time"))?,
         channels: small(whole(&flash, "channels", "channels of the controller"))?,
         channel_rate: whole(&flash, "channel_mb_s", "the rate of a channel")?
@@ -60,22 +139,19 @@ pub(super) fn lower(root: &Table<'_, '_>, name: String) -> Option<DiskModel> {
         ))?
         .saturating_mul(2),
         program: program?,
-        program_fast: flash
-            .number("program_fast_us")
-            .map(|us| Span(libm::round(us * 1e3) as u64))
-            .unwrap_or(program?),
+        program_fast,
         fast,
         suspend: micros(&flash, "suspend_us", "how long a read waits for a program")?,
         buffer: whole(&buffer, "size_kib", "the size of the write buffer")?.saturating_mul(2),
-        ahead: ahead.whole("size_kib").unwrap_or(0).saturating_mul(2),
-        runs: small(ahead.whole("runs")).unwrap_or(1),
-        protected: buffer.boolean("protected").unwrap_or(false),
+        ahead: look_ahead,
+        runs,
+        protected,
         spare_permille: small(whole(
             &flash,
             "spare_permille",
             "spare flash in thousandths",
         ))?,
-        filled: small(drive.whole("filled_percent")).unwrap_or(0),
+        filled,
     };
     for table in [&drive, &flash, &buffer, &interface, &ahead] {
         table.deny_unknown();

@@ -237,11 +237,13 @@ fn what_a_file_does_not_say_is_listed_as_derived_or_assumed() {
         })
         .collect();
     insta::assert_snapshot!(later.join("\n"), @r"
+    geometry.zero_latency = false (assumed: waits for the first sector of a read)
     switch.head_ms = 2.4 (assumed: as long as to the next cylinder: the head has to find its track again)
     switch.write_settle_ms = 1 (D: average write minus average read seek)
     switch.track_skew_ms = 3.400 (D: the switch and the settling of a write, so that no turn is lost)
     switch.cylinder_skew_ms = 3.400 (D: the switch and the settling of a write, so that no turn is lost)
     cache.restart = eager (assumed: reads on as soon as there is room)
+    cache.least_ahead_kib = 0 (assumed: writes at once what may be written)
     cache.write_runs = 128 (assumed: separate runs kept track of)
     cache.rounds = 4 (assumed: a run goes first when the buffer was written so often since it came)
     cache.high_percent = 80 (assumed: destaging takes turns with reads)
@@ -250,6 +252,47 @@ fn what_a_file_does_not_say_is_listed_as_derived_or_assumed() {
     geometry.zones = 16 (assumed: a round number)
     geometry.sectors_per_track = 1318 1274 1230 1186 1143 1099 1055 1011 967 923 880 836 792 748 704 660 (D: rates, turns and skews; a straight line inwards)
     geometry.cylinders = 79040 (D: capacity, heads and sectors per track)
+    ");
+}
+
+/// Of a solid-state disk, too: all that a prediction rests on is shown.
+#[test]
+fn what_a_solid_state_disk_does_not_say_is_listed_as_assumed() {
+    let text = text_of("sata-ssd");
+    let optional = [
+        "physical_sector",
+        "turn_write_us",
+        "filled_percent",
+        "fast_mib",
+        "program_fast_us",
+        "protected",
+    ];
+    let lines = text.lines().filter(|line| {
+        let key = line.split(" =").next().unwrap_or_default();
+        !optional.contains(&key)
+    });
+    let lines: Vec<&str> = lines.take_while(|line| *line != "[read_ahead]").collect();
+    let model = parse("disk.toml", &lines.join("\n")).unwrap();
+    let assumed: Vec<String> = model
+        .facts
+        .iter()
+        .filter(|fact| {
+            optional.iter().any(|key| fact.key.ends_with(key)) || fact.key.starts_with("read_ahead")
+        })
+        .map(|fact| {
+            format!(
+                "{} = {} ({}: {})",
+                fact.key, fact.value, fact.mark, fact.source
+            )
+        })
+        .collect();
+    insta::assert_snapshot!(assumed.join("\n"), @r"
+    drive.turn_write_us = 10 (assumed: as behind a read)
+    flash.fast_mib = 0 (assumed: no fast area)
+    read_ahead.size_kib = 0 (assumed: it does not read ahead)
+    drive.physical_sector = 512 (assumed: 512 bytes, no emulation)
+    drive.filled_percent = 0 (assumed: nothing was written before)
+    buffer.protected = false (assumed: a flush waits for the flash)
     ");
 }
 

@@ -2,6 +2,7 @@
 use super::plan::Plan;
 use super::session::store_failure;
 use crate::args::BenchArgs;
+use crate::commands::quoted;
 use crate::exit::{Failure, MISSING};
 use crate::place;
 use crate::predict::StoredRun;
@@ -34,10 +35,10 @@ pub(crate) fn asked(args: &BenchArgs, place: &place::Store) -> Result<Option<Res
     }
     let store = super::open_store(place)?;
     let session = if wanted.is_empty() {
-        newest_unfinished(&store)?.ok_or_else(|| {
-            Failure::bad_request("there is no unfinished session")
-                .remedy("'raidlab list' shows all")
-        })?
+        match newest_unfinished(&store)? {
+            Some(session) => session,
+            None => return Err(nothing_unfinished(&store)?),
+        }
     } else {
         store.find_session(wanted).map_err(store_failure)?
     };
@@ -56,11 +57,7 @@ pub(crate) fn asked(args: &BenchArgs, place: &place::Store) -> Result<Option<Res
             "session {} is an experiment",
             id::short(&session.id)
         ))
-        .remedy(format!(
-            "'raidlab run {} --on {}' goes on with it",
-            run.file,
-            run.on.split(',').next().unwrap_or(&run.on)
-        )));
+        .remedy(format!("'{}' goes on with it", goes_on(&run))));
     }
     let plan = plan_of(&session)?.ok_or_else(|| {
         Failure::bad_request(format!(
@@ -69,6 +66,32 @@ pub(crate) fn asked(args: &BenchArgs, place: &place::Store) -> Result<Option<Res
         ))
     })?;
     Ok(Some(Resumed { session, plan }))
+}
+
+/// The command that goes on with an experiment.
+fn goes_on(run: &StoredRun) -> String {
+    let on = run.on.split(',').next().unwrap_or(&run.on);
+    format!("raidlab run {} --on {on}", quoted(&run.file))
+}
+
+/// Why there is nothing to go on with, and what else there is.
+fn nothing_unfinished(store: &Store) -> Result<Failure, Failure> {
+    let unfinished = store.unfinished_sessions().map_err(store_failure)?;
+    let mut newest = unfinished.into_iter().rev();
+    let experiment = newest.find_map(|info| {
+        let run = StoredRun::of(&info.session)?;
+        info.running.is_none().then_some((info.session.id, run))
+    });
+    Ok(match experiment {
+        Some((session, run)) => Failure::bad_request("there is no unfinished session of bench")
+            .remedy(format!(
+                "session {} is an experiment: '{}' goes on with it",
+                id::short(&session),
+                goes_on(&run)
+            )),
+        None => Failure::bad_request("there is no unfinished session")
+            .remedy("'raidlab list' shows all"),
+    })
 }
 
 /// The labels of the places of a session in the order in which they were named; none of a session that is none of

@@ -101,6 +101,7 @@ fn names() -> Result<Vec<Names>, Failure> {
         (&["reference", "report"], "study", published),
         (&["reference", "run"], "studies", studies),
         (&["layout"], "level", strings(&LEVELS)),
+        (&["import"], "format", formats()),
     ];
     let profiles: Vec<&str> = Profile::all_names().collect();
     for path in [&["bench"], &["report"], &["compare"], &["list"]] {
@@ -112,6 +113,18 @@ fn names() -> Result<Vec<Names>, Failure> {
         names,
     };
     Ok(all.into_iter().map(named).collect())
+}
+
+/// What files are imported from: formats, and tools that have several.
+fn formats() -> Vec<String> {
+    let formats = raidlab_results::import::Format::ALL;
+    let names = formats
+        .iter()
+        .flat_map(|format| [format.tool(), format.name()]);
+    // A shell divides what it is offered at spaces.
+    let names: std::collections::BTreeSet<&str> =
+        names.filter(|name| !name.contains(' ')).collect();
+    names.into_iter().map(str::to_owned).collect()
 }
 
 fn offer(

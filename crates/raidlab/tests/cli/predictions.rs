@@ -270,9 +270,10 @@ fn killed_and_gone_on_with() {
     );
     assert_eq!(lab.sessions().len(), 2);
     // `bench --resume` has nothing to do with it.
-    lab.run("bench --resume")
-        .refused(2)
-        .says(&["no unfinished session"]);
+    lab.run("bench --resume").refused(2).says(&[
+        "no unfinished session of bench",
+        "is an experiment: 'raidlab run lab.toml --on sim' goes on with it",
+    ]);
     let mut again = lab.start("run lab.toml --on sim");
     again.wait_for(&format!("{before} of 30 trials are there"));
     assert_eq!(again.end().code(), Some(0), "{}", again.said());

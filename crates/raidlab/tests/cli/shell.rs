@@ -139,6 +139,7 @@ fn fish_completes_sessions_and_experiments() {
     assert!(offered("raidlab plan ").starts_with("lab.toml"));
     assert!(offered("raidlab disk show near").contains("nearline-24tb"));
     assert!(!offered("raidlab disk show ").contains("last"));
+    assert!(offered("raidlab import --format fio").contains("fio-json"));
 }
 
 /// zsh completes where it believes that somebody types.
