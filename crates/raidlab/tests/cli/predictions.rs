@@ -126,18 +126,18 @@ fn threads_change_nothing() {
     assert_ne!(outs[0], other);
 }
 
-/// What there is no model of is known before anything is run or kept.
+/// A state that pools do not have is told with its line, before anything is run or kept.
 #[test]
-fn cells_without_a_model_are_refused_up_front() {
+fn pools_that_resync_are_refused_up_front() {
     let lab = Lab::new();
     let text = SMALL.replace(r#"["raid0", "raid5"]"#, r#"["raidz1", "zfs-mirror 2x2"]"#);
     let text = text.replace("{ layout = \"raid0\" }", "{ layout = \"raidz1\" }");
     let text = text.replace("chunk = \"64KiB\"", "state = \"resyncing\"");
     lab.write("pools.toml", text);
     let refused = lab.run("run pools.toml --on sim").refused(2).says(&[
-        "2 of 2 cells cannot be predicted",
-        "raidz1 and 1 more: a pool of ZFS is never resyncing",
-        "--only",
+        "raidz1 is of ZFS, which is never resyncing",
+        "zfs-mirror 2x2 is of ZFS",
+        "--> pools.toml:7:9",
     ]);
     // Such pools are built nowhere else either.
     assert!(!refused.err.contains("--on vm"), "{}", refused.err);

@@ -123,8 +123,5 @@ fn the_simulator_has_the_same_pools_and_says_what_it_has_no_model_of() {
     lab.write("resyncing.toml", in_state("resyncing"));
     lab.run("run resyncing.toml --on sim --repeats 1")
         .refused(2)
-        .says(&[
-            "cells cannot be predicted",
-            "a pool of ZFS is never resyncing",
-        ]);
+        .says(&["is of ZFS, which is never resyncing"]);
 }
