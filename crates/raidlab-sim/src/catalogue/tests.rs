@@ -5,6 +5,10 @@ use raidlab_core::op::BlockKind;
 use raidlab_core::time::Instant;
 use raidlab_core::units::Lba;
 
+fn text_of(name: &str) -> &'static str {
+    MODELS.iter().find(|(known, _)| *known == name).unwrap().1
+}
+
 #[test]
 fn every_model_of_the_catalogue_can_be_made() {
     for (name, text) in MODELS {
@@ -57,7 +61,6 @@ fn all_that_is_wrong_with_a_datasheet_is_said_at_once() {
 fn the_keys_of_model_files_are_described() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/models.md");
     let described = std::fs::read_to_string(path).unwrap();
-    let text_of = |name: &str| MODELS.iter().find(|(known, _)| *known == name).unwrap().1;
     let extracted = text_of("HP-C3323A")
         .lines()
         .filter(|line| !line.starts_with("long") && !line.starts_with("knee"));

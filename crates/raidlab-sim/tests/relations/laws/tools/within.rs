@@ -66,10 +66,13 @@ pub(super) fn what_is_cold_comes_from_disks(
         FlagKind::PartlyCached,
         FlagKind::Unflushed,
     ];
-    // What drives hold has come to them: kernels that know no flush leave it there.
-    let of_drive = |flag: &&Flag| flag.reason.contains("that the disks took");
+    // What drives and cards hold has come to them: kernels that know no flush leave it there, and a card keeps it.
+    let of_caches = |flag: &&Flag| {
+        let mut parts = ["that the disks took", "in the controller's cache"].iter();
+        parts.any(|part| flag.reason.contains(part))
+    };
     let one = |came: &Came| {
-        let mut flags = came.outcome.flags.iter().filter(|flag| !of_drive(flag));
+        let mut flags = came.outcome.flags.iter().filter(|flag| !of_caches(flag));
         let doubt = flags.find(|flag| doubts.contains(&flag.kind));
         doubt.map_or(Ok(()), |doubt| {
             Err(format!("{}: {}", came.phase.id, doubt.reason))
