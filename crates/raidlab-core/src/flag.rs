@@ -31,6 +31,10 @@ pub enum FlagKind {
     ArrayBusy,
     /// Fewer operations were in flight than the depth asked for.
     DepthNotReached,
+    /// Fewer operations were done than were due at the rate that was asked for.
+    RateNotReached,
+    /// The file has holes, or parts that were never written: no disk is read for them.
+    Sparse,
     /// The data may have been compressed on the way.
     Compressible,
     /// The cache could not be emptied, or that could not be proved.
@@ -61,6 +65,7 @@ impl FlagKind {
             self,
             Self::ServedFromCache
                 | Self::DirectNotHonoured
+                | Self::Sparse
                 | Self::ArrayBusy
                 | Self::Late
                 | Self::MemberFailed
@@ -84,6 +89,8 @@ impl FlagKind {
             Self::AboveLimit => "above-limit",
             Self::ArrayBusy => "array-busy",
             Self::DepthNotReached => "depth-not-reached",
+            Self::RateNotReached => "rate-not-reached",
+            Self::Sparse => "sparse",
             Self::Compressible => "compressible",
             Self::NotCold => "not-cold",
             Self::ToolDefect => "tool-defect",
@@ -149,6 +156,8 @@ mod tests {
             FlagKind::MemberFailed,
             FlagKind::Inconsistent,
             FlagKind::Unverified,
+            FlagKind::RateNotReached,
+            FlagKind::Sparse,
         ] {
             assert_eq!(
                 serde_json::to_string(&kind).unwrap(),

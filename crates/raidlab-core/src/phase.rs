@@ -2,14 +2,16 @@
 //!
 //! A [profile](crate::profile) is a list of phases; a trial runs them in order in one place. The
 //! same phases run against a disk and against a model.
-use crate::flag::{Flag, FlagKind};
+mod reached;
+
 use crate::op::FileId;
 use crate::rng::{Stream, mix};
 use crate::time::Span;
-use crate::units::Bytes;
+use crate::units::{Bytes, Extent};
 use crate::workload::Expected;
-use crate::workload::spec::{Arrival, WorkloadSpec};
+use crate::workload::spec::WorkloadSpec;
 use serde::{Deserialize, Serialize};
+use std::ops::Range;
 
 /// How a job reaches the storage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -115,6 +117,22 @@ impl Phase {
         })
     }
 
+    /// The bytes of data file 0 in which the phase works, as far as that is known: from the first to the last that a job of block
+    /// operations has, else all that must be there.
+    #[must_use]
+    pub fn used(&self) -> Range<u64> {
+        let region = |job: &Job| match job.workload {
+            WorkloadSpec::Blocks(spec) => Some(spec.region),
+            _ => None,
+        };
+        let regions: Option<Vec<Extent>> = self.jobs.iter().map(region).collect();
+        let starts = regions.iter().flatten().map(|region| region.start.0);
+        let ends = regions.iter().flatten().map(|region| region.end().0);
+        let needed = self.needs.iter().filter(|need| need.file == 0);
+        let needed = needed.map(|need| need.size.0).max();
+        starts.min().unwrap_or(0)..ends.max().or(needed).unwrap_or(0)
+    }
+
     /// Counted operations and bytes of all jobs together, and the longest of their times.
     #[must_use]
     pub fn expected(&self) -> Expected {
@@ -132,33 +150,7 @@ impl Phase {
         }
         all
     }
-
-    /// What is to be said when `mean` operations were in flight on average and more were asked for. Only
-    /// jobs that always have something to ask for can be held to their depth.
-    #[must_use]
-    pub fn depth_missed(&self, mean: f64) -> Option<Flag> {
-        let mut wanted = 0;
-        for job in &self.jobs {
-            match job.workload {
-                WorkloadSpec::Blocks(spec) if spec.arrival == Arrival::Closed => {
-                    wanted += job.depth;
-                }
-                _ => return None,
-            }
-        }
-        let missed = wanted > 0 && mean < DEPTH_REACHED * f64::from(wanted);
-        missed.then(|| {
-            let reason = format!(
-                "{mean:.1} operations were in flight on average where {wanted} were asked for"
-            );
-            Flag::new(FlagKind::DepthNotReached, reason)
-        })
-    }
 }
-
-/// In flight over asked for below which the depth counts as not reached (goal P8 of the engine,
-/// `docs/validation/engine.md`).
-const DEPTH_REACHED: f64 = 0.9;
 
 /// Shorter phases are flagged: bonnie++ prints `+++++` below half a second.
 pub const SHORTEST_PHASE: Span = Span::from_millis(500);

@@ -87,23 +87,29 @@ impl Fio {
         parse::read(text)
     }
 
+    /// The line of the option that [`target`](Self::target) comes from, in the text of a file that could be read.
+    #[must_use]
+    pub fn target_line(text: &str) -> Option<usize> {
+        let line = |option| parse::line_of(text, option);
+        line("filename").or_else(|| line("directory"))
+    }
+
     /// The one file, device or directory that all jobs name, if they name any.
     ///
     /// # Errors
     /// When they name different ones.
-    pub fn target(&self) -> Result<Option<&str>, ProfileError> {
-        let named = |job: &FioJob| job.filename.clone().or_else(|| job.directory.clone());
+    pub fn target(&self) -> Result<Option<String>, ProfileError> {
         let mut all = self.jobs.iter();
-        let first = all.next();
+        let first = all.next().and_then(FioJob::named);
         for job in all {
-            if named(job) != first.and_then(named) {
+            if job.named() != first {
                 return Err(job.wrong(
                     "filename",
                     "all jobs must be on the same file or directory; run others apart",
                 ));
             }
         }
-        Ok(first.and_then(|job| job.filename.as_deref().or(job.directory.as_deref())))
+        Ok(first)
     }
 
     /// The seed that the file gives, of the first job that has one.

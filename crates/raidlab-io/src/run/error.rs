@@ -136,6 +136,16 @@ pub enum RunError {
         /// Number of the job.
         job: usize,
     },
+    /// All had ended before anything was counted.
+    #[error(
+        "phase '{phase}' ended within its ramp of {ramp}: nothing was counted; give a longer time, a larger size, or a shorter ramp"
+    )]
+    EndedInRamp {
+        /// Stable name of the phase.
+        phase: String,
+        /// Not counted at its start.
+        ramp: Span,
+    },
     /// Ended by the user before there was a result.
     #[error("cancelled")]
     Cancelled,

@@ -107,9 +107,7 @@ impl Watch {
                 .map(unwritten),
         );
         outcome.flags.extend(not_cold(evictions));
-        outcome
-            .flags
-            .extend(phase.depth_missed(outcome.mean_in_flight));
+        outcome.flags.extend(phase.not_reached(&outcome));
         outcome
             .flags
             .extend(compressible(place, options.data, claimed));

@@ -137,6 +137,12 @@ pub fn run_phase(
     let launched = jobs::launch(phase, place, options, &content)?;
     let watch = judge::Watch::begin(phase, place)?;
     let ran = launched.run(monitor)?;
+    if !ran.interrupted && phase.ended_in_ramp(&ran.tallies) {
+        return Err(RunError::EndedInRamp {
+            phase: phase.id.clone(),
+            ramp: phase.ramp,
+        });
+    }
     watch.end(phase, place, options, &cold, ran)
 }
 

@@ -8,6 +8,7 @@ use raidlab_core::drive::DriveError;
 use raidlab_core::op::FileId;
 use raidlab_core::profile::ProfileError;
 use raidlab_core::target::Errno;
+use raidlab_core::time::Span;
 use raidlab_core::units::Bytes;
 use raidlab_experiment::setup::ArrayState;
 use raidlab_layout::{LayoutError, SpecError};
@@ -156,6 +157,16 @@ pub enum RunError {
         phase: String,
         /// The error number.
         errno: Errno,
+    },
+    /// All of a phase had ended before anything was counted.
+    #[error(
+        "phase '{phase}' ended within its ramp of {ramp}: nothing was counted; give a longer time, a larger size, or a shorter ramp"
+    )]
+    EndedInRamp {
+        /// The phase.
+        phase: String,
+        /// Not counted at its start.
+        ramp: Span,
     },
     /// The phase itself.
     #[error("phase '{phase}': {source}")]

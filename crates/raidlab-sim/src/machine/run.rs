@@ -57,6 +57,12 @@ impl Machine {
             source,
         })?;
         let used = self.totals().since(&before, (1, 1));
+        if !driven.interrupted && phase.ended_in_ramp(&driven.tallies) {
+            return Err(RunError::EndedInRamp {
+                phase: phase.id.clone(),
+                ramp: phase.ramp,
+            });
+        }
         let mut outcome = PhaseOutcome::from_tallies(&phase.id, &driven.tallies);
         outcome.digest = phase.digest(self.seed);
         outcome.cpu = CpuTime {
@@ -286,7 +292,7 @@ fn flags(
     } else if writes {
         flags.extend(at_disks.unflushed(phase));
     }
-    flags.extend(phase.depth_missed(outcome.mean_in_flight));
+    flags.extend(phase.not_reached(outcome));
     if interrupted {
         let reason = "it was stopped before its end";
         flags.push(Flag::new(FlagKind::Interrupted, reason));

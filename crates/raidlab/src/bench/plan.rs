@@ -86,7 +86,7 @@ impl Plan {
         let paths = paths(args, job_file.as_ref())?;
         let mut arms: Vec<Arm> = Vec::new();
         for text in &paths {
-            let (label, path) = labelled(text)?;
+            let (label, path) = labelled(text).map_err(|failure| in_job_file(failure, args))?;
             if arms.iter().any(|arm| arm.label == label) {
                 return Err(Failure::bad_request(format!("'{label}' is named twice"))
                     .remedy("give each place a name of its own: NAME=PATH"));
@@ -191,11 +191,29 @@ fn paths(args: &BenchArgs, job_file: Option<&Fio>) -> Result<Vec<String>, Failur
         .target()
         .map_err(|error| Failure::from_error(BAD_REQUEST, &error))?
     {
-        Some(path) => Ok(vec![path.to_owned()]),
+        Some(path) => Ok(vec![path]),
         None => Err(
             Failure::bad_request("the job file names no filename and no directory")
                 .remedy("name the place to measure: raidlab bench PATH --job-file FILE"),
         ),
+    }
+}
+
+/// Where a place that is not right comes from, when it was not typed.
+fn in_job_file(failure: Failure, args: &BenchArgs) -> Failure {
+    let Some(file) = args
+        .settings
+        .job_file
+        .as_ref()
+        .filter(|_| args.paths.is_empty())
+    else {
+        return failure;
+    };
+    let line = text(file).ok().as_deref().and_then(Fio::target_line);
+    let line = line.map_or_else(String::new, |line| format!("line {line}: "));
+    Failure {
+        message: format!("{}: {line}{}", file.display(), failure.message),
+        ..failure
     }
 }
 

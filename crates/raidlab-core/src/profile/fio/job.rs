@@ -151,6 +151,14 @@ impl FioJob {
         ProfileError::value(NAME, format!("{option} of job {}", self.name), why)
     }
 
+    /// The file, device or directory that it names. fio sets the directory before any name, one that begins with a slash too.
+    pub(super) fn named(&self) -> Option<String> {
+        match (&self.directory, &self.filename) {
+            (Some(directory), Some(file)) => Some(format!("{directory}/{file}")),
+            (directory, file) => file.clone().or_else(|| directory.clone()),
+        }
+    }
+
     /// Bytes of one copy's part.
     pub(super) fn span(&self, context: &ProfileContext) -> Result<u64, ProfileError> {
         let left = context
@@ -189,7 +197,8 @@ impl FioJob {
             first: 0,
             limit: Limit {
                 ops: by_size.into_iter().chain(self.number_ios).min(),
-                time: self.runtime,
+                // Of what is counted: fio's runtime begins when the ramp has ended.
+                time: self.runtime.map(|time| time + self.ramp_time),
             },
             arrival: match (self.rate_iops, self.poisson) {
                 (0, _) => Arrival::Closed,

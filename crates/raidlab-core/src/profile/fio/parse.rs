@@ -267,6 +267,16 @@ pub(super) fn read(text: &str) -> Result<Fio, Vec<FioError>> {
     }
 }
 
+/// The first line that gives an option.
+pub(super) fn line_of(text: &str, option: &str) -> Option<usize> {
+    let gives = |line: &str| {
+        let line = line.split(['#', ';']).next().unwrap_or("");
+        line.split_once('=')
+            .is_some_and(|(given, _)| given.trim() == option)
+    };
+    Some(text.lines().position(gives)? + 1)
+}
+
 fn apply(job: &mut FioJob, line: &Line<'_>) -> Result<(), FioError> {
     if line.value.is_some_and(|value| value.contains('$')) {
         return Err(line.wrong("variables are not supported; write the value"));

@@ -98,11 +98,55 @@ fn a_named_file_is_shared_by_the_copies() {
         "[r]\nfilename=/dev/sdz\nrw=randread\nnumjobs=2\nsize=1m\nioengine=psync\niodepth=8\n",
     )
     .unwrap();
-    assert_eq!(fio.target().unwrap(), Some("/dev/sdz"));
+    assert_eq!(fio.target().unwrap().as_deref(), Some("/dev/sdz"));
     let plan = fio.plan(&directory()).unwrap();
     assert_eq!(plan.space_needed, Bytes::mib(1));
     // A synchronous engine has one operation in flight whatever iodepth says.
     assert_eq!(plan.phases[0].jobs[0].depth, 1);
+}
+
+#[test]
+fn a_directory_stands_before_the_name_of_a_file() {
+    let target = |options: &str| {
+        let fio = Fio::parse(&format!("[a]\n{options}\n")).unwrap();
+        fio.target().unwrap()
+    };
+    assert_eq!(
+        target("directory=/mnt\nfilename=dat"),
+        target("filename=/mnt/dat")
+    );
+    assert_eq!(target("directory=/mnt"), Some("/mnt".to_owned()));
+    // Seen with fio 3.33.
+    let both = target("directory=/mnt\nfilename=/x/dat").unwrap();
+    assert_eq!(both, "/mnt//x/dat");
+    assert_eq!(
+        Fio::target_line("[a]\ndirectory=/mnt\n filename = dat\n"),
+        Some(3)
+    );
+    assert_eq!(
+        Fio::target_line("[a]\n#filename=x\ndirectory=/mnt\n"),
+        Some(3)
+    );
+    assert_eq!(Fio::target_line("[a]\nrw=read\n"), None);
+    let two =
+        Fio::parse("[a]\ndirectory=/mnt\nfilename=d\n[b]\ndirectory=/srv\nfilename=d\n").unwrap();
+    assert!(two.target().is_err());
+}
+
+#[test]
+fn the_runtime_begins_when_the_ramp_has_ended() {
+    let phase = |options: &str| {
+        let fio = Fio::parse(&format!("[a]\nrw=randread\n{options}\n")).unwrap();
+        fio.plan(&directory()).unwrap().phases.remove(0)
+    };
+    for (ramp, runtime) in [(1, 2), (2, 1)] {
+        let phase = phase(&format!(
+            "size=64m\nramp_time={ramp}\nruntime={runtime}\ntime_based"
+        ));
+        assert_eq!(phase.ramp, Span::from_secs(ramp));
+        assert_eq!(phase.expected().time, Some(Span::from_secs(3)));
+    }
+    assert_eq!(phase("size=64m\nramp_time=2").expected().time, None);
 }
 
 #[test]

@@ -9,6 +9,7 @@ use crate::report::blocks::ratios::{basis, digits, verdict_text, with_basis};
 use crate::report::document::{Block, Cell, Column, Table, Value};
 use crate::report::group::{Group, phases};
 use crate::report::percentile::Percentile;
+use raidlab_core::flag::FlagKind;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -102,9 +103,29 @@ pub(super) fn response_times(
             gate_why,
         };
         fill(&mut one, outcome, least(of));
+        let mut sides = pairs.iter();
+        let sides = sides.find(|(_, other)| std::ptr::eq(*other, *candidate));
+        if sides.is_some_and(|(base, _)| overloaded(base, phase) && overloaded(candidate, phase)) {
+            one.why = OVERLOADED.to_owned();
+            if one.gate != GateResult::NotAsked {
+                one.gate = GateResult::NotJudged;
+                one.gate_why = Some(OVERLOADED.to_owned());
+            }
+        }
         timed.push(one);
     }
     timed
+}
+
+const OVERLOADED: &str =
+    "neither side keeps the rate: the times are those of queues that grow with the run";
+
+/// Whether more operations were due in a phase than could be done. Of two sides of which one is, it is the slower one all the same.
+fn overloaded(group: &Group<'_>, phase: &str) -> bool {
+    let remarks = group.remarks(phase);
+    remarks
+        .iter()
+        .any(|(kind, _)| *kind == FlagKind::RateNotReached)
 }
 
 /// `least` is the gain that passes.

@@ -272,3 +272,29 @@ fn answers_have_the_verdicts() {
     request.baseline = None;
     assert!(answers(&request).unwrap().response_times.is_empty());
 }
+
+/// The times of both are those of queues that grew as long as the runs lasted.
+#[test]
+fn no_gate_of_response_times_judges_two_sides_that_do_not_keep_the_rate() {
+    use raidlab_core::flag::{Flag, FlagKind};
+    let gates = [(Percentile::P50, 1.05)];
+    let overload = |of: &[&str]| {
+        let mut trials = rounds(10, 1.3, 0.03, 2000, 1);
+        for trial in &mut trials {
+            if of.contains(&trial.cell.label.as_str()) {
+                let flag = Flag::new(FlagKind::RateNotReached, "18156 of 500000");
+                trial.phases[0].flags.push(flag);
+            }
+        }
+        compared(trials, &gates).unwrap()
+    };
+    assert_eq!(overload(&[]).overall, GateResult::Fail);
+    assert_eq!(overload(&["two"]).overall, GateResult::Fail);
+    let both = overload(&["one", "two"]);
+    assert_eq!(both.overall, GateResult::NotJudged);
+    assert!(
+        both.response_times[0].why.contains("neither side"),
+        "{:?}",
+        both.response_times[0]
+    );
+}
