@@ -2,6 +2,7 @@
 //!
 //! The central check is accounting: of A bytes claimed, D were seen at the device, so `h = 1 - D/A` came from a cache.
 
+mod beneath;
 mod requests;
 
 use std::time::Duration;
@@ -12,10 +13,12 @@ use raidlab_core::units::Bytes;
 use super::cpu::CpuUse;
 use super::diskstats::Difference;
 use super::fitness::ArrayState;
+use super::holes::Holes;
 use super::link::RateLimit;
 use super::neighbours::Neighbour;
 use super::stack::DeviceStack;
 
+pub use beneath::Through;
 pub use requests::{Excess, Requests, moved};
 
 /// Hit share above which reads count as served by the page cache.
@@ -62,6 +65,12 @@ pub struct Evidence {
     pub requests: Option<Requests>,
     /// Bytes that the devices beneath the stack's loop devices read; `None` when there are none.
     pub beneath_read: Option<u64>,
+    /// What was written through loop devices that have the page cache beneath them; `None` when there are none.
+    pub through_loops: Option<Through>,
+    /// Parts of what is read that no disk is read for.
+    pub holes: Option<Holes>,
+    /// The holes are raidlab's own: of a device that it was given to write to.
+    pub holes_are_own: bool,
     /// What devices beneath loop devices and volumes did, and what they were asked for.
     pub beneath: Vec<Excess>,
     /// The file system lies on several devices and may keep copies (btrfs), so more bytes written than asked for is
@@ -88,6 +97,8 @@ pub struct Evidence {
     /// Share of the time in which tasks waited for a CPU, 0 to 1. Not judged with more jobs than CPUs, which wait for
     /// each other.
     pub cpu_pressure: Option<f64>,
+    /// How often a limit of the control group stopped the processor.
+    pub throttled: Option<u64>,
     /// CPUs online.
     pub cpus: Option<u32>,
     /// Arrays of the stack that were not idle or not whole.
@@ -113,6 +124,7 @@ impl Evidence {
             let device = stack.device(name);
             device.is_none_or(|device| device.counted == Some(false))
         };
+        self.through_loops = Through::of(difference, stack);
         self.beneath_read = Some(&beneath)
             .filter(|names| !names.is_empty() && !names.iter().any(uncounted))
             .and_then(|names| difference.sum(names.iter().copied()))
@@ -125,6 +137,7 @@ impl Evidence {
         self.foreign_cpus = used.foreign_cpus();
         self.steal = used.steal_share();
         self.cpu_pressure = used.cpu_pressure.map(|pressure| pressure.some);
+        self.throttled = used.throttled;
         self.process_read = used.io.map(|io| io.read_bytes);
         self
     }
@@ -132,15 +145,18 @@ impl Evidence {
 
 /// Judges a phase.
 pub fn judge(evidence: &Evidence) -> Vec<Flag> {
-    let checks: [fn(&Evidence) -> Option<Flag>; 10] = [
+    let checks: [fn(&Evidence) -> Option<Flag>; 13] = [
         too_short,
         direct_not_honoured,
         read_accounting,
-        read_beneath_loops,
+        beneath::holes,
+        beneath::read_beneath_loops,
         unflushed,
+        beneath::written_beneath_loops,
         foreign_writes,
         above_limit,
         generator_bound,
+        throttled,
         other_load,
         array_busy,
     ];
@@ -184,6 +200,10 @@ fn direct_not_honoured(e: &Evidence) -> Option<Flag> {
         ("wrote", e.claimed_written, e.device_written),
     ];
     for (did, claimed, device) in directions {
+        // What no disk is read for says nothing of the page cache.
+        if did == "read" && beneath::has_holes(e) {
+            continue;
+        }
         let share = device.and_then(|device| hit_share(claimed, device));
         if let (Some(device), Some(true)) = (device, share.map(|share| share > SERVED)) {
             let figures = format!("the device {did} {} of {}", size(device), size(claimed));
@@ -234,8 +254,8 @@ fn read_accounting(e: &Evidence) -> Option<Flag> {
             format!("{figures}: {cause}"),
         ));
     }
-    // With direct I/O a shortfall is another fault, named by its own check, and a warm run wants it.
-    if e.warm || (e.direct && share > SERVED) {
+    // With direct I/O a shortfall is another fault, named by its own check, and so are holes; a warm run wants it.
+    if e.warm || beneath::has_holes(e) || (e.direct && share > SERVED) {
         return None;
     }
     if share > SERVED {
@@ -250,28 +270,6 @@ fn read_accounting(e: &Evidence) -> Option<Flag> {
             format!("{figures}: {:.1} % came from the page cache", share * 100.0),
         )
     })
-}
-
-/// A loop device counts what it was asked for, also when the page cache holds the file that it shows. A remark: arrays
-/// of loop files are made to see what software costs.
-fn read_beneath_loops(e: &Evidence) -> Option<Flag> {
-    let (device, beneath) = e.device_read.zip(e.beneath_read)?;
-    let share = hit_share(e.claimed_read, beneath)?;
-    let seen = hit_share(e.claimed_read, device)? <= SERVED;
-    if e.warm || !seen || share <= PARTLY || e.claimed_read < SLACK {
-        return None;
-    }
-    let kind = if share > SERVED {
-        FlagKind::ServedFromCache
-    } else {
-        FlagKind::PartlyCached
-    };
-    let reason = format!(
-        "{} were read through loop devices, and {} from the disk beneath: the page cache held their files",
-        size(e.claimed_read),
-        size(beneath)
-    );
-    Some(Flag::new(kind, reason).remark())
 }
 
 fn unflushed(e: &Evidence) -> Option<Flag> {
@@ -366,6 +364,18 @@ fn generator_bound(e: &Evidence) -> Option<Flag> {
             ),
         )
     })
+}
+
+/// A thread that is stopped uses no whole CPU, and is the limit all the same.
+fn throttled(e: &Evidence) -> Option<Flag> {
+    let times = e.throttled.filter(|times| *times > 0)?;
+    let times = if times == 1 {
+        "once".to_owned()
+    } else {
+        format!("{times} times")
+    };
+    let reason = format!("the processor limit of the control group stopped its threads {times}");
+    Some(Flag::new(FlagKind::GeneratorBound, reason))
 }
 
 fn other_load(e: &Evidence) -> Option<Flag> {

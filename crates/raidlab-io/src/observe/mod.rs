@@ -14,6 +14,7 @@
 //! | [`link`] | how fast can the link be |
 //! | [`attached_loops`] | which loop devices show what |
 //! | [`fitness`] | is this machine fit to measure |
+//! | [`Holes`] | which parts of a file is no disk read for |
 //! | [`held()`] | what of this program does the kernel not let go of |
 //! | [`lazyinit`] | does the kernel still write what mkfs.ext4 left out |
 //! | [`evidence`] | may the figure be believed |
@@ -29,6 +30,7 @@ mod error;
 pub mod evidence;
 pub mod fitness;
 mod held;
+mod holes;
 pub mod lazyinit;
 pub mod link;
 mod loops;
@@ -43,6 +45,7 @@ pub mod stack;
 
 pub use error::{ObserveError, Result};
 pub use held::held;
+pub use holes::Holes;
 pub use loops::{LoopBacking, LoopInfo, LoopShows, attached_loops, loop_path, loop_shows};
 pub use resolve::{Backing, PathKind, Resolved, resolve};
 pub use roots::{DeviceNumber, Roots};

@@ -12,7 +12,7 @@ use crate::observe::fitness::{ArrayState, array_states};
 use crate::observe::lazyinit::{Initialising, initialising};
 use crate::observe::link::stack_limit;
 use crate::observe::neighbours::{Neighbour, come, neighbours};
-use crate::observe::{Backing, Resolved, Roots};
+use crate::observe::{Backing, Holes, Resolved, Roots};
 use raidlab_core::data::DataPolicy;
 use raidlab_core::drive::Tally;
 use raidlab_core::flag::{Flag, FlagKind};
@@ -29,6 +29,7 @@ pub(super) struct Watch {
     neighbours: Vec<Neighbour>,
     initialising: Option<Initialising>,
     resident: Option<f64>,
+    holes: Option<Holes>,
 }
 
 impl Watch {
@@ -38,6 +39,7 @@ impl Watch {
         let cpu = CpuSnapshot::take(&roots)?;
         Ok(Self {
             resident: resident(phase, place),
+            holes: holes(&roots, phase, place.resolved()),
             initialising: initialising(&roots, place.resolved(), &cpu),
             cpu,
             neighbours: beside(&roots, place),
@@ -78,6 +80,8 @@ impl Watch {
             direct: phase.access == Access::Direct,
             warm: !matches!(phase.evidence, Evidence::ReadsReachDevice | Evidence::Both),
             flushed: matches!(phase.evidence, Evidence::WritesReachDevice | Evidence::Both),
+            holes: self.holes.take(),
+            holes_are_own: place.is_writable(),
             resident_before: self.resident,
             resident_after: self.resident.and_then(|_| resident(phase, place)),
             link: stack.and_then(|stack| stack_limit(&self.roots, stack)),
@@ -181,6 +185,12 @@ fn resident(phase: &Phase, place: &Place) -> Option<f64> {
     (phase.access == Access::Direct && !place.is_null())
         .then(|| residency(&place.data(0)).ok())
         .flatten()
+}
+
+/// Holes in what a phase reads of a given file, or of what a loop device shows.
+pub(super) fn holes(roots: &Roots, phase: &Phase, resolved: &Resolved) -> Option<Holes> {
+    matches!(phase.evidence, Evidence::ReadsReachDevice | Evidence::Both)
+        .then(|| Holes::find(roots, resolved, phase.used()))?
 }
 
 fn arrays(roots: &Roots, place: &Place) -> Vec<ArrayState> {

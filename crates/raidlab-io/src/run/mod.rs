@@ -21,6 +21,7 @@ mod jobs;
 mod judge;
 mod place;
 mod prepare;
+mod remedy;
 mod standstill;
 mod workdir;
 mod writer;
@@ -31,6 +32,7 @@ pub use workdir::WorkDir;
 
 use crate::engine::{Content, Uring};
 use crate::observe::cache::{Eviction, evict};
+use crate::observe::{Holes, Resolved, Roots};
 use raidlab_core::data::DataPolicy;
 use raidlab_core::op::FileId;
 use raidlab_core::outcome::PhaseOutcome;
@@ -159,6 +161,12 @@ pub fn make_ready(
 ) -> Result<(), RunError> {
     let content = Content::new(options.data, options.seed);
     ready(phase, place, options, &content, monitor).map(drop)
+}
+
+/// What a phase reads of a given file, or of the file that a loop device shows, that no disk is read for.
+#[must_use]
+pub fn holes(phase: &Phase, resolved: &Resolved) -> Option<Holes> {
+    judge::holes(&Roots::system(), phase, resolved)
 }
 
 /// Whether io_uring can be used here, and if not, why.

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
+use super::environment::throttled;
 use super::error::Result;
 use super::roots::{self, Roots};
 
@@ -31,6 +32,7 @@ pub struct CpuSnapshot {
     cpu_pressure: Option<Pressure>,
     io_pressure: Option<Pressure>,
     io: Option<ProcIo>,
+    throttled: Option<u64>,
 }
 
 /// CPU time of this process as `getrusage` tells it, ended children included.
@@ -111,6 +113,7 @@ impl CpuSnapshot {
             cpu_pressure: pressure("cpu"),
             io_pressure: pressure("io"),
             io: roots::text(&roots.proc.join("self/io")).and_then(|text| parse_proc_io(&text)),
+            throttled: throttled(roots),
         })
     }
 
@@ -143,6 +146,8 @@ impl CpuSnapshot {
             cpu_pressure: PressureShare::between(before.cpu_pressure, self.cpu_pressure, wall),
             io_pressure: PressureShare::between(before.io_pressure, self.io_pressure, wall),
             io: self.io.zip(before.io).map(|(now, then)| now.since(&then)),
+            throttled: (self.throttled.zip(before.throttled))
+                .map(|(now, then)| now.saturating_sub(then)),
         }
     }
 
@@ -259,6 +264,9 @@ pub struct CpuUse {
     pub io_pressure: Option<PressureShare>,
     /// `/proc/self/io`.
     pub io: Option<ProcIo>,
+    /// How often a limit of the control group stopped its threads.
+    #[serde(default)]
+    pub throttled: Option<u64>,
 }
 
 impl CpuUse {

@@ -42,6 +42,14 @@ pub struct Space {
     pub files_free: u64,
 }
 
+impl Space {
+    /// Whether no further file can be made, whatever space there is.
+    #[must_use]
+    pub fn no_files(&self) -> bool {
+        self.files > 0 && self.files_free == 0
+    }
+}
+
 /// Space on the file system of a path.
 ///
 /// # Errors

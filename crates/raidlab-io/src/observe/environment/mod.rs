@@ -10,12 +10,14 @@ mod superblock;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
+pub use cgroup::{IoKind, IoLimit, Limits};
 pub use device::{BcacheRecord, DeviceRecord, MdRecord, QueueRecord};
 pub use filesystem::{FilesystemRecord, Space, space_at};
 pub use host::{BatteryState, Cpu, Kernel, Memory, memory};
 pub use identify::{IDENTIFY_BYTES, Identity, parse_identify};
 pub use superblock::{ExtParameters, XfsParameters, parse_ext, parse_xfs};
 
+pub(crate) use cgroup::{limits, throttled};
 pub(crate) use host::{batteries, governors};
 
 use super::error::Result;

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::observe::cpu::{CpuSnapshot, CpuUse};
 use crate::observe::diskstats::{Difference, Snapshot};
 use crate::observe::environment::{
-    self, BatteryState, DeviceRecord, Environment, Memory, space_at,
+    self, BatteryState, DeviceRecord, Environment, Limits, Memory, space_at,
 };
 use crate::observe::error::Result;
 use crate::observe::evidence::{CPU_PRESSURE, FOREIGN_CPUS, STEAL, size};
@@ -64,6 +64,8 @@ pub enum WarningKind {
     ReadOnly,
     /// The machine runs on its battery.
     OnBattery,
+    /// The control group may use only so much of the processor, or of a device.
+    Limited,
 }
 
 /// One warning.
@@ -131,6 +133,8 @@ pub struct Observations {
     pub governors: Vec<String>,
     /// Batteries.
     pub batteries: Vec<BatteryState>,
+    /// What the control group may use of the processor, and of the devices of the stack.
+    pub limits: Limits,
     /// CPU use over the sample.
     pub cpu: CpuUse,
     /// Device counters over the sample.
@@ -203,6 +207,7 @@ pub fn observe(roots: &Roots, resolved: &Resolved, intent: Intent) -> Result<Obs
         memory: environment::memory(roots)?,
         governors: environment::governors(roots),
         batteries: environment::batteries(roots),
+        limits: limits(roots, resolved),
         cpu,
         disks,
         devices,
@@ -227,11 +232,21 @@ pub fn observe(roots: &Roots, resolved: &Resolved, intent: Intent) -> Result<Obs
     })
 }
 
+/// Of devices those alone that are measured.
+fn limits(roots: &Roots, resolved: &Resolved) -> Limits {
+    let mut limits = environment::limits(roots);
+    let devices = resolved.stack().map_or(&[][..], |stack| &stack.devices);
+    let own = |number| devices.iter().any(|device| device.number == Some(number));
+    limits.io.retain(|limit| own(limit.device));
+    limits
+}
+
 /// Judges what was observed.
 pub fn audit(seen: &Observations) -> Audit {
     let mut audit = Audit::default();
     target(seen, &mut audit);
     memory_and_power(seen, &mut audit);
+    limited(seen, &mut audit);
     processor(&seen.cpu, &mut audit);
     for text in &seen.unreadable {
         audit.add(
@@ -350,6 +365,26 @@ fn memory_and_power(seen: &Observations, audit: &mut Audit) {
             WarningKind::OnBattery,
             format!("the machine runs on its battery ({})", battery.name),
             "connect the power supply",
+        );
+    }
+}
+
+fn limited(seen: &Observations, audit: &mut Audit) {
+    if let Some(cpus) = seen.limits.cpus {
+        audit.add(
+            WarningKind::Limited,
+            format!("this control group may use {cpus:.2} CPUs"),
+            "measure outside of it, or lift the limit (cpu.max, CPUQuota=)",
+        );
+    }
+    for limit in &seen.limits.io {
+        let mut devices = seen.devices.iter();
+        let named = devices.find(|device| device.number == Some(limit.device));
+        let name = named.map_or_else(|| limit.device.to_string(), |device| device.name.clone());
+        audit.add(
+            WarningKind::Limited,
+            format!("this control group may {limit} on {name}"),
+            "measure outside of it, or lift the limit (io.max, IOReadBandwidthMax= and the like)",
         );
     }
 }

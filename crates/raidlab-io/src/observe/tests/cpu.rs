@@ -113,6 +113,7 @@ fn snapshot(taken: Instant, stat: &str) -> CpuSnapshot {
         cpu_pressure: parse_pressure("some total=0\n"),
         io_pressure: None,
         io: None,
+        throttled: None,
     }
 }
 

@@ -20,6 +20,7 @@ fn idle_cpu() -> CpuUse {
         cpu_pressure: None,
         io_pressure: None,
         io: None,
+        throttled: None,
     }
 }
 
@@ -35,6 +36,7 @@ fn fit() -> Observations {
         },
         governors: vec!["performance".to_owned()],
         batteries: Vec::new(),
+        limits: Limits::default(),
         cpu: idle_cpu(),
         disks: Difference {
             wall: Duration::from_secs(1),
@@ -206,5 +208,33 @@ fn the_running_machine_can_be_observed() {
             .iter()
             .any(|w| w.kind == WarningKind::NoSpace && w.fatal),
         "{audit:?}"
+    );
+}
+
+#[test]
+fn limits_of_the_control_group_are_told_of_the_devices_that_are_measured() {
+    let tree = lvm_on_mirror();
+    tree.file("proc/meminfo", "MemTotal: 1 kB\n")
+        .file("proc/self/cgroup", "0::/job\n")
+        .file("sys/fs/cgroup/job/cpu.max", "25000 100000\n")
+        .file(
+            "sys/fs/cgroup/job/io.max",
+            "8:16 rbps=1048576 wbps=max riops=max wiops=max\n8:32 rbps=1 wbps=1 riops=1 wiops=1\n",
+        );
+    let resolved = resolve(&tree.roots, &tree.path("proc")).unwrap();
+    let mut seen = loaded();
+    seen.limits = limits(&tree.roots, &resolved);
+    let told: Vec<String> = audit(&seen)
+        .warnings
+        .into_iter()
+        .filter(|warning| warning.kind == WarningKind::Limited)
+        .map(|warning| warning.text)
+        .collect();
+    assert_eq!(
+        told,
+        [
+            "this control group may use 0.25 CPUs",
+            "this control group may read 1 MiB a second on sdb"
+        ]
     );
 }
