@@ -213,7 +213,16 @@ impl Bonnie {
         let block = |size: Bytes| Bytes(size.0.next_multiple_of(4 * KIB) + KIB);
         let small = u64::from(self.files) * 1024 * block(self.file_size_max).0;
         plan.space_needed = Bytes(resolved.size.0.max(small));
-        plan.checked(NAME, "size", context)
+        if self.files > 0 {
+            // The large file, the working directory, and what tells whose it is.
+            plan.files_needed = u64::from(self.files) * 1024 + u64::from(self.directories) + 3;
+        }
+        let larger = if small > resolved.size.0 {
+            "files"
+        } else {
+            "size"
+        };
+        plan.checked(NAME, larger, context)
     }
 
     fn pass(&self, resolved: &Resolved, action: PassAction) -> WorkloadSpec {

@@ -86,6 +86,8 @@ pub struct Plan {
     pub flags: Vec<Flag>,
     /// Free space that the directory must have; 0 on a file or device.
     pub space_needed: Bytes,
+    /// Files and directories that will be there at a time, where they are many.
+    pub files_needed: u64,
 }
 
 impl Plan {
@@ -97,6 +99,7 @@ impl Plan {
             notes: Vec::new(),
             flags: Vec::new(),
             space_needed: Bytes(0),
+            files_needed: 0,
         }
     }
 

@@ -1,4 +1,6 @@
 //! What a `bench` command comes to: the arms to be measured, how often, and what is said first.
+mod room;
+
 use super::schedule::Enough;
 use super::settings;
 use crate::args::{BenchArgs, EngineChoice, Rounds};
@@ -15,7 +17,9 @@ use raidlab_core::units::Bytes;
 use raidlab_io::engine::direct_alignment_at;
 use raidlab_io::observe::environment::{Environment, TargetRecord};
 use raidlab_io::observe::{PathKind, Resolved, Roots, privilege, quota, resolve};
+use raidlab_io::run::holes;
 use raidlab_results::record::Cell;
+use room::{enough_files, free};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt as _;
@@ -200,21 +204,14 @@ fn paths(args: &BenchArgs, job_file: Option<&Fio>) -> Result<Vec<String>, Failur
 }
 
 /// Where a place that is not right comes from, when it was not typed.
-fn in_job_file(failure: Failure, args: &BenchArgs) -> Failure {
-    let Some(file) = args
-        .settings
-        .job_file
-        .as_ref()
-        .filter(|_| args.paths.is_empty())
-    else {
-        return failure;
-    };
-    let line = text(file).ok().as_deref().and_then(Fio::target_line);
-    let line = line.map_or_else(String::new, |line| format!("line {line}: "));
-    Failure {
-        message: format!("{}: {line}{}", file.display(), failure.message),
-        ..failure
+fn in_job_file(mut failure: Failure, args: &BenchArgs) -> Failure {
+    let file = args.settings.job_file.as_ref();
+    if let Some(file) = file.filter(|_| args.paths.is_empty()) {
+        let line = text(file).ok().as_deref().and_then(Fio::target_line);
+        let line = line.map_or_else(String::new, |line| format!("line {line}: "));
+        failure.message = format!("{}: {line}{}", file.display(), failure.message);
     }
+    failure
 }
 
 /// `LABEL=PATH` or a path, which is then its own label. A path that exists as typed is a path.
@@ -274,7 +271,7 @@ fn prepare(arm: &Arm) -> Result<Prepared, Failure> {
         )
     })?;
     let context = context(&resolved, &target, memory)?;
-    let plan = arm.profile.plan(&context).map_err(|error| {
+    let mut plan = arm.profile.plan(&context).map_err(|error| {
         let code = if matches!(error, ProfileError::Space { .. }) {
             MISSING
         } else {
@@ -288,6 +285,16 @@ fn prepare(arm: &Arm) -> Result<Prepared, Failure> {
         }
         Failure::from_error(code, &error).remedy(told)
     })?;
+    let space = (target.filesystem.as_ref()).and_then(|filesystem| filesystem.space);
+    enough_files(arm, &plan, space)?;
+    let holes = plan
+        .phases
+        .iter()
+        .filter_map(|phase| holes(phase, &resolved));
+    let most = holes.max_by(|a, b| a.share.total_cmp(&b.share));
+    plan.notes.extend(
+        most.map(|holes| format!("{holes}; write all of it first, or measure a directory")),
+    );
     Ok(Prepared {
         arm: arm.clone(),
         plan,
@@ -336,33 +343,6 @@ fn context(
         writable: resolved.kind == PathKind::Directory,
         alignment: alignment(resolved),
     })
-}
-
-/// Free space of a directory. Some file systems tell of no size at all: what is behind a server may have room all the same and
-/// says so when it is full, ramfs takes memory until the machine has none, and what the kernel makes up keeps nothing.
-fn free(path: &Path, target: &TargetRecord) -> Result<Bytes, Failure> {
-    let filesystem = target.filesystem.as_ref();
-    let Some((fs, space)) = filesystem.and_then(|f| f.space.map(|space| (&f.fs_type, space)))
-    else {
-        return Ok(Bytes(u64::MAX));
-    };
-    if space.total > 0 {
-        return Ok(Bytes(space.available));
-    }
-    if fs.starts_with("fuse") {
-        return Ok(Bytes(u64::MAX));
-    }
-    let (what, remedy) = match fs.as_str() {
-        "ramfs" => (
-            "tells of no size and ends where the memory does",
-            "mount tmpfs with a size instead (mount -t tmpfs -o size=1G tmpfs PATH)",
-        ),
-        _ => (
-            "has no space to keep files in",
-            "name a directory on a file system that keeps data",
-        ),
-    };
-    Err(Failure::new(MISSING, format!("{}: {fs} {what}", path.display())).remedy(remedy))
 }
 
 /// What direct I/O wants of offsets and lengths. Where that cannot be told before a file is made it is the least that is

@@ -82,3 +82,24 @@ fn places_are_refused_with_the_remedy() {
     ];
     insta::assert_snapshot!(told.join("\n"));
 }
+
+#[test]
+fn space_that_the_small_files_need_is_told_with_their_number() {
+    let ten = ProfileContext {
+        place: Place::Directory {
+            free: Bytes::mib(10),
+        },
+        ..directory()
+    };
+    let told = |files| refused("bonnie", &[("size", "64MiB"), ("files", files)], &ten);
+    assert!(
+        told("0").ends_with("choose a smaller 'size'"),
+        "{}",
+        told("0")
+    );
+    assert!(
+        told("128").ends_with("choose a smaller 'files'"),
+        "{}",
+        told("128")
+    );
+}
