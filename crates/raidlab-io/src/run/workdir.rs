@@ -8,7 +8,7 @@ mod removal;
 
 use super::error::RunError;
 use removal::remove_all;
-use rustix::fs::{FlockOperation, Mode, OFlags, flock};
+use rustix::fs::{FlockOperation, IFlags, Mode, OFlags, flock};
 use std::ffi::OsStr;
 use std::fs::{DirBuilder, File};
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
@@ -40,6 +40,7 @@ impl WorkDir {
     /// # Errors
     /// When `parent` cannot be written to.
     pub fn create(parent: &Path) -> Result<Self, RunError> {
+        removable_from(parent)?;
         let turn = turn(parent);
         let path = make_directory(parent)
             .map_err(RunError::path("make a working directory in", parent))?;
@@ -97,6 +98,25 @@ impl WorkDir {
     pub fn stale(parent: &Path) -> Vec<PathBuf> {
         let turn = turn(parent);
         stale_in(parent, turn.is_some())
+    }
+}
+
+/// Refuses a directory from which nothing can be removed again: what is made there would stay.
+fn removable_from(parent: &Path) -> Result<(), RunError> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let Ok(directory) = rustix::fs::open(parent, flags, Mode::empty()) else {
+        return Ok(());
+    };
+    // Not all file systems have such flags.
+    let set = rustix::fs::ioctl_getflags(&directory);
+    match set.is_ok_and(|set| set.contains(IFlags::APPEND)) {
+        true => Err(RunError::Path {
+            action: "make a working directory in",
+            path: parent.to_owned(),
+            source: ErrorKind::PermissionDenied.into(),
+            remedy: "; it is append-only, and nothing in it could be removed: chattr -a, or name another directory".to_owned(),
+        }),
+        false => Ok(()),
     }
 }
 

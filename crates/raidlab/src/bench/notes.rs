@@ -1,8 +1,10 @@
 //! Where `bench` has a working directory, noted beside the journals: a run that is killed says no more where it was, and
 //! `raidlab clean` finds it by that.
+use raidlab_io::observe::{Roots, resolve};
 use raidlab_io::run::WorkDir;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 /// What `clean` did with what was noted.
@@ -12,6 +14,8 @@ pub(crate) struct Cleaned {
     pub(crate) removed: Vec<PathBuf>,
     /// Those whose owner is gone, and that could not be removed.
     pub(crate) left: Vec<PathBuf>,
+    /// Places where another file system is now than when a run worked there, and the notes that say so.
+    pub(crate) elsewhere: Vec<(PathBuf, PathBuf)>,
 }
 
 /// One note for a place, whoever works there.
@@ -26,6 +30,8 @@ fn note_of(notes: &Path, place: &Path) -> PathBuf {
 pub(crate) struct Noted {
     notes: PathBuf,
     place: PathBuf,
+    /// Of the file system; `None` of one in memory, which is gone for good when it is gone.
+    device: Option<u64>,
 }
 
 impl Noted {
@@ -34,22 +40,28 @@ impl Noted {
     pub(crate) fn write(notes: &Path, place: &Path) -> Option<Self> {
         let place = place.canonicalize().ok().filter(|place| place.is_dir())?;
         std::fs::create_dir_all(notes).ok()?;
+        let in_memory =
+            resolve(&Roots::system(), &place).is_ok_and(|resolved| resolved.in_memory());
         let noted = Self {
             notes: notes.to_owned(),
+            device: device_of(&place).filter(|_| !in_memory),
             place,
         };
-        let _ = std::fs::write(
-            note_of(notes, &noted.place),
-            noted.place.as_os_str().as_bytes(),
-        );
+        let mut text = noted.place.as_os_str().as_bytes().to_vec();
+        if let Some(device) = noted.device {
+            // No path has a zero in it.
+            text.extend(format!("\0{device}").into_bytes());
+        }
+        let _ = std::fs::write(note_of(notes, &noted.place), text);
         Some(noted)
     }
 }
 
 impl Drop for Noted {
     fn drop(&mut self) {
-        // Another raidlab may have a working directory there, and this one what it could not remove.
-        if !any_in(&self.place) {
+        // Another raidlab may have a working directory there, and this one what it could not remove: because it is on a file system
+        // that was unmounted meanwhile, say.
+        if !any_in(&self.place) && !is_elsewhere(&self.place, self.device) {
             let _ = std::fs::remove_file(note_of(&self.notes, &self.place));
             // When it was the last.
             let _ = std::fs::remove_dir(&self.notes);
@@ -67,19 +79,49 @@ pub(crate) fn clean(notes: &Path) -> Cleaned {
         let Ok(text) = std::fs::read(entry.path()) else {
             continue;
         };
-        let place = PathBuf::from(std::ffi::OsString::from_vec(text));
+        let (place, device) = read(text);
         // Half written, or of someone else: what it names is looked at by no other rule than that of every run there.
         if !place.is_absolute() {
             continue;
         }
-        cleaned.removed.extend(WorkDir::remove_stale(&place));
+        let removed = WorkDir::remove_stale(&place);
+        // A file system may have another number when it is mounted again; what was in it tells that it is the one.
+        let elsewhere = removed.is_empty() && is_elsewhere(&place, device);
+        cleaned.removed.extend(removed);
         cleaned.left.extend(WorkDir::stale(&place));
-        if !any_in(&place) {
+        if any_in(&place) {
+            continue;
+        }
+        if elsewhere {
+            cleaned.elsewhere.push((place, entry.path()));
+        } else {
             let _ = std::fs::remove_file(entry.path());
         }
     }
     let _ = std::fs::remove_dir(notes);
     cleaned
+}
+
+/// The place of a note and the number of the file system that it was on.
+fn read(mut text: Vec<u8>) -> (PathBuf, Option<u64>) {
+    let zero = text.iter().position(|byte| *byte == 0);
+    let device = zero.and_then(|zero| {
+        let device = std::str::from_utf8(&text[zero + 1..]).ok()?.parse();
+        text.truncate(zero);
+        device.ok()
+    });
+    (PathBuf::from(std::ffi::OsString::from_vec(text)), device)
+}
+
+/// The number of the file system that a place is on, or would be if it were there.
+fn device_of(place: &Path) -> Option<u64> {
+    let mut above = place.ancestors();
+    above.find_map(|path| Some(std::fs::metadata(path).ok()?.dev()))
+}
+
+/// Whether another file system is at a place than the noted one.
+fn is_elsewhere(place: &Path, noted: Option<u64>) -> bool {
+    noted.is_some() && device_of(place) != noted
 }
 
 /// Whether there is, or may be, a working directory in a place.
@@ -124,5 +166,39 @@ mod tests {
         // A file has no directory in it.
         std::fs::write(directory.path().join("f"), "").expect("written");
         assert!(Noted::write(&notes, &directory.path().join("f")).is_none());
+    }
+
+    #[test]
+    fn a_place_whose_file_system_is_not_there_keeps_its_note() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let (notes, place) = (directory.path().join("notes"), directory.path().join("d"));
+        std::fs::create_dir(&place).expect("made");
+        let place = place.canonicalize().expect("there");
+        let mut noted = Noted::write(&notes, &place).expect("noted");
+        let note = note_of(&notes, &place);
+        // As it is when it was unmounted in mid-run: what is there now is that on which it was mounted.
+        noted.device = Some(u64::MAX);
+        drop(noted);
+        assert!(note.exists());
+        let mut text = place.as_os_str().as_bytes().to_vec();
+        text.extend(format!("\0{}", u64::MAX).into_bytes());
+        std::fs::write(&note, &text).expect("written");
+        let cleaned = clean(&notes);
+        assert_eq!(cleaned.elsewhere, [(place.clone(), note.clone())]);
+        assert!(note.exists());
+        // Mounted again, with another number.
+        let left = place.join(".raidlab-00000a");
+        std::fs::create_dir(&left).expect("made");
+        let cleaned = clean(&notes);
+        assert_eq!(
+            (cleaned.removed, cleaned.elsewhere),
+            (vec![left], Vec::new())
+        );
+        assert!(!notes.exists());
+        // One that was removed is on no other file system.
+        let noted = Noted::write(&notes, &place).expect("noted");
+        std::fs::remove_dir(&place).expect("removed");
+        drop(noted);
+        assert!(!notes.exists());
     }
 }

@@ -26,6 +26,13 @@ pub(crate) fn run(args: &CleanArgs) -> Result<Outcome, Failure> {
             "{path}, the working directory of a run that was killed, cannot be removed; remove it"
         )
     }));
+    all.left.extend(places.elsewhere.iter().map(|(place, note)| {
+        format!(
+            "what a run left in {}, on a file system that is not mounted there now, if it left anything: mount it and clean again, or remove {}",
+            place.display(),
+            note.display()
+        )
+    }));
     for journal in journals {
         let path = journal.path().to_owned();
         let report = journal

@@ -180,3 +180,23 @@ fn nobody_sees_a_directory_without_its_owner_while_it_goes() {
     assert!(!owner.exists());
     assert_eq!(std::fs::read_dir(parent.path()).unwrap().count(), 0);
 }
+
+#[test]
+fn nothing_is_made_where_it_could_not_be_removed() {
+    let name = "nothing_is_made_where_it_could_not_be_removed";
+    if !crate::observe::tree::is_root(name) {
+        return;
+    }
+    let mounted = crate::observe::tree::MountedLoop::ext4(16 << 20, &[]);
+    let place = mounted.point.path().join("append-only");
+    std::fs::create_dir(&place).expect("made");
+    let path = place.to_str().expect("UTF-8");
+    crate::observe::tree::run("chattr", &["+a", path]);
+    let error = WorkDir::create(&place)
+        .expect_err("it would stay")
+        .to_string();
+    assert!(error.contains("append-only"), "{error}");
+    assert_eq!(std::fs::read_dir(&place).expect("read").count(), 0);
+    crate::observe::tree::run("chattr", &["-a", path]);
+    assert!(WorkDir::create(&place).is_ok());
+}
