@@ -320,6 +320,41 @@ fn a_depth_that_is_not_reached_is_flagged() {
 }
 
 #[test]
+fn a_rate_that_is_not_kept_is_flagged() {
+    let place = Place::open(Path::new("/dev/zero")).unwrap();
+    let of = |per_second, number| {
+        let mut job = random_reads(MIB, 1, ops(number));
+        if let WorkloadSpec::Blocks(spec) = &mut job.workload {
+            spec.arrival = Arrival::Constant { per_second };
+        }
+        let phase = phase(Access::Buffered, vec![job], &[]);
+        run(&phase, &place, &RunOptions::new(1)).unwrap()
+    };
+    // More than any processor copies.
+    let missed = of(u32::MAX, 100_000);
+    assert!(
+        flags(&missed).contains(&FlagKind::RateNotReached),
+        "{:?}",
+        missed.flags
+    );
+    let kept = of(100, 20);
+    assert!(
+        !flags(&kept).contains(&FlagKind::RateNotReached),
+        "{:?}",
+        kept.flags
+    );
+}
+
+#[test]
+fn a_phase_that_ends_within_its_ramp_fails() {
+    let place = Place::open(Path::new("/dev/zero")).unwrap();
+    let mut phase = phase(Access::Buffered, vec![random_reads(MIB, 1, ops(10))], &[]);
+    phase.ramp = Span::from_secs(60);
+    let error = run(&phase, &place, &RunOptions::new(1)).unwrap_err();
+    assert!(matches!(error, RunError::EndedInRamp { .. }), "{error}");
+}
+
+#[test]
 fn a_cached_read_is_told_from_one_that_reached_the_device() {
     let (_parent, place) = directory();
     if place.resolved().stack().is_none() {

@@ -1,5 +1,6 @@
 //! What makes no machine is told with its place.
 use super::*;
+use raidlab_core::flag::FlagKind;
 
 const PLAIN: &str = r#"
 title = "Plain"
@@ -61,5 +62,42 @@ fn layouts_are_named() {
     assert_eq!(
         told(|e| e.disks[0].overrides.capacity = Some(Bytes(512 * 64))),
         "disk 'disk0' of 32 KiB is too small: nothing is left of it for data"
+    );
+}
+
+#[test]
+fn a_rate_that_the_model_cannot_keep_is_flagged() {
+    let rate = |per_second: u32| {
+        let text = format!("{PLAIN}read-percent = 100\nrate = {per_second}\n");
+        let experiment = experiment(&text);
+        let runs = run(&mut machine(&experiment, &experiment.cells[0]));
+        let flags = runs[0].outcome.flags.clone();
+        let mut missed = flags
+            .into_iter()
+            .filter(|flag| flag.kind == FlagKind::RateNotReached);
+        missed.next().map(|flag| flag.reason)
+    };
+    assert_eq!(rate(50), None);
+    let told = rate(50_000).expect("two disks that turn do less");
+    assert!(
+        told.contains(" operations a second of 50000 asked for"),
+        "{told}"
+    );
+}
+
+#[test]
+fn a_phase_that_ends_within_its_ramp_has_no_figure() {
+    let text = PLAIN.replace(
+        "time = \"1s\"",
+        "ramp = \"1s\"\ntotal = \"64KiB\"\nread-percent = 100",
+    );
+    let experiment = experiment(&text);
+    let mut machine = machine(&experiment, &experiment.cells[0]);
+    let plan = machine.plan().expect("the profile fits");
+    let error = machine.run_phase(&plan.phases[0], &mut ());
+    let told = error.expect_err("nothing was counted").to_string();
+    assert!(
+        told.starts_with("phase 'read' ended within its ramp of 1.00 s: nothing was counted"),
+        "{told}"
     );
 }
