@@ -114,7 +114,7 @@ fn what_the_kernel_serves_to_others_is_in_use() {
     let of_nvme =
         "sda1 is served by the NVMe target as namespace 1 of nqn.2014-08.org:x".to_owned();
     let partitioned = "sda has partitions: sda1".to_owned();
-    assert_eq!(kernel_says(&tree, "sda1"), [of_nvme.clone()]);
+    assert_eq!(kernel_says(&tree, "sda1"), std::slice::from_ref(&of_nvme));
     assert_eq!(kernel_says(&tree, "sda"), [of_nvme, partitioned]);
     assert_eq!(
         kernel_says(&tree, "sdb"),
