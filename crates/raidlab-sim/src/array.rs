@@ -99,11 +99,24 @@ impl Array {
         self.work();
     }
 
-    /// A process has the machine's one processor for `time` from `now` on: what the threads of parity arrays have to do
-    /// comes so much later.
-    pub fn wait(&mut self, now: Instant, time: Span) {
-        for node in &mut self.nodes {
-            node.wait(now, time);
+    /// Threads on the processor: each parity array of the tree has one.
+    #[must_use]
+    pub fn threads(&self) -> usize {
+        self.nodes.iter().filter_map(Node::parity).count()
+    }
+
+    /// Work that one of the threads was given so far, whether it has done it or not.
+    #[must_use]
+    pub fn worked(&self, thread: usize) -> Span {
+        let mut threads = self.nodes.iter().filter_map(Node::parity);
+        threads.nth(thread).map_or(Span::ZERO, |of| of.worked())
+    }
+
+    /// One of the threads has no core for `time`: what it has to do comes so much later.
+    pub fn wait(&mut self, now: Instant, thread: usize, time: Span) {
+        let mut threads = self.nodes.iter_mut().filter_map(Node::parity_mut);
+        if let Some(of) = threads.nth(thread) {
+            of.wait(now, time);
         }
     }
 

@@ -115,8 +115,6 @@ pub struct Host<D> {
     era: Era,
     costs: Costs,
     cores: Cores,
-    /// Of the one core's time, what the threads of arrays below have waited for.
-    waited: Span,
     cache: Cache,
     /// Largest read-ahead window in pages.
     ahead_most: u64,
@@ -151,6 +149,7 @@ impl<D: Device> Host<D> {
         };
         era.workers_write &= fs.is_raw();
         let below = Below::new(device);
+        let threads = below.device.threads();
         let pages = spec.cache_pages(&traits);
         let ahead = spec.read_ahead_pages(&era, &traits, below.hints.stripe);
         let queue = below.hints.queue;
@@ -163,8 +162,7 @@ impl<D: Device> Host<D> {
             traits,
             era,
             costs: Costs::of(&spec.cpu, spec.mhz),
-            cores: Cores::new(spec.cores),
-            waited: Span::ZERO,
+            cores: Cores::new(spec.cores).with_below(threads),
             ahead_most: ahead,
             files: vec![File::default()],
             calls: Vec::new(),
@@ -226,14 +224,15 @@ impl<D: Device> Host<D> {
         }
     }
 
-    /// The threads of arrays below have the one core after the processes: whoever is woken, by such a thread perhaps,
-    /// goes before what has run for longer (`check_preempt_wakeup`). With more cores they have another.
+    /// The threads of arrays below have the cores that processes leave them.
     #[inline]
-    fn share_core(&mut self) {
-        let used = self.cores.used.total();
-        if self.cores.count() == 1 && used > self.waited {
-            let more = used - std::mem::replace(&mut self.waited, used);
-            self.below.wait(self.now, more);
+    fn share_cores(&mut self) {
+        for thread in 0..self.cores.below() {
+            let given = self.below.device.worked(thread);
+            let late = self.cores.give(thread, self.now, given);
+            if late > Span::ZERO {
+                self.below.wait(self.now, thread, late);
+            }
         }
     }
 
@@ -333,7 +332,7 @@ impl<D: Device> Target for Host<D> {
     #[inline]
     fn submit(&mut self, tag: Tag, op: Op) -> Result<(), TargetError> {
         let begun = self.begin(tag.0, op);
-        self.share_core();
+        self.share_cores();
         begun
     }
 
@@ -357,7 +356,7 @@ impl<D: Device> Target for Host<D> {
                 None if next == device::NEVER => return Ok(()),
                 _ => {
                     self.happen(next, below, done);
-                    self.share_core();
+                    self.share_cores();
                 }
             }
             if done.len() > before {

@@ -205,10 +205,10 @@ impl Storage {
         }
     }
 
-    /// A process has the machine's one processor for `time` from `now` on, before the threads of arrays.
-    pub fn wait(&mut self, now: Instant, time: Span) {
+    /// A thread of the array has no core for `time`; see [`Array::wait`].
+    pub fn wait(&mut self, now: Instant, thread: usize, time: Span) {
         if let Some(array) = &mut self.array {
-            array.wait(now, time);
+            array.wait(now, thread, time);
             self.look();
         }
     }

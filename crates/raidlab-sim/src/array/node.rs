@@ -9,7 +9,7 @@ use super::resync::Resync;
 use crate::block::Bio;
 use crate::disk::DiskError;
 use raidlab_core::op::BlockKind;
-use raidlab_core::time::{Instant, Span};
+use raidlab_core::time::Instant;
 use raidlab_core::units::Lba;
 use raidlab_layout::stripe::{Linear, Raid0};
 use raidlab_layout::{Layout, Member, MemberSet, Place, Survival};
@@ -216,18 +216,19 @@ impl Node {
         }
     }
 
+    /// The same, to have it do something.
+    pub(super) fn parity_mut(&mut self) -> Option<&mut ParityArray> {
+        match &mut self.shape {
+            Shape::Parity(parity) => Some(parity),
+            _ => None,
+        }
+    }
+
     /// Where its vdevs end, if it is a pool of several.
     pub(super) fn vdev_ends(&self) -> Option<&[u64]> {
         match &self.shape {
             Shape::Vdevs(ends) => Some(ends),
             _ => None,
-        }
-    }
-
-    /// Somebody else has the one processor for so long.
-    pub(super) fn wait(&mut self, now: Instant, time: Span) {
-        if let Shape::Parity(parity) = &mut self.shape {
-            parity.wait(now, time);
         }
     }
 

@@ -330,7 +330,12 @@ impl ParityArray {
         }
     }
 
-    /// Somebody else has the one processor for so long.
+    /// Work that the thread was given so far.
+    pub(super) fn worked(&self) -> Span {
+        self.thread.given()
+    }
+
+    /// The thread has no core for so long.
     pub(super) fn wait(&mut self, now: Instant, time: Span) {
         self.thread.wait(now, time);
     }

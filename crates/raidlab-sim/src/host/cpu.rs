@@ -1,4 +1,7 @@
 //! Processor time: what the work of a call costs on a core, and who has the cores.
+mod below;
+
+use self::below::Below;
 use super::fs::plan::REFERENCE_MHZ;
 use raidlab_core::time::{Instant, Span};
 
@@ -157,7 +160,7 @@ pub struct CpuUse {
     pub user: Span,
     /// By processes, in their system calls.
     pub system: Span,
-    /// By the kernel beside them: interrupts, flusher, journal.
+    /// By the kernel beside them: interrupts, flusher, journal, threads of arrays.
     pub kernel: Span,
 }
 
@@ -176,6 +179,8 @@ pub(super) struct Cores {
     free: Vec<Instant>,
     /// Processes with several calls under way, by number.
     threads: Vec<Thread>,
+    /// Threads of the device below.
+    below: Vec<Below>,
     pub(super) used: CpuUse,
 }
 
@@ -195,6 +200,7 @@ impl Cores {
         Self {
             free: vec![Instant::ZERO; count.max(1) as usize],
             threads: Vec::new(),
+            below: Vec::new(),
             used: CpuUse::default(),
         }
     }
@@ -207,9 +213,18 @@ impl Cores {
     #[inline]
     fn run(&mut self, now: Instant, cost: Span) -> Instant {
         let core = self.first(now);
-        let free = &mut self.free[core];
-        *free = now.max(*free) + cost;
-        *free
+        let begin = now.max(self.free[core]);
+        self.take(core, begin, cost)
+    }
+
+    /// A core is taken from `begin` on, before any thread of the device; returns until when.
+    #[inline]
+    fn take(&mut self, core: usize, begin: Instant, cost: Span) -> Instant {
+        self.free[core] = begin + cost;
+        if !self.below.is_empty() && cost > Span::ZERO {
+            self.displace(core, begin, cost);
+        }
+        begin + cost
     }
 
     /// The first core that is free, or will be.
@@ -263,8 +278,7 @@ impl Cores {
         if self.free[core] > begin {
             core = self.first(begin);
         }
-        let free = begin.max(self.free[core]) + system + user;
-        self.free[core] = free;
+        let free = self.take(core, begin.max(self.free[core]), system + user);
         self.used.system += system;
         self.used.user += user;
         let busy = busy.map(|busy| busy + system + user);
@@ -320,6 +334,38 @@ mod tests {
         assert_eq!(at(&mut cores, 5, 1), 11);
         assert_eq!(cores.kernel(Instant(30), Span(7)), Instant(37));
         assert_eq!(cores.used.total(), Span(38));
+    }
+
+    #[test]
+    fn a_thread_below_goes_where_no_process_is_and_waits_where_there_is_no_such_place() {
+        let mut cores = Cores::new(2).with_below(2);
+        let run = |cores: &mut Cores, now, cost| cores.kernel(Instant(now), Span(cost)).0;
+        assert_eq!(cores.give(0, Instant(0), Span(100)), Span(0));
+        // It has the first core, and goes to the other when a process comes; then there is none.
+        assert_eq!(run(&mut cores, 10, 20), 30);
+        assert_eq!(cores.give(0, Instant(10), Span(100)), Span(0));
+        assert_eq!(run(&mut cores, 15, 20), 35);
+        assert_eq!(cores.give(0, Instant(15), Span(100)), Span(20));
+        // Another thread begins where the first process has ended, and has to wait for that.
+        assert_eq!(cores.give(1, Instant(20), Span(50)), Span(10));
+        // Both are at work, and there is nowhere to go when a process comes to the first core.
+        assert_eq!(run(&mut cores, 40, 5), 45);
+        assert_eq!(cores.give(1, Instant(40), Span(50)), Span(5));
+        // More work of the other comes after what it has, which ends at 120.
+        assert_eq!(cores.give(0, Instant(50), Span(130)), Span(0));
+        assert_eq!(cores.used.kernel, Span(20 + 20 + 5 + 130 + 50));
+    }
+
+    #[test]
+    fn threads_below_share_the_one_core() {
+        let mut cores = Cores::new(1).with_below(2);
+        assert_eq!(cores.give(0, Instant(0), Span(10)), Span(0));
+        assert_eq!(cores.give(1, Instant(0), Span(10)), Span(10));
+        cores.process(Instant(5), Span(3), Span(0));
+        assert_eq!(cores.give(0, Instant(5), Span(10)), Span(3));
+        // It takes the new work for done at 6 + 7, the core is free from 23 on.
+        assert_eq!(cores.give(1, Instant(6), Span(10)), Span(3));
+        assert_eq!(cores.give(0, Instant(6), Span(20)), Span(10));
     }
 
     #[test]

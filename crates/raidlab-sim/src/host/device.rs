@@ -37,9 +37,20 @@ pub trait Device {
     /// The submitter waits now: what is held back is to be sent off.
     fn unplug(&mut self, now: Instant);
 
-    /// A process has the machine's one processor for `time` from `now` on: what the device needs it for comes later.
-    fn wait(&mut self, now: Instant, time: Span) {
-        let _ = (now, time);
+    /// Threads of its own that it has on the machine's cores; constant.
+    fn threads(&self) -> usize {
+        0
+    }
+
+    /// Work that one of them was given so far, whether it has done it or not.
+    fn worked(&self, thread: usize) -> Span {
+        let _ = thread;
+        Span::ZERO
+    }
+
+    /// One of them has no core for `time`: all that it has to do comes so much later.
+    fn wait(&mut self, now: Instant, thread: usize, time: Span) {
+        let _ = (now, thread, time);
     }
 
     /// When to call [`advance`](Self::advance) next.
@@ -253,9 +264,9 @@ impl<D: Device> Below<D> {
         }
     }
 
-    /// A process has the one processor.
-    pub(super) fn wait(&mut self, now: Instant, time: Span) {
-        self.device.wait(now, time);
+    /// A thread of the device has no core for so long.
+    pub(super) fn wait(&mut self, now: Instant, thread: usize, time: Span) {
+        self.device.wait(now, thread, time);
         self.refresh();
     }
 

@@ -1,5 +1,6 @@
 //! The storage as the device of a host.
 use super::Storage;
+use crate::array::Array;
 use crate::block::{Bio, Ended};
 use crate::host::{Device, Hints};
 use raidlab_core::time::{Instant, Span};
@@ -32,8 +33,17 @@ impl Device for Storage {
         self.unplug(now);
     }
 
-    fn wait(&mut self, now: Instant, time: Span) {
-        self.wait(now, time);
+    fn threads(&self) -> usize {
+        self.array().map_or(0, Array::threads)
+    }
+
+    fn worked(&self, thread: usize) -> Span {
+        self.array()
+            .map_or(Span::ZERO, |array| array.worked(thread))
+    }
+
+    fn wait(&mut self, now: Instant, thread: usize, time: Span) {
+        self.wait(now, thread, time);
     }
 
     #[inline]

@@ -33,8 +33,10 @@ pub(super) enum Work {
 pub(super) struct Thread {
     cost: ParityCost,
     free_of_cost: bool,
-    /// What it has to do, with the ends, ascending.
-    jobs: VecDeque<(Instant, u32, Work)>,
+    /// What it has to do, with the ends, ascending, and the time that each takes.
+    jobs: VecDeque<(Instant, u32, Work, Span)>,
+    /// Time that all of them take.
+    left: Span,
     free: Instant,
     /// Time spent: summing, copying, handling.
     pub(super) spent: [Span; 3],
@@ -53,6 +55,7 @@ impl Thread {
             cost,
             free_of_cost: cost == ParityCost::default(),
             jobs: VecDeque::new(),
+            left: Span::ZERO,
             free: Instant::ZERO,
             spent: [Span::ZERO; 3],
         }
@@ -83,8 +86,7 @@ impl Thread {
         for (spent, more) in self.spent.iter_mut().zip([sum, copy, handle]) {
             *spent += more;
         }
-        self.free = self.free.max(now) + sum + copy + handle;
-        self.jobs.push_back((self.free, band, Work::Compute));
+        self.give(now, band, Work::Compute, sum + copy + handle);
     }
 
     fn handling(&self, sectors: u32) -> Span {
@@ -101,11 +103,16 @@ impl Thread {
     pub(super) fn leave(&mut self, now: Instant, band: u32, sectors: u32) {
         let time = self.leaving(sectors);
         self.spent[2] += time;
-        self.free = self.free.max(now) + time;
-        self.jobs.push_back((self.free, band, Work::Look));
+        self.give(now, band, Work::Look, time);
     }
 
-    /// Somebody else has the one processor for so long, before it.
+    fn give(&mut self, now: Instant, band: u32, work: Work, time: Span) {
+        self.free = self.free.max(now) + time;
+        self.left += time;
+        self.jobs.push_back((self.free, band, work, time));
+    }
+
+    /// It has no core for so long.
     pub(super) fn wait(&mut self, now: Instant, time: Span) {
         for job in &mut self.jobs {
             job.0 += time;
@@ -117,8 +124,7 @@ impl Thread {
 
     /// It is to look at a band when it has come that far.
     pub(super) fn look(&mut self, now: Instant, band: u32) {
-        self.free = self.free.max(now);
-        self.jobs.push_back((self.free, band, Work::Look));
+        self.give(now, band, Work::Look, Span::ZERO);
     }
 
     /// Whether it has not come to the end of what it was given.
@@ -137,12 +143,18 @@ impl Thread {
         if self.next() > now {
             return None;
         }
-        self.jobs.pop_front().map(|job| (job.1, job.2))
+        let (_, band, work, time) = self.jobs.pop_front()?;
+        self.left = self.left - time;
+        Some((band, work))
     }
 
-    /// Time in use until `now`: what is booked beyond has not passed yet.
+    /// Work that it was given so far.
+    pub(super) fn given(&self) -> Span {
+        self.spent.iter().fold(Span::ZERO, |sum, part| sum + *part)
+    }
+
+    /// Time in use until `now`: what is booked beyond has not passed yet. Part of that may be waiting for a core.
     pub(super) fn busy(&self, now: Instant) -> Span {
-        let all = self.spent.iter().fold(Span::ZERO, |sum, part| sum + *part);
-        all - self.free.since(now)
+        self.given() - self.free.since(now).min(self.left)
     }
 }

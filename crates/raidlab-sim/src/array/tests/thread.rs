@@ -105,7 +105,7 @@ fn rows_that_were_read_make_room_when_the_thread_has_come_to_them_again() {
             assert!(toy.step(), "it is read");
         }
         // All 32 rows have been handed over, and half of them at least are still to be left.
-        toy.array.wait(toy.now, waits);
+        toy.array.wait(toy.now, 0, waits);
         assert!(toy.array.next_event() >= Some(Instant(toy.now.0 + waits.0)));
         toy.submit(ahead(1, 6 * 384));
         toy.settle();

@@ -389,18 +389,26 @@ fn what_read_ahead_could_not_have_is_read_page_by_page() {
 }
 
 #[test]
-fn what_is_below_waits_for_the_one_core_and_has_another_of_two() {
-    for cores in [1, 2] {
+fn a_thread_below_has_the_cores_that_processes_leave_it() {
+    let [one, two] = [1, 2].map(|cores| {
         let spec = HostSpec {
             cores,
             ..machine(OLD, 64)
         };
         let fs = FsSpec::new(FilesystemKind::None, OLD, Toy::new().sectors);
-        let mut host = Host::new(&spec, Toy::new(), FileSystem::new(&fs).unwrap());
+        let mut toy = Toy::new();
+        toy.thread = Some(Span::from_millis(1));
+        let mut host = Host::new(&spec, toy, FileSystem::new(&fs).unwrap());
         one(&mut host, pass(PassAction::Read, MIB, 8192, Durable::Never));
-        let used = host.cores.used.total();
-        assert!(used > Span::ZERO);
-        let waited = host.below.device.waited;
-        assert_eq!(waited, if cores == 1 { used } else { Span::ZERO });
-    }
+        let Toy { worked, waited, .. } = host.below.device;
+        let used = host.cpu();
+        assert!(worked > Span::ZERO && used.kernel > worked);
+        (used.total() - worked, waited)
+    });
+    // Interrupts come to the other core, too.
+    assert_eq!(one.0, two.0);
+    assert!(
+        3 * one.1.0 > one.0.0 && 4 * two.1.0 < one.1.0,
+        "{one:?} {two:?}"
+    );
 }

@@ -27,7 +27,10 @@ pub(super) struct Toy {
     pub(super) bad: Option<u64>,
     /// What read-ahead asks for fails.
     pub(super) full: bool,
-    /// How long it was told to wait for the processor.
+    /// Work of its one thread for each request, if it has one; what that was given, and how long it was told to wait
+    /// for a core.
+    pub(super) thread: Option<Span>,
+    pub(super) worked: Span,
     pub(super) waited: Span,
 }
 
@@ -51,6 +54,8 @@ impl Toy {
             digest: 0,
             bad: None,
             full: false,
+            thread: None,
+            worked: Span::ZERO,
             waited: Span::ZERO,
         }
     }
@@ -84,6 +89,7 @@ impl Device for Toy {
             );
             assert!(bio.end() <= self.sectors, "{bio:?}");
         }
+        self.worked += self.thread.unwrap_or_default();
         self.asked.push((now, bio));
         match &mut self.plugged {
             Some(held) => held.push_back(bio),
@@ -97,7 +103,15 @@ impl Device for Toy {
         }
     }
 
-    fn wait(&mut self, now: Instant, time: Span) {
+    fn threads(&self) -> usize {
+        usize::from(self.thread.is_some())
+    }
+
+    fn worked(&self, _: usize) -> Span {
+        self.worked
+    }
+
+    fn wait(&mut self, now: Instant, _: usize, time: Span) {
         assert!(now >= self.now, "time goes on");
         self.waited += time;
     }

@@ -1,5 +1,6 @@
 //! What must come out whatever the models' figures are.
 use super::*;
+use crate::block::ResourceKind;
 use crate::disk::Counters;
 
 fn text(disks: &str, array: &str, profile: &str) -> String {
@@ -122,6 +123,50 @@ fn a_deep_job_has_one_processor() {
         "{sentence}"
     );
     assert!(rate(&two) > 1.5 * rate(&one));
+}
+
+/// The threads of arrays are on the cores that there are. They were on one more, each: two cores did the work of 2.89, and four
+/// disks as RAID5 were written at random 857 thousand times a second with any number of cores from two on.
+#[test]
+fn threads_of_arrays_have_no_cores_of_their_own() {
+    for (layout, count) in [("raid5", 4), ("raid50 2x4", 8)] {
+        let disks = format!(r#"{{ model = "nvme-ssd", count = {count} }}"#);
+        let array = format!("layout = \"{layout}\"");
+        let profile = "name = \"random\"\ntime = \"10ms\"\njobs = 8\ndepth = 64\nread-percent = 0";
+        let rates = [1, 2, 8].map(|cores| {
+            let host = format!(
+                "\n[host]\ncores = {cores}\n\n[topology.controllers.slots]\nkind = \"nvme\"\n"
+            );
+            let ran = first(&(text(&disks, &array, profile) + &host)).0;
+            let busy = |kind| {
+                let of = ran
+                    .why
+                    .shares
+                    .iter()
+                    .filter(move |share| share.kind == kind);
+                of.map(|share| share.busy * f64::from(share.units))
+                    .sum::<f64>()
+            };
+            let (cpu, threads) = (busy(ResourceKind::Cpu), busy(ResourceKind::Thread));
+            // What is booked beyond the end is little.
+            let used = ran.outcome.cpu.percent(ran.outcome.elapsed) / 100.0;
+            assert!(used < 1.02 * f64::from(cores), "{layout}, {cores}: {used}");
+            // Threads of jobs are among them.
+            assert!(
+                cores > 1 || threads < cpu,
+                "{layout}, {cores}: {threads} {cpu}"
+            );
+            if cores == 1 {
+                let sentence = &ran.why.sentence;
+                assert!(sentence.contains("the CPU is"), "{sentence}");
+            }
+            rate(&ran)
+        });
+        assert!(
+            rates[1] < 2.1 * rates[0] && rates[2] > rates[1],
+            "{layout}: {rates:?}"
+        );
+    }
 }
 
 /// That libata gives a disk one command at a time before 2.6.18 says nothing of a card that shows a volume. It was taken to: eight
