@@ -112,6 +112,18 @@ impl Array {
         threads.nth(thread).map_or(Span::ZERO, |of| of.worked())
     }
 
+    /// A request of a thread has gone to `member`, not joined to others: it has cost the thread time.
+    pub(crate) fn sent(&mut self, now: Instant, member: u16) {
+        let mut place = self.homes.get(usize::from(member)).copied();
+        while let Some((node, _)) = place {
+            let node = &mut self.nodes[usize::from(node)];
+            if let Some(parity) = node.parity_mut() {
+                return parity.sent(now);
+            }
+            place = node.common.up;
+        }
+    }
+
     /// One of the threads has no core for `time`: what it has to do comes so much later.
     pub fn wait(&mut self, now: Instant, thread: usize, time: Span) {
         let mut threads = self.nodes.iter_mut().filter_map(Node::parity_mut);

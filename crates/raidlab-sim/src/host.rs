@@ -224,9 +224,22 @@ impl<D: Device> Host<D> {
         }
     }
 
+    /// What arrays below ask of their members beside what who submits to them has answered for: it is the kernel's work, and what
+    /// their threads ask for ends in interrupts, too.
+    fn members_asked(&mut self) {
+        let asked = self.below.asked();
+        let alone = asked.submitter + asked.resync;
+        let (begun, ended) = (alone + self.below.beside(), alone + asked.thread);
+        if begun + ended > 0 {
+            let cost = Span(self.costs.submit.0 * begun + self.costs.end.0 * ended);
+            self.cores.kernel(self.now, cost);
+        }
+    }
+
     /// The threads of arrays below have the cores that processes leave them.
     #[inline]
     fn share_cores(&mut self) {
+        self.members_asked();
         for thread in 0..self.cores.below() {
             let given = self.below.device.worked(thread);
             let late = self.cores.give(thread, self.now, given);
@@ -241,8 +254,8 @@ impl<D: Device> Host<D> {
         let mut ended = std::mem::take(&mut self.ended);
         self.below.advance(self.now, &mut ended);
         for end in ended.drain(..) {
-            let owner = self.below.owner_of(end.id);
-            let cost = self.costs.end;
+            let (owner, beside) = self.below.owner_of(end.id);
+            let cost = Span(self.costs.end.0 * (1 + u64::from(beside)));
             // Whoever waits goes on after the interrupt.
             self.cores.kernel(self.now, cost);
             let good = end.result.is_ok();

@@ -60,11 +60,27 @@ pub struct Storage {
     timed: Vec<u16>,
     next: Instant,
     wanted: Vec<MemberBio>,
+    /// Arrays of it have threads.
+    threads: bool,
+    /// Requests to members cost processor time, and are counted.
+    counts: bool,
+    asked: Asked,
     /// What has ended; empty between calls.
     ended: Vec<Ended>,
     /// Nothing takes the short way, to compare.
     #[cfg(test)]
     lists_only: bool,
+}
+
+/// Requests to members so far that were not joined to others, by whose time they cost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Asked {
+    /// Of whoever submits to the array.
+    pub submitter: u64,
+    /// Of the threads of arrays.
+    pub thread: u64,
+    /// Of a resync.
+    pub resync: u64,
 }
 
 /// A block device that block operations go to directly.
@@ -205,6 +221,11 @@ impl Storage {
         }
     }
 
+    /// Requests to members so far; none are counted where they cost nothing.
+    pub(crate) const fn asked(&self) -> Asked {
+        self.asked
+    }
+
     /// A thread of the array has no core for `time`; see [`Array::wait`].
     pub fn wait(&mut self, now: Instant, thread: usize, time: Span) {
         if let Some(array) = &mut self.array {
@@ -283,6 +304,10 @@ impl Storage {
         }
         if !self.pass(t, ended) {
             self.pass_by_lists(t, ended, false);
+        }
+        if self.counts {
+            // What was sent has cost a thread time.
+            return self.look();
         }
         self.look_at(array_next);
     }

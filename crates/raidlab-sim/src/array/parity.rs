@@ -301,6 +301,7 @@ impl ParityArray {
             match work {
                 Work::Compute => self.computed(common, core, key),
                 Work::Look => self.look(common, core, key),
+                Work::Send => {}
             }
         }
         // All that has ended at this time has made its room.
@@ -328,6 +329,11 @@ impl ParityArray {
             parts,
             way: None,
         }
+    }
+
+    /// The thread has sent a request to a member.
+    pub(super) fn sent(&mut self, now: Instant) {
+        self.thread.send(now);
     }
 
     /// Work that the thread was given so far.

@@ -165,6 +165,8 @@ pub struct ParityCost {
     pub copy: u64,
     /// Handling of one stripe (4 KiB of each member) beside that, in nanoseconds.
     pub stripe: u64,
+    /// Building and submitting a request to a member, in nanoseconds.
+    pub submit: u64,
 }
 
 /// An array to be made.

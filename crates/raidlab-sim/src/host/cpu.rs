@@ -153,6 +153,11 @@ impl Costs {
     }
 }
 
+/// Time of building and submitting a request on a core.
+pub(crate) fn submit_time(model: &CpuModel, mhz: Option<u32>) -> Span {
+    Costs::of(model, mhz).submit
+}
+
 /// Processor time that was used, added over the cores.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CpuUse {

@@ -1,6 +1,7 @@
 //! The one block device below a host, and the requests that the host has there.
 use crate::block::{Alone, Bio, Ended, Origin};
 use crate::disk::Disk;
+use crate::storage::Asked;
 use raidlab_core::op::BlockKind;
 use raidlab_core::time::{Instant, Span};
 use raidlab_core::units::{Lba, SECTOR};
@@ -36,6 +37,11 @@ pub trait Device {
 
     /// The submitter waits now: what is held back is to be sent off.
     fn unplug(&mut self, now: Instant);
+
+    /// Requests to its members so far that cost time of a processor beside the one that each request to it costs.
+    fn asked(&self) -> Asked {
+        Asked::default()
+    }
 
     /// Threads of its own that it has on the machine's cores; constant.
     fn threads(&self) -> usize {
@@ -172,12 +178,17 @@ pub(super) struct Below<D> {
     pub(super) device: D,
     pub(super) hints: Hints,
     pub(super) counters: DeviceCounters,
-    flights: Vec<Owner>,
+    /// Whose each request is, and requests to members that it became beside one.
+    flights: Vec<(Owner, u32)>,
     free: Vec<u32>,
     /// Kept, as it is asked at every step.
     next: Instant,
     /// Something was submitted since the device was last told to send off.
     plugged: bool,
+    /// Requests to members that requests became beside one each, and that nobody has answered for.
+    beside: u64,
+    /// What the device had asked of its members when that was last looked at.
+    asked: Asked,
     /// Whoever submits now collects nothing.
     pub(super) bare: bool,
 }
@@ -197,6 +208,8 @@ impl<D: Device> Below<D> {
             free: Vec::new(),
             next,
             plugged: false,
+            beside: 0,
+            asked: Asked::default(),
             bare: false,
         }
     }
@@ -216,11 +229,10 @@ impl<D: Device> Below<D> {
         let id = match self.free.pop() {
             Some(id) => id,
             None => {
-                self.flights.push(Owner::Free);
+                self.flights.push((Owner::Free, 0));
                 (self.flights.len() - 1) as u32
             }
         };
-        self.flights[id as usize] = owner;
         let bytes = wish.sectors * SECTOR;
         let counters = &mut self.counters;
         match wish.kind {
@@ -241,19 +253,43 @@ impl<D: Device> Below<D> {
             fua: wish.fua,
             origin: wish.origin,
         };
+        let before = self.device.asked().submitter;
         if self.bare {
             self.device.submit_bare(now, bio);
         } else {
             self.device.submit(now, bio);
             self.plugged = true;
         }
+        let became = self.device.asked().submitter - before;
+        self.asked.submitter += became;
+        let beside = became.saturating_sub(1);
+        self.beside += beside;
+        self.flights[id as usize] = (owner, beside as u32);
         self.refresh();
     }
 
-    /// What has ended is told by its owner.
-    pub(super) fn owner_of(&mut self, id: u64) -> Owner {
+    /// Requests to members beside one for each request to the device, which somebody answers for now.
+    #[inline]
+    pub(super) const fn beside(&mut self) -> u64 {
+        std::mem::replace(&mut self.beside, 0)
+    }
+
+    /// What was asked of the members since this was last called, and not by who submitted to the device at the time.
+    #[inline]
+    pub(super) fn asked(&mut self) -> Asked {
+        let now = self.device.asked();
+        let before = std::mem::replace(&mut self.asked, now);
+        Asked {
+            submitter: now.submitter - before.submitter,
+            thread: now.thread - before.thread,
+            resync: now.resync - before.resync,
+        }
+    }
+
+    /// What has ended is told by its owner; with it have requests to members beside one.
+    pub(super) fn owner_of(&mut self, id: u64) -> (Owner, u32) {
         self.free.push(id as u32);
-        std::mem::replace(&mut self.flights[id as usize], Owner::Free)
+        std::mem::replace(&mut self.flights[id as usize], (Owner::Free, 0))
     }
 
     /// Whoever submitted waits now.

@@ -114,6 +114,10 @@ impl<D: Device> Host<D> {
         }
         self.below.bare = false;
         self.pieces = pieces;
+        let beside = self.below.beside();
+        if beside > 0 {
+            self.work(tag, Span(self.costs.submit.0 * beside), Span::ZERO);
+        }
         self.below.unplug(self.now);
         if self.calls[tag as usize].left == 0 {
             // All of it holes.

@@ -298,7 +298,8 @@ impl<D: Device> Host<D> {
                     origin,
                 };
                 let count = self.submit_pages(file, piece.offset, wish, None);
-                *system += Span(self.costs.submit.0 * u64::from(count));
+                let requests = u64::from(count) + self.below.beside();
+                *system += Span(self.costs.submit.0 * requests);
             }
             // What has no place is zeros.
             while let Some((start, run)) = self.cache.next_missing(file, start, start + run) {

@@ -10,6 +10,7 @@ use crate::catalogue::{self, UnknownModel};
 use crate::disk::DiskModel;
 use crate::fabric::{BusSpec, ControllerSpec, DiskSlot, Fabric, FabricSpec, PortInfo};
 use crate::host::CpuModel;
+use crate::host::cpu::submit_time;
 use crate::host::fs::NEW_ZFS;
 use crate::queue::QueueSpec;
 use crate::storage::{MemberSpec, StorageError, StorageSpec};
@@ -98,7 +99,7 @@ pub(super) fn fabric(
 
 /// What parity costs on this processor. Assumed: XOR and syndrome run from its caches, at the rate of
 /// copying there (the kernel picks the fastest of its routines at boot, and prefetches) and at two
-/// thirds of that; a stripe costs what five system calls do.
+/// thirds of that; a stripe costs what five system calls do, and each request to a member what one to a disk does.
 fn parity_cost(cpu: &CpuModel, mhz: Option<u32>) -> ParityCost {
     let clock = mhz.unwrap_or(cpu.mhz).max(1);
     let speed = u64::from(clock) * u64::from(cpu.per_clock.max(1));
@@ -108,6 +109,7 @@ fn parity_cost(cpu: &CpuModel, mhz: Option<u32>) -> ParityCost {
         copy: cpu.copy,
         // 2 us on a core of 2 GHz that does 1000 thousandths of the reference's work a clock.
         stripe: 2000 * 2_000_000 / speed.max(1),
+        submit: submit_time(cpu, mhz).0,
     }
 }
 

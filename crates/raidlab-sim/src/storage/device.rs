@@ -1,5 +1,5 @@
 //! The storage as the device of a host.
-use super::Storage;
+use super::{Asked, Storage};
 use crate::array::Array;
 use crate::block::{Bio, Ended};
 use crate::host::{Device, Hints};
@@ -31,6 +31,11 @@ impl Device for Storage {
     #[inline]
     fn unplug(&mut self, now: Instant) {
         self.unplug(now);
+    }
+
+    #[inline]
+    fn asked(&self) -> Asked {
+        self.asked()
     }
 
     fn threads(&self) -> usize {

@@ -1,5 +1,5 @@
 //! What a block device is built of.
-use super::{Member, NEVER, Storage};
+use super::{Asked, Member, NEVER, Storage};
 use crate::array::{Array, ArrayError, ArrayKind, ArraySpec};
 use crate::fabric::{Fabric, FabricError, FabricSpec};
 use crate::queue::{Queue, QueueSpec};
@@ -178,7 +178,12 @@ pub(super) fn build(spec: &StorageSpec, seed: u64) -> Result<Storage, StorageErr
         held: false,
         timed: false,
     });
+    // What ZFS's own threads do for a child is in the costs of its blocks, which were fitted on a mirror.
+    let counts = matches!(spec.array.kind, ArrayKind::Md(_)) && spec.array.cost.submit > 0;
     let mut storage = Storage {
+        threads: array.as_ref().is_some_and(|array| array.threads() > 0),
+        counts,
+        asked: Asked::default(),
         sectors: match (&array, &spec.array.kind) {
             (Some(array), _) => array.sectors(),
             (None, kind) => used(kind, 0),

@@ -315,6 +315,7 @@ fn the_short_way_past_the_lists_is_the_long_way() {
                     syndrome: 1_000_000_000,
                     copy: 3_000_000_000,
                     stripe: 3000,
+                    submit: 2000,
                 };
             }
             let of = |lists_only| {

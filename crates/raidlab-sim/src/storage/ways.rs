@@ -1,7 +1,7 @@
 //! The ways from the array to the ports: the short one past all lists, and the one by the lists of the members to be asked.
 use super::{Member, NEVER, Storage};
 use crate::array::MemberBio;
-use crate::block::{Bio, Ended};
+use crate::block::{Bio, Ended, RESYNC};
 use crate::fabric::{Fabric, PortEnd};
 use crate::queue::Queue;
 use raidlab_core::time::Instant;
@@ -79,6 +79,9 @@ impl Storage {
         if self.lists_only {
             return false;
         }
+        if self.counts {
+            return false;
+        }
         let Self {
             array: Some(array),
             members,
@@ -132,6 +135,9 @@ impl Storage {
     /// Brings what the array wants to the queues; whether there was anything.
     #[inline]
     pub(super) fn take(&mut self, now: Instant) -> bool {
+        if self.counts {
+            return self.take_counted(now);
+        }
         let Some(array) = &mut self.array else {
             return false;
         };
@@ -141,10 +147,43 @@ impl Storage {
         })
     }
 
+    /// The same where requests to members cost time.
+    #[inline(never)]
+    fn take_counted(&mut self, now: Instant) -> bool {
+        let mut wanted = std::mem::take(&mut self.wanted);
+        if let Some(array) = &mut self.array {
+            array.take(&mut wanted);
+        }
+        let some = !wanted.is_empty();
+        for bio in wanted.drain(..) {
+            self.enqueue(now, bio);
+        }
+        self.wanted = wanted;
+        some
+    }
+
     #[inline]
     pub(super) fn enqueue(&mut self, now: Instant, MemberBio { member: index, bio }: MemberBio) {
         let member = &mut self.members[usize::from(index)];
+        let merges = member.queue.merges();
         member.enqueue(now, index, bio, &mut self.touched, &mut self.held);
+        if self.counts && member.queue.merges() == merges {
+            self.count(now, index, bio.origin.task);
+        }
+    }
+
+    /// A request of its own goes to a member, whose task it is.
+    fn count(&mut self, now: Instant, member: u16, task: u16) {
+        match task {
+            0 if self.threads => {
+                self.asked.thread += 1;
+                if let Some(array) = &mut self.array {
+                    array.sent(now, member);
+                }
+            }
+            RESYNC => self.asked.resync += 1,
+            _ => self.asked.submitter += 1,
+        }
     }
 
     /// Nothing is held back any more.

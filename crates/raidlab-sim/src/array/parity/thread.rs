@@ -26,6 +26,8 @@ pub(super) enum Work {
     Look,
     /// It computes.
     Compute,
+    /// It sends what it has asked for.
+    Send,
 }
 
 /// The thread.
@@ -110,6 +112,19 @@ impl Thread {
         self.free = self.free.max(now) + time;
         self.left += time;
         self.jobs.push_back((self.free, band, work, time));
+    }
+
+    /// It has sent a request to a member, which takes it from all else for a while.
+    pub(super) fn send(&mut self, now: Instant) {
+        let time = Span(self.cost.submit);
+        self.spent[2] += time;
+        let Some(first) = self.jobs.front_mut() else {
+            return self.give(now, super::cache::NONE, Work::Send, time);
+        };
+        first.3 += time;
+        self.left += time;
+        self.free += time;
+        self.jobs.iter_mut().for_each(|job| job.0 += time);
     }
 
     /// It has no core for so long.

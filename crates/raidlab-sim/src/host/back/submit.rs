@@ -30,6 +30,7 @@ impl<D: Device> Host<D> {
             ..Origin::default()
         };
         let (requests, cost) = self.submit_dirty(file, page, pages, origin);
+        let requests = requests + self.below.beside();
         let cost = cost + Span(pages * self.costs.flush + self.costs.submit.0 * requests);
         match writer {
             Writer::Durable(_) | Writer::Held(_) => self.cores.process(self.now, cost, Span::ZERO),
