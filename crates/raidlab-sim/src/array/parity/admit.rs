@@ -23,6 +23,8 @@ enum Admitted {
     NoRoom,
     /// A band in flight would have to be divided.
     InFlight,
+    /// A write that has not begun is of the same blocks.
+    Overlaps,
 }
 
 impl ParityArray {
@@ -174,6 +176,10 @@ impl ParityArray {
                     error.get_or_insert(DiskError::Unreadable);
                     return false;
                 }
+                Admitted::Overlaps => {
+                    // Whoever waits sends off what he holds back, or nothing would ever become of it.
+                    self.release(common, core);
+                }
                 Admitted::NoRoom | Admitted::InFlight => {}
             }
         }
@@ -235,6 +241,9 @@ impl ParityArray {
         while group.from < group.to {
             let key = match self.cache.find(group.stripe, group.from, group.to) {
                 Found::Band(key) => {
+                    if self.cache.get(key).overlaps(group.full, group.part) {
+                        return Admitted::Overlaps;
+                    }
                     let Some(key) = self.fit(core, key, group) else {
                         return Admitted::InFlight;
                     };
@@ -351,6 +360,7 @@ impl ParityArray {
 
     /// Lets those in that wait, as far as there is room.
     pub(super) fn retry(&mut self, common: &Common, core: &mut Core) {
+        let mut overlaps = false;
         while self.rested.take().is_some() {
             if self.short && self.cache.available() <= self.cache.most_rows() {
                 break;
@@ -361,10 +371,12 @@ impl ParityArray {
                 self.plugged.get_or_insert(core.now);
             }
             while let Some(mut group) = self.queue.pop_front() {
-                let result = match self.admit(common, core, &mut group) {
+                let admitted = self.admit(common, core, &mut group);
+                let result = match admitted {
                     Admitted::All => Ok(()),
                     Admitted::NoRoom if group.ahead => Err(DiskError::Unreadable),
-                    Admitted::NoRoom | Admitted::InFlight => {
+                    Admitted::NoRoom | Admitted::InFlight | Admitted::Overlaps => {
+                        overlaps = admitted == Admitted::Overlaps;
                         self.queue.push_front(group);
                         break;
                     }
@@ -373,7 +385,7 @@ impl ParityArray {
             }
         }
         let through = self.queue.is_empty() && std::mem::take(&mut self.unplug_after);
-        if self.short || through {
+        if self.short || through || overlaps {
             self.release(common, core);
         }
     }

@@ -225,6 +225,10 @@ impl ParityArray {
                 band.moving = touched;
                 band.current = std::mem::replace(&mut band.writers, NONE);
                 (band.full, band.part) = (MemberSet::EMPTY, MemberSet::EMPTY);
+                if !self.queue.is_empty() {
+                    // Among those that wait may be a write of the same blocks.
+                    self.rested.get_or_insert(core.now);
+                }
                 let blocks = if free { 0 } else { touched.len() as u32 };
                 // Old blocks are taken out of the parity and new ones put in, or all are summed.
                 let sums = match method {

@@ -36,6 +36,22 @@ fn cost(spec: &ArraySpec, lba: u64, sectors: u32) -> (u32, u32) {
     (pages(Read), pages(Write))
 }
 
+/// A block whose write has not begun keeps later writes of it waiting: each is a round of its own. They were all in one.
+#[test]
+fn writes_of_one_block_come_one_after_the_other() {
+    let mut toy = Toy::new(&raid5(5, 128), 0);
+    for id in 0..4 {
+        toy.submit(bio(id, Write, 0, 8));
+    }
+    toy.unplug();
+    toy.settle();
+    assert_eq!(toy.check(&[]), Ok(()));
+    // The old block and parity are known after the first.
+    assert_eq!((toy.count(Read), toy.count(Write)), (2, 8));
+    let ends: Vec<Instant> = toy.ended.iter().map(|end| end.at).collect();
+    assert!(ends.is_sorted_by(|a, b| a < b), "{ends:?}");
+}
+
 #[test]
 fn a_small_write_is_two_reads_and_two_writes() {
     assert_eq!(cost(&raid5(9, 128), 8, 8), (2, 2));

@@ -75,6 +75,14 @@ impl Band {
         !matches!(self.phase, Phase::Idle | Phase::Delayed)
     }
 
+    /// A write of these blocks, wholly or in part, has to wait until the one of the same blocks that has not begun has
+    /// (`raid5.c:add_stripe_bio`, `R5_Overlap`). Which sectors of a block two parts are is not known: they are taken for different ones.
+    #[inline]
+    pub(in crate::array::parity) fn overlaps(&self, full: MemberSet, part: MemberSet) -> bool {
+        let with = full.intersection(self.full.union(self.part));
+        !with.union(part.intersection(self.full)).is_empty()
+    }
+
     pub(in crate::array::parity) const fn rows(&self) -> u32 {
         (self.to - self.from) / ROW
     }
