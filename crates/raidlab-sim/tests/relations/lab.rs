@@ -117,7 +117,7 @@ fn one(machine: &mut Machine, phase: Phase) -> Result<Came, String> {
     let (after, now) = (moved(machine), machine.account());
     let elapsed = now.at.since(account.at).0 as f64;
     let raw = now.busy.iter().map(|busy| {
-        let same = |b: &&raidlab_sim::block::Busy| b.kind == busy.kind && b.name == busy.name;
+        let same = |b: &&raidlab_sim::block::Busy| b.is_of(busy);
         let earlier = account.busy.iter().find(same).map_or(0, |b| b.busy.0);
         let spent = busy.busy.0 as f64 - earlier as f64;
         let of = elapsed.max(1.0) * f64::from(busy.units.max(1));
