@@ -79,6 +79,7 @@ impl Cell {
             ("chunk", array.chunk),
             ("record-size", array.record_size),
             ("member-size", array.member_size),
+            ("member-start", array.member_start),
             ("read-ahead", self.setup.host.read_ahead),
             ("memory", Some(self.setup.host.memory)),
         ];

@@ -5,6 +5,14 @@ use raidlab_core::units::Bytes;
 use raidlab_layout::{Geometry, SpecError};
 
 impl Array {
+    /// What is used of a disk that has `has` bytes.
+    #[must_use]
+    pub fn used_of(&self, has: Bytes) -> Bytes {
+        let begins = self.member_start.unwrap_or_default();
+        let left = Bytes(has.0.saturating_sub(begins.0));
+        self.member_size.map_or(left, |used| used.min(left))
+    }
+
     /// Uses `size` bytes of each member, and holds accordingly less.
     ///
     /// # Errors

@@ -242,6 +242,9 @@ pub struct Array {
     /// Used of each member; `None`: all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub member_size: Option<Bytes>,
+    /// Where on each disk what is used of it begins; `None`: where the first partition of the system's time does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub member_start: Option<Bytes>,
     /// Unit of striping; `None` where the layout has none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub chunk: Option<Bytes>,

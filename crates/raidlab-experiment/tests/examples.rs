@@ -7,8 +7,9 @@ use raidlab_experiment::{Experiment, expand, parse};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// File, cells and trials.
-const EXPERIMENTS: [(&str, usize, usize); 19] = [
+const EXPERIMENTS: [(&str, usize, usize); 20] = [
     ("home-lab", 8, 24),
+    ("partitions", 6, 30),
     ("pata-blocksize", 2 * 6 * 4 * 11, 2 * 6 * 4 * 11 * 10),
     ("pata-channels", 3, 9),
     ("pata-raid0", 11, 11),

@@ -100,6 +100,53 @@ fn zfs_sets_noop_on_whole_disks_while_there_is_noop() {
 }
 
 #[test]
+fn members_begin_where_it_is_said() {
+    let of = |array: &str| {
+        sound(&disks("ST3000DM001", 2, &format!("[array]\n{array}\n"))).cells[0]
+            .setup
+            .array
+            .clone()
+    };
+    let whole = of("layout = \"raid0\"").capacity.expect("it is known");
+    let later = of("layout = \"raid0\"\nmember-start = \"1000GiB\"");
+    assert_eq!(later.capacity, Some(Bytes(whole.0 - (2000 << 30))));
+    assert_eq!(later.used_of(Bytes::gib(1001)), Bytes::gib(1));
+    let both = of("layout = \"raid0\"\nmember-size = \"1GiB\"\nmember-start = \"31.5KiB\"");
+    assert_eq!(both.capacity, Some(Bytes::gib(2)));
+    assert_eq!(both.used_of(Bytes::gib(1001)), Bytes::gib(1));
+    // A partition of ZFS is no whole disk.
+    let rest =
+        "[array]\nlayout = \"zfs-mirror\"\nmember-start = \"1GiB\"\n[host]\nkernel = \"2.6.32\"\n";
+    let host = &sound(&disks("ST3000DM001", 2, rest)).cells[0].setup.host;
+    assert_eq!(host.scheduler, Some(Scheduler::Cfq));
+}
+
+#[test]
+fn members_that_cannot_begin_there_are_refused() {
+    let told = |array: &str| refused(&disks("ST3000DM001", 2, &format!("[array]\n{array}\n")));
+    for (array, parts) in [
+        (
+            "layout = \"raid1\"\nmember-start = \"1001 B\"",
+            &["1001 B is no whole number of the 512 B sectors"][..],
+        ),
+        (
+            "layout = \"raid1\"\nmember-start = \"3TiB\"",
+            &["'member-start' of 3 TiB is not on disk0, which has"],
+        ),
+        (
+            "layout = \"raid1\"\nmember-start = \"2000GiB\"\nmember-size = \"1000GiB\"",
+            &["'member-size' of 1000 GiB from there on goes 206."],
+        ),
+    ] {
+        let told = told(array);
+        assert_eq!(told.lines().count(), parts.len(), "{told}");
+        for part in parts {
+            assert!(told.contains(part), "no '{part}' in {told}");
+        }
+    }
+}
+
+#[test]
 fn models_are_known_in_any_case() {
     let experiment = sound(&disks("st340015a", 2, "[array]\nlayout = \"raid0\"\n"));
     assert_eq!(experiment.disks[0].model, "ST340015A");

@@ -122,7 +122,9 @@ pub struct Served {
 /// What of a port is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shown {
-    /// Bytes from its first sector on; the geometry stays that of the whole disk.
+    /// The byte that is shown first; the geometry stays that of the whole disk.
+    pub start: u64,
+    /// Bytes from there on.
     pub bytes: u64,
     /// Bytes of a logical sector.
     pub sector: u32,
@@ -147,7 +149,8 @@ pub fn serve(
     }
     let whole = |(shown, port): (&Shown, &PortInfo)| {
         let sector = u64::from(shown.sector);
-        shown.bytes.min(port.sectors * SECTOR) / sector * sector
+        let left = (port.sectors * SECTOR).saturating_sub(shown.start);
+        shown.bytes.min(left) / sector * sector
     };
     let sizes: Vec<u64> = shown.iter().zip(&ports).map(whole).collect();
     let contents = memory.divide(&sizes)?;
@@ -156,7 +159,7 @@ pub fn serve(
         .enumerate()
         .map(|(number, (((content, port), size), shown))| {
             let disk = Disk::new(number as u32, port, "", *size, Store::Mapped(content));
-            let mut disk = disk.with_sector(shown.sector);
+            let mut disk = disk.with_sector(shown.sector).from(shown.start);
             if port.rotational {
                 // A hard disk knows no trimming, and a kernel that thinks so would discard before mkfs.
                 disk.export.flags &= !flag::SEND_TRIM;

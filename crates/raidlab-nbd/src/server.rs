@@ -43,6 +43,8 @@ pub struct Disk {
     pub port: u32,
     /// What is on it.
     pub store: Store,
+    /// Where on the port's disk the first byte shown is.
+    pub start: u64,
 }
 
 impl Disk {
@@ -71,6 +73,7 @@ impl Disk {
             },
             port: number,
             store,
+            start: 0,
         }
     }
 }
@@ -84,6 +87,13 @@ impl Disk {
         export.size -= export.size % u64::from(bytes);
         export.blocks.minimum = bytes;
         export.blocks.preferred = export.blocks.preferred.max(bytes);
+        self
+    }
+
+    /// The same from byte `start` of the port's disk on, which is a whole number of its sectors. The store begins there.
+    #[must_use]
+    pub const fn from(mut self, start: u64) -> Self {
+        self.start = start;
         self
     }
 }

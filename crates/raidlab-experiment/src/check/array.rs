@@ -2,20 +2,17 @@
 use super::engine::{engine, has_engine};
 use super::members::{Chosen, choose};
 use super::place::Hardware;
+use super::sizes;
 use super::state::{Redundancy, state};
 use super::view::View;
 use super::zfs;
 use crate::diagnostic::{Diagnostic, Problems};
-use crate::hardware::Disk;
 use crate::kernel::Kernel;
 use crate::read::key::{Key, Value};
 use crate::read::tree::At;
 use crate::setup::{Array, ArrayLayout, ArrayState, Bitmap, Engine, Metadata, SYNC_SPEED_MIN};
 use raidlab_core::units::{Bytes, KIB, Sectors};
 use raidlab_layout::{Geometry, LayoutError, SpecError};
-
-/// Of a member whose capacity nobody knows: the layout is checked with it, and no capacity told.
-const NOMINAL: Bytes = Bytes(1 << 40);
 
 /// An array, and what is known of it beside.
 pub(super) struct Built {
@@ -35,7 +32,7 @@ pub(super) fn array(
     let chosen = choose(problems, hardware, view, &layout.value)?;
     let engine = engine(problems, hardware, view, &layout.value, &chosen)?;
     let there = has_engine(problems, view, kernel, engine);
-    let (sizes, fit) = sizes(problems, hardware, view, &chosen);
+    let (sizes, fit) = sizes::sizes(problems, hardware, view, &chosen, engine);
     let chunk = chunk(view, &layout, kernel, engine);
     let outer_chunk = layout.value.is_nested().then(|| view.size(Key::OuterChunk));
     let outer_chunk = outer_chunk.flatten();
@@ -81,6 +78,7 @@ pub(super) fn array(
         members: names(hardware, &chosen),
         channels: chosen.channels,
         member_size: view.size(Key::MemberSize).map(|s| s.value),
+        member_start: view.size(Key::MemberStart).map(|s| s.value),
         chunk: chunk.map(|c| c.value),
         outer_chunk: outer_chunk.map(|c| c.value),
         state,
@@ -102,12 +100,13 @@ pub(super) fn array(
 }
 
 /// What the rest of an array follows from.
-pub(super) const NEEDED: [Key; 5] = [
+pub(super) const NEEDED: [Key; 6] = [
     Key::Layout,
     Key::Members,
     Key::Channels,
     Key::Engine,
     Key::MemberSize,
+    Key::MemberStart,
 ];
 
 /// Tells chunks that no layout has, whatever else is wrong with the array.
@@ -309,38 +308,6 @@ fn layout(problems: &Problems, hardware: &Hardware, view: &View<'_>) -> Option<A
     None
 }
 
-/// Bytes used of each member, and whether they are there; told when not.
-fn sizes(
-    problems: &Problems,
-    hardware: &Hardware,
-    view: &View<'_>,
-    chosen: &Chosen,
-) -> (Vec<Bytes>, bool) {
-    let wanted = view.size(Key::MemberSize);
-    let mut sizes = Vec::new();
-    let mut fit = true;
-    for &index in &chosen.disks {
-        let disk: &Disk = &hardware.disks[index];
-        match (&wanted, disk.capacity) {
-            (Some(wanted), Some(has)) if wanted.value > has => {
-                sizes.push(has);
-                // Told of the first alone.
-                if !std::mem::take(&mut fit) {
-                    continue;
-                }
-                let message = format!(
-                    "'member-size' of {} is more than the {has} of {}",
-                    wanted.value, disk.name
-                );
-                problems.wrong(&wanted.at, message, "use less of each disk");
-            }
-            (Some(wanted), _) => sizes.push(wanted.value),
-            (None, has) => sizes.push(has.unwrap_or(NOMINAL)),
-        }
-    }
-    (sizes, fit)
-}
-
 /// What a layout is built from, with the places of what may be wrong.
 struct Parts<'p> {
     layout: &'p At<ArrayLayout>,
@@ -365,7 +332,7 @@ fn build(problems: &Problems, view: &View<'_>, parts: &Parts<'_>) -> Option<(Red
 
 /// The array with chunks and sectors as no file says them, on members that are large enough; nothing when it is wrong by itself.
 fn of_own_sizes(parts: &Parts<'_>) -> Option<(Redundancy, Bytes)> {
-    let sizes = vec![NOMINAL; parts.sizes.len()];
+    let sizes = vec![sizes::NOMINAL; parts.sizes.len()];
     try_build(&Parts {
         sizes: &sizes,
         chunk: None,
@@ -379,7 +346,7 @@ fn of_own_sizes(parts: &Parts<'_>) -> Option<(Redundancy, Bytes)> {
 fn try_build(parts: &Parts<'_>) -> Result<(Redundancy, Bytes), SpecError> {
     match &parts.layout.value {
         ArrayLayout::Single => {
-            let size = parts.sizes.first().copied().unwrap_or(NOMINAL);
+            let size = parts.sizes.first().copied().unwrap_or(sizes::NOMINAL);
             Ok((Redundancy::None, size))
         }
         ArrayLayout::Zfs(pool) => {

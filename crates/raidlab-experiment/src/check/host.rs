@@ -99,7 +99,8 @@ fn scheduler(
 
 /// Whether the array is a pool of ZFS on whole disks.
 fn whole_disks_of_zfs(array: Option<&Array>) -> bool {
-    array.is_some_and(|a| a.engine == Engine::Zfs && a.member_size.is_none())
+    let whole = |a: &Array| a.member_size.is_none() && a.member_start.is_none();
+    array.is_some_and(|a| a.engine == Engine::Zfs && whole(a))
 }
 
 /// Whether a file system can be on the array and under the system; told when not.

@@ -8,6 +8,7 @@ mod place;
 mod product;
 mod profile;
 mod refer;
+mod sizes;
 mod state;
 mod view;
 mod zfs;

@@ -92,6 +92,7 @@ keys! {
     Chunk: "chunk", "array", "chunk", Form::Size;
     OuterChunk: "outer-chunk", "array", "outer-chunk", Form::Size;
     MemberSize: "member-size", "array", "member-size", Form::Size;
+    MemberStart: "member-start", "array", "member-start", Form::Size;
     State: "state", "array", "state", Form::State;
     Failed: "failed", "array", "failed", Form::Roles;
     Ashift: "ashift", "array", "ashift", Form::Count(0, 64);

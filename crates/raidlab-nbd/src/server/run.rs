@@ -76,8 +76,8 @@ impl Shared {
         {
             self.lost(number);
         }
-        let port = self.disks[disk].port;
-        match Job::of(port, action, offset, len, fua) {
+        let shown = &self.disks[disk];
+        match Job::of(shown.port, action, shown.start + offset, len, fua) {
             Some(job) => self.engine.submit(self.now, number, job),
             None => self.finished.push(Finished {
                 token: number,

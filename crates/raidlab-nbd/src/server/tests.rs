@@ -101,6 +101,40 @@ fn content_comes_back() {
 }
 
 #[test]
+fn what_is_shown_begins_where_it_is_said() {
+    let fabric = Fabric::new(&fast(), 1).unwrap();
+    let budget = Budget::new(1 << 20);
+    let store = Store::Sparse(Sparse::new(&budget));
+    let disk = Disk::new(0, &fabric.ports()[0], "a part", 1 << 20, store).from(64 << 20);
+    let mut server = Server::new(fabric, vec![disk], Options::default());
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("part.sock");
+    server.listen(Listener::unix(&path, 0).unwrap());
+    let running = server.start().unwrap();
+    let unreadable = |lba| Fault::Unreadable {
+        lba,
+        sectors: 8,
+        retries: 0,
+    };
+    // The first is not shown, the second is the second page of what is.
+    running.inject(0, unreadable(8));
+    running.inject(0, unreadable((64 << 11) + 8));
+    let mut client = Client::connect(UnixStream::connect(&path).unwrap(), "").unwrap();
+    let mut page = [0; 4096];
+    // Before its neighbours, with which a drive reads it ahead.
+    let bad = client.read(4096, &mut page);
+    assert!(
+        matches!(bad, Err(ClientError::Failed(error::EIO))),
+        "{bad:?}"
+    );
+    client.write(0, &[7; 4096], true).unwrap();
+    client.read(0, &mut page).unwrap();
+    assert_eq!(page, [7; 4096]);
+    client.read(8192, &mut page).unwrap();
+    running.stop().unwrap();
+}
+
+#[test]
 fn replies_leave_in_the_models_time() {
     let lab = serve(&spec("ahci", "ST3250624AS", &[1]), 1 << 20);
     let mut client = lab.client(0);

@@ -204,7 +204,8 @@ impl<'e> Parts<'e> {
 
     fn area(&self, setup: &Setup, role: usize) -> Result<Area, MachineError> {
         let has = self.models[role].sectors();
-        let mut area = area(setup.host.kernel, setup.array.engine, has);
+        let start = setup.array.member_start.map(|start| start.0 / SECTOR);
+        let mut area = area(setup.host.kernel, setup.array.engine, has, start);
         if let Some(wanted) = setup.array.member_size {
             area.sectors = area.sectors.min(wanted.0 / SECTOR);
         }

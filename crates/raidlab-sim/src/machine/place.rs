@@ -39,9 +39,10 @@ fn partition(kernel: Kernel, engine: Engine) -> u64 {
     }
 }
 
-/// What of a device of `sectors` a file system, an array's member or ZFS gets.
-pub(super) fn area(kernel: Kernel, engine: Engine, sectors: u64) -> Area {
-    let start = partition(kernel, engine);
+/// What of a device of `sectors` a file system, an array's member or ZFS gets: what begins at sector `start`, or in the
+/// first partition.
+pub(super) fn area(kernel: Kernel, engine: Engine, sectors: u64, start: Option<u64>) -> Area {
+    let start = start.unwrap_or_else(|| partition(kernel, engine));
     let left = sectors.saturating_sub(start);
     if engine != Engine::Md {
         return Area {
@@ -77,7 +78,7 @@ mod tests {
     #[test]
     fn metadata_is_where_each_era_has_it() {
         let of = |kernel, engine, sectors| {
-            let area = area(kernel, engine, sectors);
+            let area = area(kernel, engine, sectors, None);
             (area.offset, area.sectors)
         };
         let (old, new) = (Kernel::Linux(2, 6, 16), Kernel::Linux(6, 1, 0));

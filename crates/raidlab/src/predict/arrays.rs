@@ -223,11 +223,7 @@ fn layout(experiment: &Experiment, array: &Array) -> Option<Layout> {
     };
     let size = |name: &String| -> Sectors {
         let disk = experiment.disk(name).and_then(|disk| disk.capacity);
-        let whole = disk.unwrap_or(ANY);
-        array
-            .member_size
-            .map_or(whole, |used| used.min(whole))
-            .to_sectors()
+        disk.map_or(ANY, |has| array.used_of(has)).to_sectors()
     };
     let geometry = Geometry {
         sizes: array.members.iter().map(size).collect(),

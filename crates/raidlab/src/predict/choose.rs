@@ -80,18 +80,29 @@ pub(crate) fn members(experiment: &mut Experiment, size: Option<Bytes>) -> Resul
         return Err(Failure::bad_request(message)
             .remedy("leave --member-size out, or choose cells with --only"));
     }
-    let names = experiment
-        .cells
-        .iter()
-        .flat_map(|cell| &cell.setup.array.members);
-    let members = names.filter_map(|name| experiment.disk(name));
-    let sizes = members.filter_map(|disk| Some((disk, disk.capacity?)));
-    if let Some((disk, has)) = sizes.into_iter().find(|(_, has)| *has < size) {
-        let message = format!(
-            "--member-size {size} is more than the {has} of {}",
-            disk.name
-        );
-        return Err(Failure::bad_request(message).remedy("use less of each disk"));
+    for cell in &experiment.cells {
+        let array = &cell.setup.array;
+        let members = array
+            .members
+            .iter()
+            .filter_map(|name| experiment.disk(name));
+        let begins = array.member_start.unwrap_or_default();
+        let beyond = |has: Bytes| has.0.saturating_sub(begins.0) < size.0;
+        let mut small =
+            members.filter_map(|disk| Some((disk, disk.capacity.filter(|has| beyond(*has))?)));
+        if let Some((disk, has)) = small.next() {
+            let message = match array.member_start {
+                None => format!(
+                    "--member-size {size} is more than the {has} of {}",
+                    disk.name
+                ),
+                Some(start) => format!(
+                    "--member-size {size} from {start} on ({}) goes beyond the {has} of {}",
+                    cell.label, disk.name
+                ),
+            };
+            return Err(Failure::bad_request(message).remedy("use less of each disk"));
+        }
     }
     for cell in &mut experiment.cells {
         let resized = cell.setup.array.use_of_members(size);

@@ -33,11 +33,16 @@ pub(super) fn sizes(experiment: &Experiment, cell: &Cell) -> Vec<u64> {
     };
     let size = |name: &String| {
         let has = experiment.disk(name).and_then(|disk| disk.capacity);
-        let has = has.map_or(u64::MAX, |capacity| capacity.0);
+        let has = has.map_or(u64::MAX, |capacity| capacity.0 - start(cell));
         let used = array.member_size.map_or(has, |used| used.0 + beside);
         used.min(has).next_multiple_of(1 << 20).min(has)
     };
     array.members.iter().map(size).collect()
+}
+
+/// Where on its disks what a cell uses begins: at their first byte, as guests have no partitions, unless it is said.
+fn start(cell: &Cell) -> u64 {
+    cell.setup.array.member_start.unwrap_or_default().0
 }
 
 /// What a guest is shown of a cell's disks, in the order of its members.
@@ -45,6 +50,7 @@ pub(super) fn shown(experiment: &Experiment, cell: &Cell) -> Vec<Shown> {
     let members = cell.setup.array.members.iter();
     let disks = sizes(experiment, cell).into_iter().zip(members);
     let disks = disks.map(|(bytes, name)| Shown {
+        start: start(cell),
         bytes,
         sector: sector(experiment, name),
     });
@@ -101,6 +107,14 @@ pub(super) fn check(experiment: &Experiment, time: GuestTime) -> Result<(), Fail
             );
             return Err(Failure::new(BAD_REQUEST, message)
                 .remedy("leave the cell out ([[exclude]]), or predict it with --on sim"));
+        }
+        if time == GuestTime::Real && start(cell) > 0 {
+            let message = format!(
+                "{}: 'member-start' is a place on a modelled disk, and those of a guest in real time are files",
+                cell.label
+            );
+            return Err(Failure::new(BAD_REQUEST, message)
+                .remedy("leave --time real out, or predict it with --on sim"));
         }
     }
     if time == GuestTime::Real {

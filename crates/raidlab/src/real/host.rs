@@ -125,6 +125,7 @@ pub(super) fn plans(
     let one = |cell: &Cell| {
         let chosen = members::roles(cell, parts).into_iter();
         let chosen: Vec<MemberDevice> = chosen.map(|role| devices[role].clone()).collect();
+        members::begin_there(&Roots::system(), cell, &chosen)?;
         if args.driver == Driver::Raidlab {
             fit::direct_calls(cell, fit::largest_sector(&chosen))?;
         }

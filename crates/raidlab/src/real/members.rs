@@ -1,7 +1,7 @@
 //! Which devices of this machine are the disks of an experiment.
 use super::{fit, host_failure, places};
 use crate::exit::{BAD_REQUEST, Failure, MISSING, REFUSED};
-use raidlab_core::units::Bytes;
+use raidlab_core::units::{Bytes, SECTOR};
 use raidlab_core::words::count;
 use raidlab_experiment::{Cell, Experiment};
 use raidlab_host::allow::{AllowError, AllowList, Allowed, Word};
@@ -138,6 +138,36 @@ pub(crate) fn only_disks(parts: &[Part]) -> Result<(), Failure> {
             ))
         }
     }
+}
+
+/// Whether devices begin on their disks where a cell says that its members do. A real device is used from its first byte
+/// on: a partition that begins there is such a member.
+pub(crate) fn begin_there(
+    roots: &Roots,
+    cell: &Cell,
+    devices: &[MemberDevice],
+) -> Result<(), Failure> {
+    let Some(wanted) = cell.setup.array.member_start else {
+        return Ok(());
+    };
+    for device in devices {
+        // Whole disks, and loop devices that are yet to come, have no such file.
+        let start = roots.block(&device.identity.name).join("start");
+        let start = std::fs::read_to_string(start).ok();
+        let start = start.and_then(|text| text.trim().parse::<u64>().ok());
+        let start = Bytes(start.unwrap_or(0) * SECTOR);
+        if start != wanted {
+            let message = format!(
+                "cell '{}': its members begin at {wanted} of their disks ('member-start'), and {} begins at {start}",
+                cell.label,
+                device.path.display()
+            );
+            return Err(Failure::new(BAD_REQUEST, message).remedy(
+                "allow partitions that begin there, leave 'member-start' out, or predict it with --on sim",
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// Loop devices over files of raidlab's own.

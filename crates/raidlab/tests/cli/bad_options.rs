@@ -1,5 +1,6 @@
 //! Options that mean nothing where they are given.
 use crate::lab::Lab;
+use crate::real::RAW;
 
 /// An option that would not be heeded is no wish that was met: it is refused, with where it means something.
 #[test]
@@ -67,4 +68,26 @@ fn options_that_mean_nothing_there() {
     }
     lab.run("plan lab.toml --on host --loop-dir . --loop-size 64MiB --driver tool")
         .done();
+}
+
+/// Real members are used from their first byte on; where that is on a disk is theirs.
+#[test]
+fn members_that_begin_elsewhere_are_told_before_anything_is_built() {
+    let lab = Lab::new();
+    let from = |start: &str| {
+        RAW.replace(
+            "\"single\"",
+            &format!("\"single\"\nmember-start = \"{start}\""),
+        )
+    };
+    lab.write("lab.toml", from("1MiB"));
+    let plan = "plan lab.toml --on host --loop-dir . --loop-size 64MiB";
+    lab.run(plan).refused(2).says(&[
+        "its members begin at 1 MiB of their disks ('member-start')",
+        "begins at 0 B",
+        "partitions that begin there",
+    ]);
+    lab.run("run lab.toml --on sim").done();
+    lab.write("lab.toml", from("0B"));
+    lab.run(plan).done();
 }

@@ -91,7 +91,7 @@ impl Parts<'_> {
         let areas: Vec<Area> = self.models.iter().map(all).collect();
         let layout = self.layout(array, &areas)?;
         let volume = layout.capacity().0;
-        let area = area(setup.host.kernel, array.engine, volume);
+        let area = area(setup.host.kernel, array.engine, volume, None);
         let mut edges = edges::of_layout(&layout, &self.below(&areas));
         edges.retain(|edge| *edge > area.offset);
         edges.iter_mut().for_each(|edge| *edge -= area.offset);

@@ -305,3 +305,36 @@ fn a_wide_bus_is_not_told_in_place_of_the_link_behind_it() {
         }
     }
 }
+
+/// A mirror of disks with sectors of 4 KiB that are told as 512 bytes, from `start` on.
+fn mirror_from(start: &str, profile: &str) -> (PhaseRun, Vec<Counters>) {
+    let disks = "{ model = \"ST3000DM001\", count = 2 }";
+    let array = format!("layout = \"raid1\"\nmember-size = \"90GiB\"\n{start}");
+    first(&text(disks, &array, profile))
+}
+
+#[test]
+fn a_partition_from_sector_63_on_has_small_writes_read_first() {
+    let profile = "name = \"random\"\ntime = \"10s\"\ndepth = 4\nread-percent = 0";
+    let write = |start: &str| rate(&mirror_from(start, profile).0);
+    let (aligned, odd) = (
+        write("member-start = \"1MiB\""),
+        write("member-start = \"31.5KiB\""),
+    );
+    assert!(odd < 0.6 * aligned, "{odd} {aligned}");
+    // Today's first partition, which is taken when nothing is said.
+    assert_eq!(write(""), aligned);
+}
+
+#[test]
+fn the_inner_end_of_disks_is_read_as_slowly_as_its_tracks_are_short() {
+    let profile = "name = \"sequential\"\ntotal = \"512MiB\"\nread-percent = 100";
+    let read = |start: &str| rate(&mirror_from(start, profile).0);
+    let (outer, inner) = (
+        read("member-start = \"1MiB\""),
+        read("member-start = \"2700GiB\""),
+    );
+    // 98 and 210 MB/s in the model's file.
+    let (found, rates) = (inner / outer, 98.0 / 210.0);
+    assert!((found / rates - 1.0).abs() < 0.03, "{inner} {outer}");
+}

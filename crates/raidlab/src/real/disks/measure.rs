@@ -32,6 +32,7 @@ pub(in crate::real) fn measure(order: &Order, begins: &dyn Fn(&str)) -> Result<V
     load(&["nbd"])?;
     let spec = order.fabric().map_err(|failure| failure.message)?;
     let shown = Shown {
+        start: 0,
         bytes: order.size,
         sector: SECTOR as u32,
     };
