@@ -246,6 +246,21 @@ mod tests {
         assert!((r.p - approximate).abs() < 0.01, "{} {approximate}", r.p);
     }
 
+    /// Above 25 a side: the textbook's k, n_a n_b/2 − 1.96 √(n_a n_b (n_a + n_b + 1)/12).
+    #[test]
+    fn the_interval_of_a_large_sample_ends_at_its_rank() {
+        let of = |n_a, n_b| interval_rank(n_a, n_b, Confidence::P95);
+        assert_eq!(of(40, 40), (596, 0.95));
+        assert_eq!(of(30, 60), (671, 0.95));
+        assert_eq!(of(60, 30), of(30, 60));
+        // One more run than the exact distribution is asked of goes on from it.
+        let (exact, approximate) = (of(25, 25).0, of(26, 25).0);
+        assert!(
+            (exact..exact + 14).contains(&approximate),
+            "{exact} {approximate}"
+        );
+    }
+
     #[test]
     fn shift_of_small_and_of_large_samples() {
         let one = hodges_lehmann(&sample(&[1.0]), &sample(&[3.0]), Confidence::P95).unwrap();

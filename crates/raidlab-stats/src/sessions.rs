@@ -115,6 +115,18 @@ mod tests {
     }
 
     #[test]
+    fn runs_of_sessions_are_in_no_pairs_whatever_the_criteria_say() {
+        let (a, b) = ([100.0].map(session), [94.0, 99.0, 91.0].map(session));
+        let paired = Criteria {
+            pairing: Pairing::Paired,
+            ..rates()
+        };
+        let c = compare_sessions(&a, &b, &paired).unwrap();
+        assert_eq!(c, compare_sessions(&a, &b, &rates()).unwrap());
+        assert_eq!(c.criteria.pairing, Pairing::Unpaired);
+    }
+
+    #[test]
     fn sessions_with_a_zero_are_compared_by_their_means() {
         let stalled = [vec![0.0; 4], vec![0.0; 4]];
         let c = compare_sessions(&[100.0, 104.0].map(session), &stalled, &rates()).unwrap();

@@ -304,6 +304,16 @@ mod tests {
     }
 
     #[test]
+    fn one_run_is_the_same_figure_under_every_headline() {
+        let sample = Sample::new([47.0]).unwrap();
+        let of = |which| headline(&sample, Aggregate::Harmonic, which, Confidence::P95).unwrap();
+        let usual = of(Headline::Usual);
+        for which in [Headline::Mean, Headline::Median, Headline::Trimmed(1)] {
+            assert_eq!(of(which), usual, "{which:?}");
+        }
+    }
+
+    #[test]
     fn four_runs_are_a_median_and_five_a_trimmed_mean() {
         let four = summarise(&[1.0, 2.0, 3.0, 4.0], Aggregate::Arithmetic).unwrap();
         assert_eq!(four.headline.method, Method::OrderStatistic);

@@ -34,6 +34,21 @@ fn paired_rounds_give_a_verdict_and_its_reason() {
 }
 
 #[test]
+fn more_confidence_is_a_wider_interval() {
+    let sure = Confidence::new(0.999).unwrap();
+    for pairing in [Pairing::Paired, Pairing::Unpaired] {
+        let usual = compare(&A, &B, &rates(pairing)).unwrap();
+        let wide = compare(&A, &B, &rates(pairing).with_confidence(sure)).unwrap();
+        let (usual, wide) = (usual.ratio.interval.unwrap(), wide.ratio.interval.unwrap());
+        assert_eq!(wide.confidence, 0.999);
+        assert!(
+            wide.lo < usual.lo && usual.hi < wide.hi,
+            "{usual:?} {wide:?}"
+        );
+    }
+}
+
+#[test]
 fn unpaired_sides_may_differ_in_number_and_carry_fieller() {
     let c = compare(&A, &B[..9], &rates(Pairing::Unpaired)).unwrap();
     assert_eq!((c.baseline_n, c.candidate_n, c.ratio.n), (10, 9, 19));
@@ -144,6 +159,32 @@ fn zeros_and_negatives_fall_back_to_fieller_or_fail() {
     let c = compare(&noisy, &A, &rates(Pairing::Unpaired)).unwrap();
     assert_eq!(c.why, "ratio not estimable: its interval has no bound");
     assert_eq!(gate(&c, 0.95).unwrap(), Gate::Pass);
+}
+
+/// Two runs are the fewest with a scatter, zeros among them or not.
+#[test]
+fn two_runs_with_a_zero_have_an_interval() {
+    for pairing in [Pairing::Paired, Pairing::Unpaired] {
+        let c = compare(&[10.0, 10.1], &[0.0, 0.2], &rates(pairing)).unwrap();
+        assert!((c.ratio.value - 0.2 / 20.1).abs() < 1e-12, "{c:?}");
+        assert!(c.ratio.interval.is_some() && c.tests.t.is_some(), "{c:?}");
+        assert!(!c.ratio.flags.contains(&Flag::SingleValue));
+    }
+}
+
+/// What has no logarithm is flipped by its differences: no difference is no evidence, one in each round is.
+#[test]
+fn sign_flips_of_rounds_with_a_zero_are_of_their_differences() {
+    let mut stalled = A;
+    stalled[4] = 0.0;
+    let same = compare(&A, &stalled, &rates(Pairing::Paired)).unwrap();
+    assert_eq!(
+        (same.ratio.method, same.tests.permutation),
+        (Method::Fieller, Some(1.0))
+    );
+    let less = A.map(|x| if x == A[4] { 0.0 } else { x - 50.0 });
+    let less = compare(&A, &less, &rates(Pairing::Paired)).unwrap();
+    assert_eq!(less.tests.permutation, Some(2.0 / 1024.0));
 }
 
 /// A rate of nothing is worse than any, and no time better than any; a zero among others is scatter.
