@@ -327,6 +327,50 @@ mod tests {
         assert_eq!(pool.capacity(), Bytes::gib(2));
     }
 
+    /// All patterns of failures, one by one.
+    #[test]
+    fn the_patterns_that_are_survived_are_counted() {
+        for (text, members) in [
+            ("zfs-mirror 2x2", 4),
+            ("zfs-mirror 2x3", 6),
+            ("raidz1 3x3", 9),
+            ("raidz2 2x4", 8),
+            ("raidz3", 6),
+        ] {
+            let pool = pool(text, members);
+            let mut survived = vec![0_u128; members + 1];
+            for bits in 0..1_u32 << members {
+                let failed = (0..members).filter(|member| bits >> member & 1 == 1);
+                if pool.survives(failed.map(Member::new).collect()) != Survival::Lost {
+                    survived[bits.count_ones() as usize] += 1;
+                }
+            }
+            let tolerance = pool.tolerance();
+            assert_eq!(tolerance.members(), members);
+            let counted: Vec<u128> = (0..=members).map(|k| tolerance.survived(k)).collect();
+            assert_eq!(counted, survived, "{text}");
+            assert_eq!(tolerance.guaranteed(), pool.guaranteed(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_shape_fixes_the_number_of_members() {
+        let of = |text: &str| text.parse::<PoolSpec>().unwrap().shape_members();
+        assert_eq!(of("raidz2 2x6"), Some(12));
+        assert_eq!(of("raidz2"), None);
+    }
+
+    #[test]
+    fn room_is_what_slop_and_pointers_leave_of_whole_metaslabs() {
+        // Of 1019.5 MiB fifteen metaslabs of 64 MiB; a record of 128 KiB has two copies of a 1024th of a block of pointers.
+        let whole = Bytes::mib(15 * 64).0;
+        let left = whole - whole / 32;
+        let pool = pool("zfs-mirror", 2);
+        assert_eq!(pool.room(Bytes::kib(128), true), Bytes(left * 512 / 513));
+        // Of small records the pointers are a larger part.
+        assert_eq!(pool.room(Bytes::kib(4), true), Bytes(left * 16 / 17));
+    }
+
     #[test]
     fn parities_and_filling_are_taken_off() {
         assert_eq!(pool("raidz1", 5).capacity(), Bytes::gib(4));

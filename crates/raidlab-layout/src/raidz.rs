@@ -192,7 +192,7 @@ impl Raidz {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use std::collections::BTreeSet;
+    use std::collections::{BTreeMap, BTreeSet};
 
     fn raidz(children: usize, parity: usize, ashift: u32) -> Raidz {
         Raidz::new(&vec![Bytes::gib(1); children], parity, ashift).unwrap()
@@ -278,7 +278,8 @@ mod tests {
     }
 
     proptest! {
-        /// Blocks one after the other share no unit of any child, and each has all its data and a parity for each row.
+        /// Blocks one after the other, with what fills them up, take each unit of all children once, and each has all its data
+        /// and a parity for each row.
         #[test]
         fn blocks_fill_the_children_without_overlap(
             parity in 1_usize..=3, more in 1_usize..8, ashift in prop::sample::select(vec![9_u32, 12, 13]),
@@ -308,7 +309,16 @@ mod tests {
                         prop_assert!(taken.insert((column.child, column.at.0 + (unit << ashift))));
                     }
                 }
+                for (child, at) in vdev.filling(Bytes(offset), psize) {
+                    prop_assert!(taken.insert((child, at.0)));
+                }
                 offset += vdev.allocated(psize).0;
+            }
+            // What fills blocks up leaves no gap on any child.
+            let mut last: BTreeMap<Member, u64> = BTreeMap::new();
+            for (child, at) in taken {
+                let before = last.insert(child, at);
+                prop_assert!(before.is_none_or(|before| before + (1 << ashift) == at), "{child}: {before:?}, {at}");
             }
         }
 

@@ -167,6 +167,9 @@ mod tests {
         assert_eq!(of("raid6", 6), [(1, 120, true), (2, 96, false)]);
         assert_eq!(of("raid50 2x3", 6), [(1, 48, false)]);
         assert_eq!(of("raid01 2x3", 6), [(1, 72, false)]);
+        assert_eq!(of("raid60 2x4", 8), [(1, 72, true), (2, 48, false)]);
+        // Of three failures it depends on which array they are in.
+        assert_eq!(of("raid51 2x3", 6), [(1, 48, true)]);
     }
 
     #[test]

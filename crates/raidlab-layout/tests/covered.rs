@@ -79,6 +79,24 @@ fn built(spec: &str, members: usize) -> Layout {
     spec.parse::<Spec>().unwrap().build(&geometry).unwrap()
 }
 
+/// A mirror, and beside it a raid5 over three mirrors: parity within an array that is itself within another.
+#[test]
+fn parity_two_levels_down_is_told_with_its_level() {
+    let mirror = || Layout::raid1(&[Sectors(1024); 2]).unwrap();
+    let parity = |sizes: &[Sectors]| Layout::raid5(sizes, Sectors(8), ParityAlgorithm::default());
+    let inner = Layout::nested(vec![mirror(), mirror(), mirror()], parity).unwrap();
+    let outer = |sizes: &[Sectors]| Layout::raid0(sizes, Sectors(8), Raid0Order::Alternate);
+    let layout = Layout::nested(vec![mirror(), inner], outer).unwrap();
+    let told = [0, 2, 4, 6, 7].map(|member| what_is(&layout, place(member, 0)));
+    insta::assert_snapshot!(told.join("\n"), @r"
+    sector 0 of m0 is array sector 0
+    sector 0 of m2 is array sector 8
+    sector 0 of m4 is array sector 24
+    sector 0 of m6 is P of stripe 0 of the outer raid5
+    sector 0 of m7 is P of stripe 0 of the outer raid5
+    ");
+}
+
 #[test]
 fn parity_over_arrays_is_told_with_its_level() {
     let mut lines = Vec::new();

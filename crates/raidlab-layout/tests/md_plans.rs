@@ -288,6 +288,55 @@ fn a_stripe_of_raid50_is_written_as_two_full_stripes() {
 }
 
 #[test]
+fn a_decision_of_an_array_of_arrays_within_another_is_told_by_its_first_disk() {
+    // A mirror, and beside it a raid5 over three mirrors.
+    let chunk = Sectors(CHUNK);
+    let mirror = || Layout::raid1(&members(2, 64)).unwrap();
+    let parity = |sizes: &[Sectors]| Layout::raid5(sizes, chunk, ParityAlgorithm::default());
+    let inner = Layout::nested(vec![mirror(), mirror(), mirror()], parity).unwrap();
+    let outer = |sizes: &[Sectors]| Layout::raid0(sizes, chunk, Raid0Order::Alternate);
+    let layout = Layout::nested(vec![mirror(), inner], outer).unwrap();
+    let mut plan = Plan::new();
+    layout
+        .plan_write(
+            Run::new(CHUNK, 8),
+            MemberSet::EMPTY,
+            WritePolicy::LINUX,
+            &mut plan,
+        )
+        .unwrap();
+    let bases: Vec<Member> = plan.decisions().iter().map(|d| d.base).collect();
+    assert_eq!(bases, [Member(2)]);
+    let written: Vec<Member> = plan
+        .ios()
+        .filter(|io| io.kind == IoKind::Write)
+        .map(|io| io.member)
+        .collect();
+    // The first block is of the first mirror, its parity on the last one.
+    assert_eq!(written, [2, 3, 6, 7].map(Member));
+}
+
+#[test]
+fn what_two_pieces_of_an_outer_array_want_of_a_degraded_one_is_read_once() {
+    // Blocks 1 and 4 of the outer raid5 are blocks 0 and 2 of one row of its second array, whose block 0 is lost.
+    let chunk = Sectors(8);
+    let inner = || Layout::raid5(&members(4, 64), chunk, ParityAlgorithm::default()).unwrap();
+    let outer = |sizes: &[Sectors]| Layout::raid5(sizes, chunk, ParityAlgorithm::default());
+    let layout = Layout::nested(vec![inner(), inner(), inner()], outer).unwrap();
+    let mut plan = Plan::new();
+    layout
+        .map_read(Run::new(8, 32), set(&[4]), &mut plan)
+        .unwrap();
+    let mut of_row: Vec<(Member, Run)> = plan
+        .ios()
+        .filter(|io| (4..8).contains(&io.member.index()))
+        .map(|io| (io.member, io.run))
+        .collect();
+    of_row.sort_unstable();
+    assert_eq!(of_row, [5, 6, 7].map(|m| (Member(m), Run::new(0, 8))));
+}
+
+#[test]
 fn an_old_kernel_reads_all_of_a_degraded_raid6_before_it_writes_a_part() {
     let layout = raid6(6, ParityAlgorithm::ParityLast);
     let (block, stripe) = (Run::new(0, 8), Run::new(0, 4 * CHUNK));
