@@ -144,3 +144,37 @@ fn links_to(roots: &Roots, number: DeviceNumber) -> Vec<String> {
     found.sort();
     found.into_iter().map(|(_, name)| name).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    #[test]
+    fn what_tells_make_and_serial_number_is_the_first_of_the_names() {
+        let tree = tempfile::tempdir().expect("a directory");
+        let roots = Roots::under(tree.path());
+        let links = [
+            ("by-id", "wwn-0x5000c500a0b1c2d3", "/dev/null"),
+            ("by-id", "nvme-eui.0025385b", "/dev/null"),
+            ("by-id", "zzz-MAKE_5ND0ABCD", "/dev/null"),
+            ("by-id", "ata-MAKE_of_another", "/dev/zero"),
+            ("by-partuuid", "0f8fad5b-d9cb", "/dev/null"),
+            ("by-path", "pci-0000:00:1f.2-ata-1", "/dev/null"),
+        ];
+        for (folder, name, node) in links {
+            let folder = roots.dev.join("disk").join(folder);
+            fs::create_dir_all(&folder).expect("made");
+            symlink(node, folder.join(name)).expect("linked");
+        }
+        // Any node has a number.
+        let number = DeviceNumber { major: 1, minor: 3 };
+        let named = [
+            "zzz-MAKE_5ND0ABCD",
+            "nvme-eui.0025385b",
+            "wwn-0x5000c500a0b1c2d3",
+            "0f8fad5b-d9cb",
+        ];
+        assert_eq!(links_to(&roots, number), named);
+    }
+}

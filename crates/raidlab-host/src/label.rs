@@ -215,6 +215,100 @@ mod tests {
         list
     }
 
+    const SIZE: u64 = 4 << 20;
+
+    /// The labels of something of 4 MiB that has these bytes at these places, by itself and as a part of a disk.
+    fn labels_of(bytes: &[(u64, &[u8])]) -> Vec<Label> {
+        let made = |start: u64| {
+            let file = tempfile::tempfile().expect("a file");
+            file.set_len(start + SIZE + 4096).expect("as large");
+            for (at, bytes) in bytes {
+                file.write_all_at(bytes, start + at).expect("written");
+            }
+            file
+        };
+        let path = Path::new("a device");
+        let whole = read(&made(0), SIZE, path).expect("readable");
+        let part = read_partition(&made(1 << 20), (1 << 20, SIZE), path).expect("readable");
+        assert_eq!(whole, part);
+        whole
+    }
+
+    /// Each where the headers of the format's own maker have it.
+    #[test]
+    fn each_format_has_its_uuid_in_its_own_place() {
+        let id: [u8; 16] = std::array::from_fn(|i| 0x11 * i as u8);
+        let told = "00112233445566778899aabbccddeeff";
+        let md = &0xa92b_4efc_u32.to_le_bytes();
+        let before_end = SIZE - 64 * 1024;
+        // Words 5, 13, 14 and 15 of the oldest superblock of md are numbers of the machine.
+        let words: Vec<Vec<u8>> = id
+            .chunks(4)
+            .map(|w| w.iter().rev().copied().collect())
+            .collect();
+        let old = [5, 13, 14, 15].map(|word| before_end + 4 * word);
+        for (what, bytes) in [
+            (
+                "ext2/3/4 file system",
+                vec![(1024 + 0x38, &[0x53, 0xef][..]), (1024 + 0x68, &id)],
+            ),
+            ("xfs file system", vec![(0, b"XFSB"), (32, &id)]),
+            (
+                "btrfs file system",
+                vec![(0x1_0040, b"_BHRfS_M"), (0x1_0020, &id)],
+            ),
+            (
+                "md array member (metadata 1.2)",
+                vec![(4096, md), (4096 + 16, &id)],
+            ),
+            (
+                "md array member (metadata 0.90)",
+                vec![
+                    (before_end, md),
+                    (old[0], &words[0]),
+                    (old[1], &words[1]),
+                    (old[2], &words[2]),
+                    (old[3], &words[3]),
+                ],
+            ),
+            (
+                "GPT partition table",
+                // With the old table that protects it.
+                vec![
+                    (512, b"EFI PART"),
+                    (512 + 56, &id),
+                    (446 + 4, &[0xee]),
+                    (510, &[0x55, 0xaa]),
+                ],
+            ),
+        ] {
+            let label = Label {
+                what: what.to_owned(),
+                uuid: Some(told.to_owned()),
+            };
+            assert!(label.is_one_of(&[plain("FFFF"), plain(told)]));
+            assert_eq!(labels_of(&bytes), [label], "{what}");
+        }
+        // A format whose uuid is not looked for is nobody's known one.
+        let [luks] = &labels_of(&[(0, b"LUKS\xba\xbe"), (168, &id)])[..] else {
+            panic!("one label");
+        };
+        assert_eq!(luks.uuid, None);
+        assert!(!luks.is_one_of(&[told.to_owned()]));
+    }
+
+    /// An old table of partitions stands by itself where there is no GPT.
+    #[test]
+    fn an_old_partition_table_is_a_label() {
+        let entry = [0x80, 0, 2, 0, 0x83, 0, 1, 0, 0, 8, 0, 0, 0, 8, 0, 0];
+        let told = labels_of(&[(446, &entry), (510, &[0x55, 0xaa])]);
+        assert_eq!(told.len(), 1, "{told:?}");
+        assert_eq!(
+            (told[0].what.as_str(), &told[0].uuid),
+            ("MBR partition table", &None)
+        );
+    }
+
     #[test]
     fn a_pool_of_raidlabs_is_known_by_its_name() {
         let uuid = "0f8fad5b-d9cb-469f-a165-70867728950e";

@@ -77,6 +77,21 @@ fn a_list_that_others_may_write_to_is_not_believed() {
     let missing = AllowList::read(Path::new("/nonexistent/list")).expect("empty");
     assert!(missing.devices.is_empty());
 }
+
+/// Nor one of another user's, who may write to it whatever its mode is; root's is everybody's.
+#[test]
+fn a_list_of_another_user_is_not_believed() {
+    let file = tempfile::NamedTempFile::new().expect("a file");
+    std::fs::write(file.path(), GOOD).expect("written");
+    assert!(AllowList::read(file.path()).is_ok());
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    std::os::unix::fs::chown(file.path(), Some(12_345), None).expect("given away");
+    let read = AllowList::read(file.path());
+    assert!(matches!(read, Err(AllowError::Foreign(_))), "{read:?}");
+}
+
 #[test]
 fn a_controllers_array_says_what_it_is_made_of() {
     let with = |array: &str| format!("{GOOD}array = {array}\n");

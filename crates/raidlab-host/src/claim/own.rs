@@ -55,3 +55,48 @@ impl Own {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    /// All disks of a machine are raidlab's own only where both its command line and its first process say so.
+    #[test]
+    fn a_guest_is_one_that_raidlab_started() {
+        let tree = tempfile::tempdir().expect("a directory");
+        let roots = Roots::under(tree.path());
+        for process in ["1", "self"] {
+            fs::create_dir_all(roots.proc.join(process)).expect("made");
+        }
+        let programs = ["raidlab", "init"].map(|name| tree.path().join(name));
+        for program in &programs {
+            fs::write(program, "").expect("written");
+        }
+        let of = |line: &str, first: Option<usize>, own: Option<usize>| {
+            fs::write(roots.proc.join("cmdline"), line).expect("written");
+            for (process, program) in [("1", first), ("self", own)] {
+                let exe = roots.proc.join(process).join("exe");
+                let _ = fs::remove_file(&exe);
+                if let Some(program) = program {
+                    symlink(&programs[program], &exe).expect("linked");
+                }
+            }
+            Own::in_guest(&roots).is_some()
+        };
+        let (raidlab, init) = (Some(0), Some(1));
+        for line in ["quiet raidlab.guest", "raidlab.guest=test quiet\n"] {
+            assert!(of(line, raidlab, raidlab), "{line}");
+            assert!(!of(line, init, raidlab), "{line}");
+            assert!(!of(line, raidlab, None), "{line}");
+            // That neither can be told does not make them the same.
+            assert!(!of(line, None, None), "{line}");
+        }
+        for line in ["", "quiet", "raidlab.guests", "xraidlab.guest", "raidlab"] {
+            assert!(!of(line, raidlab, raidlab), "{line}");
+        }
+        fs::remove_file(roots.proc.join("cmdline")).expect("removed");
+        assert!(Own::in_guest(&roots).is_none());
+    }
+}

@@ -4,6 +4,7 @@ mod content;
 mod files;
 mod holders;
 mod leftover;
+mod lent;
 mod lost;
 mod open;
 mod partitions;
