@@ -65,6 +65,7 @@ mod tests {
             ("raid6", 4, Some(2)),
             ("raid50", 6, Some(4)),
             ("raid50", 8, Some(6)),
+            ("raid50", 7, None),
             ("raid5", 2, None),
             ("raid0", 0, None),
             ("raid7", 3, None),

@@ -150,6 +150,50 @@ fn a_candidate_that_stalls_fails() {
     }
 }
 
+/// Margin, confidence and whether other streams are compared are what the request says.
+#[test]
+fn a_comparison_is_judged_by_what_is_asked_for() {
+    let asked = || request(session('a', "x", &STEADY), session('a', "x", &scaled(1.03)));
+    let phase = |request: &CompareRequest| compare_request(request).unwrap().phases[0].clone();
+    let usual = phase(&asked());
+    assert_eq!(usual.verdict, "better");
+    let mut lenient = asked();
+    lenient.margin = 0.05;
+    assert_eq!(phase(&lenient).verdict, "equivalent");
+    let mut other = asked();
+    other.baseline = session('a', "x", &[1.003e8, 0.998e8, 1e8, 0.997e8, 1.002e8]);
+    let usual = phase(&other).interval.unwrap();
+    other.confidence = Confidence::new(0.99).unwrap();
+    let wide = phase(&other).interval.unwrap();
+    assert!(wide.0 < usual.0 && usual.1 < wide.1, "{wide:?} {usual:?}");
+    let mut mixed = asked();
+    for trial in &mut mixed.candidate {
+        trial.digest = Some(0xd2);
+    }
+    assert_eq!(phase(&mixed).verdict, "different streams");
+    mixed.allow_mixed_streams = true;
+    assert_eq!(phase(&mixed).verdict, "better");
+}
+
+/// Runs of which a round has several on a side are in no pairs, whichever side that is.
+#[test]
+fn rounds_that_are_not_told_apart_make_no_pairs() {
+    let rounds = |repeated: [bool; 2]| {
+        let [a, b] = repeated.map(|repeated| {
+            let mut trials = session('a', "x", &STEADY);
+            for trial in trials.iter_mut().filter(|_| repeated) {
+                trial.round = 0;
+            }
+            trials
+        });
+        compare_request(&request(a, b)).unwrap().phases[0].rounds
+    };
+    assert_eq!(rounds([false, false]), Some(5));
+    for repeated in [[true, false], [false, true], [true, true]] {
+        assert_eq!(rounds(repeated), None);
+    }
+}
+
 /// A figure of nothing in the baseline has no ratio, and is not passed over beside others.
 #[test]
 fn what_has_no_ratio_is_no_pass() {

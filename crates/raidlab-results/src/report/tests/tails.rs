@@ -155,7 +155,15 @@ fn compared(
     gates: &[(Percentile, f64)],
 ) -> Result<CompareReport, ReportError> {
     let (baseline, candidate) = trials.into_iter().partition(|t| t.cell.label == "one");
-    compare_request(&CompareRequest {
+    compare_request(&request(baseline, candidate, gates))
+}
+
+fn request(
+    baseline: Vec<TrialRecord>,
+    candidate: Vec<TrialRecord>,
+    gates: &[(Percentile, f64)],
+) -> CompareRequest {
+    CompareRequest {
         names: ["before".to_owned(), "after".to_owned()],
         baseline,
         candidate,
@@ -165,7 +173,7 @@ fn compared(
         margin: 0.02,
         confidence: Confidence::P95,
         allow_mixed_streams: false,
-    })
+    }
 }
 
 #[test]
@@ -239,6 +247,36 @@ fn slow_runs_with_few_operations_are_not_passed_over() {
     trials[1].phases[0].latency = Some(Latencies::new());
     let report = compared(trials, &[(Percentile::P50, 1.1)]).unwrap();
     assert_eq!(report.overall, GateResult::NotJudged);
+}
+
+/// A side that has rates alone is not one that has too few runs.
+#[test]
+fn what_is_timed_on_one_side_is_told_as_that() {
+    for untimed in ["one", "two"] {
+        let mut trials = rounds(10, 1.3, 0.03, 2000, 1);
+        for trial in trials.iter_mut().filter(|t| t.cell.label == untimed) {
+            trial.phases[0].latency = None;
+        }
+        let report = compared(trials, &[(Percentile::P50, 1.1)]).unwrap();
+        assert_eq!(report.overall, GateResult::NotJudged);
+        assert_eq!(report.response_times[0].why, "timed on one side only");
+    }
+}
+
+/// Response times are kept within a hundredth: a margin below what that lets tell is widened, and one above it holds.
+#[test]
+fn percentiles_are_judged_by_no_less_than_their_resolution() {
+    let verdict = |margin: f64| {
+        let trials = rounds(10, 1.012, 0.0005, 20_000, 1);
+        let (baseline, candidate) = trials.into_iter().partition(|t| t.cell.label == "one");
+        let report = compare_request(&CompareRequest {
+            margin,
+            ..request(baseline, candidate, &[])
+        });
+        report.unwrap().response_times[0].verdict.clone()
+    };
+    assert_eq!(verdict(0.001), "equivalent");
+    assert_eq!(verdict(0.05), "equivalent");
 }
 
 #[test]
