@@ -204,6 +204,21 @@ mod tests {
         );
     }
 
+    /// Half of the figures within 5 %, the worst within 15 %: else it is told as bad.
+    #[test]
+    fn accuracy_is_told_as_good_or_bad() {
+        use crate::report::document::Tone;
+        let tones = |factor: f64| {
+            let document = crate::report::predictions_report(&[made("pata-raid0", factor)], "");
+            let mut tables = document.tables();
+            let row = tables.next().unwrap().rows[0].clone();
+            [row[2].tone, row[3].tone]
+        };
+        assert_eq!(tones(1.01), [Tone::Good; 2]);
+        assert_eq!(tones(1.1), [Tone::Bad, Tone::Good]);
+        assert_eq!(tones(0.7), [Tone::Bad; 2]);
+    }
+
     #[test]
     fn findings_are_checked_on_predictions() {
         let prediction = made("scsi-hdbench", 1.0);

@@ -175,6 +175,44 @@ fn a_comparison_is_judged_by_what_is_asked_for() {
     assert_eq!(phase(&mixed).verdict, "better");
 }
 
+/// An interval that clears the margin by less than two digits show is printed with as many as bear the verdict out.
+#[test]
+fn a_narrow_verdict_is_printed_with_more_digits() {
+    let told = |by: f64| {
+        let report = compare_request(&request(
+            session('a', "x", &STEADY),
+            session('a', "x", &scaled(by)),
+        ));
+        let phase = report.unwrap().phases[0].clone();
+        (phase.verdict, phase.digits)
+    };
+    let told_by = |word: &str, digits| (word.to_owned(), digits);
+    assert_eq!(told(1.0204), told_by("better", Some(4)));
+    assert_eq!(told(0.9796), told_by("worse", Some(4)));
+    assert_eq!(told(1.04), told_by("better", None));
+}
+
+/// Where the runs of a side are taken as the means of its sessions, that is told, whichever side it is.
+#[test]
+fn a_ratio_of_means_of_sessions_says_so() {
+    let two = || [session('a', "x", &STEADY), session('b', "x", &scaled(1.1))].concat();
+    let one = || session('c', "x", &STEADY);
+    let basis = |base, new| {
+        compare_request(&request(base, new)).unwrap().phases[0]
+            .basis
+            .clone()
+    };
+    assert_eq!(
+        basis(two(), one()).as_deref(),
+        Some("ratio of 5 runs against the means of 2 sessions")
+    );
+    assert_eq!(
+        basis(one(), two()).as_deref(),
+        Some("ratio of the means of 2 sessions against 5 runs")
+    );
+    assert_eq!(basis(one(), session('d', "x", &STEADY)), None);
+}
+
 /// Runs of which a round has several on a side are in no pairs, whichever side that is.
 #[test]
 fn rounds_that_are_not_told_apart_make_no_pairs() {
@@ -266,6 +304,36 @@ fn cells_of_the_same_settings_are_matched() {
     assert_eq!(alone.cell, "disk (fsync=1)");
     assert_eq!(alone.why, "not with these settings in the candidate");
     assert!(!alone.ambiguous);
+}
+
+/// That there are others of its profile does not make them like it.
+#[test]
+fn a_cell_that_the_other_side_has_not_is_told() {
+    let both = |other: &str, name| [session(name, "x", &STEADY), session(name, other, &STEADY)];
+    let with = |session: [Vec<TrialRecord>; 2], factor: &str| {
+        let mut all = session.concat();
+        for trial in all.iter_mut().filter(|t| t.cell.label != "x") {
+            trial
+                .cell
+                .factors
+                .insert("level".to_owned(), factor.to_owned());
+        }
+        all
+    };
+    let (base, new) = (with(both("y", 'a'), "raid0"), with(both("z", 'b'), "raid5"));
+    let report = compare_request(&request(base, new)).unwrap();
+    let alone: Vec<_> = report
+        .not_compared
+        .iter()
+        .map(|n| (&n.cell[..], &n.why[..], n.ambiguous))
+        .collect();
+    assert_eq!(
+        alone,
+        [
+            ("z", "no such cell in the baseline", false),
+            ("y", "no such cell in the candidate", false)
+        ]
+    );
 }
 
 /// Two that may be meant: none is guessed, and a gate does not pass over it.

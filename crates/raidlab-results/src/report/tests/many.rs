@@ -155,6 +155,21 @@ fn many_cells_without_a_number_are_bars_in_parts() {
     );
 }
 
+/// An axis of powers has no place for a zero.
+#[test]
+fn a_number_that_may_be_zero_is_no_axis() {
+    let axis = |least: &'static str| {
+        let levels = [least, "8", "16", "32", "64", "128"];
+        let all = trials(&[("layout", &LAYOUTS), ("read-ahead", &levels)], &["read"]);
+        let document = document(all);
+        let charts = charts(&document);
+        assert!(!charts.is_empty());
+        charts.iter().all(|chart| matches!(chart, Chart::Lines(_)))
+    };
+    assert!(axis("4"));
+    assert!(!axis("0"));
+}
+
 #[test]
 fn what_is_left_out_is_counted_and_few_cells_are_bars() {
     let depths = ["1", "2", "4", "8", "16", "32"];

@@ -6,6 +6,7 @@ mod decided;
 mod experiments;
 mod fastest;
 mod figures;
+mod grouped;
 mod made;
 mod many;
 mod ratios;

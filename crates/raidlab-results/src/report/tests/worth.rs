@@ -85,6 +85,22 @@ fn who_is_as_good_in_everything_and_better_in_something_beats() {
     );
 }
 
+/// Where more failures are survived whichever they are, the share of second ones decides nothing: it may not be known.
+#[test]
+fn who_survives_more_needs_no_share_of_second_failures() {
+    let rows = beaten(&wanted(|facts| {
+        let raid10 = facts.name.starts_with("raid10");
+        facts.survives = if raid10 { 2 } else { 1 };
+        facts.second = (!raid10).then_some(0.67);
+    }));
+    let of_raid5 = rows.iter().find(|row| row[0] == "raid5, cfq").unwrap();
+    assert_eq!(of_raid5[1], "raid10, cfq");
+    assert!(
+        of_raid5[2].starts_with("survives 1 more failure"),
+        "{of_raid5:?}"
+    );
+}
+
 #[test]
 fn who_holds_more_survives_more_or_costs_less_is_not_beaten() {
     let raid5 = |facts: &ArrayFacts| facts.name.starts_with("raid5");

@@ -1,0 +1,53 @@
+//! What is said of the runs of a cell together.
+use super::synthetic;
+use crate::record::TrialRecord;
+use crate::reference::WITHHELD;
+use crate::report::group::{group, median};
+use raidlab_core::flag::{Flag, FlagKind};
+use raidlab_core::rng::Stream;
+
+#[test]
+fn a_median_is_the_one_in_the_middle_or_between_two() {
+    let of = |values: &[f64]| median(values.iter().copied());
+    assert_eq!(of(&[]), None);
+    assert_eq!(of(&[3.0]), Some(3.0));
+    assert_eq!(of(&[9.0, 1.0, 2.0]), Some(2.0));
+    assert_eq!(of(&[9.0, 1.0, 4.0, 2.0]), Some(3.0));
+}
+
+/// What is remarked of one phase is told of no other, and what is remarked of a figure that counts for nothing of none.
+#[test]
+fn remarks_are_of_the_phase_and_of_runs_that_count() {
+    let mut trials: Vec<TrialRecord> = (0..3)
+        .map(|round| {
+            let mut trial = synthetic::trial("one", &[], "dd", round);
+            let phase = |name| synthetic::phase(name, 50.0, Stream::new(u64::from(round)));
+            trial.phases = vec![phase("write"), phase("read")];
+            trial
+        })
+        .collect();
+    let short = Flag::new(FlagKind::TooShort, "over in 0.2 s");
+    trials[0].phases[1].flags.push(short.clone());
+    let void = Flag::new(FlagKind::ServedFromCache, "the device read nothing");
+    assert!(void.voids);
+    trials[1].phases[1].flags.extend([void, short.clone()]);
+    trials[2].flags.push(Flag::new(FlagKind::OtherLoad, "21 %"));
+    // The cell itself says so.
+    let withheld = Flag::new(FlagKind::Other, WITHHELD);
+    trials[1].phases[0].flags.push(withheld);
+    let groups = group(&trials);
+    let load = (
+        FlagKind::OtherLoad,
+        "other-load (1 of 3 runs): 21 %".to_owned(),
+    );
+    let short = (
+        short.kind,
+        "too-short (1 of 3 runs): over in 0.2 s".to_owned(),
+    );
+    assert_eq!(groups[0].remarks("write"), std::slice::from_ref(&load));
+    let told = groups[0].remarks("read");
+    assert!(
+        told.len() == 2 && told.contains(&load) && told.contains(&short),
+        "{told:?}"
+    );
+}
