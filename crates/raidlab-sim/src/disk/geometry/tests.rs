@@ -125,6 +125,40 @@ proptest! {
     }
 }
 
+/// What is said of the start of a zone is said of it once, however many parts it is kept in.
+#[test]
+fn a_zone_of_many_sectors_is_one_zone() {
+    let (before, track) = (1000, 2000);
+    let zones = [
+        ZoneSpec {
+            cylinders: 1,
+            sectors_per_track: before,
+            ..ZoneSpec::default()
+        },
+        ZoneSpec {
+            cylinders: 3_000_000,
+            sectors_per_track: track,
+            unused: 15,
+            first_lba: Some(u64::from(before)),
+            ..ZoneSpec::default()
+        },
+    ];
+    let large = 3_000_000 * u64::from(track) - 15;
+    assert!(large > u64::from(u32::MAX));
+    let sectors = u64::from(before) + large;
+    let geometry = Geometry::new(&zones, 1, sectors, NO_SWITCH).unwrap();
+    assert_eq!(geometry.locate(999).cylinder, 0);
+    for at in [0, 1984, 1985, 1 << 31, 1 << 32, 5_000_000_000, large - 1] {
+        let cylinder = 1 + (at + 15) / u64::from(track);
+        let place = geometry.locate(u64::from(before) + at);
+        assert_eq!(
+            u64::from(place.cylinder),
+            cylinder,
+            "sector {at} of the zone"
+        );
+    }
+}
+
 #[test]
 fn a_skew_too_short_for_the_switch_costs_a_turn() {
     let zone = ZoneSpec {
