@@ -74,6 +74,12 @@ impl BadSectors {
         });
     }
 
+    /// Whether any of these sectors is bad.
+    pub(super) fn touches(&self, lba: u64, sectors: u64) -> bool {
+        let end = lba.saturating_add(sectors);
+        self.list.iter().any(|bad| lba < bad.to && bad.from < end)
+    }
+
     /// More turns that a read of these sectors takes, and how it ends.
     pub(super) fn read(&self, lba: u64, sectors: u64) -> (u64, Result<(), DiskError>) {
         let mut retries = 0;

@@ -38,6 +38,10 @@ impl Hdd {
 
     /// Whether the buffer has all of a read when it would be served from there.
     fn hit(&mut self, read: &Waiting, now: u64) -> bool {
+        // What cannot be read, or only in further turns, has come into no buffer.
+        if !self.bad.is_empty() && self.bad.touches(read.lba, read.sectors) {
+            return false;
+        }
         let at = now.max(self.processor_free) + self.model.spec.overhead.read_hit.0;
         if self.stream.active {
             // What the arm does is settled up to `free_at`, so that this holds only from then on.

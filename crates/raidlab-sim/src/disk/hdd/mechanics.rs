@@ -90,11 +90,11 @@ impl Hdd {
     #[cold]
     fn read_bad(&mut self, read: &Waiting, media_end: u64) -> (u64, Result<(), DiskError>) {
         let (turns, result) = self.bad.read(read.lba, read.sectors);
-        let media_end = media_end + turns * self.spindle.revolution();
         if turns > 0 || result.is_err() {
+            // Nothing is read ahead while the head stays for another try.
             self.stop_stream(media_end);
         }
-        (media_end, result)
+        (media_end + turns * self.spindle.revolution(), result)
     }
 
     /// The stream that is being read ahead passes over the sectors: no seek. When the first sector is

@@ -82,3 +82,51 @@ fn a_slow_sector_is_read_in_the_end() {
     assert_eq!(done.result, Ok(()));
     assert!(done.at > Instant(83_000_000));
 }
+
+/// What could not be read is in no buffer: it fails as often as it is asked for, and was not read ahead either.
+#[test]
+fn a_bad_sector_fails_again() {
+    let model = model("ST3250624AS");
+    for before in [996, 900] {
+        let mut disk = Disk::new(&model, 1);
+        let bad = Fault::Unreadable {
+            lba: 1000,
+            sectors: 1,
+            retries: 10,
+        };
+        disk.inject(Instant::ZERO, bad);
+        let first = one(
+            &mut disk,
+            Instant::ZERO,
+            request(0, BlockKind::Read, before, 8),
+        );
+        // Long enough to have read ahead.
+        let mut now = Instant(first.at.0 + 1_000_000_000);
+        for id in 1..4 {
+            let done = one(&mut disk, now, request(id, BlockKind::Read, 996, 8));
+            assert_eq!(done.result, Err(DiskError::Unreadable), "read {id}");
+            now = done.at;
+        }
+    }
+}
+
+/// While a sector is tried again the head stays: what follows is not in the buffer then.
+#[test]
+fn nothing_is_read_ahead_while_a_sector_is_tried_again() {
+    let model = model("ST3250624AS");
+    let hit = |retries: u32, pause: u64| {
+        let mut disk = Disk::new(&model, 1);
+        let slow = Fault::Slow {
+            lba: 0,
+            sectors: 8,
+            retries,
+        };
+        disk.inject(Instant::ZERO, slow);
+        let first = one(&mut disk, Instant::ZERO, request(0, BlockKind::Read, 0, 8));
+        let later = Instant(first.at.0 + pause);
+        one(&mut disk, later, request(1, BlockKind::Read, 200, 8)).hit
+    };
+    assert!(!hit(0, 0), "it takes its time");
+    assert!(hit(0, 1_000_000_000), "the drive reads ahead");
+    assert!(!hit(10, 0));
+}
