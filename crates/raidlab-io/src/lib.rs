@@ -7,6 +7,7 @@
 //! | [`run`] | phases in wall time, with their evidence |
 //! | [`observe`] | counters, device stacks, caches, environment, fitness |
 
+mod descriptor;
 pub mod engine;
 pub mod observe;
 pub mod run;

@@ -98,16 +98,21 @@ impl Runs {
             .map_err(VmError::path("make the directory", &self.path))?;
         let data =
             fs::symlink_metadata(&self.path).map_err(VmError::path("look at", &self.path))?;
-        if data.is_dir() && data.uid() == rustix::process::getuid().as_raw() {
+        let Some(why) = foreign(&data) else {
             return Ok(());
-        }
-        let error = io::Error::new(io::ErrorKind::PermissionDenied, "it is another user's");
+        };
+        let error = io::Error::new(io::ErrorKind::PermissionDenied, why);
         Err(VmError::path("use", &self.path)(error))
     }
 
-    /// What dead runs have left.
+    /// What dead runs have left: nothing, where the directory above is not this user's alone, for then others can have put
+    /// there what they like, the processes that are to be ended included.
     #[must_use]
     pub fn leftovers(&self) -> Vec<Leftover> {
+        let found = fs::symlink_metadata(&self.path);
+        if !found.is_ok_and(|data| foreign(&data).is_none()) {
+            return Vec::new();
+        }
         let _turn = self.turn();
         let entries = fs::read_dir(&self.path).into_iter().flatten().flatten();
         let mut found: Vec<Leftover> = entries
@@ -125,6 +130,15 @@ impl Runs {
     pub fn clean(&self) -> Result<Vec<String>, VmError> {
         self.leftovers().into_iter().map(Leftover::remove).collect()
     }
+}
+
+/// Why a directory is not one that this user alone has made and filled.
+fn foreign(data: &fs::Metadata) -> Option<&'static str> {
+    if !data.is_dir() || data.uid() != rustix::process::getuid().as_raw() {
+        return Some("it is another user's");
+    }
+    let others = data.mode() & 0o022 != 0;
+    others.then_some("others may write to it: chmod 700 it, or remove it")
 }
 
 /// The directory of a run; dropping it removes it.
@@ -303,6 +317,34 @@ mod tests {
         assert!(sleeper.0.wait().unwrap().code().is_none(), "killed");
         assert!(Identity::of(other.0.id()).unwrap().lives());
         assert_eq!(runs.clean().unwrap(), [""; 0]);
+    }
+
+    /// Whoever makes the directory first, under /tmp, could name processes and files of others in it.
+    #[test]
+    fn what_others_can_have_put_there_is_not_obeyed() {
+        use std::os::unix::fs::{PermissionsExt, symlink};
+        let (directory, runs) = runs();
+        let mut sleeper = Sleeper::new();
+        let run = runs.create().unwrap();
+        let identity = Identity::of(sleeper.0.id()).unwrap();
+        run.remember(&identity).unwrap();
+        let path = die(run);
+        let mode = |mode| fs::set_permissions(runs.path(), fs::Permissions::from_mode(mode));
+        mode(0o777).unwrap();
+        let _ = fs::remove_file(runs.path().join(LOCK));
+        symlink(directory.path().join("nologin"), runs.path().join(LOCK)).unwrap();
+        assert_eq!(runs.clean().unwrap(), [""; 0]);
+        let told = runs.create().unwrap_err().to_string();
+        assert!(told.contains("others may write to it"), "{told}");
+        assert!(identity.lives() && path.exists());
+        assert!(!directory.path().join("nologin").exists());
+        let linked = Runs::new(directory.path().join("link"));
+        symlink(runs.path(), linked.path()).unwrap();
+        mode(0o700).unwrap();
+        assert!(linked.leftovers().is_empty());
+        fs::remove_file(runs.path().join(LOCK)).unwrap();
+        assert_eq!(runs.clean().unwrap().len(), 1);
+        assert!(sleeper.0.wait().unwrap().code().is_none(), "killed");
     }
 
     #[test]

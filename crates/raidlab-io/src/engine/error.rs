@@ -1,4 +1,5 @@
 //! What can go wrong while a target is made.
+use crate::descriptor::by_name;
 use crate::observe::privilege;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -92,7 +93,7 @@ impl EngineError {
     ) -> impl FnOnce(E) -> Self + use<'a, E> {
         move |source| Self::Open {
             action,
-            path: path.to_owned(),
+            path: by_name(path),
             source: source.into(),
         }
     }

@@ -46,7 +46,7 @@ impl Extent {
             // What tmpfs, some FUSE file systems and others answer to O_DIRECT.
             Err(error) if mode.direct && error.raw_os_error() == Some(libc::EINVAL) => {
                 return Err(EngineError::NoDirect {
-                    path: path.to_owned(),
+                    path: crate::descriptor::by_name(path),
                 });
             }
             other => other.map_err(EngineError::open("open", path))?,
@@ -54,14 +54,14 @@ impl Extent {
         let size = size_of(&file).map_err(EngineError::open("find the size of", path))?;
         let alignment = if mode.direct {
             direct_alignment(&file).ok_or_else(|| EngineError::NoDirect {
-                path: path.to_owned(),
+                path: crate::descriptor::by_name(path),
             })?
         } else {
             1
         };
         Ok(Self {
             file,
-            path: path.to_owned(),
+            path: crate::descriptor::by_name(path),
             mode,
             size,
             alignment,

@@ -1,5 +1,6 @@
 //! Why a phase could not be run: each error says what to do.
 use super::remedy::{remedy, shortened};
+use crate::descriptor::by_name;
 use crate::engine::EngineError;
 use crate::observe::ObserveError;
 use raidlab_core::drive::DriveError;
@@ -160,10 +161,11 @@ impl RunError {
     ) -> impl FnOnce(E) -> Self + use<'a, E> {
         move |source| {
             let source = source.into();
+            let path = by_name(path);
             Self::Path {
                 action,
-                path: path.to_owned(),
-                remedy: remedy(&source, path),
+                remedy: remedy(&source, &path),
+                path,
                 source,
             }
         }
@@ -171,7 +173,7 @@ impl RunError {
 
     /// What a drive's failure means for the user.
     pub(super) fn from_drive(error: DriveError, path: &Path, phase: &str, job: usize) -> Self {
-        let path = path.to_owned();
+        let path = by_name(path);
         match error {
             DriveError::Op { index, op, errno } => Self::Operation {
                 remedy: remedy(&system(errno), &path),

@@ -183,7 +183,7 @@ fn cpu_time(ran: &Ran, cpu: &CpuUse) -> CpuTime {
 /// Share of the extent in the page cache, where direct I/O should leave it alone.
 fn resident(phase: &Phase, place: &Place) -> Option<f64> {
     (phase.access == Access::Direct && !place.is_null())
-        .then(|| residency(&place.data(0)).ok())
+        .then(|| residency(&place.way(0)).ok())
         .flatten()
 }
 

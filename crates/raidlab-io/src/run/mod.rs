@@ -216,7 +216,7 @@ fn evict_all(
     let mut paths: Vec<_> = phase
         .needs
         .iter()
-        .map(|need| place.data(need.file))
+        .map(|need| place.way(need.file))
         .collect();
     paths.sort();
     paths.dedup();

@@ -128,6 +128,22 @@ impl Place {
         }
     }
 
+    /// The working directory for this process, by a way that does not go by its name; `None` for a given file or device.
+    pub(super) fn inside(&self) -> Option<&Path> {
+        match &self.kind {
+            Kind::Directory(work) => Some(work.way()),
+            Kind::Given { .. } => None,
+        }
+    }
+
+    /// A data file for this process: as [`Self::inside`].
+    pub(super) fn way(&self, file: FileId) -> PathBuf {
+        match &self.kind {
+            Kind::Directory(work) => work.way().join(data_name(file)),
+            Kind::Given { .. } => self.resolved.path.clone(),
+        }
+    }
+
     /// Bytes of a given file or device; `None` for a directory, in which files are made as large as
     /// needed.
     #[must_use]

@@ -44,7 +44,7 @@ pub(super) fn prepare(
         };
     }
     for &file in &phase.fresh {
-        let path = place.data(file);
+        let path = place.way(file);
         match std::fs::remove_file(&path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
                 return Err(RunError::path("remove", &path)(error));
@@ -55,7 +55,7 @@ pub(super) fn prepare(
     let missing: Vec<&Needed> = needs
         .iter()
         .filter(|need| need.size.0 > 0)
-        .filter(|need| !is_valid(&place.data(need.file), need, content))
+        .filter(|need| !is_valid(&place.way(need.file), need, content))
         .collect();
     check_space(place, &missing)?;
     let total = missing.iter().map(|need| need.size.0).sum();
@@ -68,7 +68,7 @@ pub(super) fn prepare(
     };
     for need in missing {
         let writer = Writer {
-            path: place.data(need.file),
+            path: place.way(need.file),
             file: need.file,
             size: need.size.0,
             content: content.clone(),
@@ -113,7 +113,7 @@ fn check_space(place: &Place, missing: &[&Needed]) -> Result<(), RunError> {
     };
     // A file that is made anew gives its present space back first.
     let blocks = |need: &&Needed| {
-        std::fs::metadata(place.data(need.file)).map_or(0, |found| found.blocks() * 512)
+        std::fs::metadata(place.way(need.file)).map_or(0, |found| found.blocks() * 512)
     };
     let needed: u64 = missing.iter().map(|need| need.size.0).sum();
     let available = space_at(directory)?.available + missing.iter().map(blocks).sum::<u64>();

@@ -4,12 +4,14 @@
 //! is removed when dropped. After a `kill -9` it stays; the next run in the same place recognises that
 //! its owner is gone (the owner's lock is free, and no process has that id and start time) and
 //! removes it.
+mod opened;
 mod removal;
 
 use super::error::RunError;
+use opened::Opened;
 use removal::remove_all;
 use rustix::fs::{FlockOperation, IFlags, Mode, OFlags, flock};
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs::{DirBuilder, File};
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::io::{ErrorKind, Read as _, Write as _};
@@ -30,6 +32,8 @@ const FIRST_LINE: &str = "raidlab working directory; safe to remove when no raid
 #[derive(Debug)]
 pub struct WorkDir {
     path: PathBuf,
+    /// What was made there, whatever has its name now.
+    opened: Opened,
     /// Holds the lock that says the owner lives.
     owner: Option<File>,
 }
@@ -42,20 +46,20 @@ impl WorkDir {
     pub fn create(parent: &Path) -> Result<Self, RunError> {
         removable_from(parent)?;
         let turn = turn(parent);
-        let path = make_directory(parent)
+        let (path, opened) = make_directory(parent)
             .map_err(RunError::path("make a working directory in", parent))?;
-        let owner = path.join(OWNER);
-        let written = write_owner(&owner);
+        let written = write_owner(&opened.way().join(OWNER));
         // To sync can take longer than others wait for their turn.
         drop(turn);
         match written.and_then(synced) {
             Ok(file) => Ok(Self {
                 path,
+                opened,
                 owner: Some(file),
             }),
             Err(error) => {
-                let _ = remove_all(&path, None);
-                Err(RunError::path("write", &owner)(error))
+                let _ = remove_all(&path, &opened, None);
+                Err(RunError::path("write", &path.join(OWNER))(error))
             }
         }
     }
@@ -69,10 +73,17 @@ impl WorkDir {
         })
     }
 
-    /// Where it is.
+    /// Where it is, by name: for other programs, and for users.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// The way into it for this process, which leads there whatever has its name by now: whoever owns the directory around
+    /// it could have put a link to another in its place.
+    #[must_use]
+    pub fn way(&self) -> &Path {
+        self.opened.way()
     }
 
     /// Removes it now and tells when that fails.
@@ -80,7 +91,8 @@ impl WorkDir {
     /// # Errors
     /// When something in it cannot be removed.
     pub fn remove(mut self) -> Result<(), RunError> {
-        remove_all(&self.path, self.owner.take()).map_err(RunError::path("remove", &self.path))
+        remove_all(&self.path, &self.opened, self.owner.take())
+            .map_err(RunError::path("remove", &self.path))
     }
 
     /// Removes the working directories in `parent` whose owner is gone; returns their paths. What
@@ -88,16 +100,19 @@ impl WorkDir {
     #[must_use]
     pub fn remove_stale(parent: &Path) -> Vec<PathBuf> {
         let turn = turn(parent);
-        let mut found = stale_in(parent, turn.is_some());
-        found.retain(|path| remove_all(path, None).is_ok());
+        let found = stale_in(parent, turn.is_some()).into_iter();
         found
+            .filter(|(path, opened)| remove_all(path, opened, None).is_ok())
+            .map(|(path, _)| path)
+            .collect()
     }
 
     /// The working directories in `parent` whose owner is gone. Nothing is removed.
     #[must_use]
     pub fn stale(parent: &Path) -> Vec<PathBuf> {
         let turn = turn(parent);
-        stale_in(parent, turn.is_some())
+        let found = stale_in(parent, turn.is_some()).into_iter();
+        found.map(|(path, _)| path).collect()
     }
 }
 
@@ -120,26 +135,21 @@ fn removable_from(parent: &Path) -> Result<(), RunError> {
     }
 }
 
-fn stale_in(parent: &Path, alone: bool) -> Vec<PathBuf> {
+fn stale_in(parent: &Path, alone: bool) -> Vec<(PathBuf, Opened)> {
     let entries = std::fs::read_dir(parent).into_iter().flatten().flatten();
-    entries
-        .filter(|entry| {
-            let named_so = entry
-                .file_name()
-                .to_str()
-                .is_some_and(|name| name.starts_with(PREFIX));
-            // Of the entry itself: a link to a directory is not one.
-            named_so && entry.file_type().is_ok_and(|kind| kind.is_dir())
-        })
-        .map(|entry| entry.path())
-        .filter(|path| is_stale(path, alone))
+    let named_so = entries
+        .map(|entry| entry.file_name())
+        .filter(|name| WorkDir::is_named_so(name));
+    named_so
+        .filter_map(|name| Some((parent.join(&name), Opened::open(parent, &name).ok()?)))
+        .filter(|(_, opened)| is_stale(opened, alone))
         .collect()
 }
 
 impl Drop for WorkDir {
     fn drop(&mut self) {
         // Gone already after `remove`; what cannot be removed is found by the next run.
-        let _ = remove_all(&self.path, self.owner.take());
+        let _ = remove_all(&self.path, &self.opened, self.owner.take());
     }
 }
 
@@ -160,13 +170,21 @@ fn turn(parent: &Path) -> Option<File> {
     }
 }
 
-fn make_directory(parent: &Path) -> std::io::Result<PathBuf> {
+fn make_directory(parent: &Path) -> std::io::Result<(PathBuf, Opened)> {
     loop {
         // The standard library's random keys: good enough not to meet another raidlab's name.
         let random = RandomState::new().build_hasher().finish();
-        let path = parent.join(format!("{PREFIX}{:06x}", random >> 40));
+        let name = OsString::from(format!("{PREFIX}{:06x}", random >> 40));
+        let path = parent.join(&name);
         match DirBuilder::new().mode(0o700).create(&path) {
-            Ok(()) => return Ok(path),
+            Ok(()) => {
+                let opened = Opened::open(parent, &name)?;
+                // Not one that was put in its place since: nobody else can make one that is this user's.
+                return match opened.is_own() && std::fs::read_dir(opened.way())?.next().is_none() {
+                    true => Ok((path, opened)),
+                    false => Err(ErrorKind::PermissionDenied.into()),
+                };
+            }
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
             Err(error) => return Err(error),
         }
@@ -204,20 +222,25 @@ fn synced(owner: File) -> std::io::Result<File> {
 
 /// Whether a directory was made by a raidlab that is gone. When in doubt it is not. `alone`: no other raidlab
 /// is making one here.
-fn is_stale(directory: &Path, alone: bool) -> bool {
-    let found = std::fs::symlink_metadata(directory);
-    let own = found.is_ok_and(|found| found.uid() == rustix::process::geteuid().as_raw());
-    if !own {
+fn is_stale(opened: &Opened, alone: bool) -> bool {
+    if !opened.is_own() {
         return false;
     }
-    if is_unborn(directory, alone) {
+    if is_unborn(opened.way(), alone) {
         return true;
     }
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
-    let Ok(owner) = rustix::fs::open(directory.join(OWNER), flags, Mode::empty()) else {
+    let Ok(owner) = rustix::fs::open(opened.way().join(OWNER), flags, Mode::empty()) else {
         return false;
     };
     let owner = File::from(owner);
+    // A file of another user's, in a directory that others may write to, tells nothing.
+    let own = |found: std::fs::Metadata| {
+        found.is_file() && found.uid() == rustix::process::geteuid().as_raw()
+    };
+    if !owner.metadata().is_ok_and(own) {
+        return false;
+    }
     let mut text = String::new();
     if (&owner).take(4096).read_to_string(&mut text).is_err() {
         return false;
@@ -248,14 +271,18 @@ fn is_unborn(directory: &Path, alone: bool) -> bool {
         if alone {
             return true;
         }
-        let changed = std::fs::symlink_metadata(path).and_then(|found| found.modified());
+        // The way to the directory itself is a link of the kernel's.
+        let found = match path == directory {
+            true => std::fs::metadata(path),
+            false => std::fs::symlink_metadata(path),
+        };
+        let changed = found.and_then(|found| found.modified());
         changed.is_ok_and(|at| at.elapsed().is_ok_and(|age| age >= UNBORN))
     };
     let Ok(entries) = std::fs::read_dir(directory) else {
         return false;
     };
-    directory.file_name().is_some_and(WorkDir::is_named_so)
-        && old(directory)
+    old(directory)
         && entries.into_iter().all(|entry| {
             entry.is_ok_and(|entry| {
                 let empty = entry.metadata().is_ok_and(|e| e.is_file() && e.len() == 0);

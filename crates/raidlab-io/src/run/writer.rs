@@ -4,6 +4,7 @@
 //! lets it go. What it has written so far it removes itself, for whoever removed it now would be stuck as well.
 use super::error::RunError;
 use super::jobs::{GRACE, STALL_MARGIN, TICK, thread_state};
+use crate::descriptor::by_name;
 use crate::engine::Content;
 use raidlab_core::op::FileId;
 use raidlab_core::time::Span;
@@ -149,7 +150,7 @@ fn sync(file: &File, path: &Path) -> Result<(), RunError> {
 
 fn stalled(path: PathBuf, waited: Span, shared: &Shared) -> RunError {
     RunError::Stalled {
-        path,
+        path: by_name(&path),
         job: 0,
         waited,
         in_flight: "writing a data file".to_owned(),

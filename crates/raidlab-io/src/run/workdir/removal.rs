@@ -1,4 +1,5 @@
 //! How a working directory goes, also where a file that is open cannot.
+use super::opened::Opened;
 use super::{OWNER, turn};
 use std::fs::File;
 use std::path::Path;
@@ -11,7 +12,8 @@ const CLOSED: Duration = Duration::from_secs(5);
 /// that is still known for what it is. `owner` is closed before its file goes: where a file that is open cannot be removed (NFS,
 /// FUSE) it would get another name and keep the directory from going. Whoever still has it takes a turn for that: a directory
 /// without an owner, if only until it is gone itself, is one that was left to whoever looks at it.
-pub(super) fn remove_all(directory: &Path, owner: Option<File>) -> std::io::Result<()> {
+pub(super) fn remove_all(path: &Path, opened: &Opened, owner: Option<File>) -> std::io::Result<()> {
+    let directory = opened.way();
     for entry in std::fs::read_dir(directory)? {
         let entry = entry?;
         if entry.file_name() == OWNER || is_renamed(&entry.file_name()) {
@@ -23,23 +25,23 @@ pub(super) fn remove_all(directory: &Path, owner: Option<File>) -> std::io::Resu
             std::fs::remove_file(entry.path())?;
         }
     }
-    let _turn = owner.as_ref().and_then(|_| turn(directory.parent()?));
+    let _turn = owner.as_ref().and_then(|_| turn(path.parent()?));
     drop(owner);
     match std::fs::remove_file(directory.join(OWNER)) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
         _ => {}
     }
-    remove_empty(directory)
+    remove_empty(opened)
 }
 
 /// Removes a directory in which nothing is but files that go when the file system has been told that they were closed.
-fn remove_empty(directory: &Path) -> std::io::Result<()> {
+fn remove_empty(opened: &Opened) -> std::io::Result<()> {
     let begun = std::time::Instant::now();
     loop {
-        let removed = std::fs::remove_dir(directory);
+        let removed = opened.remove();
         let wait = matches!(&removed, Err(error) if error.kind() == std::io::ErrorKind::DirectoryNotEmpty)
             && begun.elapsed() < CLOSED
-            && std::fs::read_dir(directory)?
+            && std::fs::read_dir(opened.way())?
                 .all(|entry| entry.is_ok_and(|entry| is_renamed(&entry.file_name())));
         if !wait {
             return removed;

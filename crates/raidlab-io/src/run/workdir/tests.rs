@@ -1,5 +1,6 @@
 //! Working directories: whose they are, and when they go.
 use super::*;
+use crate::descriptor::by_name;
 
 #[test]
 fn a_working_directory_goes_when_it_is_dropped() {
@@ -57,20 +58,22 @@ fn only_directories_whose_owner_is_gone_are_removed() {
     );
     let earlier = format!("{FIRST_LINE}\npid 1\nstart 0\nboot another\n");
     let mut stale = vec![
-        make(".raidlab-gone", Some(&gone)),
-        make(".raidlab-reused", Some(&reused)),
-        make(".raidlab-earlier", Some(&earlier)),
+        make(".raidlab-0000a1", Some(&gone)),
+        make(".raidlab-0000a2", Some(&reused)),
+        make(".raidlab-0000a3", Some(&earlier)),
     ];
     let shared = format!("{earlier}machine 0123 elsewhere\n");
     let here = format!("{earlier}machine {}\n", machine());
-    stale.push(make(".raidlab-here", Some(&here)));
+    stale.push(make(".raidlab-0000a4", Some(&here)));
     let kept = [
-        make(".raidlab-shared", Some(&shared)),
-        make(".raidlab-no-owner", None),
-        make(".raidlab-strange", Some("my own notes\n")),
+        make(".raidlab-0000b1", Some(&shared)),
+        make(".raidlab-0000b3", Some("my own notes\n")),
         make("other", Some(&gone)),
+        // No name that raidlab gives.
+        make(".raidlab-gone", Some(&gone)),
+        make(".raidlab-no-owner", None),
     ];
-    std::os::unix::fs::symlink(&kept[3], parent.path().join(".raidlab-link")).unwrap();
+    std::os::unix::fs::symlink(&kept[3], parent.path().join(".raidlab-0000b4")).unwrap();
     let mut removed = WorkDir::remove_stale(parent.path());
     removed.sort();
     stale.sort();
@@ -128,6 +131,73 @@ fn what_was_left_before_it_had_an_owner_is_removed_at_once_when_nobody_makes_one
     std::fs::write(notes.join("notes"), "").unwrap();
     assert_eq!(WorkDir::remove_stale(parent.path()), [left]);
     assert!(notes.exists());
+}
+
+/// Whoever may write to the directory around it can do that at any time.
+#[test]
+fn what_was_put_in_its_place_is_left_alone() {
+    let parent = tempfile::tempdir().unwrap();
+    let victim = parent.path().join("victim");
+    std::fs::create_dir_all(victim.join("below")).unwrap();
+    for file in ["data-0", "owner", "below/notes"] {
+        std::fs::write(victim.join(file), "theirs").unwrap();
+    }
+    let intact = || {
+        let files = ["data-0", "owner", "below/notes"].map(|file| victim.join(file));
+        files
+            .iter()
+            .all(|file| std::fs::read_to_string(file).is_ok_and(|text| text == "theirs"))
+    };
+    for drops in [true, false] {
+        let work = WorkDir::create(parent.path()).unwrap();
+        let (path, stolen) = (work.path().to_owned(), parent.path().join("stolen"));
+        std::fs::rename(&path, &stolen).unwrap();
+        std::os::unix::fs::symlink(&victim, &path).unwrap();
+        std::fs::write(work.way().join("data-0"), "ours").unwrap();
+        assert_eq!(
+            std::fs::read_to_string(stolen.join("data-0")).unwrap(),
+            "ours"
+        );
+        assert_eq!(by_name(&work.way().join("data-0")), stolen.join("data-0"));
+        match drops {
+            true => drop(work),
+            false => {
+                let error = work.remove().unwrap_err().to_string();
+                assert!(
+                    error.starts_with(&format!("cannot remove {}", path.display())),
+                    "{error}"
+                );
+            }
+        }
+        assert!(intact(), "drops {drops}");
+        // What was made is empty, under whatever name.
+        assert_eq!(std::fs::read_dir(&stolen).unwrap().count(), 0);
+        assert!(WorkDir::remove_stale(parent.path()).is_empty());
+        assert!(intact());
+        std::fs::remove_file(&path).unwrap();
+        std::fs::remove_dir(&stolen).unwrap();
+    }
+}
+
+/// In a directory that others may write to, they could say that it was left by a raidlab.
+#[test]
+fn what_another_user_says_of_a_directory_is_not_believed() {
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    let parent = tempfile::tempdir().unwrap();
+    let path = parent.path().join(".raidlab-0000c1");
+    std::fs::create_dir(&path).unwrap();
+    let owner = path.join(OWNER);
+    std::fs::write(
+        &owner,
+        format!("{FIRST_LINE}\npid 1\nstart 0\nboot another\n"),
+    )
+    .unwrap();
+    std::os::unix::fs::chown(&owner, Some(65_534), None).unwrap();
+    assert!(WorkDir::remove_stale(parent.path()).is_empty());
+    std::os::unix::fs::chown(&owner, Some(0), None).unwrap();
+    assert_eq!(WorkDir::remove_stale(parent.path()), [path]);
 }
 
 #[test]
