@@ -29,6 +29,7 @@ use crate::sysfs;
 use open::open_with;
 use own::OwnKind;
 use raidlab_io::observe::Roots;
+use raidlab_io::observe::safety::unreadable;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -134,6 +135,15 @@ impl Claim {
         };
         if let (true, Err(why)) = (asked(Gate::Right), allowed) {
             return refused(why);
+        }
+        if asked(Gate::Open)
+            && let Right::Allowed(_) = right
+            && let Some(pid) = unreadable(roots)
+        {
+            return refused(format!(
+                "the open files of process {pid} cannot be looked into, so that it is not known whether it has the device \
+                 open: run raidlab as root with CAP_SYS_PTRACE"
+            ));
         }
         if asked(Gate::Open)
             && let Some(other) = others::others(roots, &file, &found)

@@ -52,9 +52,18 @@ impl Noted {
             // No path has a zero in it.
             text.extend(format!("\0{device}").into_bytes());
         }
-        let _ = std::fs::write(note_of(notes, &noted.place), text);
+        let _ = put(&note_of(notes, &noted.place), &text);
         Some(noted)
     }
+}
+
+/// Writes a note in place of whatever has its name, a link to a file of another's included.
+fn put(note: &Path, text: &[u8]) -> std::io::Result<()> {
+    use std::io::Write as _;
+    let notes = note.parent().unwrap_or(Path::new("."));
+    let mut new = tempfile::NamedTempFile::new_in(notes)?;
+    new.write_all(text)?;
+    new.persist(note).map(drop).map_err(|error| error.error)
 }
 
 impl Drop for Noted {
@@ -200,5 +209,25 @@ mod tests {
         std::fs::remove_dir(&place).expect("removed");
         drop(noted);
         assert!(!notes.exists());
+    }
+
+    /// In a directory that others may write to, a note's name can be foreseen.
+    #[test]
+    fn a_note_takes_the_place_of_a_link() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let (notes, place) = (
+            directory.path().join("notes"),
+            directory.path().join("place"),
+        );
+        for made in [&notes, &place] {
+            std::fs::create_dir(made).expect("made");
+        }
+        let precious = directory.path().join("precious");
+        std::fs::write(&precious, "theirs").expect("written");
+        let note = note_of(&notes, &place.canonicalize().expect("it is there"));
+        std::os::unix::fs::symlink(&precious, &note).expect("linked");
+        let _noted = Noted::write(&notes, &place).expect("noted");
+        assert_eq!(std::fs::read_to_string(&precious).expect("read"), "theirs");
+        assert!(note.symlink_metadata().expect("it is there").is_file());
     }
 }

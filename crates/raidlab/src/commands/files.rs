@@ -46,7 +46,7 @@ pub(crate) fn write(path: &Path, content: &[u8]) -> Result<(), Failure> {
     let written = match destination(path)? {
         Destination::File(file) => beside(&file).and_then(|mut new| {
             new.write_all(content)?;
-            new.persist(&file).map(drop).map_err(|error| error.error)
+            in_place(new, &file)
         }),
         Destination::Stream => std::fs::File::options()
             .write(true)
@@ -114,6 +114,40 @@ fn beside(file: &Path) -> std::io::Result<tempfile::NamedTempFile> {
         .permissions(Permissions::from_mode(0o666))
         .tempfile_in(directory)
         .map_err(without_place)
+}
+
+/// Moves a new file into its place when it is on the disk: what is written may be the only copy soon. It is no more open
+/// to others than the one that it takes the place of, and the same user's.
+fn in_place(new: tempfile::NamedTempFile, file: &Path) -> std::io::Result<()> {
+    if let Ok(old) = std::fs::metadata(file) {
+        let made = new.as_file().metadata()?;
+        if (old.uid(), old.gid()) != (made.uid(), made.gid()) {
+            // Of root alone others' files stay theirs.
+            let _ = std::os::unix::fs::fchown(new.as_file(), Some(old.uid()), Some(old.gid()));
+        }
+        if old.mode() != made.mode() {
+            let _ = new
+                .as_file()
+                .set_permissions(Permissions::from_mode(old.mode() & 0o777));
+        }
+    }
+    match new.as_file().sync_all() {
+        // Where nothing can be synced, nothing can be promised either.
+        Err(error)
+            if matches!(
+                error.kind(),
+                ErrorKind::InvalidInput | ErrorKind::Unsupported
+            ) => {}
+        synced => synced?,
+    }
+    new.persist(file).map_err(|error| error.error)?;
+    let directory = file
+        .parent()
+        .filter(|parent| !parent.as_os_str().is_empty());
+    // A file system that cannot sync a directory has no name of the file to lose, either.
+    let _ = std::fs::File::open(directory.unwrap_or(Path::new(".")))
+        .and_then(|directory| directory.sync_all());
+    Ok(())
 }
 
 /// The error without the name of the file beside, which says nothing to a user.
@@ -257,7 +291,7 @@ impl Stream {
             To::File(out, path) => out
                 .into_inner()
                 .map_err(std::io::IntoInnerError::into_error)
-                .and_then(|new| new.persist(&path).map(drop).map_err(|e| e.error))
+                .and_then(|new| in_place(new, &path))
                 .map_err(|error| cannot_write(&path, &error)),
             To::Opened(mut out, path) => out.flush().map_err(|e| cannot_write(&path, &e)),
         }
@@ -298,4 +332,34 @@ impl std::io::Write for Stream {
 
 fn cannot_print(error: &Error) -> Failure {
     Failure::new(MISSING, format!("cannot write to standard output: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Reports tell of serial numbers and paths.
+    #[test]
+    fn a_file_that_is_replaced_stays_as_private_as_it_was() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("report.html");
+        std::fs::write(&path, "old").expect("written");
+        std::fs::set_permissions(&path, Permissions::from_mode(0o600)).expect("set");
+        let root = rustix::process::geteuid().is_root();
+        if root {
+            std::os::unix::fs::chown(&path, Some(65_534), Some(65_534)).expect("given away");
+        }
+        write(&path, b"new").expect("written");
+        let mut stream = Stream::to_file(&path).expect("opened");
+        stream.write("newer").expect("written");
+        stream.finish().expect("in its place");
+        let found = std::fs::metadata(&path).expect("it is there");
+        assert_eq!(std::fs::read_to_string(&path).expect("read"), "newer");
+        assert_eq!(found.mode() & 0o777, 0o600);
+        assert!(!root || (found.uid(), found.gid()) == (65_534, 65_534));
+        assert_eq!(
+            std::fs::read_dir(directory.path()).expect("read").count(),
+            1
+        );
+    }
 }

@@ -26,6 +26,7 @@ use raidlab_host::inventory::Device;
 use raidlab_host::journal::{Journal, leftovers};
 use raidlab_host::provision::{InitialSync, MemberDevice, ProvisionPlan, member, requirements};
 use raidlab_io::observe::Roots;
+use raidlab_io::observe::safety::in_container;
 use raidlab_results::record::{Place as Where, TrialRecord};
 use raidlab_results::store::Store;
 use std::fmt::Write as _;
@@ -42,6 +43,12 @@ pub(crate) fn run(args: &RunArgs, place: &place::Store) -> Result<Outcome, Failu
     let roots = Roots::system();
     let parts = members::parts(&experiment);
     let source = source(&args.real);
+    if source == Source::Allowed && in_container(&roots) {
+        talk::warn(
+            "this is a container with process numbers of its own: whether a process outside has a device open cannot be \
+             seen from here; run raidlab outside, or with the machine's (--pid=host)",
+        );
+    }
     // Before anything is made: what this user and this machine cannot do at all.
     let before = planned_members(&roots, &source, &parts)?;
     let plans = plans(&experiment, &parts, &before, &args.real)?;

@@ -57,6 +57,36 @@ pub fn openers(roots: &Roots, targets: &[Target]) -> Vec<Opener> {
         .collect()
 }
 
+/// A process whose open files this user may not look into (root without `CAP_SYS_PTRACE` may not, either): what it has open
+/// is not known, and [`openers`] does not tell of it.
+#[must_use]
+pub fn unreadable(roots: &Roots) -> Option<u32> {
+    let own = std::process::id();
+    let denied = |error: io::Error| error.kind() == io::ErrorKind::PermissionDenied;
+    let pids = roots::names_in(&roots.proc).into_iter();
+    let mut pids = pids.filter_map(|name| name.parse::<u32>().ok());
+    pids.find(|pid| {
+        let looked = fs::read_dir(roots.proc.join(pid.to_string()).join("fd"));
+        let first = looked.map(|mut entries| entries.next().and_then(Result::ok));
+        *pid != own
+            && match first {
+                Ok(Some(link)) => fs::read_link(link.path()).is_err_and(denied),
+                Ok(None) => false,
+                // Not of one that has ended meanwhile.
+                Err(error) => denied(error),
+            }
+    })
+}
+
+/// Whether processes of the machine cannot be seen from here, because this one is in a container with process numbers of its
+/// own.
+#[must_use]
+pub fn in_container(roots: &Roots) -> bool {
+    // Of the first such space the kernel has this number at all times (`PROC_PID_INIT_INO`).
+    let space = fs::read_link(roots.proc.join("self/ns/pid"));
+    space.is_ok_and(|space| space != Path::new("pid:[4026531836]"))
+}
+
 fn opener(roots: &Roots, pid: u32, targets: &[Target]) -> Option<Opener> {
     let process = roots.proc.join(pid.to_string());
     let mut tables = vec![process.join("fd")];

@@ -63,3 +63,16 @@ fn what_a_process_has_mapped_or_a_thread_has_open_is_found() {
         ]
     );
 }
+
+#[test]
+fn a_container_has_process_numbers_of_its_own() {
+    let tree = Tree::new();
+    assert!(!in_container(&tree.roots), "a kernel that does not tell");
+    tree.directory("proc/self/ns");
+    for (space, within) in [("pid:[4026531836]", false), ("pid:[4026532198]", true)] {
+        let link = tree.path("proc/self/ns/pid");
+        let _ = fs::remove_file(&link);
+        std::os::unix::fs::symlink(space, &link).unwrap();
+        assert_eq!(in_container(&tree.roots), within, "{space}");
+    }
+}
