@@ -26,7 +26,7 @@ pub(crate) fn run(args: &ExportArgs, store: &place::Store) -> Result<Outcome, Fa
         ..TrialFilter::default()
     };
     let mut out = match &args.output {
-        None => files::Stream::to_stdout(),
+        None => files::Stream::to_stdout_later()?,
         Some(path) => files::Stream::to_file(path)?,
     };
     let written = match args.format {

@@ -1,7 +1,7 @@
 //! Files that a user names for a report or an export.
 use crate::exit::{Failure, MISSING, REFUSED};
 use std::fs::Permissions;
-use std::io::{BufWriter, Error, ErrorKind, Read as _, Write as _};
+use std::io::{BufWriter, Error, ErrorKind, Read as _, Seek as _, Write as _};
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -228,6 +228,8 @@ pub(crate) struct Stream(To);
 
 enum To {
     Stdout(BufWriter<std::io::Stdout>),
+    /// Standard output, which gets it in the end.
+    Later(BufWriter<std::fs::File>),
     /// The reader of standard output has gone (`| head`), which is no error.
     Nobody,
     File(BufWriter<tempfile::NamedTempFile>, PathBuf),
@@ -237,6 +239,16 @@ enum To {
 impl Stream {
     pub(crate) fn to_stdout() -> Self {
         Self(To::Stdout(BufWriter::new(std::io::stdout())))
+    }
+
+    /// To standard output when all is written: whoever reads it may take his time (a pager), and what it is read from
+    /// meanwhile, such as a store, is not kept from others.
+    ///
+    /// # Errors
+    /// When there is no room for it (`$TMPDIR`, else /tmp).
+    pub(crate) fn to_stdout_later() -> Result<Self, Failure> {
+        let kept = tempfile::tempfile().map_err(|error| cannot_keep(&error))?;
+        Ok(Self(To::Later(BufWriter::new(kept))))
     }
 
     /// To a file.
@@ -265,6 +277,7 @@ impl Stream {
         let bytes = text.as_bytes();
         match &mut self.0 {
             To::Nobody => Ok(()),
+            To::Later(kept) => kept.write_all(bytes).map_err(|error| cannot_keep(&error)),
             To::Stdout(out) => match out.write_all(bytes) {
                 Err(error) if error.kind() == ErrorKind::BrokenPipe => {
                     self.0 = To::Nobody;
@@ -284,6 +297,18 @@ impl Stream {
     pub(crate) fn finish(self) -> Result<(), Failure> {
         match self.0 {
             To::Nobody => Ok(()),
+            To::Later(kept) => {
+                let kept = kept
+                    .into_inner()
+                    .map_err(std::io::IntoInnerError::into_error);
+                let mut kept = kept.map_err(|error| cannot_keep(&error))?;
+                kept.rewind().map_err(|error| cannot_keep(&error))?;
+                let mut out = std::io::stdout().lock();
+                match std::io::copy(&mut kept, &mut out).and_then(|_| out.flush()) {
+                    Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+                    other => other.map_err(|error| cannot_print(&error)),
+                }
+            }
             To::Stdout(mut out) => match out.flush() {
                 Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
                 other => other.map_err(|error| cannot_print(&error)),
@@ -303,6 +328,7 @@ impl Stream {
     pub(crate) fn failed(&self, error: &Error) -> Failure {
         match &self.0 {
             To::Nobody | To::Stdout(_) => cannot_print(error),
+            To::Later(_) => cannot_keep(error),
             To::File(_, path) | To::Opened(_, path) => cannot_write(path, error),
         }
     }
@@ -312,6 +338,7 @@ impl std::io::Write for Stream {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         match &mut self.0 {
             To::Nobody => Ok(bytes.len()),
+            To::Later(kept) => kept.write(bytes),
             To::Stdout(out) => match out.write(bytes) {
                 Err(error) if error.kind() == ErrorKind::BrokenPipe => {
                     self.0 = To::Nobody;
@@ -328,6 +355,15 @@ impl std::io::Write for Stream {
     fn flush(&mut self) -> std::io::Result<()> {
         Ok(())
     }
+}
+
+fn cannot_keep(error: &Error) -> Failure {
+    let place = std::env::temp_dir();
+    let message = format!(
+        "cannot keep what is to be printed in {}: {error}",
+        place.display()
+    );
+    Failure::new(MISSING, message).remedy("make room there, set TMPDIR, or name a file (-o)")
 }
 
 fn cannot_print(error: &Error) -> Failure {
