@@ -138,8 +138,10 @@ impl Claim {
         }
         if asked(Gate::Open)
             && let Right::Allowed(_) = right
-            && let Some(pid) = unreadable(roots)
+            && let Some(hidden) = unreadable(roots)
+            && !hidden.privileged
         {
+            let pid = hidden.pid;
             return refused(format!(
                 "the open files of process {pid} cannot be looked into, so that it is not known whether it has the device \
                  open: run raidlab as root with CAP_SYS_PTRACE"

@@ -26,7 +26,7 @@ use raidlab_host::inventory::Device;
 use raidlab_host::journal::{Journal, leftovers};
 use raidlab_host::provision::{InitialSync, MemberDevice, ProvisionPlan, member, requirements};
 use raidlab_io::observe::Roots;
-use raidlab_io::observe::safety::in_container;
+use raidlab_io::observe::safety::{in_container, unreadable};
 use raidlab_results::record::{Place as Where, TrialRecord};
 use raidlab_results::store::Store;
 use std::fmt::Write as _;
@@ -48,6 +48,15 @@ pub(crate) fn run(args: &RunArgs, place: &place::Store) -> Result<Outcome, Failu
             "this is a container with process numbers of its own: whether a process outside has a device open cannot be \
              seen from here; run raidlab outside, or with the machine's (--pid=host)",
         );
+    }
+    if source == Source::Allowed
+        && let Some(hidden) = unreadable(&roots)
+        && hidden.privileged
+    {
+        talk::warn(&format!(
+            "a security module hides the open files of process {}: that it has none of the devices open is for you to know",
+            hidden.pid
+        ));
     }
     // Before anything is made: what this user and this machine cannot do at all.
     let before = planned_members(&roots, &source, &parts)?;

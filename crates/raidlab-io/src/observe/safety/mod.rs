@@ -17,7 +17,7 @@ use super::mountinfo::{self, Mount};
 use super::roots::{self, DeviceNumber, Roots};
 use super::stack::{self, DeviceKind};
 
-pub use openers::{Opener, Target, in_container, openers, unreadable};
+pub use openers::{Opener, Target, Unreadable, in_container, openers, unreadable};
 pub use signature::{Probe, Signature, find_signatures, probes};
 
 /// One way in which a device is in use.

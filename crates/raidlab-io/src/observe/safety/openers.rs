@@ -57,15 +57,24 @@ pub fn openers(roots: &Roots, targets: &[Target]) -> Vec<Opener> {
         .collect()
 }
 
-/// A process whose open files this user may not look into (root without `CAP_SYS_PTRACE` may not, either): what it has open
-/// is not known, and [`openers`] does not tell of it.
+/// A process whose open files may not be looked into: what it has open is not known, and [`openers`] does not tell of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Unreadable {
+    /// Its id.
+    pub pid: u32,
+    /// Whether this process has `CAP_SYS_PTRACE`: then a security module forbids it, which no user and no right helps
+    /// against. Root without it, as in most containers, may not look at everything either.
+    pub privileged: bool,
+}
+
+/// The first of the processes whose open files may not be looked into.
 #[must_use]
-pub fn unreadable(roots: &Roots) -> Option<u32> {
+pub fn unreadable(roots: &Roots) -> Option<Unreadable> {
     let own = std::process::id();
     let denied = |error: io::Error| error.kind() == io::ErrorKind::PermissionDenied;
     let pids = roots::names_in(&roots.proc).into_iter();
     let mut pids = pids.filter_map(|name| name.parse::<u32>().ok());
-    pids.find(|pid| {
+    let pid = pids.find(|pid| {
         let looked = fs::read_dir(roots.proc.join(pid.to_string()).join("fd"));
         let first = looked.map(|mut entries| entries.next().and_then(Result::ok));
         *pid != own
@@ -75,7 +84,20 @@ pub fn unreadable(roots: &Roots) -> Option<u32> {
                 // Not of one that has ended meanwhile.
                 Err(error) => denied(error),
             }
-    })
+    })?;
+    let privileged = may_look(roots);
+    Some(Unreadable { pid, privileged })
+}
+
+/// Whether this process has the right to look at all others, by `CapEff` in `proc_pid_status(5)`.
+fn may_look(roots: &Roots) -> bool {
+    /// `CAP_SYS_PTRACE` in `linux/capability.h`.
+    const PTRACE: u32 = 19;
+    let status = roots::text(&roots.proc.join("self/status")).unwrap_or_default();
+    let mut lines = status.lines();
+    let mask = lines.find_map(|line| line.strip_prefix("CapEff:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    mask.is_some_and(|mask| mask >> PTRACE & 1 == 1)
 }
 
 /// Whether processes of the machine cannot be seen from here, because this one is in a container with process numbers of its

@@ -65,6 +65,19 @@ fn what_a_process_has_mapped_or_a_thread_has_open_is_found() {
 }
 
 #[test]
+fn who_may_look_at_other_processes_is_told_by_the_capabilities() {
+    let tree = Tree::new();
+    // What of a process cannot be read is told by no tree of files that root reads: of this, only the right.
+    assert_eq!(unreadable(&tree.roots), None);
+    assert!(!may_look(&tree.roots), "not known");
+    for (mask, may) in [("000001ffffffffff", true), ("00000000a80425fb", false)] {
+        let status = format!("Name:\traidlab\nCapPrm:\t0000000000000000\nCapEff:\t{mask}\n");
+        tree.file("proc/self/status", &status);
+        assert_eq!(may_look(&tree.roots), may, "{mask}");
+    }
+}
+
+#[test]
 fn a_container_has_process_numbers_of_its_own() {
     let tree = Tree::new();
     assert!(!in_container(&tree.roots), "a kernel that does not tell");
