@@ -18,6 +18,19 @@ pub fn quoted(text: &str) -> String {
     )
 }
 
+/// Whether a character could steer what shows it instead of being shown: control characters, and those
+/// that turn the direction of text or begin a line or a paragraph of their own (Unicode Standard Annex 9,
+/// tables 1 and 2: embeddings, overrides and isolates; U+2028 and U+2029). With them a name or a command
+/// of a foreign file could be read as another than it is.
+#[must_use]
+pub fn steers(c: char) -> bool {
+    c.is_control()
+        || matches!(
+            c,
+            '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{2028}' | '\u{2029}'
+        )
+}
+
 /// `1 member`, `3 members`, `2 replies`, `0 flushes`: the thing is named in the singular, with what stands
 /// before it if need be (`more run`).
 #[must_use]
@@ -47,6 +60,22 @@ fn plural(one: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_steers_is_known_from_what_is_read() {
+        for c in [
+            '\0', '\x1b', '\n', '\u{7f}', '\u{9b}', '\u{202a}', '\u{202e}', '\u{2066}', '\u{2069}',
+            '\u{2028}',
+        ] {
+            assert!(steers(c), "{c:?}");
+        }
+        // Letters of any script, marks that join them, and those that say which way a letter beside them runs.
+        for c in [
+            'a', 'é', 'א', '中', '\u{200d}', '\u{200e}', '\u{200f}', '\u{202f}', '\u{2027}', ' ',
+        ] {
+            assert!(!steers(c), "{c:?}");
+        }
+    }
 
     #[test]
     fn quotations_are_short_and_on_one_line() {

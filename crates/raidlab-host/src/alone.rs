@@ -1,14 +1,14 @@
 //! One run at a time: what has a name of its own on the machine, a mount point or an array, is one run's until it ends.
 use crate::error::{HostError, Result};
 use crate::patience::patiently;
-use rustix::fs::{FlockOperation, flock};
+use rustix::fs::{FlockOperation, Mode, flock};
 use rustix::io::Errno;
 use std::fs::{DirBuilder, File, Metadata};
 use std::io::ErrorKind;
 use std::os::linux::fs::MetadataExt as _;
 use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::fs::DirBuilderExt as _;
-use std::os::unix::net::{SocketAddr, UnixListener};
+use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
 use std::path::Path;
 use std::time::Duration;
 
@@ -44,6 +44,7 @@ impl Alone {
         make.recursive(true).mode(0o700);
         make.create(state).map_err(HostError::call("make", state))?;
         let directory = File::open(state).map_err(HostError::call("open", state))?;
+        own(&directory, state)?;
         // On a file system that knows no locks the mount point is still made by one alone.
         let lock = || match flock(&directory, FlockOperation::NonBlockingLockExclusive) {
             Err(Errno::WOULDBLOCK) => Err(Errno::WOULDBLOCK),
@@ -67,12 +68,61 @@ impl Alone {
     }
 }
 
+/// What is in here says what is removed and cleared, and is where file systems are mounted: nobody else may put anything there.
+fn own(directory: &File, path: &Path) -> Result<()> {
+    let found = directory.metadata();
+    let found = found.map_err(HostError::call("inspect", path))?;
+    let user = rustix::process::geteuid().as_raw();
+    if found.st_uid() != user && found.st_uid() != 0 {
+        return Err(HostError::missing(
+            format!(
+                "{} belongs to another user (of the number {}), who could change what is undone and where file systems are mounted",
+                path.display(),
+                found.st_uid()
+            ),
+            "set HOME or XDG_STATE_HOME to a directory of this user (sudo -H does)",
+        ));
+    }
+    if found.st_mode() & 0o022 == 0 {
+        return Ok(());
+    }
+    // Made by one whose umask lets a group write, mostly his own.
+    let mode = Mode::from_raw_mode(found.st_mode() & 0o755);
+    rustix::fs::fchmod(directory, mode)
+        .map_err(HostError::call("keep others from writing to", path))
+}
+
+/// A process that has the right to make arrays.
+struct Maker {
+    process: u32,
+    /// Whether it can: the administrator, or this user.
+    may: bool,
+}
+
+/// Who has the socket, by what the kernel knows of its listener (`SO_PEERCRED` in unix(7)).
+fn maker() -> Option<Maker> {
+    let address = SocketAddr::from_abstract_name(ARRAYS).ok()?;
+    let peer = UnixStream::connect_addr(&address).ok()?;
+    let known = rustix::net::sockopt::socket_peercred(&peer).ok()?;
+    let user = rustix::process::geteuid();
+    Some(Maker {
+        process: known.pid.as_raw_nonzero().get().unsigned_abs(),
+        may: known.uid.is_root() || known.uid == user,
+    })
+}
+
 fn take_arrays() -> Result<Option<UnixListener>> {
     let take = || {
-        let address = SocketAddr::from_abstract_name(ARRAYS);
-        match address.and_then(|address| UnixListener::bind_addr(&address)) {
+        match SocketAddr::from_abstract_name(ARRAYS)
+            .and_then(|address| UnixListener::bind_addr(&address))
+        {
             Ok(listener) => Ok(Some(listener)),
-            Err(error) if error.kind() == ErrorKind::AddrInUse => Err(taken("md arrays)")),
+            Err(error) if error.kind() == ErrorKind::AddrInUse => match maker() {
+                // Anybody may take the name, but nobody else can make arrays.
+                Some(maker) if !maker.may => Ok(None),
+                Some(maker) => Err(taken(&format!("md arrays), by {}", told_of(maker.process)))),
+                None => Err(taken("md arrays)")),
+            },
             // Where sockets are forbidden, md itself refuses a name that is there.
             Err(_) => Ok(None),
         }
@@ -165,6 +215,7 @@ fn taken(what: &str) -> HostError {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::fs::PermissionsExt as _;
     const PATIENCE: Duration = Duration::from_secs(60);
 
     #[test]
@@ -181,6 +232,26 @@ mod tests {
         drop(Alone::take(&elsewhere, false).expect("another mount point"));
         drop(first);
         Alone::take(&state, false).expect("it is free again");
+    }
+
+    #[test]
+    fn a_directory_that_others_can_write_to_is_made_private_and_one_of_another_user_is_not_used() {
+        let place = tempfile::tempdir().expect("a directory");
+        let state = place.path().join("state");
+        std::fs::create_dir(&state).expect("made");
+        let mode = |mode| std::fs::set_permissions(&state, std::fs::Permissions::from_mode(mode));
+        mode(0o775).expect("changed");
+        drop(Alone::take(&state, false).expect("this user's"));
+        let found = std::fs::metadata(&state).expect("there").st_mode();
+        assert_eq!(found & 0o777, 0o755);
+        if rustix::process::geteuid().is_root() {
+            std::os::unix::fs::chown(&state, Some(4242), None).expect("given away");
+            let refused = Alone::take(&state, false).expect_err("another user's");
+            assert!(
+                refused.to_string().contains("of the number 4242"),
+                "{refused}"
+            );
+        }
     }
 
     /// As a program that is just being started has the files of the run.
@@ -219,7 +290,8 @@ mod tests {
         // A run of somebody else on this machine may have it for a while.
         let first = patiently(PATIENCE, || Alone::take(&one, true)).expect("nobody has it");
         let refused = Alone::take(&other, true).expect_err("somebody makes arrays");
-        assert!(refused.to_string().contains("md arrays"), "{refused}");
+        let whose = format!("md arrays), by process {}", std::process::id());
+        assert!(refused.to_string().contains(&whose), "{refused}");
         drop(Alone::take(&other, false).expect("one that makes none"));
         drop(first);
         patiently(PATIENCE, || Alone::take(&other, true)).expect("it is free again");

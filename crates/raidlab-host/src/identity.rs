@@ -36,6 +36,19 @@ impl FileId {
         })
     }
 
+    /// Of a file that is open, made at a path: whatever has its name by now.
+    ///
+    /// # Errors
+    /// When it cannot be looked at.
+    pub fn of_open(file: &File, path: &Path) -> Result<Self> {
+        let found = file.metadata().map_err(HostError::call("inspect", path))?;
+        Ok(Self {
+            path: path.to_owned(),
+            device: found.dev(),
+            inode: found.ino(),
+        })
+    }
+
     /// Whether the file at its path is still this one.
     #[must_use]
     pub fn is_there(&self) -> bool {

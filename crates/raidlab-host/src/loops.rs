@@ -206,7 +206,7 @@ fn make_disk(path: &Path, size: u64, journal: &mut Journal) -> Result<LoopDisk> 
         .mode(0o600)
         .open(path)
         .map_err(HostError::call("make", path))?;
-    let id = FileId::of(path)?;
+    let id = FileId::of_open(&file, path)?;
     journal.done_with(step, &[Undo::File(id.clone())])?;
     // All of its space now: a sparse file would make writes slower, and fail in the middle of a trial.
     give_size(&file, size).map_err(HostError::call("give its size to", path))?;

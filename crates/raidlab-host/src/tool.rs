@@ -3,6 +3,7 @@ use crate::error::{HostError, Result};
 use crate::patience::patiently;
 use std::fs::File;
 use std::io::{Read as _, Seek as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -57,9 +58,19 @@ pub struct Output {
 pub fn find(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let places = std::env::split_paths(&path).chain(PLACES.iter().map(PathBuf::from));
+    find_in(places, name)
+}
+
+/// Only in places that are the same wherever it is called: an empty or relative one is in the working directory, which may be
+/// anybody's.
+fn find_in(places: impl Iterator<Item = PathBuf>, name: &str) -> Option<PathBuf> {
+    let runs = |path: &PathBuf| {
+        std::fs::metadata(path).is_ok_and(|found| found.is_file() && found.mode() & 0o111 != 0)
+    };
     places
+        .filter(|place| place.is_absolute())
         .map(|place| place.join(name))
-        .find(|path| path.is_file())
+        .find(runs)
 }
 
 /// Fails with the package's name when a tool is not installed.
@@ -277,6 +288,29 @@ mod tests {
         assert!(begun.elapsed() < Duration::from_secs(10));
         let tool = Tool::new(["true"]).within(Duration::from_secs(20));
         tool.run().expect("it ends");
+    }
+
+    #[test]
+    fn a_tool_is_a_program_in_a_place_that_is_the_same_from_everywhere() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let place = tempfile::tempdir().expect("a directory");
+        let [notes, programs] = ["notes", "programs"].map(|name| place.path().join(name));
+        for (directory, mode) in [(&notes, 0o644), (&programs, 0o755)] {
+            std::fs::create_dir(directory).expect("made");
+            let file = directory.join("mdadm");
+            std::fs::write(&file, "").expect("written");
+            let mode = std::fs::Permissions::from_mode(mode);
+            std::fs::set_permissions(&file, mode).expect("changed");
+        }
+        let found =
+            |places: &[&Path]| find_in(places.iter().map(|place| place.to_path_buf()), "mdadm");
+        assert_eq!(found(&[&notes, &programs]), Some(programs.join("mdadm")));
+        assert_eq!(found(&[&notes]), None);
+        // Tests run in the directory of their package.
+        let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts");
+        let test = |place: &Path| find_in([place.to_path_buf()].into_iter(), "test.sh");
+        assert!(test(&scripts).is_some());
+        assert_eq!(test(Path::new("../../scripts")), None);
     }
 
     #[test]

@@ -11,6 +11,7 @@ use crate::kernel::Kernel;
 use crate::qemu::{self, Machine, Process, arguments};
 use crate::rundir::{RunDir, Runs};
 use console::{LOOKED_AT, excerpt, reason};
+use raidlab_core::words::steers;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::io::{self, Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -112,7 +113,7 @@ impl Vm {
     fn looked_at(&self) -> String {
         let text = self.directory.tail(qemu::CONSOLE, LOOKED_AT);
         // What would command a terminal has no place in a message.
-        let plain = |c: &char| *c == '\n' || *c == '\t' || !c.is_control();
+        let plain = |c: &char| *c == '\n' || *c == '\t' || !steers(*c);
         text.chars().filter(plain).collect()
     }
 

@@ -1,5 +1,6 @@
 //! `raidlab bench`: measure places with profiles, in rounds, until it is enough.
 mod again;
+mod kept;
 mod measure;
 pub(crate) mod notes;
 mod plan;
@@ -13,6 +14,7 @@ mod settings;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use kept::kept;
 pub(crate) use progress::{View, summary};
 pub(crate) use record::of_phase;
 pub(crate) use resume::labels_of;
@@ -93,6 +95,7 @@ pub(crate) fn run(args: &BenchArgs, store: &place::Store) -> Result<Outcome, Fai
         store: &mut store,
         session: &session,
         measure: &mut machine,
+        stop: &stop,
     }
     .run();
     match ended {

@@ -20,6 +20,7 @@ pub(crate) mod text;
 use crate::exit::{Failure, MISSING};
 use crate::screen;
 use crate::talk;
+use raidlab_core::words::steers;
 use serde::Serialize;
 use std::ffi::OsStr;
 use std::fmt::Write as _;
@@ -78,7 +79,7 @@ pub(crate) fn quoted_os(word: &OsStr) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,%+@".contains(c);
     match word.to_str() {
         Some(text) if !text.is_empty() && text.chars().all(plain) => text.to_owned(),
-        Some(text) if !text.chars().any(char::is_control) => {
+        Some(text) if !text.chars().any(steers) => {
             format!("'{}'", text.replace('\'', r"'\''"))
         }
         // Such as a shell takes them, and as no terminal does.
@@ -95,7 +96,7 @@ fn escaped(bytes: &[u8]) -> String {
                 '\'' | '\\' => format!("\\{c}"),
                 '\n' => r"\n".to_owned(),
                 c if c.is_ascii_control() => format!("\\x{:02x}", u32::from(c)),
-                c if c.is_control() => format!("\\u{:04x}", u32::from(c)),
+                c if steers(c) => format!("\\u{:04x}", u32::from(c)),
                 c => c.to_string(),
             });
         }

@@ -2,6 +2,7 @@
 use crate::exit::Failure;
 use crate::screen;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use raidlab_core::words::steers;
 use std::io::{IsTerminal, Write};
 use std::time::Duration;
 
@@ -40,7 +41,7 @@ pub(crate) fn plain(text: &str) -> String {
     text.chars()
         .map(|c| match c {
             '\n' | '\t' => c,
-            c if c.is_control() => char::REPLACEMENT_CHARACTER,
+            c if steers(c) => char::REPLACEMENT_CHARACTER,
             c => c,
         })
         .collect()

@@ -2,6 +2,7 @@
 use super::key::Key;
 use crate::diagnostic::{Diagnostic, Problems};
 use raidlab_core::suggest::{list, named_here, nearest};
+use raidlab_core::words::steers;
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -281,7 +282,7 @@ pub(crate) fn shown(text: &str) -> String {
     let mut out: String = text
         .chars()
         .take(60)
-        .map(|c| if c.is_control() { '\u{fffd}' } else { c })
+        .map(|c| if steers(c) { '\u{fffd}' } else { c })
         .collect();
     if text.chars().nth(60).is_some() {
         out.push('…');

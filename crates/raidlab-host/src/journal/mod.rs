@@ -300,8 +300,12 @@ impl Journal {
     }
 
     fn append(&mut self, entry: &Entry) -> Result<()> {
-        let mut line = serde_json::to_vec(entry)
-            .map_err(|error| HostError::Unexpected(format!("a journal entry: {error}")))?;
+        let mut line = serde_json::to_vec(entry).map_err(|error| {
+            HostError::missing(
+                format!("this cannot be written into the journal, which is text: {error}"),
+                "give directories (--loop-dir, HOME, XDG_STATE_HOME) whose names are UTF-8",
+            )
+        })?;
         line.push(b'\n');
         let write = || {
             // What a full disk has cut off would make the lines behind it unreadable.

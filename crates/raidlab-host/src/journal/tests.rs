@@ -401,3 +401,17 @@ proptest! {
         prop_assert_eq!(folder.exists(), lines < 5);
     }
 }
+
+/// Journals are text: a place whose name is none cannot be told in one, and nothing is done there.
+#[test]
+fn a_place_whose_name_is_no_text_is_refused_with_what_helps() {
+    use std::os::unix::ffi::OsStrExt as _;
+    let place = tempfile::tempdir().expect("a directory");
+    let mut journal = Journal::begin(&place.path().join("journals"), "a test").expect("begun");
+    let odd = place.path().join(std::ffi::OsStr::from_bytes(b"a\xff"));
+    let refused = journal.intend("make a file", &[Undo::NewFile(odd)]);
+    let refused = refused.expect_err("no text").to_string();
+    assert!(refused.contains("--loop-dir"), "{refused}");
+    let report = journal.finish(&roots()).expect("ended");
+    assert_eq!(report, Report::default());
+}

@@ -1,10 +1,11 @@
 //! Where connections come in.
 use rustix::fs::{FlockOperation, Mode, OFlags};
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 use std::io::ErrorKind;
 use std::net::{SocketAddr, TcpListener};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
-use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
 /// Longest path of a UNIX socket in bytes (`sun_path` less its end).
@@ -71,15 +72,9 @@ impl Listener {
         let lock = rustix::fs::open(directory, flags, Mode::empty()).map_err(|e| io(e.into()))?;
         rustix::fs::flock(&lock, FlockOperation::LockExclusive).map_err(|e| io(e.into()))?;
         remove_dead(path)?;
-        let socket = UnixListener::bind(path).map_err(io)?;
-        let settle = || {
-            std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))?;
-            socket.set_nonblocking(true)?;
-            std::fs::symlink_metadata(path)
-        };
-        let found = settle().map_err(io)?;
+        let (socket, found) = bound(path).map_err(io)?;
         Ok(Self {
-            socket: socket.into(),
+            socket,
             first: export,
             count: 1,
             file: Some((path.to_owned(), (found.dev(), found.ino()))),
@@ -126,7 +121,7 @@ impl Listener {
 
     /// The next client that waits, if any.
     pub(super) fn accept(&self) -> Option<OwnedFd> {
-        let flags = rustix::net::SocketFlags::CLOEXEC | rustix::net::SocketFlags::NONBLOCK;
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let socket = rustix::net::accept_with(&self.socket, flags).ok()?;
         if self.address.is_some() {
             // Replies leave when they are due, not when more has gathered.
@@ -152,6 +147,33 @@ impl Drop for Listener {
             .is_ok_and(|found| (found.dev(), found.ino()) == *identity)
         {
             let _ = std::fs::remove_file(path);
+        }
+    }
+}
+
+/// A socket at a path, and what is there then. It is its owner's alone from its first moment on: Linux gives the node the mode that
+/// the socket has when it is bound (`unix_bind_bsd`), less the umask.
+fn bound(path: &Path) -> std::io::Result<(OwnedFd, std::fs::Metadata)> {
+    /// Connections that wait to be accepted, as the standard library has it.
+    const WAITING: i32 = 128;
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    rustix::fs::fchmod(&socket, Mode::RUSR | Mode::WUSR)?;
+    rustix::net::bind(&socket, &SocketAddrUnix::new(path)?)?;
+    let settle = || {
+        let found = std::fs::symlink_metadata(path)?;
+        if found.mode() & 0o077 != 0 {
+            // A kernel that does not.
+            std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))?;
+        }
+        rustix::net::listen(&socket, WAITING)?;
+        Ok(found)
+    };
+    match settle() {
+        Ok(found) => Ok((socket, found)),
+        Err(error) => {
+            let _ = std::fs::remove_file(path);
+            Err(error)
         }
     }
 }

@@ -6,6 +6,7 @@ use crate::store::{Budget, Memory, PAGE, Sparse};
 use crate::wire::{Command, RawRequest, SimpleReply, error, option};
 use raidlab_sim::fabric::FabricSpec;
 use std::io::{Read, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -346,6 +347,11 @@ fn sockets_of_the_dead_are_replaced_and_those_of_the_living_are_not() {
     drop(std::os::unix::net::UnixListener::bind(&dead).unwrap());
     assert!(dead.exists());
     let listener = Listener::unix(&dead, 0).unwrap();
+    let mode = std::fs::symlink_metadata(&dead)
+        .unwrap()
+        .permissions()
+        .mode();
+    assert_eq!(mode & 0o777, 0o600, "its owner's alone");
     drop(listener);
     assert!(!dead.exists());
 

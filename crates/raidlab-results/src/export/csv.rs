@@ -5,6 +5,7 @@ use crate::store::{Bundle, Origin, Store, TrialFilter, check_bundle, check_trial
 use raidlab_core::flag::Flag;
 use raidlab_core::outcome::CpuTime;
 use raidlab_core::time::Span;
+use raidlab_core::words::steers;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 
@@ -93,7 +94,8 @@ pub(super) const COLUMNS: [Column; 51] = [
     ("phase_flag_reasons", |r| reasons(&r.phase?.flags)),
 ];
 
-/// Writes a bundle as CSV (RFC 4180 with line feeds, UTF-8).
+/// Writes a bundle as CSV (RFC 4180 with line feeds, UTF-8). A text that a spreadsheet would take for a formula has an apostrophe
+/// before it, and what would steer a terminal is shown as a sign: names and commands may be of foreign files.
 ///
 /// # Errors
 /// When a record must not be exported (then nothing is written) or the output cannot be written.
@@ -178,8 +180,25 @@ fn write_trial(
 }
 
 fn write(out: &mut csv::Writer<impl Write>, cells: impl Iterator<Item = String>) -> io::Result<()> {
-    out.write_record(cells.map(String::into_bytes))
+    out.write_record(cells.map(|cell| inert(cell).into_bytes()))
         .map_err(io::Error::from)
+}
+
+/// A cell that is read and does nothing: programs that open CSV compute what begins with one of these signs, and a formula may run
+/// commands or send what is beside it away (OWASP, "CSV Injection"). Numbers are left alone.
+fn inert(cell: String) -> String {
+    let computed =
+        cell.starts_with(['=', '+', '-', '@', '\t', '\r']) && cell.parse::<f64>().is_err();
+    if !computed && !cell.chars().any(steers) {
+        return cell;
+    }
+    let shown = cell.chars().map(|c| match c {
+        '\n' | '\t' => c,
+        c if steers(c) => char::REPLACEMENT_CHARACTER,
+        c => c,
+    });
+    let mark = computed.then_some('\'');
+    mark.into_iter().chain(shown).collect()
 }
 
 /// Columns that depend on the trials: all factors, settings and figures that any of them has.

@@ -1,9 +1,11 @@
 //! The run loop: rounds of trials until it is enough, each in the store before the next begins.
+use super::kept::kept;
 use super::plan::{Plan, Prepared};
 use super::precision::{self, Known};
 use super::progress::View;
 use super::schedule::{Enough, order_of_round, seed_of_round};
 use crate::exit::{Failure, MISSING};
+use crate::signals::Stop;
 use crate::talk;
 use raidlab_results::record::{Status, TrialRecord};
 use raidlab_results::store::{Store, StoreError, TrialFilter};
@@ -63,6 +65,7 @@ pub(crate) struct Running<'a, M> {
     pub(crate) store: &'a mut Store,
     pub(crate) session: &'a str,
     pub(crate) measure: &'a mut M,
+    pub(crate) stop: &'a Stop,
 }
 
 impl<M: Measure> Running<'_, M> {
@@ -148,10 +151,9 @@ impl<M: Measure> Running<'_, M> {
     }
 
     fn keep(&mut self, record: &TrialRecord, environment: &Value) -> Result<(), Failure> {
-        self.store
-            .append_trial(record, Some(environment))
-            .map_err(store_failure)?;
-        Ok(())
+        kept(self.stop, || {
+            self.store.append_trial(record, Some(environment)).map(drop)
+        })
     }
 
     fn arm_of(&self, trial: &TrialRecord) -> Option<usize> {

@@ -5,6 +5,7 @@ use super::schedule::Enough;
 use super::session::{Ended, Measure, Running, SessionEnd, Turn};
 use crate::args::EngineChoice;
 use crate::exit::{Failure, TRIAL_FAILED};
+use crate::signals::Stop;
 use raidlab_core::data::DataPolicy;
 use raidlab_core::profile::{Place, Profile, ProfileContext};
 use raidlab_core::time::Span;
@@ -155,6 +156,7 @@ fn run(
         store,
         session,
         measure,
+        stop: &Stop::default(),
     }
     .run()
 }

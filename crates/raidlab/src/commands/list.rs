@@ -156,5 +156,5 @@ fn line(info: &SessionInfo, digits: usize) -> (String, String) {
         },
         info.profiles.join(","),
     );
-    (line, talk::one_line(&info.session.title))
+    (talk::one_line(&line), talk::one_line(&info.session.title))
 }

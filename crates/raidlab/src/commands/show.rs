@@ -10,7 +10,6 @@ use raidlab_results::id;
 use raidlab_results::record::{Explained, PhaseRecord, Session, Status, TrialRecord, Unit};
 use raidlab_results::store::{Store, StoreError, TrialFilter};
 use serde_json::{Value, json};
-use std::fmt::Write as _;
 
 pub(crate) fn run(args: &ShowArgs, store: &place::Store) -> Result<Outcome, Failure> {
     let store = open_store(store)?;
@@ -91,6 +90,12 @@ fn find(store: &Store, wanted: &str) -> Result<(Session, Vec<TrialRecord>), Fail
     }
 }
 
+/// A line of its own, whatever is in it: a name that ends it would write the next as it likes.
+fn line(out: &mut String, text: String) {
+    out.push_str(&one_line(&text));
+    out.push('\n');
+}
+
 fn text(
     session: &Session,
     trials: &[TrialRecord],
@@ -102,68 +107,62 @@ fn text(
     } else {
         "unfinished"
     };
-    let _ = writeln!(
-        out,
-        "session {} ({state})\n  {}",
-        session.id,
-        one_line(&session.title)
-    );
-    let _ = writeln!(
-        out,
-        "  begun    {}\n  command  {}",
-        session.created,
-        one_line(&session.command)
-    );
+    line(&mut out, format!("session {} ({state})", session.id));
+    line(&mut out, format!("  {}", session.title));
+    line(&mut out, format!("  begun    {}", session.created));
+    line(&mut out, format!("  command  {}", session.command));
     for note in &session.notes {
-        let _ = writeln!(out, "  note     {}", one_line(note));
+        line(&mut out, format!("  note     {note}"));
     }
     for trial in trials {
         one_trial(&mut out, trial);
     }
     for (digest, environment) in environments {
-        let _ = writeln!(out, "\nenvironment {}", id::short(digest));
+        out.push('\n');
+        line(&mut out, format!("environment {}", id::short(digest)));
         indented(&mut out, environment, 2);
     }
     out
 }
 
 fn one_trial(out: &mut String, trial: &TrialRecord) {
-    let _ = writeln!(
-        out,
-        "\ntrial {}  {} · {} · round {} · order {}",
+    out.push('\n');
+    let head = format!(
+        "trial {}  {} · {} · round {} · order {}",
         id::short(&trial.id),
-        one_line(&trial.cell.label),
-        one_line(&trial.profile),
+        trial.cell.label,
+        trial.profile,
         // Counted from 1, as while it was measured.
         trial.round + 1,
         trial.order + 1
     );
+    line(out, head);
     if let Status::Failed { reason } = &trial.status {
-        let _ = writeln!(out, "  FAILED   {reason}");
+        line(out, format!("  FAILED   {reason}"));
     }
     if let Some(command) = &trial.command {
-        let _ = writeln!(out, "  repeat   {}", one_line(command));
+        line(out, format!("  repeat   {command}"));
     }
     for flag in &trial.flags {
-        let _ = writeln!(out, "  {}", marked(flag));
+        line(out, format!("  {}", marked(flag)));
     }
     for phase in &trial.phases {
-        let _ = writeln!(out, "  {:<20} {}", phase.phase, rate(phase));
+        line(out, format!("  {:<20} {}", phase.phase, rate(phase)));
         if let Some(course) = raidlab_results::report::course_of(phase) {
-            let _ = writeln!(out, "    rate   {course}");
+            line(out, format!("    rate   {course}"));
         }
         if let Some(explained) = &phase.explained {
             explain(out, explained, phase.elapsed_ns.unwrap_or(0));
         }
         for flag in &phase.flags {
-            let _ = writeln!(out, "    {}", marked(flag));
+            line(out, format!("    {}", marked(flag)));
         }
     }
 }
 
 /// What limited a simulated phase: the sentence, how busy each resource was, what each disk did.
 fn explain(out: &mut String, explained: &Explained, elapsed_ns: u64) {
-    let _ = writeln!(out, "    limit  {}", explained.why);
+    line(out, format!("    limit  {}", explained.why));
     let share = |part: u64, of: f64| 100.0 * part as f64 / of.max(1.0);
     for resource in &explained.resources {
         let all = elapsed_ns as f64 * f64::from(resource.units.max(1));
@@ -177,12 +176,14 @@ fn explain(out: &mut String, explained: &Explained, elapsed_ns: u64) {
             false => format!(" ({})", parts.join(", ")),
         };
         let busy = share(resource.busy_ns, all);
-        let _ = writeln!(out, "    busy   {} {busy:.0} %{parts}", resource.name);
+        line(
+            out,
+            format!("    busy   {} {busy:.0} %{parts}", resource.name),
+        );
     }
     for member in &explained.members {
         let mib = |bytes: u64| bytes as f64 / 1_048_576.0;
-        let _ = writeln!(
-            out,
+        let moved = format!(
             "    moved  {} {}: {}, {:.1} MiB; {}, {:.1} MiB",
             member.disk,
             member.model,
@@ -191,6 +192,7 @@ fn explain(out: &mut String, explained: &Explained, elapsed_ns: u64) {
             count(member.writes, "write"),
             mib(member.written_bytes)
         );
+        line(out, moved);
     }
 }
 
@@ -222,7 +224,7 @@ fn indented(out: &mut String, value: &Value, depth: usize) {
             }
         }
         other => {
-            let _ = writeln!(out, "{:depth$}{other}", "");
+            line(out, format!("{:depth$}{other}", ""));
         }
     }
 }
@@ -230,14 +232,20 @@ fn indented(out: &mut String, value: &Value, depth: usize) {
 fn leaf_or_branch(out: &mut String, name: &str, value: &Value, depth: usize) {
     match value {
         Value::Object(_) | Value::Array(_) => {
-            let _ = writeln!(out, "{:depth$}{name}", "");
+            line(out, format!("{:depth$}{name}", ""));
             indented(out, value, depth + 2);
         }
+        Value::String(text) if text.contains('\n') => {
+            line(out, format!("{:depth$}{name}:", ""));
+            for part in text.lines() {
+                line(out, format!("{:depth$}  {part}", ""));
+            }
+        }
         Value::String(text) => {
-            let _ = writeln!(out, "{:depth$}{name}: {text}", "");
+            line(out, format!("{:depth$}{name}: {text}", ""));
         }
         other => {
-            let _ = writeln!(out, "{:depth$}{name}: {other}", "");
+            line(out, format!("{:depth$}{name}: {other}", ""));
         }
     }
 }

@@ -18,7 +18,7 @@ use super::machine::Machines;
 use super::processor;
 use super::unheard;
 use crate::args::{On, RunArgs};
-use crate::bench::store_failure;
+use crate::bench::{kept, store_failure};
 use crate::commands::{files, output, quoted, quoted_os};
 use crate::exit::{Failure, MISSING, Outcome, TRIAL_FAILED};
 use crate::place;
@@ -234,9 +234,9 @@ impl<M: Simulate> Running<'_, M> {
                     took.add(cell, time.as_secs_f64());
                 }
             }
-            store
-                .append_trials(records, recorder.environment())
-                .map_err(store_failure)
+            kept(self.stop, || {
+                store.append_trials(records, recorder.environment())
+            })
         });
         ended.and_then(|()| took.keep(store, &self.open.session))
     }

@@ -9,7 +9,7 @@ use super::own_memory;
 use super::trial::{self, Ended, Lab, Turn};
 use super::{fit, host_failure, places, trouble, verify};
 use crate::args::{RealArgs, RunArgs};
-use crate::bench::{View, store_failure};
+use crate::bench::{View, kept, store_failure};
 use crate::commands::{command_line, output, quoted_os};
 use crate::exit::{Failure, MISSING, Outcome, TRIAL_FAILED};
 use crate::patience;
@@ -336,7 +336,7 @@ impl Session<'_> {
             match self.trial(trial, claims, journal, &mut view) {
                 Ok(Ended::Interrupted) => break,
                 Ok(Ended::Complete(record, environment)) => {
-                    keep(store, &record, &environment)?;
+                    keep(self.stop, store, &record, &environment)?;
                     took.add(&digests[trial.cell], begun.elapsed().as_secs_f64());
                     view.trial_ends(&record);
                 }
@@ -344,7 +344,7 @@ impl Session<'_> {
                     Ended::Failed(record, environment, failure)
                     | Ended::Stuck(record, environment, failure),
                 ) => {
-                    keep(store, &record, &environment)?;
+                    keep(self.stop, store, &record, &environment)?;
                     ended = Err(failure);
                     break;
                 }
@@ -413,12 +413,12 @@ impl Session<'_> {
 }
 
 fn keep(
+    stop: &Stop,
     store: &mut Store,
     record: &TrialRecord,
     environment: &serde_json::Value,
 ) -> Result<(), Failure> {
-    store
-        .append_trial(record, Some(environment))
-        .map_err(store_failure)?;
-    Ok(())
+    kept(stop, || {
+        store.append_trial(record, Some(environment)).map(drop)
+    })
 }

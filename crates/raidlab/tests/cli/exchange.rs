@@ -290,3 +290,58 @@ fn an_export_is_read_without_the_remarks_of_its_sessions() {
     let tool = lab.run(&format!("import {}", tool.display())).done();
     assert!(tool.err.lines().count() > 1, "{}", tool.err);
 }
+
+/// What a file says of itself is shown, and does nothing else: it writes no lines, turns no text around, is no formula, and its
+/// commands are none that raidlab has made.
+#[test]
+fn a_file_with_hostile_names_is_shown_and_does_nothing() {
+    let lab = Lab::new();
+    lab.bench(&format!("-n 1 {DD}"));
+    let text = lab.run("export").done().out;
+    let mut hostile = 0;
+    let lines: Vec<String> = text
+        .lines()
+        .map(|line| {
+            let mut value: serde_json::Value = serde_json::from_str(line).unwrap();
+            for (path, name) in [
+                ("/sessions/0/title", "fine\nlast  2026-01-01 forged"),
+                ("/cell/label", "=1+1\u{202e}"),
+                ("/command", "raidlab bench /srv; rm -rf /srv"),
+                ("/profile", "dd\n  VOID   forged"),
+            ] {
+                if let Some(at) = value.pointer_mut(path) {
+                    *at = name.into();
+                    hostile += 1;
+                }
+            }
+            value.to_string()
+        })
+        .collect();
+    assert_eq!(hostile, 4);
+    lab.write("hostile.jsonl", &(lines.join("\n") + "\n"));
+    lab.run("import hostile.jsonl --store h.sqlite").done();
+    for command in [
+        "list",
+        "show",
+        "report",
+        "report --html page.html --markdown",
+    ] {
+        let mut said = lab.run(&format!("{command} --store h.sqlite")).done().out;
+        let forged = |line: &str| {
+            let line = line.trim_start();
+            line.starts_with("last  2026") || line.starts_with("VOID   forged")
+        };
+        assert!(!said.lines().any(forged), "{command}: {said}");
+        // Ends of lines mean nothing on a page.
+        said += &std::fs::read_to_string(lab.path("page.html")).unwrap_or_default();
+        assert!(!said.contains('\u{202e}'), "{command}: {said}");
+        if command.starts_with("report") {
+            assert!(
+                said.contains("read a command before you run it"),
+                "{command}: {said}"
+            );
+        }
+    }
+    let table = lab.run("export --format csv --store h.sqlite").done().out;
+    assert!(table.contains("'=1+1"), "{table}");
+}

@@ -237,6 +237,37 @@ fn setting(name: &str, value: &str) -> String {
     }
 }
 
+/// What the line after the last of many command lines begins with.
+const MORE: &str = "# … and";
+
+/// Whether a shell does nothing with a line but call raidlab: outside of single quotes are only the signs that raidlab leaves
+/// there itself.
+fn is_own(line: &str) -> bool {
+    let Some(words) = line.strip_prefix("raidlab ") else {
+        return line.starts_with(MORE);
+    };
+    let (mut quoted, mut escaped) = (None, false);
+    for (at, c) in words.char_indices() {
+        match quoted {
+            _ if escaped => escaped = false,
+            // `$'...'` alone knows escapes.
+            Some(dollar) => match c {
+                '\'' => quoted = None,
+                '\\' => escaped = dollar,
+                _ => {}
+            },
+            None => match c {
+                '\'' => quoted = Some(words[..at].ends_with('$')),
+                '\\' => escaped = true,
+                '$' if words[at + 1..].starts_with('\'') => {}
+                c if c.is_ascii_alphanumeric() || "-_./:=,%+@ ".contains(c) => {}
+                _ => return false,
+            },
+        }
+    }
+    quoted.is_none() && !escaped
+}
+
 /// The command lines that repeat the trials, each once.
 pub(crate) fn repeat(groups: &[Group<'_>]) -> Vec<Block> {
     let mut lines: Vec<String> = Vec::new();
@@ -253,15 +284,51 @@ pub(crate) fn repeat(groups: &[Group<'_>]) -> Vec<Block> {
     if lines.len() > MOST_COMMANDS {
         let more = lines.len() - MOST_COMMANDS;
         lines.truncate(MOST_COMMANDS);
-        lines.push(format!("# … and {more} more, one with each trial"));
+        lines.push(format!("{MORE} {more} more, one with each trial"));
     }
     let published = groups
         .iter()
         .all(|g| provenance_kind(g.provenance).starts_with("published"));
     let title = if published {
         "As it was measured"
-    } else {
+    } else if lines.iter().all(|line| is_own(line)) {
         "How to repeat"
+    } else {
+        // Of a file that was imported, and no command of raidlab's making.
+        "As it was measured, by a file that was imported: read a command before you run it"
     };
     vec![Block::heading(title), Block::Commands { lines }]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_of_another_is_known_from_one_that_raidlab_has_made() {
+        let own = [
+            "raidlab bench /mnt/a --profile dd --seed 7",
+            r"raidlab bench '/mnt/it'\''s; here' --seed 7",
+            r"raidlab bench $'/mnt/it\'s \xff' --seed 7",
+            // One word: between these quotes an escaped one ends nothing.
+            r"raidlab bench $'\' ; rm -rf / #'",
+            "# … and 3 more, one with each trial",
+        ];
+        for line in own {
+            assert!(is_own(line), "{line}");
+        }
+        let others = [
+            "dd if=/dev/zero of=/dev/sda",
+            "raidlab bench /mnt/a; rm -rf /",
+            r"raidlab bench \' ; rm -rf / #'",
+            r"raidlab bench '\' ; rm -rf / #'",
+            "raidlab bench $(rm -rf /)",
+            "raidlab bench \"$(rm -rf /)\"",
+            "raidlab bench /mnt/a\nrm -rf /",
+            "raidlab bench 'not closed",
+        ];
+        for line in others {
+            assert!(!is_own(line), "{line}");
+        }
+    }
 }

@@ -2,7 +2,7 @@
 //! loaded, no script runs.
 use super::chart::{GRID, INK, MUTED, PAPER, SERIES, svg};
 use super::images::ImageError;
-use super::{bound, commands};
+use super::{bound, commands, shown};
 use crate::report::document::{Block, Cell, Chart, Column, Document, Table, Tone, Value};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use plotters::style::RGBColor;
@@ -47,7 +47,7 @@ pub fn render_html(document: &Document) -> Result<String, ImageError> {
             }
         }
     };
-    Ok(page.into_string())
+    Ok(shown(&page.into_string()))
 }
 
 /// plotters writes colours into attributes; these rules turn them for a dark ground.

@@ -1,5 +1,6 @@
 //! The charts of a document as images for a blog: SVG, and PNG made from it.
 use super::chart::{FONT, svg};
+use super::shown;
 use crate::report::document::Document;
 use resvg::{tiny_skia, usvg};
 use std::sync::Arc;
@@ -53,7 +54,7 @@ pub fn render_images(document: &Document) -> Result<Vec<RenderedImage>, ImageErr
     document
         .charts()
         .map(|chart| {
-            let svg = svg(chart)?;
+            let svg = shown(&svg(chart)?);
             Ok(RenderedImage {
                 name: chart.id().to_owned(),
                 png: png(chart.id(), &svg, &options)?,

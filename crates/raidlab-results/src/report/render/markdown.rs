@@ -1,6 +1,7 @@
 //! A document as GitHub-flavoured Markdown.
 use super::{commands, marks, text_chart};
 use crate::report::document::{Block, Cell, Chart, Document, Table, Tone, Value};
+use raidlab_core::words::steers;
 
 /// Columns of charts drawn in text.
 const TEXT_WIDTH: usize = 100;
@@ -57,7 +58,7 @@ fn target(directory: &str, id: &str) -> String {
     for c in directory.trim_end_matches('/').chars() {
         match c {
             ' ' | '(' | ')' | '<' | '>' | '%' => target += &format!("%{:02X}", u32::from(c)),
-            _ if c.is_control() => {}
+            _ if steers(c) => {}
             _ => target.push(c),
         }
     }
@@ -74,7 +75,7 @@ fn code(out: &mut String, language: &str, text: &str) {
     let text: String = text
         .chars()
         .map(|c| {
-            if c.is_control() && c != '\n' {
+            if steers(c) && c != '\n' {
                 '\u{fffd}'
             } else {
                 c
@@ -155,7 +156,7 @@ fn escape(text: &str) -> String {
         if means_something {
             out.push('\\');
         }
-        out.push(if c.is_control() { ' ' } else { c });
+        out.push(if steers(c) { ' ' } else { c });
         rest = &rest[c.len_utf8()..];
     }
     out

@@ -13,6 +13,7 @@ pub use markdown::render_markdown;
 pub use terminal::{TerminalOptions, render_terminal, spelled};
 
 use super::document::{Cell, Document};
+use raidlab_core::words::steers;
 
 /// A document as JSON (see [`Document`]), indented, with a final newline.
 ///
@@ -59,9 +60,20 @@ fn bound(text: &str) -> String {
     text.replace(" %", &format!("{BOUND}%"))
 }
 
+/// A page of several lines in which nothing steers.
+fn shown(page: &str) -> String {
+    page.chars()
+        .map(|c| match c {
+            '\n' | '\t' => c,
+            c if steers(c) => '\u{fffd}',
+            c => c,
+        })
+        .collect()
+}
+
 /// Labels are paths and other tools' words: what would steer a terminal is shown as a sign instead.
 fn printable(text: &str) -> String {
     text.chars()
-        .map(|c| if c.is_control() { '\u{fffd}' } else { c })
+        .map(|c| if steers(c) { '\u{fffd}' } else { c })
         .collect()
 }

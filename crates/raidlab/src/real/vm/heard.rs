@@ -1,6 +1,6 @@
 //! What a guest says while it runs trials, and what is kept of it.
 use super::{Guest, Session};
-use crate::bench::store_failure;
+use crate::bench::kept;
 use crate::commands::timestamp;
 use crate::exit::{Failure, TRIAL_FAILED};
 use crate::real::job::{At, Came};
@@ -151,9 +151,8 @@ impl Session<'_> {
         record: &TrialRecord,
         environment: &Value,
     ) -> Result<(), Failure> {
-        self.store
-            .append_trial(record, Some(environment))
-            .map_err(store_failure)?;
-        Ok(())
+        kept(self.stop, || {
+            self.store.append_trial(record, Some(environment)).map(drop)
+        })
     }
 }
