@@ -292,13 +292,13 @@ impl Ssd {
         let unit = u64::from(self.model.spec.program_unit);
         let mut end = room;
         while self.pending >= unit {
-            end = end.max(self.program(unit, room));
+            end = end.max(self.program(unit, sent, room));
         }
         if request.fua && !self.model.spec.protected {
             let rest = self.pending;
             if rest > 0 {
                 self.complete();
-                end = end.max(self.program(rest, room));
+                end = end.max(self.program(rest, sent, room));
             }
             return self.end(request.id, end, end, Ok(()), false);
         }
@@ -327,8 +327,10 @@ impl Ssd {
         }
     }
 
-    /// Programs `sectors` of the buffer on the next die; when that ends.
-    fn program(&mut self, sectors: u64, from: u64) -> u64 {
+    /// Programs `sectors` of the buffer on the next die, as they came at time `from` and were in the buffer at `there`; when that
+    /// ends. They take their part of the channel's bandwidth as everything does, from when they came on: reads that come before there
+    /// is room for them do not wait for that.
+    fn program(&mut self, sectors: u64, from: u64, there: u64) -> u64 {
         let model = &self.model;
         let spec = &model.spec;
         self.pending -= sectors;
@@ -351,7 +353,7 @@ impl Ssd {
         }
         let die = self.next_die;
         self.next_die = (die + 1) % self.programming.len();
-        let moved = self.channel(die, from, from, sectors);
+        let moved = self.channel(die, from, there, sectors);
         let end = moved.max(self.programming[die]).max(self.reading[die]) + work;
         self.programming[die] = end;
         self.counters.transfer += Span(work);
@@ -369,7 +371,7 @@ impl Ssd {
         if !self.model.spec.protected {
             if self.pending > 0 {
                 self.complete();
-                at = self.program(self.pending, from);
+                at = self.program(self.pending, from, from);
             }
             at = at.max(self.programs.back().map_or(0, |(end, _)| *end));
         }

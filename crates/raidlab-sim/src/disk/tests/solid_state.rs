@@ -147,6 +147,33 @@ fn dense_flash_is_slower_than_the_fast_area_and_the_link() {
     }
 }
 
+/// What is read between writes that wait for room in the buffer: the dies work on both, and nobody waits for what is not there yet.
+#[test]
+fn reads_between_writes_that_wait_for_room_take_nothing_from_them_but_the_dies() {
+    let DiskModel::Ssd(flash) = flash_alone() else {
+        unreachable!()
+    };
+    let mut spec = flash.spec.clone();
+    // Fewer dies and a small buffer: it is full at all times, and each read meets programs.
+    (spec.dies, spec.buffer) = (9, 8 << 11);
+    let channel = u64::from(spec.page) * 512 * 1_000_000_000 / spec.channel_rate;
+    let flash = DiskModel::Ssd(Arc::new(spec.clone().build().unwrap()));
+    let mixed = |depth| rate(&flash, 50, Order::Random, 131_072, depth, 4_000);
+    let written = rate(&flash, 0, Order::Random, 131_072, 8, 4_000);
+    // What the dies do for a request of 128 KiB: programs, or pages sensed and moved.
+    let sectors = 256;
+    let programs = (spec.program.0 * sectors / u64::from(spec.program_unit)) as f64;
+    let pages = sectors / u64::from(spec.page);
+    let sensed = (pages * (spec.read.0 + channel)) as f64;
+    for depth in [8, 32] {
+        close(
+            mixed(depth) / written,
+            2.0 * programs / (programs + sensed),
+            0.05,
+        );
+    }
+}
+
 #[test]
 fn a_flush_waits_for_the_flash_unless_the_buffer_is_protected() {
     let DiskModel::Ssd(model) = model("sata-ssd") else {
