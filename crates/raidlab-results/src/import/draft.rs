@@ -97,6 +97,21 @@ impl Harvest {
         }
     }
 
+    /// Adds what was found apart.
+    pub(super) fn absorb(&mut self, other: Self) {
+        self.drafts.extend(other.drafts);
+        for remark in other.remarks {
+            match remark.line {
+                Some(line) => self.remark(line, remark.text),
+                None => self.remark_once(remark.text),
+            }
+        }
+        self.untold += other.untold;
+        for remark in other.general {
+            self.remark_once(remark.text);
+        }
+    }
+
     /// All remarks: about lines in their order, then about the whole file.
     fn into_remarks(self) -> (Vec<Draft>, Vec<Remark>) {
         let mut remarks = self.remarks;
@@ -169,12 +184,22 @@ pub(super) fn finish(
     let content = id::of_content("raidlab import session", &[format.name().as_bytes(), bytes]);
     let mut rounds: BTreeMap<(&'static str, Cell), u32> = BTreeMap::new();
     let mut twins: BTreeMap<String, u32> = BTreeMap::new();
-    let (drafts, remarks) = harvest.into_remarks();
+    let mut seen: BTreeSet<String> = BTreeSet::new();
+    let mut again = 0;
+    let (drafts, mut remarks) = harvest.into_remarks();
     let is_one_run = drafts.iter().all(|draft| draft.is_one_run);
     let mut ids = Ids::default();
     let mut trials = Vec::with_capacity(drafts.len());
     let labels: BTreeSet<String> = drafts.iter().map(|d| d.label.clone()).collect();
-    for (order, draft) in drafts.into_iter().enumerate() {
+    for (number, draft) in drafts.into_iter().enumerate() {
+        if draft
+            .figures_of_one_run()
+            .is_some_and(|own| !seen.insert(own))
+        {
+            again += 1;
+            continue;
+        }
+        let order = trials.len();
         let cell = Cell {
             label: label(&draft.label, source, labels.len() == 1),
             factors: draft.factors.clone(),
@@ -188,10 +213,17 @@ pub(super) fn finish(
                 *twin += 1;
                 [own.clone(), twin.to_string()]
             }
-            None => [content.clone(), order.to_string()],
+            None => [content.clone(), number.to_string()],
         };
         let id = ids.take(&of_content, &draft, &cell.label, source.repeat);
         trials.push(draft.into_trial(id, order, round, cell, source));
+    }
+    if again > 0 {
+        remarks.push(Remark::general(format!(
+            "{} equal to one before in everything that is told, to the last digit: the same output \
+             saved again, counted once",
+            count(again, "run")
+        )));
     }
     let session = ids.session(content, &trials);
     for trial in &mut trials {
@@ -205,6 +237,26 @@ pub(super) fn finish(
         remarks,
         contents: ids.contents,
         is_one_run,
+    }
+}
+
+/// Different figures from which on two runs that are equal in all of them are one: repeats that came out
+/// the same in one or two, such as those of dd or hdparm, are to be expected among many.
+const TELLING: usize = 4;
+
+impl Draft {
+    /// What only the same run again has in one file: its text when a time stamp or seed is in it;
+    /// otherwise all that was told of it, when that is figures enough.
+    fn figures_of_one_run(&self) -> Option<String> {
+        if self.is_one_run {
+            return self.identity.clone();
+        }
+        let figures = self.phases.iter().flat_map(|phase| {
+            let others = phase.figures.iter().map(|figure| figure.value);
+            others.chain(phase.rate)
+        });
+        let different: BTreeSet<u64> = figures.map(f64::to_bits).collect();
+        (different.len() >= TELLING).then(|| format!("{self:?}"))
     }
 }
 

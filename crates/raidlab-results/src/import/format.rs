@@ -169,10 +169,12 @@ pub(super) fn detect_among(text: &str, passes: impl Fn(Format) -> bool) -> Optio
             ))
         })
         .filter(|(format, _)| passes(*format));
-    // JSON has no line of its own, and `--output-format=normal,json` prints both.
+    // JSON has no line of its own, and `--output-format=normal,json` prints both, `terse,json`, too.
     let json = fio::first_object(text).filter(|_| passes(Format::FioJson));
     match (found.next(), json) {
-        (Some((format, at)), Some(json)) if at < json && format != Format::FioNormal => {
+        (Some((format, at)), Some(json))
+            if at < json && !matches!(format, Format::FioNormal | Format::FioTerse) =>
+        {
             Some(format)
         }
         (_, Some(_)) => Some(Format::FioJson),

@@ -73,3 +73,8 @@ fn figure(phase: &PhaseRecord, name: &str) -> f64 {
         .unwrap_or_else(|| panic!("no figure {name} in {:?}", phase.figures))
         .value
 }
+
+/// Whether a remark has these words.
+fn says(imported: &Imported, what: &str) -> bool {
+    imported.remarks.iter().any(|r| r.text.contains(what))
+}

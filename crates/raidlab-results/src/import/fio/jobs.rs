@@ -57,7 +57,7 @@ pub(super) fn grouped(jobs: &[Job]) -> Vec<Group<'_>> {
     groups
 }
 
-type Options = BTreeMap<String, String>;
+pub(super) type Options = BTreeMap<String, String>;
 
 pub(super) fn settings(draft: &mut Draft, global: &Options, groups: &[Group<'_>]) {
     for (option, value) in global {

@@ -5,12 +5,19 @@ use super::jobs::{Group, flag_repeated_offsets, grouped, settings};
 use super::latency::add_latency;
 use super::model::{Direction, Job, Output};
 use super::objects::Objects;
+use super::progress::{Progress, last_reports};
+use super::row::Row;
+use super::servers::{leave_earlier_rows, runtime, what};
+use super::terse::take_rows;
 use crate::import::Reading;
 use crate::import::draft::{Draft, Harvest, bytes_phase, figure, flag_if_short, no_figure};
 use crate::import::error::Fault;
-use crate::import::text::Text;
+use crate::import::text::{Line, Text};
 use crate::record::{PhaseRecord, Unit};
 use raidlab_core::flag::FlagKind;
+use raidlab_core::units::KIB;
+use raidlab_core::words::count;
+use std::collections::BTreeSet;
 
 /// The row of client mode that sums all others.
 const SUM_ROW: &str = "All clients";
@@ -21,6 +28,7 @@ const JSON: &str = "fio's JSON (--output-format=json or json+)";
 pub(in crate::import) fn read_json(text: &Text<'_>) -> Reading {
     let mut harvest = Harvest::default();
     let mut objects = Objects::of(text.as_str());
+    let mut runs: Vec<Run> = Vec::new();
     while let Some(raw) = objects.next(&mut harvest) {
         let mut stream = serde_json::Deserializer::from_str(raw).into_iter::<Output>();
         let output = match stream.next() {
@@ -30,11 +38,10 @@ pub(in crate::import) fn read_json(text: &Text<'_>) -> Reading {
         };
         let raw = &raw[..stream.byte_offset()];
         let place = |offset: usize| objects.fault(offset);
-        let draft = run(output, raw, &place, &mut harvest)?;
-        harvest.drafts.push(draft);
+        runs.push(run(output, raw, &place)?);
         objects.pass(raw.len());
     }
-    if harvest.drafts.is_empty() {
+    if runs.is_empty() {
         return Err(text
             .lines()
             .find(|line| !line.text.trim().is_empty())
@@ -42,7 +49,78 @@ pub(in crate::import) fn read_json(text: &Text<'_>) -> Reading {
             .expected(JSON)
             .remedy("Run fio with --output-format=json+ and --output=FILE, and import that file"));
     }
+    let told: BTreeSet<Told> = runs.iter_mut().flat_map(|run| run.told.drain(..)).collect();
+    keep_last_reports(runs, &mut harvest)?;
+    add_terse(&objects.terse, &told, text, &mut harvest)?;
     Ok(harvest)
+}
+
+/// A job's name and group, and the KiB and milliseconds of its reads and writes.
+type Told = (String, u64, [(u64, u64); 2]);
+
+/// Adds the runs that are told in terse lines only.
+fn add_terse(
+    lines: &[Line<'_>],
+    told: &BTreeSet<Told>,
+    text: &Text<'_>,
+    harvest: &mut Harvest,
+) -> Result<(), Fault> {
+    if lines.is_empty() {
+        return Ok(());
+    }
+    text.whole_last_line()?;
+    let mut rows = Vec::with_capacity(lines.len());
+    for line in lines {
+        rows.push(Row::of(*line)?);
+    }
+    rows.retain(|row| !told.contains(&(row.name.to_owned(), row.group, row.moved())));
+    if rows.len() < lines.len() {
+        let left = count(lines.len() - rows.len(), "line");
+        harvest.remark_once(format!(
+            "{left} of terse output tell what the JSON tells: left out"
+        ));
+    }
+    take_rows(&rows, harvest)
+}
+
+/// Of each run the last report, without those that fio made on the way.
+fn keep_last_reports(mut runs: Vec<Run>, harvest: &mut Harvest) -> Result<(), Fault> {
+    let reports: Vec<Progress> = runs
+        .iter_mut()
+        .map(|run| std::mem::take(&mut run.progress))
+        .collect();
+    let last = last_reports(&reports);
+    for (at, run) in runs.into_iter().enumerate() {
+        if last[at] != at {
+            continue;
+        }
+        let earlier = last.iter().filter(|end| **end == at).count() - 1;
+        tell_earlier(harvest, run.line, earlier, reports[at].told.is_some());
+        if let Some(fault) = run.idle {
+            return Err(fault);
+        }
+        harvest.absorb(run.harvest);
+    }
+    Ok(())
+}
+
+/// Says that reports on the way were left out.
+pub(super) fn tell_earlier(harvest: &mut Harvest, line: usize, earlier: usize, is_timed: bool) {
+    if earlier == 0 {
+        return;
+    }
+    let what = count(earlier, "earlier report");
+    let told = format!(
+        "the last report of a run: {what} of it on the way (--status-interval) left out, since each \
+         counts from the run's beginning"
+    );
+    harvest.remark(line, told);
+    if !is_timed {
+        harvest.remark_once(
+            "reports without times are taken as those of one run when all counters go on at even \
+             intervals; runs of their own belong in files of their own",
+        );
+    }
 }
 
 fn fault(error: &serde_json::Error, objects: &Objects<'_>) -> Fault {
@@ -54,14 +132,22 @@ fn fault(error: &serde_json::Error, objects: &Objects<'_>) -> Fault {
         .remedy("Save fio's whole output again, with --output=FILE so that nothing is mixed in")
 }
 
+/// One report of fio's.
+struct Run {
+    /// Its trial, and what is to be known about it.
+    harvest: Harvest,
+    progress: Progress,
+    line: usize,
+    /// What terse output has of its jobs.
+    told: Vec<Told>,
+    /// Why it is no trial: no job has moved anything, as in a report before the first job began.
+    idle: Option<Fault>,
+}
+
 /// One object as a trial. `place` is a fault at a byte of `raw`, the object's text.
-fn run(
-    output: Output,
-    raw: &str,
-    place: &dyn Fn(usize) -> Fault,
-    harvest: &mut Harvest,
-) -> Result<Draft, Fault> {
+fn run(output: Output, raw: &str, place: &dyn Fn(usize) -> Fault) -> Result<Run, Fault> {
     let line = place(0).line;
+    let mut harvest = Harvest::default();
     let missing = |what: &str| {
         let mut fault = place(0).expected(what.to_owned());
         fault.found = "the object has none".to_owned();
@@ -81,6 +167,14 @@ fn run(
             format!("the row '{SUM_ROW}' is a sum of the others: left out"),
         );
     }
+    let told = jobs.iter().map(|job| {
+        let moved = [&job.read, &job.write].map(|d| (d.bytes() / KIB, d.runtime));
+        (job.jobname.clone(), job.groupid, moved)
+    });
+    let told = told.collect();
+    if is_client {
+        leave_earlier_rows(&mut jobs, &output.global, line, &mut harvest);
+    }
     let groups = grouped(&jobs);
     if groups.is_empty() {
         return Err(missing("a job"));
@@ -89,7 +183,7 @@ fn run(
     let names: Vec<&str> = groups.iter().map(|g| g.jobs[0].jobname.as_str()).collect();
     draft.factor("jobs", names.join(","));
     draft.version = Some(output.version.clone());
-    let runtime = jobs.iter().map(Job::runtime).max().unwrap_or(0);
+    let runtime = runtime(&jobs, &output.global);
     draft.elapsed_ns = runtime.checked_mul(1_000_000).filter(|ns| *ns > 0);
     let told_ms = output
         .timestamp_ms
@@ -102,16 +196,40 @@ fn run(
     draft.is_one_run = told_ms.is_some();
     settings(&mut draft, &output.global, &groups);
     for group in &groups {
-        add_phases(&mut draft, group, harvest);
+        add_phases(&mut draft, group, &mut harvest);
     }
     let failed = jobs.iter().find(|job| job.error != 0);
     draft.failed =
         failed.map(|job| format!("fio job {} ended with error {}", job.jobname, job.error));
-    if draft.phases.is_empty() && draft.failed.is_none() {
-        return Err(missing("a job that read, wrote or trimmed"));
-    }
+    let is_idle = draft.phases.is_empty() && draft.failed.is_none();
     flag_repeated_offsets(&mut draft, &output.global, &jobs);
-    Ok(draft)
+    let ramps = |job: &Job| job.option(&output.global, "ramp_time").is_some();
+    let whats: Vec<String> = jobs.iter().map(what).collect();
+    let progress = Progress {
+        what: format!(
+            "{}\n{:?}\n{}",
+            output.version,
+            output.global,
+            whats.join("\n")
+        ),
+        told: told_ms,
+        told_to: if output.timestamp_ms.is_some() {
+            1
+        } else {
+            1000
+        },
+        elapsed: jobs.iter().filter_map(|job| job.elapsed).max(),
+        ramps: jobs.iter().any(ramps),
+        jobs: jobs.iter().map(Job::counters).collect(),
+    };
+    harvest.drafts.push(draft);
+    Ok(Run {
+        harvest,
+        progress,
+        line,
+        told,
+        idle: is_idle.then(|| missing("a job that read, wrote or trimmed")),
+    })
 }
 
 fn refuse_contradictions(

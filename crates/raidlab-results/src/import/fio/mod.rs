@@ -5,9 +5,13 @@ mod json;
 mod latency;
 mod model;
 mod objects;
+mod progress;
+mod row;
+mod servers;
 mod terse;
 
 pub(super) use json::read_json;
+use json::tell_earlier;
 pub(super) use objects::first_object;
 pub(super) use terse::read_terse;
 

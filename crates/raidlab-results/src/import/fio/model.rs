@@ -6,6 +6,7 @@
 //! microseconds in `clat` and `lat` (to 2.21) and nanoseconds in `clat_ns` and `lat_ns` (from 2.99
 //! on); `bw_bytes` came with 3.2, a latency's `N` with 3.18, `total_ios` with 2.1.14 and
 //! `job_runtime` with 3.8.
+use super::progress::{Counters, Moved};
 use raidlab_core::units::KIB;
 use serde::Deserialize;
 use serde::de::{self, MapAccess, Visitor};
@@ -52,16 +53,56 @@ pub(super) struct Job {
     #[serde(default)]
     pub(super) sys_cpu: f64,
     pub(super) hostname: Option<String>,
+    pub(super) port: Option<u64>,
+    /// Seconds that fio had run, whatever the job; of versions that tell it.
+    pub(super) elapsed: Option<u64>,
+    /// When the job began, which only the latest versions tell.
+    #[serde(default)]
+    job_start: u64,
+    #[serde(default)]
+    ctx: u64,
+    #[serde(default)]
+    majf: u64,
+    #[serde(default)]
+    minf: u64,
 }
 
 impl Job {
-    /// Milliseconds; of versions that do not tell it, the longest direction's.
+    /// Milliseconds; of versions that do not tell it, the longest direction's. What is told of all
+    /// clones together (`group_reporting`) is the sum of their times, which can be more than there were.
     pub(super) fn runtime(&self) -> u64 {
         let directions = [&self.read, &self.write, &self.trim, &self.mixed];
-        let longest = directions.map(|d| d.runtime).into_iter().max();
+        let longest = directions.iter().map(|d| d.runtime).max().unwrap_or(0);
+        let sum = directions.iter().map(|d| d.runtime);
+        let sum = sum.fold(0_u64, u64::saturating_add);
+        let most = self
+            .elapsed
+            .map_or(sum, |seconds| sum.min(seconds.saturating_mul(1000)));
         match self.job_runtime {
-            0 => longest.unwrap_or(0),
+            0 => longest,
+            told if told > most.saturating_add(1000) => longest,
             told => told,
+        }
+    }
+
+    /// The value of an option, its own or one for all jobs.
+    pub(super) fn option<'a>(
+        &'a self,
+        global: &'a BTreeMap<String, String>,
+        option: &str,
+    ) -> Option<&'a str> {
+        let found = self.options.get(option).or_else(|| global.get(option));
+        found.map(String::as_str)
+    }
+
+    /// How far it has come.
+    pub(super) fn counters(&self) -> Counters {
+        let directions = [&self.read, &self.write, &self.trim, &self.mixed];
+        Counters {
+            group: self.groupid,
+            begun: self.job_start,
+            directions: directions.map(Direction::moved).to_vec(),
+            others: vec![self.ctx, self.majf, self.minf],
         }
     }
 }
@@ -113,6 +154,18 @@ impl Direction {
         }
     }
 
+    fn moved(&self) -> Moved {
+        let times = self.whole().or_else(|| self.completion());
+        Moved {
+            bytes: self.bytes(),
+            runtime: self.runtime,
+            ops: self.total_ios.unwrap_or(0),
+            min: times.as_ref().map_or(0.0, |times| times.latency.min),
+            max: times.as_ref().map_or(0.0, |times| times.latency.max),
+            mean: times.as_ref().map_or(0.0, |times| times.latency.mean),
+        }
+    }
+
     /// Times of whole operations, from submission on.
     pub(super) fn whole(&self) -> Option<Times<'_>> {
         self.times(self.lat_ns.as_ref(), self.lat.as_ref())
@@ -138,6 +191,8 @@ impl Direction {
 
 #[derive(Debug, Default, Deserialize)]
 struct Latency {
+    #[serde(default)]
+    min: f64,
     #[serde(default)]
     max: f64,
     #[serde(default)]

@@ -1,8 +1,9 @@
 //! Where fio's objects are in a file: however they are laid out, with its notes and errors before,
 //! between and after them.
+use super::row::is_terse;
 use crate::import::draft::Harvest;
 use crate::import::error::Fault;
-use crate::import::text::quoted;
+use crate::import::text::{Line, quoted};
 use raidlab_core::words::count;
 
 /// The key that is in every object of fio's, and in those of no other tool.
@@ -19,14 +20,17 @@ pub(super) struct Objects<'a> {
     at: usize,
     /// From 1, of `at`.
     line: usize,
+    /// Lines of terse output between the objects, which `--output-format=terse,json` prints, too.
+    pub(super) terse: Vec<Line<'a>>,
 }
 
 impl<'a> Objects<'a> {
-    pub(super) const fn of(body: &'a str) -> Self {
+    pub(super) fn of(body: &'a str) -> Self {
         Self {
             body,
             at: 0,
             line: 1,
+            terse: Vec::new(),
         }
     }
 
@@ -34,10 +38,17 @@ impl<'a> Objects<'a> {
     pub(super) fn next(&mut self, harvest: &mut Harvest) -> Option<&'a str> {
         let start = next_object(self.body, self.at);
         let chatter = &self.body[self.at..start.unwrap_or(self.body.len())];
-        let mut lines = chatter
+        let lines = chatter
             .lines()
             .enumerate()
             .filter(|(_, line)| !is_separator(line));
+        let (terse, others): (Vec<_>, Vec<_>) = lines.partition(|(_, line)| is_terse(line));
+        let begun = self.line;
+        self.terse.extend(terse.into_iter().map(|(i, text)| Line {
+            number: begun + i,
+            text,
+        }));
+        let mut lines = others.into_iter();
         if let Some((i, first)) = lines.next() {
             let told = match lines.count() {
                 0 => format!("not JSON, left out: {}", quoted(first)),

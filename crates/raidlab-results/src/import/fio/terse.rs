@@ -1,155 +1,230 @@
 //! Terse version 3 (`--minimal`): a line a job, fields separated by semicolons.
-use super::check::{CHANGED, wrong_kib};
+//!
+//! Clones of a job (`numjobs` without `group_reporting`) have a line each, which looks like that of a
+//! repeated run. They are told apart by what each line says of its whole group: the share that it has
+//! in the group's rate.
+use super::progress::{Progress, last_reports};
+use super::row::{GroupRate, Row, Told, is_terse};
+use super::tell_earlier;
 use crate::import::Reading;
 use crate::import::draft::{Draft, Harvest, bytes_phase, figure, flag_if_short, nanoseconds};
 use crate::import::error::Fault;
-use crate::import::scan::{number, whole};
-use crate::import::text::{Line, Text, quoted};
+use crate::import::text::Text;
 use crate::record::{PhaseRecord, Unit};
 use raidlab_core::units::KIB;
 
-/// First field of each direction.
-const READ: usize = 5;
-const WRITE: usize = 46;
-/// User and system processor use, in per cent.
-const CPU: usize = 87;
-/// Fields without those of disks (nine each) and the job's description.
-const FIELDS: usize = 121;
-
-/// Where things are in a direction, from its first field.
-const LATENCIES: std::ops::Range<usize> = 4..12;
-const PERCENTILES: std::ops::Range<usize> = 12..32;
-/// Fields of a direction.
-const DIRECTION: usize = 41;
+/// The percentiles that are kept.
+const WANTED: [(f64, &str); 4] = [
+    (50.0, "latency-p50"),
+    (90.0, "latency-p90"),
+    (99.0, "latency-p99"),
+    (99.9, "latency-p99.9"),
+];
 
 pub(in crate::import) fn read_terse(text: &Text<'_>) -> Reading {
     let mut harvest = Harvest::default();
+    let mut rows: Vec<Row<'_>> = Vec::new();
     for line in text.lines().filter(|line| !line.text.trim().is_empty()) {
-        let fields: Vec<&str> = line.text.trim_end().split(';').collect();
-        let is_terse = fields.get(1).is_some_and(|f| f.starts_with("fio-"));
-        if !is_terse {
-            if line.text.contains(';') {
-                return Err(line.fault(0, line.quoted()).expected("a line '3;fio-…'"));
-            }
+        if is_terse(line.text) {
+            rows.push(Row::of(line)?);
+        } else if line.text.contains(';') {
+            return Err(line.fault(0, line.quoted()).expected("a line '3;fio-…'"));
+        } else {
             harvest.remark(line.number, format!("{} is left out", line.quoted()));
-            continue;
         }
-        harvest.drafts.push(job(line, &fields)?);
     }
     text.whole_last_line()?;
-    if !harvest.drafts.is_empty() {
-        harvest.remark_once(
-            "terse output has whole KiB/s and µs and no options; jobs of one name are taken as \
-             repeats. --output-format=json+ has it all",
-        );
-    }
+    take_rows(&rows, &mut harvest)?;
     Ok(harvest)
 }
 
-fn job(line: Line<'_>, fields: &[&str]) -> Result<Draft, Fault> {
-    if fields[0] != "3" {
-        return Err(line
-            .fault(0, format!("terse version {}", quoted(fields[0])))
-            .expected("terse version 3")
-            .remedy("Run fio with --output-format=json+ instead"));
+/// Makes trials of rows in the order of the file.
+pub(super) fn take_rows(rows: &[Row<'_>], harvest: &mut Harvest) -> Result<(), Fault> {
+    let reports = reports(rows);
+    let progress: Vec<Progress> = reports.iter().map(|units| progress(units)).collect();
+    let last = last_reports(&progress);
+    for (at, units) in reports
+        .iter()
+        .enumerate()
+        .filter(|(at, _)| last[*at] == *at)
+    {
+        let earlier = last.iter().filter(|end| **end == at).count() - 1;
+        tell_earlier(harvest, units[0][0].line.number, earlier, false);
+        for unit in units {
+            for clones in by_name(unit) {
+                let draft = trial(&clones, harvest)?;
+                harvest.drafts.push(draft);
+            }
+        }
     }
-    if fields.len() < FIELDS {
-        return Err(line
-            .cut(format!("{} fields", fields.len()))
-            .expected(format!("at least {FIELDS} fields")));
+    if !rows.is_empty() {
+        harvest.remark_once(
+            "terse output has whole KiB/s and µs and no options; jobs of one name are taken as \
+             repeats unless their shares in the group's rate tell them to have run together. \
+             --output-format=json+ has it all",
+        );
     }
+    Ok(())
+}
+
+/// Rows of one group that were printed at once.
+type Printed<'r, 'a> = &'r [Row<'a>];
+
+/// The groups of each report: their numbers grow within one.
+fn reports<'r, 'a>(rows: &'r [Row<'a>]) -> Vec<Vec<Printed<'r, 'a>>> {
+    let mut reports: Vec<Vec<Printed<'r, 'a>>> = Vec::new();
+    let mut rest = rows;
+    while let Some(first) = rest.first() {
+        let (unit, after) = rest.split_at(printed_together(rest));
+        let open = reports.last_mut().filter(|units| {
+            let before = &units[units.len() - 1][0];
+            before.group < first.group && before.version == first.version
+        });
+        match open {
+            Some(units) => units.push(unit),
+            None => reports.push(vec![unit]),
+        }
+        rest = after;
+    }
+    reports
+}
+
+/// How many rows from the first on are of its group and report.
+fn printed_together(rows: &[Row<'_>]) -> usize {
+    let first = &rows[0];
+    let alike = |row: &&Row<'_>| row.group == first.group && row.version == first.version;
+    let most = rows.iter().take_while(alike).count();
+    type Pick = for<'t, 'a> fn(&'t Row<'a>) -> &'t Told;
+    let picks: [Pick; 2] = [|row| &row.read, |row| &row.write];
+    let told = picks.map(|pick| (pick, pick(first).group));
+    if told.iter().any(|(_, group)| group.is_some()) {
+        let fits = |count: &usize| {
+            told.iter().all(|(pick, group)| match group {
+                None => true,
+                Some(GroupRate::Own) => *count == 1,
+                Some(GroupRate::Of(rate)) => is_rate_of(*rate, rows[..*count].iter().map(pick)),
+            })
+        };
+        if let Some(found) = (1..=most).find(fits) {
+            return found;
+        }
+    }
+    // Rows of jobs that have not begun are of one report with each other, and of no run.
+    if first.is_idle() {
+        return rows[..most].iter().take_while(|row| row.is_idle()).count();
+    }
+    let others = rows[1..most].iter();
+    1 + others.take_while(|row| first.is_of_one_moment(row)).count()
+}
+
+/// Whether that many KiB/s are what fio makes of a group of these: their sum by the longest time.
+fn is_rate_of<'t>(rate: f64, parts: impl Iterator<Item = &'t Told>) -> bool {
+    let (mut sum, mut longest, mut count) = (0.0, 1.0_f64, 0.0);
+    for part in parts {
+        sum += part.kibibytes as f64;
+        longest = longest.max(part.milliseconds);
+        count += 1.0;
+    }
+    let should = sum * 1e3 / longest;
+    // Each row's KiB are rounded down, and the rate is.
+    let least = should - 2.0 - rate * 1e-5;
+    let most = (sum + count) * 1e3 / longest + 2.0 + rate * 1e-5;
+    (least..=most).contains(&rate)
+}
+
+fn progress(units: &[Printed<'_, '_>]) -> Progress {
+    let rows = || units.iter().flat_map(|unit| unit.iter());
+    let names: Vec<String> = rows()
+        .map(|row| format!("{} {:?}", row.group, row.name))
+        .collect();
+    Progress {
+        what: format!("{}\n{}", units[0][0].version, names.join("\n")),
+        jobs: rows().map(Row::counters).collect(),
+        ..Progress::default()
+    }
+}
+
+/// Rows of one name each, in the order of their first.
+fn by_name<'r, 'a>(unit: Printed<'r, 'a>) -> Vec<Vec<&'r Row<'a>>> {
+    let mut names: Vec<Vec<&Row<'a>>> = Vec::new();
+    for row in unit {
+        match names.iter_mut().find(|rows| rows[0].name == row.name) {
+            Some(rows) => rows.push(row),
+            None => names.push(vec![row]),
+        }
+    }
+    names
+}
+
+/// A job with its clones.
+fn trial(clones: &[&Row<'_>], harvest: &mut Harvest) -> Result<Draft, Fault> {
+    let first = clones[0];
     let mut draft = Draft::new("fio", "fio", "");
-    draft.factor("jobs", fields[2]);
-    draft.version = Some(fields[1].to_owned());
-    let error = whole(line, fields[4], "the job's error")?;
-    if error != 0 {
-        draft.failed = Some(format!("fio job {} ended with error {error}", fields[2]));
+    draft.factor("jobs", first.name);
+    if clones.len() > 1 {
+        draft.factor("numjobs", clones.len());
+        harvest.remark_once(
+            "rows of one job that ran together (numjobs) are added up; percentiles of several \
+             cannot be joined and are left out (json+ has histograms, which can)",
+        );
     }
-    let cpu = percent(line, fields[CPU])? + percent(line, fields[CPU + 1])?;
-    for (name, first) in [("read", READ), ("write", WRITE)] {
-        if let Some(mut phase) = direction(line, name, &fields[first..first + DIRECTION])? {
+    draft.version = Some(first.version.to_owned());
+    if let Some(row) = clones.iter().find(|row| row.error != 0) {
+        let (name, error) = (row.name, row.error);
+        draft.failed = Some(format!("fio job {name} ended with error {error}"));
+    }
+    let cpu = clones.iter().map(|row| row.cpu).sum();
+    let directions = [
+        (
+            "read",
+            clones.iter().map(|row| &row.read).collect::<Vec<_>>(),
+        ),
+        ("write", clones.iter().map(|row| &row.write).collect()),
+    ];
+    for (name, mut told) in directions {
+        told.retain(|told| told.kibibytes > 0);
+        if let Some(mut phase) = phase(name, &told) {
             phase.cpu_percent = Some(cpu);
             draft.phases.push(phase);
         }
     }
     if draft.phases.is_empty() && draft.failed.is_none() {
-        return Err(line
+        return Err(first
+            .line
             .fault(0, "a job without I/O")
             .expected("KiB read or written"));
     }
     Ok(draft)
 }
 
-fn direction(line: Line<'_>, name: &str, fields: &[&str]) -> Result<Option<PhaseRecord>, Fault> {
-    let kibibytes = whole(line, fields[0], "KiB")?;
-    let rate = number(line, fields[1], "KiB/s")?;
-    let iops = number(line, fields[2], "IOPS")?;
-    let milliseconds = number(line, fields[3], "ms")?;
-    let mut values = [0.0; 8];
-    for (value, cell) in values.iter_mut().zip(&fields[LATENCIES]) {
-        *value = number(line, cell, "a latency in µs")?;
-    }
-    // Submission: least, largest, mean, deviation; then completion.
-    let [_, _, _, _, _, completion_max, completion_mean, _] = values;
-    let mut percentiles = Vec::with_capacity(PERCENTILES.len());
-    for cell in &fields[PERCENTILES] {
-        percentiles.push(percentile(line, cell)?);
-    }
-    if kibibytes == 0 {
-        return Ok(None);
-    }
-    if let Some(should) = wrong_kib(kibibytes, rate, milliseconds.round() as u64) {
-        return Err(line
-            .fault_at(fields[1], format!("{} KiB/s", fields[1]))
-            .expected(format!(
-                "about {should:.0} KiB/s, which is {kibibytes} KiB by {milliseconds} ms"
-            ))
-            .remedy(CHANGED));
-    }
-    let mut phase = bytes_phase(name, rate * KIB as f64);
+fn phase(name: &str, told: &[&Told]) -> Option<PhaseRecord> {
+    let longest = told.iter().map(|told| told.milliseconds).reduce(f64::max)?;
+    let sum = |of: fn(&Told) -> f64| told.iter().map(|told| of(told)).sum::<f64>();
+    let mut phase = bytes_phase(name, sum(|told| told.rate) * KIB as f64);
+    let kibibytes = told.iter().map(|told| told.kibibytes);
+    let kibibytes = kibibytes.fold(0_u64, u64::saturating_add);
     phase.bytes = kibibytes.checked_mul(KIB);
-    phase.elapsed_ns = Some(nanoseconds(milliseconds / 1e3));
-    flag_if_short(&mut phase, milliseconds / 1e3);
-    figure(&mut phase, "iops", iops, Unit::PerSecond);
-    let wanted = [
-        (50.0, "latency-p50"),
-        (90.0, "latency-p90"),
-        (99.0, "latency-p99"),
-        (99.9, "latency-p99.9"),
-    ];
-    for (percent, name) in wanted {
-        let same = |p: &&(f64, f64)| (p.0 - percent).abs() < 1e-6;
-        if let Some((_, us)) = percentiles.iter().find(same) {
-            figure(&mut phase, name, us / 1e6, Unit::Seconds);
+    phase.elapsed_ns = Some(nanoseconds(longest / 1e3));
+    flag_if_short(&mut phase, longest / 1e3);
+    figure(&mut phase, "iops", sum(|told| told.iops), Unit::PerSecond);
+    if let [only] = told {
+        for (percent, name) in WANTED {
+            let same = |p: &&(f64, f64)| (p.0 - percent).abs() < 1e-6;
+            if let Some((_, us)) = only.percentiles.iter().find(same) {
+                figure(&mut phase, name, us / 1e6, Unit::Seconds);
+            }
         }
     }
-    figure(
-        &mut phase,
-        "latency-max",
-        completion_max / 1e6,
-        Unit::Seconds,
-    );
-    figure(
-        &mut phase,
-        "latency-mean",
-        completion_mean / 1e6,
-        Unit::Seconds,
-    );
-    Ok(Some(phase))
-}
-
-/// `99.000000%=1`: per cent and µs.
-fn percentile(line: Line<'_>, cell: &str) -> Result<(f64, f64), Fault> {
-    let (percent, us) = cell.split_once("%=").ok_or_else(|| {
-        line.fault_at(cell, quoted(cell))
-            .expected("a percentile such as 99.0%=12")
-    })?;
-    Ok((number(line, percent, "per cent")?, number(line, us, "µs")?))
-}
-
-fn percent(line: Line<'_>, cell: &str) -> Result<f64, Fault> {
-    let digits = cell
-        .strip_suffix('%')
-        .ok_or_else(|| line.fault_at(cell, quoted(cell)).expected("per cent"))?;
-    number(line, digits, "per cent")
+    let max = told.iter().map(|told| told.max).fold(0.0, f64::max);
+    figure(&mut phase, "latency-max", max / 1e6, Unit::Seconds);
+    // As many operations as their rate made in their time.
+    let ops = |told: &Told| told.iops * told.milliseconds;
+    let all = told.iter().map(|told| ops(told)).sum::<f64>();
+    let mean = match told {
+        [only] => only.mean,
+        _ if all > 0.0 => told.iter().map(|told| told.mean * (ops(told) / all)).sum(),
+        _ => return Some(phase),
+    };
+    figure(&mut phase, "latency-mean", mean / 1e6, Unit::Seconds);
+    Some(phase)
 }

@@ -3,6 +3,7 @@ mod bonnie;
 mod dd;
 mod encodings;
 mod fio;
+mod fio_reports;
 mod fio_versions;
 mod hdparm;
 mod others;
