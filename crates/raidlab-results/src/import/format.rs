@@ -210,7 +210,7 @@ fn of_line(line: &str) -> Option<Format> {
         Some(Format::TiobenchSections)
     } else if trimmed.contains("Timing ") && all(&[" reads"]) {
         Some(Format::Hdparm)
-    } else if is_dd_records(trimmed) || all(&[" bytes", " copied, ", "/s"]) {
+    } else if dd_records(trimmed).is_some() || all(&[" bytes", " copied, ", "/s"]) {
         Some(Format::Dd)
     } else {
         of_later_tools(trimmed)
@@ -250,16 +250,31 @@ fn of_later_tools(trimmed: &str) -> Option<Format> {
     }
 }
 
-/// `3+0 records in`, in whatever language.
-pub(super) fn is_dd_records(trimmed: &str) -> bool {
-    let Some((count, rest)) = trimmed.split_once(' ') else {
-        return false;
+/// `3+0 records in`, in whatever language: how many whole records, and whether they were read where that
+/// is told in English. Words may stand before the numbers, as in Chinese, but no other number.
+pub(super) fn dd_records(trimmed: &str) -> Option<(u64, Option<bool>)> {
+    let is_digit = |c: char| c.is_ascii_digit();
+    let start = trimmed.find(is_digit)?;
+    let (full, rest) = trimmed[start..].split_once('+')?;
+    let partial = rest.split(|c| !is_digit(c)).next().unwrap_or("");
+    let (before, after) = (&trimmed[..start], &rest[partial.len()..]);
+    let digits = |s: &str| !s.is_empty() && s.chars().all(is_digit);
+    let is_word = |c: char| c.is_alphabetic() || c.is_whitespace() || !c.is_ascii();
+    let words = |s: &str| s.chars().all(is_word);
+    let has_words = !before.trim().is_empty() || !after.trim().is_empty();
+    let is_short = trimmed.chars().count() <= 80;
+    if !digits(full) || !digits(partial) || !has_words || !is_short {
+        return None;
+    }
+    if !words(before) || !words(after) {
+        return None;
+    }
+    let is_in = match after {
+        " records in" => Some(true),
+        " records out" => Some(false),
+        _ => None,
     };
-    let digits = |s: &str| !s.is_empty() && s.bytes().all(|b| b.is_ascii_digit());
-    !rest.is_empty()
-        && count
-            .split_once('+')
-            .is_some_and(|(full, partial)| digits(full) && digits(partial))
+    Some((full.parse().ok()?, is_in))
 }
 
 /// A CSV line of bonnie++: 27 fields or more, with a size (or nothing) where the size belongs.
