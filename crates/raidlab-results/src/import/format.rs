@@ -1,5 +1,6 @@
 //! The formats and how they are told apart.
 use super::fio;
+use super::text::Text;
 use std::fmt;
 use std::str::FromStr;
 
@@ -182,8 +183,24 @@ pub(super) fn detect_among(text: &str, passes: impl Fn(Format) -> bool) -> Optio
     }
 }
 
+/// The text without what a mail or a Markdown file has put before the lines of that format.
+pub(super) fn without_margin(text: Text<'_>, format: Format) -> Text<'_> {
+    // Their lines are told apart by how they begin, or their values by columns from there on. Those of
+    // others begin with spaces of their own, which do not matter or tell columns, as iozone's do.
+    let flush = matches!(
+        format,
+        Format::Bonnie
+            | Format::Tiotest
+            | Format::TiotestTerse
+            | Format::FioTerse
+            | Format::Elbencho
+    );
+    text.without_margin(|line| of_line(line) == Some(format), flush)
+}
+
 fn of_line(line: &str) -> Option<Format> {
-    let trimmed = line.trim();
+    // As quoted in a mail.
+    let trimmed = line.trim().trim_start_matches(['>', ' ', '\t']);
     let starts = |prefixes: &[&str]| prefixes.iter().any(|p| trimmed.starts_with(p));
     let all = |parts: &[&str]| parts.iter().all(|p| trimmed.contains(p));
     if trimmed.is_empty() {

@@ -81,9 +81,11 @@ impl Record {
 
 fn take(line: Line<'_>, record: &mut Record) -> Result<Option<Draft>, Fault> {
     let trimmed = line.text.trim();
-    let tabbed = line.text.contains('\t');
+    // Indentation by a tab is none of its own.
+    let own = line.text.trim_start();
+    let tabbed = own.contains('\t');
     let cells: Vec<&str> = if tabbed {
-        line.text.split('\t').map(str::trim).collect()
+        own.split('\t').map(str::trim).collect()
     } else {
         line.words().collect()
     };

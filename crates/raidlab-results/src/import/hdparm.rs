@@ -7,6 +7,7 @@ use super::text::{Line, Text, quoted};
 use crate::record::{PhaseRecord, Unit};
 use raidlab_core::flag::FlagKind;
 use raidlab_core::units::{KIB, MIB};
+use std::ops::RangeInclusive;
 use winnow::combinator::{alt, opt, preceded, terminated};
 use winnow::prelude::*;
 
@@ -191,6 +192,29 @@ fn figures(input: &mut &str) -> winnow::Result<Figures> {
     })
 }
 
+impl Figures {
+    /// Bytes a second as near as they are told: the printed rate, or bytes by seconds of a disk so slow
+    /// that its seconds have more digits than its rate. What is outside of the other's rounding is moved
+    /// to its edge.
+    fn precise(&self, bytes: u64) -> f64 {
+        const HALF: f64 = 0.005;
+        let (unit, bytes) = (self.unit as f64, bytes as f64);
+        let printed = (self.rate - HALF).max(0.0) * unit..=(self.rate + HALF) * unit;
+        let shortest = (self.seconds - HALF).max(0.0);
+        if shortest <= 0.0 {
+            return self.rate * unit;
+        }
+        let quotient = bytes / (self.seconds + HALF)..=bytes / shortest;
+        let width = |range: &RangeInclusive<f64>| range.end() - range.start();
+        let (nearest, other) = if width(&quotient) < width(&printed) {
+            (bytes / self.seconds, printed)
+        } else {
+            (self.rate * unit, quotient)
+        };
+        nearest.max(*other.start()).min(*other.end())
+    }
+}
+
 fn measured(line: Line<'_>, part: &str, title: &Title) -> Result<PhaseRecord, Fault> {
     let what = "N MB in N seconds = N MB/sec";
     let told = parse_part(line, part.trim_end(), what, figures)?;
@@ -209,7 +233,7 @@ fn measured(line: Line<'_>, part: &str, title: &Title) -> Result<PhaseRecord, Fa
             .fault_at(part, quoted(part))
             .expected("a rate that is MB by seconds"));
     }
-    let rate = told.rate * unit;
+    let rate = told.precise(bytes);
     let mut phase = bytes_phase(title.phase, rate);
     phase.bytes = Some(bytes);
     // More digits than the printed seconds have.

@@ -144,7 +144,7 @@ pub fn import(bytes: &[u8], source: &Source<'_>) -> Result<Imported, ImportError
 }
 
 fn read(bytes: &[u8], source: &Source<'_>) -> Result<Imported, Fault> {
-    let text = Text::decode(bytes)?;
+    let text = Text::decode(bytes)?.unquoted();
     let format = match (source.format, source.tool) {
         (Some(format), _) => format,
         (None, None) => detect(text.as_str()).ok_or_else(|| unknown(&text))?,
@@ -154,13 +154,17 @@ fn read(bytes: &[u8], source: &Source<'_>) -> Result<Imported, Fault> {
     };
     let forced = source.format.is_some() || source.tool.is_some();
     let looks = detect(text.as_str()).filter(|looks| forced && *looks != format);
-    read_as(text, format, bytes, source).map_err(|fault| match looks {
+    let text = format::without_margin(text, format);
+    let margins = text.margins();
+    let read = read_as(text, format, bytes, source);
+    read.map_err(|fault| match looks {
         Some(looks) => fault.remedy(format!(
             "It looks like the output of {} ({looks}): name that format, or none",
             looks.tool()
         )),
         None => fault,
     })
+    .map_err(|fault| Text::placed(&margins, fault))
 }
 
 fn read_as(

@@ -77,7 +77,10 @@ pub(super) fn read(text: &Text<'_>) -> Reading {
 }
 
 fn finish(run: Option<Run>, fault: impl Fn() -> Fault, harvest: &mut Harvest) -> Result<(), Fault> {
-    let Some(run) = run else { return Ok(()) };
+    // What stands above the first line, such as the command, is no run.
+    let Some(run) = run.filter(|run| run.version.is_some() || !run.is_empty()) else {
+        return Ok(());
+    };
     if let Some((section, title)) = LINES.get(run.values.len()) {
         return Err(fault().expected(format!("'{title}' in the section '{section}'")));
     }
@@ -89,6 +92,10 @@ fn finish(run: Option<Run>, fault: impl Fn() -> Fault, harvest: &mut Harvest) ->
 }
 
 impl Run {
+    fn is_empty(&self) -> bool {
+        self.values.is_empty() && self.settings.is_empty()
+    }
+
     fn take(&mut self, line: Line<'_>, trimmed: &str) -> Result<(), Fault> {
         if self.values.is_empty() {
             self.take_setting(line, trimmed)?;

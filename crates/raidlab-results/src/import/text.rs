@@ -8,6 +8,32 @@ use std::borrow::Cow;
 /// this is no benchmark result, and would only fill the memory.
 pub const MAX_INPUT: usize = 32 << 20;
 
+/// What a mail or a Markdown file puts before lines.
+const MARGIN: [char; 3] = [' ', '\t', '>'];
+
+/// Quote marks with what is between them and one space behind.
+fn quote(line: &str) -> &str {
+    let margin = &line[..line.len() - line.trim_start_matches(MARGIN).len()];
+    match margin.rfind('>') {
+        Some(last) => {
+            let space = usize::from(margin[last + 1..].starts_with(' '));
+            &margin[..last + 1 + space]
+        }
+        None => "",
+    }
+}
+
+/// Whether a line has nothing but a margin.
+fn is_blank(line: &str) -> bool {
+    line.trim_end().trim_start_matches(MARGIN).is_empty()
+}
+
+/// How two lines begin alike.
+fn shared<'a>(one: &'a str, other: &str) -> &'a str {
+    let alike = one.bytes().zip(other.bytes()).take_while(|(a, b)| a == b);
+    &one[..alike.count()]
+}
+
 /// One line without its end.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Line<'a> {
@@ -59,6 +85,8 @@ impl<'a> Line<'a> {
 pub(super) struct Text<'a> {
     body: Cow<'a, str>,
     pub(super) remarks: Vec<Remark>,
+    /// Characters that were taken off each line's beginning; empty when none were of any.
+    margins: Vec<usize>,
 }
 
 impl<'a> Text<'a> {
@@ -83,6 +111,7 @@ impl<'a> Text<'a> {
                 return Ok(Self {
                     body: Cow::Borrowed(text),
                     remarks: Vec::new(),
+                    margins: Vec::new(),
                 });
             }
             Err(e) => e.valid_up_to(),
@@ -101,7 +130,91 @@ impl<'a> Text<'a> {
                 fault.line,
                 format!("{}: the file is read as ISO 8859-1", fault.found),
             )],
+            margins: Vec::new(),
         })
+    }
+
+    /// Without the quote marks that a mail has put before all lines.
+    pub(super) fn unquoted(self) -> Self {
+        let mut common: Option<&str> = None;
+        for line in self.body.lines().filter(|line| !is_blank(line)) {
+            let quote = quote(line);
+            let shared = common.map_or(quote, |before| shared(before, quote));
+            common = Some(shared);
+            if shared.is_empty() {
+                break;
+            }
+        }
+        match common.filter(|quote| quote.contains('>')) {
+            Some(quote) => {
+                let quote = quote.to_owned();
+                self.without(|_| Some(quote.clone()))
+            }
+            None => self,
+        }
+    }
+
+    /// Without what a mail or a Markdown file has put before a tool's lines: quote marks, and, of tools
+    /// whose lines begin in the first column (`flush`), indentation. What it is, the lines tell that
+    /// `begins` knows, for themselves and those up to the next; the first of them also for those before.
+    pub(super) fn without_margin(self, begins: impl Fn(&str) -> bool, flush: bool) -> Self {
+        let own = |line: &str| {
+            let rest = line.trim_start_matches(MARGIN);
+            let margin = if flush {
+                &line[..line.len() - rest.len()]
+            } else {
+                quote(line)
+            };
+            begins(rest).then(|| margin.to_owned())
+        };
+        let Some(first) = self.body.lines().find_map(own) else {
+            return self;
+        };
+        let mut margin = first;
+        self.without(|line| {
+            if let Some(found) = own(line) {
+                margin = found;
+            }
+            Some(margin.clone()).filter(|margin| !margin.is_empty())
+        })
+    }
+
+    /// Takes off each line what `margin` says of it, where it is there.
+    fn without(self, mut margin: impl FnMut(&str) -> Option<String>) -> Self {
+        let mut body = String::with_capacity(self.body.len());
+        let mut margins = Vec::new();
+        for (number, line) in self.body.split_inclusive('\n').enumerate() {
+            let margin = margin(line).unwrap_or_default();
+            let end = &line[line.trim_end_matches(['\n', '\r']).len()..];
+            // Blank lines have lost their last spaces.
+            let (taken, rest) = match line.strip_prefix(margin.as_str()) {
+                Some(rest) => (margin.chars().count(), rest),
+                None if line.trim_end() == margin.trim_end() => (0, end),
+                None => (0, line),
+            };
+            let before = self.margins.get(number).copied().unwrap_or(0);
+            margins.push(before + taken);
+            body.push_str(rest);
+        }
+        if body.len() == self.body.len() {
+            return self;
+        }
+        Self {
+            body: Cow::Owned(body),
+            margins,
+            ..self
+        }
+    }
+
+    /// The fault where it is in the file.
+    pub(super) fn placed(margins: &[usize], mut fault: Fault) -> Fault {
+        fault.column += margins.get(fault.line - 1).copied().unwrap_or(0);
+        fault
+    }
+
+    /// For [`Self::placed`].
+    pub(super) fn margins(&self) -> Vec<usize> {
+        self.margins.clone()
     }
 
     pub(super) fn as_str(&self) -> &str {

@@ -55,11 +55,33 @@ fn buffer_cache_reads_of_old_versions_are_cached_reads() {
     let text = "\n/dev/hda:\n Timing buffer-cache reads:   128 MB in  0.44 seconds =290.91 MB/sec\n Timing buffered disk reads:  64 MB in  8.11 seconds =  7.89 MB/sec\n";
     let trial = &taken(text).trials[0];
     same(rate(trial, "cached-read"), 290.91 * MIB);
-    same(rate(trial, "buffered-read"), 7.89 * MIB);
+    same(rate(trial, "buffered-read"), 64.0 / 8.11 * MIB);
     let wrong = text.replace("290.91", "390.91");
     assert!(
         refused(&wrong).starts_with("sample:3:31:"),
         "{}",
         refused(&wrong)
     );
+}
+
+/// A rate of three digits is less than seconds of three that begin with a higher one; neither is left
+/// for what is less.
+#[test]
+fn a_slow_disk_has_its_rate_by_the_seconds() {
+    for (line, wanted) in [
+        ("8 MB in  3.12 seconds =   2.56 MB/sec", 8.0 / 3.12),
+        ("2 MB in  2.01 seconds =   1.00 MB/sec", 2.0 / 2.01),
+        ("6 MB in  4.00 seconds =   1.50 MB/sec", 1.5),
+        ("16 MB in  3.00 seconds =   5.33 MB/sec", 5.33),
+        ("4 MB in 31.99 seconds = 128.04 kB/sec", 128.04 / 1024.0),
+        ("650 MB in  3.00 seconds = 216.42 MB/sec", 216.42),
+    ] {
+        let text = format!("/dev/sda:\n Timing buffered disk reads:   {line}\n");
+        let found = rate(&taken(&text).trials[0], "buffered-read");
+        assert!(
+            (found / (wanted * MIB) - 1.0).abs() < 1e-9,
+            "{line}: {}",
+            found / MIB
+        );
+    }
 }

@@ -6,6 +6,7 @@ mod fio;
 mod fio_reports;
 mod fio_versions;
 mod hdparm;
+mod margins;
 mod others;
 mod tiobench;
 mod tiotest;
