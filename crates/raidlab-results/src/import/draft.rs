@@ -89,6 +89,11 @@ impl Harvest {
         }
     }
 
+    /// A remark about a line that is kept however many there are.
+    pub(super) fn remark_first(&mut self, line: usize, text: impl Into<String>) {
+        self.remarks.insert(0, Remark::on(line, text));
+    }
+
     /// A remark about the whole file, made once however often it is found.
     pub(super) fn remark_once(&mut self, text: impl Into<String>) {
         let remark = Remark::general(text);

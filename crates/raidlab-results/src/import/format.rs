@@ -183,6 +183,28 @@ pub(super) fn detect_among(text: &str, passes: impl Fn(Format) -> bool) -> Optio
     }
 }
 
+/// Tools of which a text has output, too, and the line that each begins in.
+pub(super) fn others(text: &Text<'_>, format: Format) -> Vec<(usize, Format)> {
+    let mut found: Vec<(usize, Format)> = Vec::new();
+    for line in text.lines() {
+        let other = of_line(line.text).filter(|other| other.tool() != format.tool());
+        if let Some(other) = other
+            && found.iter().all(|(_, known)| known.tool() != other.tool())
+        {
+            found.push((line.number, other));
+        }
+    }
+    let json = fio::first_object(text.as_str()).filter(|_| format.tool() != Format::FioJson.tool());
+    let known = found
+        .iter()
+        .any(|(_, known)| known.tool() == Format::FioJson.tool());
+    if let Some(at) = json.filter(|_| !known) {
+        let line = text.as_str()[..at].matches('\n').count() + 1;
+        found.push((line, Format::FioJson));
+    }
+    found
+}
+
 /// The text without what a mail or a Markdown file has put before the lines of that format.
 pub(super) fn without_margin(text: Text<'_>, format: Format) -> Text<'_> {
     // Their lines are told apart by how they begin, or their values by columns from there on. Those of

@@ -174,7 +174,7 @@ fn read_as(
     source: &Source<'_>,
 ) -> Result<Imported, Fault> {
     let decoding = std::mem::take(&mut text.remarks);
-    let harvest = match format {
+    let mut harvest = match format {
         Format::Bonnie => bonnie::read(&text),
         Format::Tiotest => tiotest::read_table(&text, source),
         Format::TiotestTerse => tiotest::read_terse(&text, source),
@@ -204,6 +204,15 @@ fn read_as(
             .remedy("Split the file"));
     }
     check(&harvest, &text)?;
+    if source.format.is_none() && source.tool.is_none() {
+        for (line, other) in format::others(&text, format) {
+            let told = format!(
+                "output of {} is left out: import it from a file of its own, or with --format {other}",
+                other.tool()
+            );
+            harvest.remark_first(line, told);
+        }
+    }
     let mut imported = draft::finish(harvest, format, bytes, source);
     imported.remarks.splice(0..0, decoding);
     Ok(imported)

@@ -108,8 +108,13 @@ impl<'a> Text<'a> {
         }
         let invalid = match std::str::from_utf8(bytes) {
             Ok(text) => {
+                // One more stands where files were joined.
+                let body = match text.contains('\u{feff}') {
+                    true => Cow::Owned(text.replace('\u{feff}', "")),
+                    false => Cow::Borrowed(text),
+                };
                 return Ok(Self {
-                    body: Cow::Borrowed(text),
+                    body,
                     remarks: Vec::new(),
                     margins: Vec::new(),
                 });

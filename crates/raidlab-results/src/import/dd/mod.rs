@@ -21,9 +21,11 @@ use transfer::{foreign, transfer};
 const LOCALE: &str = "Run dd with LC_ALL=C, so that its report is in English with decimal points";
 
 /// One report of dd, line by line.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Report {
     line: usize,
+    /// What dd had to complain of before it.
+    complaint: Option<String>,
     records_in: Option<u64>,
     records_out: Option<u64>,
     whole_block: u64,
@@ -44,16 +46,20 @@ pub(super) fn read(text: &Text<'_>) -> Reading {
                 take_records(line, part, (full, told), &mut open)?;
             } else if let Some(found) = Command::all_of(trimmed) {
                 unfinished(&open, line)?;
+                open.complaint = None;
                 commands = found;
             } else if open.records_out.is_some() && !trimmed.is_empty() && !is_truncated(trimmed) {
                 take_transfer(line, part, &mut open)?;
-                reports.push((open, commands.front().cloned()));
+                let report = std::mem::take(&mut open);
+                reports.push((report, commands.front().cloned()));
                 // A command line serves a repeated run too, unless it calls dd several times.
                 if commands.len() > 1 {
                     commands.pop_front();
                 }
-                open = Report::default();
             } else if !trimmed.is_empty() && !is_progress(trimmed) && !is_truncated(trimmed) {
+                if is_complaint(trimmed) {
+                    open.complaint.get_or_insert_with(|| trimmed.to_owned());
+                }
                 harvest.remark(line.number, format!("{} is left out", quoted(part)));
             }
         }
@@ -75,6 +81,22 @@ pub(super) fn read(text: &Text<'_>) -> Reading {
         join(&mut harvest.drafts, draft(report, command));
     }
     Ok(harvest)
+}
+
+/// What the end of a full device is told as.
+const FULL: &str = "No space left on device";
+
+/// Whether dd says that it could not read or write, which it reports of up to there.
+fn is_complaint(trimmed: &str) -> bool {
+    let what = [
+        "error reading",
+        "error writing",
+        "read error",
+        "write error",
+        "Input/output error",
+        FULL,
+    ];
+    trimmed.starts_with("dd: ") && what.iter().any(|words| trimmed.contains(words))
 }
 
 fn unfinished(open: &Report, line: Line<'_>) -> Result<(), Fault> {
@@ -246,6 +268,14 @@ fn draft(report: Report, command: Option<Command>) -> Draft {
             "dd had read a block more than it had written: a report on the way (SIGUSR1), or dd \
              ended early",
         ));
+    }
+    match report.complaint {
+        // What went before is the device's own rate.
+        Some(full) if full.contains(FULL) => {
+            let reason = format!("dd wrote as much as there was room for: {full}");
+            record.flags.push(Flag::new(FlagKind::Other, reason));
+        }
+        failed => draft.failed = failed,
     }
     record.bytes = Some(report.bytes);
     record.elapsed_ns = Some(nanoseconds(report.seconds));

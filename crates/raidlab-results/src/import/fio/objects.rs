@@ -42,7 +42,8 @@ impl<'a> Objects<'a> {
             .lines()
             .enumerate()
             .filter(|(_, line)| !is_separator(line));
-        let (terse, others): (Vec<_>, Vec<_>) = lines.partition(|(_, line)| is_terse(line));
+        let (terse, others): (Vec<_>, Vec<_>) =
+            lines.partition(|(_, line)| is_terse(line) && line.trim_start().starts_with("3;"));
         let begun = self.line;
         self.terse.extend(terse.into_iter().map(|(i, text)| Line {
             number: begun + i,

@@ -292,3 +292,22 @@ fn busybox_and_bsd_are_read() {
     assert_eq!(imported.trials[0].settings["block-size"], "1048576");
     assert!(refused(&macos.replace("102261126", "162261126")).starts_with("sample:4:1:"));
 }
+
+#[test]
+fn a_run_that_ended_with_an_error_is_a_failed_one_and_a_full_device_is_none() {
+    let report = "10+0 records in\n10+0 records out\n10485760 bytes (10 MB, 10 MiB) copied, 1 s, 10.5 MB/s\n";
+    let after = |line: &str| taken(&format!("+ dd if=/dev/sdx of=/dev/null\n{line}\n{report}"));
+    let failed = after("dd: error reading '/dev/sdx': Input/output error");
+    assert!(
+        matches!(&failed.trials[0].status, Status::Failed { reason } if reason.contains("sdx")),
+        "{:?}",
+        failed.trials[0].status
+    );
+    let full = after("dd: error writing '/mnt/x': No space left on device");
+    assert_eq!(full.trials[0].status, Status::Complete);
+    let flag = &phase(&full.trials[0], "read").flags[0];
+    assert!(flag.reason.contains("room") && !flag.voids, "{flag}");
+    // One that could not begin has no report, and the next is another's.
+    let open = "dd: failed to open '/mnt/x': Permission denied";
+    assert_eq!(after(open).trials[0].status, Status::Complete);
+}

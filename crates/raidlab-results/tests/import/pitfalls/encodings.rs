@@ -61,3 +61,41 @@ fn a_label_joins_files_and_keeps_several_machines_apart() {
     );
     assert_eq!(nameless.unwrap().trials[0].cell.label, "sda");
 }
+
+#[test]
+fn a_byte_order_mark_where_files_were_joined_is_no_part_of_a_name() {
+    let joined = format!("\u{feff}{ROW}\u{feff}{}", ROW.replace(",2,2,", ",3,2,"));
+    let imported = taken(&joined);
+    assert_eq!(imported.trials[1].cell.label, "box1");
+    assert_eq!(imported.trials[1].round, 1);
+}
+
+#[test]
+fn output_of_another_tool_that_is_left_out_is_told() {
+    let [hdparm, dd] = ["raw/hdparm-tT.txt", "raw/dd-coreutils-9.1.txt"].map(text_of);
+    let imported = taken(&format!("{hdparm}{dd}"));
+    assert_eq!(imported.format, Format::Hdparm);
+    let lines = hdparm.lines().count();
+    let told = imported
+        .remarks
+        .iter()
+        .find(|r| r.text.contains("output of dd is left out"));
+    let told = told.unwrap_or_else(|| panic!("{:?}", imported.remarks));
+    assert!(
+        told.line.unwrap() > lines && told.text.contains("--format dd"),
+        "{told}"
+    );
+    let json = taken(&format!(
+        "{hdparm}{}",
+        text_of("raw/fio-3.33-jsonplus.json")
+    ));
+    let told = json
+        .remarks
+        .iter()
+        .any(|r| r.text.contains("--format fio-json"));
+    assert!(told, "{:?}", json.remarks);
+    let forced = Source::new("f").format(Format::Dd);
+    let text = format!("{hdparm}{dd}");
+    let forced = import(text.as_bytes(), &forced).unwrap();
+    assert_eq!(forced.trials.len(), taken(&dd).trials.len());
+}
