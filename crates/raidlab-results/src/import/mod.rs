@@ -4,6 +4,10 @@
 //! `+++++`, tiotest's inflated random rates, fio's sum row of all clients …) and does not pass them
 //! on: such a figure is left out or flagged, and a [`Remark`] says so.
 //!
+//! A run that a file tells several times is one trial: reports of fio on the way, of which the last has
+//! all, and output that was saved twice, which is equal in its time stamp or seed, or in so many figures
+//! that no repeat is. Fewer figures can come out the same, and are of repeats.
+//!
 //! Rates are kept in bytes or operations a second, whatever the tool's own unit: bonnie++'s K is
 //! 1024 bytes, tiotest's, hdparm's, elbencho's and vdbench's MB are 2^20 bytes, HDBENCH clone's kB
 //! is 1000 bytes, and dd's rate is computed from its bytes and seconds.

@@ -204,6 +204,10 @@ fn run(output: Output, raw: &str, place: &dyn Fn(usize) -> Fault) -> Result<Run,
     let is_idle = draft.phases.is_empty() && draft.failed.is_none();
     flag_repeated_offsets(&mut draft, &output.global, &jobs);
     let ramps = |job: &Job| job.option(&output.global, "ramp_time").is_some();
+    let syncs = |job: &Job| {
+        let mut options = job.options.keys().chain(output.global.keys());
+        options.any(|option| option.contains("sync"))
+    };
     let whats: Vec<String> = jobs.iter().map(what).collect();
     let progress = Progress {
         what: format!(
@@ -220,6 +224,8 @@ fn run(output: Output, raw: &str, place: &dyn Fn(usize) -> Fault) -> Result<Run,
         },
         elapsed: jobs.iter().filter_map(|job| job.elapsed).max(),
         ramps: jobs.iter().any(ramps),
+        syncs: jobs.iter().any(syncs),
+        failed: jobs.iter().any(|job| job.error != 0),
         jobs: jobs.iter().map(Job::counters).collect(),
     };
     harvest.drafts.push(draft);

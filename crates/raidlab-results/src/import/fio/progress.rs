@@ -12,6 +12,8 @@ use std::collections::BTreeMap;
 const ROUNDED: u64 = 1100;
 /// Milliseconds of a job's work that may come to its counters at once.
 const AT_ONCE: u64 = 5;
+/// Milliseconds from which on a job's pace may be any.
+const BURST: u64 = 200;
 /// Milliseconds by which a job's time may differ though it has ended.
 const STALLED: u64 = 1;
 /// Shortest interval looked for where no times are told, in milliseconds.
@@ -43,10 +45,11 @@ impl Moved {
     }
 
     /// Whether what came to it fits the time that came to it: of two runs that took about as long, one
-    /// has moved more than in those few milliseconds. A longer step can be at any pace.
+    /// has moved more than in those few milliseconds. In a longer step a
+    /// cache may take or flush at any pace.
     fn could_move_that(&self, before: &Self) -> bool {
         let step = self.runtime.saturating_sub(before.runtime);
-        if step > before.runtime / 10 {
+        if step >= BURST {
             return true;
         }
         let pace = before.bytes as f64 / before.runtime.max(1) as f64;
@@ -96,19 +99,23 @@ pub(super) struct Progress {
     pub(super) what: String,
     /// When it was reported, in milliseconds since 1970.
     pub(super) told: Option<u64>,
-    /// What that was rounded to: versions before 2.10 tell whole seconds.
+    /// What that was rounded to: versions before 2.11 tell whole seconds.
     pub(super) told_to: u64,
     /// Seconds that fio had run, rounded up.
     pub(super) elapsed: Option<u64>,
     /// Whether counters begin anew after a time of warming up (`ramp_time`).
     pub(super) ramps: bool,
+    /// Whether a job may wait for its data to be durable when all is written (`end_fsync`).
+    pub(super) syncs: bool,
+    /// Whether a job ended with an error.
+    pub(super) failed: bool,
     pub(super) jobs: Vec<Counters>,
 }
 
 impl Progress {
-    /// Whether nothing has been moved yet.
+    /// Whether nothing has been moved yet: no run, unless it failed.
     fn is_idle(&self) -> bool {
-        self.jobs.iter().all(Counters::is_idle)
+        !self.failed && self.jobs.iter().all(Counters::is_idle)
     }
 
     /// Whether this is of the time of warming up only, in which fio keeps no response times.
@@ -141,8 +148,8 @@ impl Progress {
         }
         let mut jobs = self.jobs.iter().zip(&before.jobs);
         let is_timed = self.told.is_some();
-        let counted =
-            jobs.all(|(now, then)| now.goes_on_from(then) && (is_timed || !now.stood_since(then)));
+        let counted = jobs
+            .all(|(now, then)| now.goes_on_from(then) && (self.syncs || !now.stood_since(then)));
         // When all jobs have ended nothing changes any more.
         let ended = is_timed || self.clock() > before.clock() || self.jobs == before.jobs;
         let anew = before.ramps && before.told.is_some();
@@ -154,6 +161,10 @@ impl Progress {
 
     /// Whether the times that are told are of one beginning; nothing speaks against it without any.
     fn began_with(&self, before: &Self) -> bool {
+        if before.is_idle() {
+            // While files are laid out; after that fio's time begins anew.
+            return self.told >= before.told;
+        }
         let begun = self.jobs.iter().zip(&before.jobs);
         let mut begun = begun
             .map(|(now, then)| (now.begun, then.begun))
@@ -181,8 +192,7 @@ impl Progress {
             Some(_) => ran_now.saturating_sub(1000).max(self.clock()),
             None => self.clock(),
         };
-        let is_no_run = before.is_idle() || before.is_warming();
-        one_beginning && (is_no_run || at_least > between.saturating_add(self.told_to))
+        one_beginning && (before.is_warming() || at_least > between.saturating_add(self.told_to))
     }
 }
 
@@ -276,6 +286,7 @@ pub(super) fn last_block(jobs: &[Progress], clones: impl Fn(usize) -> Option<u64
 fn joined(jobs: &[Progress]) -> Progress {
     let what: Vec<&str> = jobs.iter().map(|job| job.what.as_str()).collect();
     Progress {
+        failed: jobs.iter().any(|job| job.failed),
         what: what.join("\n"),
         jobs: jobs.iter().flat_map(|job| job.jobs.clone()).collect(),
         ..Progress::default()

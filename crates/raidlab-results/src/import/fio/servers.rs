@@ -31,6 +31,7 @@ pub(super) fn leave_earlier_rows(
     for places in places.values() {
         let of_job = |at: &usize| Progress {
             what: what(&jobs[*at]),
+            failed: jobs[*at].error != 0,
             jobs: vec![jobs[*at].counters()],
             ..Progress::default()
         };

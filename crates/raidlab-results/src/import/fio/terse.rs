@@ -139,6 +139,7 @@ fn progress(units: &[Printed<'_, '_>]) -> Progress {
         .collect();
     Progress {
         what: format!("{}\n{}", units[0][0].version, names.join("\n")),
+        failed: rows().any(|row| row.error != 0),
         jobs: rows().map(Row::counters).collect(),
         ..Progress::default()
     }

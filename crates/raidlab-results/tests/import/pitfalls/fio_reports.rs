@@ -51,8 +51,14 @@ fn reports_before_any_io_are_left_out_with_the_others() {
     let mut all = objects(&text_of("reports/fio-3.33-interval.json"));
     wrote(&mut all[0], 0, 0);
     assert_eq!(taken(&text(&all)).trials.len(), 1);
+    // fio's time begins anew when files are laid out.
+    all[0]["jobs"][0]["elapsed"] = 60.into();
+    assert_eq!(taken(&text(&all)).trials.len(), 1);
     let message = refused(&text(&all[..1]));
     assert!(message.contains("a job that read, wrote"), "{message}");
+    // One that failed before any I/O is a run.
+    all[0]["jobs"][0]["error"] = 5.into();
+    assert_eq!(taken(&text(&all)).trials.len(), 2);
 }
 
 #[test]
@@ -93,6 +99,22 @@ fn runs_at_once_are_two() {
     let told = two[0]["timestamp_ms"].as_u64().unwrap();
     two[1]["timestamp_ms"] = (told + 3).into();
     assert_eq!(taken(&text(&two)).trials.len(), 2);
+}
+
+/// The same work on two hosts at once, of which one took a little longer; unless that can be a flush.
+#[test]
+fn the_same_work_at_once_is_of_two_runs() {
+    let all = objects(&text_of("reports/fio-3.33-interval.json"));
+    let mut two = [all[2].clone(), all[2].clone()];
+    let ms = two[0]["jobs"][0]["write"]["runtime"].as_u64().unwrap();
+    wrote(&mut two[1], 2_555_904, ms + 30);
+    let told = two[0]["timestamp_ms"].as_u64().unwrap();
+    two[1]["timestamp_ms"] = (told + 30).into();
+    assert_eq!(taken(&text(&two)).trials.len(), 2);
+    for object in &mut two {
+        object["jobs"][0]["job options"]["end_fsync"] = "1".into();
+    }
+    assert_eq!(taken(&text(&two)).trials.len(), 1);
 }
 
 #[test]
