@@ -48,7 +48,7 @@ for name in $targets; do
     if ! "$target/$triple/release/$name" \
         -max_total_time="$seconds" -timeout=10 -rss_limit_mb=1024 -print_final_stats=1 \
         -artifact_prefix="artifacts/$name/" \
-        "corpus/$name" "$samples/raw" "$samples/samples" "$here/../experiments" $seeds >"$log" 2>&1; then
+        "corpus/$name" "$samples/raw" "$samples/samples" "$samples/reports" "$here/../experiments" $seeds >"$log" 2>&1; then
         tail -n 40 "$log" >&2
         echo "fuzz/smoke.sh: $name found something; the input is in fuzz/artifacts/$name" >&2
         exit 1

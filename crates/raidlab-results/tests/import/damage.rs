@@ -1,7 +1,7 @@
 //! Damaged and cut files: refused whole, or, where the rest is a smaller file of the same kind,
 //! taken with figures that the whole file has too; never a panic.
 use crate::render::render;
-use crate::{bytes_of, sample_files};
+use crate::{bytes_of, files_in, sample_files};
 use proptest::prelude::*;
 use raidlab_results::import::{Format, Imported, Source, import};
 use std::collections::BTreeSet;
@@ -229,7 +229,7 @@ proptest! {
         damages in prop::collection::vec(damage(), 1..6),
         forced in prop::option::weighted(0.3, 0_usize..Format::ALL.len()),
     ) {
-        let samples = sample_files();
+        let samples = [sample_files(), files_in("reports")].concat();
         let mut bytes = bytes_of(&samples[which % samples.len()]);
         damages.iter().for_each(|d| apply(&mut bytes, d));
         let mut source = Source::new("damaged");

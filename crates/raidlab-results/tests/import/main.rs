@@ -10,14 +10,17 @@ use std::path::PathBuf;
 
 /// Every sample, by its path under `tests`.
 fn sample_files() -> Vec<String> {
+    [files_in("raw"), files_in("samples")].concat()
+}
+
+/// The files of a directory under `tests`.
+fn files_in(directory: &str) -> Vec<String> {
     let mut names = Vec::new();
-    for directory in ["raw", "samples"] {
-        for entry in std::fs::read_dir(root().join(directory)).expect("samples are there") {
-            let name = entry.expect("a directory entry").file_name();
-            let name = name.to_string_lossy().into_owned();
-            if name != "README.md" {
-                names.push(format!("{directory}/{name}"));
-            }
+    for entry in std::fs::read_dir(root().join(directory)).expect("samples are there") {
+        let name = entry.expect("a directory entry").file_name();
+        let name = name.to_string_lossy().into_owned();
+        if name != "README.md" {
+            names.push(format!("{directory}/{name}"));
         }
     }
     names.sort();

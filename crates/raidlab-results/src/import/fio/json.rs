@@ -5,7 +5,7 @@ use super::jobs::{Group, flag_repeated_offsets, grouped, settings};
 use super::latency::add_latency;
 use super::model::{Direction, Job, Output};
 use super::objects::Objects;
-use super::progress::{Progress, last_reports};
+use super::progress::{Progress, earlier, last_reports};
 use super::row::Row;
 use super::servers::{leave_earlier_rows, runtime, what};
 use super::terse::take_rows;
@@ -90,12 +90,12 @@ fn keep_last_reports(mut runs: Vec<Run>, harvest: &mut Harvest) -> Result<(), Fa
         .map(|run| std::mem::take(&mut run.progress))
         .collect();
     let last = last_reports(&reports);
+    let earlier = earlier(&last);
     for (at, run) in runs.into_iter().enumerate() {
         if last[at] != at {
             continue;
         }
-        let earlier = last.iter().filter(|end| **end == at).count() - 1;
-        tell_earlier(harvest, run.line, earlier, reports[at].told.is_some());
+        tell_earlier(harvest, run.line, earlier[at], reports[at].told.is_some());
         if let Some(fault) = run.idle {
             return Err(fault);
         }

@@ -16,6 +16,8 @@ const AT_ONCE: u64 = 5;
 const BURST: u64 = 200;
 /// Milliseconds by which a job's time may differ though it has ended.
 const STALLED: u64 = 1;
+/// Most rows of a server among which reports on the way are looked for.
+const MOST_ROWS: usize = 1 << 16;
 /// Shortest interval looked for where no times are told, in milliseconds.
 const SHORTEST_INTERVAL: u64 = 200;
 
@@ -226,6 +228,15 @@ pub(super) fn last_reports(reports: &[Progress]) -> Vec<usize> {
     last
 }
 
+/// How many reports of each run came before its last one, where that one is.
+pub(super) fn earlier(last: &[usize]) -> Vec<usize> {
+    let mut earlier = vec![0; last.len()];
+    for (at, end) in last.iter().enumerate() {
+        earlier[*end] += usize::from(at != *end);
+    }
+    earlier
+}
+
 /// Whether reports that go on from each other come as regularly as those on the way: the first after no
 /// more than the interval, the last, at the end of the run, too, and all others after just that. Runs
 /// of their own that by chance go on from each other differ by less than they took, or by anything.
@@ -262,25 +273,43 @@ pub(super) fn last_block(jobs: &[Progress], clones: impl Fn(usize) -> Option<u64
     let blocks = (2..=count)
         .rev()
         .filter(|blocks| count.is_multiple_of(*blocks));
+    let repeats = |size: usize| {
+        let mut pairs = jobs[size..].iter().zip(jobs);
+        pairs.all(|(job, before)| job.what == before.what)
+    };
     let mut sizes = blocks.map(|blocks| count / blocks);
     let found = sizes.find(|size| {
-        let reports: Vec<Progress> = jobs.chunks(*size).map(joined).collect();
-        let end = reports.len() - 1;
-        let block = &jobs[..*size];
-        let alike = |of: &Progress| block.iter().filter(|job| job.what == of.what).count();
-        let (first, last) = (reports[0].clock(), reports[end].clock());
-        // Two clones take about as long as each other. Rows may be of all clones together
-        // (`group_reporting`).
-        let apart = end > 1 || last.saturating_sub(first) > first / 10;
-        let mut rows = block.iter().enumerate();
-        let fits = rows.all(|(at, job)| match (alike(job) as u64, clones(at)) {
-            (found, Some(wanted)) if found == wanted => true,
-            (found, Some(_)) => found == 1 && apart,
-            (_, None) => apart,
-        });
-        fits && last_reports(&reports).iter().all(|last| *last == end)
+        count <= MOST_ROWS && repeats(*size) && {
+            let reports: Vec<Progress> = jobs.chunks(*size).map(joined).collect();
+            let end = reports.len() - 1;
+            fits_clones(&jobs[..*size], &reports, &clones)
+                && last_reports(&reports).iter().all(|last| *last == end)
+        }
     });
     found.unwrap_or(count)
+}
+
+/// Whether a block has as many rows of each job as a report has.
+fn fits_clones(
+    block: &[Progress],
+    reports: &[Progress],
+    clones: &impl Fn(usize) -> Option<u64>,
+) -> bool {
+    let mut alike: BTreeMap<&str, u64> = BTreeMap::new();
+    for job in block {
+        *alike.entry(&job.what).or_default() += 1;
+    }
+    let clock = |report: Option<&Progress>| report.map_or(0, Progress::clock);
+    let (first, last) = (clock(reports.first()), clock(reports.last()));
+    // Two clones take about as long as each other. Rows may be of all clones together
+    // (`group_reporting`).
+    let apart = reports.len() > 2 || last.saturating_sub(first) > first / 10;
+    let mut rows = block.iter().enumerate();
+    rows.all(|(at, job)| match (alike[job.what.as_str()], clones(at)) {
+        (found, Some(wanted)) if found == wanted => true,
+        (found, Some(_)) => found == 1 && apart,
+        (_, None) => apart,
+    })
 }
 
 fn joined(jobs: &[Progress]) -> Progress {

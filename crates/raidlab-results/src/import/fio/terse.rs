@@ -3,7 +3,7 @@
 //! Clones of a job (`numjobs` without `group_reporting`) have a line each, which looks like that of a
 //! repeated run. They are told apart by what each line says of its whole group: the share that it has
 //! in the group's rate.
-use super::progress::{Progress, last_reports};
+use super::progress::{Progress, earlier, last_reports};
 use super::row::{GroupRate, Row, Told, is_terse};
 use super::tell_earlier;
 use crate::import::Reading;
@@ -12,6 +12,9 @@ use crate::import::error::Fault;
 use crate::import::text::Text;
 use crate::record::{PhaseRecord, Unit};
 use raidlab_core::units::KIB;
+
+/// Most jobs that fio runs at once.
+const MOST_JOBS: usize = 4096;
 
 /// The percentiles that are kept.
 const WANTED: [(f64, &str); 4] = [
@@ -43,13 +46,13 @@ pub(super) fn take_rows(rows: &[Row<'_>], harvest: &mut Harvest) -> Result<(), F
     let reports = reports(rows);
     let progress: Vec<Progress> = reports.iter().map(|units| progress(units)).collect();
     let last = last_reports(&progress);
+    let earlier = earlier(&last);
     for (at, units) in reports
         .iter()
         .enumerate()
         .filter(|(at, _)| last[*at] == *at)
     {
-        let earlier = last.iter().filter(|end| **end == at).count() - 1;
-        tell_earlier(harvest, units[0][0].line.number, earlier, false);
+        tell_earlier(harvest, units[0][0].line.number, earlier[at], false);
         for unit in units {
             for clones in by_name(unit) {
                 let draft = trial(&clones, harvest)?;
@@ -93,21 +96,9 @@ fn reports<'r, 'a>(rows: &'r [Row<'a>]) -> Vec<Vec<Printed<'r, 'a>>> {
 fn printed_together(rows: &[Row<'_>]) -> usize {
     let first = &rows[0];
     let alike = |row: &&Row<'_>| row.group == first.group && row.version == first.version;
-    let most = rows.iter().take_while(alike).count();
-    type Pick = for<'t, 'a> fn(&'t Row<'a>) -> &'t Told;
-    let picks: [Pick; 2] = [|row| &row.read, |row| &row.write];
-    let told = picks.map(|pick| (pick, pick(first).group));
-    if told.iter().any(|(_, group)| group.is_some()) {
-        let fits = |count: &usize| {
-            told.iter().all(|(pick, group)| match group {
-                None => true,
-                Some(GroupRate::Own) => *count == 1,
-                Some(GroupRate::Of(rate)) => is_rate_of(*rate, rows[..*count].iter().map(pick)),
-            })
-        };
-        if let Some(found) = (1..=most).find(fits) {
-            return found;
-        }
+    let most = rows.iter().take(MOST_JOBS).take_while(alike).count();
+    if let Some(found) = of_one_rate(&rows[..most]) {
+        return found;
     }
     // Rows of jobs that have not begun are of one report with each other, and of no run.
     if first.is_idle() {
@@ -117,19 +108,59 @@ fn printed_together(rows: &[Row<'_>]) -> usize {
     1 + others.take_while(|row| first.is_of_one_moment(row)).count()
 }
 
-/// Whether that many KiB/s are what fio makes of a group of these: their sum by the longest time.
-fn is_rate_of<'t>(rate: f64, parts: impl Iterator<Item = &'t Told>) -> bool {
-    let (mut sum, mut longest, mut count) = (0.0, 1.0_f64, 0.0);
-    for part in parts {
-        sum += part.kibibytes as f64;
-        longest = longest.max(part.milliseconds);
-        count += 1.0;
+/// How many rows from the first on have together the rate that it tells of its group.
+fn of_one_rate(rows: &[Row<'_>]) -> Option<usize> {
+    let first = rows.first()?;
+    let mut sums = [Sum::of(first.read.group), Sum::of(first.write.group)];
+    if sums.iter().all(|sum| sum.group.is_none()) {
+        return None;
     }
-    let should = sum * 1e3 / longest;
-    // Each row's KiB are rounded down, and the rate is.
-    let least = should - 2.0 - rate * 1e-5;
-    let most = (sum + count) * 1e3 / longest + 2.0 + rate * 1e-5;
-    (least..=most).contains(&rate)
+    let mut counts = 1..=rows.len();
+    counts.find(|count| {
+        let row = &rows[*count - 1];
+        sums[0].add(&row.read);
+        sums[1].add(&row.write);
+        sums.iter().all(Sum::is_whole)
+    })
+}
+
+/// Rows of a group added up in one direction.
+struct Sum {
+    group: Option<GroupRate>,
+    rows: f64,
+    kibibytes: f64,
+    longest: f64,
+}
+
+impl Sum {
+    fn of(group: Option<GroupRate>) -> Self {
+        Self {
+            group,
+            rows: 0.0,
+            kibibytes: 0.0,
+            longest: 1.0,
+        }
+    }
+
+    fn add(&mut self, told: &Told) {
+        self.rows += 1.0;
+        self.kibibytes += told.kibibytes as f64;
+        self.longest = self.longest.max(told.milliseconds);
+    }
+
+    /// Whether the group's rate is what fio makes of these: their sum by the longest time.
+    fn is_whole(&self) -> bool {
+        let rate = match self.group {
+            None => return true,
+            Some(GroupRate::Own) => return self.rows < 1.5,
+            Some(GroupRate::Of(rate)) => rate,
+        };
+        // Each row's KiB are rounded down, and the rate is.
+        let slack = 2.0 + rate * 1e-5;
+        let least = self.kibibytes * 1e3 / self.longest - slack;
+        let most = (self.kibibytes + self.rows) * 1e3 / self.longest + slack;
+        (least..=most).contains(&rate)
+    }
 }
 
 fn progress(units: &[Printed<'_, '_>]) -> Progress {
