@@ -250,18 +250,19 @@ pub(super) fn finish(
 const TELLING: usize = 4;
 
 impl Draft {
-    /// What only the same run again has in one file: its text when a time stamp or seed is in it;
-    /// otherwise all that was told of it, when that is figures enough.
+    /// What only the same run again has in one file, however it is laid out: all that was told of it,
+    /// when a time stamp or seed is in that or figures enough.
     fn figures_of_one_run(&self) -> Option<String> {
-        if self.is_one_run {
-            return self.identity.clone();
-        }
         let figures = self.phases.iter().flat_map(|phase| {
             let others = phase.figures.iter().map(|figure| figure.value);
             others.chain(phase.rate)
         });
         let different: BTreeSet<u64> = figures.map(f64::to_bits).collect();
-        (different.len() >= TELLING).then(|| format!("{self:?}"))
+        let told = Self {
+            identity: None,
+            ..self.clone()
+        };
+        (self.is_one_run || different.len() >= TELLING).then(|| format!("{told:?}"))
     }
 }
 

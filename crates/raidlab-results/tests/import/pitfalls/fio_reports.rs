@@ -268,6 +268,11 @@ fn the_same_output_twice_is_one_run() {
         assert_eq!(once.trials.len(), twice.trials.len(), "{sample}");
         assert!(says(&twice, "saved again"), "{sample}: {:?}", twice.remarks);
     }
+    // However it is laid out.
+    let file = text_of("raw/fio-3.33-jsonplus.json");
+    let again = text(&objects(&file));
+    assert_ne!(file, again);
+    assert_eq!(taken(&format!("{file}{again}")).trials.len(), 1);
     // One or two figures can come out the same.
     for sample in ["raw/hdparm-tT.txt", "samples/dd-progress.txt"] {
         let text = text_of(sample);
