@@ -124,6 +124,8 @@ pub struct LeftOut {
     pub discards: u64,
     /// Requests of yet other kinds, which models do not know either: zeroes without data, commands of programs, zones.
     pub others: u64,
+    /// Requests that failed when they were recorded: they are given, without the time that they took.
+    pub failed: u64,
 }
 
 /// State of the format that is read.
@@ -189,8 +191,11 @@ where
                 }
                 wanted
             }
-            State::Fio(_) | State::Blkparse(_) => {
-                Wanted::of(name, self.format, &mut Hosts::default())?
+            State::Fio(_) => Wanted::of(name, self.format, &mut Hosts::default())?,
+            State::Blkparse(state) => {
+                let wanted = Wanted::of(name, self.format, &mut Hosts::default())?;
+                state.only(wanted.number());
+                wanted
             }
         };
         self.wanted = Some(wanted);
@@ -254,7 +259,8 @@ where
             line: late.line,
             column: 1,
             message:
-                "this request came before others that are far above it: sort the trace by time"
+                "this request came before others that are far above it: sort the trace by time, or split the file where a \
+                 second trace begins"
                     .to_owned(),
         }
     }

@@ -5,12 +5,12 @@
 //! another request has no completion of its own.
 use super::device::joined;
 use super::fields::{Field, Fields};
-use super::pairing::{Completion, Open, complete};
+use super::pairing::{Completion, Waiting};
 use super::{LeftOut, Record, TraceError};
 use raidlab_core::op::BlockKind;
 use raidlab_core::time::Span;
 use raidlab_core::units::SECTOR;
-use std::collections::VecDeque;
+use std::collections::BTreeMap;
 
 /// Requests that wait for their completion at most.
 const MOST: usize = 65_536;
@@ -18,11 +18,15 @@ const SECOND: u64 = 1_000_000_000;
 
 #[derive(Default)]
 pub(super) struct State {
-    open: VecDeque<Open>,
+    open: Waiting,
     /// Whether there was a line of a device.
     begun: bool,
     /// Whether the summary has begun, which is the end.
     summary: bool,
+    /// Latest number and time of each processor of each device, which in one trace never both go back.
+    latest: BTreeMap<(u32, u64), (u64, u64)>,
+    /// The device whose requests alone are wanted: of others nothing is counted.
+    only: Option<u32>,
     left_out: LeftOut,
 }
 
@@ -70,17 +74,37 @@ enum Extent {
     Sectors(u64, u32),
     /// `[name]` alone, or a block before it, or 0 sectors.
     Nothing,
-    /// Neither: half of a line, or one of another form.
+    /// A command that a program has sent past the block layer (SG_IO): its bytes in parentheses, or nothing that an end of
+    /// a request has.
+    Command,
+    /// None of these: half of a line, or one of another form.
     Unread,
 }
 
-fn extent(fields: &mut Fields<'_>) -> Result<Extent, TraceError> {
+/// What a line is of: an arrival (`Q`) or an end (`C`), and its kind.
+#[derive(Clone, Copy, Debug)]
+struct Event<'a> {
+    arrived: bool,
+    letters: &'a str,
+}
+
+fn extent(fields: &mut Fields<'_>, event: Event<'_>) -> Result<Extent, TraceError> {
     let is_name = |field: &Field<'_>| field.text.starts_with('[');
+    let in_parentheses = |field: &Field<'_>| field.text.starts_with('(');
     let Some(place) = fields.word_if() else {
         return Ok(Extent::Unread);
     };
     if is_name(&place) {
-        return Ok(Extent::Nothing);
+        // All other ends have at least a block.
+        let command = !event.arrived && !event.letters.starts_with('F');
+        return Ok(if command {
+            Extent::Command
+        } else {
+            Extent::Nothing
+        });
+    }
+    if in_parentheses(&place) {
+        return Ok(Extent::Command);
     }
     let lba = fields.block(place, "a block")?;
     match fields.word_if() {
@@ -96,31 +120,51 @@ fn extent(fields: &mut Fields<'_>) -> Result<Extent, TraceError> {
             Ok(Extent::Sectors(lba, sectors))
         }
         Some(name) if is_name(&name) => Ok(Extent::Nothing),
+        // Bytes and command of what came; of what ended, the time it took (blkparse -t).
+        Some(open) if in_parentheses(&open) && event.arrived => Ok(Extent::Command),
+        Some(open) if in_parentheses(&open) => Ok(Extent::Nothing),
         _ => Ok(Extent::Unread),
     }
 }
 
+/// Whether the line of an end has an error in its brackets: of any sign, for the kernel counts down and blkparse's field is
+/// unsigned.
+fn has_failed(line: &str) -> bool {
+    let inside = line
+        .strip_suffix(']')
+        .and_then(|rest| rest.rsplit_once('['));
+    let number = inside.and_then(|(_, error)| error.trim().parse::<i64>().ok());
+    number.is_some_and(|error| error != 0)
+}
+
 impl State {
+    /// Counts what is left out of this device alone.
+    pub(super) fn only(&mut self, device: u32) {
+        self.only = Some(device);
+    }
+
+    fn wants(&self, device: u32) -> bool {
+        self.only.is_none_or(|only| only == device)
+    }
+
     /// The oldest request when nothing more is to be learned of it.
     pub(super) fn ready(&mut self, ended: bool) -> Option<Record> {
         let over = ended || self.open.len() > MOST;
-        let known = self.open.front().is_some_and(|open| open.known || over);
-        if known {
-            self.open.pop_front().map(|open| open.record())
-        } else {
-            None
-        }
+        self.open.pop(over)
     }
 
     /// Device, CPU, number, time, process, action, kind, block, `+`, blocks, and the program's name.
     pub(super) fn line(&mut self, mut fields: Fields<'_>) -> Result<(), TraceError> {
-        let device = fields.word("the device")?;
-        if !is_device(device.text) {
-            return self.no_device(fields, device);
+        let first = fields.word("the device")?;
+        if !is_device(first.text) {
+            return self.no_device(fields, first);
+        }
+        if self.summary {
+            return Err(fields.wrong(first, second_trace("below the summary of the one above")));
         }
         self.begun = true;
-        fields.word("the CPU")?;
-        fields.word("the number")?;
+        let cpu = fields.word("the CPU")?;
+        let number = fields.word("the number")?;
         let time = fields.word("the time")?;
         fields.word("the process")?;
         let action = fields.word("the action")?;
@@ -128,15 +172,21 @@ impl State {
             return Ok(());
         }
         let at = fields.time(time, SECOND, "a time in seconds")?.0;
-        let word = fields.word("the kind")?;
-        let extent = extent(&mut fields)?;
-        let arrived = action.text == "Q";
-        let Some((kind, lba, sectors)) = self.request(&fields, word.text, extent, arrived) else {
+        let device = device_number(first.text);
+        if self.goes_back(device, [cpu, number], at) {
+            let message = second_trace("where number and time of this processor go back");
+            return Err(fields.wrong(first, message));
+        }
+        let event = Event {
+            arrived: action.text == "Q",
+            letters: fields.word("the kind")?.text,
+        };
+        let extent = extent(&mut fields, event)?;
+        let Some((kind, lba, sectors)) = self.request(&fields, device, event, extent) else {
             return Ok(());
         };
-        let device = device_number(device.text);
-        if arrived {
-            let record = Record {
+        if event.arrived {
+            self.open.push(Record {
                 line: fields.number(),
                 at: Span(at),
                 device,
@@ -144,49 +194,67 @@ impl State {
                 lba,
                 sectors,
                 response: None,
-            };
-            self.open.push_back(Open::new(record));
+            });
         } else {
-            let ended = Completion {
+            let failed = self.open.complete(&Completion {
                 at,
                 device,
                 kind,
                 lba,
                 sectors,
-            };
-            complete(&mut self.open, &ended);
+                failed: has_failed(fields.line()),
+            });
+            self.left_out.failed += if self.wants(device) { failed } else { 0 };
         }
         Ok(())
     }
 
-    /// What a request does and where; what is none is counted when it arrives.
+    /// Whether a line cannot be of the trace that those above are of: each processor writes its events down one after the
+    /// other, numbered, and blkparse sorts those of several by time alone.
+    fn goes_back(&mut self, device: u32, [cpu, number]: [Field<'_>; 2], at: u64) -> bool {
+        let (Ok(cpu), Ok(number)) = (cpu.text.parse(), number.text.parse()) else {
+            return false;
+        };
+        let latest = self.latest.insert((device, cpu), (number, at));
+        latest.is_some_and(|latest| number < latest.0 && at < latest.1)
+    }
+
+    /// What a request does and where; what is none is counted once, as it arrives.
     fn request(
         &mut self,
         fields: &Fields<'_>,
-        letters: &str,
+        device: u32,
+        event: Event<'_>,
         extent: Extent,
-        arrived: bool,
     ) -> Option<(BlockKind, u64, u32)> {
         let flush = Some((BlockKind::Flush, 0, 0));
-        match (kind(letters), extent) {
-            (Kind::Data(kind), Extent::Sectors(lba, sectors)) => Some((kind, lba, sectors)),
-            (Kind::Discard, _) => {
-                self.left_out.discards += u64::from(arrived);
-                None
-            }
+        let wanted = self.wants(device);
+        match (kind(event.letters), extent) {
             (Kind::None, _) | (_, Extent::Unread) => {
                 self.unread(fields);
                 None
             }
-            (_, Extent::Nothing) if letters.starts_with('F') => flush,
+            // Only what goes through the block layer is seen to arrive (Q), and this is seen to end.
+            (_, Extent::Command) => {
+                self.left_out.others += u64::from(wanted && !event.arrived);
+                None
+            }
+            (Kind::Data(kind), Extent::Sectors(lba, sectors)) => Some((kind, lba, sectors)),
+            (Kind::Discard, _) => {
+                self.left_out.discards += u64::from(wanted && event.arrived);
+                None
+            }
+            (_, Extent::Nothing) if event.letters.starts_with('F') => flush,
+            // A read that failed at once.
+            (Kind::Data(BlockKind::Read), Extent::Nothing) if !event.arrived => None,
             // The end of a flush is not marked by all kernels.
-            (_, Extent::Nothing) if !arrived => flush,
+            (_, Extent::Nothing) if !event.arrived => flush,
             (Kind::Data(_), Extent::Nothing) => {
                 self.unread(fields);
                 None
             }
             (Kind::Other, _) => {
-                self.left_out.others += u64::from(arrived);
+                self.left_out.others += u64::from(wanted && event.arrived);
                 None
             }
         }
@@ -224,6 +292,12 @@ impl State {
     pub(super) fn forget(&mut self) {
         self.open.clear();
     }
+}
+
+fn second_trace(which: &str) -> String {
+    format!(
+        "a second trace begins here, {which}, and its times begin again: split the file and replay each by itself"
+    )
 }
 
 fn device_number(text: &str) -> u32 {

@@ -152,6 +152,11 @@ impl Wanted {
         }
     }
 
+    /// Of a device that was named as a whole.
+    pub(super) const fn number(&self) -> u32 {
+        self.number
+    }
+
     pub(super) const fn matches(&self, device: u32) -> bool {
         device & self.mask == self.number
     }

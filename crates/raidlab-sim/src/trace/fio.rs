@@ -9,12 +9,17 @@ use raidlab_core::time::Span;
 
 const MICROSECOND: u64 = 1000;
 
+const SECOND: &str = "a second log begins here, and its times begin again (fio adds to the file that write_iolog names): \
+     split the file and replay each by itself; jobs that run together need a file each";
+
 #[derive(Default)]
 pub(super) struct State {
     version: Option<u32>,
     names: Vec<String>,
     now: u64,
     discards: u64,
+    /// Requests to write out what a cache of files holds, which ask nothing of a disk by themselves.
+    others: u64,
     /// There was a `wait`.
     waits: bool,
 }
@@ -25,6 +30,9 @@ impl State {
         let Some(version) = self.version else {
             return self.heading(fields, first).map(|()| None);
         };
+        if is_heading(&fields, first) {
+            return Err(fields.wrong(first, SECOND.to_owned()));
+        }
         let name = if version == 3 {
             self.now = fields.time(first, MICROSECOND, "a time in microseconds")?.0;
             fields.word("the file name")?
@@ -40,7 +48,11 @@ impl State {
             }
             "read" => BlockKind::Read,
             "write" => BlockKind::Write,
-            "sync" | "datasync" => BlockKind::Flush,
+            "sync_file_range" => {
+                self.others += 1;
+                return Ok(None);
+            }
+            "sync" | "datasync" | "syncfs" => BlockKind::Flush,
             "wait" if version == 2 => {
                 let time = fields.word("the microseconds")?;
                 let span = fields.time(time, MICROSECOND, "a time in microseconds")?;
@@ -72,6 +84,7 @@ impl State {
     pub(super) fn left_out(&self) -> LeftOut {
         LeftOut {
             discards: self.discards,
+            others: self.others,
             ..LeftOut::default()
         }
     }
@@ -108,4 +121,10 @@ impl State {
             self.names.len() - 1
         }) as u32
     }
+}
+
+/// Whether a line below the first is a heading, too; `fields` stand behind its first word. No file that is called `fio` has such an action.
+fn is_heading(fields: &Fields<'_>, first: Field<'_>) -> bool {
+    let mut fields = fields.clone();
+    first.text == "fio" && fields.word_if().is_some_and(|next| next.text == "version")
 }

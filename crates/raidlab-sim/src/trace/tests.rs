@@ -1,5 +1,6 @@
 mod blkparse;
 mod devices;
+mod flawed;
 mod replays;
 
 use super::*;
@@ -130,7 +131,8 @@ fn a_request_too_far_from_its_place_is_refused_with_its_line() {
     let given: Result<Vec<Record>, _> = Reader::new(Format::DiskSim, lines.iter()).collect();
     assert_eq!(
         given.unwrap_err().to_string(),
-        "140001:1: this request came before others that are far above it: sort the trace by time"
+        "140001:1: this request came before others that are far above it: sort the trace by time, or split the file where a \
+         second trace begins"
     );
     // Near enough it is put where it belongs.
     let late = lines.remove(140_000);

@@ -101,7 +101,7 @@ fn on(
     let came = came.map_err(|error| notes::failure(&args.trace, &error))?;
     notes::left_out(&args.trace, found.left_out);
     if came.tally.all_ops == 0 {
-        return Err(notes::nothing(args, found.skipped));
+        return Err(notes::nothing(args, format, found.skipped));
     }
     rows.finish()?;
     notes::tell(args, &found, came.moved);

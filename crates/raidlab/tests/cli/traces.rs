@@ -242,3 +242,61 @@ fn what_is_left_out_of_a_trace_is_told() {
     let json = lab.run("replay cut --disk small.toml --json").done().json();
     assert_eq!(json["other_requests"], 1);
 }
+
+/// The time until a request failed is in no column of measured times.
+#[test]
+fn commands_and_failures_of_a_trace_are_told() {
+    let lab = lab();
+    let trace = "  8,0 1 1 0.000000000 697 Q R 100 + 8 [x]\n  8,0 1 2 0.001000000 5 C R (12 00 00 00 24 00 ..) [0]\n  \
+        8,0 1 3 0.010000000 697 Q W 200 + 8 [x]\n  8,0 1 4 0.012000000 0 C R 100 + 8 [65531]\n  \
+        8,0 1 5 0.015000000 0 C W 200 + 8 [0]\n";
+    lab.write("blk", trace);
+    let ran = lab.run("replay blk --disk small.toml").done().says(&[
+        "blk: 1 request left out that neither read, write nor flush",
+        "blk: 1 request failed when the trace was recorded and was replayed without its measured time",
+        "against 1 measured time",
+    ]);
+    let measured: Vec<String> = rows(&ran.out).iter().map(|row| row[7].clone()).collect();
+    assert_eq!(measured, ["", "5.000000"]);
+    let json = lab.run("replay blk --disk small.toml --json").done().json();
+    assert_eq!(
+        (&json["failed_requests"], &json["other_requests"]),
+        (&1.into(), &1.into())
+    );
+    lab.write("twice", format!("{trace}{trace}"));
+    lab.run("replay twice --disk small.toml")
+        .code(2)
+        .says(&["twice:6:3: a second trace begins here", "split the file"]);
+    lab.write("issued", "  8,0 1 1 0.000000000 697 D R 100 + 8 [x]\n");
+    lab.run("replay issued --disk small.toml")
+        .code(2)
+        .says(&["issued has no request", "action Q"]);
+}
+
+/// Traces come compressed, in the encoding of another system, or as blktrace writes them.
+#[test]
+fn a_trace_that_is_no_text_is_told_as_what_it_is() {
+    let lab = lab();
+    for (bytes, what, remedy) in [
+        (
+            &b"\x1F\x8B\x08\x00\x12"[..],
+            "compressed by gzip",
+            "gunzip -c",
+        ),
+        (b"BZh91AY", "compressed by bzip2", "bunzip2 -c"),
+        (b"\xFF\xFE1\x00", "UTF-16", "iconv"),
+        (b"\x07tae\x01\x00", "what blktrace writes", "blkparse -i"),
+    ] {
+        lab.write("other", bytes);
+        lab.run("replay other --disk small.toml")
+            .refused(2)
+            .says(&[what, remedy]);
+    }
+    let plain = lab.run("replay trace --disk small.toml").done();
+    lab.write(
+        "marked",
+        format!("\u{feff}{}", DISKSIM.replace('\n', "\r\n")),
+    );
+    let marked = lab.run("replay marked --disk small.toml").done();
+    assert_eq!(marked.out, plain.out);
+}

@@ -123,7 +123,7 @@ pub(super) fn tell(
             "requests": came.tally.all_ops, "skipped": found.skipped, "moved": came.moved,
             "has_times": found.has_times, "depth": found.depth, "out_of_order": found.sorted,
             "unread_lines": found.left_out.unread, "discards": found.left_out.discards,
-            "other_requests": found.left_out.others,
+            "other_requests": found.left_out.others, "failed_requests": found.left_out.failed,
             "elapsed_ms": came.tally.elapsed().as_millis_f64(),
             "mean_in_flight": came.tally.mean_in_flight(),
             "response_ms": {

@@ -9,6 +9,48 @@ use std::path::{Path, PathBuf};
 /// end of a line is no text, and would only fill the memory.
 const LONGEST: u64 = 64 << 10;
 
+/// UTF-8's, which some editors write.
+const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
+
+/// What traces come in beside text, by its first bytes, and how it becomes text.
+const BEGINNINGS: [(&[u8], &str, &str); 8] = [
+    (
+        b"\x1F\x8B",
+        "compressed by gzip",
+        "gunzip -c FILE | raidlab replay - ...",
+    ),
+    (
+        b"\x28\xB5\x2F\xFD",
+        "compressed by zstd",
+        "zstd -dc FILE | raidlab replay - ...",
+    ),
+    (
+        b"\xFD7zXZ",
+        "compressed by xz",
+        "xz -dc FILE | raidlab replay - ...",
+    ),
+    (
+        b"BZh",
+        "compressed by bzip2",
+        "bunzip2 -c FILE | raidlab replay - ...",
+    ),
+    (
+        b"PK\x03\x04",
+        "a ZIP archive",
+        "unzip -p FILE NAME | raidlab replay - ...",
+    ),
+    (b"\xFF\xFE", UTF_16, TO_UTF_8),
+    (b"\xFE\xFF", UTF_16, TO_UTF_8),
+    // Version 7 in the machine's order, little endian, below the magic number.
+    (
+        b"\x07tae",
+        "what blktrace writes",
+        "blkparse -i FILE | raidlab replay - ...",
+    ),
+];
+const UTF_16: &str = "text in UTF-16";
+const TO_UTF_8: &str = "iconv -f UTF-16 -t UTF-8 FILE | raidlab replay - ...";
+
 /// Lines of a file until one cannot be read, which is kept.
 pub(super) struct Lines {
     path: PathBuf,
@@ -36,6 +78,7 @@ impl Lines {
             number: 0,
             failed: None,
         };
+        lines.refuse_others()?;
         while let Some(line) = lines.read() {
             if !line.trim().is_empty() {
                 lines.head.1 = Some(line);
@@ -45,6 +88,23 @@ impl Lines {
         }
         lines.failure()?;
         Ok(lines)
+    }
+
+    /// What begins like something else than text is told as that; a mark of its encoding is passed over.
+    fn refuse_others(&mut self) -> Result<(), Failure> {
+        let begin = self.input.fill_buf();
+        let begin = begin.map_err(|error| cannot_read(&self.path, &error))?;
+        let found = BEGINNINGS
+            .iter()
+            .find(|(bytes, ..)| begin.starts_with(bytes));
+        if begin.starts_with(BYTE_ORDER_MARK) {
+            self.input.consume(BYTE_ORDER_MARK.len());
+        }
+        let Some((_, what, remedy)) = found else {
+            return Ok(());
+        };
+        let trace = self.path.display();
+        Err(Failure::bad_request(format!("{trace}: this is {what}")).remedy(*remedy))
     }
 
     /// The format that was asked for, or that the first line has.

@@ -4,7 +4,7 @@ use crate::args::ReplayArgs;
 use crate::exit::{Failure, TRIAL_FAILED};
 use crate::talk;
 use raidlab_core::words::count;
-use raidlab_sim::trace::{LeftOut, Misfit, ReplayError};
+use raidlab_sim::trace::{Format, LeftOut, Misfit, ReplayError};
 use std::path::Path;
 
 /// Nothing of a trace is left out without a word.
@@ -21,6 +21,14 @@ pub(super) fn left_out(trace: &Path, left_out: LeftOut) {
         let discards = count(left_out.discards, "discard");
         talk::note(&format!(
             "{trace}: {discards} left out, which models do not know"
+        ));
+    }
+    if left_out.failed > 0 {
+        talk::note(&format!(
+            "{trace}: {} failed when the trace was recorded and {} replayed without {} measured time",
+            count(left_out.failed, "request"),
+            if left_out.failed == 1 { "was" } else { "were" },
+            if left_out.failed == 1 { "its" } else { "their" }
         ));
     }
     if left_out.others > 0 {
@@ -92,14 +100,24 @@ fn together(args: &ReplayArgs, devices: &[(String, u64)]) -> String {
 }
 
 /// A replay of nothing is a mistake: an empty trace, or a device that is not in it.
-pub(super) fn nothing(args: &ReplayArgs, skipped: u64) -> Failure {
+pub(super) fn nothing(args: &ReplayArgs, format: Format, skipped: u64) -> Failure {
     let trace = args.trace.display();
     match &args.device {
         Some(name) if skipped > 0 => Failure::bad_request(format!(
             "{trace} has no request of device {name}, and {skipped} of others"
         ))
         .remedy("leave --device out to replay all, or name another"),
-        _ => Failure::bad_request(format!("{trace} has no request")),
+        _ => nowhere(&trace.to_string(), format),
+    }
+}
+
+fn nowhere(trace: &str, format: Format) -> Failure {
+    let failure = Failure::bad_request(format!("{trace} has no request"));
+    match format {
+        Format::Blkparse => failure.remedy(
+            "requests are lines of the action Q in blkparse's own format: trace and print them without -a, -f and -F",
+        ),
+        _ => failure,
     }
 }
 
