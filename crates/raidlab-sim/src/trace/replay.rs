@@ -13,6 +13,9 @@ use std::collections::BTreeMap;
 /// Sectors of 512 bytes in 1 MiB.
 const MIB_SECTORS: u64 = (1 << 20) / SECTOR;
 
+/// So long no trace lasts: 100 years. The time of a replay is counted in nanoseconds, to 584 years.
+const LONGEST: Span = Span::from_secs(100 * 365 * 24 * 3600);
+
 /// How to replay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReplayOptions {
@@ -134,6 +137,9 @@ pub enum Misfit {
         "this request of {0} sectors has 4 GiB or more, which no request has: correct the trace"
     )]
     TooLarge(u32),
+    /// Its time is beyond all that is recorded, and where it is added to another, beyond what can be counted.
+    #[error("this request came {0} after the first, which no trace lasts: correct its time")]
+    TooLate(Span),
     /// The target failed at it.
     #[error(transparent)]
     Failed(DriveError),
@@ -187,6 +193,9 @@ where
 
     fn place(&mut self, record: Record) -> Result<Placed, Misfit> {
         let (lba, sectors) = (record.lba, record.sectors);
+        if record.at > LONGEST {
+            return Err(Misfit::TooLate(record.at));
+        }
         if record.kind == BlockKind::Flush {
             return Ok(Placed {
                 record,

@@ -134,7 +134,7 @@ pub(super) fn failure(path: &Path, error: &ReplayError) -> Failure {
                     "replay on disks whose logical sectors have 512 bytes ('sector-logical' of the experiment's \
                      disks), or leave such requests out of the trace",
                 ),
-                Misfit::TooLarge(_) => Failure::bad_request(message),
+                Misfit::TooLarge(_) | Misfit::TooLate(_) => Failure::bad_request(message),
                 Misfit::Failed(_) => Failure::new(TRIAL_FAILED, message),
             }
         }
