@@ -226,15 +226,22 @@ fn cache(table: &Table<'_, '_>) -> Option<CacheSpec> {
         )
     };
     let segment_sectors = (size - write_sectors) / u64::from(segments.max(1));
+    let adaptive = table.boolean("adaptive").unwrap_or(false);
     let ahead = table.whole("read_ahead_kib").map(|kib| kib * 2);
     let read_ahead = ahead.unwrap_or_else(|| {
+        let (most, why) = if adaptive {
+            let all = segment_sectors * u64::from(segments);
+            (all, "all segments that no other reader has")
+        } else {
+            (segment_sectors, "a whole segment")
+        };
         reader.conclude(
             "cache.read_ahead_kib",
-            (segment_sectors / 2).to_string(),
+            (most / 2).to_string(),
             Mark::Assumed,
-            "a whole segment",
+            why,
         );
-        segment_sectors
+        most
     });
     let restart = match table.word("restart", &["eager", "lazy"]) {
         Some("lazy") => Restart::Lazy,
@@ -252,6 +259,7 @@ fn cache(table: &Table<'_, '_>) -> Option<CacheSpec> {
     let spec = CacheSpec {
         segments,
         segment_sectors,
+        adaptive,
         read_ahead,
         least_ahead: or_assume(
             table.whole("least_ahead_kib"),

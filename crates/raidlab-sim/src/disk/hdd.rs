@@ -111,7 +111,7 @@ impl Hdd {
         let cache = &model.spec.cache;
         Self {
             spindle: model.spindle(numbers.below(0, REVOLUTION)),
-            segments: Segments::new(cache.segments, cache.segment_sectors),
+            segments: Segments::new(cache.segments, cache.segment_sectors, cache.adaptive),
             cylinder: 0,
             head: 0,
             free_at: 0,

@@ -2,6 +2,9 @@
 //!
 //! A segment holds a run of sectors that grows at its end while the disk reads ahead into it. How far
 //! it has grown is kept as a media coordinate, so that asking "is it there yet?" needs no division.
+mod shares;
+
+use shares::{Loss, Shares};
 
 /// One segment.
 #[derive(Clone, Copy, Debug, Default)]
@@ -31,24 +34,33 @@ pub(super) struct Segments {
     /// beginning on.
     order: Vec<u8>,
     first: usize,
-    /// Sectors that a segment can hold.
+    /// Sectors that a segment can hold, the smallest where they have shares.
     size: u64,
+    /// Sectors that the largest can hold.
+    most: u64,
+    /// Where the drive divides its buffer anew as readers come and go.
+    shares: Option<Box<Shares>>,
 }
 
 impl Segments {
-    pub(super) fn new(count: u32, size: u64) -> Self {
+    pub(super) fn new(count: u32, size: u64, adaptive: bool) -> Self {
         let count = count.min(MOST_SEGMENTS);
+        let shares = adaptive.then(|| Box::new(Shares::new(count, size)));
+        let most = shares.as_ref().map_or(size, |shares| shares.all());
         Self {
             list: vec![Segment::default(); count as usize],
             marks: vec![0; count as usize],
             classes: classes(count),
-            shift: size.max(1).next_power_of_two().trailing_zeros(),
+            shift: most.max(1).next_power_of_two().trailing_zeros(),
             order: (0..count as u8).collect(),
             first: 0,
             size,
+            most,
+            shares,
         }
     }
 
+    /// Sectors that a segment can hold when it is taken.
     pub(super) fn size(&self) -> u64 {
         self.size
     }
@@ -99,7 +111,7 @@ impl Segments {
     pub(super) fn find(&self, lba: u64, end: u64) -> Option<u8> {
         (0..self.list.len() as u8).find(|&index| {
             let segment = self.get(index);
-            segment.start <= lba && lba - segment.start < self.size && end <= segment.filled
+            segment.start <= lba && lba - segment.start < self.most && end <= segment.filled
         })
     }
 
@@ -119,15 +131,62 @@ impl Segments {
         }
     }
 
-    /// Takes the segment that was not used longest for data from `start`.
+    /// A read of so many sectors was served from the segment, which is being filled if `filling`: sectors that it can hold
+    /// from now on.
     #[inline]
-    pub(super) fn take(&mut self, start: u64) -> Option<u8> {
+    pub(super) fn serve(&mut self, index: u8, sectors: u64, filling: bool) -> u64 {
+        if self.shares.is_none() {
+            return self.size;
+        }
+        self.serve_shared(index, sectors, filling)
+    }
+
+    #[inline(never)]
+    fn serve_shared(&mut self, index: u8, sectors: u64, filling: bool) -> u64 {
+        let Some(shares) = &mut self.shares else {
+            return self.size;
+        };
+        shares.serve(index, sectors);
+        if !filling {
+            return self.size;
+        }
+        let held = shares.grow(index);
+        self.make_room(index);
+        held
+    }
+
+    /// Others give up what `keep` has been given.
+    fn make_room(&mut self, keep: u8) {
+        while let Some(shares) = self.shares.as_mut().filter(|shares| shares.is_over()) {
+            let (late, early) = self.order.split_at(self.first);
+            let latest = early.iter().chain(late).copied();
+            match shares.lose(keep, latest) {
+                Some(Loss::All(index)) => self.list[usize::from(index)].filled = 0,
+                Some(Loss::Before(index, start)) => {
+                    let segment = &mut self.list[usize::from(index)];
+                    if start > segment.start {
+                        segment.start = start;
+                        self.set_mark(index, start);
+                    }
+                }
+                None => return,
+            }
+        }
+    }
+
+    /// Takes the segment that was not used longest for data from `start`, of which `sectors` are asked for.
+    #[inline]
+    pub(super) fn take(&mut self, start: u64, sectors: u64) -> Option<u8> {
         // The last is the first now, which moves none of the others.
         let before = self.first.checked_sub(1);
         self.first = before.or(self.order.len().checked_sub(1))?;
         let index = self.order[self.first];
         self.list[usize::from(index)] = Segment { start, filled: 0 };
         self.set_mark(index, start);
+        if let Some(shares) = &mut self.shares {
+            shares.take(index, start, sectors);
+            self.make_room(index);
+        }
         Some(index)
     }
 
@@ -137,9 +196,12 @@ impl Segments {
     }
 
     /// The segment is filled up to the coordinate `to`, and has perhaps grown so far that its first sectors, those before
-    /// `start`, were overwritten.
+    /// `start`, were overwritten. `end` tells the sector behind the last one.
     #[inline]
-    pub(super) fn leave(&mut self, index: u8, start: u64, to: u64) {
+    pub(super) fn leave(&mut self, index: u8, start: u64, to: u64, end: impl FnOnce() -> u64) {
+        if let Some(shares) = &mut self.shares {
+            shares.leave(index, end());
+        }
         let segment = &mut self.list[usize::from(index)];
         segment.filled = to;
         if start > segment.start {
@@ -169,13 +231,17 @@ mod tests {
             count in 1_u32..=MOST_SEGMENTS,
             size in 1_u64..5000,
             offset: u64,
+            adaptive: bool,
         ) {
-            let mut segments = Segments::new(count, size);
+            let mut segments = Segments::new(count, size, adaptive);
             for (number, start) in starts.iter().enumerate() {
-                let index = segments.take(*start).expect("a segment");
+                let index = segments.take(*start, 8).expect("a segment");
                 segments.fill(index, u64::MAX);
                 if number % 3 == 0 {
-                    segments.leave(index, start + size / 2, u64::MAX);
+                    segments.leave(index, start + size / 2, u64::MAX, || start + size);
+                }
+                if number % 2 == 0 {
+                    segments.serve(index, 8, number % 4 == 0);
                 }
             }
             for start in &starts {

@@ -69,6 +69,8 @@ pub struct CacheSpec {
     pub segments: u32,
     /// Sectors of a segment.
     pub segment_sectors: u64,
+    /// A reader has what others leave of all segments, not one.
+    pub adaptive: bool,
     /// Sectors read ahead of what the host has taken; 0: none.
     pub read_ahead: u64,
     /// Sectors that are read ahead in any case before the arm is taken away for what the buffer has to
@@ -91,6 +93,14 @@ pub struct CacheSpec {
     pub low: u32,
     /// Destaging waits until no read has come for so long, unless the buffer is above `high`.
     pub quiet: Span,
+}
+
+impl CacheSpec {
+    /// Sectors that a segment can hold at most.
+    pub fn largest_segment(&self) -> u64 {
+        let parts = if self.adaptive { self.segments } else { 1 };
+        self.segment_sectors.saturating_mul(u64::from(parts))
+    }
 }
 
 /// Command queueing.
@@ -313,10 +323,10 @@ impl HddSpec {
             SpecError::SegmentSize,
         );
         unless(
-            cache.segments == 0 || cache.read_ahead <= cache.segment_sectors,
+            cache.segments == 0 || cache.read_ahead <= cache.largest_segment(),
             SpecError::ReadAhead {
                 ahead: cache.read_ahead,
-                segment: cache.segment_sectors,
+                segment: cache.largest_segment(),
             },
         );
         unless(
@@ -338,7 +348,7 @@ impl HddSpec {
             self.link == 0 || self.link >= 100_000,
             SpecError::Link(self.link),
         );
-        let largest = cache.segment_sectors.max(cache.write_sectors);
+        let largest = cache.largest_segment().max(cache.write_sectors);
         unless(largest <= 1 << 32, SpecError::Buffer(largest));
         problems.extend(self.check_times());
         problems

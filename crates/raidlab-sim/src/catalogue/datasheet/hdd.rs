@@ -324,6 +324,13 @@ impl HddSheet {
                 segments,
                 "assumed: usual for a buffer of that size",
             );
+            if size >= 8 * MIB {
+                file.flag(
+                    "adaptive",
+                    true,
+                    "assumed: drives with such buffers divide them by the readers there are",
+                );
+            }
             file.flag("write_back", true, "assumed: as drives are delivered");
             file.whole("write_runs", runs, "assumed: more in a larger buffer");
         }

@@ -52,13 +52,14 @@ impl Hdd {
                 let (_, whole) = self.widen(read.lba, read.sectors);
                 // Of a physical sector that is asked for in parts each counts as its share.
                 self.counters.transfer += Span(passed * read.sectors / whole);
-                self.consume(read.lba + read.sectors, read.end, at);
+                self.consume(read, at);
                 return true;
             }
         }
         let found = self.segments.find(read.lba, read.end);
         if let Some(index) = found {
             self.segments.touch(index);
+            self.segments.serve(index, read.sectors, false);
         }
         found.is_some()
     }

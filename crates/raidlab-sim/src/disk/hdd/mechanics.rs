@@ -102,8 +102,7 @@ impl Hdd {
     #[inline(never)]
     fn read_on(&mut self, read: &Waiting, t: u64) -> (u64, u64) {
         self.segments.touch(self.stream.segment);
-        let to = read.lba + read.sectors;
-        self.consume(to, read.end, t);
+        self.consume(read, t);
         let at = |x: u64| self.stream.t + self.spindle.nanos(x.saturating_sub(self.stream.x));
         let first = at(read.place.end()).max(t);
         let end = at(read.end).max(t);
@@ -129,7 +128,7 @@ impl Hdd {
             first = begin + self.spindle.nanos(place.width());
         }
         let to = read.lba + read.sectors;
-        if let Some(segment) = self.segments.take(read.lba) {
+        if let Some(segment) = self.segments.take(read.lba, read.sectors) {
             let track_end = if read.end <= place.track_end() {
                 place.track_end()
             } else {

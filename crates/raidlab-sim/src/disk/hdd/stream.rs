@@ -15,6 +15,8 @@ pub(super) struct Stream {
     pub(super) segment: u8,
     /// First sector of the segment.
     pub(super) start: u64,
+    /// Sectors that the segment can hold.
+    size: u64,
     /// The coordinate `x` is under the head at time `t`; it goes on from there.
     pub(super) x: u64,
     pub(super) t: u64,
@@ -43,18 +45,20 @@ impl Hdd {
     ) {
         let ahead = self.model.spec.cache.read_ahead;
         // What was asked for stays in the segment.
-        let room = (start + self.segments.size()).max(from);
+        let size = self.segments.size();
+        let room = (start + size).max(from);
         let limit = (from + ahead).min(room).min(self.model.spec.sectors);
         self.stream = Stream {
             active: true,
             segment,
             start,
+            size,
             x,
             t,
             limit,
             bound: end + (limit - from) * self.model.geometry.narrowest(),
             exact: limit == from,
-            long: limit - start > self.segments.size(),
+            long: limit - start > size,
             track_end,
         };
     }
@@ -83,18 +87,20 @@ impl Hdd {
         }
     }
 
-    /// The host takes sectors up to `to`, whose coordinate end is `end`, at time `t`: there is room
+    /// The host takes the sectors of a read at time `t`: there is room
     /// to read further ahead. A head that had to pause is on its track still, and goes on when the
     /// place comes round again.
-    pub(super) fn consume(&mut self, to: u64, end: u64, t: u64) {
+    pub(super) fn consume(&mut self, read: &Waiting, t: u64) {
+        let (to, end) = (read.lba + read.sectors, read.end);
+        self.stream.size = self.segments.serve(self.stream.segment, read.sectors, true);
         let cache = self.model.spec.cache;
-        let limit = (to + cache.read_ahead).min(self.model.spec.sectors);
+        let ahead = cache.read_ahead.min(self.stream.size);
+        let limit = (to + ahead).min(self.model.spec.sectors);
         if limit <= self.stream.limit {
             return;
         }
         let left = self.stream.limit.saturating_sub(to);
-        if to <= self.stream.limit && cache.restart == Restart::Lazy && left * 2 > cache.read_ahead
-        {
+        if to <= self.stream.limit && cache.restart == Restart::Lazy && left * 2 > ahead {
             return;
         }
         let old = self.limit_x();
@@ -112,8 +118,7 @@ impl Hdd {
     /// sectors take the place of the oldest.
     #[inline]
     fn oldest(&mut self, t: u64) -> u64 {
-        let start = self.stream.start;
-        let size = self.segments.size();
+        let Stream { start, size, .. } = self.stream;
         if self.stream.limit <= start + size {
             return start;
         }
@@ -122,7 +127,7 @@ impl Hdd {
 
     #[inline(never)]
     fn oldest_of_full(&mut self, t: u64, start: u64) -> u64 {
-        let size = self.segments.size();
+        let size = self.stream.size;
         let there = self.frontier(t);
         let passed = self.model.geometry.sector_at(there);
         start.max(passed.saturating_sub(size))
@@ -196,9 +201,11 @@ impl Hdd {
         }
         let there = self.frontier(t);
         let oldest = self.oldest(t);
-        self.segments.leave(self.stream.segment, oldest, there);
+        let geometry = &self.model.geometry;
+        self.segments.leave(self.stream.segment, oldest, there, || {
+            geometry.sector_at(there)
+        });
         if there > self.stream.track_end {
-            let geometry = &self.model.geometry;
             (self.cylinder, self.head) = geometry.track_after(self.stream.start, there);
         }
         self.stream.active = false;

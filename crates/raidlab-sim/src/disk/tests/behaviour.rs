@@ -140,6 +140,37 @@ fn short_skips_forward_keep_streaming() {
     close(rate, 67.5e6 * 0.75, 0.02);
 }
 
+/// Every second segment of what lies behind one another, with a pause after each: what a member sees of a sequential read of an
+/// offset layout, or of one with two parity chunks, while the others are read. A drive that gives its only reader the whole
+/// buffer has read what comes next; one with segments of that size has read only what is passed over.
+#[test]
+fn a_gap_as_large_as_a_segment_is_read_past_where_the_buffer_is_divided_by_readers() {
+    let mean = |adaptive| {
+        let model = changed("ST3250624AS", |spec| {
+            spec.cache.adaptive = adaptive;
+            spec.cache.read_ahead = spec.cache.largest_segment();
+        });
+        let gap = hdd(&model).spec.cache.segment_sectors;
+        let mut disk = Disk::new(&model, 1);
+        let mut now = Instant::ZERO;
+        let mut taken = Span::ZERO;
+        for i in 0..100_u64 {
+            for part in 0..gap / 64 {
+                let lba = 2 * i * gap + part * 64;
+                let done = one(&mut disk, now, request(i, BlockKind::Read, lba, 64));
+                taken += done.at.since(now);
+                now = done.at;
+            }
+            now += Span::from_millis(40);
+        }
+        taken.as_secs_f64() / 100.0
+    };
+    // 256 KiB at the media's rate, and a turn in which the head waits where it had stopped.
+    let (apart, whole) = (mean(false), mean(true));
+    assert!(apart > whole + 0.006, "{apart} s, and {whole} s");
+    assert!(whole < 0.003, "{whole} s");
+}
+
 #[test]
 fn reading_ahead_pauses_when_the_segment_is_full_and_costs_turns_to_resume() {
     let model = changed("ST3250624AS", |spec| spec.cache.segments = 1);
