@@ -281,6 +281,9 @@ pub struct Array {
     /// md raid4, 5, 6: stripes of the stripe cache, 4 KiB of each member.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stripe_cache: Option<u32>,
+    /// md raid4, 5, 6: threads beside the array's own that handle its stripes, of each NUMA node (`group_thread_cnt`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group_threads: Option<u32>,
     /// md: resync and rebuild go at least so fast when others want the disks, bytes a second.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sync_speed_min: Option<u64>,

@@ -170,6 +170,7 @@ fn states() {
 [array]
 layout = "raid6"
 stripe-cache = 4096
+group-threads = 4
 [factors]
 state = ["clean", "degraded 2", "resyncing", "rebuilding 1"]
 "#;

@@ -31,6 +31,7 @@ pub use self::spec::{
 
 use self::core::{Core, Up, Work};
 use self::node::Node;
+use self::parity::ParityArray;
 use crate::block::{Bio, Busy, Ended};
 use crate::disk::DiskError;
 use raidlab_core::time::{Instant, Span};
@@ -99,17 +100,27 @@ impl Array {
         self.work();
     }
 
-    /// Threads on the processor: each parity array of the tree has one.
+    /// Threads on the processor: each parity array of the tree has one, and its workers.
     #[must_use]
     pub fn threads(&self) -> usize {
-        self.nodes.iter().filter_map(Node::parity).count()
+        self.nodes
+            .iter()
+            .filter_map(Node::parity)
+            .map(ParityArray::threads)
+            .sum()
     }
 
     /// Work that one of the threads was given so far, whether it has done it or not.
     #[must_use]
     pub fn worked(&self, thread: usize) -> Span {
-        let mut threads = self.nodes.iter().filter_map(Node::parity);
-        threads.nth(thread).map_or(Span::ZERO, |of| of.worked())
+        let mut worker = thread;
+        for of in self.nodes.iter().filter_map(Node::parity) {
+            if worker < of.threads() {
+                return of.worked(worker);
+            }
+            worker -= of.threads();
+        }
+        Span::ZERO
     }
 
     /// A request of a thread has gone to `member`, not joined to others: it has cost the thread time.
@@ -126,9 +137,12 @@ impl Array {
 
     /// One of the threads has no core for `time`: what it has to do comes so much later.
     pub fn wait(&mut self, now: Instant, thread: usize, time: Span) {
-        let mut threads = self.nodes.iter_mut().filter_map(Node::parity_mut);
-        if let Some(of) = threads.nth(thread) {
-            of.wait(now, time);
+        let mut worker = thread;
+        for of in self.nodes.iter_mut().filter_map(Node::parity_mut) {
+            if worker < of.threads() {
+                return of.wait(now, worker, time);
+            }
+            worker -= of.threads();
         }
     }
 
@@ -265,10 +279,14 @@ impl Array {
         for (index, node) in self.nodes.iter().enumerate() {
             if let Some(parity) = node.parity() {
                 let level = parity.level();
+                let thread = match parity.threads() {
+                    1 => "thread".to_owned(),
+                    workers => format!("group of {workers} threads"),
+                };
                 let name = if several {
-                    format!("{level} thread {index}")
+                    format!("{level} {thread} {index}")
                 } else {
-                    format!("{level} thread")
+                    format!("{level} {thread}")
                 };
                 out.push(parity.busy(name, now));
             }

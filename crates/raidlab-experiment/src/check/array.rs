@@ -56,6 +56,10 @@ pub(super) fn array(
     let form = form(problems, view, &layout.value, engine, state);
     let parity = layout.value.level().contains(['4', '5', '6']) && engine == Engine::Md;
     let stripe_cache = parity.then(|| view.count(Key::StripeCache)).flatten();
+    let group_threads = match parity {
+        true => group_threads(problems, view, kernel),
+        false => Some(None),
+    };
     let (slow, fast) = sync_speeds(problems, view, engine, state);
     let smallest = sizes.iter().map(|s| s.0).min().unwrap_or(1).max(1);
     let known = chosen
@@ -92,6 +96,7 @@ pub(super) fn array(
         bitmap: form.1,
         initial_sync: initial_sync(view, &layout.value, engine, state),
         stripe_cache: stripe_cache.map(|s| s.value),
+        group_threads: group_threads?,
         sync_speed_min: slow,
         sync_speed_max: fast,
         layout: layout.value,
@@ -225,6 +230,19 @@ fn form(
         }
     }
     Some((metadata.map(|m| m.value), bitmap.map(|b| b.value)))
+}
+
+/// Threads beside the array's own; `None` where the kernel has no such, which is told.
+fn group_threads(problems: &Problems, view: &View<'_>, kernel: Kernel) -> Option<Option<u32>> {
+    let Some(given) = view.count(Key::GroupThreads) else {
+        return Some(None);
+    };
+    if given.value == 0 || kernel >= Kernel::Linux(3, 12, 0) {
+        return Some(Some(given.value));
+    }
+    let message = format!("Linux {kernel} has no 'group-threads': md got them with 3.12");
+    problems.wrong(&given.at, message, "use a newer 'kernel', or drop it");
+    None
 }
 
 /// Whether a new array has been synced; one that is still being synced has not.

@@ -243,7 +243,7 @@ fn takes(name: &str) -> &'static str {
         "metadata" => "engine md",
         "bitmap" => "a redundant layout of engine md",
         "initial-sync" => "a redundant layout of engine md that is not resyncing",
-        "stripe-cache" => "raid4, raid5 or raid6 of engine md",
+        "stripe-cache" | "group-threads" => "raid4, raid5 or raid6 of engine md",
         "sync-speed-min" | "sync-speed-max" => "a resyncing or rebuilding array of engine md",
         "filesystem-journal" | "filesystem-mode" => "a file system with a journal",
         "filesystem-block" | "mount-options" => "a file system",

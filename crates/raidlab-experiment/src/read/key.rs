@@ -102,6 +102,7 @@ keys! {
     Bitmap: "bitmap", "array", "bitmap", Form::Bitmap;
     InitialSync: "initial-sync", "array", "initial-sync", Form::Flag;
     StripeCache: "stripe-cache", "array", "stripe-cache", Form::Count(17, 32_768);
+    GroupThreads: "group-threads", "array", "group-threads", Form::Count(0, 256);
     SyncSpeedMin: "sync-speed-min", "array", "sync-speed-min", Form::Rate;
     SyncSpeedMax: "sync-speed-max", "array", "sync-speed-max", Form::Rate;
     Cpu: "cpu", "host", "cpu", Form::Text;

@@ -158,6 +158,20 @@ count = 10
 );
 
 told!(
+    threads_that_a_kernel_does_not_have,
+    beside(
+        r#"
+[host]
+kernel = "3.10"
+[array]
+layout = "raid6"
+[factors]
+group-threads = [0, 4, 300]
+"#
+    )
+);
+
+told!(
     layouts_that_are_none,
     beside(
         r#"

@@ -113,11 +113,19 @@ fn scheduler(wanted: Scheduler, there: &[String]) -> Option<&'static str> {
 
 /// What an array is set to before it is used.
 pub(super) fn array(draft: &mut Draft<'_>, number: u32) {
-    if let Some(stripes) = draft.setup.array.stripe_cache {
-        // Of a nested array the inner ones have the cache.
-        let parity: Vec<u32> = draft.steps.iter().filter_map(parity_array).collect();
-        for number in parity {
-            set(draft, number, "md/stripe_cache_size", stripes.to_string());
+    let array = &draft.setup.array;
+    let settings = [
+        ("md/stripe_cache_size", array.stripe_cache),
+        ("md/group_thread_cnt", array.group_threads),
+    ];
+    // Of a nested array the inner ones have the cache and the threads.
+    let parity: Vec<u32> = draft.steps.iter().filter_map(parity_array).collect();
+    for (setting, value) in settings {
+        let Some(value) = value else {
+            continue;
+        };
+        for number in &parity {
+            set(draft, *number, setting, value.to_string());
         }
     }
     if let Some(size) = draft.setup.host.read_ahead {

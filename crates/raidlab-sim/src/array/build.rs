@@ -173,8 +173,8 @@ impl Builder<'_> {
                 let parities = self.nodes.iter().filter(|node| node.parity().is_some());
                 let grown = self.spec.grown_caches.get(parities.count()).copied();
                 let rows = grown.unwrap_or(self.spec.stripe_cache);
-                let cost = self.spec.cost;
-                Shape::Parity(Box::new(ParityArray::new(l.clone(), rows, *era, cost)))
+                let threads = (self.spec.cost, self.spec.group_threads);
+                Shape::Parity(Box::new(ParityArray::new(l.clone(), rows, *era, threads)))
             }
             Layout::Raid10(l) => {
                 Shape::Mirror(Mirror::new(Map::Raid10(l.clone()), false, &solid, era))

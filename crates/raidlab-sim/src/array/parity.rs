@@ -105,7 +105,12 @@ pub(super) struct ParityArray {
 }
 
 impl ParityArray {
-    pub(super) fn new(layout: Parity, rows: u32, era: Era, cost: ParityCost) -> Self {
+    pub(super) fn new(
+        layout: Parity,
+        rows: u32,
+        era: Era,
+        (cost, workers): (ParityCost, u16),
+    ) -> Self {
         let period = layout.period() as u64;
         Self {
             roles: (0..period).map(|stripe| layout.roles(stripe)).collect(),
@@ -122,7 +127,7 @@ impl ParityArray {
             prereads: 0,
             looks_at: None,
             asks: 0,
-            thread: Thread::new(cost),
+            thread: Thread::new(cost, workers),
             held: Plug::new(era.plug_requests),
             era,
         }
@@ -292,7 +297,7 @@ impl ParityArray {
     #[inline]
     pub(super) fn is_quiet(&self) -> bool {
         let waits = self.rested.is_some() | self.plugged.is_some();
-        !waits && !self.thread.is_busy() && self.held.is_empty()
+        !waits && !self.thread.any_busy() && self.held.is_empty()
     }
 
     #[inline]
@@ -302,6 +307,10 @@ impl ParityArray {
                 Work::Compute => self.computed(common, core, key),
                 Work::Look => self.look(common, core, key),
                 Work::Send => {}
+            }
+            if !self.held.is_empty() && !self.thread.is_busy() {
+                // Whoever has done this has nothing more to do; others may.
+                self.held.release(core);
             }
         }
         // All that has ended at this time has made its room.
@@ -324,7 +333,7 @@ impl ParityArray {
         Busy {
             name,
             kind: ResourceKind::Thread,
-            units: 1,
+            units: self.thread.count() as u32,
             busy: self.thread.busy(now),
             parts,
             way: None,
@@ -336,14 +345,19 @@ impl ParityArray {
         self.thread.send(now);
     }
 
-    /// Work that the thread was given so far.
-    pub(super) fn worked(&self) -> Span {
-        self.thread.given()
+    /// The thread and its workers.
+    pub(super) fn threads(&self) -> usize {
+        self.thread.count()
     }
 
-    /// The thread has no core for so long.
-    pub(super) fn wait(&mut self, now: Instant, time: Span) {
-        self.thread.wait(now, time);
+    /// Work that one of these was given so far.
+    pub(super) fn worked(&self, worker: usize) -> Span {
+        self.thread.given(worker)
+    }
+
+    /// One of these has no core for so long.
+    pub(super) fn wait(&mut self, now: Instant, worker: usize, time: Span) {
+        self.thread.wait(now, worker, time);
     }
 
     /// Name of the level.

@@ -182,6 +182,8 @@ pub struct ArraySpec {
     pub rotational: Vec<bool>,
     /// Stripes of the stripe cache of raid4, raid5 and raid6, 4 KiB of each member.
     pub stripe_cache: u32,
+    /// Threads beside the array's own that handle stripes of raid4, raid5 and raid6 (`group_thread_cnt`, on one NUMA node).
+    pub group_threads: u16,
     /// Stripes that the caches have come to before: of each parity array of the tree, in its order; empty: all have
     /// [`stripe_cache`](Self::stripe_cache).
     pub grown_caches: Vec<u32>,
@@ -222,6 +224,7 @@ impl ArraySpec {
             failed: Vec::new(),
             rotational: Vec::new(),
             stripe_cache: STRIPE_CACHE,
+            group_threads: 0,
             grown_caches: Vec::new(),
             sync_speed_min: SYNC_SPEED_MIN,
             sync_speed_max: SYNC_SPEED_MAX,

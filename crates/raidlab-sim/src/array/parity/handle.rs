@@ -163,7 +163,7 @@ impl ParityArray {
     /// Whether a band that would read waits until the thread comes to it, one stripe after the other: more may
     /// have come by then to make it whole.
     fn defers(&self, key: u32) -> bool {
-        self.thread.is_busy() && self.looks_at != Some(key) && !self.era.submitter_handles
+        self.thread.all_busy() && self.looks_at != Some(key) && !self.era.submitter_handles
     }
 
     /// The thread has come to a band.

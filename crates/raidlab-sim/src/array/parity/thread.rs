@@ -1,4 +1,4 @@
-//! The thread of a parity array: one computation after the other.
+//! The thread of a parity array: one computation after the other, or as many at a time as it has workers.
 use crate::array::NEVER;
 use crate::array::spec::ParityCost;
 use raidlab_core::time::{Instant, Span};
@@ -30,19 +30,57 @@ pub(super) enum Work {
     Send,
 }
 
-/// The thread.
+/// Something to be done.
+#[derive(Clone, Copy, Debug)]
+struct Task {
+    end: Instant,
+    band: u32,
+    work: Work,
+    /// What it takes.
+    time: Span,
+    /// Stripes, 4 KiB of each member, that it is for.
+    rows: u32,
+}
+
+/// One that handles stripes: the thread (`raid5d`), or a worker beside it.
+#[derive(Clone, Debug, Default)]
+struct Worker {
+    /// What it has to do, by their ends, ascending.
+    tasks: VecDeque<Task>,
+    /// Time that all of them take.
+    left: Span,
+    free: Instant,
+    /// Time of all that it was ever given.
+    given: Span,
+}
+
+impl Worker {
+    fn is_busy(&self) -> bool {
+        !self.tasks.is_empty()
+    }
+
+    fn next(&self) -> Instant {
+        self.tasks.front().map_or(NEVER, |task| task.end)
+    }
+}
+
+/// The thread and its workers (`group_thread_cnt`): all take stripes from the same list (`raid5.c:handle_active_stripes`).
 #[derive(Clone, Debug)]
 pub(super) struct Thread {
     cost: ParityCost,
     free_of_cost: bool,
-    /// What it has to do, with the ends, ascending, and the time that each takes.
-    jobs: VecDeque<(Instant, u32, Work, Span)>,
-    /// Time that all of them take.
-    left: Span,
-    free: Instant,
+    /// The thread itself first.
+    workers: Vec<Worker>,
+    /// Whose work ended last: it asks the members.
+    current: usize,
+    /// Stripes that are to be handled.
+    rows: u32,
     /// Time spent: summing, copying, handling.
     pub(super) spent: [Span; 3],
 }
+
+/// Stripes for each of which another worker is woken (`raid5.h:MAX_STRIPE_BATCH`, `raid5.c:raid5_wakeup_stripe_thread`).
+const BATCH: u32 = 8;
 
 fn time(bytes: u64, rate: u64) -> Span {
     if rate == 0 {
@@ -52,15 +90,20 @@ fn time(bytes: u64, rate: u64) -> Span {
 }
 
 impl Thread {
-    pub(super) fn new(cost: ParityCost) -> Self {
+    pub(super) fn new(cost: ParityCost, workers: u16) -> Self {
         Self {
             cost,
             free_of_cost: cost == ParityCost::default(),
-            jobs: VecDeque::new(),
-            left: Span::ZERO,
-            free: Instant::ZERO,
+            workers: vec![Worker::default(); 1 + usize::from(workers)],
+            current: 0,
+            rows: 0,
             spent: [Span::ZERO; 3],
         }
+    }
+
+    /// Threads that may need a core each.
+    pub(super) fn count(&self) -> usize {
+        self.workers.len()
     }
 
     /// Whether nothing costs anything, so that there is nothing to wait for.
@@ -88,7 +131,8 @@ impl Thread {
         for (spent, more) in self.spent.iter_mut().zip([sum, copy, handle]) {
             *spent += more;
         }
-        self.give(now, band, Work::Compute, sum + copy + handle);
+        let rows = job.sectors.div_ceil(super::cache::ROW);
+        self.give(now, band, Work::Compute, (sum + copy + handle, rows));
     }
 
     fn handling(&self, sectors: u32) -> Span {
@@ -105,71 +149,126 @@ impl Thread {
     pub(super) fn leave(&mut self, now: Instant, band: u32, sectors: u32) {
         let time = self.leaving(sectors);
         self.spent[2] += time;
-        self.give(now, band, Work::Look, time);
+        let rows = sectors.div_ceil(super::cache::ROW);
+        self.give(now, band, Work::Look, (time, rows));
     }
 
-    fn give(&mut self, now: Instant, band: u32, work: Work, time: Span) {
-        self.free = self.free.max(now) + time;
-        self.left += time;
-        self.jobs.push_back((self.free, band, work, time));
+    /// To whoever is through first of those that are awake.
+    fn give(&mut self, now: Instant, band: u32, work: Work, (time, rows): (Span, u32)) {
+        self.rows += rows;
+        let awake = 1 + (self.rows / BATCH).max(1) as usize;
+        let workers = self.workers.iter().take(awake).enumerate();
+        let first = workers.min_by_key(|(_, worker)| worker.free.max(now));
+        let first = first.map_or(0, |(index, _)| index);
+        self.give_to(first, now, (band, work, time, rows));
+    }
+
+    fn give_to(
+        &mut self,
+        worker: usize,
+        now: Instant,
+        (band, work, time, rows): (u32, Work, Span, u32),
+    ) {
+        let worker = &mut self.workers[worker];
+        worker.free = worker.free.max(now) + time;
+        worker.left += time;
+        worker.given += time;
+        worker.tasks.push_back(Task {
+            end: worker.free,
+            band,
+            work,
+            time,
+            rows,
+        });
     }
 
     /// It has sent a request to a member, which takes it from all else for a while.
     pub(super) fn send(&mut self, now: Instant) {
         let time = Span(self.cost.submit);
         self.spent[2] += time;
-        let Some(first) = self.jobs.front_mut() else {
-            return self.give(now, super::cache::NONE, Work::Send, time);
+        let current = &mut self.workers[self.current];
+        let Some(first) = current.tasks.front_mut() else {
+            let band = super::cache::NONE;
+            return self.give_to(self.current, now, (band, Work::Send, time, 0));
         };
-        first.3 += time;
-        self.left += time;
-        self.free += time;
-        self.jobs.iter_mut().for_each(|job| job.0 += time);
+        first.time += time;
+        current.left += time;
+        current.free += time;
+        current.given += time;
+        current.tasks.iter_mut().for_each(|task| task.end += time);
     }
 
-    /// It has no core for so long.
-    pub(super) fn wait(&mut self, now: Instant, time: Span) {
-        for job in &mut self.jobs {
-            job.0 += time;
+    /// One of them has no core for so long.
+    pub(super) fn wait(&mut self, now: Instant, worker: usize, time: Span) {
+        let Some(worker) = self.workers.get_mut(worker) else {
+            return;
+        };
+        for task in &mut worker.tasks {
+            task.end += time;
         }
-        if !self.jobs.is_empty() {
-            self.free = self.free.max(now) + time;
+        if worker.is_busy() {
+            worker.free = worker.free.max(now) + time;
         }
     }
 
     /// It is to look at a band when it has come that far.
     pub(super) fn look(&mut self, now: Instant, band: u32) {
-        self.give(now, band, Work::Look, Span::ZERO);
+        self.give(now, band, Work::Look, (Span::ZERO, 0));
     }
 
-    /// Whether it has not come to the end of what it was given.
+    /// Whether whoever asks the members has not come to the end of what it was given.
     #[inline]
     pub(super) fn is_busy(&self) -> bool {
-        !self.jobs.is_empty()
+        self.workers[self.current].is_busy()
+    }
+
+    /// Whether nobody would come to a stripe at once.
+    #[inline]
+    pub(super) fn all_busy(&self) -> bool {
+        self.workers.iter().all(Worker::is_busy)
+    }
+
+    /// Whether anybody has something to do.
+    #[inline]
+    pub(super) fn any_busy(&self) -> bool {
+        self.workers.iter().any(Worker::is_busy)
     }
 
     #[inline]
     pub(super) fn next(&self) -> Instant {
-        self.jobs.front().map_or(NEVER, |job| job.0)
+        match &self.workers[..] {
+            [thread] => thread.next(),
+            all => all.iter().map(Worker::next).min().unwrap_or(NEVER),
+        }
     }
 
-    /// A band whose computation has ended, or that it has come to.
+    /// A band whose computation has ended, or that one of them has come to.
     pub(super) fn done(&mut self, now: Instant) -> Option<(u32, Work)> {
-        if self.next() > now {
+        let next = self.next();
+        if next > now {
             return None;
         }
-        let (_, band, work, time) = self.jobs.pop_front()?;
-        self.left = self.left - time;
-        Some((band, work))
+        self.current = self.workers.iter().position(|of| of.next() == next)?;
+        let worker = &mut self.workers[self.current];
+        let task = worker.tasks.pop_front()?;
+        worker.left = worker.left - task.time;
+        self.rows -= task.rows;
+        Some((task.band, task.work))
     }
 
-    /// Work that it was given so far.
-    pub(super) fn given(&self) -> Span {
-        self.spent.iter().fold(Span::ZERO, |sum, part| sum + *part)
+    /// Work that one of them was given so far.
+    pub(super) fn given(&self, worker: usize) -> Span {
+        self.workers
+            .get(worker)
+            .map_or(Span::ZERO, |worker| worker.given)
     }
 
     /// Time in use until `now`: what is booked beyond has not passed yet. Part of that may be waiting for a core.
     pub(super) fn busy(&self, now: Instant) -> Span {
-        self.given() - self.free.since(now).min(self.left)
+        let busy = |worker: &Worker| worker.given - worker.free.since(now).min(worker.left);
+        self.workers
+            .iter()
+            .map(busy)
+            .fold(Span::ZERO, |sum, part| sum + part)
     }
 }

@@ -100,9 +100,10 @@ proptest! {
         requests in requests(),
         seed in 1..1000_u64,
         xor in prop_oneof![Just(0_u64), Just(400_000_000)],
+        workers in prop_oneof![Just(0_u16), 1..5_u16],
     ) {
         let mut spec = ArraySpec::new(ArrayKind::Md(layout));
-        spec.stripe_cache = 17;
+        (spec.stripe_cache, spec.group_threads) = (17, workers);
         (spec.cost.xor, spec.cost.syndrome) = (xor, xor / 2);
         let mut toy = Toy::new(&spec, seed);
         run_all(&mut toy, &requests);

@@ -22,6 +22,63 @@ fn parity_takes_the_thread_its_time() {
 }
 
 #[test]
+fn workers_are_woken_by_batches_of_eight_stripes() {
+    // Nanoseconds for 64 rows of four blocks at 1 GB/s: how many are at it?
+    let at_it = |workers, rows: u64| {
+        let mut spec = raid5(5, 128);
+        spec.cost.xor = 1_000_000_000;
+        spec.group_threads = workers;
+        let mut toy = Toy::new(&spec, 0);
+        toy.submit(bio(0, Write, 0, 4 * 8 * rows as u32));
+        toy.settle();
+        assert_eq!(toy.check(&[]), Ok(()));
+        let mut busy = Vec::new();
+        toy.array.busy(toy.now, &mut busy);
+        let whole = rows * 4 * 4096;
+        assert_eq!(
+            (busy[0].units, busy[0].busy),
+            (1 + u32::from(workers), Span(whole))
+        );
+        whole as f64 / (toy.ended[0].at.0 - 100_000) as f64
+    };
+    assert_eq!(at_it(0, 64), 1.0);
+    assert_eq!(at_it(1, 64), 2.0);
+    // Of few stripes the thread and the first worker take all, however many more there are.
+    assert_eq!(at_it(7, 16), 2.0);
+    let many = at_it(7, 256);
+    assert!((6.0..=8.0).contains(&many), "{many}");
+}
+
+#[test]
+fn workers_wait_for_cores_each_for_itself() {
+    let mut spec = raid5(5, 64);
+    spec.cost.xor = 1_000_000_000;
+    spec.group_threads = 2;
+    let mut toy = Toy::new(&spec, 0);
+    assert_eq!(toy.array.threads(), 3);
+    for i in 0..3 {
+        toy.submit(bio(i, Write, i * 256, 256));
+    }
+    toy.unplug();
+    let given: Vec<_> = (0..4).map(|thread| toy.array.worked(thread)).collect();
+    assert!(
+        given[..3].iter().all(|given| *given > Span::ZERO),
+        "{given:?}"
+    );
+    assert_eq!(given[3], Span::ZERO);
+    // One of the three has no core: the others go on, and all that it had to do comes later.
+    toy.array.wait(toy.now, 1, Span::from_secs(1));
+    toy.settle();
+    let ends: Vec<_> = toy
+        .ended
+        .iter()
+        .map(|end| end.at.0 / 1_000_000_000)
+        .collect();
+    assert!(ends.contains(&0) && ends.contains(&1), "{ends:?}");
+    assert_eq!(toy.check(&[]), Ok(()));
+}
+
+#[test]
 fn the_thread_hands_over_what_it_asks_for_when_it_has_nothing_more_to_do() {
     let mut spec = raid5(5, 128);
     spec.cost.xor = 1_000_000_000;

@@ -2,6 +2,7 @@
 use super::{Verdict, least, most, rate};
 use crate::draw::{Kind, Point, Topology};
 use crate::lab::{Came, Lab};
+use raidlab_experiment::kernel::Kernel;
 
 pub(crate) fn more_memory_is_not_slower(lab: &mut Lab, point: &Point, came: &Came) -> Verdict {
     // What is written may all be in memory before the disks begin, when there is much.
@@ -134,4 +135,22 @@ pub(crate) fn more_stripes_are_not_slower(lab: &mut Lab, point: &Point, came: &C
         &point.with(|p| p.array = "stripe-cache = 2048\n".to_owned()),
     )?;
     least("as many as there are", more, 0.93, came.rate())
+}
+
+pub(crate) fn more_threads_are_not_slower(lab: &mut Lab, point: &Point, came: &Came) -> Verdict {
+    let parity = ["raid4", "raid5", "raid6"].contains(&point.layout);
+    let has_them = point
+        .kernel
+        .parse::<Kernel>()
+        .is_ok_and(|kernel| kernel >= Kernel::Linux(3, 12, 0));
+    // With more of them a rebuild gets on faster, too; and what several ask of disks that turn is in less of an order.
+    let fit = point.state == "clean" && matches!(point.kind(), Kind::Solid | Kind::Nvme);
+    if !parity || !has_them || !fit || matches!(point.topology, Topology::Hardware { .. }) {
+        return None;
+    }
+    let more = rate(
+        lab,
+        &point.with(|p| p.array = "group-threads = 3\n".to_owned()),
+    )?;
+    least("one thread", more, 0.93, came.rate())
 }

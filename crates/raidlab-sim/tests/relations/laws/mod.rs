@@ -124,6 +124,10 @@ pub(crate) const THUMB: &[(&str, Law)] = &[
         "more stripes are not slower",
         hosts::more_stripes_are_not_slower,
     ),
+    (
+        "more threads are not slower",
+        hosts::more_threads_are_not_slower,
+    ),
 ];
 
 /// What a point breaks, in words.
