@@ -2,8 +2,8 @@
 use crate::lab::{Lab, Ran, ended, ended_within, names, until};
 use crate::root::{has, may};
 use rustix::process::Signal;
-use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::os::unix::fs::{FileExt as _, PermissionsExt};
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
@@ -346,4 +346,54 @@ fn kill_9_at_any_moment_is_undone() {
     );
     assert!(now >= kept, "{now} of {kept} finished trials are left");
     assert_taken_apart(&lab);
+}
+
+/// A run that was killed as it cleared the members of a file system: what the first of them had is gone, and what is on the others
+/// is nobody's any more.
+#[test]
+fn a_file_system_that_was_cleared_in_part_is_cleared_to_its_end() {
+    let name = "a_file_system_that_was_cleared_in_part_is_cleared_to_its_end";
+    if !may(name) {
+        return;
+    }
+    let lab = Lab::new();
+    lab.write(
+        "lab.toml",
+        BTRFS.replace(r#"["raid0", "raid1", "raid10"]"#, r#"["raid0"]"#),
+    );
+    let mut running = lab.start(&format!("run lab.toml {ON_FILES}"));
+    let place = lab.path("state/raidlab/mnt").display().to_string();
+    let mount = || {
+        let mounts = std::fs::read_to_string("/proc/self/mounts").unwrap();
+        let mut places = mounts.lines().filter_map(|line| line.split(' ').nth(1));
+        places.find(|at| at.starts_with(&place)).map(str::to_owned)
+    };
+    until("its file system", || mount().is_some());
+    running.signal(Signal::KILL);
+    running.end();
+    let mount = mount().expect("what is mounted outlives whoever mounted it");
+    rustix::mount::unmount(mount, rustix::mount::UnmountFlags::empty()).unwrap();
+    // Superblocks are at 64 KiB and 64 MiB.
+    for disk in ["disk0", "disk1"] {
+        let node = loop_of(&lab.place(), disk);
+        let file = std::fs::OpenOptions::new().write(true).open(node).unwrap();
+        for at in [64 << 10, 64 << 20] {
+            file.write_all_at(&[0; 4096], at).unwrap();
+        }
+        file.sync_all().unwrap();
+    }
+    slowly(&lab, "clean").done();
+    assert_taken_apart(&lab);
+}
+
+/// The loop device of a disk that a run made below `place`.
+fn loop_of(place: &Path, disk: &str) -> PathBuf {
+    let devices = names(Path::new("/sys/block"));
+    let of = |name: &String| {
+        let file = format!("/sys/block/{name}/loop/backing_file");
+        let file = std::fs::read_to_string(file).unwrap_or_default();
+        file.starts_with(&place.display().to_string()) && file.trim_end().ends_with(disk)
+    };
+    let name = devices.into_iter().find(of).expect(disk);
+    Path::new("/dev").join(name)
 }

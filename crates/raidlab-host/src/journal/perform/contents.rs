@@ -60,9 +60,14 @@ pub(super) fn opened(roots: &Roots, path: &Path) -> Option<String> {
 /// What someone has put into the file system on a member, in words.
 fn used(roots: &Roots, path: &Path, uuids: &[String], run: &Run) -> Option<String> {
     let further = || files::nodes(roots, &run.members);
-    let found = files::look(path, further, uuids);
+    let found = files::look(path, &further, uuids);
     // Of a file system on several devices, some of which raidlab has cleared, there is nothing any more that could be someone's.
-    if matches!(found, Some(Use::Unknown(_))) && run.partly && files::is_of_several(path) {
+    // Whoever was killed at it has written down nothing of that.
+    let partly = || {
+        run.partly && files::is_of_several(path)
+            || files::is_partly_cleared(path, &further(), uuids)
+    };
+    if matches!(found, Some(Use::Unknown(_))) && partly() {
         return None;
     }
     files::put_to_use(found, path, run.mounted)
