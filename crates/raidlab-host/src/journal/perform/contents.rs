@@ -60,7 +60,7 @@ pub(super) fn opened(roots: &Roots, path: &Path) -> Option<String> {
 /// What someone has put into the file system on a member, in words.
 fn used(roots: &Roots, path: &Path, uuids: &[String], run: &Run) -> Option<String> {
     let further = || files::nodes(roots, &run.members);
-    let found = files::look(path, &further, uuids);
+    let found = files::look(path, further, uuids);
     // Of a file system on several devices, some of which raidlab has cleared, there is nothing any more that could be someone's.
     // Whoever was killed at it has written down nothing of that.
     let partly = || {
