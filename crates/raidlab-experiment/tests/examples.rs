@@ -7,7 +7,7 @@ use raidlab_experiment::{Experiment, expand, parse};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// File, cells and trials.
-const EXPERIMENTS: [(&str, usize, usize); 20] = [
+const EXPERIMENTS: [(&str, usize, usize); 21] = [
     ("home-lab", 8, 24),
     ("partitions", 6, 30),
     ("pata-blocksize", 2 * 6 * 4 * 11, 2 * 6 * 4 * 11 * 10),
@@ -17,6 +17,7 @@ const EXPERIMENTS: [(&str, usize, usize); 20] = [
     ("scsi-hdbench", 11, 11),
     ("state-clean", 5, 15),
     ("state-degraded", 11, 33),
+    ("state-initial-sync", 6, 18),
     ("state-rebuilding", 6, 18),
     ("state-resyncing", 6, 18),
     ("vm-all-levels", 16, 48),

@@ -404,13 +404,22 @@ fn a_bad_key_hides_no_other() {
 }
 
 #[test]
-fn a_pool_is_never_resyncing() {
+fn a_pool_is_never_resyncing_and_has_no_initial_sync() {
     for layout in ["zfs-mirror", "raidz1"] {
         let rest = format!("[array]\nlayout = \"{layout}\"\nstate = \"resyncing\"\n");
         let told = refused(&disks("ST3250624AS", 4, &rest));
         assert!(told.starts_with("lab.toml:6:9: "), "{told}");
         assert!(
             told.contains("is of ZFS, which is never resyncing"),
+            "{told}"
+        );
+        let told = refused(&disks(
+            "ST3250624AS",
+            4,
+            &rest.replace("resyncing", "initial-sync"),
+        ));
+        assert!(
+            told.contains("is of ZFS, which has no initial sync"),
             "{told}"
         );
     }

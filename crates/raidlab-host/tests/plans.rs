@@ -176,6 +176,15 @@ state = ["clean", "degraded 2", "resyncing", "rebuilding 1"]
 "#;
     insta::assert_snapshot!(told(&plans(5, &format!("{RAW}{rest}"), &options())));
     let rest = r#"
+[factors]
+layout = ["raid1", "raid4", "raid5", "raid6", "raid10"]
+state = ["initial-sync", "resyncing"]
+"#;
+    insta::assert_snapshot!(
+        "arrays_that_are_not_yet_synced",
+        told(&plans(4, &format!("{RAW}{rest}"), &options()))
+    );
+    let rest = r#"
 [array]
 layout = "raid01 2x2"
 state = "rebuilding 1"
@@ -247,7 +256,7 @@ fn what_has_redundancy_left_is_checked_and_what_has_not_is_told() {
     let layouts = "[factors]\nlayout = [\"single\", \"linear\", \"raid0\", \"raid1\", \"raid10\", \"raid5\", \"raid50 2x3\"]\n";
     all.push_str(&checked(&on(6, layouts)));
     let states = "[factors]\nlayout = [\"raid1\", \"raid5\", \"raid6\", \"raid10\"]\nstate = [\"degraded 1\", \
-                  \"resyncing\", \"rebuilding 1\"]\n";
+                  \"initial-sync\", \"resyncing\", \"rebuilding 1\"]\n";
     all.push_str(&checked(&on(4, states)));
     let spent = "[factors]\nlayout = [\"raid6\", \"raid10\"]\nstate = [\"degraded 2\"]\n[array]\nfailed = [0, 2]\n";
     all.push_str(&checked(&on(4, spent)));

@@ -128,9 +128,12 @@ pub struct Shown {
     pub bytes: u64,
     /// Bytes of a logical sector.
     pub sector: u32,
+    /// It holds what no other disk does, instead of zeroes: see [`Mapped::make_unlike`](crate::store::Mapped::make_unlike).
+    pub unlike: bool,
 }
 
-/// Serves the ports of a fabric to this kernel, as each is to be shown. The content is all zeroes.
+/// Serves the ports of a fabric to this kernel, as each is to be shown. The content is all zeroes, unless they are to
+/// be unlike.
 ///
 /// # Errors
 /// A fabric or ports that do not fit, no free device, no permission.
@@ -157,7 +160,10 @@ pub fn serve(
     let disks = contents.into_iter().zip(&ports).zip(&sizes).zip(shown);
     let disks = disks
         .enumerate()
-        .map(|(number, (((content, port), size), shown))| {
+        .map(|(number, (((mut content, port), size), shown))| {
+            if shown.unlike {
+                content.make_unlike(number as u64);
+            }
             let disk = Disk::new(number as u32, port, "", *size, Store::Mapped(content));
             let mut disk = disk.with_sector(shown.sector).from(shown.start);
             if port.rotational {

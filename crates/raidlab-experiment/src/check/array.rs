@@ -248,7 +248,7 @@ fn group_threads(problems: &Problems, view: &View<'_>, kernel: Kernel) -> Option
 /// Whether a new array has been synced; one that is still being synced has not.
 fn initial_sync(view: &View<'_>, layout: &ArrayLayout, engine: Engine, state: ArrayState) -> bool {
     let redundant = !matches!(layout.level().as_str(), "linear" | "jbod" | "raid0");
-    let asked = engine == Engine::Md && redundant && state != ArrayState::Resyncing;
+    let asked = engine == Engine::Md && redundant && !state.is_unsynced();
     let given = asked.then(|| view.flag(Key::InitialSync)).flatten();
     given.is_some_and(|given| given.value)
 }
@@ -260,8 +260,7 @@ fn sync_speeds(
     engine: Engine,
     state: ArrayState,
 ) -> (Option<u64>, Option<u64>) {
-    let syncs = matches!(state, ArrayState::Resyncing | ArrayState::Rebuilding(_));
-    if engine != Engine::Md || !syncs {
+    if engine != Engine::Md || !state.syncs() {
         return (None, None);
     }
     let (slow, fast) = (view.rate(Key::SyncSpeedMin), view.rate(Key::SyncSpeedMax));

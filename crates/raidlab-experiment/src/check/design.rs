@@ -7,7 +7,6 @@ use crate::experiment::{
 };
 use crate::read::design::{DraftChart, DraftDesign, DraftExpected, DraftReport};
 use crate::read::tree::At;
-use crate::setup::ArrayState;
 use crate::{Known, KnownStudy};
 use raidlab_core::suggest::list;
 use raidlab_core::words::count;
@@ -89,10 +88,7 @@ impl Parts<'_> {
 
     pub(super) fn report(&self, problems: &Problems, draft: DraftReport, has: Has) -> Report {
         let cells = self.cells.unwrap_or_default();
-        let rebuilt = cells.iter().any(|cell| {
-            let state = cell.setup.array.state;
-            matches!(state, ArrayState::Resyncing | ArrayState::Rebuilding(_))
-        });
+        let rebuilt = cells.iter().any(|cell| cell.setup.array.state.syncs());
         let differ = cells.iter().any(|cell| {
             let (one, other) = (&cells[0].setup.array, &cell.setup.array);
             one.layout != other.layout || one.members.len() != other.members.len()

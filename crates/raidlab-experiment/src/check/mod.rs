@@ -242,9 +242,13 @@ fn takes(name: &str) -> &'static str {
         "allocated" => "a rebuilding pool of ZFS",
         "metadata" => "engine md",
         "bitmap" => "a redundant layout of engine md",
-        "initial-sync" => "a redundant layout of engine md that is not resyncing",
+        "initial-sync" => {
+            "a redundant layout of engine md that is not in its initial sync or resyncing"
+        }
         "stripe-cache" | "group-threads" => "raid4, raid5 or raid6 of engine md",
-        "sync-speed-min" | "sync-speed-max" => "a resyncing or rebuilding array of engine md",
+        "sync-speed-min" | "sync-speed-max" => {
+            "an array of engine md in its initial sync, resyncing or rebuilding"
+        }
         "filesystem-journal" | "filesystem-mode" => "a file system with a journal",
         "filesystem-block" | "mount-options" => "a file system",
         _ => "it in a cell that is not left out",

@@ -101,7 +101,12 @@ pub(super) fn state(
                     clean, degraded or rebuilding";
         return wrong(at, message, help);
     }
-    if state == ArrayState::Resyncing && redundancy.best_case() == 0 {
+    if state == ArrayState::InitialSync && matches!(redundancy, Redundancy::Pool(_)) {
+        let message = format!("{} is of ZFS, which has no initial sync", layout.value);
+        let help = "a new pool holds no blocks that could disagree: use state clean, degraded or rebuilding";
+        return wrong(at, message, help);
+    }
+    if state.is_unsynced() && redundancy.best_case() == 0 {
         let message = format!("{} has no copies or parity to resync", layout.value);
         return wrong(at, message, "use a redundant layout, or state clean");
     }

@@ -115,6 +115,8 @@ row = [
   { name = "f", layout = "raid5", state = "degraded 1", failed = [7] },
   { name = "g", layout = "raid5", state = "degarded 1" },
   { name = "h", layout = "raid5", state = "resyncing 1" },
+  { name = "i", layout = "raid0", state = "initial-sync" },
+  { name = "j", layout = "raid5", state = "inital-sync" },
 ]
 "#
     )

@@ -13,7 +13,7 @@ use super::plan::{Draft, Target};
 use crate::error::{HostError, Result};
 use crate::journal::Journal;
 use raidlab_core::words::count;
-use raidlab_experiment::setup::Engine;
+use raidlab_experiment::setup::{ArrayState, Engine};
 use raidlab_layout::Layout;
 use raidlab_layout::parity::ParityLevel;
 use std::collections::BTreeMap;
@@ -178,15 +178,19 @@ pub(super) fn array(
     number: u32,
     compared: Option<Compared>,
     lost: usize,
-    resyncing: bool,
+    unsynced: Option<ArrayState>,
 ) {
     let Some(compared) = compared.filter(|_| draft.options.verify) else {
         return;
     };
     let label = &draft.setup.array.layout;
-    if resyncing {
+    if let Some(state) = unsynced {
+        let what = match state {
+            ArrayState::InitialSync => "in its initial sync: that",
+            _ => "resyncing: the resync",
+        };
         draft.notes.push(format!(
-            "{label} is not verified while it is resyncing: the resync writes what a check would compare"
+            "{label} is not verified while it is {what} writes what a check would compare"
         ));
     } else if compared.without(lost) {
         let mirror = matches!(compared, Compared::Copies { .. });

@@ -8,7 +8,7 @@ use super::check::Compared;
 use super::plan::{Draft, InitialSync, PlanError};
 use super::step::{Node, Step};
 use raidlab_core::units::Sectors;
-use raidlab_experiment::setup::{Array, ArrayLayout, ArrayState, Bitmap, Metadata};
+use raidlab_experiment::setup::{Array, ArrayLayout, Bitmap, Metadata};
 use raidlab_layout::{Geometry, Layout};
 
 /// Plans the arrays of a cell; returns the uppermost one's number and the layout.
@@ -65,6 +65,7 @@ struct Made {
     container: Option<u32>,
     on: Vec<Node>,
     redundant: bool,
+    reads_first: bool,
     compared: Option<Compared>,
 }
 
@@ -143,6 +144,7 @@ fn create(
         container: None,
         on: on.to_vec(),
         redundant: level.redundant,
+        reads_first: level.reads_first,
         compared: level.compared,
     })
 }
@@ -189,6 +191,7 @@ fn contained(
         container: Some(container),
         on: on.to_vec(),
         redundant: level.redundant,
+        reads_first: level.reads_first,
         compared: level.compared,
     })
 }
@@ -222,8 +225,8 @@ fn size(
 /// Whether the members are taken to agree. Failed members are computed from the others: parity must be right then,
 /// unless all is zero, where it is.
 fn clean(draft: &Draft<'_>, level: &Level, words: &mut Vec<String>) {
-    let resyncing = draft.setup.array.state == ArrayState::Resyncing;
-    if level.redundant && !synced(draft) && !resyncing {
+    let unsynced = draft.setup.array.state.is_unsynced();
+    if level.redundant && !synced(draft) && !unsynced {
         words.push("--assume-clean".to_owned());
     }
 }

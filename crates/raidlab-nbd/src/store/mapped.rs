@@ -268,6 +268,23 @@ impl Mapped {
         unsafe { std::slice::from_raw_parts_mut(self.place(offset, len), len) }
     }
 
+    /// Makes it unlike that of all disks of other numbers: each page of 4 KiB begins with eight bytes that follow from the
+    /// number and its place. Copies and parity agree nowhere then, as on members that come from elsewhere.
+    pub fn make_unlike(&mut self, number: u64) {
+        const PAGE: usize = 4 << 10;
+        for piece in 0..self.written.len() as u64 {
+            let from = piece * GRAIN;
+            let len = GRAIN.min(self.len - from) as usize;
+            for (page, bytes) in self.slice_mut(from, len).chunks_mut(PAGE).enumerate() {
+                let place = from / PAGE as u64 + page as u64;
+                let word = raidlab_core::rng::mix(place ^ ((number + 1) << 48));
+                if let Some(bytes) = bytes.get_mut(..8) {
+                    bytes.copy_from_slice(&word.to_le_bytes());
+                }
+            }
+        }
+    }
+
     /// Clears; what was never written is not touched.
     pub(super) fn zero(&mut self, offset: u64, len: u64) {
         let end = offset + len;

@@ -128,3 +128,30 @@ fn memory_is_divided_once_at_a_time() {
     assert!(memory.divide(&[3 << 20, 1]).is_err(), "too small");
     assert!(memory.divide(&[3 << 20]).is_ok());
 }
+
+#[test]
+fn disks_that_are_unlike_agree_in_no_page_and_leave_nothing_behind() {
+    let mut memory = Memory::anonymous(8 << 20).unwrap();
+    let mut contents = || {
+        let mut contents = memory.divide(&[SIZE; 3]).unwrap();
+        for (number, content) in contents.iter_mut().enumerate() {
+            content.make_unlike(number as u64);
+        }
+        let stores = contents.into_iter().map(Store::Mapped);
+        stores.map(|store| all(&store)).collect::<Vec<_>>()
+    };
+    let found = contents();
+    assert_eq!(found, contents(), "the same each time");
+    let pages = |disk: usize| found[disk].chunks(4 << 10).collect::<Vec<_>>();
+    for (number, page) in pages(0).iter().enumerate() {
+        let [one, other] = [1, 2].map(|disk| pages(disk)[number]);
+        assert!(
+            *page != one && *page != other && one != other,
+            "page {number}"
+        );
+        let parity = page.iter().zip(one).map(|(a, b)| a ^ b);
+        assert!(parity.zip(other).any(|(a, b)| a != *b), "page {number}");
+    }
+    let next = Store::Mapped(memory.divide(&[SIZE]).unwrap().remove(0));
+    assert!(all(&next).iter().all(|byte| *byte == 0));
+}

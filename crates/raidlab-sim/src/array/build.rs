@@ -9,6 +9,7 @@ use super::resync::{DEPTH, Resync};
 use super::spec::{ArrayError, ArrayKind, ArraySpec, LEAST_CACHE};
 use raidlab_core::units::SECTOR;
 use raidlab_experiment::setup::ArrayState;
+use raidlab_layout::parity::ParityLevel;
 use raidlab_layout::zfs::{END, START};
 use raidlab_layout::{Layout, Member, MemberSet, Pool, Survival, Vdev};
 
@@ -31,8 +32,10 @@ pub(super) fn array(spec: &ArraySpec) -> Result<Array, ArrayError> {
         ArrayKind::Pool(pool) => pool.members(),
     };
     let zfs = matches!(spec.kind, ArrayKind::Zfs(_) | ArrayKind::Pool(_));
-    if zfs && spec.state == ArrayState::Resyncing {
-        return Err(ArrayError::NoResync);
+    match spec.state {
+        ArrayState::Resyncing if zfs => return Err(ArrayError::NoResync),
+        ArrayState::InitialSync if zfs => return Err(ArrayError::NoInitialSync),
+        _ => {}
     }
     if let Some(role) = spec.failed.iter().find(|r| usize::from(**r) >= members) {
         return Err(ArrayError::NoMember(*role));
@@ -91,6 +94,15 @@ fn region(vdev: &Vdev) -> u64 {
     (START + vdev.allocatable().0 + END) / SECTOR
 }
 
+/// Whether the first sync fills the last member from the others, which reads and writes in order, instead of comparing:
+/// mdadm makes raid4 and raid5 with a spare in its place (`Create.c`; never with metadata of a BIOS RAID).
+fn fills_last(node: &Node) -> bool {
+    match &node.layout {
+        Some(Layout::Parity(parity)) => parity.level() != ParityLevel::Raid6,
+        _ => false,
+    }
+}
+
 /// ZFS begins when it is told what lies where.
 fn begin_resync(node: &mut Node, spec: &ArraySpec) {
     let Some(layout) = &node.layout else {
@@ -144,7 +156,7 @@ impl Builder<'_> {
                 filling: MemberSet::EMPTY,
                 lost: false,
                 resyncing: false,
-                disagrees: self.spec.disagrees,
+                disagrees: self.spec.state == ArrayState::InitialSync,
                 front: 0,
                 // Of ZFS what is lacking is told by place.
                 known: if layout.is_none() { u64::MAX } else { 0 },
@@ -251,7 +263,12 @@ impl Builder<'_> {
             return Err(ArrayError::NoRedundancy(state));
         }
         for node in &mut self.nodes {
-            node.common.resyncing = state == ArrayState::Resyncing && redundant(node);
+            if state == ArrayState::InitialSync && fills_last(node) {
+                let last = Member::new(node.common.children.len() - 1);
+                node.common.filling.insert(last);
+            } else {
+                node.common.resyncing = state.is_unsynced() && redundant(node);
+            }
             if node.common.resyncing || !node.common.filling.is_empty() {
                 begin_resync(node, self.spec);
             }

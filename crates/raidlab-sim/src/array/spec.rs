@@ -191,9 +191,6 @@ pub struct ArraySpec {
     pub sync_speed_min: u64,
     /// Resync and rebuild go at most so fast, bytes a second.
     pub sync_speed_max: u64,
-    /// A resync finds copies or parity that do not agree everywhere, and writes them; otherwise it
-    /// finds agreement (after an unclean stop nearly all agrees). Raid1 copies in any case.
-    pub disagrees: bool,
     /// Processor time.
     pub cost: ParityCost,
     /// The kernel.
@@ -228,7 +225,6 @@ impl ArraySpec {
             grown_caches: Vec::new(),
             sync_speed_min: SYNC_SPEED_MIN,
             sync_speed_max: SYNC_SPEED_MAX,
-            disagrees: false,
             cost: ParityCost::default(),
             era: Era::of(Kernel::DEFAULT),
         }
@@ -253,6 +249,11 @@ pub enum ArrayError {
         "a pool of ZFS is never resyncing: what was not written to the end belongs to no block, so that copies and parity agree after a crash; use clean, degraded or rebuilding"
     )]
     NoResync,
+    /// The same.
+    #[error(
+        "a pool of ZFS has no initial sync: a new one holds no blocks that could disagree; use clean, degraded or rebuilding"
+    )]
+    NoInitialSync,
     /// A stripe cache that md refuses.
     #[error("a stripe cache of {0} stripes is too small: md has at least {LEAST_CACHE}")]
     StripeCache(u32),

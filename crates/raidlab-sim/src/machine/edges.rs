@@ -60,7 +60,7 @@ pub(super) fn of_layout(layout: &Layout, below: &[Below<'_>]) -> Vec<u64> {
 /// Edges in sectors as the resync of an array counts them: of each member, or of the array when a
 /// raid10 is resynced. Of arrays of arrays as those count that have a resync.
 pub(super) fn of_resync(layout: &Layout, below: &[Below<'_>], state: ArrayState) -> Vec<u64> {
-    let whole = state == ArrayState::Resyncing;
+    let whole = state.is_unsynced();
     let sections: Vec<u64> = match layout {
         Layout::Nested(nested) => return of_nested(nested, below, state),
         Layout::Linear(_) | Layout::Raid0(_) => return Vec::new(),

@@ -35,25 +35,25 @@ pub(super) fn grown_caches(spec: &StorageSpec, seed: u64) -> Result<Vec<u32>, St
     Ok(caches.map(|(rows, _)| rows).collect())
 }
 
-/// How mdadm has members agree for the first time: the last one of a raid5 is filled from the others, which is faster
-/// than to compare (`Create.c`); parity of other levels is compared.
+/// How mdadm has members agree for the first time: the last one of a raid4 or raid5 is filled from the others, which is faster
+/// than to compare (`Create.c`); parity of raid6 is compared.
 fn first_sync(layout: &Layout) -> (ArrayState, Vec<u16>) {
     let mut last = Vec::new();
     let mut end = 0;
     match layout {
         Layout::Nested(nested) => {
-            let outer = raid5(nested.outer());
+            let outer = fills_last(nested.outer());
             for (role, inner) in nested.inner().iter().enumerate() {
                 let first = end;
                 end += inner.members() as u16;
                 if outer && role + 1 == nested.inner().len() {
                     last.extend(first..end);
-                } else if raid5(inner) {
+                } else if fills_last(inner) {
                     last.push(end - 1);
                 }
             }
         }
-        plain if raid5(plain) => last.push(plain.members() as u16 - 1),
+        plain if fills_last(plain) => last.push(plain.members() as u16 - 1),
         _ => {}
     }
     match last.len() as u16 {
@@ -62,6 +62,6 @@ fn first_sync(layout: &Layout) -> (ArrayState, Vec<u16>) {
     }
 }
 
-fn raid5(layout: &Layout) -> bool {
-    matches!(layout, Layout::Parity(parity) if parity.level() == ParityLevel::Raid5)
+fn fills_last(layout: &Layout) -> bool {
+    matches!(layout, Layout::Parity(parity) if parity.level() != ParityLevel::Raid6)
 }

@@ -120,11 +120,7 @@ impl Work {
         }
         work.solid_depth = is_solid.then_some(depth);
         let zfs = setup.array.engine == Engine::Zfs;
-        work.resync = !zfs
-            && matches!(
-                setup.array.state,
-                ArrayState::Resyncing | ArrayState::Rebuilding(_)
-            );
+        work.resync = !zfs && setup.array.state.syncs();
         if zfs && matches!(setup.array.state, ArrayState::Rebuilding(_)) {
             let record = setup.array.record_size.map_or(128 << 10, |size| size.0);
             let files = plan.phases.iter().flat_map(|phase| &phase.needs);

@@ -5,7 +5,7 @@ use crate::exit::{BAD_REQUEST, Failure, MISSING};
 use raidlab_core::units::{Bytes, SECTOR};
 use raidlab_experiment::hardware::Disk;
 use raidlab_experiment::kernel::FilesystemKind;
-use raidlab_experiment::setup::Engine;
+use raidlab_experiment::setup::{Array, ArrayState, Engine};
 use raidlab_experiment::{Cell, Experiment};
 use raidlab_host::provision::MemberDevice;
 use raidlab_io::observe::Roots;
@@ -53,6 +53,7 @@ pub(super) fn shown(experiment: &Experiment, cell: &Cell) -> Vec<Shown> {
         start: start(cell),
         bytes,
         sector: sector(experiment, name),
+        unlike: cell.setup.array.state == ArrayState::InitialSync,
     });
     disks.collect()
 }
@@ -108,6 +109,15 @@ pub(super) fn check(experiment: &Experiment, time: GuestTime) -> Result<(), Fail
             return Err(Failure::new(BAD_REQUEST, message)
                 .remedy("leave the cell out ([[exclude]]), or predict it with --on sim"));
         }
+        if time == GuestTime::Real && compares(&cell.setup.array) {
+            let message = format!(
+                "{}: what the initial sync of {} writes is what does not agree, and the disks of a guest in real time hold zeroes, \
+                 which do",
+                cell.label, cell.setup.array.layout
+            );
+            return Err(Failure::new(BAD_REQUEST, message)
+                .remedy("leave --time real out, or predict it with --on sim"));
+        }
         if time == GuestTime::Real && start(cell) > 0 {
             let message = format!(
                 "{}: 'member-start' is a place on a modelled disk, and those of a guest in real time are files",
@@ -130,6 +140,14 @@ pub(super) fn check(experiment: &Experiment, time: GuestTime) -> Result<(), Fail
     );
     Err(Failure::new(MISSING, message)
         .remedy("say in [array] how much of each disk is used: member-size = \"1GiB\""))
+}
+
+/// Whether an array is in an initial sync that depends on what is on its members: that of raid1 copies, and that of raid4 and
+/// raid5 fills the last one, whatever is there.
+fn compares(array: &Array) -> bool {
+    let level = array.layout.level();
+    array.state == ArrayState::InitialSync
+        && (level.contains('6') || (level == "raid10" && !array.layout.is_nested()))
 }
 
 /// Whether direct calls of a cell's profile fit where they go: each is a whole number of the members' logical sectors, which

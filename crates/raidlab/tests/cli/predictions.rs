@@ -126,6 +126,35 @@ fn threads_change_nothing() {
     assert_ne!(outs[0], other);
 }
 
+/// A new array writes what one after an unclean stop finds to agree; what it is, is said in the table of resyncs.
+#[test]
+fn an_initial_sync_is_slower_than_a_resync() {
+    let lab = Lab::new();
+    lab.write(
+        "first.toml",
+        "title = \"t\"\ndisks = { model = \"ST3250624AS\", count = 4 }\n[array]\nmember-size = \"256MiB\"\n\
+         [profile]\nname = \"random\"\nsize = \"64MiB\"\ntime = \"1s\"\n\
+         [factors]\nlayout = [\"raid6\"]\nstate = [\"resyncing\", \"initial-sync\"]\n[design]\nrepeats = 1\n",
+    );
+    lab.run("plan first.toml").done().prints(&["initial-sync"]);
+    lab.run("run first.toml --on sim")
+        .done()
+        .prints(&["Resync and rebuild", "initial-sync"]);
+    let rate = |label: &str| {
+        let trials = found(&lab);
+        let of = |trial: &&Value| trial["cell"]["label"] == label;
+        let trial = trials.iter().find(of).expect("it has run");
+        let phases = trial["phases"].as_array().expect("phases");
+        let rebuild = phases.iter().find(|phase| phase["name"] == "rebuild");
+        rebuild.expect("a sync")["rate"].as_f64().expect("a rate")
+    };
+    let [resync, first] = ["resyncing", "initial-sync"].map(rate);
+    assert!(1.5 * first < resync, "{first} and {resync}");
+    lab.run("run first.toml --on vm --time real")
+        .refused(2)
+        .says(&["the disks of a guest in real time hold zeroes"]);
+}
+
 /// A state that pools do not have is told with its line, before anything is run or kept.
 #[test]
 fn pools_that_resync_are_refused_up_front() {

@@ -14,6 +14,8 @@ pub(super) struct Level {
     pub(super) options: Vec<String>,
     /// It can lose members and be made whole again.
     pub(super) redundant: bool,
+    /// Its first sync compares, and writes what does not agree; others copy or fill, whatever is there.
+    pub(super) reads_first: bool,
     /// Members can be limited to a size.
     pub(super) sized: bool,
     /// What a check of it compares.
@@ -33,6 +35,10 @@ pub(super) fn level(draft: &Draft<'_>, layout: &Layout) -> Result<Level, PlanErr
     Ok(Level {
         options,
         redundant: compared.is_some(),
+        reads_first: match layout {
+            Layout::Parity(parity) => parity.level() == ParityLevel::Raid6,
+            layout => matches!(layout, Layout::Raid10(_)),
+        },
         sized,
         compared,
     })
@@ -70,8 +76,8 @@ fn parity_options(draft: &Draft<'_>, parity: &Parity) -> Result<Vec<String>, Pla
     if digit != 4 {
         options.push(format!("--layout={}", parity.algorithm().name()));
     }
-    if digit == 5 && draft.setup.array.state == ArrayState::Resyncing {
-        // Without it mdadm makes the last member a spare that is filled, which is a rebuild.
+    if digit < 6 && draft.setup.array.state == ArrayState::Resyncing {
+        // Without it mdadm makes the last member a spare that is filled, which is a rebuild (`Create.c`, of both levels).
         options.push("--force".to_owned());
     }
     Ok(options)

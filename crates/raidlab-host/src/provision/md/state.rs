@@ -7,8 +7,8 @@ use raidlab_experiment::setup::{Array, ArrayState, Metadata};
 
 /// Brings the arrays into the state that the cell asks for.
 pub(super) fn state(draft: &mut Draft<'_>, array: &Array, made: &[Made]) -> Result<(), PlanError> {
-    if array.state == ArrayState::Resyncing {
-        return resyncing(draft, array, made);
+    if array.state.is_unsynced() {
+        return unsynced(draft, array, made);
     }
     if synced(draft) {
         for made in made.iter().filter(|made| made.redundant) {
@@ -36,7 +36,7 @@ pub(super) fn state(draft: &mut Draft<'_>, array: &Array, made: &[Made]) -> Resu
 }
 
 /// The first sync is held back until the phases begin.
-fn resyncing(draft: &mut Draft<'_>, array: &Array, made: &[Made]) -> Result<(), PlanError> {
+fn unsynced(draft: &mut Draft<'_>, array: &Array, made: &[Made]) -> Result<(), PlanError> {
     if !made.iter().any(|made| made.redundant) {
         return Err(PlanError(format!("{} has nothing to resync", array.layout)));
     }
@@ -49,12 +49,19 @@ fn resyncing(draft: &mut Draft<'_>, array: &Array, made: &[Made]) -> Result<(), 
             number: made.number,
         });
     }
+    if array.state == ArrayState::InitialSync && made.iter().any(|made| made.reads_first) {
+        draft.notes.push(format!(
+            "{} writes in its initial sync what does not agree of what its members hold: where they hold zeroes, or what an array \
+             of that layout left, it reads alone",
+            array.layout
+        ));
+    }
     Ok(())
 }
 
 /// What is asked of the arrays after the phases: whether their copies and parity agree.
 pub(super) fn checks(draft: &mut Draft<'_>, array: &Array, made: &[Made]) -> Result<(), PlanError> {
-    let resyncing = array.state == ArrayState::Resyncing;
+    let unsynced = array.state.is_unsynced().then_some(array.state);
     // A rebuild has been waited for by then.
     let out = match array.state {
         ArrayState::Degraded(_) => fallen_out(array, made)?,
@@ -63,7 +70,7 @@ pub(super) fn checks(draft: &mut Draft<'_>, array: &Array, made: &[Made]) -> Res
     for made in made {
         let lost = out.iter().filter(|(number, _)| *number == made.number);
         let (number, lost) = (made.number, lost.count());
-        check::array(draft, number, made.compared, lost, resyncing);
+        check::array(draft, number, made.compared, lost, unsynced);
     }
     if !made.iter().any(|made| made.redundant) {
         check::nothing_to_compare(draft);

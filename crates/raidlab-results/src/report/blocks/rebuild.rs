@@ -25,10 +25,10 @@ fn by_array(group: &Group<'_>) -> bool {
     factor("level") == Some("raid10")
         && !nested
         && factor("engine") == Some("md")
-        && group.array_state() == "resyncing"
+        && matches!(group.array_state(), "resyncing" | "initial-sync")
 }
 
-/// A line for each cell that was resyncing or rebuilding; `None` when there is none.
+/// A line for each cell that was in its initial sync, resyncing or rebuilding; `None` when there is none.
 pub(crate) fn rebuilds(groups: &[Group<'_>], judging: &Judging) -> Option<Table> {
     let columns = vec![
         Column::text("cell"),

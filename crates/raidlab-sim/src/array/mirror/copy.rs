@@ -130,7 +130,7 @@ impl Mirror {
             Map::Raid10(layout) if common.filling.is_empty() => {
                 *at = end.min((from / layout.chunk().0 + 1) * layout.chunk().0);
                 let all = MemberSet::first(common.children.len());
-                let targets = if common.disagrees {
+                let targets = if common.unlike() {
                     all
                 } else {
                     MemberSet::EMPTY

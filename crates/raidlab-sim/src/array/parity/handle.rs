@@ -243,7 +243,11 @@ impl ParityArray {
                 band.cached = band.cached.union(wanted);
                 (u32::from(lost) * data, band.want.len() as u32)
             }
-            Purpose::Sync => (data, 0),
+            // What does not agree is computed once more, to be written (`raid5.c:handle_parity_checks5`, `6`).
+            Purpose::Sync => {
+                let sums = if common.unlike() { 2 * data } else { data };
+                (sums, 0)
+            }
         };
         if free {
             return self.computed(common, core, key);
@@ -283,7 +287,7 @@ impl ParityArray {
             Purpose::Sync => {
                 let missing = self.missing(common, band);
                 let fill = common.filling.intersection(missing);
-                let agree = if common.resyncing && common.disagrees {
+                let agree = if common.unlike() {
                     band.parity.without(common.gone)
                 } else {
                     MemberSet::EMPTY

@@ -30,10 +30,8 @@ fn all(members: &[u16], sectors: u64) -> Vec<(u16, u64)> {
 
 #[test]
 fn a_resync_reads_what_the_level_reads_once() {
-    let resynced = |text: &str, disagrees| {
-        let mut spec = in_state(layout(text, 4, 64 * 40), "resyncing", &[]);
-        spec.disagrees = disagrees;
-        let mut toy = Toy::new(&spec, 7);
+    let resynced = |text: &str, state| {
+        let mut toy = Toy::new(&in_state(layout(text, 4, 64 * 40), state, &[]), 7);
         assert!(toy.array.resync().is_some());
         toy.settle();
         assert_eq!(toy.array.resync(), None);
@@ -41,7 +39,9 @@ fn a_resync_reads_what_the_level_reads_once() {
     };
     let n = 64 * 40;
     // Raid1 copies the first member to the others, whatever they hold.
-    assert_eq!(resynced("raid1", false), (all(&[0], n), all(&[1, 2, 3], n)));
+    for state in ["resyncing", "initial-sync"] {
+        assert_eq!(resynced("raid1", state), (all(&[0], n), all(&[1, 2, 3], n)));
+    }
     // The others read everything, and write where it does not agree.
     for text in [
         "raid5",
@@ -51,13 +51,30 @@ fn a_resync_reads_what_the_level_reads_once() {
         "raid10-f2",
         "raid10-o2",
     ] {
-        let (reads, writes) = resynced(text, false);
+        let (reads, writes) = resynced(text, "resyncing");
         assert_eq!(reads, all(&[0, 1, 2, 3], n), "{text}");
         assert_eq!(writes, [], "{text}");
     }
-    assert_eq!(resynced("raid5", true).1.len() as u64, n);
-    assert_eq!(resynced("raid6", true).1.len() as u64, 2 * n);
-    assert_eq!(resynced("raid10", true).1, all(&[1, 3], n));
+    // In a new array nothing does: both parities, and all copies but the first.
+    for (text, writes) in [
+        ("raid6", 2 * n),
+        ("raid10", 2 * n),
+        ("raid10-f2", 2 * n),
+        ("raid10-o2", 2 * n),
+    ] {
+        let (reads, written) = resynced(text, "initial-sync");
+        assert_eq!(reads, all(&[0, 1, 2, 3], n), "{text}");
+        assert_eq!(written.len() as u64, writes, "{text}");
+    }
+    assert_eq!(resynced("raid10", "initial-sync").1, all(&[1, 3], n));
+    // mdadm makes raid4 and raid5 with the last member as a spare, which is filled.
+    for text in ["raid4", "raid5"] {
+        assert_eq!(
+            resynced(text, "initial-sync"),
+            (all(&[0, 1, 2], n), all(&[3], n)),
+            "{text}"
+        );
+    }
 }
 
 #[test]

@@ -13,7 +13,7 @@ use crate::real::verify;
 use crate::signals::Stop;
 use crate::talk;
 use raidlab_core::time::Span;
-use raidlab_experiment::setup::{ArrayState, Engine};
+use raidlab_experiment::setup::Engine;
 use raidlab_experiment::{Experiment, Plan, expand};
 use raidlab_results::record::{Status, TrialRecord};
 use raidlab_results::report::document::Block;
@@ -124,11 +124,12 @@ pub(super) fn beside(
     Ok(beside::blocks(&measured, &predicted, published.as_ref()))
 }
 
-/// The experiment with arrays that have been synced, as those of a guest have with `--sync`; one that is resyncing is in that sync.
+/// The experiment with arrays that have been synced, as those of a guest have with `--sync`; one that is resyncing or in its
+/// initial sync is in that sync.
 fn synced(experiment: &Experiment) -> Experiment {
     let mut synced = experiment.clone();
     for array in synced.cells.iter_mut().map(|cell| &mut cell.setup.array) {
-        array.initial_sync |= array.engine == Engine::Md && array.state != ArrayState::Resyncing;
+        array.initial_sync |= array.engine == Engine::Md && !array.state.is_unsynced();
     }
     synced
 }
@@ -144,14 +145,15 @@ mod tests {
         let text = "title = \"t\"\ndisks = { model = \"ST3250624AS\", count = 4 }\n[profile]\nname = \"sequential\"\n\
                     [factors]\narray = [{ name = \"a\", layout = \"raid5\" }, \
                     { name = \"b\", layout = \"raid5\", state = \"resyncing\" }, \
-                    { name = \"c\", layout = \"zfs-mirror\" }]\n";
+                    { name = \"c\", layout = \"zfs-mirror\" }, \
+                    { name = \"d\", layout = \"raid6\", state = \"initial-sync\" }]\n";
         let experiment = parse(text, "t.toml", &catalogue::known());
         let experiment = experiment.unwrap_or_else(|e| panic!("{}", e.render(false)));
         let of = |experiment: &Experiment| -> Vec<bool> {
             let cells = experiment.cells.iter();
             cells.map(|cell| cell.setup.array.initial_sync).collect()
         };
-        assert_eq!(of(&experiment), [false, false, false]);
-        assert_eq!(of(&synced(&experiment)), [true, false, false]);
+        assert_eq!(of(&experiment), [false; 4]);
+        assert_eq!(of(&synced(&experiment)), [true, false, false, false]);
     }
 }
