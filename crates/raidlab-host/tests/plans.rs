@@ -45,6 +45,7 @@ fn options() -> Options {
         initial_sync: InitialSync::Real,
         adds_to_ddf: false,
         verify: false,
+        modelled: false,
     }
 }
 

@@ -51,6 +51,8 @@ pub struct Options {
     pub adds_to_ddf: bool,
     /// Whether arrays are checked after the phases.
     pub verify: bool,
+    /// Whether the members are modelled disks, which hold what the state of the array asks for.
+    pub modelled: bool,
 }
 
 /// What is measured.

@@ -146,7 +146,7 @@ pub(super) fn plans(
             fit::direct_calls(cell, fit::largest_sector(&chosen))?;
         }
         let sync = initial_sync(args);
-        let plan = trial::plan_of(cell, &chosen, sync, experiment.design.verify)?;
+        let plan = trial::plan_of(cell, &chosen, sync, experiment.design.verify, false)?;
         verify::agreed_before(cell, &plan, args.assume_clean)?;
         Ok(plan)
     };

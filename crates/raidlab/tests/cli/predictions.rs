@@ -145,7 +145,7 @@ fn an_initial_sync_is_slower_than_a_resync() {
         let of = |trial: &&Value| trial["cell"]["label"] == label;
         let trial = trials.iter().find(of).expect("it has run");
         let phases = trial["phases"].as_array().expect("phases");
-        let rebuild = phases.iter().find(|phase| phase["name"] == "rebuild");
+        let rebuild = phases.iter().find(|phase| phase["phase"] == "rebuild");
         rebuild.expect("a sync")["rate"].as_f64().expect("a rate")
     };
     let [resync, first] = ["resyncing", "initial-sync"].map(rate);

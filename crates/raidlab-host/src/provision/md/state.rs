@@ -49,7 +49,8 @@ fn unsynced(draft: &mut Draft<'_>, array: &Array, made: &[Made]) -> Result<(), P
             number: made.number,
         });
     }
-    if array.state == ArrayState::InitialSync && made.iter().any(|made| made.reads_first) {
+    let unknown = array.state == ArrayState::InitialSync && !draft.options.modelled;
+    if unknown && made.iter().any(|made| made.reads_first) {
         draft.notes.push(format!(
             "{} writes in its initial sync what does not agree of what its members hold: where they hold zeroes, or what an array \
              of that layout left, it reads alone",

@@ -232,8 +232,13 @@ fn line<'g>(
     })
 }
 
-/// Members that a cell's array lacks while it is measured: `1` of the state `degraded 1`.
+/// Members that a cell's array lacks while it is measured: `1` of the state `degraded 1`, and of a raid5 in its initial sync.
 fn failed(group: &Group<'_>) -> usize {
+    if group.array_state() == "initial-sync" {
+        // mdadm makes raid4 and raid5 with the last member as a spare, which is being filled.
+        let level = group.cell.factors.get("level").map_or("", String::as_str);
+        return usize::from(level.contains(['4', '5']));
+    }
     match group.array_state().split_once(' ') {
         Some(("degraded" | "rebuilding", number)) => number.parse().unwrap_or(1),
         _ => 0,

@@ -104,7 +104,7 @@ fn one(
     } else {
         InitialSync::AssumeClean
     };
-    let provision = trial::plan_of(cell, &devices, sync, experiment.design.verify)?;
+    let provision = trial::plan_of(cell, &devices, sync, experiment.design.verify, true)?;
     let mut lab = Lab {
         claims: &mut claims,
         journal: &mut journal,

@@ -111,6 +111,7 @@ fn with_disks(
         mount: Path::new(PLACE).join("mount"),
         arrays: free_arrays(roots),
         initial_sync: InitialSync::Real,
+        modelled: true,
         adds_to_ddf: false,
     };
     let planned = plan(&case.setup, &members, &options)

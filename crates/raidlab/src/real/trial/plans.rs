@@ -8,18 +8,20 @@ use raidlab_host::provision::{
 };
 use raidlab_io::observe::Roots;
 
-/// How a cell is built on these members, now.
+/// How a cell is built on these members, now, which may be modelled disks.
 pub(crate) fn plan_of(
     cell: &Cell,
     members: &[MemberDevice],
     initial_sync: InitialSync,
     verify: bool,
+    modelled: bool,
 ) -> Result<ProvisionPlan, Failure> {
     let options = Options {
         verify,
         mount: places::mount()?,
         arrays: free_arrays(&Roots::system()),
         initial_sync,
+        modelled,
         adds_to_ddf: ddf_rebuilt(cell) && adds_to_ddf(),
     };
     plan_with(cell, members, &options)
@@ -37,6 +39,7 @@ pub(crate) fn plan_in_guest(
         // As on any machine without an array.
         arrays: (60..120).rev().collect(),
         initial_sync: InitialSync::AssumeClean,
+        modelled: true,
         adds_to_ddf: ddf_rebuilt(cell) && adds_to_ddf(),
     };
     plan_with(cell, members, &options)
