@@ -78,6 +78,7 @@ impl Cell {
         let sizes = [
             ("chunk", array.chunk),
             ("record-size", array.record_size),
+            ("bitmap-chunk", array.bitmap_chunk),
             ("member-size", array.member_size),
             ("member-start", array.member_start),
             ("read-ahead", self.setup.host.read_ahead),

@@ -301,6 +301,9 @@ pub struct Array {
     /// md: write-intent bitmap; `None`: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bitmap: Option<Bitmap>,
+    /// md: what a bit of it stands for; `None`: as mdadm picks, 64 MiB mostly.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bitmap_chunk: Option<Bytes>,
     /// md: the members of the new array have been made to agree, and it has run on since.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub initial_sync: bool,

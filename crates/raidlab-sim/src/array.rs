@@ -9,7 +9,8 @@
 //! requests to take, and ends that `advance` hands over: [`Array::next_event`] is then not later than
 //! the time of that call.
 //!
-//! Left out: write-mostly members, bitmaps, journals, reshaping, bad block lists.
+//! Left out: write-mostly members, journals, reshaping, bad block lists.
+mod bitmap;
 mod build;
 mod core;
 mod mirror;
@@ -22,6 +23,8 @@ mod resync;
 mod slab;
 mod spec;
 
+pub use self::bitmap::BitmapSpec;
+pub(crate) use self::bitmap::room as bitmap_room;
 pub use self::core::MemberBio;
 pub use self::resync::{Progress, controlled};
 pub use self::spec::{
@@ -47,6 +50,8 @@ pub struct Array {
     core: Core,
     /// Some array of the tree has a resync.
     resyncs: bool,
+    /// Some array of the tree has a bitmap.
+    bitmaps: bool,
     scan: Scan,
     sectors: u64,
     /// The array of the tree that each member is in, and its role there.
@@ -98,6 +103,7 @@ impl Array {
             node.unplug(&mut self.core);
         }
         self.work();
+        self.write_bitmaps();
     }
 
     /// Threads on the processor: each parity array of the tree has one, and its workers.
@@ -200,6 +206,7 @@ impl Array {
         }
         self.op_ended(id as u32, result);
         self.work();
+        self.write_bitmaps();
     }
 
     /// `member` fails at `now`: it is not asked any more. Its requests in flight still end, by
@@ -269,6 +276,7 @@ impl Array {
             node.advance(&mut self.core);
         }
         self.work();
+        self.write_bitmaps();
         self.hand_over(done);
     }
 
@@ -317,6 +325,27 @@ impl Array {
         }
     }
 
+    /// Nobody collects any more: what bitmaps have to announce is written, and what comes of that done.
+    #[inline]
+    fn write_bitmaps(&mut self) {
+        if self.bitmaps {
+            self.write_pages();
+        }
+    }
+
+    #[inline(never)]
+    fn write_pages(&mut self) {
+        loop {
+            for node in &mut self.nodes {
+                node.write_bitmap(&mut self.core);
+            }
+            if self.core.work.is_empty() {
+                return;
+            }
+            self.work();
+        }
+    }
+
     /// What a resync may do, and what comes of that.
     #[inline(never)]
     fn pump(&mut self) {
@@ -348,9 +377,7 @@ impl Array {
                 Work::Synced { node, number } => {
                     self.nodes[usize::from(node)].synced(&mut self.core, number);
                 }
-                Work::Left { node, from, end } => {
-                    self.nodes[usize::from(node)].left(from, end);
-                }
+                Work::Left(guard) => self.nodes[usize::from(guard.node)].left(guard),
             }
         }
     }

@@ -106,8 +106,9 @@ impl Machine {
         }
         let fs = FileSystem::new(&spec)?;
         let directory = !fs.is_raw();
+        let kind = (plans.solid, plans.storage.array.bitmap.is_some());
         Ok(Self {
-            leaping: Leaping::new(plans.edges, plans.solid, storage.stripe()),
+            leaping: Leaping::new(plans.edges, kind, storage.stripe()),
             sync_edges: plans.sync_edges,
             sync_most: plans.storage.array.sync_speed_max,
             sync_limit: plans.storage.array.sync_limit(),

@@ -92,8 +92,9 @@ pub(super) fn array(
         ashift: ashift.map(|a| a.value),
         record_size: record_size?,
         allocated: allocated?,
-        metadata: form.0,
-        bitmap: form.1,
+        metadata: form.metadata,
+        bitmap: form.bitmap,
+        bitmap_chunk: form.bitmap_chunk,
         initial_sync: initial_sync(view, &layout.value, engine, state),
         stripe_cache: stripe_cache.map(|s| s.value),
         group_threads: group_threads?,
@@ -174,6 +175,17 @@ fn md_chunks(problems: &Problems, parts: &Parts<'_>) -> Option<()> {
     Some(())
 }
 
+/// What md writes on its members beside the data.
+#[derive(Clone, Copy, Debug, Default)]
+struct MdForm {
+    metadata: Option<Metadata>,
+    bitmap: Option<Bitmap>,
+    bitmap_chunk: Option<Bytes>,
+}
+
+/// Least bytes of a bit of a bitmap (mdadm: "sub-page chunks don't work yet").
+const LEAST_BITMAP_CHUNK: u64 = 4096;
+
 /// Metadata and bitmap of md; what the engine cannot do is told.
 fn form(
     problems: &Problems,
@@ -181,7 +193,7 @@ fn form(
     layout: &ArrayLayout,
     engine: Engine,
     state: ArrayState,
-) -> Option<(Option<Metadata>, Option<Bitmap>)> {
+) -> Option<MdForm> {
     if engine == Engine::Btrfs && state != ArrayState::Clean {
         let at = view.place(&[Key::State, Key::Failed, Key::Engine]);
         let message = format!("an array of btrfs that is {state}");
@@ -189,7 +201,7 @@ fn form(
         return None;
     }
     if engine != Engine::Md {
-        return Some((None, None));
+        return Some(MdForm::default());
     }
     let metadata = view.metadata(Key::Metadata);
     let redundant = !matches!(layout.level().as_str(), "linear" | "jbod" | "raid0");
@@ -229,7 +241,24 @@ fn form(
             return wrong(message, "leave 'bitmap' out");
         }
     }
-    Some((metadata.map(|m| m.value), bitmap.map(|b| b.value)))
+    let bitmap = bitmap.map(|b| b.value);
+    let has = bitmap == Some(Bitmap::Internal);
+    let chunk = has.then(|| view.size(Key::BitmapChunk)).flatten();
+    if let Some(given) = &chunk
+        && (!given.value.0.is_power_of_two() || given.value.0 < LEAST_BITMAP_CHUNK)
+    {
+        let message = format!(
+            "md needs a power of two of at least 4 KiB for a bit of its bitmap; {} is none",
+            given.value
+        );
+        problems.wrong(&given.at, message, "write \"64MiB\", mdadm's own choice");
+        return None;
+    }
+    Some(MdForm {
+        metadata: metadata.map(|m| m.value),
+        bitmap,
+        bitmap_chunk: chunk.map(|chunk| chunk.value),
+    })
 }
 
 /// Threads beside the array's own; `None` where the kernel has no such, which is told.

@@ -241,6 +241,7 @@ fn takes(name: &str) -> &'static str {
         "ashift" | "record-size" => "a layout of ZFS such as zfs-mirror or raidz1",
         "allocated" => "a rebuilding pool of ZFS",
         "metadata" => "engine md",
+        "bitmap-chunk" => "bitmap = \"internal\" with a redundant layout of engine md",
         "bitmap" => "a redundant layout of engine md",
         "initial-sync" => {
             "a redundant layout of engine md that is not in its initial sync or resyncing"

@@ -100,6 +100,7 @@ keys! {
     Allocated: "allocated", "array", "allocated", Form::Size;
     Metadata: "metadata", "array", "metadata", Form::Metadata;
     Bitmap: "bitmap", "array", "bitmap", Form::Bitmap;
+    BitmapChunk: "bitmap-chunk", "array", "bitmap-chunk", Form::Size;
     InitialSync: "initial-sync", "array", "initial-sync", Form::Flag;
     StripeCache: "stripe-cache", "array", "stripe-cache", Form::Count(17, 32_768);
     GroupThreads: "group-threads", "array", "group-threads", Form::Count(0, 256);

@@ -126,6 +126,9 @@ fn create(
     if level.redundant {
         let bitmap = array.bitmap.unwrap_or(Bitmap::None);
         words.push(format!("--bitmap={bitmap}"));
+        if let Some(chunk) = array.bitmap_chunk {
+            words.push(format!("--bitmap-chunk={}K", chunk.0 / 1024));
+        }
     }
     clean(draft, &level, &mut words);
     if let [_] = on {

@@ -1,5 +1,6 @@
 //! From a specification to a tree of arrays.
 use super::Array;
+use super::bitmap::Bitmap;
 use super::core::{Child, Core, Heard};
 use super::mirror::{Map, Mirror};
 use super::node::{Common, Node, Shape};
@@ -73,7 +74,9 @@ pub(super) fn array(spec: &ArraySpec) -> Result<Array, ArrayError> {
         ArrayKind::Pool(pool) => builder.pool(pool),
     };
     builder.states()?;
+    let bitmaps = builder.bitmaps()?;
     let mut core = Core::new();
+    core.base = spec.base();
     let resyncs = builder.nodes.iter().any(|node| node.resync.is_some());
     if resyncs {
         let silence = |node: &Node| vec![Heard::default(); node.common.children.len()];
@@ -83,6 +86,7 @@ pub(super) fn array(spec: &ArraySpec) -> Result<Array, ArrayError> {
         nodes: builder.nodes,
         core,
         resyncs,
+        bitmaps,
         scan: spec.era.scan,
         sectors,
         homes: builder.homes,
@@ -101,6 +105,13 @@ fn fills_last(node: &Node) -> bool {
         Some(Layout::Parity(parity)) => parity.level() != ParityLevel::Raid6,
         _ => false,
     }
+}
+
+/// Whether an array survives the loss of a member.
+fn redundant(node: &Node) -> bool {
+    node.layout
+        .as_ref()
+        .is_none_or(|layout| layout.survives(MemberSet::one(Member(0))) != Survival::Lost)
 }
 
 /// ZFS begins when it is told what lies where.
@@ -165,6 +176,7 @@ impl Builder<'_> {
             shape,
             layout,
             resync: None,
+            bitmap: None,
             resilver: None,
         });
         index
@@ -245,6 +257,29 @@ impl Builder<'_> {
         all
     }
 
+    /// Each array of md with redundancy has a bitmap, if there are any; whether some have.
+    fn bitmaps(&mut self) -> Result<bool, ArrayError> {
+        let Some(spec) = &self.spec.bitmap else {
+            return Ok(false);
+        };
+        match self.spec.state {
+            ArrayState::Resyncing => return Err(ArrayError::NotedResync),
+            ArrayState::InitialSync => return Err(ArrayError::NotedInitialSync),
+            _ => {}
+        }
+        let mut some = false;
+        for node in self.nodes.iter_mut().filter(|node| redundant(node)) {
+            let sectors = match (&node.shape, &node.layout) {
+                (Shape::Parity(parity), _) => parity.resync_sectors(),
+                (Shape::Mirror(_), Some(_)) => node.common.capacity,
+                _ => continue,
+            };
+            node.bitmap = Some(Box::new(Bitmap::new(spec, sectors)));
+            some = true;
+        }
+        Ok(some)
+    }
+
     /// Puts the failed members into the arrays they are in. An array that does not survive them is
     /// one failed member of the array above: as a whole it is gone, or new and being filled.
     fn states(&mut self) -> Result<(), ArrayError> {
@@ -255,10 +290,6 @@ impl Builder<'_> {
                 self.set(node, role)?;
             }
         }
-        let redundant = |node: &Node| match &node.layout {
-            Some(layout) => layout.survives(MemberSet::one(Member(0))) != Survival::Lost,
-            None => true,
-        };
         if state != ArrayState::Clean && !self.nodes.iter().any(redundant) {
             return Err(ArrayError::NoRedundancy(state));
         }

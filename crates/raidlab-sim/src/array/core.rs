@@ -60,13 +60,15 @@ pub(super) struct Parent {
     pub(super) error: Option<DiskError>,
 }
 
-/// A request that is kept apart from the resync of an array of the tree.
+/// A request that is kept apart from the resync of an array of the tree, or noted in its bitmap.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Guard {
     pub(super) up: Up,
     pub(super) node: u16,
     pub(super) from: u64,
     pub(super) end: u64,
+    /// It is in the bitmap; else it is kept apart.
+    pub(super) noted: bool,
 }
 
 /// What an op is for.
@@ -80,6 +82,8 @@ pub(super) enum Task {
     Copy(u32),
     /// A block of a resilver.
     Resilver(u32),
+    /// A page of the bitmap.
+    Bitmap(u32),
 }
 
 /// A member of one array of the tree.
@@ -122,7 +126,7 @@ pub(super) enum Work {
     /// A request of the resync of an array has ended.
     Synced { node: u16, number: u64 },
     /// A guarded request of an array has ended.
-    Left { node: u16, from: u64, end: u64 },
+    Left(Guard),
 }
 
 /// What a resync hears of others on one member (`md.c:is_mddev_idle`): sectors that have ended, less those that
@@ -147,6 +151,8 @@ pub(super) struct Core {
     pub(super) ended: Vec<Ended>,
     pub(super) work: VecDeque<Work>,
     pub(super) guards: Slab<Guard>,
+    /// Sectors before the data of each disk that are told, too: those of the disks begin so far before those of their array.
+    pub(super) base: u64,
     /// By array of the tree and role, while there is a resync.
     pub(super) heard: Vec<Vec<Heard>>,
     /// A resync asks the array's thread, which comes to it when the resync waits.
@@ -167,6 +173,7 @@ impl Core {
             ended: Vec::new(),
             work: VecDeque::new(),
             guards: Slab::new(),
+            base: 0,
             heard: Vec::new(),
             asks_thread: false,
             others: None,
@@ -224,14 +231,9 @@ impl Core {
                 self.work.push_back(Work::Synced { node, number });
             }
             Up::Guard(guard) => {
-                let Guard {
-                    up,
-                    node,
-                    from,
-                    end,
-                } = self.guards.remove(guard as u32);
-                self.work.push_back(Work::Left { node, from, end });
-                self.finish(up, result);
+                let guard = self.guards.remove(guard as u32);
+                self.work.push_back(Work::Left(guard));
+                self.finish(guard.up, result);
             }
             Up::Host(_) | Up::Op(_) => self.finish(up, result),
         }
@@ -258,7 +260,11 @@ impl Core {
             origin: op.origin,
         };
         match child {
-            Child::Disk(member) => self.out.push(MemberBio { member, bio }),
+            Child::Disk(member) => {
+                let lba = Lba(op.lba.wrapping_add(self.base));
+                let bio = Bio { lba, ..bio };
+                self.out.push(MemberBio { member, bio });
+            }
             Child::Node(node) => self.work.push_back(Work::Submit {
                 node,
                 up: Up::Op(u64::from(id)),

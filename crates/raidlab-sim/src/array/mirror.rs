@@ -13,7 +13,7 @@ use barrier::Barrier;
 use copy::Copy;
 use raidlab_core::op::BlockKind;
 use raidlab_layout::mirror::Raid10;
-use raidlab_layout::{Member, Place, Places};
+use raidlab_layout::{Member, MemberSet, Place, Places};
 
 /// Where copies are.
 #[derive(Clone, Debug)]
@@ -195,6 +195,18 @@ impl Mirror {
         }
     }
 
+    /// Whether some of `members` have copies of sectors `from..end`.
+    pub(super) fn has_some(&mut self, mut from: u64, end: u64, members: MemberSet) -> bool {
+        while from < end {
+            let len = self.locate(from).min(end - from);
+            if self.places.iter().any(|p| members.contains(p.member)) {
+                return true;
+            }
+            from += len;
+        }
+        false
+    }
+
     /// A resilver asks a member for what ends at sector `end`.
     pub(super) fn asked(&mut self, role: u16, end: u64) {
         let head = &mut self.heads[usize::from(role)];
@@ -354,7 +366,7 @@ impl Mirror {
         let parent = match op.task {
             Task::Part(parent) => parent,
             Task::Copy(job) => return self.copy_ended(common, core, job, op, result),
-            Task::Band(_) | Task::Resilver(_) => return,
+            Task::Band(_) | Task::Resilver(_) | Task::Bitmap(_) => return,
         };
         if result.is_ok() || common.lost {
             return core.close(parent, result);

@@ -1,6 +1,7 @@
 //! One array of the tree: its members, their state, and its level.
 use super::NEVER;
-use super::core::{Child, Core, Op, Task, Up};
+use super::bitmap::Bitmap;
+use super::core::{Child, Core, Guard, Op, Task, Up};
 use super::mirror::Mirror;
 use super::parity::ParityArray;
 use super::raidz::RaidzVdev;
@@ -99,6 +100,7 @@ pub(super) struct Node {
     /// The level's mapping, for what it survives; `None` for ZFS.
     pub(super) layout: Option<Layout>,
     pub(super) resync: Option<Resync>,
+    pub(super) bitmap: Option<Box<Bitmap>>,
     pub(super) resilver: Option<Box<Resilver>>,
 }
 
@@ -115,6 +117,15 @@ impl Node {
         if self.common.lost {
             return core.finish(up, Err(DiskError::Failed));
         }
+        if bio.kind == BlockKind::Write && self.bitmap.is_some() {
+            return self.submit_noted(core, up, bio);
+        }
+        self.submit_now(core, up, bio);
+    }
+
+    /// Takes a request that nothing stands before any more.
+    #[inline(always)]
+    pub(super) fn submit_now(&mut self, core: &mut Core, up: Up, bio: &Bio) {
         let common = &self.common;
         if let Shape::Parity(parity) = &mut self.shape {
             let parent = core.open(up);
@@ -172,6 +183,7 @@ impl Node {
             return match op.task {
                 Task::Part(parent) => parity.around_ended(&self.common, core, parent, op, result),
                 Task::Band(band) => parity.band_ended(&self.common, core, band, op, result),
+                Task::Bitmap(page) => self.page_ended(core, page, op),
                 Task::Copy(_) | Task::Resilver(_) => {}
             };
         }
@@ -182,6 +194,9 @@ impl Node {
     // Apart, so that the way of each lies close together.
     #[inline(never)]
     fn other_ended(&mut self, core: &mut Core, op: &Op, result: Result<(), DiskError>) {
+        if let Task::Bitmap(page) = op.task {
+            return self.page_ended(core, page, op);
+        }
         if op.kind == BlockKind::Flush {
             let Task::Part(parent) = op.task else { return };
             let survived = result.is_err() && !self.common.lost;
@@ -209,8 +224,15 @@ impl Node {
     }
 
     /// A guarded request has ended.
-    pub(super) fn left(&mut self, from: u64, end: u64) {
-        if let Shape::Mirror(mirror) = &mut self.shape {
+    pub(super) fn left(
+        &mut self,
+        Guard {
+            from, end, noted, ..
+        }: Guard,
+    ) {
+        if noted {
+            self.noted_ends(from, end);
+        } else if let Shape::Mirror(mirror) = &mut self.shape {
             mirror.left(from, end);
         }
     }
@@ -255,7 +277,8 @@ impl Node {
         };
         let resync = self.resync.as_ref().and_then(Resync::next_event);
         let resilver = self.resilver.as_ref().and_then(|r| r.next_event());
-        let next = [resync, resilver].into_iter().flatten();
+        let next = [resync, resilver, self.bitmap_next()];
+        let next = next.into_iter().flatten();
         next.fold(own, Instant::min)
     }
 
@@ -264,6 +287,7 @@ impl Node {
     pub(super) fn is_quiet(&self) -> bool {
         self.resync.is_none()
             && self.resilver.is_none()
+            && self.bitmap.is_none()
             && match &self.shape {
                 Shape::Parity(parity) => parity.is_quiet(),
                 _ => true,
@@ -274,6 +298,9 @@ impl Node {
     pub(super) fn advance(&mut self, core: &mut Core) {
         if let Shape::Parity(parity) = &mut self.shape {
             parity.advance(&self.common, core);
+        }
+        if self.bitmap.is_some() {
+            self.bitmap_advance(core);
         }
     }
 

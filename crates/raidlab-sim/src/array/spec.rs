@@ -1,4 +1,5 @@
 //! What an array is made of, and which kernel runs it.
+use super::bitmap::BitmapSpec;
 use raidlab_core::units::Sectors;
 use raidlab_experiment::kernel::Kernel;
 use raidlab_experiment::setup::ArrayState;
@@ -191,6 +192,8 @@ pub struct ArraySpec {
     pub sync_speed_min: u64,
     /// Resync and rebuild go at most so fast, bytes a second.
     pub sync_speed_max: u64,
+    /// Its write-intent bitmap, and that of each array of the tree that has redundancy.
+    pub bitmap: Option<BitmapSpec>,
     /// Processor time.
     pub cost: ParityCost,
     /// The kernel.
@@ -205,6 +208,13 @@ pub const SYNC_SPEED_MIN: u64 = raidlab_experiment::setup::SYNC_SPEED_MIN;
 pub const SYNC_SPEED_MAX: u64 = 200_000 << 10;
 
 impl ArraySpec {
+    /// Sectors before the data of each member that requests to it tell, too: those of a bitmap that lies there.
+    #[must_use]
+    pub fn base(&self) -> u64 {
+        let at = self.bitmap.as_ref().map_or(0, |bitmap| bitmap.at);
+        if at < 0 { at.unsigned_abs() } else { 0 }
+    }
+
     /// What a resync by itself goes at, at most, bytes a second: the greater of the two, as `md_do_sync` asks for the most
     /// only when it is above the least.
     pub fn sync_limit(&self) -> u64 {
@@ -225,6 +235,7 @@ impl ArraySpec {
             grown_caches: Vec::new(),
             sync_speed_min: SYNC_SPEED_MIN,
             sync_speed_max: SYNC_SPEED_MAX,
+            bitmap: None,
             cost: ParityCost::default(),
             era: Era::of(Kernel::DEFAULT),
         }
@@ -254,6 +265,16 @@ pub enum ArrayError {
         "a pool of ZFS has no initial sync: a new one holds no blocks that could disagree; use clean, degraded or rebuilding"
     )]
     NoInitialSync,
+    /// A resync of an array that has a bitmap.
+    #[error(
+        "a resync of an array with a bitmap goes through what was being written when it stopped, which is not known; use state clean, degraded or rebuilding, or bitmap none"
+    )]
+    NotedResync,
+    /// The initial sync of one.
+    #[error(
+        "a new array has all bits of its bitmap set until its initial sync has gone past them, which is not modelled; use bitmap none, which writes there are like"
+    )]
+    NotedInitialSync,
     /// A stripe cache that md refuses.
     #[error("a stripe cache of {0} stripes is too small: md has at least {LEAST_CACHE}")]
     StripeCache(u32),

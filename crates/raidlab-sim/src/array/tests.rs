@@ -1,3 +1,4 @@
+mod bitmap;
 mod checkpoints;
 mod content;
 mod mirrors;

@@ -4,8 +4,8 @@ mod engines;
 use super::edges::Below;
 use super::error::MachineError;
 use super::overrides;
-use super::place::{Area, area};
-use crate::array::{ArrayKind, ArraySpec, Era, ParityCost};
+use super::place::{self, Area, area};
+use crate::array::{ArrayKind, ArraySpec, BitmapSpec, Era, ParityCost};
 use crate::catalogue::{self, UnknownModel};
 use crate::disk::DiskModel;
 use crate::fabric::{BusSpec, ControllerSpec, DiskSlot, Fabric, FabricSpec, PortInfo};
@@ -78,10 +78,7 @@ fn modelled(array: &Array) -> Result<(), MachineError> {
     if let Some(metadata) = array.metadata.filter(|metadata| metadata.is_container()) {
         return Err(MachineError::NotModelled(format!("metadata '{metadata}'")));
     }
-    match array.bitmap {
-        Some(Bitmap::Internal) => Err(MachineError::NotModelled("bitmap 'internal'".to_owned())),
-        _ => Ok(()),
-    }
+    Ok(())
 }
 
 /// The fabric of these disks of an experiment, in this order, with their controllers and buses.
@@ -332,9 +329,31 @@ impl<'e> Parts<'e> {
                 .unwrap_or(u16::MAX),
             sync_speed_min: given.sync_speed_min.unwrap_or(plain.sync_speed_min),
             sync_speed_max: given.sync_speed_max.unwrap_or(plain.sync_speed_max),
+            bitmap: self.bitmap(setup),
             era: Era::of(setup.host.kernel),
             ..plain
         }
+    }
+}
+
+impl Parts<'_> {
+    /// The bitmap that mdadm makes.
+    fn bitmap(&self, setup: &Setup) -> Option<BitmapSpec> {
+        let array = &setup.array;
+        if array.bitmap != Some(Bitmap::Internal) {
+            return None;
+        }
+        let start = array.member_start.map(|start| start.0 / SECTOR);
+        // mdadm makes the place of the first member that of all.
+        let first = self.models.iter().map(DiskModel::sectors).min()?;
+        let of = array.member_size.map(|size| size.0 / SECTOR);
+        let spec = place::bitmap(setup.host.kernel, array.metadata, first, start, of);
+        let block = |disk: &&Disk| disk.logical_sector().0 / SECTOR;
+        Some(BitmapSpec {
+            chunk: array.bitmap_chunk.map(|chunk| chunk.0 / SECTOR),
+            block: self.disks.iter().map(block).max().unwrap_or(1) as u32,
+            ..spec
+        })
     }
 }
 

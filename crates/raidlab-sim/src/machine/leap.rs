@@ -61,6 +61,8 @@ pub(super) struct Leaping {
     edges: Vec<u64>,
     /// Some disk has a state that changes as it is written (SSD).
     solid: bool,
+    /// A bitmap is written now and then: at other times in what is leapt over than in what was seen.
+    noted: bool,
     margin: u64,
     first: Option<Mark>,
     /// The time since then that is repeated, and what it added to the accounts.
@@ -70,7 +72,7 @@ pub(super) struct Leaping {
 }
 
 impl Leaping {
-    pub(super) fn new(edges: Vec<u64>, solid: bool, stripe: u64) -> Self {
+    pub(super) fn new(edges: Vec<u64>, (solid, noted): (bool, bool), stripe: u64) -> Self {
         Self {
             on: true,
             least: LEAST,
@@ -79,6 +81,7 @@ impl Leaping {
             extra: Totals::default(),
             edges,
             solid,
+            noted,
             margin: (MARGIN + 16 * stripe) / SECTOR,
             first: None,
             window: None,
@@ -113,7 +116,7 @@ impl Leaping {
             || self.worth == Some(false)
             || !host.file_system().is_raw()
             || self.edges.is_empty()
-            || (stretch.writes && self.solid)
+            || (stretch.writes && (self.solid || self.noted))
             || syncs()
         {
             return 0;

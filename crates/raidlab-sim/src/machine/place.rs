@@ -1,6 +1,8 @@
 //! Where on a disk the data of a member begins: partitions, and the metadata of md by its era.
+use crate::array::{BitmapSpec, bitmap_room};
+use raidlab_core::units::SECTOR;
 use raidlab_experiment::kernel::Kernel;
-use raidlab_experiment::setup::Engine;
+use raidlab_experiment::setup::{Engine, Metadata};
 
 /// First sector of the first partition where cylinders of 63 sectors are counted (fdisk to
 /// util-linux 2.17, DOS, Windows to 2003).
@@ -68,6 +70,51 @@ pub(super) fn area(kernel: Kernel, engine: Engine, sectors: u64, start: Option<u
     Area {
         offset: start + data,
         sectors: left.saturating_sub(data),
+    }
+}
+
+/// Kernels of the time of mdadm 3.1 and 3.1.1 (October and November 2009): metadata 1.1, later 1.2, and bitmaps of few bits.
+const COARSE: Kernel = Kernel::Linux(2, 6, 32);
+/// Room for a bitmap behind a superblock of 0.90, bytes (`super0.c:add_internal_bitmap0`).
+const ROOM_090: u64 = 60 << 10;
+
+/// Where mdadm puts a bitmap on members of disks with `sectors`, and the room that it has there, with metadata of this form or
+/// that of the time. `used` is what the array uses of each.
+pub(super) fn bitmap(
+    kernel: Kernel,
+    form: Option<Metadata>,
+    sectors: u64,
+    start: Option<u64>,
+    used: Option<u64>,
+) -> BitmapSpec {
+    let start = start.unwrap_or_else(|| partition(kernel, Engine::Md));
+    let area = area(kernel, Engine::Md, sectors, Some(start));
+    let data = area.offset - start;
+    let left = sectors.saturating_sub(start);
+    let used = used.unwrap_or(area.sectors).min(area.sectors);
+    let modern = kernel >= COARSE;
+    let form = form.unwrap_or(if modern {
+        Metadata::V1_2
+    } else {
+        Metadata::V0_90
+    });
+    let old = form == Metadata::V0_90;
+    let room = if old { ROOM_090 } else { bitmap_room(used) };
+    let at = match form {
+        // The superblock is in the last 64 to 128 KiB, the bitmap 4 KiB after its beginning.
+        Metadata::V0_90 => (left / RESERVED_090 * RESERVED_090).saturating_sub(RESERVED_090) + 8,
+        // The superblock in the last 8 to 12 KiB, before it the list of bad blocks, before that the bitmap.
+        Metadata::V1_0 => (left.saturating_sub(16) / 8 * 8).saturating_sub(8 + room / SECTOR),
+        // At the beginning, or 4 KiB from it; the bitmap is 4 KiB after the superblock's beginning.
+        Metadata::V1_1 => 8,
+        _ => 16,
+    };
+    BitmapSpec {
+        chunk: None,
+        at: at as i64 - data as i64,
+        block: 1,
+        room,
+        coarse: modern,
     }
 }
 

@@ -172,7 +172,7 @@ pub(super) fn build(spec: &StorageSpec, seed: u64) -> Result<Storage, StorageErr
     let members = spec.members.iter().map(|place| Member {
         queue: Queue::new(place.queue),
         port: place.port,
-        offset: place.offset,
+        offset: place.offset.saturating_sub(spec.array.base()),
         timer: NEVER,
         touched: false,
         held: false,

@@ -59,6 +59,7 @@ impl Mirror {
             node: common.index,
             from: bio.lba.0,
             end: bio.end(),
+            noted: false,
         });
         Some(Up::Guard(u64::from(guard)))
     }

@@ -52,6 +52,8 @@ struct Worker {
     free: Instant,
     /// Time of all that it was ever given.
     given: Span,
+    /// Since when it waits for something else, and what was left then of the first thing that it has to do.
+    blocked: Option<(Instant, Option<Span>)>,
 }
 
 impl Worker {
@@ -60,6 +62,9 @@ impl Worker {
     }
 
     fn next(&self) -> Instant {
+        if self.blocked.is_some() {
+            return NEVER;
+        }
         self.tasks.front().map_or(NEVER, |task| task.end)
     }
 }
@@ -158,7 +163,7 @@ impl Thread {
         self.rows += rows;
         let awake = 1 + (self.rows / BATCH).max(1) as usize;
         let workers = self.workers.iter().take(awake).enumerate();
-        let first = workers.min_by_key(|(_, worker)| worker.free.max(now));
+        let first = workers.min_by_key(|(_, of)| (of.blocked.is_some(), of.free.max(now)));
         let first = first.map_or(0, |(index, _)| index);
         self.give_to(first, now, (band, work, time, rows));
     }
@@ -208,6 +213,29 @@ impl Thread {
         }
         if worker.is_busy() {
             worker.free = worker.free.max(now) + time;
+        }
+    }
+
+    /// The thread waits for something else from now on; its workers go on.
+    pub(super) fn block(&mut self, now: Instant) {
+        let thread = &mut self.workers[0];
+        let left = thread.tasks.front().map(|task| task.end.since(now));
+        thread.blocked = Some((now, left));
+    }
+
+    /// It goes on.
+    pub(super) fn unblock(&mut self, now: Instant) {
+        let thread = &mut self.workers[0];
+        let Some((_, mut left)) = thread.blocked.take() else {
+            return;
+        };
+        let mut free = now;
+        for task in &mut thread.tasks {
+            free += left.take().unwrap_or(task.time);
+            task.end = free;
+        }
+        if thread.is_busy() {
+            thread.free = free;
         }
     }
 
@@ -265,7 +293,10 @@ impl Thread {
 
     /// Time in use until `now`: what is booked beyond has not passed yet. Part of that may be waiting for a core.
     pub(super) fn busy(&self, now: Instant) -> Span {
-        let busy = |worker: &Worker| worker.given - worker.free.since(now).min(worker.left);
+        let busy = |worker: &Worker| {
+            let now = worker.blocked.map_or(now, |(since, _)| since.min(now));
+            worker.given - worker.free.since(now).min(worker.left)
+        };
         self.workers
             .iter()
             .map(busy)

@@ -1,0 +1,207 @@
+//! What a bitmap makes its array do: hold writes, write pages, let those go that have waited.
+use super::{Bitmap, PAGE_SECTORS, Waits};
+use crate::array::core::{Child, Core, Guard, Op, Task, Up};
+use crate::array::node::{Node, Shape};
+use crate::block::{Bio, Origin};
+use crate::disk::DiskError;
+use raidlab_core::op::BlockKind;
+use raidlab_core::time::{Instant, Span};
+use raidlab_layout::Member;
+
+/// How long writes wait for more when nobody says that he waits: see that of parity arrays.
+const PLUG: Span = Span::from_millis(3);
+
+impl Node {
+    /// A write of an array that has a bitmap.
+    #[inline(never)]
+    pub(in crate::array) fn submit_noted(&mut self, core: &mut Core, up: Up, bio: &Bio) {
+        let (from, end) = self.noted_as(bio.lba.0, bio.end());
+        let Some(bitmap) = &mut self.bitmap else {
+            return;
+        };
+        let first = bitmap.dirty == 0;
+        bitmap.begins(core.now, from, end);
+        if first && bitmap.dirty > 0 {
+            bitmap.since = core.now;
+        }
+        let up = Up::Guard(u64::from(core.guards.insert(Guard {
+            up,
+            node: self.common.index,
+            from: bio.lba.0,
+            end: bio.end(),
+            noted: true,
+        })));
+        if bitmap.holds() {
+            bitmap.held.push((up, *bio));
+        } else {
+            self.submit_now(core, up, bio);
+        }
+    }
+
+    /// The sectors by which a bitmap knows those of the array: those of each member, where there is parity.
+    fn noted_as(&self, from: u64, end: u64) -> (u64, u64) {
+        match &self.shape {
+            Shape::Parity(parity) => parity.rows_of(from, end),
+            _ => (from, end),
+        }
+    }
+
+    /// Sectors of the array have been written.
+    pub(in crate::array) fn noted_ends(&mut self, from: u64, end: u64) {
+        let gone = self.common.gone;
+        let everywhere = gone.is_empty()
+            || match &mut self.shape {
+                Shape::Mirror(mirror) => !mirror.has_some(from, end, gone),
+                Shape::Parity(parity) => !parity.writes_some(from, end, gone),
+                _ => true,
+            };
+        let (from, end) = self.noted_as(from, end);
+        if let Some(bitmap) = &mut self.bitmap {
+            bitmap.ends(from, end, everywhere);
+        }
+    }
+
+    /// Whoever submitted waits now, or md's thread comes to what is to be written: dirty pages go out.
+    pub(in crate::array) fn write_bitmap(&mut self, core: &mut Core) {
+        let Some(bitmap) = &mut self.bitmap else {
+            return;
+        };
+        if bitmap.waits.is_some() || bitmap.dirty == 0 {
+            return;
+        }
+        bitmap.waits = Some(Waits::Before);
+        if let Shape::Parity(parity) = &mut self.shape {
+            parity.blocks(core);
+        }
+        self.go_on(core);
+    }
+
+    /// Pages are written when those before are through, and then those go on that have waited.
+    fn go_on(&mut self, core: &mut Core) {
+        while let Some(bitmap) = &mut self.bitmap {
+            match bitmap.waits {
+                _ if bitmap.flight > 0 => return,
+                None => return,
+                Some(Waits::Before) => {
+                    let pages = bitmap.announced();
+                    bitmap.waits = Some(Waits::Pages(bitmap.held.len()));
+                    self.write_pages(core, &pages);
+                }
+                Some(Waits::Pages(of)) => {
+                    let through: Vec<(Up, Bio)> = bitmap.held.drain(..of).collect();
+                    // What came meanwhile is the thread's next turn.
+                    bitmap.waits = (bitmap.dirty > 0).then_some(Waits::Before);
+                    let rest = if bitmap.waits.is_none() {
+                        std::mem::take(&mut bitmap.held)
+                    } else {
+                        Vec::new()
+                    };
+                    let again = bitmap.waits.is_some();
+                    self.let_go(core, &through, &rest, again);
+                }
+            }
+        }
+    }
+
+    fn let_go(&mut self, core: &mut Core, through: &[(Up, Bio)], rest: &[(Up, Bio)], again: bool) {
+        if let Shape::Parity(parity) = &mut self.shape {
+            parity.unblocks(core.now);
+        }
+        for (up, bio) in through.iter().chain(rest) {
+            if self.common.lost {
+                core.finish(*up, Err(DiskError::Failed));
+            } else {
+                self.submit_now(core, *up, bio);
+            }
+        }
+        if let Shape::Parity(parity) = &mut self.shape {
+            parity.unplug(&self.common, core);
+            if again {
+                parity.blocks(core);
+            }
+        }
+    }
+
+    /// Asks all working members to write pages, after a flush.
+    fn write_pages(&mut self, core: &mut Core, pages: &[usize]) {
+        let Some(bitmap) = &mut self.bitmap else {
+            return;
+        };
+        for page in pages {
+            for role in 0..self.common.children.len() as u16 {
+                if self.common.gone.contains(Member(role)) {
+                    continue;
+                }
+                bitmap.flight += 1;
+                let op = Op {
+                    node: self.common.index,
+                    role,
+                    task: Task::Bitmap(*page as u32),
+                    at: 0,
+                    kind: BlockKind::Flush,
+                    lba: 0,
+                    sectors: 0,
+                    fua: false,
+                    origin: Origin {
+                        sync: true,
+                        ..Origin::default()
+                    },
+                    tries: 0,
+                };
+                core.ask(self.common.children[usize::from(role)], op);
+            }
+        }
+    }
+
+    /// A request for a page has ended: after the flush comes the page itself.
+    #[inline(never)]
+    pub(in crate::array) fn page_ended(&mut self, core: &mut Core, page: u32, op: &Op) {
+        let Some(bitmap) = &mut self.bitmap else {
+            return;
+        };
+        if op.kind == BlockKind::Flush && !self.common.gone.contains(Member(op.role)) {
+            let child = self.common.children[usize::from(op.role)];
+            let op = Op {
+                kind: BlockKind::Write,
+                lba: bitmap.place(child, page),
+                sectors: bitmap.sectors(page as usize),
+                fua: true,
+                ..*op
+            };
+            return core.ask(child, op);
+        }
+        bitmap.flight -= 1;
+        self.go_on(core);
+    }
+
+    /// When a bitmap does something by itself.
+    pub(in crate::array) fn bitmap_next(&self) -> Option<Instant> {
+        let bitmap = self.bitmap.as_ref()?;
+        let collects = bitmap.waits.is_none() && bitmap.dirty > 0;
+        let plug = collects.then(|| bitmap.since + PLUG);
+        [plug, bitmap.looks()].into_iter().flatten().min()
+    }
+
+    /// What it does by itself.
+    pub(in crate::array) fn bitmap_advance(&mut self, core: &mut Core) {
+        let Some(bitmap) = &mut self.bitmap else {
+            return;
+        };
+        if bitmap.looks().is_some_and(|at| at <= core.now) {
+            let due = bitmap.look(core.now);
+            self.write_pages(core, &due);
+        }
+    }
+}
+
+impl Bitmap {
+    /// Where a page is on a member.
+    fn place(&self, child: Child, page: u32) -> u64 {
+        let sector = u64::from(page * PAGE_SECTORS);
+        match child {
+            // Before the data it is less than nothing, which the base of all members' sectors makes good.
+            Child::Disk(_) => sector.wrapping_add_signed(self.at),
+            Child::Node(_) => sector,
+        }
+    }
+}
