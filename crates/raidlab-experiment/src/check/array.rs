@@ -1,5 +1,6 @@
 //! The array of a cell: members, layout, chunk, engine, state.
 use super::engine::{engine, has_engine};
+use super::form::form;
 use super::members::{Chosen, choose};
 use super::place::Hardware;
 use super::sizes;
@@ -10,7 +11,7 @@ use crate::diagnostic::{Diagnostic, Problems};
 use crate::kernel::Kernel;
 use crate::read::key::{Key, Value};
 use crate::read::tree::At;
-use crate::setup::{Array, ArrayLayout, ArrayState, Bitmap, Engine, Metadata, SYNC_SPEED_MIN};
+use crate::setup::{Array, ArrayLayout, ArrayState, Engine, SYNC_SPEED_MIN};
 use raidlab_core::units::{Bytes, KIB, Sectors};
 use raidlab_layout::{Geometry, LayoutError, SpecError};
 
@@ -173,92 +174,6 @@ fn md_chunks(problems: &Problems, parts: &Parts<'_>) -> Option<()> {
         }
     }
     Some(())
-}
-
-/// What md writes on its members beside the data.
-#[derive(Clone, Copy, Debug, Default)]
-struct MdForm {
-    metadata: Option<Metadata>,
-    bitmap: Option<Bitmap>,
-    bitmap_chunk: Option<Bytes>,
-}
-
-/// Least bytes of a bit of a bitmap (mdadm: "sub-page chunks don't work yet").
-const LEAST_BITMAP_CHUNK: u64 = 4096;
-
-/// Metadata and bitmap of md; what the engine cannot do is told.
-fn form(
-    problems: &Problems,
-    view: &View<'_>,
-    layout: &ArrayLayout,
-    engine: Engine,
-    state: ArrayState,
-) -> Option<MdForm> {
-    if engine == Engine::Btrfs && state != ArrayState::Clean {
-        let at = view.place(&[Key::State, Key::Failed, Key::Engine]);
-        let message = format!("an array of btrfs that is {state}");
-        problems.wrong(&at, message, "use state clean, or engine = \"md\"");
-        return None;
-    }
-    if engine != Engine::Md {
-        return Some(MdForm::default());
-    }
-    let metadata = view.metadata(Key::Metadata);
-    let redundant = !matches!(layout.level().as_str(), "linear" | "jbod" | "raid0");
-    let bitmap = redundant.then(|| view.bitmap(Key::Bitmap)).flatten();
-    if let Some(given) = metadata.as_ref().filter(|given| given.value.is_container()) {
-        let wrong = |message: String, help: &str| {
-            let problem = Diagnostic::new(given.at.clone(), message).help(help);
-            problems.push(problem.also(view.place(&[Key::Layout]), "this layout"));
-            None
-        };
-        let text = layout.to_string();
-        let has: &[&str] = match given.value {
-            Metadata::Imsm => &["raid0", "raid1", "raid10", "raid10-n2", "raid5-la"],
-            _ => &[
-                "raid0",
-                "raid1",
-                "raid10",
-                "raid10-n2",
-                "raid5",
-                "raid5-ls",
-                "raid5-la",
-                "raid5-ra",
-                "raid6-ddf-N-continue",
-                "raid6-ddf-n-continue",
-            ],
-        };
-        if !has.contains(&text.as_str()) {
-            let help = match (given.value, layout.level().as_str()) {
-                (Metadata::Imsm, "raid5") => "its raid5 is left-asymmetric: write raid5-la",
-                (Metadata::Ddf, "raid6") => "its raid6 is written raid6-ddf-N-continue",
-                _ => "use metadata 1.2, or a layout that it has",
-            };
-            return wrong(format!("{} has no '{text}'", given.value), help);
-        }
-        if bitmap.as_ref().is_some_and(|b| b.value != Bitmap::None) {
-            let message = format!("no bitmap of raidlab's fits into {}", given.value);
-            return wrong(message, "leave 'bitmap' out");
-        }
-    }
-    let bitmap = bitmap.map(|b| b.value);
-    let has = bitmap == Some(Bitmap::Internal);
-    let chunk = has.then(|| view.size(Key::BitmapChunk)).flatten();
-    if let Some(given) = &chunk
-        && (!given.value.0.is_power_of_two() || given.value.0 < LEAST_BITMAP_CHUNK)
-    {
-        let message = format!(
-            "md needs a power of two of at least 4 KiB for a bit of its bitmap; {} is none",
-            given.value
-        );
-        problems.wrong(&given.at, message, "write \"64MiB\", mdadm's own choice");
-        return None;
-    }
-    Some(MdForm {
-        metadata: metadata.map(|m| m.value),
-        bitmap,
-        bitmap_chunk: chunk.map(|chunk| chunk.value),
-    })
 }
 
 /// Threads beside the array's own; `None` where the kernel has no such, which is told.

@@ -2,6 +2,7 @@
 mod array;
 mod design;
 mod engine;
+mod form;
 mod host;
 mod members;
 mod place;

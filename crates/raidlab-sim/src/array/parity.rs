@@ -7,6 +7,7 @@ mod admit;
 mod ask;
 mod cache;
 mod handle;
+mod noted;
 mod plug;
 mod thread;
 
@@ -260,41 +261,6 @@ impl ParityArray {
             origin: bio.origin,
             tries: 0,
         }
-    }
-
-    /// Sectors of each member that a write of these of the array is about.
-    pub(super) fn rows_of(&self, from: u64, end: u64) -> (u64, u64) {
-        let (chunk, data) = (u64::from(self.chunk), self.layout.data_members() as u64);
-        let (first, last) = (from / chunk, (end - 1) / chunk);
-        let row = |chunk_number: u64| chunk_number / data * chunk;
-        if first == last {
-            return (
-                row(first) + from % chunk,
-                row(first) + (end - 1) % chunk + 1,
-            );
-        }
-        (row(first), row(last) + chunk)
-    }
-
-    /// Whether a write of sectors `from..end` is one of some of `members`, or of parity there.
-    pub(super) fn writes_some(&self, from: u64, end: u64, members: MemberSet) -> bool {
-        let (chunk, data) = (u64::from(self.chunk), self.layout.data_members() as u64);
-        (from / chunk..=(end - 1) / chunk).any(|number| {
-            let roles = self.roles(number / data);
-            let member = Member::new(roles.member((number % data) as usize));
-            members.contains(member) || !roles.parity().intersection(members).is_empty()
-        })
-    }
-
-    /// The thread waits for something else: it hands over what it has asked for, and does nothing more.
-    pub(super) fn blocks(&mut self, core: &mut Core) {
-        self.held.release(core);
-        self.thread.block(core.now);
-    }
-
-    /// It goes on.
-    pub(super) fn unblocks(&mut self, now: Instant) {
-        self.thread.unblock(now);
     }
 
     /// Whoever submitted waits now: what is held back for more to come starts. As long as some of what

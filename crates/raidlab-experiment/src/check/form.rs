@@ -1,0 +1,100 @@
+//! What md writes on its members beside the data: its metadata and its bitmap.
+use super::view::View;
+use crate::diagnostic::{Diagnostic, Problems};
+use crate::read::key::Key;
+use crate::setup::{ArrayLayout, ArrayState, Bitmap, Engine, Metadata};
+use raidlab_core::units::Bytes;
+
+/// What md writes on its members beside the data.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct MdForm {
+    pub(super) metadata: Option<Metadata>,
+    pub(super) bitmap: Option<Bitmap>,
+    pub(super) bitmap_chunk: Option<Bytes>,
+}
+
+/// Least bytes of a bit of a bitmap (mdadm: "sub-page chunks don't work yet").
+const LEAST_BITMAP_CHUNK: u64 = 4096;
+
+/// Metadata and bitmap of md; what the engine cannot do is told.
+pub(super) fn form(
+    problems: &Problems,
+    view: &View<'_>,
+    layout: &ArrayLayout,
+    engine: Engine,
+    state: ArrayState,
+) -> Option<MdForm> {
+    if engine == Engine::Btrfs && state != ArrayState::Clean {
+        let at = view.place(&[Key::State, Key::Failed, Key::Engine]);
+        let message = format!("an array of btrfs that is {state}");
+        problems.wrong(&at, message, "use state clean, or engine = \"md\"");
+        return None;
+    }
+    if engine != Engine::Md {
+        return Some(MdForm::default());
+    }
+    let metadata = view.metadata(Key::Metadata);
+    let redundant = !matches!(layout.level().as_str(), "linear" | "jbod" | "raid0");
+    let bitmap = redundant.then(|| view.bitmap(Key::Bitmap)).flatten();
+    if let Some(given) = metadata.as_ref().filter(|given| given.value.is_container()) {
+        let wrong = |message: String, help: &str| {
+            let problem = Diagnostic::new(given.at.clone(), message).help(help);
+            problems.push(problem.also(view.place(&[Key::Layout]), "this layout"));
+            None
+        };
+        let text = layout.to_string();
+        let has: &[&str] = match given.value {
+            Metadata::Imsm => &["raid0", "raid1", "raid10", "raid10-n2", "raid5-la"],
+            _ => &[
+                "raid0",
+                "raid1",
+                "raid10",
+                "raid10-n2",
+                "raid5",
+                "raid5-ls",
+                "raid5-la",
+                "raid5-ra",
+                "raid6-ddf-N-continue",
+                "raid6-ddf-n-continue",
+            ],
+        };
+        if !has.contains(&text.as_str()) {
+            let help = match (given.value, layout.level().as_str()) {
+                (Metadata::Imsm, "raid5") => "its raid5 is left-asymmetric: write raid5-la",
+                (Metadata::Ddf, "raid6") => "its raid6 is written raid6-ddf-N-continue",
+                _ => "use metadata 1.2, or a layout that it has",
+            };
+            return wrong(format!("{} has no '{text}'", given.value), help);
+        }
+        if bitmap.as_ref().is_some_and(|b| b.value != Bitmap::None) {
+            let message = format!("no bitmap of raidlab's fits into {}", given.value);
+            return wrong(message, "leave 'bitmap' out");
+        }
+    }
+    let bitmap = bitmap.map(|b| b.value);
+    let bitmap_chunk = match bitmap {
+        Some(Bitmap::Internal) => bitmap_chunk(problems, view)?,
+        _ => None,
+    };
+    Some(MdForm {
+        metadata: metadata.map(|m| m.value),
+        bitmap,
+        bitmap_chunk,
+    })
+}
+
+/// What a bit of a bitmap stands for, if that is said.
+fn bitmap_chunk(problems: &Problems, view: &View<'_>) -> Option<Option<Bytes>> {
+    let Some(given) = view.size(Key::BitmapChunk) else {
+        return Some(None);
+    };
+    if given.value.0.is_power_of_two() && given.value.0 >= LEAST_BITMAP_CHUNK {
+        return Some(Some(given.value));
+    }
+    let message = format!(
+        "md needs a power of two of at least 4 KiB for a bit of its bitmap; {} is none",
+        given.value
+    );
+    problems.wrong(&given.at, message, "write \"64MiB\", mdadm's own choice");
+    None
+}
