@@ -56,6 +56,17 @@ fn places_are_named() {
 }
 
 #[test]
+fn a_resync_with_a_bitmap_is_told() {
+    let text = told(|e| {
+        let array = &mut e.cells[0].setup.array;
+        array.state = raidlab_experiment::setup::ArrayState::Resyncing;
+        array.bitmap = Some(raidlab_experiment::setup::Bitmap::Internal);
+    });
+    let begins = "a resync of an array with a bitmap goes through what was being written";
+    assert!(text.starts_with(begins), "{text}");
+}
+
+#[test]
 fn layouts_are_named() {
     let text = told(|e| e.cells[0].setup.array.members.truncate(1));
     assert!(text.starts_with("layout 'raid1' of 1 members: "), "{text}");
