@@ -126,7 +126,7 @@ fn more_stripes_make_the_initial_sync_of_a_raid6_faster() {
         let array = format!(
             "layout = \"raid6\"\nstate = \"{state}\"\nstripe-cache = {stripes}\nmember-start = \"1MiB\""
         );
-        synced(&array).0 / (1 << 20) as f64
+        synced(&array).0 / f64::from(1 << 20)
     };
     let [few, many] = [256, 8192].map(|stripes| of(stripes, "initial-sync"));
     assert!(few < many, "{few} and {many} MiB/s");
