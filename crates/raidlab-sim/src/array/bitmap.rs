@@ -23,7 +23,7 @@ use super::core::Up;
 /// Where a bitmap is, and how fine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BitmapSpec {
-    /// Sectors of a bit; `None`: as mdadm picks it, see [`picked`].
+    /// Sectors of a bit; `None`: as mdadm picks it.
     pub chunk: Option<u64>,
     /// Where it begins on each member, in sectors from the first one of data: before that (metadata 1.1 and 1.2) or behind the
     /// data (0.90 and 1.0). Of an array of arrays: at the beginning of each.
