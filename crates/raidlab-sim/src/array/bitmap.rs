@@ -5,8 +5,9 @@
 //! 0, it is clear; 1 and 2, nothing is written there now; above, so many writes less two are. A write to a clear one sets it and
 //! makes its page dirty. Dirty pages are written to all working members, with a flush before and past their caches
 //! (`md.c:md_super_write`: `REQ_SYNC | REQ_PREFLUSH | REQ_FUA`, `WRITE_FLUSH_FUA` before 4.8), before what they announce goes on
-//! (`md_bitmap_unplug`). md's thread does so for raid5 and for requests that nobody collects, and does nothing else
-//! meanwhile: all other writes wait with it. Every five seconds (`DEFAULT_BITMAP_DELAY` of mdadm) counts of 2 become 1 and those of 1
+//! (`md_bitmap_unplug`). md's thread does so for raid5, and does nothing else
+//! meanwhile: all other writes wait with it. Of mirrors whoever submits does so himself when he has collected what he has
+//! (`raid1.c:raid1_unplug`, `flush_bio_list`), and submits nothing more meanwhile: each turn of his has pages of its own. Every five seconds (`DEFAULT_BITMAP_DELAY` of mdadm) counts of 2 become 1 and those of 1
 //! become 0, and the pages of these are written the time after, for which nobody waits (`md_bitmap_daemon_work`).
 //! A write that a missing member should have had keeps its bit, until that member is there again.
 //!
@@ -17,6 +18,7 @@ mod driven;
 
 use crate::block::Bio;
 use raidlab_core::time::{Instant, Span};
+use std::collections::VecDeque;
 
 use super::core::Up;
 
@@ -106,12 +108,24 @@ pub(super) struct Bitmap {
     flight: u32,
     /// What is announced waits for its pages: until those under way are through; then how many of those that wait it is for.
     waits: Option<Waits>,
-    held: Vec<(Up, Bio)>,
+    held: Vec<Note>,
+    /// What mirrors were given meanwhile by processes of whom something is held, in turns.
+    later: VecDeque<Note>,
+    /// Turns so far: how often whoever submitted has begun to wait.
+    turn: u64,
     /// Since when the first of them waits for somebody to say that no more come.
     since: Instant,
     /// When the thread looked last, and that it found nothing to do.
     looked: Instant,
     all_clean: bool,
+}
+
+/// A write that waits, and the turn of its process that it is of.
+#[derive(Clone, Copy, Debug)]
+struct Note {
+    up: Up,
+    bio: Bio,
+    turn: u64,
 }
 
 /// What those that wait wait for.
@@ -142,6 +156,8 @@ impl Bitmap {
             flight: 0,
             waits: None,
             held: Vec::new(),
+            later: VecDeque::new(),
+            turn: 0,
             since: Instant::ZERO,
             looked: Instant::ZERO,
             all_clean: true,
@@ -190,6 +206,30 @@ impl Bitmap {
                 self.all_clean = false;
             }
         }
+    }
+
+    /// Whether a process is at an earlier turn than this one of his.
+    fn is_at_another(&self, task: u16, turn: u64) -> bool {
+        let other = |note: &Note| note.bio.origin.task == task && note.turn != turn;
+        self.held.iter().any(other)
+    }
+
+    /// Whether what a process submits now is for a later turn.
+    fn is_for_later(&self, task: u16) -> bool {
+        let later = |note: &Note| note.bio.origin.task == task;
+        self.is_at_another(task, self.turn) || self.later.iter().any(later)
+    }
+
+    /// The first that can have its turn now of what was given for later.
+    fn next_turn(&mut self) -> Option<Note> {
+        let mut seen = Vec::new();
+        let at = self.later.iter().position(|note| {
+            let task = note.bio.origin.task;
+            let first = !seen.contains(&task);
+            seen.push(task);
+            first && !self.is_at_another(task, note.turn)
+        })?;
+        self.later.remove(at)
     }
 
     /// Whether writes wait now.

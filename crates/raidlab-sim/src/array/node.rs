@@ -267,6 +267,9 @@ impl Node {
         if let Shape::Parity(parity) = &mut self.shape {
             parity.unplug(&self.common, core);
         }
+        if self.bitmap.is_some() {
+            self.ends_turn();
+        }
     }
 
     #[inline]

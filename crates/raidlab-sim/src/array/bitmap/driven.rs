@@ -1,5 +1,5 @@
 //! What a bitmap makes its array do: hold writes, write pages, let those go that have waited.
-use super::{Bitmap, PAGE_SECTORS, Waits};
+use super::{Bitmap, Note, PAGE_SECTORS, Waits};
 use crate::array::core::{Child, Core, Guard, Op, Task, Up};
 use crate::array::node::{Node, Shape};
 use crate::block::{Bio, Origin};
@@ -15,6 +15,19 @@ impl Node {
     /// A write of an array that has a bitmap.
     #[inline(never)]
     pub(in crate::array) fn submit_noted(&mut self, core: &mut Core, up: Up, bio: &Bio) {
+        let serial = matches!(self.shape, Shape::Mirror(_));
+        let Some(bitmap) = &mut self.bitmap else {
+            return;
+        };
+        let (turn, bio) = (bitmap.turn, *bio);
+        let note = Note { up, bio, turn };
+        if serial && bitmap.is_for_later(bio.origin.task) {
+            return bitmap.later.push_back(note);
+        }
+        self.note(core, note);
+    }
+
+    fn note(&mut self, core: &mut Core, Note { up, bio, turn }: Note) {
         let (from, end) = self.noted_as(bio.lba.0, bio.end());
         let Some(bitmap) = &mut self.bitmap else {
             return;
@@ -32,9 +45,35 @@ impl Node {
             noted: true,
         })));
         if bitmap.holds() {
-            bitmap.held.push((up, *bio));
+            bitmap.held.push(Note { up, bio, turn });
         } else {
-            self.submit_now(core, up, bio);
+            self.submit_now(core, up, &bio);
+        }
+    }
+
+    /// What was given for later has its turn, as far as those before are through.
+    fn turns(&mut self, core: &mut Core) {
+        while let Some(bitmap) = &mut self.bitmap
+            && let Some(note) = bitmap.next_turn()
+        {
+            if self.common.lost {
+                core.finish(note.up, Err(DiskError::Failed));
+            } else {
+                self.note(core, note);
+            }
+        }
+        if let Some(bitmap) = &mut self.bitmap
+            && bitmap.waits.is_none()
+            && bitmap.dirty > 0
+        {
+            bitmap.waits = Some(Waits::Before);
+        }
+    }
+
+    /// Whoever submitted begins to wait.
+    pub(in crate::array) fn ends_turn(&mut self) {
+        if let Some(bitmap) = &mut self.bitmap {
+            bitmap.turn += 1;
         }
     }
 
@@ -88,7 +127,7 @@ impl Node {
                     self.write_pages(core, &pages);
                 }
                 Some(Waits::Pages(of)) => {
-                    let through: Vec<(Up, Bio)> = bitmap.held.drain(..of).collect();
+                    let through: Vec<Note> = bitmap.held.drain(..of).collect();
                     // What came meanwhile is the thread's next turn.
                     bitmap.waits = (bitmap.dirty > 0).then_some(Waits::Before);
                     let rest = if bitmap.waits.is_none() {
@@ -98,16 +137,17 @@ impl Node {
                     };
                     let again = bitmap.waits.is_some();
                     self.let_go(core, &through, &rest, again);
+                    self.turns(core);
                 }
             }
         }
     }
 
-    fn let_go(&mut self, core: &mut Core, through: &[(Up, Bio)], rest: &[(Up, Bio)], again: bool) {
+    fn let_go(&mut self, core: &mut Core, through: &[Note], rest: &[Note], again: bool) {
         if let Shape::Parity(parity) = &mut self.shape {
             parity.unblocks(core.now);
         }
-        for (up, bio) in through.iter().chain(rest) {
+        for Note { up, bio, .. } in through.iter().chain(rest) {
             if self.common.lost {
                 core.finish(*up, Err(DiskError::Failed));
             } else {

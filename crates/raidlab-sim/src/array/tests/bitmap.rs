@@ -165,7 +165,10 @@ fn writes_wait_while_a_page_is_written_and_reads_do_not() {
 fn more_is_noted_in_one_go_for_those_that_came_meanwhile() {
     let mut toy = Toy::new(&noted(resync::layout("raid1", 2, 1 << 16)), 0);
     for i in 0..6 {
-        toy.submit(bio(i, Write, i * BIT, 8));
+        // Of six processes: each of them waits for himself.
+        let mut write = bio(i, Write, i * BIT, 8);
+        write.origin.task = i as u16 + 1;
+        toy.submit(write);
         toy.unplug();
     }
     while toy.ended.len() < 6 {
@@ -262,4 +265,21 @@ fn mdadm_picks_64_mib_until_the_bits_have_no_room() {
     assert_eq!(picked(1, room(1 << 21), true), 64 * MIB);
     // Before 3.1.1: as fine as 60 KiB hold, 512 KiB for 232 GiB.
     assert_eq!(picked(232, 60 << 10, false), 512);
+}
+
+/// Whoever submits to a mirror waits for the pages of each of his turns; the thread of parity does so for all that has come meanwhile.
+#[test]
+fn each_turn_of_a_process_has_pages_of_its_own_on_mirrors() {
+    for (level, layout) in layouts() {
+        let mut toy = Toy::new(&noted(layout), 0);
+        for i in 0..4 {
+            toy.submit(bio(i, Write, 6 * i * BIT, 8));
+            toy.unplug();
+        }
+        while toy.ended.len() < 4 {
+            assert!(toy.step());
+        }
+        let rounds = pages(&toy).len() / 4;
+        assert_eq!(rounds, if level == "raid5" { 2 } else { 4 }, "{level}");
+    }
 }
