@@ -5,9 +5,17 @@ use std::io::{BufWriter, Error, ErrorKind, Read as _, Seek as _, Write as _};
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
+use std::time::SystemTime;
 
-/// Device and inode of each file that this process has read for the user: its experiment, its trace.
-static READ: Mutex<Vec<(u64, u64)>> = Mutex::new(Vec::new());
+/// Each file that this process has read for the user: its experiment, its trace.
+static READ: Mutex<Vec<FileRead>> = Mutex::new(Vec::new());
+
+/// Device and inode of a file, and when it was made, where the file system tells: when it has gone, another may have its inode.
+type FileRead = (u64, u64, Option<SystemTime>);
+
+fn id_of(found: &std::fs::Metadata) -> FileRead {
+    (found.dev(), found.ino(), found.created().ok())
+}
 
 /// Opens a file that a user wants to be read. What was read is not replaced by what is written later, whatever path
 /// leads to it.
@@ -20,14 +28,13 @@ pub(crate) fn open(path: &Path) -> std::io::Result<std::fs::File> {
     if found.is_file()
         && let Ok(mut read) = READ.lock()
     {
-        read.push((found.dev(), found.ino()));
+        read.push(id_of(&found));
     }
     Ok(file)
 }
 
 fn was_read(found: &std::fs::Metadata) -> bool {
-    READ.lock()
-        .is_ok_and(|read| read.contains(&(found.dev(), found.ino())))
+    READ.lock().is_ok_and(|read| read.contains(&id_of(found)))
 }
 
 /// Where bytes go.
@@ -373,6 +380,27 @@ fn cannot_print(error: &Error) -> Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// What was read is not replaced, by whatever path; another file that came to the inode of one that has gone is.
+    #[test]
+    fn an_inode_that_went_to_another_file_was_not_read() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = |name: &str| directory.path().join(name);
+        std::fs::write(path("trace"), "read").expect("written");
+        drop(open(&path("trace")).expect("opened"));
+        std::fs::hard_link(path("trace"), path("link")).expect("linked");
+        assert!(write(&path("link"), b"new").is_err());
+        for name in ["trace", "link"] {
+            std::fs::remove_file(path(name)).expect("removed");
+        }
+        // The clock of file systems ticks every 10 ms at the slowest.
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        for number in 0..8 {
+            let name = path(&format!("report{number}"));
+            std::fs::write(&name, "old").expect("written");
+            write(&name, b"new").expect("written");
+        }
+    }
 
     /// Reports tell of serial numbers and paths.
     #[test]
