@@ -63,11 +63,22 @@ pub(crate) const fn room(sectors: u64) -> u64 {
     }
 }
 
+const fn most(spec: &BitmapSpec) -> u64 {
+    let bytes = spec.room.saturating_sub(HEAD);
+    if bytes == 0 { 8 } else { bytes * 8 }
+}
+
+/// Bits of a bitmap for so many sectors, and how many have room.
+pub(super) fn bits(spec: &BitmapSpec, sectors: u64) -> (u64, u64) {
+    let chunk = spec.chunk.unwrap_or_else(|| picked(spec, sectors)).max(8);
+    (sectors.div_ceil(chunk), most(spec))
+}
+
 /// Sectors of a bit that mdadm picks for so many sectors (`super1.c:add_internal_bitmap1`): twice as many until all bits find
 /// room, from 4 KiB on; but 64 MiB at least.
 #[must_use]
 pub(crate) fn picked(spec: &BitmapSpec, sectors: u64) -> u64 {
-    let most = spec.room.saturating_sub(HEAD).max(1) * 8;
+    let most = most(spec);
     let (mut chunk, mut bits) = (LEAST, sectors * 512 / LEAST + 1);
     while bits > most {
         (chunk, bits) = (chunk * 2, bits.div_ceil(2));

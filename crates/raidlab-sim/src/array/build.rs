@@ -1,6 +1,6 @@
 //! From a specification to a tree of arrays.
 use super::Array;
-use super::bitmap::Bitmap;
+use super::bitmap::{self, Bitmap};
 use super::core::{Child, Core, Heard};
 use super::mirror::{Map, Mirror};
 use super::node::{Common, Node, Shape};
@@ -274,6 +274,10 @@ impl Builder<'_> {
                 (Shape::Mirror(_), Some(_)) => node.common.capacity,
                 _ => continue,
             };
+            let (bits, most) = bitmap::bits(spec, sectors);
+            if bits > most {
+                return Err(ArrayError::BitmapRoom(bits, most));
+            }
             node.bitmap = Some(Box::new(Bitmap::new(spec, sectors)));
             some = true;
         }

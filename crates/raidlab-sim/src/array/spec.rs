@@ -275,6 +275,11 @@ pub enum ArrayError {
         "a new array has all bits of its bitmap set until its initial sync has gone past them, which is not modelled; use bitmap none, which writes there are like"
     )]
     NotedInitialSync,
+    /// A bitmap that has no room on the members.
+    #[error(
+        "a bitmap of {0} bits has no room on the members, which have some for {1}; mdadm refuses it: use a larger bitmap-chunk"
+    )]
+    BitmapRoom(u64, u64),
     /// A stripe cache that md refuses.
     #[error("a stripe cache of {0} stripes is too small: md has at least {LEAST_CACHE}")]
     StripeCache(u32),

@@ -283,3 +283,23 @@ fn each_turn_of_a_process_has_pages_of_its_own_on_mirrors() {
         assert_eq!(rounds, if level == "raid5" { 2 } else { 4 }, "{level}");
     }
 }
+
+#[test]
+fn a_bitmap_that_has_no_room_is_refused_as_mdadm_does() {
+    let mut spec = noted(resync::layout("raid1", 2, 1 << 24));
+    let with = |spec: &mut ArraySpec, chunk, room| {
+        spec.bitmap = spec.bitmap.map(|bitmap| BitmapSpec {
+            chunk,
+            room,
+            ..bitmap
+        });
+        Array::new(spec).err()
+    };
+    // 4 KiB of room, of which the superblock of the bitmap has 256 bytes.
+    assert_eq!(with(&mut spec, Some(1 << 10), 4096), None);
+    assert_eq!(
+        with(&mut spec, Some(8), 4096),
+        Some(ArrayError::BitmapRoom(1 << 21, 30_720))
+    );
+    assert_eq!(with(&mut spec, None, 4096), None);
+}
