@@ -54,6 +54,8 @@ enum Entry {
         step: StepNumber,
         undo: Option<Vec<Undo>>,
     },
+    /// What is on its several members is about to be cleared, one after the other.
+    Clears { step: StepNumber },
     /// It is undone.
     Undone { step: StepNumber },
 }
@@ -69,6 +71,8 @@ struct Step {
     taken: bool,
     /// A part of it is undone.
     partly: bool,
+    /// Its members were about to be cleared, and some of them may be.
+    clears: bool,
 }
 
 /// The journal of a run. Dropping it does not undo anything: its file stays for the next run or `raidlab clean`.
@@ -218,7 +222,8 @@ impl Journal {
             let left = report.left.len();
             let mut rest = step.undo.clone();
             for undo in &step.undo {
-                match perform::perform(undo, roots, &mut run, step.taken) {
+                let before = &mut || self.announce_clearing(number, &mut written);
+                match perform::perform(undo, roots, &mut run, step.taken, before) {
                     Ok(Undone::Nothing) => {}
                     Ok(Undone::Done(what)) => {
                         report.undone.push(what);
@@ -239,14 +244,28 @@ impl Journal {
                 })
             };
             if let Some(entry) = entry {
-                // On a full disk: what fills it is mostly what is still to be undone, and undoing a thing twice does no harm.
-                if let Err(error) = self.append(&entry) {
-                    self.apply(&entry);
-                    written = written.and(Err(error));
-                }
+                self.write_down(&entry, &mut written);
             }
         }
         (report, written)
+    }
+
+    /// That several members of a step are going to be cleared: whoever comes after a `kill -9` knows what others lack.
+    fn announce_clearing(&mut self, number: StepNumber, written: &mut Result<()>) {
+        let step = self.open.get(&number);
+        if step.is_some_and(|step| !step.clears && members_of(&step.undo).nth(1).is_some()) {
+            self.write_down(&Entry::Clears { step: number }, written);
+        }
+    }
+
+    /// On a full disk: what fills it is mostly what is still to be undone, and undoing a thing twice does no harm.
+    fn write_down(&mut self, entry: &Entry, written: &mut Result<()>) {
+        if let Err(error) = self.append(entry) {
+            self.apply(entry);
+            if written.is_ok() {
+                *written = Err(error);
+            }
+        }
     }
 
     fn as_run(&self) -> perform::Run {
@@ -261,6 +280,7 @@ impl Journal {
             members: members_of(all).cloned().collect(),
             mounted: self.mounted,
             partly: self.open.values().any(|step| step.partly),
+            clears: self.open.values().any(|step| step.clears),
             stay: Vec::new(),
         }
     }
@@ -338,6 +358,7 @@ impl Journal {
                     undo: undo.clone(),
                     taken: false,
                     partly: false,
+                    clears: false,
                 };
                 self.open.insert(*step, announced);
             }
@@ -349,6 +370,11 @@ impl Journal {
                         open.partly |= shorter;
                         open.undo.clone_from(undo);
                     }
+                }
+            }
+            Entry::Clears { step } => {
+                if let Some(open) = self.open.get_mut(step) {
+                    open.clears = true;
                 }
             }
             Entry::Undone { step } => {

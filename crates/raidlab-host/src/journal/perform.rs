@@ -52,6 +52,8 @@ pub(super) struct Run {
     pub(super) mounted: bool,
     /// Some of its members are cleared already.
     pub(super) partly: bool,
+    /// They were about to be cleared when whoever did so was killed, and some may be.
+    pub(super) clears: bool,
     /// Where something stays mounted.
     pub(super) stay: Vec<PathBuf>,
 }
@@ -67,8 +69,15 @@ impl Run {
     }
 }
 
-/// Undoes one thing of a run: of a step that was taken to its end, or may not have been.
-pub(super) fn perform(undo: &Undo, roots: &Roots, run: &mut Run, taken: bool) -> Result<Undone> {
+/// Undoes one thing of a run: of a step that was taken to its end, or may not have been. `before` is told before a member is
+/// cleared.
+pub(super) fn perform(
+    undo: &Undo,
+    roots: &Roots,
+    run: &mut Run,
+    taken: bool,
+    before: &mut dyn FnMut(),
+) -> Result<Undone> {
     let of = &run.process;
     match undo {
         Undo::LoopDevice(id) if run.keeps(id) => Ok(Undone::Left(format!(
@@ -117,7 +126,7 @@ pub(super) fn perform(undo: &Undo, roots: &Roots, run: &mut Run, taken: bool) ->
         Undo::Pool { name } => pools::destroy(roots, name, run, taken),
         Undo::Scrub { point, uuid } => forget_scrub(roots, point, uuid),
         Undo::Contents { member, uuids } => match recorded(member, of) {
-            Some(member) => clear(roots, &member, uuids, run),
+            Some(member) => clear(roots, &member, uuids, run, before),
             None => Ok(Undone::Nothing),
         },
         // Settings do not outlive the boot.

@@ -348,15 +348,8 @@ fn kill_9_at_any_moment_is_undone() {
     assert_taken_apart(&lab);
 }
 
-/// A run that was killed as it cleared the members of a file system: what the first of them had is gone, and what is on the others
-/// is nobody's any more.
-#[test]
-fn a_file_system_that_was_cleared_in_part_is_cleared_to_its_end() {
-    let name = "a_file_system_that_was_cleared_in_part_is_cleared_to_its_end";
-    if !may(name) {
-        return;
-    }
-    let lab = Lab::new();
+/// A run that was killed as it measured a btrfs on four disks, two of which are clear by now; its journal.
+fn killed_and_cleared_in_part(lab: &Lab) -> PathBuf {
     lab.write(
         "lab.toml",
         BTRFS.replace(r#"["raid0", "raid1", "raid10"]"#, r#"["raid0"]"#),
@@ -373,8 +366,60 @@ fn a_file_system_that_was_cleared_in_part_is_cleared_to_its_end() {
     running.end();
     let mount = mount().expect("what is mounted outlives whoever mounted it");
     rustix::mount::unmount(mount, rustix::mount::UnmountFlags::empty()).unwrap();
-    // Superblocks are at 64 KiB and 64 MiB.
-    for disk in ["disk0", "disk1"] {
+    wipe(lab, &["disk0", "disk1"]);
+    let journals = lab.path("state/raidlab/journal");
+    journals.join(&names(&journals)[0])
+}
+
+/// A run that was killed as it cleared the members of a file system: what the first of them had is gone, and what is on the others
+/// is nobody's any more.
+#[test]
+fn a_file_system_that_was_cleared_in_part_is_cleared_to_its_end() {
+    let name = "a_file_system_that_was_cleared_in_part_is_cleared_to_its_end";
+    if !may(name) {
+        return;
+    }
+    let lab = Lab::new();
+    let journal = killed_and_cleared_in_part(&lab);
+    // What a run writes before it clears the first.
+    let written = std::fs::read_to_string(&journal).unwrap();
+    let step = |line: &str| {
+        let entry: serde_json::Value = serde_json::from_str(line).unwrap();
+        let members = line.contains("\"contents\"") && entry["entry"] == "intend";
+        members.then(|| entry["step"].to_string())
+    };
+    let step = written.lines().filter_map(step).next_back();
+    let step = step.expect("members that were written on");
+    let line = format!("{{\"entry\":\"clears\",\"step\":{step}}}\n");
+    std::fs::write(&journal, written + &line).unwrap();
+    slowly(&lab, "clean").done();
+    assert_taken_apart(&lab);
+}
+
+/// Whoever else has cleared some of them may have had something on the others.
+#[test]
+fn a_file_system_that_someone_else_has_cleared_in_part_is_left() {
+    let name = "a_file_system_that_someone_else_has_cleared_in_part_is_left";
+    if !may(name) {
+        return;
+    }
+    let lab = Lab::new();
+    let journal = killed_and_cleared_in_part(&lab);
+    for _ in 0..2 {
+        slowly(&lab, "clean")
+            .code(3)
+            .prints(&["/dev/loop", "cannot be looked into"]);
+        let written = std::fs::read_to_string(&journal).unwrap();
+        assert!(!written.contains("\"clears\""), "{written}");
+    }
+    wipe(&lab, &["disk2", "disk3"]);
+    slowly(&lab, "clean").done();
+    assert_taken_apart(&lab);
+}
+
+/// Clears the superblocks of a btrfs, at 64 KiB and 64 MiB.
+fn wipe(lab: &Lab, disks: &[&str]) {
+    for disk in disks {
         let node = loop_of(&lab.place(), disk);
         let file = std::fs::OpenOptions::new().write(true).open(node).unwrap();
         for at in [64 << 10, 64 << 20] {
@@ -382,8 +427,6 @@ fn a_file_system_that_was_cleared_in_part_is_cleared_to_its_end() {
         }
         file.sync_all().unwrap();
     }
-    slowly(&lab, "clean").done();
-    assert_taken_apart(&lab);
 }
 
 /// The loop device of a disk that a run made below `place`.

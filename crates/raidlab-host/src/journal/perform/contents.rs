@@ -19,6 +19,7 @@ pub(super) fn clear(
     member: &Identity,
     uuids: &[String],
     run: &mut Run,
+    before: &mut dyn FnMut(),
 ) -> Result<Undone> {
     let Some(path) = find(roots, member) else {
         return Ok(match (&member.backing, &member.serial) {
@@ -38,7 +39,7 @@ pub(super) fn clear(
         return Ok(not_cleared(&path.display(), member, &why));
     }
     let cleared = patiently(PATIENCE, || claim::open_exclusively(&path))
-        .and_then(|file| clear_open(roots, &file, &path, member, uuids));
+        .and_then(|file| clear_open(roots, &file, &path, member, uuids, before));
     let is_someones = match &cleared {
         Ok(came) => matches!(came, Undone::Left(_)),
         // As long as its run lives a tool that hangs may have it.
@@ -62,15 +63,23 @@ fn used(roots: &Roots, path: &Path, uuids: &[String], run: &Run) -> Option<Strin
     let further = || files::nodes(roots, &run.members);
     let found = files::look(path, further, uuids);
     // Of a file system on several devices, some of which raidlab has cleared, there is nothing any more that could be someone's.
-    // Whoever was killed at it has written down nothing of that.
-    let partly = || {
-        run.partly && files::is_of_several(path)
-            || files::is_partly_cleared(path, &further(), uuids)
-    };
-    if matches!(found, Some(Use::Unknown(_))) && partly() {
+    if matches!(found, Some(Use::Unknown(_))) && is_rest(roots, path, uuids, run) {
         return None;
     }
     files::put_to_use(found, path, run.mounted)
+}
+
+/// Whether a file system on several devices is what raidlab has left of it as it cleared them. Who was killed at that has written
+/// down that it was about to: some are clear then, and all that it was on are here, since what one has that is not may be what
+/// the others lack.
+fn is_rest(roots: &Roots, path: &Path, uuids: &[String], run: &Run) -> bool {
+    let devices = files::devices(path);
+    if run.partly {
+        return devices > 1;
+    }
+    let nodes = files::nodes(roots, &run.members);
+    let all = nodes.len() == run.members.len() && devices == nodes.len() as u64;
+    run.clears && all && files::are_partly_clear(&nodes, uuids)
 }
 
 pub(super) fn not_cleared(name: &dyn Display, member: &Identity, why: &dyn Display) -> Undone {
@@ -89,6 +98,7 @@ fn clear_open(
     path: &Path,
     member: &Identity,
     uuids: &[String],
+    before: &mut dyn FnMut(),
 ) -> Result<Undone> {
     let found = Identity::of_open(roots, file, path)?;
     if !found.is_same_device(member) {
@@ -112,6 +122,7 @@ fn clear_open(
     if partitioned && let Some(foreign) = in_partition(file, found.size, path, uuids)? {
         return Ok(Undone::Left(foreign));
     }
+    before();
     // In this order: when it is cut short in between, the table still tells that there is something to be done.
     if partitioned {
         forget(file).map_err(HostError::call(

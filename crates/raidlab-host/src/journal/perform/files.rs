@@ -98,37 +98,28 @@ pub(super) fn look(
     })
 }
 
-/// Devices that a btrfs on this one is on, by its superblock; none when it cannot be read.
-fn devices(node: &Path) -> u64 {
+/// Devices that a btrfs on this one is on, by its superblock; 0 when it cannot be read.
+pub(super) fn devices(node: &Path) -> u64 {
     /// `num_devices`, 0x88 bytes into the superblock.
     const DEVICES: u64 = 0x1_0088;
     let mut bytes = [0_u8; 8];
-    let read = open_for_reading(node)
-        .ok()
-        .map(|file| file.read_exact_at(&mut bytes, DEVICES));
-    match read {
-        Some(Ok(())) => u64::from_le_bytes(bytes),
-        _ => 0,
-    }
+    let Ok(file) = open_for_reading(node) else {
+        return 0;
+    };
+    let read = file.read_exact_at(&mut bytes, DEVICES);
+    read.map_or(0, |()| u64::from_le_bytes(bytes))
 }
 
-/// Whether a btrfs on this device is on others, too, by its superblock.
-pub(super) fn is_of_several(node: &Path) -> bool {
-    devices(node) > 1
-}
-
-/// Whether some devices of a btrfs on this one have been cleared: fewer of these carry it than it is on, and nothing is
-/// on as many of the others.
-pub(super) fn is_partly_cleared(node: &Path, all: &[PathBuf], uuids: &[String]) -> bool {
-    let carry = all
-        .iter()
-        .filter(|path| kind_on(path, uuids) == Some("btrfs"));
-    let blank = all
-        .iter()
-        .filter(|path| labels_on(path).is_some_and(|labels| labels.is_empty()));
-    let (carry, blank) = (carry.count() as u64, blank.count() as u64);
-    let lacks = devices(node).saturating_sub(carry);
-    (1..=blank).contains(&lacks)
+/// Whether on each of these devices is what raidlab has put there or nothing, and on some is nothing.
+pub(super) fn are_partly_clear(nodes: &[PathBuf], uuids: &[String]) -> bool {
+    let ours = |label: &Label| label.is_one_of(uuids);
+    let mut blank = 0;
+    let all = nodes.iter().all(|path| {
+        let labels = labels_on(path);
+        blank += u32::from(labels.as_ref().is_some_and(Vec::is_empty));
+        labels.is_some_and(|labels| labels.iter().all(ours))
+    });
+    all && blank > 0
 }
 
 fn labels_on(node: &Path) -> Option<Vec<Label>> {

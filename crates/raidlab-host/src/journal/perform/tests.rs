@@ -59,6 +59,7 @@ fn an_array_that_is_on_a_foreign_disk_too_is_told_and_not_forgotten() {
         members: Vec::new(),
         mounted: false,
         partly: false,
+        clears: false,
         stay: Vec::new(),
     };
     let stop = |members: &[Identity]| arrays::stop(&roots, (members, "md9"), &run, true);
