@@ -25,6 +25,7 @@ mod spec;
 
 pub use self::bitmap::BitmapSpec;
 pub(crate) use self::bitmap::room as bitmap_room;
+pub(crate) use self::build::fills_last;
 pub use self::core::MemberBio;
 pub use self::resync::{Progress, controlled};
 pub use self::spec::{

@@ -5,15 +5,17 @@
 //! 0, it is clear; 1 and 2, nothing is written there now; above, so many writes less two are. A write to a clear one sets it and
 //! makes its page dirty. Dirty pages are written to all working members, with a flush before and past their caches
 //! (`md.c:md_super_write`: `REQ_SYNC | REQ_PREFLUSH | REQ_FUA`, `WRITE_FLUSH_FUA` before 4.8), before what they announce goes on
-//! (`md_bitmap_unplug`). md's thread does so for raid5, and does nothing else
-//! meanwhile: all other writes wait with it. Of mirrors whoever submits does so himself when he has collected what he has
-//! (`raid1.c:raid1_unplug`, `flush_bio_list`), and submits nothing more meanwhile: each turn of his has pages of its own. Every five seconds (`DEFAULT_BITMAP_DELAY` of mdadm) counts of 2 become 1 and those of 1
-//! become 0, and the pages of these are written the time after, for which nobody waits (`md_bitmap_daemon_work`).
-//! A write that a missing member should have had keeps its bit, until that member is there again.
+//! (`md_bitmap_unplug`). md's thread does so for raid5, and for mirrors before 3.6, and does nothing else meanwhile: all other
+//! writes wait with it. Of mirrors since then whoever submits does so himself when he has collected what he has
+//! (`raid1.c:raid1_unplug`, `flush_bio_list`), and submits nothing more meanwhile: each turn of his has pages of its own.
+//!
+//! Every five seconds (`DEFAULT_BITMAP_DELAY` of mdadm) counts of 2 become 1 and those of 1 become 0, and the pages of these are
+//! written the time after, for which nobody waits (`md_bitmap_daemon_work`). A write that a missing member should have had
+//! keeps its bit, until that member is there again.
 //!
 //! At first all is clear, as in an array that was left alone for a while (a new one has all bits set, for ten seconds).
 //! Left out: superblocks, which are written for an array that becomes idle or busy, with or without a bitmap; that a rebuild stops
-//! every five seconds to clear bits (`md_bitmap_cond_end_sync`).
+//! every five seconds to clear bits (`md_bitmap_cond_end_sync`); that who waits for pages does not read meanwhile, either.
 mod driven;
 
 use crate::block::Bio;
@@ -36,6 +38,8 @@ pub struct BitmapSpec {
     pub room: u64,
     /// A bit is of 64 MiB at least when mdadm picks (since 3.1 of 2009, the time of 2.6.32); before, as fine as there is room.
     pub coarse: bool,
+    /// Of mirrors whoever submits writes the pages, not md's thread (since 3.6, "submit IO from originating thread").
+    pub by_submitter: bool,
 }
 
 /// Bytes of what describes the bitmap, before its bits (`bitmap_super_t`).
@@ -63,15 +67,20 @@ pub(crate) const fn room(sectors: u64) -> u64 {
     }
 }
 
+/// Bits that have room.
 const fn most(spec: &BitmapSpec) -> u64 {
     let bytes = spec.room.saturating_sub(HEAD);
     if bytes == 0 { 8 } else { bytes * 8 }
 }
 
+/// Sectors of a bit.
+fn chunk(spec: &BitmapSpec, sectors: u64) -> u64 {
+    spec.chunk.unwrap_or_else(|| picked(spec, sectors)).max(8)
+}
+
 /// Bits of a bitmap for so many sectors, and how many have room.
 pub(super) fn bits(spec: &BitmapSpec, sectors: u64) -> (u64, u64) {
-    let chunk = spec.chunk.unwrap_or_else(|| picked(spec, sectors)).max(8);
-    (sectors.div_ceil(chunk), most(spec))
+    (sectors.div_ceil(chunk(spec, sectors)), most(spec))
 }
 
 /// Sectors of a bit that mdadm picks for so many sectors (`super1.c:add_internal_bitmap1`): twice as many until all bits find
@@ -115,6 +124,7 @@ pub(super) struct Bitmap {
     /// Sectors that are written of the last page.
     last: u32,
     at: i64,
+    by_submitter: bool,
     /// Requests for pages that are under way.
     flight: u32,
     /// What is announced waits for its pages: until those under way are through; then how many of those that wait it is for.
@@ -151,8 +161,7 @@ enum Waits {
 impl Bitmap {
     /// A clear bitmap for so many sectors.
     pub(super) fn new(spec: &BitmapSpec, sectors: u64) -> Self {
-        let chunk = spec.chunk.unwrap_or_else(|| picked(spec, sectors)).max(8);
-        let bits = sectors.div_ceil(chunk);
+        let (chunk, (bits, _)) = (chunk(spec, sectors), bits(spec, sectors));
         let bytes = HEAD + bits.div_ceil(8);
         let rest = ((bytes - 1) % PAGE + 1) as u32;
         let block = spec.block.max(1);
@@ -164,6 +173,7 @@ impl Bitmap {
             dirty: 0,
             last: rest.div_ceil(512).next_multiple_of(block),
             at: spec.at,
+            by_submitter: spec.by_submitter,
             flight: 0,
             waits: None,
             held: Vec::new(),

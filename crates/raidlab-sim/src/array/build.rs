@@ -100,11 +100,8 @@ fn region(vdev: &Vdev) -> u64 {
 
 /// Whether the first sync fills the last member from the others, which reads and writes in order, instead of comparing:
 /// mdadm makes raid4 and raid5 with a spare in its place (`Create.c`; never with metadata of a BIOS RAID).
-fn fills_last(node: &Node) -> bool {
-    match &node.layout {
-        Some(Layout::Parity(parity)) => parity.level() != ParityLevel::Raid6,
-        _ => false,
-    }
+pub(crate) fn fills_last(layout: &Layout) -> bool {
+    matches!(layout, Layout::Parity(parity) if parity.level() != ParityLevel::Raid6)
 }
 
 /// Whether an array survives the loss of a member.
@@ -298,7 +295,8 @@ impl Builder<'_> {
             return Err(ArrayError::NoRedundancy(state));
         }
         for node in &mut self.nodes {
-            if state == ArrayState::InitialSync && fills_last(node) {
+            let fills = node.layout.as_ref().is_some_and(fills_last);
+            if state == ArrayState::InitialSync && fills {
                 let last = Member::new(node.common.children.len() - 1);
                 node.common.filling.insert(last);
             } else {

@@ -29,7 +29,7 @@ use thread::{Thread, Work};
 /// How long writes wait for more when nobody says that he waits: the plug timer of md's queue before
 /// 2.6.39 (`unplug_delay`, 3 ms). Later kernels release when the submitter sleeps, which is
 /// [`ParityArray::unplug`].
-const PLUG: Span = Span::from_millis(3);
+pub(super) const PLUG: Span = Span::from_millis(3);
 
 /// Somebody who waits for a band.
 #[derive(Clone, Copy, Debug)]

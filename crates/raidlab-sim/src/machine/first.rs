@@ -4,11 +4,10 @@
 //! `grow_one_stripe`), and nothing but memory that runs short makes it smaller again, or a stop of the array. How far it
 //! comes depends on how many members of what size and speed there are; so the sync is run, on disks of its own, until it
 //! is over or the caches are as large as they become.
-use crate::array::{ArrayKind, SYNC_SPEED_MAX, SYNC_SPEED_MIN};
+use crate::array::{ArrayKind, SYNC_SPEED_MAX, SYNC_SPEED_MIN, fills_last};
 use crate::storage::{Storage, StorageError, StorageSpec};
 use raidlab_experiment::setup::ArrayState;
 use raidlab_layout::Layout;
-use raidlab_layout::parity::ParityLevel;
 
 /// Rows of the stripe cache of each parity array when the array has been synced; empty where caches do not grow.
 pub(super) fn grown_caches(spec: &StorageSpec, seed: u64) -> Result<Vec<u32>, StorageError> {
@@ -17,6 +16,8 @@ pub(super) fn grown_caches(spec: &StorageSpec, seed: u64) -> Result<Vec<u32>, St
     };
     let mut spec = spec.clone();
     (spec.array.state, spec.array.failed) = first_sync(layout);
+    // All its bits are set until then, and nothing is written beside.
+    spec.array.bitmap = None;
     // Limits that the experiment sets are set afterwards.
     (spec.array.sync_speed_min, spec.array.sync_speed_max) = (SYNC_SPEED_MIN, SYNC_SPEED_MAX);
     let mut storage = Storage::new(&spec, seed)?;
@@ -60,8 +61,4 @@ fn first_sync(layout: &Layout) -> (ArrayState, Vec<u16>) {
         0 => (ArrayState::Resyncing, last),
         members => (ArrayState::Rebuilding(members), last),
     }
-}
-
-fn fills_last(layout: &Layout) -> bool {
-    matches!(layout, Layout::Parity(parity) if parity.level() != ParityLevel::Raid6)
 }

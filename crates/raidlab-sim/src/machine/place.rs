@@ -75,6 +75,8 @@ pub(super) fn area(kernel: Kernel, engine: Engine, sectors: u64, start: Option<u
 
 /// Kernels of the time of mdadm 3.1 and 3.1.1 (October and November 2009): metadata 1.1, later 1.2, and bitmaps of few bits.
 const COARSE: Kernel = Kernel::Linux(2, 6, 32);
+/// Since then mirrors are written by whoever submits ("md/raid1: submit IO from originating thread instead of md thread").
+const BY_SUBMITTER: Kernel = Kernel::Linux(3, 6, 0);
 /// Room for a bitmap behind a superblock of 0.90, bytes (`super0.c:add_internal_bitmap0`).
 const ROOM_090: u64 = 60 << 10;
 
@@ -115,6 +117,7 @@ pub(super) fn bitmap(
         block: 1,
         room,
         coarse: modern,
+        by_submitter: kernel >= BY_SUBMITTER,
     }
 }
 

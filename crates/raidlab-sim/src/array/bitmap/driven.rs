@@ -2,23 +2,22 @@
 use super::{Bitmap, Note, PAGE_SECTORS, Waits};
 use crate::array::core::{Child, Core, Guard, Op, Task, Up};
 use crate::array::node::{Node, Shape};
+use crate::array::parity::PLUG;
 use crate::block::{Bio, Origin};
 use crate::disk::DiskError;
 use raidlab_core::op::BlockKind;
-use raidlab_core::time::{Instant, Span};
+use raidlab_core::time::Instant;
 use raidlab_layout::Member;
-
-/// How long writes wait for more when nobody says that he waits: see that of parity arrays.
-const PLUG: Span = Span::from_millis(3);
 
 impl Node {
     /// A write of an array that has a bitmap.
     #[inline(never)]
     pub(in crate::array) fn submit_noted(&mut self, core: &mut Core, up: Up, bio: &Bio) {
-        let serial = matches!(self.shape, Shape::Mirror(_));
+        let mirror = matches!(self.shape, Shape::Mirror(_));
         let Some(bitmap) = &mut self.bitmap else {
             return;
         };
+        let serial = mirror && bitmap.by_submitter;
         let (turn, bio) = (bitmap.turn, *bio);
         let note = Note { up, bio, turn };
         if serial && bitmap.is_for_later(bio.origin.task) {

@@ -21,6 +21,7 @@ fn noted(layout: Layout) -> ArraySpec {
         block: 1,
         room: 64 << 10,
         coarse: true,
+        by_submitter: true,
     });
     spec
 }
@@ -254,6 +255,7 @@ fn mdadm_picks_64_mib_until_the_bits_have_no_room() {
             block: 1,
             room,
             coarse,
+            by_submitter: true,
         };
         picked_by(&spec, gib << 21) / 2
     };
@@ -282,6 +284,21 @@ fn each_turn_of_a_process_has_pages_of_its_own_on_mirrors() {
         let rounds = pages(&toy).len() / 4;
         assert_eq!(rounds, if level == "raid5" { 2 } else { 4 }, "{level}");
     }
+    // Before 3.6 md's thread did that for mirrors, too.
+    let mut spec = noted(resync::layout("raid1", 4, 1 << 16));
+    spec.bitmap = spec.bitmap.map(|bitmap| BitmapSpec {
+        by_submitter: false,
+        ..bitmap
+    });
+    let mut toy = Toy::new(&spec, 0);
+    for i in 0..4 {
+        toy.submit(bio(i, Write, 6 * i * BIT, 8));
+        toy.unplug();
+    }
+    while toy.ended.len() < 4 {
+        assert!(toy.step());
+    }
+    assert_eq!(pages(&toy).len() / 4, 2);
 }
 
 #[test]

@@ -26,6 +26,9 @@ fn stripe_caches_have_grown_in_the_initial_sync() {
     }
     // They do not grow.
     assert_eq!(rows(&synced("raid5"), "4.0"), [256]);
+    // With a bitmap it is the same sync.
+    let noted = format!("{}\nbitmap = \"internal\"", synced("raid6"));
+    assert_eq!(rows(&noted, "6.1"), rows(&synced("raid6"), "6.1"));
 }
 
 #[test]
