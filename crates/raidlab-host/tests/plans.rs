@@ -157,7 +157,7 @@ member-size = "2GiB"
 [factors]
 form = [
   { name = "old", metadata = "0.90" },
-  { name = "end", metadata = "1.0", bitmap = "internal" },
+  { name = "end", metadata = "1.0", bitmap = "internal", bitmap-chunk = "16MiB" },
   { name = "intel", metadata = "imsm" },
   { name = "ddf", metadata = "ddf" },
 ]

@@ -160,6 +160,30 @@ count = 10
 );
 
 told!(
+    bits_of_a_bitmap_that_cannot_be,
+    beside(
+        r#"
+[array]
+layout = "raid6"
+bitmap = "internal"
+[factors]
+bitmap-chunk = ["3KiB", "2KiB", "48MiB", "4KiB"]
+"#
+    )
+);
+
+told!(
+    bits_without_a_bitmap,
+    beside(
+        r#"
+[array]
+layout = "raid6"
+bitmap-chunk = "64MiB"
+"#
+    )
+);
+
+told!(
     threads_that_a_kernel_does_not_have,
     beside(
         r#"

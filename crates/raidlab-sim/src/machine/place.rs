@@ -144,4 +144,28 @@ mod tests {
         assert_eq!(of(new, Engine::Zfs, 10_000), (2048, 7952));
         assert_eq!(of(new, Engine::Md, 100).1, 0, "nothing is left");
     }
+
+    /// Sectors from the first one of a disk of 4 TB without partitions, as mdadm's `super0.c` and `super1.c` have it: a superblock of
+    /// 1.2 at sector 8, of 1.1 at 0, of 1.0 at the end.
+    #[test]
+    fn a_bitmap_is_behind_its_superblock_or_before_that_of_1_0() {
+        const DISK: u64 = 7_814_037_168;
+        let new = Kernel::Linux(6, 1, 0);
+        let at = |kernel, form| {
+            let spec = bitmap(kernel, form, DISK, Some(0), None);
+            let data = area(kernel, Engine::Md, DISK, Some(0)).offset;
+            spec.at + data as i64
+        };
+        assert_eq!(at(new, None), 16);
+        assert_eq!(at(new, Some(Metadata::V1_2)), 16);
+        assert_eq!(at(new, Some(Metadata::V1_1)), 8);
+        // 128 KiB before the list of bad blocks (4 KiB), that before the superblock in the last 8 KiB.
+        let last = at(new, Some(Metadata::V1_0));
+        assert_eq!(last, (DISK - 16) as i64 / 8 * 8 - 8 - 256);
+        // In the last 64 to 128 KiB, behind the superblock of 4 KiB.
+        let old = at(Kernel::Linux(2, 6, 16), None);
+        assert_eq!(old, (DISK / 128 * 128 - 128 + 8) as i64);
+        assert!(bitmap(Kernel::Linux(3, 6, 0), None, DISK, None, None).by_submitter);
+        assert!(!bitmap(Kernel::Linux(3, 5, 0), None, DISK, None, None).by_submitter);
+    }
 }

@@ -41,3 +41,4 @@ mod terminal;
 mod together;
 mod traces;
 mod verified;
+mod wrong_files;
