@@ -55,7 +55,7 @@ qemu() {
   local version
   version=$(apt-cache policy qemu-system-x86 | sed -n 's/^ *Candidate: //p')
   if [ -n "${CI:-}" ]; then
-    as_root apt-get install -y -qq --allow-downgrades "qemu-utils=$version" "qemu-system-x86=$version" >/dev/null
+    as_root apt-get install -y -qq --no-remove --allow-downgrades "qemu-utils=$version" "qemu-system-x86=$version" >/dev/null
   else
     echo "qemu-system-x86 cannot be installed beside the qemu-utils that is here; this would do:" >&2
     echo "  apt-get install --allow-downgrades qemu-utils=$version qemu-system-x86=$version" >&2
@@ -67,9 +67,10 @@ if [ ${#missing[@]} -gt 0 ]; then
   echo "installing ${missing[*]}" >&2
   export DEBIAN_FRONTEND=noninteractive
   as_root apt-get update -qq
-  if ! as_root apt-get install -y -qq "${missing[@]}" >/dev/null; then
+  # Never at the price of what is there: apt would remove a program that is in the way without a question.
+  if ! as_root apt-get install -y -qq --no-remove "${missing[@]}" >/dev/null; then
     case " ${missing[*]} " in *" qemu-system-x86 "*) qemu ;; *) exit 4 ;; esac
-    as_root apt-get install -y -qq "${missing[@]}" >/dev/null
+    as_root apt-get install -y -qq --no-remove "${missing[@]}" >/dev/null
   fi
 fi
 # Guests boot the distribution's kernel package, which apt must know.
