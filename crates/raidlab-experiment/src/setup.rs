@@ -69,7 +69,7 @@ pub enum ArrayLayout {
     Single,
     /// Any layout with fixed places, as it was written.
     Fixed(Spec, String),
-    /// A pool of ZFS: mirrors or RAID-Z.
+    /// A pool of ZFS: disks alone, mirrors or RAID-Z.
     Zfs(PoolSpec),
 }
 
@@ -80,6 +80,7 @@ impl ArrayLayout {
         match self {
             Self::Single => "single".to_owned(),
             Self::Zfs(pool) => match (pool.kind, pool.shape) {
+                (VdevKind::Disk, _) => "raid0".to_owned(),
                 (VdevKind::Mirror, None) => "raid1".to_owned(),
                 (VdevKind::Mirror, Some(_)) => "raid10".to_owned(),
                 (VdevKind::Raidz(parity), _) => format!("raidz{parity}"),

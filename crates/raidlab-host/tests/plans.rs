@@ -281,7 +281,7 @@ fn arrays_of_btrfs_and_pools_are_scrubbed_with_redundancy_or_without() {
     };
     let head = "[profile]\nname = \"bonnie\"\nsize = \"1GiB\"\n";
     let btrfs = "[array]\nengine = \"btrfs\"\n[filesystem]\nkind = \"btrfs\"\n[factors]\nlayout = [\"raid0\", \"raid1\"]\n";
-    let pools = "[factors]\nlayout = [\"zfs-mirror\", \"raidz1\"]\n";
+    let pools = "[factors]\nlayout = [\"zfs-stripe\", \"zfs-mirror\", \"raidz1\"]\n";
     let mut all = checked(&plans(3, &format!("{head}{btrfs}"), &verify));
     all.push_str(&checked(&plans(3, &format!("{head}{pools}"), &verify)));
     insta::assert_snapshot!(all);
@@ -370,7 +370,7 @@ profile = "bonnie"
 [array]
 record-size = "1MiB"
 [factors]
-layout = ["raidz1", "raidz2", "zfs-mirror 2x2"]
+layout = ["zfs-stripe", "raidz1", "raidz2", "zfs-mirror 2x2"]
 "#;
     insta::assert_snapshot!("zfs_pools", told(&plans(4, rest, &options())));
 }

@@ -124,6 +124,16 @@ pub enum LayoutError {
     Ashift(u32),
 }
 
+impl LayoutError {
+    /// The same of a part of an array: its members are those of the array from `first` on.
+    pub(crate) fn of_members_from(mut self, first: usize) -> Self {
+        if let Self::MemberTooSmall { member, .. } = &mut self {
+            *member += first;
+        }
+        self
+    }
+}
+
 /// For the message: what is refused may be too large for a size in bytes.
 fn bytes(sectors: &Sectors) -> Bytes {
     Bytes(sectors.0.saturating_mul(SECTOR))

@@ -3,7 +3,7 @@ use crate::error::{LayoutError, SpecError};
 use crate::raidz::Raidz;
 use crate::survival::{Survival, Tolerance};
 use crate::types::{Member, MemberSet};
-use crate::zfs::{END, START, ZfsMirror, metaslab};
+use crate::zfs::{END, START, ZfsMirror, count, metaslab};
 use raidlab_core::units::Bytes;
 use std::fmt;
 use std::str::FromStr;
@@ -18,6 +18,8 @@ const POINTER_COPIES: u64 = 2;
 /// The kind of vdev.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum VdevKind {
+    /// A disk alone: nothing is kept twice.
+    Disk,
     /// All children hold the same.
     Mirror,
     /// RAID-Z with this many parities, 1 to 3.
@@ -28,6 +30,7 @@ pub enum VdevKind {
 ///
 /// | text | meaning |
 /// |---|---|
+/// | `zfs-stripe` | data spread over all members, each a vdev of its own |
 /// | `zfs-mirror` | one mirror of all members |
 /// | `zfs-mirror 2x3` | data spread over 2 mirrors of 3 members each |
 /// | `raidz` or `raidz1`, `raidz2`, `raidz3` | one RAID-Z of all members with so many parities |
@@ -47,13 +50,23 @@ impl PoolSpec {
         self.shape.map(|(groups, each)| groups * each)
     }
 
+    /// Of so many members: vdevs, and members of each.
+    #[must_use]
+    pub fn vdevs_of(&self, members: usize) -> (usize, usize) {
+        match (self.kind, self.shape) {
+            (_, Some(shape)) => shape,
+            (VdevKind::Disk, None) => (members, 1),
+            (VdevKind::Mirror | VdevKind::Raidz(_), None) => (1, members),
+        }
+    }
+
     /// The pool over members of these sizes, the first vdev from the first ones.
     ///
     /// # Errors
     /// [`SpecError::Members`] when the shape has another number of members, [`SpecError::Layout`] when a vdev cannot
     /// be made of them.
     pub fn build(&self, sizes: &[Bytes], ashift: u32) -> Result<Pool, SpecError> {
-        let (groups, each) = self.shape.unwrap_or((1, sizes.len()));
+        let (groups, each) = self.vdevs_of(sizes.len());
         if sizes.len() != groups * each {
             return Err(SpecError::Members {
                 groups,
@@ -63,14 +76,19 @@ impl PoolSpec {
         }
         let vdev = |sizes: &[Bytes]| -> Result<Vdev, LayoutError> {
             Ok(match self.kind {
+                VdevKind::Disk => Vdev::Mirror(ZfsMirror::of_one(sizes, ashift)?),
                 VdevKind::Mirror => Vdev::Mirror(ZfsMirror::new(sizes, ashift)?),
                 VdevKind::Raidz(parity) => Vdev::Raidz(Raidz::new(sizes, parity, ashift)?),
             })
         };
+        if self.kind == VdevKind::Disk {
+            count("a ZFS stripe", sizes.len(), 1, None)?;
+        }
         // No members at all are no chunks either.
-        let parts = sizes.chunks(each.max(1)).map(|sizes| {
+        let parts = sizes.chunks(each.max(1)).enumerate().map(|(index, sizes)| {
             let smallest = sizes.iter().min().copied().unwrap_or_default();
-            Ok((vdev(sizes)?, smallest))
+            let vdev = vdev(sizes).map_err(|error| error.of_members_from(index * each))?;
+            Ok((vdev, smallest))
         });
         let parts: Vec<(Vdev, Bytes)> = parts.collect::<Result<_, LayoutError>>()?;
         if parts.is_empty() {
@@ -83,6 +101,7 @@ impl PoolSpec {
 impl fmt::Display for PoolSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.kind {
+            VdevKind::Disk => f.write_str("zfs-stripe")?,
             VdevKind::Mirror => f.write_str("zfs-mirror")?,
             VdevKind::Raidz(parity) => write!(f, "raidz{parity}")?,
         }
@@ -103,6 +122,8 @@ impl FromStr for PoolSpec {
             None => (lower.as_str(), None),
         };
         let kind = match name {
+            "zfs-stripe" if shape.is_some() => return Err(SpecError::NotNested(name.into())),
+            "zfs-stripe" => VdevKind::Disk,
             "zfs-mirror" => VdevKind::Mirror,
             "raidz" | "raidz1" => VdevKind::Raidz(1),
             "raidz2" => VdevKind::Raidz(2),
@@ -116,7 +137,7 @@ impl FromStr for PoolSpec {
 /// One vdev.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Vdev {
-    /// A mirror.
+    /// A mirror, or a disk alone, which is as one of a single child.
     Mirror(ZfsMirror),
     /// A RAID-Z.
     Raidz(Raidz),
@@ -287,114 +308,4 @@ impl Pool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn pool(text: &str, members: usize) -> Pool {
-        let spec: PoolSpec = text.parse().unwrap();
-        spec.build(&vec![Bytes::gib(1); members], 12).unwrap()
-    }
-
-    #[test]
-    fn a_text_is_read_and_told_again() {
-        for (text, told) in [
-            ("zfs-mirror", "zfs-mirror"),
-            ("raidz", "raidz1"),
-            ("RAIDZ3", "raidz3"),
-            ("zfs-mirror 2x2", "zfs-mirror 2x2"),
-            (" raidz2  2 x 6", "raidz2 2x6"),
-        ] {
-            assert_eq!(text.parse::<PoolSpec>().unwrap().to_string(), told);
-        }
-        for text in ["mirror", "raidz4", "zfs", "raidz1 2", "zfs-mirror two"] {
-            assert!(text.parse::<PoolSpec>().is_err(), "{text}");
-        }
-    }
-
-    #[test]
-    fn striped_mirrors_survive_one_of_each() {
-        let pool = pool("zfs-mirror 2x2", 4);
-        let of = |members: &[usize]| {
-            let failed: MemberSet = members.iter().copied().map(Member::new).collect();
-            pool.survives(failed)
-        };
-        assert_eq!(of(&[]), Survival::Intact);
-        assert_eq!(of(&[0, 3]), Survival::Degraded);
-        assert_eq!(of(&[2, 3]), Survival::Lost);
-        assert_eq!(pool.guaranteed(), 1);
-        // Of six pairs, the two that are a mirror are fatal.
-        assert_eq!(pool.second_failures(), Some(4.0 / 6.0));
-        assert_eq!(pool.capacity(), Bytes::gib(2));
-    }
-
-    /// All patterns of failures, one by one.
-    #[test]
-    fn the_patterns_that_are_survived_are_counted() {
-        for (text, members) in [
-            ("zfs-mirror 2x2", 4),
-            ("zfs-mirror 2x3", 6),
-            ("raidz1 3x3", 9),
-            ("raidz2 2x4", 8),
-            ("raidz3", 6),
-        ] {
-            let pool = pool(text, members);
-            let mut survived = vec![0_u128; members + 1];
-            for bits in 0..1_u32 << members {
-                let failed = (0..members).filter(|member| bits >> member & 1 == 1);
-                if pool.survives(failed.map(Member::new).collect()) != Survival::Lost {
-                    survived[bits.count_ones() as usize] += 1;
-                }
-            }
-            let tolerance = pool.tolerance();
-            assert_eq!(tolerance.members(), members);
-            let counted: Vec<u128> = (0..=members).map(|k| tolerance.survived(k)).collect();
-            assert_eq!(counted, survived, "{text}");
-            assert_eq!(tolerance.guaranteed(), pool.guaranteed(), "{text}");
-        }
-    }
-
-    #[test]
-    fn a_shape_fixes_the_number_of_members() {
-        let of = |text: &str| text.parse::<PoolSpec>().unwrap().shape_members();
-        assert_eq!(of("raidz2 2x6"), Some(12));
-        assert_eq!(of("raidz2"), None);
-    }
-
-    #[test]
-    fn room_is_what_slop_and_pointers_leave_of_whole_metaslabs() {
-        // Of 1019.5 MiB fifteen metaslabs of 64 MiB; a record of 128 KiB has two copies of a 1024th of a block of pointers.
-        let whole = Bytes::mib(15 * 64).0;
-        let left = whole - whole / 32;
-        let pool = pool("zfs-mirror", 2);
-        assert_eq!(pool.room(Bytes::kib(128), true), Bytes(left * 512 / 513));
-        // Of small records the pointers are a larger part.
-        assert_eq!(pool.room(Bytes::kib(4), true), Bytes(left * 16 / 17));
-    }
-
-    #[test]
-    fn parities_and_filling_are_taken_off() {
-        assert_eq!(pool("raidz1", 5).capacity(), Bytes::gib(4));
-        // 32 units of data take 44.
-        let four = pool("raidz1", 4).capacity().0 as f64 / Bytes::gib(1).0 as f64;
-        assert!((four - 4.0 * 32.0 / 44.0).abs() < 1e-6, "{four}");
-        assert_eq!(pool("raidz2", 6).second_failures(), Some(1.0));
-        assert_eq!(pool("raidz1", 4).second_failures(), Some(0.0));
-        assert_eq!(pool("raidz3 2x4", 8).guaranteed(), 3);
-        assert_eq!(pool("raidz3 2x4", 8).vdevs().count(), 2);
-        for vdev in [pool("raidz2", 5), pool("zfs-mirror", 2)] {
-            assert!(vdev.vdevs().all(|vdev| vdev.of_child() == Bytes::gib(1)));
-        }
-    }
-
-    #[test]
-    fn another_number_of_members_is_refused() {
-        let spec: PoolSpec = "zfs-mirror 2x2".parse().unwrap();
-        let told = spec.build(&[Bytes::gib(1); 3], 12).unwrap_err().to_string();
-        assert!(
-            told.contains("2x2 has 4 members and 3 were given"),
-            "{told}"
-        );
-        let spec: PoolSpec = "raidz1".parse().unwrap();
-        assert!(spec.build(&[], 12).is_err());
-    }
-}
+mod tests;

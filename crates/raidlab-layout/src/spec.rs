@@ -135,10 +135,11 @@ impl Spec {
                 given: sizes.len(),
             });
         }
-        let inner: Result<Vec<Layout>, LayoutError> = sizes
-            .chunks(each)
-            .map(|sizes| self.inner.build(sizes, *chunk))
-            .collect();
+        let inner = sizes.chunks(each).enumerate().map(|(index, sizes)| {
+            let array = self.inner.build(sizes, *chunk);
+            array.map_err(|error| error.of_members_from(index * each))
+        });
+        let inner: Result<Vec<Layout>, LayoutError> = inner.collect();
         Ok(Layout::nested(inner?, |sizes| {
             outer.build(sizes, outer_chunk.unwrap_or(*chunk))
         })?)

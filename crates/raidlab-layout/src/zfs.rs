@@ -97,13 +97,26 @@ impl ZfsMirror {
     /// or an ashift outside 9 to 16.
     pub fn new(sizes: &[Bytes], ashift: u32) -> Result<Self, LayoutError> {
         let (level, given) = ("a ZFS mirror", sizes.len());
-        let instead = (given == 1).then_some("a single-disk vdev");
+        let instead = (given == 1).then_some("zfs-stripe, disks without copies");
         count(level, given, 2, instead)?;
         let smallest = smallest(level, sizes, ashift)?;
         Ok(Self {
             children: given,
             ashift,
             smallest,
+        })
+    }
+
+    /// A disk alone, which a block is put on as on a mirror's only child.
+    ///
+    /// # Errors
+    /// Another number of children than one, one that holds no more than its labels, or an ashift outside 9 to 16.
+    pub(crate) fn of_one(sizes: &[Bytes], ashift: u32) -> Result<Self, LayoutError> {
+        count("a disk of a ZFS pool", sizes.len(), 1, None)?;
+        Ok(Self {
+            children: 1,
+            ashift,
+            smallest: smallest("a ZFS stripe", sizes, ashift)?,
         })
     }
 
@@ -214,7 +227,7 @@ mod tests {
     fn what_no_pool_can_have_is_refused() {
         let say = |sizes: &[Bytes], ashift| ZfsMirror::new(sizes, ashift).unwrap_err().to_string();
         let gib = Bytes::gib(1);
-        insta::assert_snapshot!(say(&[gib], 12), @"a ZFS mirror needs at least 2 members and was given 1: add members or use a single-disk vdev");
+        insta::assert_snapshot!(say(&[gib], 12), @"a ZFS mirror needs at least 2 members and was given 1: add members or use zfs-stripe, disks without copies");
         insta::assert_snapshot!(say(&[gib, gib], 8), @"ashift 8 is outside 9 to 16 (512 B to 64 KiB): use 12 for disks with 4 KiB physical sectors");
         insta::assert_snapshot!(say(&[gib, Bytes::mib(63)], 12), @"member 1 has 63 MiB, less than the 64 MiB that a ZFS mirror needs of every member: use a larger member");
     }

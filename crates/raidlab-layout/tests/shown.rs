@@ -320,3 +320,15 @@ proptest::proptest! {
         proptest::prop_assert!(longest.len() < 1000, "{longest}");
     }
 }
+
+#[test]
+fn a_small_member_is_told_with_its_number_in_the_array() {
+    let spec: Spec = "raid50 2x3".parse().unwrap();
+    let geometry = Geometry {
+        sizes: sectors(&[1000, 1000, 1000, 1000, 100, 1000]),
+        chunk: Sectors(128),
+        outer_chunk: None,
+    };
+    let told = spec.build(&geometry).unwrap_err().to_string();
+    assert!(told.starts_with("member 4 has 50 KiB"), "{told}");
+}

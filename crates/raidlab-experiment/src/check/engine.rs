@@ -85,7 +85,7 @@ pub(super) fn engine(
         ),
         (layout, other) => wrong(
             format!("engine '{other}' has no layout '{layout}'"),
-            "use engine = \"md\" or \"controller\", or a layout of ZFS: zfs-mirror, raidz1, raidz2, raidz3",
+            "use engine = \"md\" or \"controller\", or a layout of ZFS: zfs-stripe, zfs-mirror, raidz1, raidz2, raidz3",
         ),
     }
 }

@@ -139,7 +139,7 @@ fn layout(problems: &Problems, entry: Entry<'_, '_>) -> Option<ArrayLayout> {
             format!("'{}' is not known here", shown(&text.value)),
         )
         .help(
-            "of ZFS there are zfs-mirror, raidz1, raidz2 and raidz3 of all members, and with a shape pools of several: \
+            "of ZFS there are zfs-stripe, zfs-mirror, raidz1, raidz2 and raidz3 of all members, and with a shape pools of several: \
              'zfs-mirror 2x2', 'raidz1 2x3'",
         ),
         _ if closed.parse::<ArrayLayout>().is_ok() => {
@@ -154,7 +154,7 @@ fn layout(problems: &Problems, entry: Entry<'_, '_>) -> Option<ArrayLayout> {
         }
         // An experiment has pools, too.
         SpecError::Level { .. } => {
-            let message = format!("{error}; of ZFS zfs-mirror, raidz1, raidz2, raidz3, and pools such as 'raidz1 2x3'");
+            let message = format!("{error}; of ZFS zfs-stripe, zfs-mirror, raidz1, raidz2, raidz3, and pools such as 'raidz1 2x3'");
             Diagnostic::from_error(text.at, &message)
         }
         error => Diagnostic::from_error(text.at, &error.to_string()),

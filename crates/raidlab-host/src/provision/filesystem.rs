@@ -242,12 +242,13 @@ pub(super) fn zfs(draft: &mut Draft<'_>) -> Result<Target, PlanError> {
     // The word before the members of each vdev, and how many they are.
     let (kind, each) = match &array.layout {
         ArrayLayout::Zfs(pool) => {
-            let each = pool.shape.map_or(members, |(_, each)| each);
+            let (_, each) = pool.vdevs_of(members);
             let kind = match pool.kind {
-                VdevKind::Mirror => "mirror".to_owned(),
-                VdevKind::Raidz(parity) => format!("raidz{parity}"),
+                VdevKind::Disk => None,
+                VdevKind::Mirror => Some("mirror".to_owned()),
+                VdevKind::Raidz(parity) => Some(format!("raidz{parity}")),
             };
-            (Some(kind), each.max(1))
+            (kind, each.max(1))
         }
         ArrayLayout::Single => (None, 1),
         other => return Err(PlanError(format!("raidlab makes no ZFS pool like {other}"))),

@@ -5,8 +5,8 @@ use raidlab_core::units::Bytes;
 #[derive(Clone, Debug, Args)]
 #[command(after_help = "\
 Levels: linear, raid0, raid1, raid4, raid5 (raid5-la, -ra, -ls, -rs), raid6, raid10 (raid10-n2, -f2,
--o2), and nested ones such as 'raid50 2x3' or 'raid01 2x2'; of ZFS zfs-mirror, raidz1, raidz2,
-raidz3, and pools of several such as 'raidz1 2x3', whose blocks have no fixed places.
+-o2), and nested ones such as 'raid50 2x3' or 'raid01 2x2'; of ZFS zfs-stripe, zfs-mirror, raidz1,
+raidz2, raidz3, and pools of several such as 'raidz1 2x3', whose blocks have no fixed places.
 
 Examples:
   raidlab layout raid5 --members 4

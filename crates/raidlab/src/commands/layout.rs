@@ -103,7 +103,7 @@ fn spec(args: &LayoutArgs) -> Result<(Spec, Option<String>), Failure> {
             Ok((spec, drawn_as))
         }
         Err(error @ SpecError::Level { .. }) => Err(bad(&error).remedy(
-            "levels of ZFS: zfs-mirror, raidz1, raidz2, raidz3, and pools of several such as 'raidz1 2x3'",
+            "levels of ZFS: zfs-stripe, zfs-mirror, raidz1, raidz2, raidz3, and pools of several such as 'raidz1 2x3'",
         )),
         Err(SpecError::NotNested(level)) => {
             Err(Failure::bad_request(format!("{level} is not nested"))

@@ -48,7 +48,7 @@ pub(super) fn run(args: &LayoutArgs) -> Result<Outcome, Failure> {
     }
     // One more than the least of RAID-Z, which is a mirror.
     let telling = match spec.kind {
-        VdevKind::Mirror => 2,
+        VdevKind::Disk | VdevKind::Mirror => 2,
         VdevKind::Raidz(parity) => parity + 2,
     };
     let members = layout::members(args, spec.shape_members(), telling)?;

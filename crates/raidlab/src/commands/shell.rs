@@ -17,7 +17,7 @@ use raidlab_sim::catalogue::{MODELS, controller, cpu};
 use raidlab_sim::trace::Format;
 
 /// Levels as `raidlab layout` takes them; shapes of nested ones are typed.
-const LEVELS: [&str; 21] = [
+const LEVELS: [&str; 22] = [
     "linear",
     "raid0",
     "raid1",
@@ -35,6 +35,7 @@ const LEVELS: [&str; 21] = [
     "raid01",
     "raid50",
     "raid60",
+    "zfs-stripe",
     "zfs-mirror",
     "raidz1",
     "raidz2",

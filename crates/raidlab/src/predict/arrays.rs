@@ -182,6 +182,10 @@ fn of(experiment: &Experiment, array: &Array, name: String, label: &str) -> Arra
 fn pool_facts(pool: &Pool, spec: &PoolSpec, members: usize) -> (usize, Option<f64>, Vec<String>) {
     let sure = pool.guaranteed();
     let why = match (spec.kind, spec.shape) {
+        (VdevKind::Disk, _) => {
+            let words = "survives no failure: each block is on one disk".to_owned();
+            return (sure, None, vec![words]);
+        }
         (VdevKind::Mirror, None) => "every disk has a copy".to_owned(),
         (VdevKind::Mirror, Some((_, each))) => {
             format!("every disk of a mirror of {each} has a copy")

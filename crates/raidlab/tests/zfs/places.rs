@@ -17,7 +17,8 @@ use std::path::{Path, PathBuf};
 use told::Block;
 
 /// Pools, with their members, ashift and record size.
-const POOLS: [(&str, usize, u32, u64); 4] = [
+const POOLS: [(&str, usize, u32, u64); 5] = [
+    ("zfs-stripe", 3, 12, 64 << 10),
     ("raidz1", 4, 12, 64 << 10),
     ("raidz2", 4, 9, 32 << 10),
     ("raidz3", 6, 12, 128 << 10),
@@ -154,7 +155,9 @@ impl Made {
         let mut rest = members.as_slice();
         for vdev in pool.vdevs() {
             let (own, others) = rest.split_at(vdev.children());
-            words.push(&kind);
+            if kind != "stripe" {
+                words.push(&kind);
+            }
             words.extend(own.iter().map(|path| path.to_str().expect("a name")));
             rest = others;
         }

@@ -27,6 +27,7 @@ pool = [
   { name = "raidz", layout = "raidz1", ashift = 12, record-size = "64KiB" },
   { name = "raidz2", layout = "raidz2", ashift = 9 },
   { name = "striped mirrors", layout = "zfs-mirror 2x2", ashift = 13 },
+  { name = "stripe", layout = "zfs-stripe", members = 3, ashift = 12 },
   { name = "one disk", layout = "single", engine = "zfs", ashift = 12 },
 ]
 
@@ -51,7 +52,7 @@ fn pools_are_what_was_asked_for() {
         .prints(&["raidz2"]);
     let shown = lab.run("show --json").done().json();
     let trials = shown["trials"].as_array().expect("trials");
-    assert_eq!(trials.len(), 6);
+    assert_eq!(trials.len(), 7);
     for (label, ashift, parts, kinds) in [
         ("mirror, ashift 9", 9, 2, &["type: 'mirror'"][..]),
         ("mirror, ashift 12", 12, 2, &["type: 'mirror'"]),
@@ -63,6 +64,7 @@ fn pools_are_what_was_asked_for() {
             4,
             &["type: 'mirror'", "vdev_children: 2"],
         ),
+        ("stripe", 12, 3, &["type: 'disk'", "vdev_children: 3"]),
         ("one disk", 12, 1, &["type: 'disk'", "vdev_children: 1"]),
     ] {
         let trial = trials.iter().find(|trial| trial["cell"]["label"] == label);

@@ -56,10 +56,21 @@ fn a_raidz_vdev_reads_at_random_like_one_disk_and_mirrors_like_all() {
     assert!(raidz < one, "{raidz} {one}");
 }
 
+/// Each record is on one disk of four.
+#[test]
+fn a_stripe_reads_at_random_like_all_its_disks() {
+    const STRIPE: &str = "layout = \"zfs-stripe\"";
+    let ((one, _), (stripe, of_one)) = (reads(ONE, 1, 16), reads(STRIPE, 4, 16));
+    assert!((0.85..1.05).contains(&of_one), "{of_one}");
+    // Of sixteen reads more wait at one disk than at each of four, which so have less to choose from.
+    assert!((2.3..4.0).contains(&(stripe / one)), "{stripe} {one}");
+}
+
 #[test]
 fn what_is_written_of_a_record_is_its_data_and_a_parity_for_each_row() {
     for (layout, share) in [
         ("single\"\nengine = \"zfs", 1.0),
+        ("zfs-stripe", 1.0),
         ("zfs-mirror 2x2", 2.0),
         // 32 units of 4 KiB: 11 rows of 3, 16 rows of 2, with what fills a block up.
         ("raidz1", 44.0 / 32.0),
@@ -115,6 +126,7 @@ fn sequential_reads_are_as_fast_as_the_disks_that_have_data() {
     };
     let (write, read) = rates(ONE);
     for (layout, disks, least_of_writes) in [
+        ("zfs-stripe", 4.0, 2.3),
         ("zfs-mirror 2x2", 4.0, 1.5),
         ("raidz1", 4.0 * 32.0 / 43.0, 1.8),
         ("raidz2", 2.0, 1.4),

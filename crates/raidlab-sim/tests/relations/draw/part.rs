@@ -23,8 +23,9 @@ pub(super) fn layout(draws: &mut Draws) -> (&'static str, usize) {
 /// A pool of ZFS.
 pub(super) fn pool(draws: &mut Draws) -> (&'static str, usize) {
     let any = |draws: &mut Draws, least: u64, most: u64| least + draws.below(most - least + 1);
-    let (layout, disks) = match draws.below(6) {
+    let (layout, disks) = match draws.below(7) {
         0 => ("single", 1),
+        6 => ("zfs-stripe", any(draws, 2, 4)),
         1 => ("zfs-mirror", any(draws, 2, 3)),
         2 => ("zfs-mirror 2x2", 4),
         3 => ("raidz1", any(draws, 3, 6)),
