@@ -1,9 +1,12 @@
 //! From the runs of a cell to a figure, and from two cells to a ratio with a verdict. The statistics
 //! themselves are `raidlab-stats`.
+mod percentiles;
+
+pub(crate) use percentiles::{LEAST_RUNS, compare_percentile, tail_margin};
+
 use super::experiment::Joined;
 use super::group::{Group, RunValue, State};
 use crate::record::{Better, Unit};
-use raidlab_core::time::Span;
 use raidlab_stats::compare::adjust_family;
 use raidlab_stats::sessions::compare_sessions;
 use raidlab_stats::summary::{summarise_at, summarise_sessions};
@@ -165,112 +168,6 @@ pub(crate) fn compare_phase(
         Ok(comparison) => Outcome::Ratio(Box::new(comparison)),
         Err(error) => Outcome::Impossible(error.to_string()),
     }
-}
-
-/// A percentile of a run is more than a matter of luck from so many slower operations on.
-const LEAST_BEYOND: f64 = 10.0;
-/// Response times are skewed, and so are their tails from run to run: fewer runs on a side bear out no verdict. Of three and three even the
-/// clearest order has a probability of a tenth by chance.
-pub(crate) const LEAST_RUNS: usize = 4;
-/// Histograms keep a response time within a hundredth; a ratio of two is known no better.
-const RESOLUTION: f64 = 0.02;
-
-/// The margin by which percentiles are better or worse.
-pub(crate) fn tail_margin(judging: &Judging) -> f64 {
-    judging.margin.max(RESOLUTION)
-}
-
-/// Compares a percentile of the response times of `candidate` with that of `baseline`. A run is the replicate: each has its own
-/// percentile, and runs of the same round are compared with each other. Operations within a run are no replicates of each other.
-pub(crate) fn compare_percentile(
-    baseline: &Group<'_>,
-    candidate: &Group<'_>,
-    phase: &str,
-    percent: f64,
-    judging: &Judging,
-) -> Outcome {
-    let timed = |group: &Group<'_>| group.latencies(phase).is_some();
-    if !timed(baseline) || !timed(candidate) {
-        return Outcome::Absent;
-    }
-    if !judging.allow_mixed_streams && !same_streams(baseline, candidate) {
-        return Outcome::DifferentStreams;
-    }
-    let timed = |group: &Group<'_>| {
-        let runs = group.runs(phase);
-        runs.iter()
-            .filter(|run| run.phase.latency.is_some())
-            .count()
-    };
-    let runs = timed(baseline).min(timed(candidate));
-    if runs < LEAST_RUNS {
-        let there = match runs {
-            0 => "there are none".to_owned(),
-            1 => "there is one".to_owned(),
-            _ => format!("there are {runs}"),
-        };
-        return Outcome::Impossible(format!(
-            "a verdict on response times wants {LEAST_RUNS} valid runs of each side, and {there}"
-        ));
-    }
-    let (a, b) = match (
-        tails(baseline, phase, percent),
-        tails(candidate, phase, percent),
-    ) {
-        (Ok(a), Ok(b)) => (a, b),
-        (a, b) => {
-            let counts = [a, b].map(|side| side.map_or_else(|count| count, |runs| (0, runs.len())));
-            return Outcome::Impossible(too_few_operations(percent, counts));
-        }
-    };
-    let judging = Judging {
-        margin: tail_margin(judging),
-        ..*judging
-    };
-    match compare_runs(&a, &b, Better::Lower, &judging) {
-        Ok(comparison) => Outcome::Ratio(Box::new(comparison)),
-        Err(error) => Outcome::Impossible(error.to_string()),
-    }
-}
-
-/// How many of so many timed runs have too few operations.
-type Fewer = (usize, usize);
-
-/// The valid runs that were timed with the percentile of each as value, if every one has the operations for it. Runs that a
-/// slow device leaves with too few are not passed over: the others are those in which it was fast.
-fn tails<'a>(group: &Group<'a>, phase: &str, percent: f64) -> Result<Vec<RunValue<'a>>, Fewer> {
-    let mut timed = Vec::new();
-    let mut fewer = 0;
-    for run in group.runs(phase) {
-        let Some(latencies) = run.phase.latency.as_ref() else {
-            continue;
-        };
-        // A rounding error must not ask for an eleventh.
-        let beyond = latencies.count() as f64 * (1.0 - percent / 100.0) + 1e-6;
-        let value = latencies
-            .percentile(percent)
-            .filter(|_| beyond >= LEAST_BEYOND);
-        fewer += usize::from(value.is_none());
-        let value = value.map_or(0.0, Span::as_secs_f64);
-        timed.push(RunValue { value, ..run });
-    }
-    match fewer {
-        0 => Ok(timed),
-        _ => Err((fewer, timed.len())),
-    }
-}
-
-fn too_few_operations(percent: f64, counts: [Fewer; 2]) -> String {
-    let wanted = LEAST_BEYOND / (1.0 - percent / 100.0);
-    let [(few_a, all_a), (few_b, all_b)] = counts;
-    let (fewer, all) = (few_a + few_b, all_a + all_b);
-    let there = match fewer == all {
-        true => "none has so many".to_owned(),
-        false => format!("{fewer} of {all} have fewer"),
-    };
-    format!(
-        "p{percent} wants {wanted:.0} operations in every run, of which ten are slower, and {there}"
-    )
 }
 
 /// Whether all operation streams of the side with fewer were also run on the other; unknown ones

@@ -245,7 +245,7 @@ fn lacks_percentile(args: &CompareArgs, report: &CompareReport) -> bool {
         .collect();
     if report.response_times.is_empty() {
         talk::warn(
-            "the gate of response times cannot tell: nothing was timed operation by operation",
+            "the gate of response times cannot tell: no response times are in either result",
         );
         return true;
     }

@@ -60,8 +60,7 @@ pub(super) fn response_times(
     let mut judged: Vec<(&Group<'_>, &str, Percentile, Outcome)> = Vec::new();
     for (base, candidate) in pairs {
         for phase in phases(&[(*base).clone(), (*candidate).clone()]) {
-            let timed = |group: &Group<'_>| group.latencies(phase).is_some();
-            if !timed(base) && !timed(candidate) {
+            if !base.is_timed(phase) && !candidate.is_timed(phase) {
                 continue;
             }
             for of in Percentile::ALL {

@@ -1,6 +1,6 @@
 //! Verdicts on response times.
 use super::synthetic::trial;
-use crate::record::{PhaseRecord, TrialRecord, Unit};
+use crate::record::{Figure, PhaseRecord, TrialRecord, Unit};
 use crate::report::answers::{TailVerdict, answers};
 use crate::report::document::{Block, Table};
 use crate::report::{
@@ -334,5 +334,70 @@ fn no_gate_of_response_times_judges_two_sides_that_do_not_keep_the_rate() {
         both.response_times[0].why.contains("neither side"),
         "{:?}",
         both.response_times[0]
+    );
+}
+
+/// The same runs as a tool tells them that has no histogram: some percentiles, and how many operations there were.
+fn as_told(mut trials: Vec<TrialRecord>, percentiles: &[f64], counted: bool) -> Vec<TrialRecord> {
+    for phase in trials.iter_mut().flat_map(|trial| &mut trial.phases) {
+        let latency = phase.latency.take().expect("response times");
+        for percent in percentiles {
+            phase.figures.push(Figure {
+                name: format!("latency-p{percent}"),
+                value: latency.percentile(*percent).unwrap().as_secs_f64(),
+                unit: Unit::Seconds,
+            });
+        }
+        phase.ops = counted.then(|| latency.count());
+    }
+    trials
+}
+
+#[test]
+fn percentiles_that_a_tool_told_are_judged_as_those_of_histograms() {
+    let timed = || rounds(10, 1.3, 0.03, 20_000, 1);
+    let told = as_told(timed(), &[50.0, 90.0, 99.0, 99.9], true);
+    assert_eq!(verdicts(told), verdicts(timed()));
+    // Half of the runs one way and half the other.
+    let mut mixed = timed();
+    mixed[10..].clone_from_slice(&as_told(timed(), &[50.0, 99.0, 99.9], true)[10..]);
+    assert_eq!(verdicts(mixed), verdicts(timed()));
+    // By the rate, where operations are not counted.
+    let mut told = as_told(timed(), &[50.0, 99.0, 99.9], false);
+    for phase in told.iter_mut().flat_map(|trial| &mut trial.phases) {
+        (phase.unit, phase.rate, phase.elapsed_ns) =
+            (Unit::PerSecond, Some(2000.0), Some(10_000_000_000));
+    }
+    assert_eq!(verdicts(told), verdicts(timed()));
+}
+
+#[test]
+fn a_percentile_that_was_not_told_is_not_judged() {
+    let timed = || rounds(10, 1.3, 0.03, 20_000, 1);
+    let why = |document: &Document| {
+        document.blocks.iter().find_map(|block| match block {
+            Block::Paragraph { text } if text.contains("judged") => Some(text.clone()),
+            _ => None,
+        })
+    };
+    let some = document(as_told(timed(), &[50.0, 99.0], true));
+    insta::assert_snapshot!(
+        why(&some).unwrap(),
+        @"random: p99.9 is judged of no cell: no run was imported with p99.9 and the number of its operations."
+    );
+    let uncounted = document(as_told(timed(), &[50.0, 99.0, 99.9], false));
+    assert!(table(&uncounted).is_none());
+    let few = document(as_told(rounds(10, 1.3, 0.03, 1000, 1), &[50.0, 99.9], true));
+    assert!(why(&few).unwrap().contains("p99 is judged of no cell"));
+    let both = few.blocks.iter().any(|block| match block {
+        Block::Paragraph { text } => text.contains("p99.9 wants 10000 operations in every run"),
+        _ => false,
+    });
+    assert!(both, "{:?}", few.blocks);
+    let mut mixed = timed();
+    mixed[16..].clone_from_slice(&as_told(timed(), &[50.0, 99.0], true)[16..]);
+    insta::assert_snapshot!(
+        why(&document(mixed)).unwrap(),
+        @"random: p99.9 is judged of no cell: 4 of 20 runs were not imported with p99.9 and the number of its operations."
     );
 }
