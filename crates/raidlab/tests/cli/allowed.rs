@@ -139,13 +139,13 @@ block = "64KiB"
 depth = 4
 size = "64MiB"
 time = "2s"
-read-percent = 50
+read-percent = 100
 
 [design]
 repeats = 2
 "#;
 
-/// The file beneath a loop device becomes shorter: what is not there any more cannot be read. Disks that go altogether, and
+/// The file beneath a loop device becomes shorter: what is not there any more cannot be read (writes would make it longer again). Disks that go altogether, and
 /// arrays of which one goes, are tried in a guest.
 #[test]
 fn a_device_that_dies_in_a_trial_is_named_and_the_run_goes_on_when_it_is_back() {
