@@ -7,7 +7,8 @@ use raidlab_experiment::{Experiment, expand, parse};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// File, cells and trials.
-const EXPERIMENTS: [(&str, usize, usize); 21] = [
+const EXPERIMENTS: [(&str, usize, usize); 22] = [
+    ("bitmap", 18, 90),
     ("home-lab", 8, 24),
     ("partitions", 6, 30),
     ("pata-blocksize", 2 * 6 * 4 * 11, 2 * 6 * 4 * 11 * 10),
