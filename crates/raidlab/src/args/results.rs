@@ -80,7 +80,8 @@ pub(crate) struct ReportArgs {
 #[command(after_help = "\
 A and B are sessions (by id, or last, last~1, ...), cells of them (3f9a:/mnt/old), or reference
 studies, with a row (pata-raid0:'md raid0 1 disk') or without. B is the candidate, A the baseline.
-Several sessions make a side by commas, of which a cell may be named once: 3f9a,71c0:/mnt/old.
+Several sessions make a side by commas, of which a cell may be named once: 3f9a,71c0:/mnt/old. The
+cells of that name of all sessions are :/mnt/old.
 
 A gate fails what is surely worse, also as one of all figures that it looks at: of many, some look
 worse by chance, and what is not sure among so many passes with a warning. So does a single trial on
@@ -95,6 +96,7 @@ one, where they alternate (bench A B), or several sessions of each, whose scatte
 Examples:
   raidlab compare 3f9a 71c0                       is the second better than the first?
   raidlab compare 3f9a 71c0 --gate 0.95           exit 1 when a figure is surely below 95 %
+  raidlab compare :old-array :new-array           all that was imported with these labels
   raidlab compare 3f9a 71c0 --gate 0.95 --require-interval   and 6 when that cannot be told
   raidlab compare 3f9a 71c0 --gate-latency 1.10   exit 1 when p99 is surely more than 10 % longer
   raidlab compare 3f9a 71c0 --gate-latency p50=1.05,p99.9=1.25

@@ -1,9 +1,9 @@
 //! `raidlab compare`.
+mod side;
+
 use super::output::{emit, write_files};
 use super::print_json;
-use super::reference;
 use crate::args::CompareArgs;
-use crate::bench::{open_store, store_failure};
 use crate::exit::{BAD_REQUEST, Failure, Outcome};
 use crate::place;
 use crate::talk;
@@ -13,9 +13,9 @@ use raidlab_results::record::TrialRecord;
 use raidlab_results::report::{
     CompareReport, CompareRequest, GateResult, Percentile, PhaseGate, TailGate, compare_request,
 };
-use raidlab_results::store::{Bundle, Store, StoreError, TrialFilter};
 use raidlab_stats::Confidence;
 use serde_json::json;
+use side::side;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// So many figures are named that have no interval.
@@ -314,63 +314,4 @@ fn narrow(trials: &mut Vec<TrialRecord>, args: &CompareArgs, side: &str) -> Resu
         trials.retain(|trial| !trial.phases.is_empty());
     }
     Ok(())
-}
-
-/// `SESSION`, `SESSION:LABEL`, `STUDY` or `STUDY:ROW`, or of several of these by commas (labels may have some).
-fn side(text: &str, place: &place::Store, store: &mut Option<Store>) -> Result<Bundle, Failure> {
-    let (names, label) = match text.split_once(':') {
-        Some((names, label)) => (names, Some(label)),
-        None => (text, None),
-    };
-    let mut bundle = Bundle::default();
-    let mut known = BTreeSet::new();
-    for name in names.split(',') {
-        let one = source(name, place, store)?;
-        if !one
-            .trials
-            .iter()
-            .all(|trial| known.insert(trial.id.clone()))
-        {
-            let message = format!("'{text}' names the trials of '{name}' twice");
-            return Err(Failure::bad_request(message).remedy("name each session once"));
-        }
-        let labels: BTreeSet<&String> = one.trials.iter().map(|trial| &trial.cell.label).collect();
-        if let Some(label) = label.filter(|label| !labels.iter().any(|known| known == label)) {
-            let labels: Vec<&str> = labels.into_iter().map(String::as_str).collect();
-            let message = format!("{name} has no cell '{label}'");
-            return Err(
-                Failure::bad_request(message).remedy(format!("it has: {}", labels.join("; ")))
-            );
-        }
-        bundle.trials.extend(one.trials);
-        bundle.environments.extend(one.environments);
-    }
-    if let Some(label) = label {
-        bundle.trials.retain(|trial| trial.cell.label == label);
-    }
-    Ok(bundle)
-}
-
-/// The trials of a session or study.
-fn source(name: &str, place: &place::Store, store: &mut Option<Store>) -> Result<Bundle, Failure> {
-    if let Ok(study) = reference::find(name) {
-        return Ok(Bundle {
-            trials: study.trials(),
-            ..Bundle::default()
-        });
-    }
-    let store = match store {
-        Some(store) => store,
-        None => store.insert(open_store(place)?),
-    };
-    let session = store.find_session(name).map_err(|error| match error {
-        StoreError::NotAnId(_) => {
-            Failure::bad_request(format!("'{name}' is neither a session nor a study"))
-                .remedy("'raidlab list' shows the sessions, 'raidlab reference list' the studies")
-        }
-        other => store_failure(other),
-    })?;
-    store
-        .bundle(&TrialFilter::of_session(&session.id))
-        .map_err(store_failure)
 }

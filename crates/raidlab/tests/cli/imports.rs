@@ -187,6 +187,66 @@ fn trials_of_stores_of_before_are_known_again() {
         .says(&["would import 0 trials, 1 was there before"]);
 }
 
+/// Four runs of fio for each of two arrays, of which the second is as fast and has the slower tail.
+#[test]
+fn response_times_that_fio_told_pass_a_gate_or_do_not() {
+    let lab = Lab::new();
+    let sample = std::fs::read_to_string(samples().join("fio-3.33-client.json")).expect("a sample");
+    for (label, tail) in [("old array", 3000), ("new array [2]", 4500)] {
+        let files: Vec<String> = (0..4).map(|run| format!("{tail}-{run}.json")).collect();
+        for (run, file) in files.iter().enumerate() {
+            let told = format!("\"99.000000\" : {}", tail + 7 * run);
+            assert!(sample.contains("\"99.000000\" : 3440"));
+            let text = sample.replace("\"99.000000\" : 3440", &told);
+            lab.write(
+                file,
+                text.replace("1795197602", &format!("17951{tail}{run}")),
+            );
+        }
+        lab.run(&format!("import {} --label '{label}'", files.join(" ")))
+            .done();
+    }
+    let compare = |line: &str| lab.run(&format!("compare {line} --phase a/write"));
+    compare("':old array' ':new array [2]' --gate-latency 1.1")
+        .code(1)
+        .prints(&["p99 at 1.1: fail", "equivalent"]);
+    compare("':new array [2]' ':old array' --gate-latency 1.1 --require-interval").done();
+    // 2048 writes have no 99.9th percentile that is more than luck.
+    compare("':old array' ':new array [2]' --gate-latency p99.9=1.1 --require-interval")
+        .code(6)
+        .says(&["p99.9 wants 10000 operations in every run"]);
+}
+
+#[test]
+fn a_label_alone_names_its_cells_in_all_sessions() {
+    let lab = Lab::new();
+    for (label, files) in [("old", 2), ("old*", 2), ("new", 1)] {
+        for run in 0..files {
+            // One that is longer is another.
+            lab.write("log.txt", dd(1 + run));
+            lab.run(&format!("import log.txt --label {label}")).done();
+        }
+    }
+    lab.run("compare :old :new")
+        .done()
+        .prints(&["runs of 2 sessions are taken together"]);
+    // A star stands for itself.
+    lab.run("compare ':old*' :old").done();
+    lab.run("compare :old :old")
+        .refused(2)
+        .says(&["3 trials are on both sides"]);
+    lab.run("compare :nobody :old")
+        .refused(2)
+        .says(&["no session has a cell 'nobody'"]);
+    lab.run("compare old new")
+        .refused(2)
+        .says(&["no session 'old'", "':old' means the cells of that name"]);
+    lab.run("compare older new")
+        .refused(2)
+        .says(&["'older' is neither a session nor a study"]);
+    lab.run("compare : :old").refused(2);
+}
+
 #[test]
 fn formats_and_tools_by_name() {
     let lab = Lab::new();
