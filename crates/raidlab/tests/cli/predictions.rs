@@ -364,7 +364,7 @@ fn interrupted_before_the_first_trial() {
 #[test]
 fn fresh_begins_anew() {
     let lab = Lab::new();
-    lab.write("lab.toml", SMALL.replace("repeats = 3", "repeats = 200"));
+    lab.write("lab.toml", SMALL.replace("repeats = 3", "repeats = 5000"));
     let mut running = lab.start("run lab.toml --on sim --jobs 1");
     running.wait_for("[");
     running.signal(Signal::INT);
