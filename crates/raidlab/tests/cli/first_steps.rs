@@ -128,7 +128,7 @@ fn a_plan_is_told_by_earlier_trials() {
 #[test]
 fn a_report_of_what_is_unfinished_says_so() {
     let lab = Lab::new();
-    let slow = LAB.replace("repeats = 2", "repeats = 400");
+    let slow = LAB.replace("repeats = 2", "repeats = 5000");
     lab.write(
         "lab.toml",
         format!("{slow}[factors]\nlayout = ['raid0', 'raid1']\n"),
@@ -139,7 +139,7 @@ fn a_report_of_what_is_unfinished_says_so() {
     running.end();
     lab.run("report")
         .done()
-        .prints(&["Unfinished: ", " of 800 trials"]);
+        .prints(&["Unfinished: ", " of 10000 trials"]);
 }
 
 /// What is paid is told before anything runs, and judged by afterwards.

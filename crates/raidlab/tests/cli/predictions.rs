@@ -452,7 +452,7 @@ fn a_trace_is_replayed_on_an_array() {
 #[test]
 fn the_same_while_it_runs_is_told_with_who_runs_it() {
     let lab = Lab::new();
-    lab.write("lab.toml", SMALL.replace("repeats = 3", "repeats = 400"));
+    lab.write("lab.toml", SMALL.replace("repeats = 3", "repeats = 5000"));
     let mut running = lab.start("run lab.toml --on sim --jobs 1");
     until("a trial is stored", || lab.complete() > 0);
     let process = format!("by process {}, begun ", running.id());
@@ -460,7 +460,7 @@ fn the_same_while_it_runs_is_told_with_who_runs_it() {
         "the same is being run already",
         &process,
         "run lab.toml --on sim --jobs 1",
-        " of 800 trials",
+        " of 10000 trials",
         "--fresh",
     ]);
     // Other trials are none of these.
