@@ -48,6 +48,11 @@ impl fmt::Display for Percentile {
     }
 }
 
+/// The percentile, of a hundred, that a figure is by its name: `latency-p99.9` is one of 99.9.
+pub(crate) fn percentile_of(figure: &str) -> Option<f64> {
+    figure.strip_prefix("latency-p")?.parse().ok()
+}
+
 /// A name of no percentile that is judged.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("'{0}' is no percentile that is judged: p50, p99 and p99.9 are")]

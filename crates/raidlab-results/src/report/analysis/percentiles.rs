@@ -2,6 +2,7 @@
 use super::{Judging, Outcome, compare_runs, same_streams};
 use crate::record::{Better, PhaseRecord, Unit};
 use crate::report::group::{Group, RunValue};
+use crate::report::percentile::percentile_of;
 use raidlab_core::time::Span;
 
 /// A percentile of a run is more than a matter of luck from so many slower operations on.
@@ -11,8 +12,6 @@ const LEAST_BEYOND: f64 = 10.0;
 pub(crate) const LEAST_RUNS: usize = 4;
 /// Histograms keep a response time within a hundredth, fio's within a 64th; a ratio of two is known no better.
 const RESOLUTION: f64 = 0.02;
-/// What imported percentiles are called, before the number.
-const TOLD: &str = "latency-p";
 
 /// The margin by which percentiles are better or worse.
 pub(crate) fn tail_margin(judging: &Judging) -> f64 {
@@ -43,7 +42,7 @@ fn tail(phase: &PhaseRecord, percent: f64) -> Tail {
         };
     }
     let mut told = phase.figures.iter().filter_map(|figure| {
-        let number: f64 = figure.name.strip_prefix(TOLD)?.parse().ok()?;
+        let number = percentile_of(&figure.name)?;
         (figure.unit == Unit::Seconds).then_some((number, figure.value))
     });
     let Some(first) = told.next() else {

@@ -5,6 +5,7 @@ use crate::report::columns::{Source, ToolColumn, columns, unit_note};
 use crate::report::document::{Cell, Column, Table, Value};
 use crate::report::format;
 use crate::report::group::{Group, RunValue, State, median_figure, phases, provenance_kind};
+use crate::report::percentile::percentile_of;
 use raidlab_core::flag::FlagKind;
 use raidlab_core::histogram::Latencies;
 use raidlab_core::outcome::CpuTime;
@@ -141,7 +142,7 @@ fn how_times(groups: &[Group<'_>], columns: &[ToolColumn]) -> &'static str {
         for group in groups.iter().filter(|group| group.trials.len() > 1) {
             match group.latencies(&column.phase) {
                 Some(latencies) => together |= from_histogram(&latencies, name).is_some(),
-                None if is_percentile(name) => {
+                None if percentile_of(name).is_some() => {
                     apart |= median_figure(&group.runs(&column.phase), name).is_some();
                 }
                 None => {}
@@ -156,11 +157,6 @@ fn how_times(groups: &[Group<'_>], columns: &[ToolColumn]) -> &'static str {
         (false, true) => "; of percentiles the median of the runs'",
         (false, false) => "",
     }
-}
-
-/// Percentiles of runs are never averaged.
-fn is_percentile(name: &str) -> bool {
-    name.starts_with("latency-p")
 }
 
 /// Share of a processor; the tools' own figure.
@@ -178,7 +174,8 @@ fn figure(group: &Group<'_>, phase: &str, name: &str, judging: &Judging) -> Opti
         return Some(value);
     }
     let runs = group.runs(phase);
-    if is_percentile(name) {
+    // Percentiles of runs are never averaged.
+    if percentile_of(name).is_some() {
         return median_figure(&runs, name).map(|(value, _)| value);
     }
     join_figure(&runs, name, judging).or_else(|| worked_out(&runs, name, judging))
@@ -218,7 +215,7 @@ fn from_histogram(latencies: &Latencies, name: &str) -> Option<f64> {
         "latency-max" => latencies.max(),
         "share-above-2s" => return Some(100.0 * latencies.share_above(Span::from_secs(2))),
         "share-above-10s" => return Some(100.0 * latencies.share_above(Span::from_secs(10))),
-        _ => latencies.percentile(name.strip_prefix("latency-p")?.parse().ok()?),
+        _ => latencies.percentile(percentile_of(name)?),
     };
     span.map(Span::as_secs_f64)
 }
