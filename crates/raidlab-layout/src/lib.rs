@@ -46,7 +46,7 @@ pub use mirror::Copies;
 pub use parity::ParityAlgorithm;
 pub use parity_plan::Cover;
 pub use plan::{IoKind, MemberIo, Plan, Rmw, RowDecision, WriteMethod, WritePolicy};
-pub use pool::{Pool, PoolSpec, Vdev, VdevKind};
+pub use pool::{POOLS, Pool, PoolSpec, Vdev, VdevKind};
 pub use raidz::Raidz;
 pub use spec::{Geometry, Spec};
 pub use stripe::Raid0Order;

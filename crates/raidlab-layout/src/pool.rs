@@ -15,6 +15,9 @@ const POINTERS: Bytes = Bytes::kib(128);
 const POINTERS_IN: u64 = 1024;
 const POINTER_COPIES: u64 = 2;
 
+/// What pools there are, for messages: the kinds of [`PoolSpec`].
+pub const POOLS: &str = "zfs-stripe, zfs-mirror, raidz1, raidz2, raidz3";
+
 /// The kind of vdev.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum VdevKind {

@@ -7,6 +7,7 @@ use crate::hardware::ControllerKind;
 use crate::kernel::Kernel;
 use crate::read::key::Key;
 use crate::setup::{ArrayLayout, Engine};
+use raidlab_layout::POOLS;
 
 /// Layouts that btrfs has a profile for.
 const BTRFS: [&str; 7] = [
@@ -85,7 +86,7 @@ pub(super) fn engine(
         ),
         (layout, other) => wrong(
             format!("engine '{other}' has no layout '{layout}'"),
-            "use engine = \"md\" or \"controller\", or a layout of ZFS: zfs-stripe, zfs-mirror, raidz1, raidz2, raidz3",
+            &format!("use engine = \"md\" or \"controller\", or a layout of ZFS: {POOLS}"),
         ),
     }
 }

@@ -7,7 +7,7 @@ use crate::diagnostic::{Diagnostic, Problems};
 use crate::setup::ArrayLayout;
 use raidlab_core::profile::{Profile, Setting};
 use raidlab_core::units::Bytes;
-use raidlab_layout::SpecError;
+use raidlab_layout::{POOLS, SpecError};
 use std::ops::Range;
 use toml::de::DeValue;
 
@@ -139,8 +139,7 @@ fn layout(problems: &Problems, entry: Entry<'_, '_>) -> Option<ArrayLayout> {
             format!("'{}' is not known here", shown(&text.value)),
         )
         .help(
-            "of ZFS there are zfs-stripe, zfs-mirror, raidz1, raidz2 and raidz3 of all members, and with a shape pools of several: \
-             'zfs-mirror 2x2', 'raidz1 2x3'",
+            format!("of ZFS there are {POOLS} of all members, and with a shape pools of several: 'zfs-mirror 2x2', 'raidz1 2x3'"),
         ),
         _ if closed.parse::<ArrayLayout>().is_ok() => {
             Diagnostic::new(text.at, format!("'{}' is no level", shown(&text.value)))
@@ -154,7 +153,7 @@ fn layout(problems: &Problems, entry: Entry<'_, '_>) -> Option<ArrayLayout> {
         }
         // An experiment has pools, too.
         SpecError::Level { .. } => {
-            let message = format!("{error}; of ZFS zfs-stripe, zfs-mirror, raidz1, raidz2, raidz3, and pools such as 'raidz1 2x3'");
+            let message = format!("{error}; of ZFS {POOLS}, and pools such as 'raidz1 2x3'");
             Diagnostic::from_error(text.at, &message)
         }
         error => Diagnostic::from_error(text.at, &error.to_string()),

@@ -8,7 +8,7 @@ use raidlab_core::words::count;
 use raidlab_layout::covered;
 use raidlab_layout::rebuild::{self, Rebuild};
 use raidlab_layout::spec::{Geometry, Spec};
-use raidlab_layout::{Layout, SpecError, Tolerance, describe};
+use raidlab_layout::{Layout, POOLS, SpecError, Tolerance, describe};
 use serde_json::json;
 
 /// The chunk when nothing is said.
@@ -102,13 +102,15 @@ fn spec(args: &LayoutArgs) -> Result<(Spec, Option<String>), Failure> {
             });
             Ok((spec, drawn_as))
         }
-        Err(error @ SpecError::Level { .. }) => Err(bad(&error).remedy(
-            "levels of ZFS: zfs-stripe, zfs-mirror, raidz1, raidz2, raidz3, and pools of several such as 'raidz1 2x3'",
-        )),
-        Err(SpecError::NotNested(level)) => {
-            Err(Failure::bad_request(format!("{level} is not nested"))
-                .remedy(format!("give the number of members apart: raidlab layout {level} -n 4")))
-        }
+        Err(error @ SpecError::Level { .. }) => Err(bad(&error).remedy(format!(
+            "levels of ZFS: {POOLS}, and pools of several such as 'raidz1 2x3'"
+        ))),
+        Err(SpecError::NotNested(level)) => Err(Failure::bad_request(format!(
+            "{level} is not nested"
+        ))
+        .remedy(format!(
+            "give the number of members apart: raidlab layout {level} -n 4"
+        ))),
         Err(error) => Err(bad(&error)),
     }
 }
