@@ -2,7 +2,7 @@
 
 /// What mdadm, fio, zpool, the kernel and people call what has another name here, and the names that it may have here,
 /// the likeliest first.
-const ELSEWHERE: [(&[&str], &[&str]); 25] = [
+const ELSEWHERE: [(&[&str], &[&str]); 29] = [
     (
         &[
             "level",
@@ -127,6 +127,16 @@ const ELSEWHERE: [(&[&str], &[&str]); 25] = [
     (&["recordsize", "volblocksize"], &["record-size"]),
     (&["speed-limit-min", "resync-min"], &["sync-speed-min"]),
     (&["speed-limit-max", "resync-max"], &["sync-speed-max"]),
+    (&["dirty-ratio", "dirty-bytes"], &["dirty-limit"]),
+    (
+        &["dirty-background-ratio", "dirty-background-bytes"],
+        &["dirty-background"],
+    ),
+    (&["dirty-expire-centisecs"], &["dirty-expire"]),
+    (
+        &["dirty-writeback-centisecs", "writeback", "flush-interval"],
+        &["dirty-writeback"],
+    ),
 ];
 
 /// The known name that was most likely meant: what is called so elsewhere, else the one most like what was typed, when

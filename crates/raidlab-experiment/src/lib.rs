@@ -17,6 +17,7 @@
 
 pub mod caution;
 pub mod diagnostic;
+pub mod dirty;
 pub mod experiment;
 pub mod hardware;
 pub mod kernel;

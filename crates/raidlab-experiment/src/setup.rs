@@ -1,4 +1,5 @@
 //! What one cell is: an array of disks in a state, under a host, a file system and a profile.
+use crate::dirty::WriteBack;
 use crate::kernel::{FilesystemKind, JournalMode, Kernel, Scheduler};
 use crate::words::{by_text, words};
 use raidlab_core::profile::{Place, Profile, ProfileContext};
@@ -358,6 +359,9 @@ pub struct Host {
     /// Commands given to a drive at once; `None`: as many as it takes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub drive_queue: Option<u32>,
+    /// How much written data is kept in memory, and for how long.
+    #[serde(default, skip_serializing_if = "WriteBack::is_default")]
+    pub write_back: WriteBack,
 }
 
 /// A file system.

@@ -1,4 +1,5 @@
-//! One run at a time: what has a name of its own on the machine, a mount point or an array, is one run's until it ends.
+//! One run at a time: what has a name of its own on the machine, a mount point, an array or a setting of the system, is one
+//! run's until it ends.
 use crate::error::{HostError, Result};
 use crate::patience::patiently;
 use rustix::fs::{FlockOperation, Mode, flock};
@@ -12,8 +13,31 @@ use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
 use std::path::Path;
 use std::time::Duration;
 
-/// Whoever has the socket of this name makes arrays. It is in no directory, and goes with its process.
-const ARRAYS: &str = "raidlab makes arrays";
+/// What a machine has once, whatever directory a run keeps its state in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Once {
+    /// The names of md arrays.
+    Arrays,
+    /// Settings of the system.
+    Settings,
+}
+
+impl Once {
+    /// Whoever has the socket of this name has it. The socket is in no directory, and goes with its process.
+    const fn socket(self) -> &'static str {
+        match self {
+            Self::Arrays => "raidlab makes arrays",
+            Self::Settings => "raidlab sets the system",
+        }
+    }
+
+    const fn what(self) -> &'static str {
+        match self {
+            Self::Arrays => "md arrays",
+            Self::Settings => "settings of the system",
+        }
+    }
+}
 
 /// What a run had that was killed is free within this time: a program that it was just starting has its files, too, until it is
 /// another program.
@@ -23,7 +47,7 @@ const LETS_GO: Duration = Duration::from_millis(500);
 #[derive(Debug)]
 pub struct Alone {
     state: File,
-    _arrays: Option<UnixListener>,
+    _once: Vec<UnixListener>,
 }
 
 /// A program that another thread is just starting has the file, too, and with it the lock.
@@ -34,12 +58,12 @@ impl Drop for Alone {
 }
 
 impl Alone {
-    /// Makes this the only one of the runs that keep their state in this directory, which is made when it is not there; and, when
-    /// `arrays` of md are to be made, the only one of all that make such on this machine: the kernel has one set of names for them.
+    /// Makes this the only one of the runs that keep their state in this directory, which is made when it is not there; and the
+    /// only one on this machine that uses any of `once`.
     ///
     /// # Errors
     /// [`HostError::Missing`] when another run has it; when the directory cannot be made.
-    pub fn take(state: &Path, arrays: bool) -> Result<Self> {
+    pub fn take(state: &Path, once: &[Once]) -> Result<Self> {
         let mut make = DirBuilder::new();
         make.recursive(true).mode(0o700);
         make.create(state).map_err(HostError::call("make", state))?;
@@ -57,13 +81,13 @@ impl Alone {
                 None => taken(&format!("{what})")),
             });
         }
-        let arrays = match arrays {
-            true => take_arrays()?,
-            false => None,
-        };
+        let mut all = Vec::new();
+        for once in once {
+            all.extend(take_once(*once)?);
+        }
         Ok(Self {
             state: directory,
-            _arrays: arrays,
+            _once: all,
         })
     }
 }
@@ -92,38 +116,39 @@ fn own(directory: &File, path: &Path) -> Result<()> {
         .map_err(HostError::call("keep others from writing to", path))
 }
 
-/// A process that has the right to make arrays.
-struct Maker {
+/// A process that has something that there is once.
+struct Holder {
     process: u32,
-    /// Whether it can: the administrator, or this user.
+    /// Whether it can use it: the administrator, or this user.
     may: bool,
 }
 
 /// Who has the socket, by what the kernel knows of its listener (`SO_PEERCRED` in unix(7)).
-fn maker() -> Option<Maker> {
-    let address = SocketAddr::from_abstract_name(ARRAYS).ok()?;
+fn holder_of(once: Once) -> Option<Holder> {
+    let address = SocketAddr::from_abstract_name(once.socket()).ok()?;
     let peer = UnixStream::connect_addr(&address).ok()?;
     let known = rustix::net::sockopt::socket_peercred(&peer).ok()?;
     let user = rustix::process::geteuid();
-    Some(Maker {
+    Some(Holder {
         process: known.pid.as_raw_nonzero().get().unsigned_abs(),
         may: known.uid.is_root() || known.uid == user,
     })
 }
 
-fn take_arrays() -> Result<Option<UnixListener>> {
+fn take_once(once: Once) -> Result<Option<UnixListener>> {
+    let what = once.what();
     let take = || {
-        match SocketAddr::from_abstract_name(ARRAYS)
+        match SocketAddr::from_abstract_name(once.socket())
             .and_then(|address| UnixListener::bind_addr(&address))
         {
             Ok(listener) => Ok(Some(listener)),
-            Err(error) if error.kind() == ErrorKind::AddrInUse => match maker() {
-                // Anybody may take the name, but nobody else can make arrays.
-                Some(maker) if !maker.may => Ok(None),
-                Some(maker) => Err(taken(&format!("md arrays), by {}", told_of(maker.process)))),
-                None => Err(taken("md arrays)")),
+            Err(error) if error.kind() == ErrorKind::AddrInUse => match holder_of(once) {
+                // Anybody may take the name, but nobody else can do what it stands for.
+                Some(holder) if !holder.may => Ok(None),
+                Some(holder) => Err(taken(&format!("{what}), by {}", told_of(holder.process)))),
+                None => Err(taken(&format!("{what})"))),
             },
-            // Where sockets are forbidden, md itself refuses a name that is there.
+            // Where sockets are forbidden, md itself refuses a name that is there; of settings nothing more can be known.
             Err(_) => Ok(None),
         }
     };
@@ -222,16 +247,16 @@ mod tests {
     fn one_run_at_a_time_and_the_next_when_it_has_ended() {
         let place = tempfile::tempdir().expect("a directory");
         let state = place.path().join("state/raidlab");
-        let first = Alone::take(&state, false).expect("nobody has it");
-        let refused = Alone::take(&state, false).expect_err("somebody has it");
+        let first = Alone::take(&state, &[]).expect("nobody has it");
+        let refused = Alone::take(&state, &[]).expect_err("somebody has it");
         assert!(refused.to_string().contains("another run"), "{refused}");
         // By whom: this process, here.
         let whose = format!("by process {}, begun ", std::process::id());
         assert!(refused.to_string().contains(&whose), "{refused}");
         let elsewhere = place.path().join("other");
-        drop(Alone::take(&elsewhere, false).expect("another mount point"));
+        drop(Alone::take(&elsewhere, &[]).expect("another mount point"));
         drop(first);
-        Alone::take(&state, false).expect("it is free again");
+        Alone::take(&state, &[]).expect("it is free again");
     }
 
     #[test]
@@ -241,12 +266,12 @@ mod tests {
         std::fs::create_dir(&state).expect("made");
         let mode = |mode| std::fs::set_permissions(&state, std::fs::Permissions::from_mode(mode));
         mode(0o775).expect("changed");
-        drop(Alone::take(&state, false).expect("this user's"));
+        drop(Alone::take(&state, &[]).expect("this user's"));
         let found = std::fs::metadata(&state).expect("there").st_mode();
         assert_eq!(found & 0o777, 0o755);
         if rustix::process::geteuid().is_root() {
             std::os::unix::fs::chown(&state, Some(4242), None).expect("given away");
-            let refused = Alone::take(&state, false).expect_err("another user's");
+            let refused = Alone::take(&state, &[]).expect_err("another user's");
             assert!(
                 refused.to_string().contains("of the number 4242"),
                 "{refused}"
@@ -258,7 +283,7 @@ mod tests {
     #[test]
     fn a_lock_ends_with_its_run_whoever_has_its_file() {
         let place = tempfile::tempdir().expect("a directory");
-        let first = Alone::take(place.path(), false).expect("nobody has it");
+        let first = Alone::take(place.path(), &[]).expect("nobody has it");
         let _kept = first.state.try_clone().expect("the same open file");
         drop(first);
         let directory = File::open(place.path()).expect("the directory");
@@ -284,16 +309,21 @@ mod tests {
     }
 
     #[test]
-    fn arrays_have_one_set_of_names() {
+    fn what_there_is_once_is_one_runs_whatever_its_directory() {
         let place = tempfile::tempdir().expect("a directory");
         let [one, other] = ["one", "other"].map(|name| place.path().join(name));
-        // A run of somebody else on this machine may have it for a while.
-        let first = patiently(PATIENCE, || Alone::take(&one, true)).expect("nobody has it");
-        let refused = Alone::take(&other, true).expect_err("somebody makes arrays");
-        let whose = format!("md arrays), by process {}", std::process::id());
-        assert!(refused.to_string().contains(&whose), "{refused}");
-        drop(Alone::take(&other, false).expect("one that makes none"));
-        drop(first);
-        patiently(PATIENCE, || Alone::take(&other, true)).expect("it is free again");
+        for (once, what) in [
+            (Once::Arrays, "md arrays"),
+            (Once::Settings, "settings of the system"),
+        ] {
+            // A run of somebody else on this machine may have it for a while.
+            let first = patiently(PATIENCE, || Alone::take(&one, &[once])).expect("nobody has it");
+            let refused = Alone::take(&other, &[once]).expect_err("somebody has it");
+            let whose = format!("{what}), by process {}", std::process::id());
+            assert!(refused.to_string().contains(&whose), "{refused}");
+            drop(Alone::take(&other, &[]).expect("one that needs nothing of it"));
+            drop(first);
+            patiently(PATIENCE, || Alone::take(&other, &[once])).expect("it is free again");
+        }
     }
 }

@@ -30,6 +30,7 @@ pub mod ownership;
 mod patience;
 pub mod provision;
 mod sysfs;
+mod system;
 pub mod tool;
 
 pub mod volume;

@@ -440,3 +440,30 @@ fn the_digest_is_of_devices_and_commands() {
         "another disk of the same name"
     );
 }
+
+/// Shares and sizes take each other's place; the settings are the last thing before the trial, and are set back first.
+#[test]
+fn limits_of_what_may_be_dirty() {
+    let rest = r#"
+profile = "bonnie"
+[host]
+dirty-expire = "3s"
+dirty-writeback = "0s"
+[array]
+layout = "raid1"
+[factors]
+dirty-limit = ["64MiB", "5%"]
+dirty-background = ["4MiB", "0%"]
+"#;
+    let planned = plans(2, rest, &options());
+    insta::assert_snapshot!(told(&planned));
+    let plan = planned[0].1.as_ref().expect("a plan");
+    assert!(plan.sets_system());
+    insta::assert_snapshot!("limits_undone", plan.undo_lines().join("\n"));
+    let plain = plans(
+        2,
+        "profile = \"bonnie\"\n[array]\nlayout = \"raid1\"\n",
+        &options(),
+    );
+    assert!(!plain[0].1.as_ref().expect("a plan").sets_system());
+}

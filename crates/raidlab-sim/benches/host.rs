@@ -13,6 +13,7 @@ use raidlab_core::units::{Bytes, GIB, MIB};
 use raidlab_core::workload::spec::{
     CallAction, CallsSpec, Durable, Handle, PassAction, PassSpec, WorkloadSpec,
 };
+use raidlab_experiment::dirty::WriteBack;
 use raidlab_experiment::kernel::{FilesystemKind, Kernel};
 use raidlab_sim::catalogue;
 use raidlab_sim::disk::Disk;
@@ -40,6 +41,7 @@ fn host(kind: FilesystemKind, kernel: Kernel, memory: u64) -> Host<BareDisk> {
         memory: Bytes(memory),
         kernel,
         read_ahead: None,
+        write_back: WriteBack::default(),
     };
     Host::new(&spec, device, FileSystem::new(&fs).expect("a file system"))
 }

@@ -141,7 +141,7 @@ impl<D: Device> Host<D> {
     #[must_use]
     pub fn new(spec: &HostSpec, device: D, fs: FileSystem) -> Self {
         let traits = fs.traits().clone();
-        let era = Era::of(spec.kernel);
+        let era = Era::of(spec.kernel).set(&spec.write_back);
         let mut era = if traits.page_cache {
             era
         } else {

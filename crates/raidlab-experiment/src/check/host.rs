@@ -1,6 +1,7 @@
 //! The host and the file system of a cell.
 use super::place::Hardware;
 use super::view::View;
+use super::write_back;
 use crate::diagnostic::{Diagnostic, Problems};
 use crate::hardware::Link;
 use crate::kernel::{FilesystemKind, JournalMode, Kernel, Scheduler};
@@ -54,6 +55,7 @@ pub(super) fn host(
         queue_requests: view.count(Key::QueueRequests).map(|r| r.value),
         write_cache: view.flag(Key::WriteCache).is_none_or(|w| w.value),
         drive_queue: view.count(Key::DriveQueue).map(|d| d.value),
+        write_back: write_back::write_back(problems, view, array, kernel)?,
     })
 }
 

@@ -12,6 +12,7 @@ mod refer;
 mod sizes;
 mod state;
 mod view;
+mod write_back;
 mod zfs;
 
 pub(crate) use array::{NO_CHUNK, share};
@@ -250,6 +251,9 @@ fn takes(name: &str) -> &'static str {
         "stripe-cache" | "group-threads" => "raid4, raid5 or raid6 of engine md",
         "sync-speed-min" | "sync-speed-max" => {
             "an array of engine md in its initial sync, resyncing or rebuilding"
+        }
+        "dirty-limit" | "dirty-background" | "dirty-expire" | "dirty-writeback" => {
+            "an array that is no pool of ZFS, which has limits of its own"
         }
         "filesystem-journal" | "filesystem-mode" => "a file system with a journal",
         "filesystem-block" | "mount-options" => "a file system",

@@ -1,10 +1,12 @@
 //! The settings of one cell: the fixed ones, overruled by those of its levels.
+use crate::dirty::Dirty;
 use crate::kernel::{FilesystemKind, JournalMode, Kernel, Scheduler};
 use crate::read::key::{Key, Value};
 use crate::read::members::MemberChoice;
 use crate::read::setting::{Bound, What};
 use crate::read::tree::At;
 use crate::setup::{ArrayLayout, ArrayState, Bitmap, Engine, Metadata};
+use raidlab_core::time::Span;
 use raidlab_core::units::Bytes;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -49,6 +51,8 @@ getters! {
     roles: Roles -> Vec<u16>;
     state: State -> ArrayState;
     size: Size -> Bytes;
+    dirty: Dirty -> Dirty;
+    time: Time -> Span;
     rate: Rate -> u64;
     count: Count -> u32;
     text: Text -> String;

@@ -1,7 +1,9 @@
 //! The settings that are not a profile's own: what they are called and where they stand.
 use super::members::MemberChoice;
+use crate::dirty::Dirty;
 use crate::kernel::{FilesystemKind, JournalMode, Kernel, Scheduler};
 use crate::setup::{ArrayLayout, ArrayState, Bitmap, Engine, Metadata};
+use raidlab_core::time::Span;
 use raidlab_core::units::Bytes;
 
 /// What a setting is read as.
@@ -14,6 +16,10 @@ pub(super) enum Form {
     Roles,
     State,
     Size,
+    /// A share of the memory in per cent, or a size.
+    Dirty,
+    /// A length of time; zero is one.
+    Time,
     Rate,
     Count(u32, u32),
     Text,
@@ -37,6 +43,8 @@ pub(crate) enum Value {
     Roles(Vec<u16>),
     State(ArrayState),
     Size(Bytes),
+    Dirty(Dirty),
+    Time(Span),
     Rate(u64),
     Count(u32),
     Text(String),
@@ -117,6 +125,10 @@ keys! {
     QueueRequests: "queue-requests", "host", "queue-requests", Form::Count(4, 2048);
     WriteCache: "write-cache", "host", "write-cache", Form::Flag;
     DriveQueue: "drive-queue", "host", "drive-queue", Form::Count(1, 65_536);
+    DirtyLimit: "dirty-limit", "host", "dirty-limit", Form::Dirty;
+    DirtyBackground: "dirty-background", "host", "dirty-background", Form::Dirty;
+    DirtyExpire: "dirty-expire", "host", "dirty-expire", Form::Time;
+    DirtyWriteback: "dirty-writeback", "host", "dirty-writeback", Form::Time;
     Filesystem: "filesystem", "filesystem", "kind", Form::Filesystem;
     FilesystemBlock: "filesystem-block", "filesystem", "block", Form::Size;
     FilesystemJournal: "filesystem-journal", "filesystem", "journal", Form::Size;

@@ -4,6 +4,7 @@ use super::members::{channels, members, roles};
 use super::tree::{At, Entry, Node, shown};
 use super::value::{label, size_label};
 use crate::diagnostic::{Diagnostic, Problems};
+use crate::dirty::Dirty;
 use crate::setup::ArrayLayout;
 use raidlab_core::profile::{Profile, Setting};
 use raidlab_core::units::Bytes;
@@ -79,7 +80,7 @@ pub(crate) fn key_bound(
     let value = read(problems, key, entry);
     let written = label(entry.get_ref());
     let label = match &value {
-        Some(Value::Size(size)) => size_label(*size, &written),
+        Some(Value::Size(size) | Value::Dirty(Dirty::Size(size))) => size_label(*size, &written),
         Some(Value::Layout(layout)) => layout.to_string(),
         Some(Value::Flag(flag)) => if *flag { "yes" } else { "no" }.to_owned(),
         Some(Value::State(state)) if written.split_whitespace().count() > 1 => state.to_string(),
@@ -105,6 +106,8 @@ fn read(problems: &Problems, key: Key, entry: Entry<'_, '_>) -> Option<Value> {
         Form::Roles => Value::Roles(roles(problems, entry)?),
         Form::State => Value::State(problems.parsed(name, entry)?),
         Form::Size => Value::Size(problems.size(name, entry)?),
+        Form::Dirty => Value::Dirty(problems.dirty(name, entry)?),
+        Form::Time => Value::Time(problems.time(name, entry)?),
         Form::Rate => Value::Rate(problems.rate(name, entry)?),
         Form::Count(least, most) => Value::Count(problems.count32(name, entry, least..=most)?),
         Form::Text => Value::Text(problems.text(name, entry)?.value),

@@ -2,6 +2,7 @@
 use super::tree::{At, Entry, Node, shown};
 use super::wanted::{self, Wanted};
 use crate::diagnostic::{Diagnostic, Problems};
+use crate::dirty::{Dirty, ParseDirtyError};
 use crate::words::Word;
 use raidlab_core::price::Price;
 use raidlab_core::suggest::{list, nearest};
@@ -170,26 +171,66 @@ impl Problems {
 
     /// A length of time, above 0.
     pub(crate) fn span(&self, key: &str, entry: Entry<'_, '_>) -> Option<Span> {
-        if matches!(entry.get_ref(), DeValue::Integer(_) | DeValue::Float(_)) {
-            let message = format!("'{key}' is a time without a unit");
-            self.wrong(
-                &entry.span(),
-                message,
-                "write it with its unit, such as \"8.5ms\"",
-            );
-            return None;
-        }
-        let text = self.text_for(&wanted::TIME, key, entry)?.value;
-        if text.starts_with('-') {
+        if matches!(entry.get_ref(), DeValue::String(text) if text.trim().starts_with('-')) {
             return self.not_above_zero(key, entry);
         }
+        let span = self.time_as(&wanted::TIME, key, entry)?;
+        if span == Span::ZERO {
+            let message = format!("'{key}' is no time at all");
+            self.wrong(&entry.span(), message, "write more than 0");
+            return None;
+        }
+        Some(span)
+    }
+
+    /// A length of time, which may be none.
+    pub(crate) fn time(&self, key: &str, entry: Entry<'_, '_>) -> Option<Span> {
+        self.time_as(&wanted::WHILE, key, entry)
+    }
+
+    fn time_as(&self, wanted: &Wanted, key: &str, entry: Entry<'_, '_>) -> Option<Span> {
+        if matches!(entry.get_ref(), DeValue::Integer(_) | DeValue::Float(_)) {
+            let message = format!("'{key}' is a time without a unit");
+            let help = format!("write it with its unit, such as {}", wanted.example());
+            self.wrong(&entry.span(), message, &help);
+            return None;
+        }
+        let text = self.text_for(wanted, key, entry)?.value;
+        if text.starts_with('-') {
+            return self.negative(key, entry);
+        }
         match text.parse::<Span>() {
-            Ok(span) if span > Span::ZERO => Some(span),
-            Ok(_) => {
-                let message = format!("'{key}' is no time at all");
-                self.wrong(&entry.span(), message, "write more than 0");
+            Ok(span) => Some(span),
+            Err(error) => {
+                self.push(Diagnostic::from_error(entry.span(), &error.to_string()));
                 None
             }
+        }
+    }
+
+    /// A share of the memory in per cent, or a size.
+    pub(crate) fn dirty(&self, key: &str, entry: Entry<'_, '_>) -> Option<Dirty> {
+        let bare = match entry.get_ref() {
+            DeValue::Integer(_) | DeValue::Float(_) => true,
+            // Bytes of a size, which nobody means here.
+            DeValue::String(text) => text.trim().parse::<u64>().is_ok(),
+            _ => false,
+        };
+        if bare {
+            let written = label(entry.get_ref());
+            let message = format!("'{key}' is a number without a unit");
+            let help = format!("write \"{written}%\" of the memory, or a size such as \"256MiB\"");
+            self.wrong(&entry.span(), message, &help);
+            return None;
+        }
+        let text = self.text_for(&wanted::DIRTY, key, entry)?.value;
+        if text.starts_with('-') {
+            return self.negative(key, entry);
+        }
+        match text.parse::<Dirty>() {
+            Ok(dirty) => Some(dirty),
+            // Told as any other size.
+            Err(ParseDirtyError::Size(_)) => self.size(key, entry).map(Dirty::Size),
             Err(error) => {
                 self.push(Diagnostic::from_error(entry.span(), &error.to_string()));
                 None

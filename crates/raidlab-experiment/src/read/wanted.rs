@@ -21,6 +21,11 @@ impl Wanted {
         }
     }
 
+    /// One, as it is written.
+    pub(crate) fn example(&self) -> &'static str {
+        self.example.unwrap_or("\"…\"")
+    }
+
     /// The remedy where there is `found` instead.
     pub(crate) fn help(&self, key: &str, found: &DeValue<'_>) -> String {
         let written = label(found);
@@ -61,6 +66,9 @@ const MAY_BE_LEFT_OUT: [&str; 7] = ["question", "cpu", "mount-options", "x", "y"
 pub(crate) const SIZE: Wanted = Wanted::such_as("a size", "\"64KiB\"");
 pub(crate) const RATE: Wanted = Wanted::such_as("a rate", "\"133MB/s\"");
 pub(crate) const TIME: Wanted = Wanted::such_as("a time", "\"8.5ms\"");
+pub(crate) const WHILE: Wanted = Wanted::such_as("a time", "\"30s\"");
+pub(crate) const DIRTY: Wanted =
+    Wanted::such_as("a share of the memory or a size", "\"20%\" or \"256MiB\"");
 
 /// What a key wants whose value is written as a text.
 pub(crate) fn of(key: &str) -> Wanted {

@@ -163,3 +163,45 @@ chunk = ""
 name = "random"
 "#
 );
+
+told!(
+    limits_of_what_may_be_dirty,
+    beside(
+        r#"
+[host]
+dirty-limit = ["20%"]
+dirty-background = 10
+dirty-expire = "5ms"
+dirty-writeback = "100 days"
+[factors]
+layout = ["raid5"]
+"#
+    )
+);
+
+told!(
+    limits_that_a_kernel_does_not_take,
+    beside(
+        r#"
+[array]
+layout = "raid5"
+[factors]
+kernel = ["2.6.28", "2.4.20", "windows-2000", "6.1"]
+dirty-limit = ["64MiB", "4KiB", "0%", "101%", "-5%", "5x", "10"]
+dirty-expire = ["1000h", "30s"]
+"#
+    )
+);
+
+told!(
+    limits_that_zfs_does_not_have,
+    beside(
+        r#"
+[host]
+dirty-limit = "5%"
+dirty-writeback = "0s"
+[array]
+layout = "zfs-mirror"
+"#
+    )
+);

@@ -14,7 +14,7 @@ pub use left::leftovers;
 #[cfg(test)]
 pub(crate) use perform::foreign;
 pub use process::Process;
-pub use undo::{Undo, Undone};
+pub use undo::{Setting, Undo, Undone};
 
 use crate::error::{HostError, Result};
 use crate::identity::Identity;

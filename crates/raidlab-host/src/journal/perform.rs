@@ -16,6 +16,7 @@ use crate::identity::{FileId, Identity};
 use crate::loops;
 use crate::patience::patiently;
 use crate::sysfs;
+use crate::system;
 use crate::tool::Tool;
 use contents::{clear, not_cleared};
 use mounts::unmount_all;
@@ -130,12 +131,15 @@ pub(super) fn perform(
             None => Ok(Undone::Nothing),
         },
         // Settings do not outlive the boot.
-        Undo::Attribute { .. } if of.is_of_another_boot() => Ok(Undone::Nothing),
+        Undo::Attribute { .. } | Undo::System { .. } if of.is_of_another_boot() => {
+            Ok(Undone::Nothing)
+        }
         Undo::Attribute {
             device,
             attribute,
             value,
         } => restore(roots, device, attribute, value),
+        Undo::System { set, was } => system::restore(roots, set, was),
         Undo::WriteCache { device, on } => write_cache(roots, &recorded(device, of), *on),
     }
 }

@@ -59,6 +59,13 @@ pub enum Undo {
         /// What it was.
         value: String,
     },
+    /// A setting under `/proc/sys/vm`: as it was, unless somebody has set it anew since.
+    System {
+        /// What is set.
+        set: Setting,
+        /// What it was: of a share and a size the one that went.
+        was: Setting,
+    },
     /// A drive's write cache.
     WriteCache {
         /// The drive.
@@ -66,6 +73,16 @@ pub enum Undo {
         /// Whether it was on.
         on: bool,
     },
+}
+
+/// A file under `/proc/sys/vm` and what is in it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Setting {
+    /// Such as `dirty_ratio`.
+    pub name: String,
+    /// A number.
+    pub value: String,
 }
 
 mod as_path {

@@ -143,6 +143,7 @@ pub fn plan(
         Engine::Btrfs => filesystem::btrfs(&mut draft)?,
         Engine::Zfs => filesystem::zfs(&mut draft)?,
     };
+    tune::system(&mut draft);
     if kind == Some(FilesystemKind::Ntfs) {
         return Err(PlanError(
             "ntfs is of Windows, and this is Linux".to_owned(),
@@ -234,7 +235,7 @@ impl ProvisionPlan {
                     ..
                 }
             );
-            of_member || matches!(step, Step::WriteCache { .. })
+            of_member || matches!(step, Step::WriteCache { .. } | Step::System { .. })
         };
         for step in self.steps.iter().filter(settings).rev() {
             lines.push(format!("{} back as it was", step.what()));
@@ -246,6 +247,14 @@ impl ProvisionPlan {
             lines.push(format!("wipe the first and last 2 MiB of {path}"));
         }
         lines
+    }
+
+    /// Whether settings of the whole system are changed.
+    #[must_use]
+    pub fn sets_system(&self) -> bool {
+        self.steps
+            .iter()
+            .any(|step| matches!(step, Step::System { .. }))
     }
 
     /// Numbers of the arrays that it makes, in order.

@@ -6,6 +6,7 @@ use crate::error::{HostError, Result};
 use crate::identity::Identity;
 use crate::inventory::Device;
 use crate::sysfs;
+use crate::system;
 use crate::tool::{self, Tool};
 use raidlab_io::observe::Roots;
 use std::path::Path;
@@ -87,6 +88,7 @@ pub fn requirements(roots: &Roots, plan: &ProvisionPlan) -> Result<()> {
             Step::Array { .. } => has_md(roots)?,
             Step::Mount { fs_type, .. } => has_filesystem(roots, fs_type)?,
             Step::Pool { .. } => has_filesystem(roots, "zfs")?,
+            Step::System { name, .. } => system::can_be_set(roots, name)?,
             _ => {}
         }
     }

@@ -81,6 +81,13 @@ pub enum Step {
         /// The value.
         value: String,
     },
+    /// Sets and verifies a setting of the whole system.
+    System {
+        /// A file under `/proc/sys/vm`.
+        name: &'static str,
+        /// The value.
+        value: String,
+    },
     /// Switches a drive's write cache.
     WriteCache {
         /// Of which member.
@@ -154,6 +161,7 @@ impl Step {
             Self::Set {
                 name, attribute, ..
             } => format!("setting {attribute} of {name}"),
+            Self::System { name, .. } => format!("setting vm.{name}"),
             Self::WriteCache { words, .. } => {
                 format!(
                     "setting the write cache of {}",
@@ -243,6 +251,7 @@ impl fmt::Display for Step {
                 value,
                 ..
             } => write!(f, "echo {value} > /sys/block/{name}/{attribute}"),
+            Self::System { name, value } => write!(f, "echo {value} > /proc/sys/vm/{name}"),
             Self::Mount {
                 fs_type,
                 options,

@@ -13,6 +13,7 @@ use crate::journal::{Journal, Undo};
 use crate::label;
 use crate::patience::patiently;
 use crate::sysfs;
+use crate::system;
 use crate::tool::Tool;
 use raidlab_experiment::kernel::FilesystemKind;
 use raidlab_io::observe::Roots;
@@ -65,6 +66,7 @@ impl Built {
                 value,
                 ..
             } => self.set(node, attribute, value, journal, roots),
+            Step::System { name, value } => system::set(roots, name, value, journal),
             Step::WriteCache { member, words, on } => {
                 self.write_cache(*member, words, *on, journal, roots)
             }

@@ -149,6 +149,13 @@ fn parity_array(step: &Step) -> Option<u32> {
         .then_some(*number)
 }
 
+/// What the system may keep of what is written: after all that building writes.
+pub(super) fn system(draft: &mut Draft<'_>) {
+    let settings = draft.setup.host.write_back.settings().into_iter();
+    let steps = settings.map(|(name, value)| Step::System { name, value });
+    draft.steps.extend(steps);
+}
+
 /// Limits of resync and rebuild: at the start of the phases, so that they do not hold up what is before.
 pub(super) fn sync_speeds(draft: &mut Draft<'_>, number: u32) {
     let array = &draft.setup.array;

@@ -9,8 +9,9 @@ mod submit;
 use super::device::Device;
 use super::era::{Era, Throttle};
 use super::fs::Traits;
+use super::throttle::look_at_least;
 use super::{Host, HostSpec, META, PAGE, What, sectors};
-use raidlab_core::time::Instant;
+use raidlab_core::time::{Instant, Span};
 use std::collections::VecDeque;
 
 /// Pages that are written of one file before another one has its turn (`MAX_WRITEBACK_PAGES`).
@@ -88,17 +89,16 @@ fn issuers(cores: u32) -> u64 {
 impl WriteBack {
     pub(super) fn new(spec: &HostSpec, era: &Era, traits: &Traits, cache: u64, queue: u64) -> Self {
         let memory = spec.memory.0 / PAGE;
-        // `total_pages` to 2.6.21; what can be dirtied at all since.
-        let base = if era.dirty_percent == 40 {
-            memory
-        } else {
-            cache
-        };
-        let mut limit = base * era.dirty_percent / 100;
+        let (mut limit, threshold) = spec.dirty_pages(era, cache);
         let shared = |share: u32| spec.memory.0 / 1024 * u64::from(share);
         if let Some(share) = traits.dirty_most {
             limit = shared(share) / PAGE;
         }
+        // Of a machine with hardly any memory; what is set is at least two pages.
+        let limit = limit.max(match spec.write_back.limit {
+            Some(_) => 2,
+            None => 64,
+        });
         let frees_most = match (traits.frees_most, traits.dirty_most) {
             (Some(percent), Some(share)) => shared(share) / 100 * u64::from(percent),
             _ => u64::MAX,
@@ -119,8 +119,8 @@ impl WriteBack {
             background: false,
             turn: 0,
             armed: false,
-            limit: limit.max(64),
-            threshold: base * era.background_percent / 100,
+            limit,
+            threshold,
             since: 0,
             every: if traits.dirty_limit.is_some() {
                 // The size of a group is looked at with each unit (`dsl_pool_dirty_space`).
@@ -129,7 +129,11 @@ impl WriteBack {
                 1
             } else {
                 // `set_ratelimit`: 1/32 of memory a processor, 16 pages to 4 MiB.
-                (memory / (32 * u64::from(spec.cores.max(1)))).clamp(16, 1024)
+                let every = (memory / (32 * u64::from(spec.cores.max(1)))).clamp(16, 1024);
+                match era.throttle {
+                    Throttle::Sleeps => every.min(look_at_least(limit)),
+                    _ => every,
+                }
             },
             exceeded: false,
             by_commit: traits.dirty_limit.is_some(),
@@ -152,7 +156,7 @@ impl WriteBack {
 impl<D: Device> Host<D> {
     /// Sees to it that the flusher wakes.
     pub(super) fn arm_flusher(&mut self) {
-        if !self.back.armed {
+        if !self.back.armed && self.era.wake > Span::ZERO {
             self.back.armed = true;
             self.at(self.now + self.era.wake, What::Wake);
         }

@@ -1,6 +1,7 @@
 //! What the memory management and the write-back of a system do, by its version.
 use super::cache::Balance;
 use raidlab_core::time::Span;
+use raidlab_experiment::dirty::WriteBack;
 use raidlab_experiment::kernel::Kernel;
 
 /// How sequential reads are run ahead of.
@@ -60,12 +61,18 @@ pub(super) struct Era {
     /// A page that is written counts as used, so that a file that is read and rewritten stays in memory before
     /// others (Linux before 4.7, "mm: filemap: only do access activations on reads").
     pub(super) writes_use: bool,
+    /// Shares are of all memory and not of what can hold files (Linux to 2.6.21).
+    pub(super) dirties_of_all: bool,
+    /// A share that is set counts as one within these: at least 5 % (to 2.6.36, "writeback: remove the internal 5% low bound on
+    /// dirty_ratio"), at most half of what no process has mapped (`unmapped_ratio`; taken to be nothing, and to have gone with
+    /// 2.6.29).
+    pub(super) dirty_bounds: (u64, u64),
     /// Dirty share of memory in per cent above which writers are held back.
     pub(super) dirty_percent: u64,
     /// Above which the flusher writes.
     pub(super) background_percent: u64,
     pub(super) throttle: Throttle,
-    /// The flusher wakes so often.
+    /// The flusher wakes so often; zero: never.
     pub(super) wake: Span,
     /// It writes files that have been dirty for so long.
     pub(super) expire: Span,
@@ -91,6 +98,8 @@ const LINUX: Era = Era {
     workers_write: false,
     balance: Balance::Proportional,
     writes_use: true,
+    dirties_of_all: true,
+    dirty_bounds: (5, 50),
     dirty_percent: 40,
     background_percent: 10,
     throttle: Throttle::Writes,
@@ -117,6 +126,8 @@ const WINDOWS: Era = Era {
     workers_write: false,
     balance: Balance::Half,
     writes_use: true,
+    dirties_of_all: false,
+    dirty_bounds: (0, 100),
     dirty_percent: 37,
     background_percent: 37,
     throttle: Throttle::Waits,
@@ -137,6 +148,7 @@ impl Era {
         if since(2, 6, 22) {
             // 10/5 with 2.6.22, doubled again with 2.6.30.
             (era.dirty_percent, era.background_percent) = (10, 5);
+            era.dirties_of_all = false;
         }
         if since(2, 6, 23) {
             (era.ahead, era.ahead_before_wait) = (Ahead::Marked, true);
@@ -147,6 +159,12 @@ impl Era {
         if since(2, 6, 30) {
             (era.dirty_percent, era.background_percent) = (20, 10);
             era.throttle = Throttle::WritesBeyond;
+        }
+        if since(2, 6, 29) {
+            era.dirty_bounds.1 = 100;
+        }
+        if since(2, 6, 37) {
+            era.dirty_bounds.0 = 0;
         }
         era.writes_use = !since(4, 7, 0);
         era.ahead_by_request = since(4, 10, 0);
@@ -160,6 +178,15 @@ impl Era {
             era.throttle = Throttle::Sleeps;
         }
         era
+    }
+
+    /// With the times that are set.
+    pub(super) fn set(self, set: &WriteBack) -> Self {
+        Self {
+            wake: set.wake.unwrap_or(self.wake),
+            expire: set.expire.unwrap_or(self.expire),
+            ..self
+        }
     }
 
     /// Of a file system with a cache and a prefetch of its own: nothing of what the page cache learned since
@@ -185,6 +212,10 @@ mod tests {
         let of = |minor| Era::of(Kernel::Linux(2, 6, minor));
         assert_eq!(of(16), LINUX);
         assert_eq!((of(21).dirty_percent, of(22).dirty_percent), (40, 10));
+        assert!(of(21).dirties_of_all && !of(22).dirties_of_all);
+        assert_eq!(of(28).dirty_bounds, (5, 50));
+        assert_eq!(of(36).dirty_bounds, (5, 100));
+        assert_eq!(of(37).dirty_bounds, (0, 100));
         assert_eq!((of(29).dirty_percent, of(30).dirty_percent), (10, 20));
         assert_eq!(
             (of(29).throttle, of(30).throttle),

@@ -5,6 +5,7 @@ use super::era::Era;
 use super::fs::Traits;
 use crate::catalogue::cpu::find_or_of_its_time;
 use raidlab_core::units::{Bytes, MIB};
+use raidlab_experiment::dirty::{Dirty, WriteBack};
 use raidlab_experiment::kernel::Kernel;
 use raidlab_experiment::setup::Host;
 
@@ -23,6 +24,8 @@ pub struct HostSpec {
     pub kernel: Kernel,
     /// Largest read-ahead window; `None`: what the system sets.
     pub read_ahead: Option<Bytes>,
+    /// What of the limits of dirty memory is set.
+    pub write_back: WriteBack,
 }
 
 impl HostSpec {
@@ -36,6 +39,7 @@ impl HostSpec {
             memory: host.memory,
             kernel: host.kernel,
             read_ahead: host.read_ahead,
+            write_back: host.write_back,
         }
     }
 
@@ -53,6 +57,29 @@ impl HostSpec {
             free.min(all / 2)
         };
         most / PAGE
+    }
+
+    /// Pages that may be dirty or on their way before writers are held back, and from how many dirty ones on the flusher
+    /// writes, of `cache` pages that can hold files (`get_dirty_limits`, `domain_dirty_limits`).
+    pub(super) fn dirty_pages(&self, era: &Era, cache: u64) -> (u64, u64) {
+        let set = &self.write_back;
+        // `total_pages` to 2.6.21; what can be dirtied at all since.
+        let base = match era.dirties_of_all {
+            true => self.memory.0 / PAGE,
+            false => cache,
+        };
+        let pages = |set: Option<Dirty>, own: u64, (least, most): (u64, u64)| match set {
+            None => base * own / 100,
+            Some(Dirty::Percent(percent)) => base * u64::from(percent).clamp(least, most) / 100,
+            Some(Dirty::Size(size)) => size.0.div_ceil(PAGE),
+        };
+        let limit = pages(set.limit, era.dirty_percent, era.dirty_bounds);
+        let background = pages(set.background, era.background_percent, (0, 100));
+        let is_set = set.limit.is_some() || set.background.is_some();
+        if is_set && background >= limit {
+            return (limit, limit / 2);
+        }
+        (limit, background)
     }
 
     /// Largest read-ahead window in pages. md raises a smaller default to two stripes when an array

@@ -1,4 +1,5 @@
 //! Hosts over a modelled disk and over a device of fixed speed.
+mod dirty;
 mod files;
 mod groups;
 mod laws;
@@ -20,6 +21,7 @@ use raidlab_core::workload::spec::{
     AnyWorkload, Arrival, BlockSpec, CallAction, CallsSpec, Durable, Handle, Limit, Order,
     PassAction, PassSpec, WorkloadSpec,
 };
+use raidlab_experiment::dirty::WriteBack;
 use raidlab_experiment::kernel::{FilesystemKind, Kernel};
 use toy::Toy;
 
@@ -42,6 +44,7 @@ fn machine(kernel: Kernel, mib: u64) -> HostSpec {
         memory: Bytes(mib * MIB),
         kernel,
         read_ahead: None,
+        write_back: WriteBack::default(),
     }
 }
 

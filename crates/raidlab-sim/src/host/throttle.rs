@@ -28,6 +28,19 @@ impl Default for Rate {
 /// (`BANDWIDTH_INTERVAL`).
 const LONGEST: Span = Span::from_millis(200);
 
+/// The longest sleep of a writer with so many pages dirty or on their way: an eighth of the time in which they are written,
+/// so that the device does not run out of them (`bdi_max_pause`, in ticks of 4 ms, Linux since 3.2).
+fn longest(pages: u64, rate: u64) -> Span {
+    let ticks = pages / (1 + rate / 32) + 1;
+    Span::from_millis(4 * ticks).min(LONGEST)
+}
+
+/// Since 3.2 writers are looked at more often where they may dirty few pages (`dirty_poll_interval`); here with each third of
+/// the limit.
+pub(super) fn look_at_least(limit: u64) -> u64 {
+    (limit / 3).max(1)
+}
+
 impl Rate {
     pub(super) fn wrote(&mut self, pages: u64) {
         self.written += pages;
@@ -113,7 +126,7 @@ impl<D: Device> Host<D> {
         let free = u64::midpoint(limit, threshold);
         let rate = self.back.rate.at(self.now);
         // A look for every 10 ms of writing.
-        self.back.every = (rate / 100).clamp(8, 1024);
+        self.back.every = (rate / 100).clamp(8, 1024).min(look_at_least(limit));
         if total <= free {
             return false;
         }
@@ -122,7 +135,7 @@ impl<D: Device> Host<D> {
         let x = ((middle - total as i64) * 1024 / span).clamp(-1024, 1024);
         let ratio = (1024 + x * x * x / (1 << 20)) as u64;
         let wanted = (rate * ratio).max(1);
-        let pause = Span(dirtied * 1_000_000_000 * 1024 / wanted).min(LONGEST);
+        let pause = Span(dirtied * 1_000_000_000 * 1024 / wanted).min(longest(total, rate));
         self.at(self.now + pause, What::Step(tag));
         true
     }

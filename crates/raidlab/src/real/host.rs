@@ -20,7 +20,7 @@ use crate::signals::Stop;
 use crate::talk;
 use raidlab_core::time::Span;
 use raidlab_experiment::{Cell, Experiment, Plan, Trial, expand};
-use raidlab_host::alone::Alone;
+use raidlab_host::alone::{Alone, Once};
 use raidlab_host::claim::Claim;
 use raidlab_host::inventory::Device;
 use raidlab_host::journal::{Journal, leftovers};
@@ -71,8 +71,14 @@ pub(crate) fn run(args: &RunArgs, place: &place::Store) -> Result<Outcome, Failu
     }
     let stop = Stop::listen()
         .map_err(|error| Failure::new(MISSING, format!("cannot listen for signals: {error}")))?;
-    let arrays = plans.iter().any(|plan| !plan.arrays().is_empty());
-    let _alone = Alone::take(&places::state()?, arrays).map_err(|error| host_failure(&error))?;
+    let mut once = Vec::new();
+    if plans.iter().any(|plan| !plan.arrays().is_empty()) {
+        once.push(Once::Arrays);
+    }
+    if plans.iter().any(ProvisionPlan::sets_system) {
+        once.push(Once::Settings);
+    }
+    let _alone = Alone::take(&places::state()?, &once).map_err(|error| host_failure(&error))?;
     undo_leftovers(&roots)?;
     let mut journal = Journal::begin(&places::journals()?, &command_line())
         .map_err(|error| host_failure(&error))?;

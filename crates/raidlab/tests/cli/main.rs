@@ -16,6 +16,7 @@ mod beforehand;
 mod bench;
 mod compare;
 mod datasheets;
+mod dirty;
 mod exchange;
 mod experiments;
 mod first_steps;

@@ -54,6 +54,10 @@ pub struct Memory {
     /// What the control group of raidlab may use, page cache included; `None` without a limit.
     #[serde(default)]
     pub limit: Option<u64>,
+    /// The limits of what may be dirty, and for how long, as the kernel names them (`vm.dirty_*`); of a share and a size
+    /// the one that holds is not 0.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub write_back: BTreeMap<String, u64>,
 }
 
 impl Memory {
@@ -172,8 +176,24 @@ pub(super) fn count_list(list: &str) -> Option<u32> {
 pub fn memory(roots: &Roots) -> Result<Memory> {
     Ok(Memory {
         limit: cgroup::memory_limit(roots),
+        write_back: write_back(roots),
         ..parse_meminfo(&roots.proc_text("meminfo")?)?
     })
+}
+
+/// What of these the kernel has.
+fn write_back(roots: &Roots) -> BTreeMap<String, u64> {
+    const NAMES: [&str; 6] = [
+        "dirty_background_bytes",
+        "dirty_background_ratio",
+        "dirty_bytes",
+        "dirty_expire_centisecs",
+        "dirty_ratio",
+        "dirty_writeback_centisecs",
+    ];
+    let files = roots.proc.join("sys/vm");
+    let read = |name: &str| Some((name.to_owned(), roots::number(&files.join(name))?));
+    NAMES.into_iter().filter_map(read).collect()
 }
 
 /// Parses `/proc/meminfo`, whose `kB` are KiB.
@@ -195,6 +215,7 @@ pub(super) fn parse_meminfo(text: &str) -> Result<Memory> {
         swap_total: value("SwapTotal"),
         swap_free: value("SwapFree"),
         limit: None,
+        write_back: BTreeMap::new(),
     })
 }
 

@@ -32,6 +32,7 @@ fn fit() -> Observations {
             dirty: Some(0),
             swap_total: Some(1 << 30),
             swap_free: Some(1 << 30),
+            write_back: BTreeMap::new(),
             limit: None,
         },
         governors: vec!["performance".to_owned()],

@@ -82,6 +82,19 @@ fn reads_memory_in_bytes() {
 }
 
 #[test]
+fn reads_what_may_be_dirty_as_far_as_the_kernel_tells() {
+    let tree = Tree::new();
+    tree.file("proc/meminfo", "MemTotal: 4096 kB\n");
+    assert!(memory(&tree.roots).unwrap().write_back.is_empty());
+    tree.file("proc/sys/vm/dirty_ratio", "0\n")
+        .file("proc/sys/vm/dirty_bytes", "67108864\n")
+        .file("proc/sys/vm/dirtytime_expire_seconds", "43200\n");
+    let told = memory(&tree.roots).unwrap().write_back;
+    let told: Vec<(&str, u64)> = told.iter().map(|(n, v)| (n.as_str(), *v)).collect();
+    assert_eq!(told, [("dirty_bytes", 67_108_864), ("dirty_ratio", 0)]);
+}
+
+#[test]
 fn a_mouse_has_no_say_in_whether_the_machine_is_on_battery() {
     let tree = Tree::new();
     for (name, scope) in [("BAT0", "System"), ("hidpp_battery_0", "Device")] {
