@@ -14,7 +14,7 @@ mod settings;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use kept::kept;
+pub(crate) use kept::{kept, unless_locked};
 pub(crate) use progress::{View, summary};
 pub(crate) use record::of_phase;
 pub(crate) use resume::labels_of;
@@ -116,7 +116,8 @@ pub(crate) fn run(args: &BenchArgs, store: &place::Store) -> Result<Outcome, Fai
         }
         Err(failure) => {
             if is_new {
-                forget_if_empty(&mut store, &session)?;
+                // What it failed with is what counts.
+                let _ = forget_if_empty(&mut store, &session);
             }
             Err(failure)
         }

@@ -151,8 +151,8 @@ impl<M: Measure> Running<'_, M> {
     }
 
     fn keep(&mut self, record: &TrialRecord, environment: &Value) -> Result<(), Failure> {
-        kept(self.stop, || {
-            self.store.append_trial(record, Some(environment)).map(drop)
+        kept(self.stop, self.store, |store| {
+            store.append_trial(record, Some(environment)).map(drop)
         })
     }
 

@@ -18,7 +18,7 @@ use super::machine::Machines;
 use super::processor;
 use super::unheard;
 use crate::args::{On, RunArgs};
-use crate::bench::{kept, store_failure};
+use crate::bench::{kept, store_failure, unless_locked};
 use crate::commands::{files, output, quoted, quoted_os};
 use crate::exit::{Failure, MISSING, Outcome, TRIAL_FAILED};
 use crate::place;
@@ -73,7 +73,8 @@ pub(crate) fn run(args: &RunArgs, place: &place::Store) -> Result<Outcome, Failu
         Ok(()) if stop.asked() => interrupted(&mut store, &open),
         Ok(()) => finish(args, &mut store, &open.session, Vec::new()),
         Err(failure) => {
-            forget_if_empty(&mut store, &open.session)?;
+            // What it failed with is what counts.
+            let _ = forget_if_empty(&mut store, &open.session);
             Err(failure)
         }
     }
@@ -128,14 +129,17 @@ pub(crate) fn interrupted(store: &mut Store, open: &Open) -> Result<Outcome, Fai
     Ok(Outcome::Interrupted)
 }
 
-/// Removes a session of which nothing was stored; tells whether it was such a one.
+/// Removes a session of which nothing was stored, unless another process has the store locked; tells whether it did.
 pub(crate) fn forget_if_empty(store: &mut Store, session: &str) -> Result<bool, Failure> {
     let filter = TrialFilter::of_session(session);
-    let is_empty = store.trials(&filter).map_err(store_failure)?.is_empty();
-    if is_empty {
-        store.remove_session(session).map_err(store_failure)?;
-    }
-    Ok(is_empty)
+    let forgotten = unless_locked(store, |store| {
+        let is_empty = store.trials(&filter)?.is_empty();
+        if is_empty {
+            store.remove_session(session)?;
+        }
+        Ok(is_empty)
+    })?;
+    Ok(forgotten.unwrap_or(false))
 }
 
 /// The report and the files that were asked for, with blocks `beside` at its end. Trials that failed are
@@ -234,7 +238,7 @@ impl<M: Simulate> Running<'_, M> {
                     took.add(cell, time.as_secs_f64());
                 }
             }
-            kept(self.stop, || {
+            kept(self.stop, store, |store| {
                 store.append_trials(records, recorder.environment())
             })
         });

@@ -262,7 +262,8 @@ fn with_journal(
             Ok(Outcome::Done)
         }
         Err(failure) => {
-            sessions::forget_if_empty(&mut store, &open.session)?;
+            // What it failed with is what counts.
+            let _ = sessions::forget_if_empty(&mut store, &open.session);
             Err(failure)
         }
     }
@@ -424,7 +425,7 @@ fn keep(
     record: &TrialRecord,
     environment: &serde_json::Value,
 ) -> Result<(), Failure> {
-    kept(stop, || {
+    kept(stop, store, |store| {
         store.append_trial(record, Some(environment)).map(drop)
     })
 }

@@ -133,7 +133,8 @@ pub(super) fn carry_out(
             }))
         }
         Err(failure) => {
-            sessions::forget_if_empty(&mut store, &open.session)?;
+            // What it failed with is what counts.
+            let _ = sessions::forget_if_empty(&mut store, &open.session);
             Err(failure)
         }
     }

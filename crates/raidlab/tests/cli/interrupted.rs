@@ -324,3 +324,26 @@ fn a_running_session_is_left_alone() {
     assert_eq!(running.end().code(), Some(130));
     assert_eq!(lab.sessions()[0]["process"], serde_json::Value::Null);
 }
+
+/// Whoever locks the store for long keeps no run from ending when it is asked to.
+#[test]
+fn a_store_that_another_has_locked_is_not_waited_for_after_ctrl_c() {
+    let lab = Lab::new();
+    let mut running = in_the_middle(&lab, LINE);
+    let other = rusqlite::Connection::open(lab.store()).expect("the store");
+    other.busy_timeout(Duration::from_secs(20)).expect("set");
+    other.execute_batch("BEGIN EXCLUSIVE").expect("locked");
+    running.wait_for("another process has the store locked");
+    running.signal(Signal::INT);
+    let asked = Instant::now();
+    let status = running.end();
+    assert!(
+        asked.elapsed() < Duration::from_secs(15),
+        "{:?}",
+        asked.elapsed()
+    );
+    assert_eq!(status.code(), Some(130));
+    other.execute_batch("ROLLBACK").expect("let go of");
+    lab.assert_clean();
+    can_be_resumed(&lab);
+}

@@ -2,7 +2,7 @@
 //! that are built and taken apart. No real time enters the record of a simulated trial, and none of this one's that of a guest's: it
 //! is kept with the plan of the session, and no result depends on it.
 use super::StoredRun;
-use crate::bench::store_failure;
+use crate::bench::{store_failure, unless_locked};
 use crate::exit::{Failure, MISSING};
 use raidlab_results::store::{SessionFilter, Store};
 use serde::{Deserialize, Serialize};
@@ -48,10 +48,16 @@ impl Took {
         self.0.get(cell).copied().filter(|spent| spent.trials > 0)
     }
 
-    /// Keeps it with the session of the trials, beside what trials before an interruption took.
+    /// Keeps it with the session of the trials, beside what trials before an interruption took; unless another process has the
+    /// store locked, since only estimates need it.
     pub(crate) fn keep(&self, store: &mut Store, session: &str) -> Result<(), Failure> {
-        let stored = store.session(session).map_err(store_failure)?;
-        let Some(mut run) = StoredRun::of(&stored).filter(|_| !self.0.is_empty()) else {
+        if self.0.is_empty() {
+            return Ok(());
+        }
+        let Some(stored) = unless_locked(store, |store| store.session(session))? else {
+            return Ok(());
+        };
+        let Some(mut run) = StoredRun::of(&stored) else {
             return Ok(());
         };
         for (cell, spent) in &self.0 {
@@ -59,7 +65,7 @@ impl Took {
         }
         let plan = serde_json::to_value(&run);
         let plan = plan.map_err(|error| Failure::new(MISSING, error.to_string()))?;
-        store.replan(session, &plan).map_err(store_failure)
+        unless_locked(store, |store| store.replan(session, &plan)).map(drop)
     }
 
     /// What trials of these cells took that are in the store, carried out by this version, by where they were: `sim`, or `vm` or
