@@ -44,6 +44,19 @@ pub struct DeviceBytes {
     pub device_written: u64,
 }
 
+/// What the reads came to of a phase that also writes, or the writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Direction {
+    /// Which.
+    pub class: OpClass,
+    /// Counted operations.
+    pub ops: u64,
+    /// Their bytes: of a job that does both the share of its operations, which are all of one size.
+    pub bytes: u64,
+    /// From the beginning of counting to the last completion of the jobs that do such.
+    pub elapsed: Span,
+}
+
 /// One phase of one trial.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PhaseOutcome {
@@ -57,6 +70,9 @@ pub struct PhaseOutcome {
     pub elapsed: Span,
     /// Response times by class of operation, where there were any.
     pub latencies: Vec<(OpClass, Latencies)>,
+    /// Reads and writes by themselves, where there were both.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub directions: Vec<Direction>,
     /// Time spent waiting for a free slot, where operations were due before they could be taken.
     pub delay: Option<Latencies>,
     /// Mean number of operations in flight, all jobs together.
@@ -105,6 +121,7 @@ impl PhaseOutcome {
                 .into_iter()
                 .filter_map(|class| merged(&|t: &Tally| t.latencies(class)).map(|l| (class, l)))
                 .collect(),
+            directions: directions(tallies),
             delay: merged(&|t: &Tally| t.delay.as_deref()),
             mean_in_flight: tallies.iter().map(Tally::mean_in_flight).sum(),
             series,
@@ -138,5 +155,33 @@ impl PhaseOutcome {
             .filter(|(class, _)| !any || moves(*class))
             .for_each(|(_, l)| all.merge(l));
         all
+    }
+}
+
+/// Reads and writes by themselves; nothing where there are not both.
+fn directions(tallies: &[Tally]) -> Vec<Direction> {
+    let count = |tally: &Tally, class| tally.latencies(class).map_or(0, Latencies::count);
+    let of = |class| {
+        let jobs = tallies.iter().filter(|tally| count(tally, class) > 0);
+        let mut direction = Direction {
+            class,
+            ops: 0,
+            bytes: 0,
+            elapsed: Span::ZERO,
+        };
+        for tally in jobs {
+            let ops = count(tally, class);
+            let all = count(tally, OpClass::Read) + count(tally, OpClass::Write);
+            let bytes = u128::from(tally.bytes) * u128::from(ops) / u128::from(all);
+            direction.ops += ops;
+            direction.bytes += bytes as u64;
+            direction.elapsed = direction.elapsed.max(tally.elapsed());
+        }
+        (direction.ops > 0).then_some(direction)
+    };
+    let both = [OpClass::Read, OpClass::Write].map(of);
+    match both {
+        [Some(reads), Some(writes)] => vec![reads, writes],
+        _ => Vec::new(),
     }
 }

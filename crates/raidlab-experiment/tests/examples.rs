@@ -7,7 +7,7 @@ use raidlab_experiment::{Experiment, expand, parse};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// File, cells and trials.
-const EXPERIMENTS: [(&str, usize, usize); 22] = [
+const EXPERIMENTS: [(&str, usize, usize); 23] = [
     ("bitmap", 18, 90),
     ("home-lab", 8, 24),
     ("partitions", 6, 30),
@@ -28,6 +28,7 @@ const EXPERIMENTS: [(&str, usize, usize); 22] = [
     ("vm-states", 8, 24),
     ("vm-zfs-ashift", 2, 6),
     ("what-to-buy", 8, 40),
+    ("write-back", 6, 30),
     ("zfs-ashift", 2, 6),
     ("zfs-rebuilding", 6, 18),
 ];

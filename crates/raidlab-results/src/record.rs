@@ -218,11 +218,33 @@ impl PhaseRecord {
         }
     }
 
+    /// The phase of which this is a part: of `mixed` the reads are `mixed: read`, and the writes `mixed: write`.
+    #[must_use]
+    pub fn whole(&self) -> Option<&str> {
+        whole_of(&self.phase)
+    }
+
     /// Whether the rate may enter an aggregate.
     #[must_use]
     pub fn is_valid(&self) -> bool {
         self.rate.is_some() && !self.flags.iter().any(|flag| flag.voids)
     }
+}
+
+/// The name of a part of a phase: `read` or `write`.
+#[must_use]
+pub fn part_of(whole: &str, direction: &str) -> String {
+    format!("{whole}: {direction}")
+}
+
+/// The phase of which the one of that name is a part.
+#[must_use]
+pub fn whole_of(phase: &str) -> Option<&str> {
+    let mut wholes = ["read", "write"].into_iter().filter_map(|direction| {
+        let whole = phase.strip_suffix(direction)?;
+        whole.strip_suffix(": ")
+    });
+    wholes.next()
 }
 
 /// What was measured: a combination of an experiment's factors.
@@ -320,6 +342,17 @@ impl TrialRecord {
     #[must_use]
     pub fn is_valid(&self) -> bool {
         self.status == Status::Complete && !self.flags.iter().any(|flag| flag.voids)
+    }
+
+    /// Parts of phases have the doubts of the whole, whenever these came up.
+    pub fn doubt_parts(&mut self) {
+        for number in 0..self.phases.len() {
+            let whole = self.phases[number].whole();
+            let found = self.phases.iter().find(|p| Some(p.phase.as_str()) == whole);
+            if let Some(flags) = found.map(|whole| whole.flags.clone()) {
+                self.phases[number].flags = flags;
+            }
+        }
     }
 }
 

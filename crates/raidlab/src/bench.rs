@@ -16,7 +16,7 @@ mod tests;
 
 pub(crate) use kept::{kept, unless_locked};
 pub(crate) use progress::{View, summary};
-pub(crate) use record::of_phase;
+pub(crate) use record::{Recorded, of_phase};
 pub(crate) use resume::labels_of;
 pub(crate) use session::store_failure;
 

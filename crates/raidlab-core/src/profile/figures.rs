@@ -1,6 +1,5 @@
 //! The columns that the tool of a profile prints, from a phase's outcome: the same for a disk and for
 //! a model.
-use crate::op::OpClass;
 use crate::outcome::PhaseOutcome;
 use crate::phase::{Counted, Phase};
 use crate::time::Span;
@@ -227,7 +226,7 @@ fn one(phase: &Phase, outcome: &PhaseOutcome, rate: &Rate) -> Vec<Figure> {
     columns.0
 }
 
-/// `bw`, `iops` and response times, as fio prints them; of a mixture also both directions.
+/// `bw`, `iops` and response times, as fio prints them.
 pub(super) fn block(phase: &Phase, outcome: &PhaseOutcome) -> Vec<Figure> {
     let mut columns = Columns(Vec::new());
     columns.rate(phase, outcome, &BANDWIDTH);
@@ -237,7 +236,6 @@ pub(super) fn block(phase: &Phase, outcome: &PhaseOutcome) -> Vec<Figure> {
         EACH_SECOND,
         ("iops", "/s", 0),
     );
-    directions(outcome, &mut columns);
     let latency = outcome.latency();
     let times = [
         ("latency-mean", latency.mean(), "lat avg"),
@@ -251,39 +249,4 @@ pub(super) fn block(phase: &Phase, outcome: &PhaseOutcome) -> Vec<Figure> {
         columns.add(name, seconds(time), MICROSECONDS, (column, "µs", 1));
     }
     columns.0
-}
-
-/// All operations of a phase are of one size, so that the counts of the latencies tell the rates.
-fn directions(outcome: &PhaseOutcome, columns: &mut Columns) {
-    let ops = |class| {
-        let counts = outcome.latencies.iter().filter(|(c, _)| *c == class);
-        counts.map(|(_, latencies)| latencies.count()).sum::<u64>()
-    };
-    let (reads, writes) = (ops(OpClass::Read), ops(OpClass::Write));
-    let elapsed = outcome.elapsed.as_secs_f64();
-    if reads == 0 || writes == 0 || elapsed <= 0.0 {
-        return;
-    }
-    let size = outcome.bytes as f64 / (reads + writes) as f64;
-    for (name, n, column) in [
-        ("read-rate", reads, "read bw"),
-        ("write-rate", writes, "write bw"),
-    ] {
-        let rate = Rate {
-            column,
-            ..BANDWIDTH
-        };
-        columns.bytes(name, Some(n as f64 * size / elapsed), &rate);
-    }
-    for (name, n, column) in [
-        ("read-iops", reads, "read iops"),
-        ("write-iops", writes, "write iops"),
-    ] {
-        columns.add(
-            name,
-            Some(n as f64 / elapsed),
-            EACH_SECOND,
-            (column, "/s", 0),
-        );
-    }
 }

@@ -1,6 +1,6 @@
 //! The columns under which the tool of a profile prints its figures.
 use super::document::Column;
-use crate::record::Unit;
+use crate::record::{Unit, whole_of};
 use raidlab_core::units::{KIB, MIB};
 
 /// What a column shows of a phase.
@@ -229,6 +229,9 @@ fn fio(phases: &[&str], unit: &dyn Fn(&str) -> Unit) -> Vec<ToolColumn> {
                 column((phase, "max µs"), phase, figure("latency-max", 1e-6), None),
                 column((phase, "CPU %"), phase, Source::Cpu, Some(1)),
             ]
+            .into_iter()
+            // Nobody knows which part of a phase took the processor's time.
+            .filter(|column| whole_of(phase).is_none() || column.source != Source::Cpu)
         })
         .collect()
 }

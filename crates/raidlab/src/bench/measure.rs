@@ -54,7 +54,11 @@ impl Measure for Machine<'_> {
         let path = &prepared.arm.path;
         let place = patience::asking(path, || open_place(path))?;
         let environment = patience::asking(path, || self.environment(&place))?;
-        let (phases, error) = self.phases(prepared, turn, &place, view);
+        let Phases {
+            mut records,
+            parts,
+            error,
+        } = self.phases(prepared, turn, &place, view);
         // Removing the files belongs to the trial: the next one must find the space free.
         let closed = patience::asking(path, || place.close());
         let stopped = self.stop.asked() || matches!(error, Some(RunError::Cancelled));
@@ -63,10 +67,11 @@ impl Measure for Machine<'_> {
         }
         let error = error.or(closed.err());
         let planned = prepared.plan.phases.len();
-        if stopped && !(error.is_none() && all_ended(&phases, planned)) {
+        if stopped && !(error.is_none() && all_ended(&records, planned)) {
             return Ok(Ended::Interrupted);
         }
-        let mut record = self.record(prepared, turn, phases)?;
+        records.extend(parts);
+        let mut record = self.record(prepared, turn, records)?;
         record.started = Some(began.1);
         record.elapsed_ns = Some(u64::try_from(began.0.elapsed().as_nanos()).unwrap_or(u64::MAX));
         Ok(match error {
@@ -104,7 +109,7 @@ impl Machine<'_> {
         turn: Turn<'_>,
         place: &Place,
         view: &mut View,
-    ) -> (Vec<PhaseRecord>, Option<RunError>) {
+    ) -> Phases {
         let options = RunOptions {
             data: self.plan.data,
             engine: match self.plan.engine {
@@ -116,7 +121,7 @@ impl Machine<'_> {
             cancel: self.stop.flag(),
             ..RunOptions::new(turn.seed)
         };
-        let mut records = Vec::new();
+        let (mut records, mut parts) = (Vec::new(), Vec::new());
         for (number, phase) in prepared.plan.phases.iter().enumerate() {
             view.phase_begins(number, &phase.title);
             let mut monitor = |progress: RunProgress| {
@@ -148,14 +153,32 @@ impl Machine<'_> {
                 && self.plan.allow_global
                 && let Err(error) = drop_all(phase, place)
             {
-                return (records, Some(error));
+                return Phases {
+                    records,
+                    parts,
+                    error: Some(error),
+                };
             }
             match run_phase(phase, place, &options, &mut monitor) {
-                Ok(outcome) => records.push(of_phase(outcome, phase.counted)),
-                Err(error) => return (records, Some(error)),
+                Ok(outcome) => {
+                    let recorded = of_phase(outcome, phase);
+                    records.push(recorded.whole);
+                    parts.extend(recorded.parts);
+                }
+                Err(error) => {
+                    return Phases {
+                        records,
+                        parts,
+                        error: Some(error),
+                    };
+                }
             }
         }
-        (records, None)
+        Phases {
+            records,
+            parts,
+            error: None,
+        }
     }
 
     fn record(
@@ -194,6 +217,14 @@ impl Machine<'_> {
             flags: plan.flags.clone(),
         })
     }
+}
+
+/// The phases of a trial as far as it came.
+struct Phases {
+    records: Vec<PhaseRecord>,
+    /// Parts of them.
+    parts: Vec<PhaseRecord>,
+    error: Option<RunError>,
 }
 
 /// Whether all phases of a trial ran to their ends: a request to stop that came later takes nothing

@@ -39,7 +39,8 @@ pub(crate) fn known<'a>(
         let phases: BTreeSet<&str> = valid
             .iter()
             .flat_map(|t| &t.phases)
-            .filter(|p| p.is_valid())
+            // Of writes there may be few in a mixture, whose figures settle late.
+            .filter(|p| p.is_valid() && p.whole().is_none())
             .map(|p| p.phase.as_str())
             .collect();
         for phase in phases {

@@ -133,9 +133,10 @@ impl<'e> Machines<'e> {
             came.digest = mix(came.digest.rotate_left(7) ^ run.outcome.digest);
             let members = since(&before, disks(&machine, cell));
             let explained = explained(&run.why, run.outcome.elapsed, members);
-            let mut record = of_phase(run.outcome, phase.counted);
-            record.explained = Some(explained);
-            came.phases.push(record);
+            let mut recorded = of_phase(run.outcome, phase);
+            recorded.whole.explained = Some(explained);
+            came.phases.push(recorded.whole);
+            came.parts.extend(recorded.parts);
         }
         came.elapsed = machine.now().since(Instant::ZERO);
         // A resilver of little may have ended beside the load.

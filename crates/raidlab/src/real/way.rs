@@ -119,7 +119,8 @@ impl Serving {
             (requests, Span(pair[1].1.0.saturating_sub(pair[0].1.0)))
         });
         let mut found = waited.iter().zip(models).map(Way::of);
-        if waited.len() == 1 && record.phases.len() != 1 {
+        let whole = record.phases.iter().filter(|p| p.whole().is_none());
+        if waited.len() == 1 && whole.count() != 1 {
             // A tool that ran all phases by itself.
             let way = found.next().flatten();
             record.flags.extend(way.as_ref().and_then(Way::doubt));

@@ -94,7 +94,7 @@ fn random() {
     );
     profile_runs(
         "random --size 8MiB --runtime 200ms --read 70% --fsync-every 8 --rate 500",
-        &["mixed"],
+        &["mixed", "mixed: read", "mixed: write"],
     );
 }
 

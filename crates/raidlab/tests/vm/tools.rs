@@ -93,7 +93,15 @@ fn tools_and_file_systems_work_in_one_guest_and_a_failed_step_has_the_kernels_wo
         "{kept}"
     );
     let (trial, kept) = of(&shown, "mixed");
-    assert_figures(trial, "fio", &[("mixed", 0.2e6..4e6)]);
+    assert_figures(
+        trial,
+        "fio",
+        &[
+            ("mixed", 0.2e6..4e6),
+            ("mixed: read", 0.1e6..2e6),
+            ("mixed: write", 0.1e6..2e6),
+        ],
+    );
     assert!(kept.contains("--ioengine=psync"), "{kept}");
 
     // 64 KiB on each of two data members, by XFS's own word: 16 and 32 blocks.

@@ -1,5 +1,7 @@
 //! Job files as people write them, and what is said of those that cannot be run.
 use super::*;
+use crate::op::OpClass;
+use crate::profile::tests::outcomes;
 use crate::time::Span;
 use crate::workload::spec::{Arrival, Order};
 use proptest::prelude::*;
@@ -294,4 +296,27 @@ proptest! {
         prop_assert_eq!((job.size, job.runtime), (Some(Bytes(size)), Some(Span::from_millis(runtime))));
         prop_assert_eq!((job.direct, job.randseed), (direct, Some(seed)));
     }
+}
+
+/// Blocks of two sizes, so that no count of operations alone tells the bytes.
+#[test]
+fn reads_and_writes_of_a_phase_that_does_both_add_up() {
+    let jobs = "[global]\ndirect=1\nioengine=libaio\n\
+                [copy]\nrw=write\nbs=1m\nsize=64m\n\
+                [both]\nrw=randrw\nbs=4k\niodepth=4\nsize=64m\nio_size=4m\n";
+    let plan = Fio::parse(jobs).unwrap().plan(&directory()).unwrap();
+    let outcome = &outcomes(&plan)[0];
+    let [reads, writes] = outcome.directions[..] else {
+        panic!("{:?}", outcome.directions)
+    };
+    assert_eq!((reads.class, writes.class), (OpClass::Read, OpClass::Write));
+    assert_eq!(reads.ops + writes.ops, outcome.ops);
+    assert_eq!(reads.bytes + writes.bytes, outcome.bytes);
+    assert_eq!(reads.bytes, reads.ops * 4096);
+    assert_eq!(writes.bytes, (64 << 20) + (writes.ops - 64) * 4096);
+    assert_eq!(reads.elapsed.max(writes.elapsed), outcome.elapsed);
+
+    let alone = Fio::parse("[a]\nrw=randread\nsize=1m\n").unwrap();
+    let alone = outcomes(&alone.plan(&directory()).unwrap());
+    assert!(alone[0].directions.is_empty());
 }

@@ -53,27 +53,6 @@ fn each_profile_prints_its_tools_columns() {
 }
 
 #[test]
-fn a_mixture_tells_both_directions() {
-    let mixed = profile("random", &[("read-percent", "50")]);
-    let plan = mixed.plan(&directory()).unwrap();
-    let mut both = outcome("mixed");
-    let mut writes = Latencies::new();
-    writes.record_n(Span::from_micros(10), 25_600);
-    both.latencies.push((OpClass::Write, writes));
-    (both.ops, both.bytes) = (51_200, 200 << 20);
-    let figures = mixed.figures(&plan.phases[0], &both);
-    let of = |name| figures.iter().find(|f| f.name == name).unwrap().shown();
-    for (name, wanted) in [
-        ("rate", 100.0),
-        ("read-rate", 50.0),
-        ("write-rate", 50.0),
-        ("read-iops", 12_800.0),
-    ] {
-        assert!((of(name) - wanted).abs() < 1e-9, "{name}");
-    }
-}
-
-#[test]
 fn without_time_there_are_no_rates() {
     let bonnie = profile("bonnie", &[]);
     let plan = bonnie.plan(&directory()).unwrap();

@@ -16,6 +16,8 @@ use std::time::Duration;
 pub(in crate::predict) struct Simulated {
     /// The phases that ended.
     pub(in crate::predict) phases: Vec<PhaseRecord>,
+    /// Parts of them: they stand behind them all.
+    pub(in crate::predict) parts: Vec<PhaseRecord>,
     /// Virtual time of all of it.
     pub(in crate::predict) elapsed: Span,
     /// Doubts about the whole.
@@ -99,7 +101,7 @@ impl<'p> Recorder<'p> {
             digest: Some(came.digest),
             environment: Some(self.environment_digest.clone()),
             command: Some(self.command.clone()),
-            phases: came.phases,
+            phases: [came.phases, came.parts].concat(),
             checks: Vec::new(),
             status: match came.failed {
                 None => Status::Complete,

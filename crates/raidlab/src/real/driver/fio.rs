@@ -8,7 +8,7 @@ use raidlab_core::time::Span;
 use raidlab_core::workload::spec::{Arrival, BlockSpec, Order, WorkloadSpec};
 use raidlab_io::run::{make_ready, uring_available};
 use raidlab_results::import::Format;
-use raidlab_results::record::{Figure, PhaseRecord, Unit};
+use raidlab_results::record::{Figure, PhaseRecord, Unit, part_of};
 use std::fmt::Write as _;
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -41,7 +41,7 @@ pub(super) fn run(ground: &Ground<'_>, watch: &mut dyn Watch) -> Result<Said, Fa
     let options = ground.options;
     let file = directory_or_device(ground, "fio")?;
     let queue = Queue::choose(uring_available().is_ok(), ground.busy);
-    let (mut text, mut phases) = (String::new(), Vec::new());
+    let (mut text, mut phases, mut parts) = (String::new(), Vec::new(), Vec::new());
     let mut provenance = None;
     let all = ground.plan.phases.len();
     for (number, phase) in ground.plan.phases.iter().enumerate() {
@@ -64,10 +64,12 @@ pub(super) fn run(ground: &Ground<'_>, watch: &mut dyn Watch) -> Result<Said, Fa
         let line: Vec<_> = words.iter().map(|word| quoted(word)).collect();
         let _ = write!(text, "+ {}\n{}", line.join(" "), output.out);
         let (said, from) = imported(&output.out, "fio", Format::FioJson)?;
+        parts.extend(parts_of(phase, &said));
         phases.push(joined(phase, said)?);
         provenance.get_or_insert(from);
     }
     let none = || Failure::new(BAD_REQUEST, "no phase of the profile can be run here");
+    phases.extend(parts);
     Ok(Said {
         phases,
         provenance: provenance.ok_or_else(none)?,
@@ -193,6 +195,21 @@ fn job(spec: &BlockSpec, ramp: Span, words: &mut Vec<String>) {
     }
 }
 
+/// What fio says of reads and of writes of a phase that does both, by themselves.
+fn parts_of(phase: &Phase, said: &[PhaseRecord]) -> Vec<PhaseRecord> {
+    let both = said.len() > 1;
+    let parts = said.iter().filter(|_| both).map(|direction| {
+        let name = direction.phase.rsplit('/').next().unwrap_or_default();
+        PhaseRecord {
+            phase: part_of(&phase.id, name),
+            // It is of the job, for both together.
+            cpu_percent: None,
+            ..direction.clone()
+        }
+    });
+    parts.collect()
+}
+
 /// What fio says of reads and of writes of one phase, as that phase.
 fn joined(phase: &Phase, said: Vec<PhaseRecord>) -> Result<PhaseRecord, Failure> {
     let mut directions = said.into_iter();
@@ -201,7 +218,6 @@ fn joined(phase: &Phase, said: Vec<PhaseRecord>) -> Result<PhaseRecord, Failure>
         Failure::new(TRIAL_FAILED, message)
     })?;
     for other in directions {
-        let figures = [&whole, &other].map(of_direction).concat();
         let sum = |a: Option<u64>, b: Option<u64>| Some(a?.saturating_add(b?));
         let iops = iops(&whole).zip(iops(&other)).map(|(a, b)| a + b);
         whole.rate = whole.rate.zip(other.rate).map(|(a, b)| a + b);
@@ -216,7 +232,6 @@ fn joined(phase: &Phase, said: Vec<PhaseRecord>) -> Result<PhaseRecord, Failure>
             .map(|iops| figure("iops", iops, Unit::PerSecond))
             .into_iter()
             .collect();
-        whole.figures.extend(figures);
         for flag in other.flags {
             if !whole.flags.contains(&flag) {
                 whole.flags.push(flag);
@@ -238,16 +253,6 @@ fn figure(name: &str, value: f64, unit: Unit) -> Figure {
 fn iops(record: &PhaseRecord) -> Option<f64> {
     let mut figures = record.figures.iter();
     figures.find(|f| f.name == "iops").map(|f| f.value)
-}
-
-/// `read-rate`, `read-iops`, or the same of writes.
-fn of_direction(record: &PhaseRecord) -> Vec<Figure> {
-    let name = |what: &str| format!("{}-{what}", record.phase);
-    let rate = record
-        .rate
-        .map(|rate| figure(&name("rate"), rate, Unit::BytesPerSecond));
-    let iops = iops(record).map(|iops| figure(&name("iops"), iops, Unit::PerSecond));
-    rate.into_iter().chain(iops).collect()
 }
 
 #[cfg(test)]

@@ -108,7 +108,7 @@ fn fio_itself_gives_the_phases_of_random_and_sequential() {
         (
             "random",
             "read-percent=70 jobs=2 depth=4 direct=no",
-            "mixed",
+            "mixed mixed: read mixed: write",
         ),
         ("sequential", "block=64KiB", "read write"),
     ];
@@ -124,7 +124,9 @@ fn fio_itself_gives_the_phases_of_random_and_sequential() {
         let names = names(&said);
         assert_eq!(names.join(" "), wanted, "{}", said.text);
         for phase in &said.phases {
-            assert_eq!(phase.bytes, Some(4 << 20), "{phase:#?}");
+            if phase.whole().is_none() {
+                assert_eq!(phase.bytes, Some(4 << 20), "{phase:#?}");
+            }
             assert!(phase.rate.is_some_and(|rate| rate > 0.0));
             let latency = phase.latency.as_ref().expect("response times");
             assert_eq!(Some(latency.count()), phase.ops);

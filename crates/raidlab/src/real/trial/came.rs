@@ -19,6 +19,8 @@ const TOLD: usize = 8;
 #[derive(Default)]
 pub(in crate::real) struct Came {
     pub(in crate::real) phases: Vec<PhaseRecord>,
+    /// Parts of phases: they stand behind them all.
+    pub(super) parts: Vec<PhaseRecord>,
     pub(in crate::real) planned: usize,
     pub(super) profile: Option<ProfilePlan>,
     pub(super) digest: u64,
@@ -115,7 +117,7 @@ pub(super) fn record_of(
     let settings = came
         .profile
         .map_or_else(|| cell.setup.settings.clone(), |profile| profile.settings);
-    Ok(TrialRecord {
+    let mut record = TrialRecord {
         id: id::random().map_err(|error| Failure::from_error(MISSING, &error))?,
         session: turn.session.to_owned(),
         order: turn.order,
@@ -137,11 +139,13 @@ pub(super) fn record_of(
         digest: (came.driver == Driver::Raidlab).then_some(came.digest),
         environment: None,
         command: Some(turn.command.to_owned()),
-        phases: came.phases,
+        phases: [came.phases, came.parts].concat(),
         checks: came.checks,
         status: Status::Complete,
         flags: came.flags,
-    })
+    };
+    record.doubt_parts();
+    Ok(record)
 }
 
 /// Lines of the kernel's log are lines of their own on a terminal; in tables and documents they are not.

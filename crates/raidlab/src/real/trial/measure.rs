@@ -1,6 +1,6 @@
 //! The phases of a trial, and what goes on beside them.
 use super::{Came, Lab, Turn, Watch};
-use crate::bench::of_phase;
+use crate::bench::{Recorded, of_phase};
 use crate::exit::{BAD_REQUEST, Failure, MISSING, TRIAL_FAILED};
 use crate::real::busy::{background, begin_background, expected_state, syncs};
 use crate::real::driver::{self, Driver, Ground};
@@ -132,7 +132,10 @@ fn by_phases(
         let traffic = Traffic::begin(&roots, built.plan());
         let outcome = one_phase(phase, place, &options, watch)?;
         came.digest = mix(came.digest.rotate_left(7) ^ outcome.digest);
-        let mut record = of_phase(outcome, phase.counted);
+        let Recorded {
+            whole: mut record,
+            parts,
+        } = of_phase(outcome, phase);
         traffic.end(&roots, &mut record);
         expected_state(turn.cell.setup.array.state, &mut record);
         came.hear(log.as_deref_mut(), Failing::Nobody);
@@ -142,6 +145,7 @@ fn by_phases(
                 .extend(trouble::flag(said, turn.cell, built.plan()));
         }
         came.phases.push(record);
+        came.parts.extend(parts);
         if came.said.trouble.is_some() {
             break;
         }

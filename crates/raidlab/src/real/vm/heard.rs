@@ -58,6 +58,7 @@ impl Session<'_> {
                     let (mut record, environment) =
                         self.record(trials[*done], &text, &began.1, guest)?;
                     serving.judge(&mut record, &environment);
+                    record.doubt_parts();
                     serving.clear();
                     self.keep(&record, &environment)?;
                     if record.status == Status::Complete {

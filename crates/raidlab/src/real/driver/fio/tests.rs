@@ -155,6 +155,7 @@ fn both_directions_of_a_mixture_are_one_phase() {
         alignment: 512,
     };
     let phase = profile.plan(&context).expect("a plan").phases.remove(0);
+    let parts = parts_of(&phase, &said);
     let whole = joined(&phase, said).expect("something was done");
     assert_eq!((whole.phase.as_str(), whole.rate), ("mixed", Some(4000.0)));
     assert_eq!((whole.bytes, whole.ops), (Some(4000), Some(40)));
@@ -166,14 +167,17 @@ fn both_directions_of_a_mixture_are_one_phase() {
         .iter()
         .map(|f| (f.name.as_str(), f.value))
         .collect();
+    assert_eq!(figures, [("iops", 40.0)]);
+    // By themselves as in raidlab's own phases.
+    let parts: Vec<_> = parts
+        .iter()
+        .map(|part| (part.phase.as_str(), part.rate, part.ops))
+        .collect();
     let wanted = [
-        ("iops", 40.0),
-        ("read-rate", 3000.0),
-        ("read-iops", 30.0),
-        ("write-rate", 1000.0),
-        ("write-iops", 10.0),
+        ("mixed: read", Some(3000.0), Some(30)),
+        ("mixed: write", Some(1000.0), Some(10)),
     ];
-    assert_eq!(figures, wanted);
+    assert_eq!(parts, wanted);
     assert!(joined(&phase, Vec::new()).is_err());
 }
 
