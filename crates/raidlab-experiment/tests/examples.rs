@@ -28,7 +28,7 @@ const EXPERIMENTS: [(&str, usize, usize); 23] = [
     ("vm-states", 8, 24),
     ("vm-zfs-ashift", 2, 6),
     ("what-to-buy", 8, 40),
-    ("write-back", 6, 30),
+    ("write-back", 12, 60),
     ("zfs-ashift", 2, 6),
     ("zfs-rebuilding", 6, 18),
 ];

@@ -35,6 +35,7 @@ fn member(number: usize) -> MemberDevice {
         write_cache: Some(true),
         ata: true,
         has_queue_depth: true,
+        throttles: true,
     }
 }
 

@@ -22,6 +22,7 @@ mod spec;
 mod special;
 mod store;
 mod vdev;
+mod wbt;
 
 pub use anticipatory::Tunables as AnticipatoryTunables;
 pub use bfq::Tunables as BfqTunables;
@@ -31,6 +32,7 @@ pub use elevator::Tunables as ElevatorTunables;
 pub use kyber::Tunables as KyberTunables;
 pub use spec::{Plugging, Policy, QueueSpec, Requests};
 pub use vdev::Tunables as VdevTunables;
+pub use wbt::Tunables as WbtTunables;
 
 use crate::block::{Bio, Ended};
 use crate::disk::DiskError;
@@ -38,7 +40,8 @@ use order::Order;
 use raidlab_core::op::BlockKind;
 use raidlab_core::time::{Instant, Span};
 use std::collections::VecDeque;
-use store::{NIL, Store};
+use store::{NIL, Store, TRACKED};
+use wbt::Wbt;
 
 /// A process hands over what it has collected at the moment it submitted it.
 const TASK_DELAY: Span = Span(1);
@@ -54,6 +57,8 @@ pub struct Queue {
     used: [u32; 2],
     /// Bios that wait for a request, by group.
     starved: [VecDeque<Bio>; 2],
+    /// Holds back write-back that nobody waits for.
+    wbt: Option<Box<Wbt>>,
     /// The barrier that all others wait for, and what came after it.
     behind: VecDeque<Bio>,
     barrier: bool,
@@ -75,6 +80,7 @@ impl Queue {
     pub fn new(spec: QueueSpec) -> Self {
         Self {
             order: Order::new(&spec),
+            wbt: spec.wbt.map(|with| Box::new(Wbt::new(with, spec.depth))),
             spec,
             store: Store::new(),
             in_device: 0,
@@ -100,7 +106,8 @@ impl Queue {
     /// What waits and is not in the device: requests, and bios that are not part of one yet.
     #[must_use]
     pub fn waiting(&self) -> usize {
-        let bios = self.starved[0].len() + self.starved[1].len() + self.behind.len();
+        let held = self.wbt.as_ref().map_or(0, |wbt| wbt.waiting());
+        let bios = self.starved[0].len() + self.starved[1].len() + self.behind.len() + held;
         self.store.waiting() + bios + self.flushes.len()
     }
 
@@ -158,6 +165,15 @@ impl Queue {
             self.merges += 1;
             return;
         }
+        if self.wbt.is_some() && self.holds(now, &bio) {
+            return;
+        }
+        self.find_room(now, bio, class);
+    }
+
+    /// Makes a request of a bio, or lets it wait for a free one.
+    #[inline(always)]
+    fn find_room(&mut self, now: Instant, bio: Bio, class: u16) {
         let group = self.group(bio.kind, bio.origin.sync);
         if !self.starved[group].is_empty() || !self.room(group) {
             self.starved[group].push_back(bio);
@@ -179,7 +195,9 @@ impl Queue {
     fn make(&mut self, now: Instant, bio: &Bio, class: u16, group: usize) {
         let idle = self.store.waiting() == 0;
         self.used[group] += 1;
-        self.last = self.store.insert(now, bio, class, group as u8);
+        let tracked = self.wbt.is_some() && Wbt::tracks(bio);
+        let mark = if tracked { TRACKED } else { 0 };
+        self.last = self.store.insert(now, bio, class, group as u8 | mark);
         self.order.added(now, self.store.get(self.last));
         match self.spec.plugging {
             Plugging::Off => {}
@@ -270,6 +288,9 @@ impl Queue {
     fn give(&mut self, now: Instant, slot: u32) -> Bio {
         self.store.start(slot, now);
         self.in_device += 1;
+        if let Some(wbt) = &mut self.wbt {
+            wbt.given(now, slot, self.store.get(slot).kind);
+        }
         let mut bio = self.store.get(slot).bio(slot);
         bio.fua &= self.spec.fua;
         bio
@@ -304,8 +325,9 @@ impl Queue {
         self.in_device -= 1;
         self.driver_looks();
         let slot = id as u32;
+        let let_go = self.wbt.is_some() && self.watched_end(now, slot);
         let rq = self.store.get(slot);
-        self.used[usize::from(rq.group)] -= 1;
+        self.used[rq.group()] -= 1;
         // Flushes and barriers go past the scheduler.
         if rq.kind != BlockKind::Flush && !self.barrier {
             self.order.ended(&self.store, now, rq);
@@ -323,6 +345,9 @@ impl Queue {
         }
         if !self.starved[0].is_empty() || !self.starved[1].is_empty() {
             self.admit(now);
+        }
+        if let_go {
+            self.let_go(now);
         }
     }
 
@@ -345,6 +370,9 @@ impl Queue {
                 let class = self.order.class(&bio);
                 if self.store.waiting() > 0 && !bio.fua && self.merge(&bio, class) {
                     self.merges += 1;
+                    if let Some(wbt) = self.wbt.as_mut().filter(|_| Wbt::tracks(&bio)) {
+                        wbt.joined();
+                    }
                 } else {
                     self.make(now, &bio, class, group);
                 }

@@ -114,6 +114,14 @@ impl Storage {
         self.max_sectors
     }
 
+    /// A writer is held back for how much is dirty. What is dirty on an array is not on its members, whose queues do
+    /// not hear of it (`wb_recent_wait`).
+    pub(crate) fn writer_sleeps(&mut self, now: Instant) {
+        if let (None, [member]) = (&self.array, &mut self.members[..]) {
+            member.queue.writer_sleeps(now);
+        }
+    }
+
     /// Sectors of writes that the queues hold before a submitter must wait.
     #[must_use]
     pub fn queue_sectors(&self) -> u64 {

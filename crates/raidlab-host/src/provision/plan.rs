@@ -26,6 +26,8 @@ pub struct MemberDevice {
     pub ata: bool,
     /// Whether the commands given to it at once can be set.
     pub has_queue_depth: bool,
+    /// Whether its write-back can be throttled (`wbt_lat_usec`).
+    pub throttles: bool,
 }
 
 /// Whether a new array's members are made to agree.

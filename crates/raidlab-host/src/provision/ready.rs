@@ -36,6 +36,7 @@ fn member_of(roots: &Roots, path: &Path, identity: &Identity) -> MemberDevice {
         // What libata shows; the address of a drive of another kind says another vendor.
         ata: sysfs::text(&block.join("device/vendor")).is_some_and(|vendor| vendor == "ATA"),
         has_queue_depth: block.join("device/queue_depth").exists(),
+        throttles: block.join("queue/wbt_lat_usec").exists(),
     }
 }
 

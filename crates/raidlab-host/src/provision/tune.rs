@@ -27,6 +27,10 @@ fn queue(draft: &mut Draft<'_>, number: usize) -> Result<(), PlanError> {
                     ));
                 }
                 settings.push(("queue/scheduler", there.to_owned()));
+                // bfq switches that off by itself, but not where it was set by hand, as of modelled disks it was.
+                if there == "bfq" && member.throttles && draft.options.modelled {
+                    settings.push(("queue/wbt_lat_usec", "0".to_owned()));
+                }
             }
             None if member.schedulers.is_empty() => {
                 let name = &member.identity.name;

@@ -9,6 +9,9 @@ const LEAST: u32 = 4;
 /// Largest request that the kernel makes for a disk by itself (`BLK_DEF_MAX_SECTORS`, 2560 sectors since 4.3).
 const KERNEL_LIMIT_KIB: u32 = 1280;
 
+/// How long the kernel lets reads of disks with an arm take before it holds write-back back, in microseconds.
+const WBT_LATENCY: u32 = 75_000;
+
 /// Sets the queue of a device to what its port is.
 pub(super) fn tune(device: &Path, port: &PortInfo) -> Result<(), GuestError> {
     let queue = Path::new("/sys/block")
@@ -30,5 +33,10 @@ pub(super) fn tune(device: &Path, port: &PortInfo) -> Result<(), GuestError> {
     write("scheduler", "none".to_owned())?;
     write("nr_requests", port.tags.clamp(LEAST, 128).to_string())?;
     let chosen = schedulers.split(['[', ']']).nth(1).unwrap_or("none");
-    write("scheduler", chosen.to_owned())
+    write("scheduler", chosen.to_owned())?;
+    // Chosen when the device came, as one without an arm (`wbt_default_latency_nsec`); not all kernels have it.
+    if port.rotational && queue.join("wbt_lat_usec").exists() {
+        write("wbt_lat_usec", WBT_LATENCY.to_string())?;
+    }
+    Ok(())
 }

@@ -43,6 +43,11 @@ pub trait Device {
         Asked::default()
     }
 
+    /// A writer is held back for how much is dirty on it.
+    fn writer_sleeps(&mut self, now: Instant) {
+        let _ = now;
+    }
+
     /// Threads of its own that it has on the machine's cores; constant.
     fn threads(&self) -> usize {
         0

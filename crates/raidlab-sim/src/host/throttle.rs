@@ -113,6 +113,7 @@ impl<D: Device> Host<D> {
         // `sync_writeback_pages`.
         let share = self.back.every + self.back.every / 2;
         self.calls[tag as usize].budget = if writes { share } else { 0 };
+        self.below.device.writer_sleeps(self.now);
         self.back.held.push(tag);
         self.below.unplug(self.now);
         self.pump();
@@ -136,6 +137,7 @@ impl<D: Device> Host<D> {
         let ratio = (1024 + x * x * x / (1 << 20)) as u64;
         let wanted = (rate * ratio).max(1);
         let pause = Span(dirtied * 1_000_000_000 * 1024 / wanted).min(longest(total, rate));
+        self.below.device.writer_sleeps(self.now);
         self.at(self.now + pause, What::Step(tag));
         true
     }

@@ -294,6 +294,7 @@ impl<'e> Parts<'e> {
             max_sectors,
             tags,
         );
+        let spec = spec.with_write_cache(host.write_cache);
         let spec = match host.queue_requests {
             Some(requests) => spec.with_requests(host.kernel, host.scheduler, requests),
             None => spec,

@@ -22,7 +22,7 @@ impl Queue {
     pub(super) fn gather(&mut self, slot: u32) -> u32 {
         let (joins, used, merges) = (self.joins(), &mut self.used, &mut self.merges);
         vdev::gather(&mut self.store, slot, joins, |rq| {
-            used[usize::from(rq.group)] -= 1;
+            used[rq.group()] -= 1;
             *merges += 1;
         })
     }
@@ -109,7 +109,10 @@ impl Queue {
         if rq.end() != tail.lba || rq.kind != tail.kind || rq.fua || tail.fua || !fits {
             return;
         }
-        self.used[usize::from(tail.group)] -= 1;
+        self.used[tail.group()] -= 1;
+        if let Some(wbt) = self.wbt.as_mut().filter(|_| tail.is_tracked()) {
+            wbt.joined();
+        }
         self.order.leaves(&self.store, next);
         self.store.join(slot, next);
         self.last = slot;

@@ -16,6 +16,9 @@ impl Queue {
     #[inline]
     pub(crate) fn passes(&self, bio: &Bio) -> bool {
         let group = self.group(bio.kind, bio.origin.sync);
+        if self.wbt.is_some() && !self.lets_pass(bio) {
+            return false;
+        }
         let plain = bio.kind != BlockKind::Flush && !bio.fua && matches!(self.order, Order::Fifo);
         let room = self.in_device < self.spec.depth && self.room(group);
         plain && room && self.is_empty() && self.starved[group].is_empty() && bio.id < SECOND

@@ -2,7 +2,7 @@
 //!
 //! Every constant stands here or with its scheduler, once, with the place it comes from. Kernel
 //! sources are named by file; version numbers are those of the release that first had the change.
-use super::{anticipatory, bfq, cfq, deadline, elevator, kyber, vdev};
+use super::{anticipatory, bfq, cfq, deadline, elevator, kyber, vdev, wbt};
 use raidlab_core::time::Span;
 use raidlab_experiment::kernel::{Kernel, Scheduler};
 
@@ -88,6 +88,8 @@ pub struct QueueSpec {
     /// Reading ahead stays plugged until the reader waits; later the read-ahead code unplugs, so
     /// whoever reads ahead calls [`unplug`](super::Queue::unplug) at once (commit 65a80b4c, 2.6.33).
     pub ahead_stays_plugged: bool,
+    /// How write-back that nobody waits for is held back; `None`: it is not.
+    pub wbt: Option<wbt::Tunables>,
 }
 
 /// `q->unplug_thresh`, `block/ll_rw_blk.c` and `blk-settings.c` to 2.6.38.
@@ -130,8 +132,10 @@ impl QueueSpec {
             scheduler,
             Some(Scheduler::None | Scheduler::MqDeadline | Scheduler::Bfq | Scheduler::Kyber)
         );
+        let policy = policy(kernel, scheduler);
         Self {
-            policy: policy(kernel, scheduler),
+            policy,
+            wbt: wbt::Tunables::of(kernel, policy, rotational).filter(|_| multi),
             plugging: plugging(kernel),
             requests: requests(kernel, scheduler, multi, depth),
             max_sectors: limit(kernel).min(max_sectors.max(1)),
@@ -172,12 +176,22 @@ impl QueueSpec {
 }
 
 impl QueueSpec {
+    /// Of a device whose cache of writes is on, or off.
+    #[must_use]
+    pub fn with_write_cache(mut self, on: bool) -> Self {
+        if let Some(with) = &mut self.wbt {
+            with.write_cache = on;
+        }
+        self
+    }
+
     /// With the queue that ZFS keeps for each disk above this one: it takes all that a transaction group has, and gives out so
     /// many at a time as its release does. Each goes out at once.
     #[must_use]
     pub fn under_vdev(mut self, kernel: Kernel) -> Self {
         let with = vdev::Tunables::of(kernel, self.rotational);
         self.policy = Policy::Vdev(with);
+        self.wbt = None;
         if with.active.is_some() {
             self.plugging = Plugging::Off;
         }

@@ -19,8 +19,8 @@ pub(super) struct Rq {
     pub(super) sectors: u32,
     /// The list that it waits in.
     pub(super) class: u16,
-    /// Which limit of requests it counts against.
-    pub(super) group: u8,
+    /// Which limit of requests it counts against, and [`TRACKED`].
+    group: u8,
     pub(super) kind: BlockKind,
     pub(super) fua: bool,
     pub(super) origin: Origin,
@@ -37,7 +37,22 @@ pub(super) struct Rq {
     last: u32,
 }
 
+/// In the group of a request: it counts as write-back that nobody waits for.
+pub(super) const TRACKED: u8 = 2;
+
 impl Rq {
+    /// Which limit of requests it counts against.
+    #[inline]
+    pub(super) const fn group(&self) -> usize {
+        (self.group & !TRACKED) as usize
+    }
+
+    /// Whether it counts as write-back that nobody waits for.
+    #[inline]
+    pub(super) const fn is_tracked(&self) -> bool {
+        self.group & TRACKED != 0
+    }
+
     /// First sector after it.
     #[inline]
     pub(super) fn end(&self) -> u64 {

@@ -9,6 +9,7 @@ mod ordering;
 mod plugging;
 mod slices;
 mod vdev;
+mod wbt;
 
 use super::*;
 use crate::block::Origin;

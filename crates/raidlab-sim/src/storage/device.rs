@@ -38,6 +38,10 @@ impl Device for Storage {
         self.asked()
     }
 
+    fn writer_sleeps(&mut self, now: Instant) {
+        self.writer_sleeps(now);
+    }
+
     fn threads(&self) -> usize {
         self.array().map_or(0, Array::threads)
     }

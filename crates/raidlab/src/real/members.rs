@@ -222,6 +222,7 @@ fn to_come(name: String, major: u32, size: u64, schedulers: &[String]) -> Member
         write_cache: Some(true),
         ata: false,
         has_queue_depth: false,
+        throttles: false,
     }
 }
 

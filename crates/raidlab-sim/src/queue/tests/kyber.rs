@@ -46,7 +46,11 @@ fn without_congestion_nothing_is_throttled() {
 
 #[test]
 fn kinds_take_turns_in_batches() {
-    let mut queue = queue(Scheduler::Kyber, 64);
+    let mut queue = Queue::new(QueueSpec {
+        plugging: Plugging::Off,
+        wbt: None,
+        ..spec(Scheduler::Kyber, 64)
+    });
     for i in 0..40 {
         queue.submit(ms(0), read(i, i * 1000, 8));
         queue.submit(ms(0), write(100 + i, i * 1000 + 500, 8));

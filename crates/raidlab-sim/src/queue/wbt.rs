@@ -1,0 +1,393 @@
+//! Throttled write-back (`block/blk-wbt.c`, `blk-rq-qos.c`; Linux since 4.10 on blk-mq, off with bfq): of write-back that nobody waits for
+//! only a few requests are in a disk's queue at a time, fewer while others read, and fewer still when reads take too long.
+//!
+//! The submitter sleeps in the kernel and here its bios wait, which comes to the same for write-back by one flusher. The window's
+//! timer is looked at with the next request that comes or ends. Left out: what a resync or rebuild writes, and writes that are waited for, which
+//! the kernel throttles where md takes the mark of a direct call from them, with a limit four times as high and more.
+use super::Queue;
+use super::spec::Policy;
+use crate::block::{Bio, RESYNC};
+use raidlab_core::op::BlockKind;
+use raidlab_core::time::{Instant, Span};
+use raidlab_experiment::kernel::Kernel;
+use std::collections::VecDeque;
+
+/// Since when.
+const SINCE: Kernel = Kernel::Linux(4, 10, 0);
+/// Requests at a time to begin with (`RWB_DEF_DEPTH`).
+const DEPTH: u32 = 16;
+/// How long reads and writes are watched before the depth is changed (`RWB_WINDOW_NSEC`).
+const WINDOW: Span = Span::from_millis(100);
+/// Reads have been there until so long ago (`close_io`: a tenth of a second).
+const CLOSE: Span = Span::from_millis(100);
+/// A writer that was held back so long ago still counts (`wb_recent_wait`: a second).
+const RECENT: Span = Span::from_secs(1);
+/// Writes in a window that tell something (`RWB_MIN_WRITE_SAMPLES`).
+const WRITES: u32 = 3;
+/// Windows that tell nothing before the depth goes back to where it was (`RWB_UNKNOWN_BUMP`).
+const UNKNOWN: u32 = 5;
+
+/// How write-back is throttled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tunables {
+    /// The fastest read of a window may take so long (`wbt_lat_usec`): 75 ms where there is an arm, else 2.
+    pub latency: Span,
+    /// The device has a cache of writes: it takes the next ones when all are in it.
+    pub write_cache: bool,
+}
+
+impl Tunables {
+    /// Of a kernel's queues; `None` of those that have none.
+    pub(super) fn of(kernel: Kernel, policy: Policy, rotational: bool) -> Option<Self> {
+        let has = matches!(
+            policy,
+            Policy::None | Policy::Deadline(_) | Policy::Kyber(_)
+        );
+        (kernel >= SINCE && kernel != Kernel::Windows2000 && has).then_some(Self {
+            latency: Span::from_millis(if rotational { 75 } else { 2 }),
+            write_cache: true,
+        })
+    }
+}
+
+/// What has ended in a window.
+#[derive(Clone, Copy, Debug, Default)]
+struct Seen {
+    reads: u32,
+    fastest: Span,
+    writes: u32,
+}
+
+/// The throttle of one queue.
+#[derive(Clone, Debug)]
+pub(super) struct Wbt {
+    with: Tunables,
+    /// Requests that the device takes at a time.
+    depth: u32,
+    in_flight: u32,
+    waiting: VecDeque<Bio>,
+    /// Halvings of the depth; below 0 doublings.
+    step: i32,
+    is_most: bool,
+    most: u32,
+    unknown: u32,
+    window: Span,
+    /// When the window ends; `None`: nobody watches.
+    ends: Option<Instant>,
+    seen: Seen,
+    read_at: Option<Instant>,
+    /// A read that the device has, and since when.
+    reading: Option<(u32, Instant)>,
+    slept: Option<Instant>,
+}
+
+impl Wbt {
+    pub(super) fn new(with: Tunables, depth: u32) -> Self {
+        let mut wbt = Self {
+            with,
+            depth,
+            in_flight: 0,
+            waiting: VecDeque::new(),
+            step: 0,
+            is_most: false,
+            most: 0,
+            unknown: 0,
+            window: WINDOW,
+            ends: None,
+            seen: Seen::default(),
+            read_at: None,
+            reading: None,
+            slept: None,
+        };
+        wbt.set_most();
+        wbt
+    }
+
+    /// Whether a bio is of write-back that nobody waits for.
+    pub(super) const fn tracks(bio: &Bio) -> bool {
+        matches!(bio.kind, BlockKind::Write) && !bio.origin.sync && bio.origin.task != RESYNC
+    }
+
+    pub(super) fn waiting(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// Nothing of it is there.
+    pub(super) fn is_idle(&self) -> bool {
+        self.in_flight == 0 && self.waiting.is_empty()
+    }
+
+    /// A request of its own is made of a read.
+    pub(super) fn reads(&mut self, now: Instant) {
+        self.read_at = Some(now);
+    }
+
+    /// Whether a request may be made of a bio that is tracked; if not it waits here.
+    pub(super) fn takes(&mut self, now: Instant, bio: &Bio) -> bool {
+        let taken = self.waiting.is_empty() && self.in_flight < self.limit(now);
+        if taken {
+            self.in_flight += 1;
+        } else {
+            self.waiting.push_back(*bio);
+        }
+        if self.ends.is_none() {
+            self.watch(now);
+        }
+        taken
+    }
+
+    /// The device is given a request.
+    pub(super) fn given(&mut self, now: Instant, slot: u32, kind: BlockKind) {
+        if kind == BlockKind::Read && self.reading.is_none() {
+            self.reading = Some((slot, now));
+        }
+    }
+
+    /// The device has ended a request that it was given at `started`.
+    pub(super) fn ended(&mut self, now: Instant, slot: u32, kind: BlockKind, started: Instant) {
+        match kind {
+            BlockKind::Read => {
+                let took = now.since(started);
+                self.seen.fastest = match self.seen.reads {
+                    0 => took,
+                    _ => self.seen.fastest.min(took),
+                };
+                self.seen.reads += 1;
+                self.read_at = Some(now);
+                if self.reading.is_some_and(|(reading, _)| reading == slot) {
+                    self.reading = None;
+                }
+            }
+            BlockKind::Write => self.seen.writes += 1,
+            BlockKind::Flush => {}
+        }
+    }
+
+    /// A tracked request has ended, or was joined to another. True when those that wait may be looked at
+    /// (`wbt_rqw_done`).
+    pub(super) fn leaves(&mut self, now: Instant) -> bool {
+        self.in_flight -= 1;
+        let limit = match self.with.write_cache && !self.recently_held(now) {
+            true => 0,
+            false => self.normal(),
+        };
+        if self.in_flight > 0 && self.in_flight >= limit {
+            return false;
+        }
+        self.in_flight == 0 || limit - self.in_flight >= self.background() / 2
+    }
+
+    /// One that was let go is joined to a request that is there, and needs none of its own.
+    pub(super) fn joined(&mut self) {
+        self.in_flight -= 1;
+    }
+
+    fn recently_held(&self, now: Instant) -> bool {
+        self.slept.is_some_and(|at| now.since(at) < RECENT)
+    }
+
+    fn normal(&self) -> u32 {
+        match self.most {
+            few @ 0..=2 => few,
+            most => most.div_ceil(2),
+        }
+    }
+
+    fn background(&self) -> u32 {
+        match self.most {
+            0..=2 => 1,
+            most => most.div_ceil(4),
+        }
+    }
+
+    /// Requests that there may be (`get_limit`).
+    fn limit(&self, now: Instant) -> u32 {
+        if self.recently_held(now) {
+            self.most
+        } else if self.read_at.is_some_and(|at| now.since(at) < CLOSE) {
+            self.background()
+        } else {
+            self.normal()
+        }
+    }
+
+    fn watch(&mut self, now: Instant) {
+        // A hundredth of a second and less after many halvings (`rwb_arm_timer`).
+        self.window = match self.step {
+            step @ 1.. => Span((WINDOW.0 << 4) / u64::from(((step as u32 + 1) << 8).isqrt())),
+            _ => WINDOW,
+        };
+        self.ends = Some(now + self.window);
+        self.seen = Seen::default();
+    }
+
+    /// Looks at the windows that have ended by now. True when the depth has grown, so that those that wait may go.
+    pub(super) fn look(&mut self, now: Instant) -> bool {
+        let mut grown = false;
+        while let Some(end) = self.ends.filter(|end| *end <= now) {
+            grown |= self.look_at(end);
+            self.ends = None;
+            if self.step != 0 || self.in_flight > 0 {
+                self.watch(end);
+            }
+        }
+        grown
+    }
+
+    /// `wb_timer_fn` and `latency_exceeded`.
+    fn look_at(&mut self, end: Instant) -> bool {
+        let Seen {
+            reads,
+            fastest,
+            writes,
+        } = self.seen;
+        let pending = self.reading.map_or(Span::ZERO, |(_, at)| end.since(at));
+        let (much, target) = (self.window, self.with.latency);
+        if pending > much || (pending > target && reads == 0) {
+            self.scale_down(true);
+            return false;
+        }
+        if reads == 0 || writes < WRITES {
+            if writes > 0 || self.recently_held(end) || self.in_flight > 0 {
+                return self.scale_up();
+            }
+            self.unknown += 1;
+            if self.unknown < UNKNOWN {
+                return false;
+            }
+            return match self.step {
+                1.. => self.scale_up(),
+                0 => false,
+                _ => {
+                    self.scale_down(false);
+                    false
+                }
+            };
+        }
+        if fastest > target {
+            self.scale_down(true);
+            return false;
+        }
+        self.scale_up()
+    }
+
+    fn scale_up(&mut self) -> bool {
+        if self.is_most {
+            return false;
+        }
+        self.step -= 1;
+        self.is_most = self.set_most();
+        self.unknown = 0;
+        true
+    }
+
+    fn scale_down(&mut self, hard: bool) {
+        if self.most == 1 {
+            return;
+        }
+        self.step = match self.step {
+            ..0 if hard => 0,
+            step => step + 1,
+        };
+        self.is_most = false;
+        self.set_most();
+        self.unknown = 0;
+    }
+
+    /// `rq_depth_calc_max_depth`; true when there can be no more.
+    fn set_most(&mut self) -> bool {
+        if self.depth == 1 {
+            self.most = if self.step > 0 { 1 } else { 2 };
+            return self.step <= 0;
+        }
+        let least = DEPTH.min(self.depth) - 1;
+        let shift = self.step.unsigned_abs().min(31);
+        if self.step >= 0 {
+            self.most = 1 + (least >> shift);
+            return false;
+        }
+        let all = 3 * self.depth / 4;
+        let wanted = 1 + (u64::from(least) << shift);
+        self.most = wanted.min(u64::from(all)) as u32;
+        wanted > u64::from(all)
+    }
+}
+
+impl Queue {
+    /// Whether a bio has to wait until less of its kind is there.
+    #[inline(never)]
+    pub(super) fn holds(&mut self, now: Instant, bio: &Bio) -> bool {
+        let Some(wbt) = &mut self.wbt else {
+            return false;
+        };
+        if bio.kind == BlockKind::Read {
+            wbt.reads(now);
+            return false;
+        }
+        if !Wbt::tracks(bio) {
+            return false;
+        }
+        if wbt.look(now) {
+            self.let_go(now);
+        }
+        let holds = self.wbt.as_mut().is_some_and(|wbt| !wbt.takes(now, bio));
+        if holds {
+            // Whoever sleeps lets those there are go.
+            self.unplug(now);
+        }
+        holds
+    }
+
+    /// Notes the end of a request that the device had; true when those that wait may be looked at.
+    #[inline(never)]
+    pub(super) fn watched_end(&mut self, now: Instant, slot: u32) -> bool {
+        let rq = self.store.get(slot);
+        let (kind, started, tracked) = (rq.kind, Instant(rq.started), rq.is_tracked());
+        let Some(wbt) = &mut self.wbt else {
+            return false;
+        };
+        let grown = wbt.look(now);
+        wbt.ended(now, slot, kind, started);
+        let fewer = tracked && wbt.leaves(now);
+        (grown || fewer) && wbt.waiting() > 0
+    }
+
+    /// Makes requests of those that waited, as many as there may be now.
+    #[inline(never)]
+    pub(super) fn let_go(&mut self, now: Instant) {
+        while let Some(bio) = self
+            .wbt
+            .as_ref()
+            .and_then(|wbt| wbt.waiting.front().copied())
+        {
+            let class = self.order.class(&bio);
+            let joined = self.store.waiting() > 0 && self.merge(&bio, class);
+            let Some(wbt) = &mut self.wbt else { return };
+            if !joined && wbt.in_flight >= wbt.limit(now) {
+                break;
+            }
+            wbt.waiting.pop_front();
+            if joined {
+                self.merges += 1;
+                continue;
+            }
+            wbt.in_flight += 1;
+            self.find_room(now, bio, class);
+        }
+        // They have waited long enough.
+        self.unplug(now);
+    }
+
+    /// Whether a bio may pass by all that is counted here.
+    pub(super) fn lets_pass(&self, bio: &Bio) -> bool {
+        let idle = self.wbt.as_ref().is_none_or(|wbt| wbt.is_idle());
+        idle && !Wbt::tracks(bio)
+    }
+
+    /// A writer is held back for how much is dirty on this device itself.
+    pub(crate) fn writer_sleeps(&mut self, now: Instant) {
+        if let Some(wbt) = &mut self.wbt {
+            wbt.slept = Some(now);
+        }
+    }
+}
