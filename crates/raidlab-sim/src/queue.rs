@@ -59,6 +59,10 @@ pub struct Queue {
     starved: [VecDeque<Bio>; 2],
     /// Holds back write-back that nobody waits for.
     wbt: Option<Box<Wbt>>,
+    /// It has something to look at: else nothing of what comes and ends is told to it.
+    watches: bool,
+    /// Others read until a moment before.
+    read_until: Instant,
     /// The barrier that all others wait for, and what came after it.
     behind: VecDeque<Bio>,
     barrier: bool,
@@ -81,6 +85,8 @@ impl Queue {
         Self {
             order: Order::new(&spec),
             wbt: spec.wbt.map(|with| Box::new(Wbt::new(with, spec.depth))),
+            watches: false,
+            read_until: Instant::ZERO,
             spec,
             store: Store::new(),
             in_device: 0,
@@ -165,7 +171,9 @@ impl Queue {
             self.merges += 1;
             return;
         }
-        if self.wbt.is_some() && self.holds(now, &bio) {
+        if bio.kind == BlockKind::Read {
+            self.read_until = now + wbt::CLOSE;
+        } else if Wbt::tracks(&bio) && self.wbt.is_some() && self.holds(now, &bio) {
             return;
         }
         self.find_room(now, bio, class);
@@ -195,7 +203,7 @@ impl Queue {
     fn make(&mut self, now: Instant, bio: &Bio, class: u16, group: usize) {
         let idle = self.store.waiting() == 0;
         self.used[group] += 1;
-        let tracked = self.wbt.is_some() && Wbt::tracks(bio);
+        let tracked = Wbt::tracks(bio) && self.wbt.is_some();
         let mark = if tracked { TRACKED } else { 0 };
         self.last = self.store.insert(now, bio, class, group as u8 | mark);
         self.order.added(now, self.store.get(self.last));
@@ -288,8 +296,8 @@ impl Queue {
     fn give(&mut self, now: Instant, slot: u32) -> Bio {
         self.store.start(slot, now);
         self.in_device += 1;
-        if let Some(wbt) = &mut self.wbt {
-            wbt.given(now, slot, self.store.get(slot).kind);
+        if self.watches {
+            self.watched_start(now, slot);
         }
         let mut bio = self.store.get(slot).bio(slot);
         bio.fua &= self.spec.fua;
@@ -325,8 +333,11 @@ impl Queue {
         self.in_device -= 1;
         self.driver_looks();
         let slot = id as u32;
-        let let_go = self.wbt.is_some() && self.watched_end(now, slot);
+        let let_go = self.watches && self.watched_end(now, slot);
         let rq = self.store.get(slot);
+        if rq.kind == BlockKind::Read {
+            self.read_until = now + wbt::CLOSE;
+        }
         self.used[rq.group()] -= 1;
         // Flushes and barriers go past the scheduler.
         if rq.kind != BlockKind::Flush && !self.barrier {

@@ -19,7 +19,7 @@ const DEPTH: u32 = 16;
 /// How long reads and writes are watched before the depth is changed (`RWB_WINDOW_NSEC`).
 const WINDOW: Span = Span::from_millis(100);
 /// Reads have been there until so long ago (`close_io`: a tenth of a second).
-const CLOSE: Span = Span::from_millis(100);
+pub(super) const CLOSE: Span = Span::from_millis(100);
 /// A writer that was held back so long ago still counts (`wb_recent_wait`: a second).
 const RECENT: Span = Span::from_secs(1);
 /// Writes in a window that tell something (`RWB_MIN_WRITE_SAMPLES`).
@@ -75,7 +75,6 @@ pub(super) struct Wbt {
     /// When the window ends; `None`: nobody watches.
     ends: Option<Instant>,
     seen: Seen,
-    read_at: Option<Instant>,
     /// A read that the device has, and since when.
     reading: Option<(u32, Instant)>,
     slept: Option<Instant>,
@@ -95,7 +94,6 @@ impl Wbt {
             window: WINDOW,
             ends: None,
             seen: Seen::default(),
-            read_at: None,
             reading: None,
             slept: None,
         };
@@ -112,19 +110,9 @@ impl Wbt {
         self.waiting.len()
     }
 
-    /// Nothing of it is there.
-    pub(super) fn is_idle(&self) -> bool {
-        self.in_flight == 0 && self.waiting.is_empty()
-    }
-
-    /// A request of its own is made of a read.
-    pub(super) fn reads(&mut self, now: Instant) {
-        self.read_at = Some(now);
-    }
-
     /// Whether a request may be made of a bio that is tracked; if not it waits here.
-    pub(super) fn takes(&mut self, now: Instant, bio: &Bio) -> bool {
-        let taken = self.waiting.is_empty() && self.in_flight < self.limit(now);
+    pub(super) fn takes(&mut self, now: Instant, bio: &Bio, read_until: Instant) -> bool {
+        let taken = self.waiting.is_empty() && self.in_flight < self.limit(now, read_until);
         if taken {
             self.in_flight += 1;
         } else {
@@ -153,7 +141,6 @@ impl Wbt {
                     _ => self.seen.fastest.min(took),
                 };
                 self.seen.reads += 1;
-                self.read_at = Some(now);
                 if self.reading.is_some_and(|(reading, _)| reading == slot) {
                     self.reading = None;
                 }
@@ -201,10 +188,10 @@ impl Wbt {
     }
 
     /// Requests that there may be (`get_limit`).
-    fn limit(&self, now: Instant) -> u32 {
+    fn limit(&self, now: Instant, read_until: Instant) -> u32 {
         if self.recently_held(now) {
             self.most
-        } else if self.read_at.is_some_and(|at| now.since(at) < CLOSE) {
+        } else if now < read_until {
             self.background()
         } else {
             self.normal()
@@ -314,28 +301,30 @@ impl Wbt {
 }
 
 impl Queue {
-    /// Whether a bio has to wait until less of its kind is there.
+    /// Whether a bio that is tracked has to wait until less of its kind is there.
     #[inline(never)]
     pub(super) fn holds(&mut self, now: Instant, bio: &Bio) -> bool {
-        let Some(wbt) = &mut self.wbt else {
-            return false;
-        };
-        if bio.kind == BlockKind::Read {
-            wbt.reads(now);
-            return false;
-        }
-        if !Wbt::tracks(bio) {
-            return false;
-        }
-        if wbt.look(now) {
+        if self.wbt.as_mut().is_some_and(|wbt| wbt.look(now)) {
             self.let_go(now);
         }
-        let holds = self.wbt.as_mut().is_some_and(|wbt| !wbt.takes(now, bio));
+        let until = self.read_until;
+        let taken = self.wbt.as_mut().map(|wbt| wbt.takes(now, bio, until));
+        self.watches = true;
+        let holds = taken == Some(false);
         if holds {
             // Whoever sleeps lets those there are go.
             self.unplug(now);
         }
         holds
+    }
+
+    /// Notes that the device was given a request.
+    #[inline(never)]
+    pub(super) fn watched_start(&mut self, now: Instant, slot: u32) {
+        let kind = self.store.get(slot).kind;
+        if let Some(wbt) = &mut self.wbt {
+            wbt.given(now, slot, kind);
+        }
     }
 
     /// Notes the end of a request that the device had; true when those that wait may be looked at.
@@ -349,6 +338,10 @@ impl Queue {
         let grown = wbt.look(now);
         wbt.ended(now, slot, kind, started);
         let fewer = tracked && wbt.leaves(now);
+        self.watches = wbt.in_flight > 0 || wbt.ends.is_some();
+        if !self.watches {
+            wbt.reading = None;
+        }
         (grown || fewer) && wbt.waiting() > 0
     }
 
@@ -363,7 +356,7 @@ impl Queue {
             let class = self.order.class(&bio);
             let joined = self.store.waiting() > 0 && self.merge(&bio, class);
             let Some(wbt) = &mut self.wbt else { return };
-            if !joined && wbt.in_flight >= wbt.limit(now) {
+            if !joined && wbt.in_flight >= wbt.limit(now, self.read_until) {
                 break;
             }
             wbt.waiting.pop_front();
@@ -380,8 +373,7 @@ impl Queue {
 
     /// Whether a bio may pass by all that is counted here.
     pub(super) fn lets_pass(&self, bio: &Bio) -> bool {
-        let idle = self.wbt.as_ref().is_none_or(|wbt| wbt.is_idle());
-        idle && !Wbt::tracks(bio)
+        !self.watches && !Wbt::tracks(bio)
     }
 
     /// A writer is held back for how much is dirty on this device itself.
