@@ -337,8 +337,9 @@ impl Queue {
         };
         let grown = wbt.look(now);
         wbt.ended(now, slot, kind, started);
-        let fewer = tracked && wbt.leaves(now);
-        self.watches = wbt.in_flight > 0 || wbt.ends.is_some();
+        // The last one may have become part of one that is not tracked, which has ended by now.
+        let fewer = (tracked && wbt.leaves(now)) || wbt.in_flight == 0;
+        self.watches = wbt.in_flight > 0 || wbt.ends.is_some() || wbt.waiting() > 0;
         if !self.watches {
             wbt.reading = None;
         }
