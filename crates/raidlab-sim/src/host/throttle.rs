@@ -36,7 +36,7 @@ fn longest(pages: u64, rate: u64) -> Span {
 }
 
 /// Since 3.2 writers are looked at more often where they may dirty few pages (`dirty_poll_interval`); here with each third of
-/// the limit.
+/// the limit, so that nobody is further above it than that.
 pub(super) fn look_at_least(limit: u64) -> u64 {
     (limit / 3).max(1)
 }

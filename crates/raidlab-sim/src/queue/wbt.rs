@@ -3,7 +3,7 @@
 //!
 //! The submitter sleeps in the kernel and here its bios wait, which comes to the same for write-back by one flusher. The window's
 //! timer is looked at with the next request that comes or ends. Left out: what a resync or rebuild writes, and writes that are waited for, which
-//! the kernel throttles where md takes the mark of a direct call from them, with a limit four times as high and more.
+//! the kernel throttles where md takes the mark of a direct call from them, with a limit of two to four times as many.
 use super::Queue;
 use super::spec::Policy;
 use crate::block::{Bio, RESYNC};
@@ -150,8 +150,7 @@ impl Wbt {
         }
     }
 
-    /// A tracked request has ended, or was joined to another. True when those that wait may be looked at
-    /// (`wbt_rqw_done`).
+    /// A tracked request has ended. True when those that wait may be looked at (`wbt_rqw_done`).
     pub(super) fn leaves(&mut self, now: Instant) -> bool {
         self.in_flight -= 1;
         let limit = match self.with.write_cache && !self.recently_held(now) {
@@ -164,7 +163,7 @@ impl Wbt {
         self.in_flight == 0 || limit - self.in_flight >= self.background() / 2
     }
 
-    /// One that was let go is joined to a request that is there, and needs none of its own.
+    /// One that was counted is part of another request now. Those that wait are looked at when the next one ends.
     pub(super) fn joined(&mut self) {
         self.in_flight -= 1;
     }
@@ -199,7 +198,7 @@ impl Wbt {
     }
 
     fn watch(&mut self, now: Instant) {
-        // A hundredth of a second and less after many halvings (`rwb_arm_timer`).
+        // Shorter by the root of the halvings and one (`rwb_arm_timer`).
         self.window = match self.step {
             step @ 1.. => Span((WINDOW.0 << 4) / u64::from(((step as u32 + 1) << 8).isqrt())),
             _ => WINDOW,
