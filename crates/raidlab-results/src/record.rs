@@ -240,11 +240,8 @@ pub fn part_of(whole: &str, direction: &str) -> String {
 /// The phase of which the one of that name is a part.
 #[must_use]
 pub fn whole_of(phase: &str) -> Option<&str> {
-    let mut wholes = ["read", "write"].into_iter().filter_map(|direction| {
-        let whole = phase.strip_suffix(direction)?;
-        whole.strip_suffix(": ")
-    });
-    wholes.next()
+    let mut directions = ["read", "write"].into_iter();
+    directions.find_map(|direction| phase.strip_suffix(direction)?.strip_suffix(": "))
 }
 
 /// What was measured: a combination of an experiment's factors.

@@ -33,12 +33,15 @@ pub(crate) fn kept<T>(
     store: &mut Store,
     mut keep: impl FnMut(&mut Store) -> Result<T, StoreError>,
 ) -> Result<T, Failure> {
+    looking(store, |store| waited_for(stop, PATIENCE, || keep(store)))?
+}
+
+/// Does something with a store that is waited for no longer than a moment.
+fn looking<T>(store: &mut Store, act: impl FnOnce(&mut Store) -> T) -> Result<T, Failure> {
     store.set_busy_timeout(LOOK).map_err(store_failure)?;
-    let came = waited_for(stop, PATIENCE, || keep(store));
-    store
-        .set_busy_timeout(BUSY_TIMEOUT)
-        .map_err(store_failure)?;
-    came
+    let came = act(store);
+    let usual = store.set_busy_timeout(BUSY_TIMEOUT);
+    usual.map(|()| came).map_err(store_failure)
 }
 
 /// What can as well be left undone: `None` when another process has the store locked for longer than a moment.
@@ -49,12 +52,7 @@ pub(crate) fn unless_locked<T>(
     store: &mut Store,
     act: impl FnOnce(&mut Store) -> Result<T, StoreError>,
 ) -> Result<Option<T>, Failure> {
-    store.set_busy_timeout(LOOK).map_err(store_failure)?;
-    let came = act(store);
-    store
-        .set_busy_timeout(BUSY_TIMEOUT)
-        .map_err(store_failure)?;
-    match came {
+    match looking(store, act)? {
         Ok(done) => Ok(Some(done)),
         Err(StoreError::Locked { .. }) => Ok(None),
         Err(error) => Err(store_failure(error)),

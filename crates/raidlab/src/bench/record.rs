@@ -43,11 +43,7 @@ fn parts(outcome: &PhaseOutcome, phase: &Phase) -> Vec<PhaseRecord> {
             .find(|(class, _)| *class == direction.class)
             .map(|(_, latency)| latency.clone());
         let mut figures = latency.as_ref().map_or_else(Vec::new, latency_figures);
-        figures.extend(each_second(direction.ops).map(|iops| Figure {
-            name: "iops".into(),
-            value: iops,
-            unit: Unit::PerSecond,
-        }));
+        figures.extend(each_second(direction.ops).map(iops));
         let rate = each_second(direction.bytes);
         Some(PhaseRecord {
             bytes: Some(direction.bytes),
@@ -69,15 +65,8 @@ fn whole(outcome: PhaseOutcome, counted: Counted) -> PhaseRecord {
     };
     let latency = outcome.latency();
     let mut figures = latency_figures(&latency);
-    if let Some(iops) = outcome
-        .ops_per_second()
-        .filter(|_| counted == Counted::Bytes)
-    {
-        figures.push(Figure {
-            name: "iops".into(),
-            value: iops,
-            unit: Unit::PerSecond,
-        });
+    if counted == Counted::Bytes {
+        figures.extend(outcome.ops_per_second().map(iops));
     }
     let cpu_share =
         |time: Span| 100.0 * time.as_secs_f64() / outcome.elapsed.as_secs_f64().max(1e-9);
@@ -116,6 +105,15 @@ fn whole(outcome: PhaseOutcome, counted: Counted) -> PhaseRecord {
         figures,
         flags: outcome.flags,
         explained: None,
+    }
+}
+
+/// Operations a second, where the figure is bytes.
+fn iops(each_second: f64) -> Figure {
+    Figure {
+        name: "iops".into(),
+        value: each_second,
+        unit: Unit::PerSecond,
     }
 }
 
