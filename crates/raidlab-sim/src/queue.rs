@@ -166,7 +166,7 @@ impl Queue {
     /// Joins a bio to a request, makes one of it, or lets it wait for a free one.
     #[inline(always)]
     fn take_in(&mut self, now: Instant, bio: Bio) {
-        let class = self.order.class(&bio);
+        let class = self.order.class(now, &bio);
         if self.store.waiting() > 0 && !bio.fua && self.merge(&bio, class) {
             self.merges += 1;
             return;
@@ -195,7 +195,11 @@ impl Queue {
     #[inline]
     fn room(&self, group: usize) -> bool {
         let limits = &self.spec.requests;
-        self.used[group] < limits.each[group] && self.used[0] + self.used[1] < limits.total
+        let mut each = limits.each[group];
+        if group == 1 && self.order.favours() {
+            each = limits.beside_favoured;
+        }
+        self.used[group] < each && self.used[0] + self.used[1] < limits.total
     }
 
     /// Makes a request of a bio and plugs the queue.
@@ -206,7 +210,8 @@ impl Queue {
         let tracked = Wbt::tracks(bio) && self.wbt.is_some();
         let mark = if tracked { TRACKED } else { 0 };
         self.last = self.store.insert(now, bio, class, group as u8 | mark);
-        self.order.added(now, self.store.get(self.last));
+        self.order
+            .added(&self.store, now, self.store.get(self.last));
         match self.spec.plugging {
             Plugging::Off => {}
             Plugging::Queue { threshold, delay } => {
@@ -341,7 +346,7 @@ impl Queue {
         self.used[rq.group()] -= 1;
         // Flushes and barriers go past the scheduler.
         if rq.kind != BlockKind::Flush && !self.barrier {
-            self.order.ended(&self.store, now, rq);
+            self.order.ended(&self.store, now, slot);
         }
         let bios = if rq.kind == BlockKind::Flush || rq.fua {
             self.special_ended(now, slot, result)
@@ -378,7 +383,7 @@ impl Queue {
                 let Some(bio) = self.starved[group].pop_front() else {
                     break;
                 };
-                let class = self.order.class(&bio);
+                let class = self.order.class(now, &bio);
                 if self.store.waiting() > 0 && !bio.fua && self.merge(&bio, class) {
                     self.merges += 1;
                     if let Some(wbt) = self.wbt.as_mut().filter(|_| Wbt::tracks(&bio)) {

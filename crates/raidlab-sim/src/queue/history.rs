@@ -134,6 +134,11 @@ impl<T> Tasks<T> {
         class.filter(|class| *class != ASYNC)
     }
 
+    /// What a process asks for is of this class from now on.
+    pub(super) fn moves(&mut self, origin: &Origin, class: u16) {
+        *entry(&mut self.classes, process(origin)) = class;
+    }
+
     pub(super) fn classes(&self) -> std::ops::Range<u16> {
         0..self.queues.len() as u16
     }

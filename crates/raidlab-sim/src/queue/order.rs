@@ -41,21 +41,21 @@ impl Order {
 
     /// The list that a bio's request waits in.
     #[inline]
-    pub(super) fn class(&mut self, bio: &Bio) -> u16 {
+    pub(super) fn class(&mut self, now: Instant, bio: &Bio) -> u16 {
         if matches!(self, Self::Fifo) {
             return 0;
         }
-        self.class_of(bio)
+        self.class_of(now, bio)
     }
 
     #[inline(never)]
-    fn class_of(&mut self, bio: &Bio) -> u16 {
+    fn class_of(&mut self, now: Instant, bio: &Bio) -> u16 {
         match self {
             Self::Elevator(_) | Self::Fifo => 0,
             Self::Deadline(_) => Deadline::class(bio.kind),
             Self::Anticipatory(_) => Anticipatory::class(bio.kind, bio.origin.sync),
             Self::Cfq(cfq) => cfq.class(bio),
-            Self::Bfq(bfq) => bfq.class(bio),
+            Self::Bfq(bfq) => bfq.class(now, bio),
             Self::Kyber(_) => Kyber::class(bio.kind),
             Self::Vdev(_) => vdev::class(bio),
         }
@@ -63,20 +63,20 @@ impl Order {
 
     /// A request has come in.
     #[inline]
-    pub(super) fn added(&mut self, now: Instant, rq: &Rq) {
+    pub(super) fn added(&mut self, store: &Store, now: Instant, rq: &Rq) {
         if !matches!(self, Self::Fifo) {
-            self.note_added(now, rq);
+            self.note_added(store, now, rq);
         }
     }
 
     #[inline(never)]
-    fn note_added(&mut self, now: Instant, rq: &Rq) {
+    fn note_added(&mut self, store: &Store, now: Instant, rq: &Rq) {
         match self {
             Self::Elevator(_) | Self::Fifo | Self::Deadline(_) | Self::Kyber(_) | Self::Vdev(_) => {
             }
             Self::Anticipatory(anticipatory) => anticipatory.added(now, rq),
             Self::Cfq(cfq) => cfq.added(now, rq),
-            Self::Bfq(bfq) => bfq.added(now, rq),
+            Self::Bfq(bfq) => bfq.added(store, now, rq),
         }
     }
 
@@ -85,6 +85,7 @@ impl Order {
         match self {
             Self::Deadline(deadline) => deadline.leaves(store, slot),
             Self::Anticipatory(anticipatory) => anticipatory.leaves(store.get(slot)),
+            Self::Bfq(bfq) => bfq.leaves(store.get(slot)),
             _ => {}
         }
     }
@@ -122,22 +123,29 @@ impl Order {
 
     /// The device has ended a request that was picked.
     #[inline]
-    pub(super) fn ended(&mut self, store: &Store, now: Instant, rq: &Rq) {
+    pub(super) fn ended(&mut self, store: &Store, now: Instant, slot: u32) {
         if !matches!(self, Self::Fifo) {
-            self.note_ended(store, now, rq);
+            self.note_ended(store, now, slot);
         }
     }
 
     #[inline(never)]
-    fn note_ended(&mut self, store: &Store, now: Instant, rq: &Rq) {
+    fn note_ended(&mut self, store: &Store, now: Instant, slot: u32) {
+        let rq = store.get(slot);
         match self {
             Self::Elevator(_) | Self::Fifo | Self::Deadline(_) => {}
             Self::Anticipatory(anticipatory) => anticipatory.ended(store, now, rq),
             Self::Cfq(cfq) => cfq.ended(store, now, rq),
-            Self::Bfq(bfq) => bfq.ended(store, now, rq),
+            Self::Bfq(bfq) => bfq.ended(store, now, rq, slot),
             Self::Kyber(kyber) => kyber.ended(now, rq),
             Self::Vdev(vdev) => vdev.ended(rq),
         }
+    }
+
+    /// While it favours a process, fewer requests may be of what nobody waits for.
+    #[inline]
+    pub(super) fn favours(&self) -> bool {
+        matches!(self, Self::Bfq(bfq) if bfq.raises())
     }
 
     /// When waiting for a process ends by itself.

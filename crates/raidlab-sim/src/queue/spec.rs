@@ -36,6 +36,8 @@ pub struct Requests {
     pub total: u32,
     /// Of each group: reads and writes, or synchronous and asynchronous ones.
     pub each: [u32; 2],
+    /// Asynchronous ones while the scheduler favours a process.
+    pub beside_favoured: u32,
     /// The groups are synchronous and asynchronous, not reads and writes.
     pub by_sync: bool,
 }
@@ -160,16 +162,12 @@ impl QueueSpec {
     ) -> Self {
         let requests = requests.max(1);
         self.requests = if !self.requests.by_sync {
-            Requests {
-                total: 2 * requests,
-                each: [requests; 2],
-                by_sync: false,
-            }
+            Requests::by_kind(requests)
         } else if scheduler == Some(Scheduler::None) {
             let requests = requests.min(self.depth);
-            of_both(requests, requests)
+            Requests::of_both(requests, [requests; 2])
         } else {
-            of_both(requests, behind(kernel, scheduler, requests))
+            Requests::of_both(requests, behind(kernel, scheduler, requests))
         };
         self
     }
@@ -195,21 +193,30 @@ impl QueueSpec {
         if with.active.is_some() {
             self.plugging = Plugging::Off;
         }
-        self.requests = Requests {
-            total: 2 * VDEV_REQUESTS,
-            each: [VDEV_REQUESTS; 2],
-            by_sync: false,
-        };
+        self.requests = Requests::by_kind(VDEV_REQUESTS);
         self
     }
 }
 
-/// Requests of blk-mq: so many, and of them asynchronous ones.
-const fn of_both(total: u32, asynchronous: u32) -> Requests {
-    Requests {
-        total,
-        each: [total, asynchronous],
-        by_sync: true,
+impl Requests {
+    /// So many reads, and as many writes.
+    const fn by_kind(each: u32) -> Self {
+        Self {
+            total: 2 * each,
+            each: [each; 2],
+            beside_favoured: each,
+            by_sync: false,
+        }
+    }
+
+    /// Requests of blk-mq: so many, and of them asynchronous ones, usually and while a process is favoured.
+    const fn of_both(total: u32, asynchronous: [u32; 2]) -> Self {
+        Self {
+            total,
+            each: [total, asynchronous[0]],
+            beside_favoured: asynchronous[1],
+            by_sync: true,
+        }
     }
 }
 
@@ -248,32 +255,28 @@ fn plugging(kernel: Kernel) -> Plugging {
 /// most twice [`NR_REQUESTS`], `blk_mq_init_sched`), of which asynchronous ones may have [`behind`].
 fn requests(kernel: Kernel, scheduler: Option<Scheduler>, multi: bool, depth: u32) -> Requests {
     if !multi {
-        return Requests {
-            total: 2 * NR_REQUESTS,
-            each: [NR_REQUESTS; 2],
-            by_sync: false,
-        };
+        return Requests::by_kind(NR_REQUESTS);
     }
     if scheduler == Some(Scheduler::None) {
-        return of_both(depth, depth);
+        return Requests::of_both(depth, [depth; 2]);
     }
     let total = 2 * depth.min(NR_REQUESTS);
-    of_both(total, behind(kernel, scheduler, total))
+    Requests::of_both(total, behind(kernel, scheduler, total))
 }
 
-/// Of so many requests of a scheduler, those that asynchronous ones may have.
+/// Of so many requests of a scheduler, those that asynchronous ones may have, usually and while it favours a process.
 ///
 /// The kernel keeps them in a bitmap and limits how many bits of a *word* are used
 /// (`__blk_mq_get_tag`, `sbitmap_queue_get_shallow`). A word has 64 bits, or as few as it takes for
 /// four words (`sbitmap_calculate_shift`); only with fewer than four requests they are less than a word, and a
 /// share of the word may then be more than there are.
 ///
-/// - bfq: half of a word (`bfq_update_depths`, with no process's weight raised), since 4.16;
+/// - bfq: half of a word, and three sixteenths of it while the weight of a process is raised (`bfq_update_depths`), since 4.16;
 /// - kyber: 75 % of it (`kyber_depth_updated`, `KYBER_ASYNC_PERCENT`), unlimited where that is none;
 /// - mq-deadline: three quarters of *all*, but at least one, as a limit to each word
 ///   (`dd_depth_updated`, since 5.14): with four or more that limits nothing. All of them since 6.11, and since
 ///   6.1.105 ("block/mq-deadline: Fix the tag reservation code").
-fn behind(kernel: Kernel, scheduler: Option<Scheduler>, total: u32) -> u32 {
+fn behind(kernel: Kernel, scheduler: Option<Scheduler>, total: u32) -> [u32; 2] {
     let since = |a, b| kernel >= Kernel::Linux(a, b, 0);
     let series = Kernel::Linux(6, 1, 105)..Kernel::Linux(6, 2, 0);
     let mended = since(6, 11) || series.contains(&kernel);
@@ -284,16 +287,16 @@ fn behind(kernel: Kernel, scheduler: Option<Scheduler>, total: u32) -> u32 {
     };
     let word = 1 << word.ilog2();
     let each = match scheduler {
-        Some(Scheduler::Bfq) if since(4, 16) => (word / 2).max(1),
+        Some(Scheduler::Bfq) if since(4, 16) => [(word / 2).max(1), (word * 3 / 16).max(1)],
         Some(Scheduler::Kyber) => match word * 3 / 4 {
-            0 => word,
-            some => some,
+            0 => [word; 2],
+            some => [some; 2],
         },
-        Some(Scheduler::MqDeadline) if since(5, 14) && !mended => (total * 3 / 4).max(1),
-        _ => word,
+        Some(Scheduler::MqDeadline) if since(5, 14) && !mended => [(total * 3 / 4).max(1); 2],
+        _ => [word; 2],
     };
     let (whole, rest) = (total / word, total % word);
-    whole * each.min(word) + each.min(rest)
+    each.map(|each| whole * each.min(word) + each.min(rest))
 }
 
 fn limit(kernel: Kernel) -> u32 {

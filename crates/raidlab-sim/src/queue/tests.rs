@@ -1,5 +1,6 @@
 //! What the queue does whatever the scheduler, and a device to try it on.
 mod anticipatory;
+mod bfq;
 mod deadline;
 mod elevator;
 mod kyber;

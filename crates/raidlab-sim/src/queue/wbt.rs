@@ -353,7 +353,7 @@ impl Queue {
             .as_ref()
             .and_then(|wbt| wbt.waiting.front().copied())
         {
-            let class = self.order.class(&bio);
+            let class = self.order.class(now, &bio);
             let joined = self.store.waiting() > 0 && self.merge(&bio, class);
             let Some(wbt) = &mut self.wbt else { return };
             if !joined && wbt.in_flight >= wbt.limit(now, self.read_until) {

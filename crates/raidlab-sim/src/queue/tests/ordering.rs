@@ -54,6 +54,7 @@ fn without_a_scheduler_only_the_last_few_are_looked_at() {
         requests: Requests {
             total: 64,
             each: [64; 2],
+            beside_favoured: 64,
             by_sync: true,
         },
         plugging: Plugging::Off,
