@@ -33,7 +33,9 @@ pub(super) enum Work {
 pub(super) struct Call {
     pub(super) busy: bool,
     /// The process that makes it.
-    process: u16,
+    pub(super) process: u16,
+    /// It is an operation on a block target.
+    pub(super) block: bool,
     pub(super) direct: bool,
     /// Ends with making durable what it wrote.
     pub(super) durable: bool,
@@ -117,6 +119,7 @@ impl Call {
     fn renew(&mut self, file: u32, offset: u64, len: u64, bytes: u32) {
         self.busy = true;
         (self.direct, self.durable, self.write) = (false, false, false);
+        self.block = false;
         (self.all, self.closes) = (false, false);
         self.error = None;
         self.bytes = bytes;
@@ -185,6 +188,7 @@ impl<D: Device> Host<D> {
         let call = &mut self.calls[tag as usize];
         call.renew(file, offset, u64::from(len), bytes);
         (call.write, call.direct, call.durable, call.user) = (write, direct, durable, user);
+        call.block = matches!(op, Op::Block(_));
         self.begin_data(tag);
         Ok(())
     }

@@ -13,24 +13,36 @@ use raidlab_core::time::Span;
 const MOST_WAYS: usize = 64;
 
 impl<D: Device> Host<D> {
-    /// Chooses the open file that the call comes through: the one that was read up to here, or the
-    /// one that was not used for longest. (A call names the file alone, not the descriptor.)
+    /// Chooses the open file that the call comes through: the process's own for operations on a block target, which each job
+    /// opens for itself; else the one that was read up to here, or the one that was not used for longest. (A call names the file
+    /// alone, not the descriptor.)
     #[inline]
     pub(super) fn choose_ahead(&mut self, tag: u32) {
         let call = &mut self.calls[tag as usize];
         let file = &mut self.files[call.file as usize];
         let page = call.at / PAGE;
         self.order += 1;
-        let found = file.ahead.iter().position(|way| way.follows(page));
+        let owner = call.block.then_some(call.process);
+        let mut ways = file.ahead.iter();
+        let (found, most) = if owner.is_some() {
+            (ways.position(|way| way.owner == owner), MOST_WAYS)
+        } else {
+            let most = (file.opens.max(1) as usize).min(MOST_WAYS);
+            (ways.position(|way| way.follows(page)), most)
+        };
         let index = found.unwrap_or_else(|| {
-            if file.ahead.len() < (file.opens.max(1) as usize).min(MOST_WAYS) {
+            if file.ahead.len() < most {
                 file.ahead.push(ReadAhead::new());
                 return file.ahead.len() - 1;
             }
             let oldest = file.ahead.iter().enumerate().min_by_key(|(_, w)| w.used);
             oldest.map_or(0, |(index, _)| index)
         });
-        file.ahead[index].used = self.order;
+        let way = &mut file.ahead[index];
+        if way.owner != owner {
+            (*way, way.owner) = (ReadAhead::new(), owner);
+        }
+        way.used = self.order;
         call.ahead = index as u32;
     }
 

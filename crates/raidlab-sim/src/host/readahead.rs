@@ -47,6 +47,8 @@ pub(super) struct ReadAhead {
     in_memory: bool,
     /// When it was used last, to find the one to give up.
     pub(super) used: u64,
+    /// The process that has it open for itself; `None` where calls do not tell.
+    pub(super) owner: Option<u16>,
 }
 
 /// Pages in a row that are in memory after which read-ahead is off (`VM_MAX_CACHE_HIT`).
@@ -94,14 +96,15 @@ impl ReadAhead {
             hits: 0,
             in_memory: false,
             used: 0,
+            owner: None,
         }
     }
 
     /// The next page to be read is `page`, as page 0 is of a file that was just opened.
     pub(super) const fn begin_at(&mut self, page: u64) {
-        let used = self.used;
+        let (used, owner) = (self.used, self.owner);
         *self = Self::new();
-        (self.previous, self.used) = (page.wrapping_sub(1), used);
+        (self.previous, self.used, self.owner) = (page.wrapping_sub(1), used, owner);
     }
 
     /// Whether a call that begins at `page` goes on where the last one ended.
