@@ -7,7 +7,7 @@
 //! of the server: what is late once does not make later what comes after it. How late each reply was is
 //! kept ([`Report::lateness`]).
 //!
-//! A flush and a write with FUA are the modelled disk's: it writes out its cache, in its time. The store
+//! A flush, and a write with FUA where the disk takes such, is the modelled disk's: it writes out its cache, in its time. The store
 //! keeps everything at once, so that nothing is lost when a client is killed; a write whose data had
 //! not all come then is there up to its last whole sector. On a disk that has failed for good nothing changes
 //! any more.
@@ -52,6 +52,8 @@ impl Disk {
     #[must_use]
     pub fn new(number: u32, port: &PortInfo, description: &str, size: u64, store: Store) -> Self {
         let rotational = if port.rotational { flag::ROTATIONAL } else { 0 };
+        // Without it a kernel follows such a write with a flush.
+        let fua = if port.fua { flag::SEND_FUA } else { 0 };
         Self {
             export: Export {
                 name: port.name.clone(),
@@ -59,7 +61,7 @@ impl Disk {
                 size: size.min(port.sectors * SECTOR),
                 flags: flag::HAS_FLAGS
                     | flag::SEND_FLUSH
-                    | flag::SEND_FUA
+                    | fua
                     | flag::SEND_TRIM
                     | flag::SEND_WRITE_ZEROES
                     // All connections meet the same model and the same content.

@@ -50,6 +50,9 @@ pub struct PortInfo {
     pub rotational: bool,
     /// Largest request in sectors; a larger one is served all the same, as one command.
     pub max_sectors: u32,
+    /// It writes past its buffer when asked to. NVMe has that for certain; libata leaves it off (`libata.fua`), and of others
+    /// nothing is known.
+    pub fua: bool,
     /// The disk, where the port is one.
     pub disk: Option<u32>,
 }

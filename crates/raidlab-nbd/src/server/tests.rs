@@ -102,6 +102,19 @@ fn content_comes_back() {
 }
 
 #[test]
+fn a_disk_that_takes_no_writes_past_its_buffer_offers_none() {
+    let lab = serve(&spec("ahci", "sata-ssd", &[1]), 16 << 20);
+    let mut client = lab.client(0);
+    let refused = client.write(0, &[1; 512], true);
+    assert!(
+        matches!(refused, Err(ClientError::Failed(error::EINVAL))),
+        "{refused:?}"
+    );
+    client.write(0, &[1; 512], false).unwrap();
+    client.flush().unwrap();
+}
+
+#[test]
 fn what_is_shown_begins_where_it_is_said() {
     let fabric = Fabric::new(&fast(), 1).unwrap();
     let budget = Budget::new(1 << 20);

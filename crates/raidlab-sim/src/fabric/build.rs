@@ -247,6 +247,7 @@ fn ports(spec: &FabricSpec) -> (Vec<PortInfo>, Vec<Slot>) {
                 tags,
                 rotational: disk.model.rotational(),
                 max_sectors: controller.max_sectors,
+                fua: spec_of.link == Link::Nvme,
                 disk: Some(index as u32),
             });
         }
@@ -271,6 +272,7 @@ fn ports(spec: &FabricSpec) -> (Vec<PortInfo>, Vec<Slot>) {
             tags,
             rotational: volume.disks.iter().any(|d| disk(d).rotational()),
             max_sectors,
+            fua: false,
             disk: None,
         });
     }

@@ -294,7 +294,8 @@ impl<'e> Parts<'e> {
             max_sectors,
             tags,
         );
-        let spec = spec.with_write_cache(host.write_cache);
+        let mut spec = spec.with_write_cache(host.write_cache);
+        spec.fua = port.fua;
         let spec = match host.queue_requests {
             Some(requests) => spec.with_requests(host.kernel, host.scheduler, requests),
             None => spec,

@@ -85,7 +85,7 @@ pub struct QueueSpec {
     /// waits, and flushes pass by the others.
     pub barriers: bool,
     /// The device itself writes past its buffer when asked to. If not, such a write is followed by a
-    /// flush. libata leaves that off (`libata.fua = 0`), so off where nothing is known.
+    /// flush.
     pub fua: bool,
     /// Reading ahead stays plugged until the reader waits; later the read-ahead code unplugs, so
     /// whoever reads ahead calls [`unplug`](super::Queue::unplug) at once (commit 65a80b4c, 2.6.33).
