@@ -59,10 +59,10 @@ pub(crate) enum DiskAction {
 #[command(after_help = "\
 Whoever speaks NBD can use the disks: QEMU, nbd-client, nbdinfo, qemu-img. Content begins with
 zeroes and is kept in memory (or in sparse files with --backing) as it is written. Reads, writes,
-flushes and writes with FUA take the time of the modelled disk, its cache and all that it shares
-with others; trimming takes none. How late replies were against the model's time is told in the end,
-and with Ctrl-C, the usual end, sockets are removed. The socket of a server that was killed is
-replaced by the next one.
+flushes and writes with FUA (which disks of NVMe offer, and others not: libata leaves it off) take
+the time of the modelled disk, its cache and all that it shares with others; trimming takes none.
+How late replies were against the model's time is told in the end, and with Ctrl-C, the usual end,
+sockets are removed. The socket of a server that was killed is replaced by the next one.
 
 A --topology says which disks share a channel, in the order of the models:
   pata:2+2      two ATA channels of two drives, which take turns

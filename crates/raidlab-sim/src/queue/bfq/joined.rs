@@ -51,7 +51,7 @@ impl Bfq {
             self.shares.set_coefficient(class, 1);
             self.raised -= u32::from(from.busy);
             if !self.is_raised(other) {
-                let (coefficient, queue) = (super::RAISED, &mut self.queues[other]);
+                let (coefficient, queue) = (super::raised::RAISED, &mut self.queues[other]);
                 (queue.raised_at, queue.raised_for) = (from.raised_at, from.raised_for);
                 self.raised += u32::from(queue.busy);
                 self.shares.set_coefficient(other, coefficient);

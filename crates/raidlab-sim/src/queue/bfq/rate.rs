@@ -155,7 +155,7 @@ impl Rate {
         }
         let span = self.span.max(self.last_end.saturating_sub(self.first));
         let rate = (self.sectors << SHIFT) / (span / 1000);
-        let mixed = self.sequential < 3 * self.samples >> 2;
+        let mixed = self.sequential < 3 * self.samples / 4;
         if mixed && rate <= self.peak || rate > 20 << SHIFT {
             return;
         }

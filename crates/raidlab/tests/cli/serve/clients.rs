@@ -25,7 +25,6 @@ fn others_know_it_for_what_it_is() {
     for flag in [
         "is_rotational",
         "can_flush",
-        "can_fua",
         "can_trim",
         "can_zero",
         "can_multi_conn",
@@ -33,6 +32,7 @@ fn others_know_it_for_what_it_is() {
         assert_eq!(export[flag], true, "{flag}");
     }
     assert_eq!(export["is_read_only"], false);
+    assert_eq!(export["can_fua"], false, "a SATA disk behind libata");
     let other: Value =
         serde_json::from_str(&works("nbdinfo", &["--json", serving.uri(1)])).expect("JSON");
     assert_eq!(other["exports"][0]["block_size_preferred"], 512);
@@ -48,6 +48,19 @@ fn others_know_it_for_what_it_is() {
         !lab.path("sockets").exists(),
         "sockets and their directory are gone"
     );
+}
+
+#[test]
+fn a_disk_of_nvme_takes_writes_past_its_buffer() {
+    if !may("a_disk_of_nvme_takes_writes_past_its_buffer", &["nbdinfo"]) {
+        return;
+    }
+    let lab = Lab::new();
+    let serving = Serving::start(&lab, "nvme-ssd --size 1GiB --unix sockets");
+    let info: Value =
+        serde_json::from_str(&works("nbdinfo", &["--json", serving.uri(0)])).expect("JSON");
+    assert_eq!(info["exports"][0]["can_fua"], true);
+    serving.end();
 }
 
 #[test]
