@@ -102,6 +102,21 @@ fn a_deep_queue_is_one_process() {
     }
 }
 
+/// Each job opens the file that it reads for itself, and reads ahead for itself: two windows of one are on their way, and the drive goes on with
+/// them until the other has waited too long. Once the two lost their windows to each other, and read 15.5 MB/s together.
+#[test]
+fn readers_of_one_file_read_ahead_each_for_itself() {
+    let of = |jobs: &str| {
+        let all = "[global]\nrw=read\nbs=64k\nsize=512m\ntime_based\nruntime=5";
+        let profile = format!("name = \"fio\"\njobs = '''\n{all}\n{jobs}'''");
+        let host = "\n[host]\nmemory = \"512MiB\"\n\n[filesystem]\nkind = \"ext4\"\n";
+        let disk = r#"{ model = "ST3250624AS" }"#;
+        rate(&first(&(text(disk, "layout = \"single\"", &profile) + host)).0)
+    };
+    let (one, two) = (of("[a]"), of("[a]\n[b]"));
+    assert!(two > 0.9 * one, "{one} {two}");
+}
+
 /// However deep, a job is one thread, which is not on two processors at a time. Once its calls were, and one job read 1.8 million
 /// blocks a second at 211 % of a processor.
 #[test]
