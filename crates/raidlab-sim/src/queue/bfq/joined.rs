@@ -2,6 +2,7 @@
 //! with a disk that has an arm after a while, unless the disk is faster when it is kept for one of them by then. They are not
 //! separated again.
 use super::Bfq;
+use super::raised::RAISED;
 use crate::block::Bio;
 
 /// A process that begins later than this after the first is the next first (`bfq_activation_stable_merging`); one that begins
@@ -43,18 +44,16 @@ impl Bfq {
             return class;
         }
         self.queues.moves(&bio.origin, other);
-        let (from, bound) = (self.queues[class], self.queues[class].bound);
-        let raised = self.is_raised(class);
-        let queue = &mut self.queues[other];
-        queue.bound |= bound;
-        if raised {
+        let from = self.queues[class];
+        self.queues[other].bound |= from.bound;
+        if self.is_raised(class) {
             self.shares.set_coefficient(class, 1);
             self.raised -= u32::from(from.busy);
             if !self.is_raised(other) {
-                let (coefficient, queue) = (super::raised::RAISED, &mut self.queues[other]);
+                let queue = &mut self.queues[other];
                 (queue.raised_at, queue.raised_for) = (from.raised_at, from.raised_for);
                 self.raised += u32::from(queue.busy);
-                self.shares.set_coefficient(other, coefficient);
+                self.shares.set_coefficient(other, RAISED);
             }
         }
         other

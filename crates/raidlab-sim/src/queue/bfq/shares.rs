@@ -123,11 +123,10 @@ impl Shares {
 
     /// The one that is served has requests left, but its turn is over.
     pub(super) fn requeue(&mut self, class: u16) {
+        debug_assert_eq!(self.serving, Some(class));
         let share = &mut self.of[usize::from(class)];
-        if self.serving == Some(class) {
-            share.ends_after(share.service);
-            share.start = share.finish;
-        }
+        share.ends_after(share.service);
+        share.start = share.finish;
         share.ends_after(share.budget);
         share.place = Place::Waiting;
         self.find_next(Some(class), true);
