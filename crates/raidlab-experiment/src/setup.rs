@@ -94,6 +94,15 @@ impl ArrayLayout {
         }
     }
 
+    /// Whether it holds anything twice, or parity.
+    #[must_use]
+    pub fn is_redundant(&self) -> bool {
+        !matches!(
+            self.level().as_str(),
+            "single" | "linear" | "jbod" | "raid0"
+        )
+    }
+
     /// Whether the chunk makes a difference.
     #[must_use]
     pub fn uses_chunk(&self) -> bool {

@@ -191,8 +191,7 @@ fn group_threads(problems: &Problems, view: &View<'_>, kernel: Kernel) -> Option
 
 /// Whether a new array has been synced; one that is still being synced has not.
 fn initial_sync(view: &View<'_>, layout: &ArrayLayout, engine: Engine, state: ArrayState) -> bool {
-    let redundant = !matches!(layout.level().as_str(), "linear" | "jbod" | "raid0");
-    let asked = engine == Engine::Md && redundant && !state.is_unsynced();
+    let asked = engine == Engine::Md && layout.is_redundant() && !state.is_unsynced();
     let given = asked.then(|| view.flag(Key::InitialSync)).flatten();
     given.is_some_and(|given| given.value)
 }

@@ -34,7 +34,7 @@ pub(super) fn form(
         return Some(MdForm::default());
     }
     let metadata = view.metadata(Key::Metadata);
-    let redundant = !matches!(layout.level().as_str(), "linear" | "jbod" | "raid0");
+    let redundant = layout.is_redundant();
     let bitmap = redundant.then(|| view.bitmap(Key::Bitmap)).flatten();
     if let Some(given) = metadata.as_ref().filter(|given| given.value.is_container()) {
         let wrong = |message: String, help: &str| {

@@ -129,7 +129,8 @@ pub(super) fn beside(
 fn synced(experiment: &Experiment) -> Experiment {
     let mut synced = experiment.clone();
     for array in synced.cells.iter_mut().map(|cell| &mut cell.setup.array) {
-        array.initial_sync |= array.engine == Engine::Md && !array.state.is_unsynced();
+        let md = array.engine == Engine::Md && array.layout.is_redundant();
+        array.initial_sync |= md && !array.state.is_unsynced();
     }
     synced
 }
@@ -146,14 +147,15 @@ mod tests {
                     [factors]\narray = [{ name = \"a\", layout = \"raid5\" }, \
                     { name = \"b\", layout = \"raid5\", state = \"resyncing\" }, \
                     { name = \"c\", layout = \"zfs-mirror\" }, \
-                    { name = \"d\", layout = \"raid6\", state = \"initial-sync\" }]\n";
+                    { name = \"d\", layout = \"raid6\", state = \"initial-sync\" }, \
+                    { name = \"e\", layout = \"raid0\" }]\n";
         let experiment = parse(text, "t.toml", &catalogue::known());
         let experiment = experiment.unwrap_or_else(|e| panic!("{}", e.render(false)));
         let of = |experiment: &Experiment| -> Vec<bool> {
             let cells = experiment.cells.iter();
             cells.map(|cell| cell.setup.array.initial_sync).collect()
         };
-        assert_eq!(of(&experiment), [false; 4]);
-        assert_eq!(of(&synced(&experiment)), [true, false, false, false]);
+        assert_eq!(of(&experiment), [false; 5]);
+        assert_eq!(of(&synced(&experiment)), [true, false, false, false, false]);
     }
 }
