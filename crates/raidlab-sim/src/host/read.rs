@@ -23,12 +23,11 @@ impl<D: Device> Host<D> {
         let page = call.at / PAGE;
         self.order += 1;
         let owner = call.block.then_some(call.process);
-        let mut ways = file.ahead.iter();
-        let (found, most) = if owner.is_some() {
-            (ways.position(|way| way.owner == owner), MOST_WAYS)
-        } else {
-            let most = (file.opens.max(1) as usize).min(MOST_WAYS);
-            (ways.position(|way| way.follows(page)), most)
+        let mine = |way: &ReadAhead| way.owner == owner && (owner.is_some() || way.follows(page));
+        let found = file.ahead.iter().position(mine);
+        let most = match owner {
+            Some(_) => MOST_WAYS,
+            None => (file.opens.max(1) as usize).min(MOST_WAYS),
         };
         let index = found.unwrap_or_else(|| {
             if file.ahead.len() < most {

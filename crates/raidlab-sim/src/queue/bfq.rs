@@ -88,7 +88,7 @@ pub(super) struct Bfq {
 
 impl Bfq {
     pub(super) fn new(with: Tunables, rotational: bool, depth: u32) -> Self {
-        let rate = Rate::new(rotational);
+        let rate = Rate::new(rotational, with.timeout);
         let mut shares = Shares::default();
         shares.grow(1);
         Self {

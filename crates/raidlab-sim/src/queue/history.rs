@@ -32,7 +32,7 @@ impl Mean {
 
 /// Distance in sectors above which a request counts as far in [`History::far`]: `CFQQ_SEEK_THR`,
 /// `BFQQ_SEEK_THR`, 8 x 100.
-const FAR: u64 = 800;
+pub(super) const FAR: u64 = 800;
 /// A far sample counts as at most four times the mean and this more, in sectors: a lot at first,
 /// less once there are samples enough.
 const OUTLIER: [u64; 2] = [2 * 1024 * 1024, 2 * 1024 * 64];

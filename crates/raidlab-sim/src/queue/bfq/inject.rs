@@ -1,7 +1,6 @@
 //! Requests of others while the disk is kept for a process (`bfq_choose_bfqq_for_injection`): its own that it does not wait
 //! for, and as many as do not make its requests much slower.
-use super::Bfq;
-use super::{ASYNC, BACK};
+use super::{ASYNC, BACK, Bfq};
 use crate::queue::history::nearest;
 use crate::queue::store::{NIL, Store};
 

@@ -1,6 +1,8 @@
 //! What bfq finds out about the device: how fast it is at its best, which sets the largest budget and how long a weight is
 //! raised, and whether it queues by itself.
+use crate::queue::history::FAR;
 use crate::queue::store::Rq;
+use raidlab_core::time::Span;
 
 /// `BFQ_RATE_SHIFT`: rates are in sectors a microsecond, times 2 to this.
 const SHIFT: u32 = 16;
@@ -17,14 +19,11 @@ const INTERVAL: u64 = 1_000_000_000;
 const LONG: u64 = 100_000_000;
 /// `BFQ_MIN_TT`: shorter than this is at once.
 const AT_ONCE: u64 = 2_000_000;
-/// `BFQQ_SEEK_THR` and `BFQQ_SECT_THR_NONROT`: farther than this is a seek, with a solid-state disk only for small requests.
-const FAR: u64 = 800;
+/// `BFQQ_SECT_THR_NONROT`: with a solid-state disk only smaller requests are seeks.
 const SMALL: u32 = 64;
 /// `bfq_default_max_budget`, until so many budgets have been given out (`bfq_stats_min_budgets`, a decaying count).
 const MAX_BUDGET: u64 = 16 * 1024;
 const BUDGETS: u64 = 194;
-/// `bfq_timeout` in ms: a budget is what the device transfers in that time.
-const TIMEOUT_MS: u64 = 125;
 /// `BFQ_HW_QUEUE_THRESHOLD` and `BFQ_HW_QUEUE_SAMPLES`.
 const QUEUES: u32 = 3;
 const QUEUE_SAMPLES: u32 = 32;
@@ -38,6 +37,8 @@ pub(super) fn seeks(position: u64, rq: &Rq, rotational: bool) -> bool {
 #[derive(Clone, Debug)]
 pub(super) struct Rate {
     rotational: bool,
+    /// The longest time for a budget, in ms: the largest is what the device transfers in that time.
+    timeout_ms: u64,
     peak: u64,
     max_budget: u64,
     budgets: u64,
@@ -53,9 +54,10 @@ pub(super) struct Rate {
 }
 
 impl Rate {
-    pub(super) fn new(rotational: bool) -> Self {
+    pub(super) fn new(rotational: bool, timeout: Span) -> Self {
         Self {
             rotational,
+            timeout_ms: timeout.0 / 1_000_000,
             peak: REFERENCE[usize::from(!rotational)] * 2 / 3,
             max_budget: MAX_BUDGET,
             budgets: 0,
@@ -162,7 +164,7 @@ impl Rate {
         let weight = 9 * self.sequential / self.samples;
         let divisor = 10 - (weight * span / INTERVAL).min(8);
         self.peak = (self.peak * (divisor - 1) / divisor + rate / divisor).max(1);
-        self.max_budget = (self.peak * 1000 * TIMEOUT_MS) >> SHIFT;
+        self.max_budget = (self.peak * 1000 * self.timeout_ms) >> SHIFT;
     }
 }
 
@@ -221,7 +223,7 @@ mod tests {
 
     #[test]
     fn the_rate_is_that_of_requests_in_order() {
-        let mut rate = Rate::new(true);
+        let mut rate = Rate::new(true, Span::from_millis(125));
         let (first, long) = (rate.max_budget(), rate.raised_for());
         assert_eq!((first, long / 1_000_000), (16_384, 10_500));
         // 100 MiB/s, and one request more than its second holds: 125 ms of it are 25600 sectors, and the reference disk had 109 MB/s.

@@ -237,16 +237,23 @@ impl std::ops::IndexMut<u16> for Shares {
 mod tests {
     use super::*;
 
-    /// Sectors that each of two queues gets which always have requests of 8 sectors and budgets of `budgets`.
-    fn shared(coefficients: [u64; 2], budgets: [u64; 2]) -> [u64; 2] {
+    /// Two queues that wait.
+    fn two(budgets: &[u64; 2], coefficients: &[u64; 2]) -> Shares {
         let mut shares = Shares::default();
         shares.grow(2);
-        let mut got = [0; 2];
         for class in [0, 1] {
-            shares.set_coefficient(class, coefficients[usize::from(class)]);
-            shares[class].budget = budgets[usize::from(class)];
+            let index = usize::from(class);
+            shares.set_coefficient(class, coefficients[index]);
+            shares[class].budget = budgets[index];
             shares.activate(class, false);
         }
+        shares
+    }
+
+    /// Sectors that each of two queues gets which always have requests of 8 sectors and budgets of `budgets`.
+    fn shared(coefficients: [u64; 2], budgets: [u64; 2]) -> [u64; 2] {
+        let mut shares = two(&budgets, &coefficients);
+        let mut got = [0; 2];
         while got[0] + got[1] < 1 << 20 {
             let class = shares.take().expect("both wait");
             while shares[class].left() > 0 {
@@ -271,12 +278,7 @@ mod tests {
 
     #[test]
     fn one_that_was_left_for_a_moment_is_next() {
-        let mut shares = Shares::default();
-        shares.grow(2);
-        for class in [0, 1] {
-            shares[class].budget = 1000;
-            shares.activate(class, false);
-        }
+        let mut shares = two(&[1000; 2], &[1; 2]);
         let first = shares.take().expect("both wait");
         shares.served(first, 8);
         shares.deactivate(first, true);
@@ -290,12 +292,7 @@ mod tests {
 
     #[test]
     fn weights_of_queues_that_are_done_are_forgotten() {
-        let mut shares = Shares::default();
-        shares.grow(2);
-        for class in [0, 1] {
-            shares[class].budget = 100;
-            shares.activate(class, false);
-        }
+        let mut shares = two(&[100; 2], &[1; 2]);
         for _ in 0..2 {
             let class = shares.take().expect("one waits");
             shares.served(class, 100);

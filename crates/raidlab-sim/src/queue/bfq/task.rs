@@ -69,7 +69,7 @@ impl Inject {
         now >= self.changed + INJECT_AGAIN
     }
 
-    pub(super) fn changed_long_ago(&self, now: u64) -> bool {
+    fn changed_long_ago(&self, now: u64) -> bool {
         now >= self.changed + INJECT_ANEW
     }
 

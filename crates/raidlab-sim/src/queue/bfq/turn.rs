@@ -95,7 +95,7 @@ impl Bfq {
     }
 
     /// Whether the turn of a process was slow, and the time to charge it for (`bfq_bfqq_is_slow`).
-    pub(super) fn slowness(&self, now: u64, class: u16, kept: Option<(u64, u64)>) -> (bool, u64) {
+    fn slowness(&self, now: u64, class: u16, kept: Option<(u64, u64)>) -> (bool, u64) {
         let over = kept.filter(|(_, until)| now >= *until);
         let took = over.map_or(now, |(since, _)| since) - self.turn.began;
         let slow = class != ASYNC && self.queues[class].seeky();
@@ -115,7 +115,7 @@ impl Bfq {
     }
 
     /// Charges a queue for the time that it took, as if it had gone at full rate (`bfq_bfqq_charge_time`).
-    pub(super) fn charge_time(&mut self, class: u16, took: u64) {
+    fn charge_time(&mut self, class: u16, took: u64) {
         let timeout = self.with.timeout.0;
         let sectors = self.rate.max_budget() * took.min(timeout) / timeout;
         let share = &mut self.shares[class];
@@ -125,7 +125,7 @@ impl Bfq {
     }
 
     /// What a queue is given next time (`__bfq_bfqq_recalc_budget`).
-    pub(super) fn next_budget(&mut self, store: &Store, class: u16, reason: Reason) {
+    fn next_budget(&mut self, store: &Store, class: u16, reason: Reason) {
         let (_, min) = self.rate.budgets();
         let (max, sync, raised) = (
             self.rate.max_budget(),

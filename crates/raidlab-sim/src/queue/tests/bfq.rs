@@ -105,10 +105,11 @@ fn a_process_that_begins_later_keeps_its_own_queue() {
             ..sequential(2, 200)
         },
     ];
-    let mut queue = with_bfq(spec(Scheduler::Bfq, 31), |with| with.low_latency = false);
-    let outcome = contend(&mut queue, &readers, 0, 10);
+    let mut queue = queue(Scheduler::Bfq, 31);
+    let outcome = contend(&mut queue, &readers, 0, 60);
     let sum: u64 = outcome.reads.iter().sum();
-    assert!(outcome.seeks * 20 < sum, "{} of {sum}", outcome.seeks);
+    // All but what the two do while they are raised.
+    assert!(outcome.seeks * 100 < 15 * sum, "{} of {sum}", outcome.seeks);
 }
 
 /// Milliseconds until a read of a process that asks 1 ms after its last is given out, while write-back has plenty to do
@@ -141,7 +142,9 @@ fn waits_for_write_back(kernel: Kernel) -> u64 {
 
 #[test]
 fn write_back_gives_way_to_a_reader_who_asks_again() {
-    assert_eq!(waits_for_write_back(Kernel::DEFAULT), 1);
+    for kernel in [Kernel::Linux(4, 19, 0), Kernel::DEFAULT] {
+        assert_eq!(waits_for_write_back(kernel), 1, "{kernel}");
+    }
 }
 
 #[test]
