@@ -159,3 +159,24 @@ fn fewer_requests_are_write_back_while_a_process_is_raised() {
         assert_eq!(queue.store.waiting(), 1 + most, "{low_latency}");
     }
 }
+
+#[test]
+fn a_process_is_raised_until_it_has_had_its_sectors() {
+    let mut queue = queue(Scheduler::Bfq, 31);
+    let mut raised = Vec::new();
+    for n in 0..1000 {
+        queue.submit(ms(n), of_task(n, 1, n * 128, 128));
+        if queue.order.favours() {
+            raised.push(n);
+        }
+        let given = queue.dispatch(ms(n)).expect("nothing else waits");
+        queue.ended(
+            Instant(ms(n).0 + 500_000),
+            given.id,
+            Ok(()),
+            &mut Vec::new(),
+        );
+    }
+    // 120000 sectors, and the request that is past them.
+    assert_eq!(raised, (0..=120_000 / 128).collect::<Vec<u64>>());
+}
