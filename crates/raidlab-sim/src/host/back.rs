@@ -4,7 +4,10 @@
 //! journal, then writers that are held back, then the flusher. Requests are submitted as long as the
 //! device's queues take them; when those are full, nobody submits before an eighth is free again, as
 //! a queue of the kernel stays congested for a while.
+mod chunk;
 mod submit;
+
+use chunk::Chunk;
 
 use super::device::Device;
 use super::era::{Era, Throttle};
@@ -13,12 +16,6 @@ use super::throttle::look_at_least;
 use super::{Host, HostSpec, META, PAGE, What, sectors};
 use raidlab_core::time::{Instant, Span};
 use std::collections::VecDeque;
-
-/// Pages that are written of one file before another one has its turn (`MAX_WRITEBACK_PAGES`).
-const BATCH: u64 = 1024;
-
-/// Pages that Linux 2.4 writes at a time (`NRSYNC`), of all files together.
-const OLDEST: u64 = 32;
 
 /// Who writes a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,6 +52,8 @@ pub(super) struct WriteBack {
     pub(super) background: bool,
     /// Whose turn it is.
     turn: u32,
+    /// What the flusher is at.
+    chunk: Option<Chunk>,
     armed: bool,
     /// Pages that are dirty or on their way above which writers are held back.
     pub(super) limit: u64,
@@ -118,6 +117,7 @@ impl WriteBack {
             held: Vec::new(),
             background: false,
             turn: 0,
+            chunk: None,
             armed: false,
             limit,
             threshold,
@@ -199,26 +199,21 @@ impl<D: Device> Host<D> {
             if self.back.paced > self.now {
                 break;
             }
-            let most = self.batch().min((room / 8).max(1));
             let Some((writer, file, wanted)) = self.next_writer() else {
                 break;
             };
-            let written = self.write_batch(file, wanted.min(most), writer);
+            let wanted = match writer {
+                Writer::Flusher => wanted,
+                Writer::Held(_) => self.or_run_of(file, wanted.min(self.at_a_time())),
+                Writer::Durable(_) | Writer::Journal => wanted.min(self.at_a_time()),
+            };
+            let written = self.write_batch(file, wanted.min((room / 8).max(1)), writer);
             submitted |= written > 0;
             self.account(writer, file, written);
         }
         if submitted && self.era.unplug_batch {
             self.below.unplug(self.now);
         }
-    }
-
-    /// Pages of a file that are written before another one has its turn.
-    fn batch(&self) -> u64 {
-        if !self.era.by_age {
-            return BATCH;
-        }
-        let dirty = (0..self.files.len() as u32).filter(|file| self.cache.dirty_of(*file) > 0);
-        (OLDEST / dirty.count().max(1) as u64).max(1)
     }
 
     /// Who writes next, of which file, and how many pages at most.
@@ -240,15 +235,18 @@ impl<D: Device> Host<D> {
             let budget = self.calls[tag as usize].budget;
             return Some((Writer::Held(tag), file, budget));
         }
+        if let Some(Chunk { file, left }) = self.back.chunk {
+            return Some((Writer::Flusher, file, left));
+        }
         let background = self.back.background && self.cache.dirty() > self.back.threshold;
         self.back.background = background;
         let file = self.dirty_file(|file| background || file.expired > 0)?;
-        let wanted = if background {
-            BATCH
-        } else {
-            self.files[file as usize].expired
-        };
-        Some((Writer::Flusher, file, wanted))
+        let mut left = self.chunk_of(file);
+        if !background {
+            left = left.min(self.files[file as usize].expired);
+        }
+        self.back.chunk = Some(Chunk { file, left });
+        Some((Writer::Flusher, file, left))
     }
 
     /// The next file in turn with dirty pages that are not on their way and that is wanted.
@@ -301,7 +299,7 @@ impl<D: Device> Host<D> {
                 }
             }
             Writer::Flusher => {
-                self.back.turn += 1;
+                self.wrote_of_chunk(written);
                 if written == 0 {
                     self.back.background = false;
                 }

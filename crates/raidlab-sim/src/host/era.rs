@@ -28,6 +28,18 @@ pub(super) enum Throttle {
     Waits,
 }
 
+/// How much is written of one file before another one has its turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Chunks {
+    /// Pages are written in the order in which they became dirty, whosesoever they are (`fs/buffer.c:write_some_buffers`, Linux
+    /// 2.4): of several files that grow side by side a little of each in turn. Later kernels go by files.
+    Oldest,
+    /// 4 MiB.
+    Few,
+    /// What the device writes in half a second ("writeback: scale IO chunk size up to half device bandwidth", Linux 3.1).
+    ByRate,
+}
+
 /// The constants of a system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Era {
@@ -76,9 +88,7 @@ pub(super) struct Era {
     pub(super) wake: Span,
     /// It writes files that have been dirty for so long.
     pub(super) expire: Span,
-    /// Pages are written in the order in which they became dirty, whosesoever they are (`fs/buffer.c:write_some_buffers`, Linux
-    /// 2.4): of several files that grow side by side a little of each in turn. Later kernels go by files.
-    pub(super) by_age: bool,
+    pub(super) chunks: Chunks,
     /// It writes this part of all dirty pages at each waking, 1 in so many; 0: the expired files.
     pub(super) lazy: u64,
 }
@@ -105,7 +115,7 @@ const LINUX: Era = Era {
     throttle: Throttle::Writes,
     wake: Span::from_secs(5),
     expire: Span::from_secs(30),
-    by_age: false,
+    chunks: Chunks::Few,
     lazy: 0,
 };
 
@@ -133,7 +143,7 @@ const WINDOWS: Era = Era {
     throttle: Throttle::Waits,
     wake: Span::from_secs(1),
     expire: Span::from_secs(30),
-    by_age: false,
+    chunks: Chunks::Few,
     lazy: 8,
 };
 
@@ -144,7 +154,11 @@ impl Era {
         }
         let since = |a, b, c| kernel >= Kernel::Linux(a, b, c);
         let mut era = LINUX;
-        era.by_age = !since(2, 6, 0);
+        era.chunks = match () {
+            () if since(3, 1, 0) => Chunks::ByRate,
+            () if since(2, 6, 0) => Chunks::Few,
+            () => Chunks::Oldest,
+        };
         if since(2, 6, 22) {
             // 10/5 with 2.6.22, doubled again with 2.6.30.
             (era.dirty_percent, era.background_percent) = (10, 5);
@@ -226,13 +240,15 @@ mod tests {
             (Ahead::Windows, Ahead::Marked)
         );
         assert!(!of(38).unplug_batch && of(39).unplug_batch);
+        assert_eq!(Era::of(Kernel::Linux(3, 0, 0)).chunks, Chunks::Few);
+        assert_eq!(Era::of(Kernel::Linux(3, 1, 0)).chunks, Chunks::ByRate);
         assert_eq!(Era::of(Kernel::DEFAULT).throttle, Throttle::Sleeps);
         assert_eq!(Era::of(Kernel::Linux(2, 6, 0)), LINUX);
         let old = Era::of(Kernel::Linux(2, 4, 20));
         assert_eq!(
             old,
             Era {
-                by_age: true,
+                chunks: Chunks::Oldest,
                 ..LINUX
             }
         );

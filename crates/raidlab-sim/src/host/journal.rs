@@ -1,5 +1,6 @@
 //! The journal's thread: closes transactions and writes them, every few seconds and when asked.
 use super::device::Device;
+use super::era::Chunks;
 use super::fs::Stage;
 use super::{Host, META, What};
 use crate::block::Origin;
@@ -165,7 +166,7 @@ impl<D: Device> Host<D> {
             *wanted = wanted.saturating_sub(written);
             if *wanted == 0 || written == 0 {
                 self.journal.data.pop();
-            } else if self.era.by_age {
+            } else if self.era.chunks == Chunks::Oldest {
                 // Buffers are in the transaction's list as they became dirty (`t_sync_datalist`), not file by file.
                 self.journal.data.rotate_right(1);
             }

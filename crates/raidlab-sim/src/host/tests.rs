@@ -7,6 +7,7 @@ mod raw;
 mod space;
 mod throttle;
 mod toy;
+mod turns;
 
 use super::fs::{FileSystem, FsSpec};
 use super::*;

@@ -47,7 +47,7 @@ impl Rate {
     }
 
     /// The rate at `now`, moved an eighth of the way to what was seen since.
-    fn at(&mut self, now: Instant) -> u64 {
+    pub(super) fn at(&mut self, now: Instant) -> u64 {
         let passed = now.since(self.since).0;
         if passed >= LONGEST.0 {
             if passed < 5 * LONGEST.0 && self.written > 0 {

@@ -105,11 +105,12 @@ impl Ext {
             None => JournalMode::Ordered,
             Some(mode) => mode,
         };
+        let delayed = ext4 && mode != JournalMode::Journal;
         Ok(Self {
             traits: Traits {
                 unit: 4096,
                 block: geometry.block,
-                delayed: ext4 && mode != JournalMode::Journal,
+                delayed,
                 copy_on_write: false,
                 ordered: mode == JournalMode::Ordered,
                 data_journal: mode == JournalMode::Journal,
@@ -119,6 +120,7 @@ impl Ext {
                 dirty_most: None,
                 frees_most: None,
                 commit_time: None,
+                whole_run: (delayed && runs_whole(spec.kernel)).then_some(RUN),
                 fsync: if kind == FilesystemKind::Ext3 && mode == JournalMode::Ordered {
                     Fsync::EverythingOrdered
                 } else {
@@ -291,6 +293,15 @@ fn by_ext4(spec: &FsSpec) -> bool {
 fn flushes(spec: &FsSpec) -> bool {
     let barriers = spec.kind == FilesystemKind::Ext2 || spec.barriers.unwrap_or(true);
     barriers && spec.kernel >= Kernel::Linux(3, 16, 0)
+}
+
+/// Pages of the longest run that ext4 writes whole where it does (`s_max_writeback_mb_bump`: 128 MiB).
+const RUN: u64 = 32_768;
+
+/// Whether ext4 writes on to the end of a run of dirty pages: from 2.6.32 ("ext4: Adjust ext4_da_writepages() to write out larger
+/// contiguous chunks") to 3.10 ("ext4: restructure writeback path" is of 3.11).
+fn runs_whole(kernel: Kernel) -> bool {
+    (Kernel::Linux(2, 6, 32)..Kernel::Linux(3, 11, 0)).contains(&kernel)
 }
 
 /// Largest and first window in blocks.

@@ -145,6 +145,8 @@ pub struct Traits {
     /// A commit is begun early, so that it takes about this long at the rate that the device wrote
     /// the last ones (the write throttle of ZFS before 0.6.3); `None`: no such aim.
     pub commit_time: Option<Span>,
+    /// Write-back of a file goes on to the end of a run of dirty pages, of so many at most, although less was asked for.
+    pub whole_run: Option<u64>,
     /// What `fsync` waits for.
     pub fsync: Fsync,
     /// Read-ahead of its own, past the host's: bytes of the largest window, `None` for the host's.

@@ -31,6 +31,7 @@ impl Raw {
                 dirty_most: None,
                 frees_most: None,
                 commit_time: None,
+                whole_run: None,
                 fsync: Fsync::OwnData,
                 prefetch: None,
                 page_cache: true,

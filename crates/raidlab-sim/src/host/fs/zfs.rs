@@ -375,6 +375,7 @@ fn traits(spec: &FsSpec) -> Traits {
         dirty_most: Some(if old { 128 } else { 102 }),
         frees_most: size::frees_most(spec.kernel),
         commit_time: old.then_some(Span::from_secs(1)),
+        whole_run: None,
         fsync: Fsync::Log,
         prefetch: Some(if old {
             0

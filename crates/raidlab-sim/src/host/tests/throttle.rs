@@ -2,7 +2,7 @@
 use super::raw::{close, one, rate};
 use super::*;
 
-fn write(call: u32, size: u64) -> WorkloadSpec {
+pub(super) fn write(call: u32, size: u64) -> WorkloadSpec {
     WorkloadSpec::Pass(PassSpec {
         handle: Handle::new(0, OpenMode::Create),
         action: PassAction::Write,

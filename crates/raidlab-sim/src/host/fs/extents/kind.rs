@@ -180,6 +180,7 @@ impl Kind {
             dirty_most: None,
             frees_most: None,
             commit_time: None,
+            whole_run: None,
             fsync: if btrfs { Fsync::Log } else { Fsync::OwnData },
             prefetch: None,
             page_cache: true,
