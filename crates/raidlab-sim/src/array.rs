@@ -15,6 +15,7 @@ mod build;
 mod core;
 mod mirror;
 mod node;
+mod order;
 mod parity;
 mod raidz;
 mod refill;
@@ -27,6 +28,7 @@ pub use self::bitmap::BitmapSpec;
 pub(crate) use self::bitmap::room as bitmap_room;
 pub(crate) use self::build::fills_last;
 pub use self::core::MemberBio;
+pub(crate) use self::order::PARITY_REQUEST;
 pub use self::resync::{Progress, controlled};
 pub use self::spec::{
     ArrayError, ArrayKind, ArraySpec, Checkpoints, Era, ParityCost, STRIPE_CACHE, SYNC_SPEED_MAX,

@@ -43,6 +43,9 @@ use std::collections::VecDeque;
 use store::{NIL, Store, TRACKED};
 use wbt::Wbt;
 
+/// Sectors of a request that lets what was collected go (`BLK_PLUG_FLUSH_SIZE`).
+const LARGE: u32 = 256;
+
 /// A process hands over what it has collected at the moment it submitted it.
 const TASK_DELAY: Span = Span(1);
 
@@ -230,6 +233,23 @@ impl Queue {
                 self.plugged = (self.collected < threshold).then(|| now + TASK_DELAY);
             }
         }
+    }
+
+    /// Whether a bio lies next to the request that was joined or made last.
+    pub(crate) fn follows(&self, bio: &Bio) -> bool {
+        let next_to = |rq: &store::Rq| rq.end() == bio.lba.0 || rq.lba == bio.end();
+        self.latest()
+            .is_some_and(|slot| next_to(self.store.get(slot)) && self.fits(slot, bio))
+    }
+
+    /// Whether the request that was joined or made last waits and is as large as one that goes off by itself.
+    pub(crate) fn has_large(&self) -> bool {
+        self.latest()
+            .is_some_and(|slot| self.store.get(slot).sectors >= LARGE)
+    }
+
+    fn latest(&self) -> Option<u32> {
+        (self.last != NIL && self.store.waiting() > 0).then_some(self.last)
     }
 
     /// The submitter waits, or has submitted all it wanted to: nothing is held back any more.

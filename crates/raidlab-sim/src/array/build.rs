@@ -160,6 +160,7 @@ impl Builder<'_> {
                 up,
                 children,
                 capacity,
+                largest: u32::MAX,
                 gone: MemberSet::EMPTY,
                 filling: MemberSet::EMPTY,
                 lost: false,

@@ -31,6 +31,8 @@ pub(super) enum Up {
     Sync(OfResync),
     /// A request that is kept apart from a resync.
     Guard(u64),
+    /// A request of the same array that it is a part of, by the parent's number.
+    Part(u64),
 }
 
 /// A request of the resync of an array of the tree: which array in the upper 16 bits, and its number in the others.
@@ -218,7 +220,7 @@ impl Core {
                 op: op as u32,
                 result,
             }),
-            Up::Sync(_) | Up::Guard(_) => self.finish_rare(up, result),
+            Up::Sync(_) | Up::Guard(_) | Up::Part(_) => self.finish_rare(up, result),
         }
     }
 
@@ -235,6 +237,7 @@ impl Core {
                 self.work.push_back(Work::Left(guard));
                 self.finish(guard.up, result);
             }
+            Up::Part(parent) => self.close(parent as u32, result),
             Up::Host(_) | Up::Op(_) => self.finish(up, result),
         }
     }

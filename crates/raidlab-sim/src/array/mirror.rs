@@ -114,6 +114,11 @@ impl Mirror {
         }
     }
 
+    /// Sectors that are on the same members from `at` on.
+    pub(super) fn run_at(&mut self, at: u64) -> u64 {
+        self.locate(at)
+    }
+
     pub(super) fn submit(&mut self, common: &Common, core: &mut Core, up: Up, bio: &Bio) {
         let Some(up) = self.enter(common, core, up, bio) else {
             return;

@@ -24,6 +24,8 @@ pub(super) struct Common {
     pub(super) up: Option<(u16, u16)>,
     pub(super) children: Vec<Child>,
     pub(super) capacity: u64,
+    /// Sectors that it takes at a time.
+    pub(super) largest: u32,
     /// Members that are neither read nor written.
     pub(super) gone: MemberSet,
     /// Members that are written, and read where they have been filled.
@@ -116,6 +118,9 @@ impl Node {
         }
         if self.common.lost {
             return core.finish(up, Err(DiskError::Failed));
+        }
+        if self.is_too_large(bio) {
+            return self.submit_large(core, up, bio);
         }
         if bio.kind == BlockKind::Write && self.bitmap.is_some() {
             return self.submit_noted(core, up, bio);

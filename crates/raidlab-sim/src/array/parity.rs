@@ -172,6 +172,28 @@ impl ParityArray {
         self.layout.stripes() * u64::from(self.chunk)
     }
 
+    /// Whether requests come into the stripe cache row by row.
+    pub(super) const fn takes_rows(&self) -> bool {
+        self.era.rows_at_once
+    }
+
+    /// Whether a request goes around the stripe cache where its member is there.
+    fn goes_around(&self, common: &Common, kind: BlockKind) -> bool {
+        kind == BlockKind::Read
+            && self.era.aligned_reads
+            && (self.era.aligned_degraded || common.gone.union(common.filling).is_empty())
+    }
+
+    /// Sectors that it takes at a time from `at` on: what goes around the stripe cache chunk by chunk.
+    pub(super) fn run_at(&self, common: &Common, kind: BlockKind, at: u64) -> u64 {
+        if self.goes_around(common, kind) {
+            let chunk = u64::from(self.chunk);
+            chunk - at % chunk
+        } else {
+            u64::MAX
+        }
+    }
+
     #[inline]
     pub(super) fn submit(&mut self, common: &Common, core: &mut Core, parent: u32, bio: &Bio) {
         if bio.kind == BlockKind::Write && self.plugged.is_none() {
@@ -180,9 +202,7 @@ impl ParityArray {
         let data = self.layout.data_members();
         let chunk = u64::from(self.chunk);
         let absent = common.gone.union(common.filling);
-        let around = bio.kind == BlockKind::Read
-            && self.era.aligned_reads
-            && (self.era.aligned_degraded || absent.is_empty());
+        let around = self.goes_around(common, bio.kind);
         let (mut at, end) = (bio.lba.0, bio.end());
         if around && (at & (chunk - 1)) + (end - at) <= chunk {
             let number = at >> self.chunk.trailing_zeros();

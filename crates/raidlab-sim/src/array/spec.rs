@@ -79,6 +79,10 @@ pub struct Era {
     /// A request comes into the stripe cache row by row, with all its blocks of a row at once (since
     /// 6.0, `raid5.c:add_all_stripe_bios`); before, chunk by chunk.
     pub rows_at_once: bool,
+    /// Requests of any size come to md, which takes them apart (since 4.3).
+    pub takes_apart: bool,
+    /// Pages that lie side by side in memory are one request, however many (multi-page bvecs, since 5.1); before, 256 of them.
+    pub whole_windows: bool,
     /// Requests that the thread of a parity array collects at most before it hands them over (twice
     /// `BLK_MAX_REQUEST_COUNT` since 5.16, as it collects for several devices; once from 2.6.39 on;
     /// before, the devices' queues collect).
@@ -122,6 +126,8 @@ impl Era {
             submitter_handles: !since(2, 6, 32),
             sync_reads_at_once: since(2, 6, 37),
             rows_at_once: since(6, 0, 0),
+            takes_apart: since(4, 3, 0),
+            whole_windows: since(5, 1, 0),
             plug_requests: match kernel {
                 _ if since(5, 16, 0) => 64,
                 _ if since(2, 6, 39) => 16,

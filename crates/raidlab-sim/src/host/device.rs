@@ -11,6 +11,8 @@ use raidlab_core::units::{Lba, SECTOR};
 pub struct Hints {
     /// Sectors of the largest request that is given to it in one piece.
     pub max_sectors: u32,
+    /// Sectors of pages that are read as one request, which ends when all of it has come: at least as many.
+    pub window: u32,
     /// Bytes of data in a stripe of an array; 0 where there is none. md raises the read-ahead to two.
     pub stripe: u64,
     /// Sectors of writes that its queues take before whoever submits more must wait: requests of all
@@ -105,6 +107,7 @@ impl Device for BareDisk {
     fn hints(&self) -> Hints {
         Hints {
             max_sectors: 512,
+            window: 512,
             stripe: 0,
             queue: 128 * 512,
         }

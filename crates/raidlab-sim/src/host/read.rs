@@ -348,7 +348,11 @@ impl<D: Device> Host<D> {
         wish: Wish,
         number: Option<u64>,
     ) -> u32 {
-        let most = u64::from(self.below.hints.max_sectors / 8 * 8).max(8);
+        let most = match number {
+            None => self.below.hints.window,
+            Some(_) => self.below.hints.max_sectors,
+        };
+        let most = u64::from(most / 8 * 8).max(8);
         let (mut done, mut count) = (0, 0);
         while done < wish.sectors {
             let from = offset + done * SECTOR;

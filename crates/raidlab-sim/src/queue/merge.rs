@@ -29,7 +29,7 @@ impl Queue {
 
     /// Whether a bio may be part of a request.
     #[inline]
-    fn fits(&self, slot: u32, bio: &Bio) -> bool {
+    pub(super) fn fits(&self, slot: u32, bio: &Bio) -> bool {
         let rq = self.store.get(slot);
         rq.kind == bio.kind && !rq.fua && rq.sectors + bio.sectors <= self.joins()
     }

@@ -72,6 +72,9 @@ pub struct QueueSpec {
     pub policy: Policy,
     /// How requests are held back at first.
     pub plugging: Plugging,
+    /// What a process collects goes off when the request that came last has 128 KiB and another one comes
+    /// (`BLK_PLUG_FLUSH_SIZE`; since 4.10, "block: immediately dispatch big size request"). Here of reads by who waits for them.
+    pub large_go: bool,
     /// How many there may be.
     pub requests: Requests,
     /// Sectors in a request at most; a bio that is longer is left as it is.
@@ -139,6 +142,7 @@ impl QueueSpec {
             policy,
             wbt: wbt::Tunables::of(kernel, policy, rotational).filter(|_| multi),
             plugging: plugging(kernel),
+            large_go: matches!(kernel, Kernel::Linux(..)) && kernel >= Kernel::Linux(4, 10, 0),
             requests: requests(kernel, scheduler, multi, depth),
             max_sectors: limit(kernel).min(max_sectors.max(1)),
             depth,

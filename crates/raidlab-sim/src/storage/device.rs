@@ -13,6 +13,7 @@ impl Device for Storage {
     fn hints(&self) -> Hints {
         Hints {
             max_sectors: self.max_sectors(),
+            window: self.window(),
             stripe: self.stripe(),
             queue: self.queue_sectors(),
         }

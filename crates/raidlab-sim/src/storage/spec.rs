@@ -104,10 +104,6 @@ fn stripe(layout: &Layout) -> u64 {
     sectors * SECTOR
 }
 
-/// Sectors of a request that a parity array takes at most (`raid5.c:raid5_run`: it notes for 256 rows of 4 KiB
-/// which of them are through, `RAID5_MAX_REQ_STRIPES`; since 6.0).
-const PARITY_REQUEST: u32 = 256 * 8;
-
 /// Whether some level of the array has parity.
 fn has_parity(layout: &Layout) -> bool {
     match layout {
@@ -122,13 +118,27 @@ fn has_parity(layout: &Layout) -> bool {
 fn max_sectors(spec: &StorageSpec) -> u32 {
     let own = match &spec.array.kind {
         ArrayKind::Md(layout) if spec.array.era.rows_at_once && has_parity(layout) => {
-            PARITY_REQUEST
+            crate::array::PARITY_REQUEST
         }
         _ => u32::MAX,
     };
-    let limits = spec.members.iter().map(|member| member.queue.max_sectors);
-    limits.fold(own, u32::min)
+    own.min(member_request(spec))
 }
+
+/// Sectors of the largest request that all members' queues take.
+fn member_request(spec: &StorageSpec) -> u32 {
+    let limits = spec.members.iter().map(|member| member.queue.max_sectors);
+    limits.fold(u32::MAX, u32::min)
+}
+
+/// Sectors of pages side by side that come to the storage as one request: largest request or, where md takes them apart, all.
+fn window(spec: &StorageSpec) -> u32 {
+    let whole = spec.array.era.whole_windows && matches!(spec.array.kind, ArrayKind::Md(_));
+    if whole { WINDOW } else { max_sectors(spec) }
+}
+
+/// More than any window, and less than a request can tell.
+const WINDOW: u32 = 1 << 20;
 
 pub(super) fn build(spec: &StorageSpec, seed: u64) -> Result<Storage, StorageError> {
     let fabric = Fabric::new(&spec.fabric, seed)?;
@@ -136,6 +146,10 @@ pub(super) fn build(spec: &StorageSpec, seed: u64) -> Result<Storage, StorageErr
         ArrayKind::Single(_) => (1, 0, None),
         ArrayKind::Md(layout) => {
             let array = Array::new(&spec.array)?;
+            let array = match spec.array.era.takes_apart {
+                true => array.of_requests(member_request(spec)),
+                false => array,
+            };
             (layout.members(), stripe(layout), Some(array))
         }
         ArrayKind::Zfs(mirror) => (mirror.children(), 0, Some(Array::new(&spec.array)?)),
@@ -195,6 +209,10 @@ pub(super) fn build(spec: &StorageSpec, seed: u64) -> Result<Storage, StorageErr
         fabric,
         stripe,
         max_sectors: max_sectors(spec),
+        window: window(spec),
+        large_go: matches!(spec.array.kind, ArrayKind::Md(_))
+            && spec.members.iter().any(|member| member.queue.large_go),
+        large: None,
         touched: Vec::new(),
         held: Vec::new(),
         timed: Vec::new(),

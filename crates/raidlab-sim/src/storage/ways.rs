@@ -4,6 +4,7 @@ use crate::array::MemberBio;
 use crate::block::{Bio, Ended, RESYNC};
 use crate::fabric::{Fabric, PortEnd};
 use crate::queue::Queue;
+use raidlab_core::op::BlockKind;
 use raidlab_core::time::Instant;
 use raidlab_core::units::Lba;
 
@@ -135,8 +136,8 @@ impl Storage {
     /// Brings what the array wants to the queues; whether there was anything.
     #[inline]
     pub(super) fn take(&mut self, now: Instant) -> bool {
-        if self.counts {
-            return self.take_counted(now);
+        if self.counts || self.large_go {
+            return self.take_each(now);
         }
         let Some(array) = &mut self.array else {
             return false;
@@ -147,9 +148,9 @@ impl Storage {
         })
     }
 
-    /// The same where requests to members cost time.
+    /// The same where requests to members cost time, or let others go.
     #[inline(never)]
-    fn take_counted(&mut self, now: Instant) -> bool {
+    fn take_each(&mut self, now: Instant) -> bool {
         let mut wanted = std::mem::take(&mut self.wanted);
         if let Some(array) = &mut self.array {
             array.take(&mut wanted);
@@ -164,9 +165,20 @@ impl Storage {
 
     #[inline]
     pub(super) fn enqueue(&mut self, now: Instant, MemberBio { member: index, bio }: MemberBio) {
+        // What the thread of an array or a resync asks for is collected by itself.
+        let goes =
+            self.large_go && bio.kind == BlockKind::Read && !matches!(bio.origin.task, 0 | RESYNC);
+        if goes && self.large == Some(now) && !self.members[usize::from(index)].queue.follows(&bio)
+        {
+            self.send_off(now);
+            self.pump(now);
+        }
         let member = &mut self.members[usize::from(index)];
         let merges = member.queue.merges();
         member.enqueue(now, index, bio, &mut self.touched, &mut self.held);
+        if goes {
+            self.large = member.queue.has_large().then_some(now);
+        }
         if self.counts && member.queue.merges() == merges {
             self.count(now, index, bio.origin.task);
         }
