@@ -7,7 +7,7 @@ use raidlab_experiment::{Experiment, expand, parse};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// File, cells and trials.
-const EXPERIMENTS: [(&str, usize, usize); 23] = [
+const EXPERIMENTS: [(&str, usize, usize); 24] = [
     ("bitmap", 18, 90),
     ("home-lab", 8, 24),
     ("partitions", 6, 30),
@@ -22,6 +22,7 @@ const EXPERIMENTS: [(&str, usize, usize); 23] = [
     ("state-rebuilding", 6, 18),
     ("state-resyncing", 6, 18),
     ("vm-all-levels", 16, 48),
+    ("vm-cached", 8, 8),
     ("vm-chunks", 32, 32),
     ("vm-levels", 10, 10),
     ("vm-raidz", 4, 12),
