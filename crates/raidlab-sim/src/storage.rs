@@ -52,7 +52,9 @@ pub struct Storage {
     /// Bytes of data in a stripe; 0 without.
     stripe: u64,
     max_sectors: u32,
+    /// Sectors of pages side by side that are read ahead as one request, which ends when all of it has come.
     window: u32,
+    large_call: u32,
     /// Large requests let go what was collected before; when the last request was one.
     large_go: bool,
     large: Option<Instant>,
@@ -116,12 +118,6 @@ impl Storage {
     #[must_use]
     pub const fn max_sectors(&self) -> u32 {
         self.max_sectors
-    }
-
-    /// Sectors of pages side by side that are read ahead as one request, which ends when all of it has come.
-    #[must_use]
-    pub const fn window(&self) -> u32 {
-        self.window
     }
 
     /// A writer is held back for how much is dirty. What is dirty on an array is not on its members, whose queues do

@@ -4,6 +4,7 @@ use super::bitmap::{self, Bitmap};
 use super::core::{Child, Core, Heard};
 use super::mirror::{Map, Mirror};
 use super::node::{Common, Node, Shape};
+use super::order::Sizes;
 use super::parity::ParityArray;
 use super::raidz::RaidzVdev;
 use super::resync::{DEPTH, Resync};
@@ -160,7 +161,7 @@ impl Builder<'_> {
                 up,
                 children,
                 capacity,
-                largest: u32::MAX,
+                sizes: Sizes::ANY,
                 gone: MemberSet::EMPTY,
                 filling: MemberSet::EMPTY,
                 lost: false,

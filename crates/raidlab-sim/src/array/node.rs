@@ -3,6 +3,7 @@ use super::NEVER;
 use super::bitmap::Bitmap;
 use super::core::{Child, Core, Guard, Op, Task, Up};
 use super::mirror::Mirror;
+use super::order::Sizes;
 use super::parity::ParityArray;
 use super::raidz::RaidzVdev;
 use super::resilver::Resilver;
@@ -24,8 +25,8 @@ pub(super) struct Common {
     pub(super) up: Option<(u16, u16)>,
     pub(super) children: Vec<Child>,
     pub(super) capacity: u64,
-    /// Sectors that it takes at a time.
-    pub(super) largest: u32,
+    /// How large requests are that it takes and hands on.
+    pub(super) sizes: Sizes,
     /// Members that are neither read nor written.
     pub(super) gone: MemberSet,
     /// Members that are written, and read where they have been filled.

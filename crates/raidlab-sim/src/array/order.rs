@@ -8,9 +8,12 @@
 //! Raid0 takes a chunk at most and asks for both parts of it at once ("md/raid0: Fix performance regression for large sequential
 //! writes"), so that it comes to all in turn. So does 6.1.192; that the commit is of 6.6, and what it mends of 4.12, is from memory.
 //! Kernels between are left out.
+//!
+//! Since 6.18 what is taken apart goes to the front of the list, and all comes in turn.
 use super::Array;
 use super::core::{Child, Core, Up};
 use super::node::{Node, Shape};
+use super::spec::Era;
 use crate::block::Bio;
 use raidlab_core::op::BlockKind;
 use raidlab_core::units::Lba;
@@ -21,7 +24,7 @@ pub(crate) const PARITY_REQUEST: u32 = 256 * 8;
 
 /// Calls `each` with where a part begins and its sectors, for all parts of `from..end` in their order, of requests of at most
 /// `most`; `run` is how many sectors the level takes at a time from a sector on.
-fn in_order(
+fn rest_last(
     from: u64,
     end: u64,
     most: u64,
@@ -41,35 +44,82 @@ fn in_order(
     }
 }
 
+/// The same in turn.
+fn in_turn(
+    from: u64,
+    end: u64,
+    most: u64,
+    mut run: impl FnMut(u64) -> u64,
+    mut each: impl FnMut(u64, u64),
+) {
+    let mut at = from;
+    while at < end {
+        let part = run(at).min(most).min(end - at);
+        each(at, part);
+        at += part;
+    }
+}
+
+/// How large requests are, in sectors.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sizes {
+    /// Larger ones the array takes apart.
+    largest: u32,
+    /// A member takes so much.
+    member: u32,
+    /// The rest of what is taken apart comes after all else.
+    rests_last: bool,
+}
+
+impl Sizes {
+    /// All are handed on as they come.
+    pub(super) const ANY: Self = Self {
+        largest: u32::MAX,
+        member: u32::MAX,
+        rests_last: false,
+    };
+}
+
 impl Array {
-    /// Members take so many sectors at a time: what is larger the arrays of md take apart, in their own order.
-    pub(crate) fn of_requests(mut self, most: u32) -> Self {
+    /// Members take so many sectors at a time, and the whole array `wide` if it has a limit of its own: what is larger the arrays of
+    /// md take apart, as in this era.
+    pub(crate) fn of_requests(mut self, era: &Era, most: u32, wide: Option<u32>) -> Self {
+        let rests_last = era.rests_last;
         for index in (0..self.nodes.len()).rev() {
             let of = |child: &Child| match child {
                 Child::Disk(_) => most,
-                Child::Node(node) => self.nodes[usize::from(*node)].common.largest,
+                Child::Node(node) => self.nodes[usize::from(*node)].common.sizes.largest,
             };
             let node = &self.nodes[index];
-            let below = node.common.children.iter().map(of).min().unwrap_or(most);
-            self.nodes[index].common.largest = below.min(node.own_largest());
+            let member = node.common.children.iter().map(of).min().unwrap_or(most);
+            self.nodes[index].common.sizes = Sizes {
+                largest: node.own_largest(member),
+                member,
+                rests_last: rests_last && !matches!(node.shape, Shape::Raid0(_)),
+            };
+        }
+        if let (Some(wide), Some(root)) = (wide, self.nodes.first_mut()) {
+            root.common.sizes.largest = wide;
         }
         self
     }
 }
 
 impl Node {
-    /// What the level itself takes at most.
-    fn own_largest(&self) -> u32 {
+    /// What the level takes at most of members that take so much.
+    fn own_largest(&self, member: u32) -> u32 {
         match &self.shape {
-            Shape::Parity(parity) if parity.takes_rows() => PARITY_REQUEST,
-            _ => u32::MAX,
+            Shape::Parity(parity) if parity.takes_rows() => member.min(PARITY_REQUEST),
+            // Whole chunks at most in any case.
+            Shape::Raid0(raid0) if raid0.chunk().0 <= u64::from(member) => u32::MAX,
+            _ => member,
         }
     }
 
-    /// Whether md comes to the parts of a request in another order than theirs.
+    /// Whether md or a member takes a request apart, other than by the level itself.
     #[inline]
-    pub(super) fn is_too_large(&self, bio: &Bio) -> bool {
-        bio.sectors > self.common.largest && !matches!(self.shape, Shape::Raid0(_))
+    pub(super) const fn is_too_large(&self, bio: &Bio) -> bool {
+        bio.sectors > self.common.sizes.largest
     }
 
     /// Takes a request part by part.
@@ -77,15 +127,29 @@ impl Node {
     #[inline(never)]
     pub(super) fn submit_large(&mut self, core: &mut Core, up: Up, bio: &Bio) {
         let parent = core.open(up);
+        let Sizes {
+            largest,
+            member,
+            rests_last,
+        } = self.common.sizes;
         let mut parts = Vec::new();
-        let most = u64::from(self.common.largest);
-        in_order(
-            bio.lba.0,
-            bio.end(),
-            most,
-            |at| self.run(bio.kind, at),
-            |at, sectors| parts.push((at, sectors as u32)),
-        );
+        let run = |at| self.run(bio.kind, at);
+        // A member that takes less than a chunk takes that in turn.
+        let each = |at, sectors| {
+            in_turn(
+                at,
+                at + sectors,
+                u64::from(member),
+                |_| u64::MAX,
+                |at, sectors| {
+                    parts.push((at, sectors as u32));
+                },
+            );
+        };
+        match rests_last {
+            true => rest_last(bio.lba.0, bio.end(), u64::from(largest), run, each),
+            false => in_turn(bio.lba.0, bio.end(), u64::from(largest), run, each),
+        }
         for (at, sectors) in parts {
             core.parents.get_mut(parent).waits += 1;
             let part = Bio {
@@ -105,7 +169,8 @@ impl Node {
             Shape::Linear(linear) => linear.place(at).1,
             Shape::Mirror(mirror) => mirror.run_at(at),
             Shape::Parity(parity) => parity.run_at(common, kind, at),
-            Shape::Raid0(_) | Shape::Raidz(_) | Shape::Vdevs(_) => u64::MAX,
+            Shape::Raid0(raid0) => raid0.place(at).1,
+            Shape::Raidz(_) | Shape::Vdevs(_) => u64::MAX,
         }
     }
 }
@@ -117,7 +182,7 @@ mod tests {
     fn order(from: u64, end: u64, most: u64, chunk: u64) -> Vec<(u64, u64)> {
         let mut parts = Vec::new();
         let run = |at| chunk - at % chunk;
-        in_order(from, end, most, run, |at, len| parts.push((at, len)));
+        rest_last(from, end, most, run, |at, len| parts.push((at, len)));
         parts
     }
 

@@ -79,8 +79,14 @@ pub struct Era {
     /// A request comes into the stripe cache row by row, with all its blocks of a row at once (since
     /// 6.0, `raid5.c:add_all_stripe_bios`); before, chunk by chunk.
     pub rows_at_once: bool,
-    /// Requests of any size come to md, which takes them apart (since 4.3).
-    pub takes_apart: bool,
+    /// What md takes apart comes back behind all that was to be done (4.12, where raid1, raid10 and parity arrays give back the
+    /// rest, to 6.17; "block: fix ordering of recursive split IO" is of 6.18).
+    pub rests_last: bool,
+    /// A raid10 whose stripe has more sectors takes requests of a stripe (`blk_validate_limits` on `io_opt`, since 6.11).
+    pub stripe_requests: Option<u32>,
+    /// A call that asks for more than the read-ahead of an array is read in requests of its largest (since 5.7, "block: keep
+    /// bdi->io_pages in sync with max_sectors_kb for stacked devices"). Raid0 takes a chunk then, and has since 4.10.
+    pub large_calls: bool,
     /// Pages that lie side by side in memory are one request, however many (multi-page bvecs, since 5.1); before, 256 of them.
     pub whole_windows: bool,
     /// Requests that the thread of a parity array collects at most before it hands them over (twice
@@ -126,7 +132,13 @@ impl Era {
             submitter_handles: !since(2, 6, 32),
             sync_reads_at_once: since(2, 6, 37),
             rows_at_once: since(6, 0, 0),
-            takes_apart: since(4, 3, 0),
+            rests_last: since(4, 12, 0) && !since(6, 18, 0),
+            stripe_requests: match kernel {
+                _ if since(6, 17, 0) => Some(8192),
+                _ if since(6, 11, 0) => Some(2560),
+                _ => None,
+            },
+            large_calls: since(5, 7, 0),
             whole_windows: since(5, 1, 0),
             plug_requests: match kernel {
                 _ if since(5, 16, 0) => 64,

@@ -13,6 +13,8 @@ pub struct Hints {
     pub max_sectors: u32,
     /// Sectors of pages that are read as one request, which ends when all of it has come: at least as many.
     pub window: u32,
+    /// Sectors up to which a call that asks for more than the read-ahead is read at once (`bdi->io_pages`); 0: no more for it.
+    pub large_call: u32,
     /// Bytes of data in a stripe of an array; 0 where there is none. md raises the read-ahead to two.
     pub stripe: u64,
     /// Sectors of writes that its queues take before whoever submits more must wait: requests of all
@@ -108,6 +110,7 @@ impl Device for BareDisk {
         Hints {
             max_sectors: 512,
             window: 512,
+            large_call: 512,
             stripe: 0,
             queue: 128 * 512,
         }

@@ -19,7 +19,7 @@ pub(super) enum Throttle {
     /// It writes out dirty pages itself, 1.5 times as many as it may dirty between two looks.
     Writes,
     /// The same when what is dirty and not on its way is above the limit by itself; else it waits for what is on its way
-    /// (Linux since 2.6.30, "mm: prevent balance_dirty_pages() from doing too much work").
+    /// (Linux since 2.6.31, "mm: prevent balance_dirty_pages() from doing too much work").
     WritesBeyond,
     /// It sleeps as long as the device takes for what it dirtied (Linux since 3.2).
     Sleeps,
@@ -49,8 +49,7 @@ pub(super) struct Era {
     /// Whoever comes to the marked page asks for the next window before he waits for that page to come, so that two
     /// windows are on their way (`filemap_get_pages`; on demand on Linux).
     pub(super) ahead_before_wait: bool,
-    /// A call that wants more than the largest window has as much as the largest request takes
-    /// (`bdi->io_pages`, Linux since 4.10).
+    /// A call that wants more than the largest window has as much as the device says (`bdi->io_pages`, Linux since 4.10).
     pub(super) ahead_by_request: bool,
     /// A first window that the call uses up and the one after it are together no larger than the largest
     /// (Linux since 4.19); before, they were two of them.
@@ -172,6 +171,8 @@ impl Era {
         }
         if since(2, 6, 30) {
             (era.dirty_percent, era.background_percent) = (20, 10);
+        }
+        if since(2, 6, 31) {
             era.throttle = Throttle::WritesBeyond;
         }
         if since(2, 6, 29) {
@@ -232,7 +233,7 @@ mod tests {
         assert_eq!(of(37).dirty_bounds, (0, 100));
         assert_eq!((of(29).dirty_percent, of(30).dirty_percent), (10, 20));
         assert_eq!(
-            (of(29).throttle, of(30).throttle),
+            (of(30).throttle, of(31).throttle),
             (Throttle::Writes, Throttle::WritesBeyond)
         );
         assert_eq!(

@@ -126,10 +126,10 @@ impl<D: Device> Host<D> {
         call.look = again.max(page + 1);
     }
 
-    /// Pages of the largest request where read-ahead may be of its size, else 0.
+    /// Pages up to which a call that asks for more than the read-ahead is read at once; 0: no more for it.
     fn request_pages(&self) -> u64 {
         if self.era.ahead_by_request {
-            u64::from(self.below.hints.max_sectors) * SECTOR / PAGE
+            u64::from(self.below.hints.large_call) * SECTOR / PAGE
         } else {
             0
         }

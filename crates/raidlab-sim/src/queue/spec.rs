@@ -79,6 +79,8 @@ pub struct QueueSpec {
     pub requests: Requests,
     /// Sectors in a request at most; a bio that is longer is left as it is.
     pub max_sectors: u32,
+    /// The most that the device itself takes.
+    pub device_sectors: u32,
     /// Requests that the device is given at a time.
     pub depth: u32,
     /// The device has an arm.
@@ -112,10 +114,13 @@ const VDEV_REQUESTS: u32 = 1 << 16;
 /// Largest request of Linux 2.4 and of drivers without their own limit before 2.6.15:
 /// `MAX_SECTORS` and `SAFE_MAX_SECTORS` 255, in use 128 KiB ("max request size: 128KiB").
 const SECTORS_OLD: u32 = 256;
-/// `BLK_DEF_MAX_SECTORS`, 512 KiB, 2.6.15 to 4.2.
+/// `BLK_DEF_MAX_SECTORS`, 512 KiB, 2.6.15 to 4.2. From 3.19 on it was what the device takes ("block: remove artifical max_hw_sectors
+/// cap", taken back with 4.3), of which the 168 segments of AHCI left 672 KiB where pages lie apart: not modelled.
 const SECTORS_DEFAULT: u32 = 1024;
-/// `BLK_DEF_MAX_SECTORS`, 1280 KiB, since 4.3.
+/// `BLK_DEF_MAX_SECTORS`, 1280 KiB, 4.3 to 6.16.
 const SECTORS_LATER: u32 = 2560;
+/// `BLK_DEF_MAX_SECTORS_CAP`, 4 MiB, since 6.17.
+const SECTORS_NEW: u32 = 8192;
 
 impl QueueSpec {
     /// The queue that `kernel` gives a device which takes at most `max_sectors` in a request and
@@ -145,6 +150,7 @@ impl QueueSpec {
             large_go: matches!(kernel, Kernel::Linux(..)) && kernel >= Kernel::Linux(4, 10, 0),
             requests: requests(kernel, scheduler, multi, depth),
             max_sectors: limit(kernel).min(max_sectors.max(1)),
+            device_sectors: max_sectors.max(1),
             depth,
             rotational,
             barriers: kernel < Kernel::Linux(2, 6, 37),
@@ -308,6 +314,7 @@ fn limit(kernel: Kernel) -> u32 {
         Kernel::Windows2000 => SECTORS_OLD,
         old if old < Kernel::Linux(2, 6, 15) => SECTORS_OLD,
         old if old < Kernel::Linux(4, 3, 0) => SECTORS_DEFAULT,
-        _ => SECTORS_LATER,
+        old if old < Kernel::Linux(6, 17, 0) => SECTORS_LATER,
+        _ => SECTORS_NEW,
     }
 }

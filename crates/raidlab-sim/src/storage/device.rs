@@ -13,7 +13,8 @@ impl Device for Storage {
     fn hints(&self) -> Hints {
         Hints {
             max_sectors: self.max_sectors(),
-            window: self.window(),
+            window: self.window,
+            large_call: self.large_call,
             stripe: self.stripe(),
             queue: self.queue_sectors(),
         }

@@ -122,7 +122,40 @@ fn max_sectors(spec: &StorageSpec) -> u32 {
         }
         _ => u32::MAX,
     };
-    own.min(member_request(spec))
+    wide(spec).unwrap_or_else(|| own.min(member_request(spec)))
+}
+
+/// The same of an array that takes requests of a stripe, in sectors; `None`: it takes what its members do.
+fn wide(spec: &StorageSpec) -> Option<u32> {
+    let ArrayKind::Md(layout @ Layout::Raid10(_)) = &spec.array.kind else {
+        return None;
+    };
+    let stripe = stripe(layout) / SECTOR;
+    let most = spec.array.era.stripe_requests?;
+    let devices = spec.members.iter().map(|it| it.queue.device_sectors);
+    (stripe > u64::from(most)).then(|| devices.fold(stripe as u32, u32::min))
+}
+
+/// Sectors up to which a call that asks for more than the read-ahead is read at once, where kernels do.
+fn large_call(spec: &StorageSpec) -> u32 {
+    let outermost = |layout: &Layout| match layout {
+        Layout::Raid0(raid0) => Some(raid0.chunk().0 as u32),
+        _ => None,
+    };
+    match &spec.array.kind {
+        ArrayKind::Md(layout) => {
+            let outer = match layout {
+                Layout::Nested(nested) => nested.outer(),
+                plain => plain,
+            };
+            match outermost(outer) {
+                Some(chunk) => chunk.min(max_sectors(spec)),
+                None if spec.array.era.large_calls => max_sectors(spec),
+                None => 0,
+            }
+        }
+        _ => max_sectors(spec),
+    }
 }
 
 /// Sectors of the largest request that all members' queues take.
@@ -146,10 +179,7 @@ pub(super) fn build(spec: &StorageSpec, seed: u64) -> Result<Storage, StorageErr
         ArrayKind::Single(_) => (1, 0, None),
         ArrayKind::Md(layout) => {
             let array = Array::new(&spec.array)?;
-            let array = match spec.array.era.takes_apart {
-                true => array.of_requests(member_request(spec)),
-                false => array,
-            };
+            let array = array.of_requests(&spec.array.era, member_request(spec), wide(spec));
             (layout.members(), stripe(layout), Some(array))
         }
         ArrayKind::Zfs(mirror) => (mirror.children(), 0, Some(Array::new(&spec.array)?)),
@@ -210,6 +240,7 @@ pub(super) fn build(spec: &StorageSpec, seed: u64) -> Result<Storage, StorageErr
         stripe,
         max_sectors: max_sectors(spec),
         window: window(spec),
+        large_call: large_call(spec),
         large_go: matches!(spec.array.kind, ArrayKind::Md(_))
             && spec.members.iter().any(|member| member.queue.large_go),
         large: None,

@@ -42,6 +42,7 @@ impl Toy {
             hints: Hints {
                 max_sectors: 256,
                 window: 256,
+                large_call: 256,
                 stripe: 0,
                 queue: 128 * 256,
             },
