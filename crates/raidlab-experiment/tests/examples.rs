@@ -7,7 +7,7 @@ use raidlab_experiment::{Experiment, expand, parse};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// File, cells and trials.
-const EXPERIMENTS: [(&str, usize, usize); 24] = [
+const EXPERIMENTS: [(&str, usize, usize); 25] = [
     ("bitmap", 18, 90),
     ("home-lab", 8, 24),
     ("partitions", 6, 30),
@@ -26,6 +26,7 @@ const EXPERIMENTS: [(&str, usize, usize); 24] = [
     ("vm-chunks", 32, 32),
     ("vm-levels", 10, 10),
     ("vm-raidz", 4, 12),
+    ("vm-readers", 8, 8),
     ("vm-states", 8, 24),
     ("vm-zfs-ashift", 2, 6),
     ("what-to-buy", 8, 40),

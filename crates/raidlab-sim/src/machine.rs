@@ -178,6 +178,7 @@ impl Machine {
             at: self.now(),
             busy: totals.busy,
             moved: totals.moved,
+            refused: totals.refused,
             memory: self.memory_rate,
         }
     }

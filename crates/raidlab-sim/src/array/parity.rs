@@ -85,6 +85,8 @@ pub(super) struct ParityArray {
     /// Somebody waits for room, a resync perhaps: until a quarter is free nobody is given any
     /// (`raid5.c:get_active_stripe`, `R5_INACTIVE_BLOCKED`).
     short: bool,
+    /// Sectors of read-ahead that found no room.
+    refused: u64,
     /// Since when those that wait are to be looked at again: room has come up.
     rested: Option<Instant>,
     delayed: VecDeque<u32>,
@@ -121,6 +123,7 @@ impl ParityArray {
             waiters: Slab::new(),
             queue: VecDeque::new(),
             short: false,
+            refused: 0,
             rested: None,
             delayed: VecDeque::new(),
             plugged: None,
@@ -154,6 +157,11 @@ impl ParityArray {
     /// Rows of the stripe cache, if it is one that grows.
     pub(super) fn growing_rows(&self) -> Option<u32> {
         self.era.cache_grows.then_some(self.cache.rows())
+    }
+
+    /// Sectors of read-ahead for which the stripe cache had no room.
+    pub(super) const fn refused(&self) -> u64 {
+        self.refused
     }
 
     /// Rows of the stripe cache, and whether it may come to have more.

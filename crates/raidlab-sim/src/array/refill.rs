@@ -109,6 +109,13 @@ impl Array {
         parities.map(parity::ParityArray::stripes)
     }
 
+    /// Sectors of read-ahead for which stripe caches had no room.
+    #[must_use]
+    pub fn refused(&self) -> u64 {
+        let parities = self.nodes.iter().filter_map(Node::parity);
+        parities.map(parity::ParityArray::refused).sum()
+    }
+
     /// Bytes a second of the slowest, counted as [`Self::resync_position`] does.
     #[must_use]
     pub fn resync_rate(&self) -> Option<u64> {

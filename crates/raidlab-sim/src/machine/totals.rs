@@ -1,4 +1,5 @@
 //! All that a machine counts, as one value that can be subtracted and scaled.
+use crate::array::Array;
 use crate::block::Busy;
 use crate::disk::Counters;
 use crate::host::{CpuUse, DeviceCounters, Host};
@@ -18,6 +19,8 @@ pub(super) struct Totals {
     pub(super) moved: u64,
     /// Bytes of these that they were given to write.
     pub(super) written: u64,
+    /// Bytes of read-ahead for which stripe caches had no room.
+    pub(super) refused: u64,
 }
 
 /// `value` times `number` over `of`.
@@ -43,6 +46,7 @@ impl Totals {
             device: host.counters(),
             moved: moved * SECTOR,
             written: written * SECTOR,
+            refused: storage.array().map_or(0, Array::refused) * SECTOR,
         }
     }
 
@@ -67,6 +71,7 @@ impl Totals {
         device.written += more.written;
         self.moved += other.moved;
         self.written += other.written;
+        self.refused += other.refused;
     }
 
     /// What has come to it since `earlier`, times a share.
@@ -102,6 +107,7 @@ impl Totals {
             },
             moved: count(self.moved, earlier.moved),
             written: count(self.written, earlier.written),
+            refused: count(self.refused, earlier.refused),
         }
     }
 }

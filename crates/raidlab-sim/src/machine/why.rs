@@ -13,6 +13,9 @@ const ALIKE: f64 = 0.06;
 const TIE: f64 = 0.03;
 /// What else is so busy is told, too.
 const ALSO: f64 = 0.90;
+/// Read-ahead that a stripe cache refuses is told from this share of what disks move on. Assumed: less is asked for again while more
+/// is on its way.
+const REFUSED: f64 = 0.10;
 /// A part of the busy time that is told.
 const PART: f64 = 0.40;
 
@@ -25,6 +28,8 @@ pub struct Account {
     pub busy: Vec<Busy>,
     /// Bytes that the disks have moved since the start.
     pub moved: u64,
+    /// Bytes of read-ahead for which the stripe cache of a parity array had no room since the start: its request ended there.
+    pub refused: u64,
     /// Bytes a second that the computer's memory gives or takes at the most; 0: not known. It limits nothing.
     pub memory: u64,
 }
@@ -89,6 +94,13 @@ impl Why {
                 of(rate),
                 of(after.memory as f64)
             ));
+        }
+        let refused = after.refused.saturating_sub(before.refused);
+        if refused as f64 >= moved as f64 * REFUSED && refused > 0 {
+            sentence.push_str(
+                "; the stripe cache had no room for much of what was read ahead, which was asked for again when it was wanted \
+                 ('stripe-cache' makes it larger, as a smaller chunk makes it do for more)",
+            );
         }
         Self { sentence, shares }
     }

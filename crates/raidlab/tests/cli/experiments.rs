@@ -299,6 +299,7 @@ fn small_experiments_that_come_with_the_program_run() {
         "vm-chunks",
         "vm-levels",
         "vm-raidz",
+        "vm-readers",
         "vm-states",
         "vm-zfs-ashift",
     ] {

@@ -256,6 +256,7 @@ fn what_memory_could_not_take_is_told() {
             busy: vec![busy("CPU", ResourceKind::Cpu, 1, 950)],
             moved,
             memory: 51_200_000_000,
+            ..Account::default()
         };
         Why::between(&Account::default(), &account, Load::default()).sentence
     };
@@ -263,5 +264,27 @@ fn what_memory_could_not_take_is_told() {
     assert_eq!(
         told(165_000_000_000),
         "the CPU is 95 % busy; the disks move 165 GB/s, and memory of this class 51, which is no limit here: no such computer does this"
+    );
+}
+
+/// Four readers of a degraded array wait for pages that were read ahead in vain.
+#[test]
+fn read_ahead_that_the_stripe_cache_refuses_is_told() {
+    let told = |refused| {
+        let account = Account {
+            at: Instant(1_000_000_000),
+            busy: vec![disk("disk0", 950, 0)],
+            moved: 1 << 30,
+            refused,
+            ..Account::default()
+        };
+        Why::between(&Account::default(), &account, Load::default()).sentence
+    };
+    assert!(!told(1 << 20).contains("stripe cache"));
+    let much = told(1 << 29);
+    assert!(
+        much.starts_with("disk0 is 95 % busy")
+            && much.contains("; the stripe cache had no room for much of what was read ahead"),
+        "{much}"
     );
 }
