@@ -52,11 +52,14 @@ fn in_turn(
     mut run: impl FnMut(u64) -> u64,
     mut each: impl FnMut(u64, u64),
 ) {
-    let mut at = from;
+    let (mut at, mut request) = (from, from.saturating_add(most));
     while at < end {
-        let part = run(at).min(most).min(end - at);
+        let part = run(at).min(request - at).min(end - at);
         each(at, part);
         at += part;
+        if at == request {
+            request = request.saturating_add(most);
+        }
     }
 }
 
@@ -133,6 +136,7 @@ impl Node {
             rests_last,
         } = self.common.sizes;
         let mut parts = Vec::new();
+        let stripes = matches!(self.shape, Shape::Raid0(_));
         let run = |at| self.run(bio.kind, at);
         // A member that takes less than a chunk takes that in turn.
         let each = |at, sectors| {
@@ -146,9 +150,12 @@ impl Node {
                 },
             );
         };
+        let (from, end) = (bio.lba.0, bio.end());
         match rests_last {
-            true => rest_last(bio.lba.0, bio.end(), u64::from(largest), run, each),
-            false => in_turn(bio.lba.0, bio.end(), u64::from(largest), run, each),
+            // A chunk is a request.
+            false if stripes => in_turn(from, end, u64::MAX, run, each),
+            true => rest_last(from, end, u64::from(largest), run, each),
+            false => in_turn(from, end, u64::from(largest), run, each),
         }
         for (at, sectors) in parts {
             core.parents.get_mut(parent).waits += 1;
