@@ -87,7 +87,8 @@ pub struct Era {
     /// A call that asks for more than the read-ahead of an array is read in requests of its largest (since 5.7, "block: keep
     /// bdi->io_pages in sync with max_sectors_kb for stacked devices"). Raid0 takes a chunk then, and has since 4.10.
     pub large_calls: bool,
-    /// Pages that lie side by side in memory are one request, however many (multi-page bvecs, since 5.1); before, 256 of them.
+    /// Pages are one request as long as they lie in at most 256 runs in memory, which all are taken to do (multi-page bvecs, since
+    /// 5.1); before, 256 pages.
     pub whole_windows: bool,
     /// Requests that the thread of a parity array collects at most before it hands them over (twice
     /// `BLK_MAX_REQUEST_COUNT` since 5.16, as it collects for several devices; once from 2.6.39 on;
