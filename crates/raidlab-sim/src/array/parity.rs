@@ -85,7 +85,7 @@ pub(super) struct ParityArray {
     /// Somebody waits for room, a resync perhaps: until a quarter is free nobody is given any
     /// (`raid5.c:get_active_stripe`, `R5_INACTIVE_BLOCKED`).
     short: bool,
-    /// Sectors of read-ahead that found no room.
+    /// Sectors of requests of read-ahead that found no room.
     refused: u64,
     /// Since when those that wait are to be looked at again: room has come up.
     rested: Option<Instant>,
@@ -264,6 +264,10 @@ impl ParityArray {
             let roles = *self.roles(stripe);
             goes_on = self.groups(common, core, parent, bio, &roles, &piece);
             at += covered;
+        }
+        if !goes_on {
+            // None of its pages is there, whatever else of it comes.
+            self.refused += u64::from(bio.sectors);
         }
         core.close(parent, Ok(()));
     }

@@ -28,7 +28,7 @@ pub struct Account {
     pub busy: Vec<Busy>,
     /// Bytes that the disks have moved since the start.
     pub moved: u64,
-    /// Bytes of read-ahead for which the stripe cache of a parity array had no room since the start: its request ended there.
+    /// Bytes of requests of read-ahead for which the stripe cache of a parity array had no room since the start.
     pub refused: u64,
     /// Bytes a second that the computer's memory gives or takes at the most; 0: not known. It limits nothing.
     pub memory: u64,
@@ -98,8 +98,8 @@ impl Why {
         let refused = after.refused.saturating_sub(before.refused);
         if refused as f64 >= moved as f64 * REFUSED && refused > 0 {
             sentence.push_str(
-                "; the stripe cache had no room for much of what was read ahead, which was asked for again when it was wanted \
-                 ('stripe-cache' makes it larger, as a smaller chunk makes it do for more)",
+                "; the stripe cache had no room for much of the read-ahead, which was read again when it was wanted \
+                 (a larger 'stripe-cache' or a smaller chunk helps)",
             );
         }
         Self { sentence, shares }

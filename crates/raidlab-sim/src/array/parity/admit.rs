@@ -174,7 +174,6 @@ impl ParityArray {
                 Admitted::NoRoom if group.ahead => {
                     let error = &mut core.parents.get_mut(group.parent).error;
                     error.get_or_insert(DiskError::Unreadable);
-                    self.refuses(&group);
                     return false;
                 }
                 Admitted::Overlaps => {
@@ -286,11 +285,6 @@ impl ParityArray {
         }
     }
 
-    /// Counts read-ahead that found no room.
-    fn refuses(&mut self, group: &Group) {
-        self.refused += u64::from(group.to - group.from) * group.want.len() as u64;
-    }
-
     /// The rows of the band `key` that the group covers, from its first row on; divided from the
     /// others where need be. `None` when the band is in flight and would have to be divided.
     fn fit(&mut self, core: &mut Core, key: u32, group: &Group) -> Option<u32> {
@@ -381,7 +375,7 @@ impl ParityArray {
                 let result = match admitted {
                     Admitted::All => Ok(()),
                     Admitted::NoRoom if group.ahead => {
-                        self.refuses(&group);
+                        self.refused += u64::from(group.to - group.from);
                         Err(DiskError::Unreadable)
                     }
                     Admitted::NoRoom | Admitted::InFlight | Admitted::Overlaps => {

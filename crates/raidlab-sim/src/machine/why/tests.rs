@@ -284,7 +284,7 @@ fn read_ahead_that_the_stripe_cache_refuses_is_told() {
     let much = told(1 << 29);
     assert!(
         much.starts_with("disk0 is 95 % busy")
-            && much.contains("; the stripe cache had no room for much of what was read ahead"),
+            && much.contains("; the stripe cache had no room for much of the read-ahead"),
         "{much}"
     );
 }
