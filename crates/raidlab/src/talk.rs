@@ -3,7 +3,9 @@ use crate::exit::Failure;
 use crate::screen;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use raidlab_core::words::steers;
+use std::collections::BTreeSet;
 use std::io::{IsTerminal, Write};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 /// Whether talk may be coloured: on a terminal that can, unless `NO_COLOR` is set.
@@ -90,6 +92,15 @@ pub(crate) fn note(text: &str) {
 /// Something that makes a figure doubtful.
 pub(crate) fn warn(text: &str) {
     line(&format!("{} {}", paint("warning:", "33;1"), plain(text)));
+}
+
+/// As [`warn`], of what is met again and again and is told the first time.
+pub(crate) fn warn_once(text: &str) {
+    static TOLD: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+    let mut told = TOLD.lock().unwrap_or_else(PoisonError::into_inner);
+    if told.insert(text.to_owned()) {
+        warn(text);
+    }
 }
 
 /// Why the command failed, and what would help.

@@ -36,6 +36,7 @@ pub(crate) use extent::size_of;
 pub use extent::{Extent, ExtentMode, direct_alignment_at};
 pub use files::Files;
 pub use names::data_name;
+pub(crate) use names::{is_data_name, is_directory_name, is_entry_name};
 pub use uring::{Uring, UringFeatures};
 
 use raidlab_core::op::Op;

@@ -25,6 +25,14 @@ pub enum RunError {
         /// What helps, as it was then: `; free some space`, or nothing. Later the working directory is gone.
         remedy: String,
     },
+    /// A working directory is not removed: something of someone's would go with it.
+    #[error("{} stays: {why}", path.display())]
+    Stays {
+        /// The working directory.
+        path: PathBuf,
+        /// What is in it, with the remedy.
+        why: String,
+    },
     /// Not enough space for the data files.
     #[error(
         "{}: {needed} are needed, {available} are available{}; free some space, or give a smaller size",

@@ -28,7 +28,7 @@ mod writer;
 
 pub use error::RunError;
 pub use place::{NULL_SIZE, Place, size_of_place};
-pub use workdir::WorkDir;
+pub use workdir::{Stale, WorkDir};
 
 use crate::engine::{Content, Uring};
 use crate::observe::cache::{Eviction, evict};

@@ -1,6 +1,6 @@
 //! Where a trial takes place: a working directory, an existing file, or a device.
 use super::error::RunError;
-use super::workdir::WorkDir;
+use super::workdir::{Stale, WorkDir};
 use crate::engine::{data_name, size_of};
 use crate::observe::{ObserveError, PathKind, Resolved, Roots, resolve};
 use raidlab_core::op::FileId;
@@ -38,7 +38,7 @@ enum Kind {
 pub struct Place {
     kind: Kind,
     resolved: Resolved,
-    removed: Vec<PathBuf>,
+    stale: Stale,
 }
 
 impl Place {
@@ -50,9 +50,9 @@ impl Place {
     /// When the path does not exist, is of another kind, or a directory cannot be written to.
     pub fn open(path: &Path) -> Result<Self, RunError> {
         let resolved = resolve(&Roots::system(), path)?;
-        let mut removed = Vec::new();
+        let mut stale = Stale::default();
         let kind = if resolved.kind == PathKind::Directory {
-            removed = WorkDir::remove_stale(&resolved.path);
+            stale = WorkDir::remove_stale(&resolved.path);
             Kind::Directory(WorkDir::create(&resolved.path)?)
         } else {
             Kind::Given {
@@ -63,7 +63,7 @@ impl Place {
         Ok(Self {
             kind,
             resolved,
-            removed,
+            stale,
         })
     }
 
@@ -94,7 +94,7 @@ impl Place {
                 writable: true,
             },
             resolved,
-            removed: Vec::new(),
+            stale: Stale::default(),
         })
     }
 
@@ -113,10 +113,10 @@ impl Place {
         }
     }
 
-    /// Working directories of earlier runs that were killed, removed when this place was opened.
+    /// What became of working directories of earlier runs that were killed when this place was opened.
     #[must_use]
-    pub fn removed(&self) -> &[PathBuf] {
-        &self.removed
+    pub fn stale(&self) -> &Stale {
+        &self.stale
     }
 
     /// Where a data file is: in the working directory, or the given file or device itself.
@@ -181,7 +181,7 @@ impl Place {
     /// Removes the working directory now and tells when that fails (dropping does not tell).
     ///
     /// # Errors
-    /// When something in it cannot be removed.
+    /// When something in it cannot be removed, or is not raidlab's.
     pub fn close(self) -> Result<(), RunError> {
         match self.kind {
             Kind::Directory(work) => work.remove(),

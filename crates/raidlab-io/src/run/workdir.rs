@@ -3,13 +3,15 @@
 //! It is called `.raidlab-` and six hexadecimal digits and holds a file `owner` that tells which process made it. It
 //! is removed when dropped. After a `kill -9` it stays; the next run in the same place recognises that
 //! its owner is gone (the owner's lock is free, and no process has that id and start time) and
-//! removes it.
+//! removes it. With anything in it that raidlab did not make, or that is mounted there, it stays, and is told.
+mod made;
+mod mounts;
 mod opened;
 mod removal;
 
 use super::error::RunError;
 use opened::Opened;
-use removal::remove_all;
+use removal::{others_in, remove_all};
 use rustix::fs::{FlockOperation, IFlags, Mode, OFlags, flock};
 use std::ffi::{OsStr, OsString};
 use std::fs::{DirBuilder, File};
@@ -28,7 +30,7 @@ const UNBORN: Duration = Duration::from_secs(60);
 const TURN: Duration = Duration::from_millis(500);
 const FIRST_LINE: &str = "raidlab working directory; safe to remove when no raidlab runs";
 
-/// A working directory that is removed with everything in it when dropped.
+/// A working directory that is removed with everything that raidlab made in it when dropped.
 #[derive(Debug)]
 pub struct WorkDir {
     path: PathBuf,
@@ -36,6 +38,15 @@ pub struct WorkDir {
     opened: Opened,
     /// Holds the lock that says the owner lives.
     owner: Option<File>,
+}
+
+/// What came of removing working directories whose owner is gone.
+#[derive(Debug, Default)]
+pub struct Stale {
+    /// Those that were removed.
+    pub removed: Vec<PathBuf>,
+    /// Why others stay, each with its path and the remedy.
+    pub left: Vec<RunError>,
 }
 
 impl WorkDir {
@@ -89,30 +100,33 @@ impl WorkDir {
     /// Removes it now and tells when that fails.
     ///
     /// # Errors
-    /// When something in it cannot be removed.
+    /// When something in it cannot be removed, or must not be: [`RunError::Stays`].
     pub fn remove(mut self) -> Result<(), RunError> {
         remove_all(&self.path, &self.opened, self.owner.take())
-            .map_err(RunError::path("remove", &self.path))
     }
 
-    /// Removes the working directories in `parent` whose owner is gone; returns their paths. What
-    /// cannot be removed stays and is not in the list.
+    /// Removes the working directories in `parent` whose owner is gone, but for those in which there is something that
+    /// raidlab did not make.
     #[must_use]
-    pub fn remove_stale(parent: &Path) -> Vec<PathBuf> {
+    pub fn remove_stale(parent: &Path) -> Stale {
         let turn = turn(parent);
-        let found = stale_in(parent, turn.is_some()).into_iter();
-        found
-            .filter(|(path, opened)| remove_all(path, opened, None).is_ok())
-            .map(|(path, _)| path)
-            .collect()
+        let mut stale = Stale::default();
+        for (path, opened) in stale_in(parent, turn.is_some()) {
+            match remove_all(&path, &opened, None) {
+                Ok(()) => stale.removed.push(path),
+                Err(error) => stale.left.push(error),
+            }
+        }
+        stale
     }
 
-    /// The working directories in `parent` whose owner is gone. Nothing is removed.
-    #[must_use]
-    pub fn stale(parent: &Path) -> Vec<PathBuf> {
-        let turn = turn(parent);
-        let found = stale_in(parent, turn.is_some()).into_iter();
-        found.map(|(path, _)| path).collect()
+    /// What is in a working directory that raidlab did not make, by its paths from there. Nothing is removed.
+    ///
+    /// # Errors
+    /// When it cannot be looked into.
+    pub fn others_in(path: &Path) -> std::io::Result<Vec<String>> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        others_in(&rustix::fs::open(path, flags, Mode::empty())?)
     }
 }
 

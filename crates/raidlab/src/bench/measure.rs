@@ -250,11 +250,14 @@ fn drop_all(phase: &Phase, place: &Place) -> Result<(), RunError> {
 /// Opens a place; says what an earlier run had left there.
 pub(super) fn open_place(path: &Path) -> Result<Place, Failure> {
     let place = Place::open(path).map_err(|error| failure(&error))?;
-    for stale in place.removed() {
+    for stale in &place.stale().removed {
         talk::note(&format!(
             "removed {}, left by a raidlab that was killed",
             stale.display()
         ));
+    }
+    for left in &place.stale().left {
+        talk::warn_once(&format!("left by a raidlab that was killed: {left}"));
     }
     Ok(place)
 }

@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 pub(crate) struct Cleaned {
     /// Working directories that were removed.
     pub(crate) removed: Vec<PathBuf>,
-    /// Those whose owner is gone, and that could not be removed.
-    pub(crate) left: Vec<PathBuf>,
+    /// Why others whose owner is gone stay, each with its path.
+    pub(crate) left: Vec<String>,
     /// Places where another file system is now than when a run worked there, and the notes that say so.
     pub(crate) elsewhere: Vec<(PathBuf, PathBuf)>,
 }
@@ -93,11 +93,12 @@ pub(crate) fn clean(notes: &Path) -> Cleaned {
         if !place.is_absolute() {
             continue;
         }
-        let removed = WorkDir::remove_stale(&place);
+        let stale = WorkDir::remove_stale(&place);
         // A file system may have another number when it is mounted again; what was in it tells that it is the one.
-        let elsewhere = removed.is_empty() && is_elsewhere(&place, device);
-        cleaned.removed.extend(removed);
-        cleaned.left.extend(WorkDir::stale(&place));
+        let elsewhere = stale.removed.is_empty() && is_elsewhere(&place, device);
+        cleaned.removed.extend(stale.removed);
+        let left = stale.left.iter().map(ToString::to_string);
+        cleaned.left.extend(left);
         if any_in(&place) {
             continue;
         }

@@ -20,12 +20,9 @@ pub(crate) fn run(args: &CleanArgs) -> Result<Outcome, Failure> {
     let removed = places.removed.iter().map(|path| path.display());
     all.undone
         .extend(removed.map(|path| format!("removed {path}, left by a run that was killed")));
-    let left = places.left.iter().map(|path| path.display());
-    all.left.extend(left.map(|path| {
-        format!(
-            "{path}, the working directory of a run that was killed, cannot be removed; remove it"
-        )
-    }));
+    let left = places.left.iter();
+    all.left
+        .extend(left.map(|why| format!("the working directory of a run that was killed: {why}")));
     all.left.extend(places.elsewhere.iter().map(|(place, note)| {
         format!(
             "what a run left in {}, on a file system that is not mounted there now, if it left anything: mount it and clean again, or remove {}",

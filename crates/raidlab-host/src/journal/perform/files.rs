@@ -6,6 +6,7 @@ use raidlab_io::observe::Roots;
 use raidlab_io::observe::cache::block_size_of;
 use raidlab_io::observe::safety::open_for_reading;
 use raidlab_io::run::WorkDir;
+use raidlab_io::words::some_of;
 use rustix::fd::{AsRawFd as _, OwnedFd};
 use rustix::mount::{
     FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsconfig_set_flag,
@@ -16,8 +17,6 @@ use std::io;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
-/// Names that are told; of more only how many there are.
-const TOLD: usize = 3;
 /// Where fsck puts what it found.
 const FOUND: &str = "lost+found";
 
@@ -42,31 +41,20 @@ pub(super) fn others_in(root: &Path) -> io::Result<Option<String>> {
         if name == FOUND && entry.file_type()?.is_dir() {
             let found = names(fs::read_dir(entry.path())?)?;
             others.extend(found.iter().map(|name| format!("{FOUND}/{name}")));
-        } else if !(WorkDir::is_named_so(&name) && entry.file_type()?.is_dir()) {
+        } else if WorkDir::is_named_so(&name) && entry.file_type()?.is_dir() {
+            let found = WorkDir::others_in(&entry.path())?;
+            others.extend(found.iter().map(|name| format!("{told}/{name}")));
+        } else {
             others.push(told);
         }
     }
     others.sort();
-    Ok(in_words(&others))
+    Ok(some_of(&others))
 }
 
 fn names(entries: impl Iterator<Item = io::Result<DirEntry>>) -> io::Result<Vec<String>> {
     let name = |entry: DirEntry| entry.file_name().to_string_lossy().into_owned();
     entries.map(|entry| entry.map(name)).collect()
-}
-
-fn in_words(names: &[String]) -> Option<String> {
-    let told: Vec<String> = names
-        .iter()
-        .take(TOLD)
-        .map(|name| format!("'{name}'"))
-        .collect();
-    let more = names.len().saturating_sub(TOLD);
-    match (told.as_slice(), more) {
-        ([], _) => None,
-        (told, 0) => Some(told.join(", ")),
-        (told, more) => Some(format!("{} and {more} more", told.join(", "))),
-    }
 }
 
 /// Looks into the file system of these uuids on a device, if there is one. `further` gives the others that it may be on, too.

@@ -43,6 +43,16 @@ impl Opened {
         &self.way
     }
 
+    /// It, open.
+    pub(super) fn directory(&self) -> &OwnedFd {
+        &self.directory
+    }
+
+    /// The directory around it, open.
+    pub(super) fn parent(&self) -> &OwnedFd {
+        &self.parent
+    }
+
     /// Whether it is this user's.
     pub(super) fn is_own(&self) -> bool {
         let found = rustix::fs::fstat(&self.directory);

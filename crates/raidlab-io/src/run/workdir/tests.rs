@@ -74,7 +74,7 @@ fn only_directories_whose_owner_is_gone_are_removed() {
         make(".raidlab-no-owner", None),
     ];
     std::os::unix::fs::symlink(&kept[3], parent.path().join(".raidlab-0000b4")).unwrap();
-    let mut removed = WorkDir::remove_stale(parent.path());
+    let mut removed = WorkDir::remove_stale(parent.path()).removed;
     removed.sort();
     stale.sort();
     assert_eq!(removed, stale);
@@ -112,7 +112,7 @@ fn what_was_left_before_it_had_an_owner_is_removed_when_it_is_old() {
         make(".raidlab-00000f", &[(OWNER, ""), ("data-0", "x")], true),
         make(".raidlab-notes", &[], true),
     ];
-    let mut removed = WorkDir::remove_stale(parent.path());
+    let mut removed = WorkDir::remove_stale(parent.path()).removed;
     removed.sort();
     stale.sort();
     assert_eq!(removed, stale);
@@ -129,7 +129,7 @@ fn what_was_left_before_it_had_an_owner_is_removed_at_once_when_nobody_makes_one
     }
     std::fs::write(left.join(OWNER), "").unwrap();
     std::fs::write(notes.join("notes"), "").unwrap();
-    assert_eq!(WorkDir::remove_stale(parent.path()), [left]);
+    assert_eq!(WorkDir::remove_stale(parent.path()).removed, [left]);
     assert!(notes.exists());
 }
 
@@ -172,7 +172,7 @@ fn what_was_put_in_its_place_is_left_alone() {
         assert!(intact(), "drops {drops}");
         // What was made is empty, under whatever name.
         assert_eq!(std::fs::read_dir(&stolen).unwrap().count(), 0);
-        assert!(WorkDir::remove_stale(parent.path()).is_empty());
+        assert!(WorkDir::remove_stale(parent.path()).removed.is_empty());
         assert!(intact());
         std::fs::remove_file(&path).unwrap();
         std::fs::remove_dir(&stolen).unwrap();
@@ -195,9 +195,9 @@ fn what_another_user_says_of_a_directory_is_not_believed() {
     )
     .unwrap();
     std::os::unix::fs::chown(&owner, Some(65_534), None).unwrap();
-    assert!(WorkDir::remove_stale(parent.path()).is_empty());
+    assert!(WorkDir::remove_stale(parent.path()).removed.is_empty());
     std::os::unix::fs::chown(&owner, Some(0), None).unwrap();
-    assert_eq!(WorkDir::remove_stale(parent.path()), [path]);
+    assert_eq!(WorkDir::remove_stale(parent.path()).removed, [path]);
 }
 
 #[test]
