@@ -1,5 +1,6 @@
 //! Each gate refuses, and without it the claim would have been given: on loop devices, as root. The same tests are run in
 //! a guest, whose kernel has what holds devices, by the tests of raidlab's virtual machines.
+mod busy;
 mod content;
 mod files;
 mod holders;

@@ -19,7 +19,7 @@ use crate::sysfs;
 use crate::system;
 use crate::tool::Tool;
 use contents::{clear, not_cleared};
-use mounts::unmount_all;
+use mounts::{is_mount_point, unmount_all};
 use raidlab_io::observe::Roots;
 use raidlab_io::observe::mountinfo;
 use raidlab_io::observe::safety::open_for_reading;
@@ -86,16 +86,17 @@ pub(super) fn perform(
             id.path.display()
         ))),
         Undo::File(id) if run.keeps(id) => Ok(Undone::Left(format!(
-            "{} stays: what someone has put on it since would go with it",
+            "{} stays: what stays on it would go with it",
             id.path.display()
         ))),
         Undo::Contents { member, .. } if run.kept.contains(member) => Ok(not_cleared(
             &member.name,
             member,
-            &"what someone has put on it since stays",
+            &"what is on it stays, as is told",
         )),
         Undo::NewDirectory(path) | Undo::Directory(FileId { path, .. })
-            if run.stay.contains(path) =>
+            // What is mounted there hides it: not to be seen does not mean to be gone.
+            if run.stay.contains(path) || is_mount_point(roots, path) =>
         {
             Ok(Undone::Left(format!(
                 "{} stays with what is mounted there",

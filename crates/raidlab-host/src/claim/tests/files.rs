@@ -4,7 +4,7 @@ use super::*;
 use crate::journal::{Journal, Report, Undo, leftovers};
 
 /// XFS is not made on less.
-const LARGE: u64 = 320 << 20;
+pub(super) const LARGE: u64 = 320 << 20;
 
 /// The uuid that a run gave; each test has one of its own, for no kernel mounts two of the same.
 pub(super) fn own(byte: u8) -> String {
@@ -13,7 +13,7 @@ pub(super) fn own(byte: u8) -> String {
 }
 
 /// A device of this size.
-fn device(size: u64) -> Theirs {
+pub(super) fn device(size: u64) -> Theirs {
     let theirs = Theirs::new();
     let file = theirs.directory.path().join("disk");
     let file = OpenOptions::new().write(true).open(file).expect("its file");
@@ -22,7 +22,7 @@ fn device(size: u64) -> Theirs {
     theirs
 }
 
-fn make(kind: &str, byte: u8, devices: &[&Theirs]) {
+pub(super) fn make(kind: &str, byte: u8, devices: &[&Theirs]) {
     let uuid = match kind {
         "xfs" => format!("uuid={}", own(byte)),
         _ => own(byte),
@@ -37,10 +37,10 @@ fn make(kind: &str, byte: u8, devices: &[&Theirs]) {
 }
 
 /// A directory where this is mounted, until it is dropped.
-struct Mounted(tempfile::TempDir);
+pub(super) struct Mounted(tempfile::TempDir);
 
 impl Mounted {
-    fn of(devices: &[&Theirs]) -> Self {
+    pub(super) fn of(devices: &[&Theirs]) -> Self {
         let point = tempfile::tempdir().expect("a directory");
         let further = devices.iter().skip(1);
         let options: Vec<String> = ["rw".to_owned()]
@@ -52,7 +52,7 @@ impl Mounted {
         Self(point)
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub(super) fn path(&self, name: &str) -> PathBuf {
         self.0.path().join(name)
     }
 }
@@ -64,7 +64,7 @@ impl Drop for Mounted {
 }
 
 /// The journal of a run that was killed: what it was about to write, and whether it had mounted a file system.
-fn journal(place: &Path, byte: u8, devices: &[&Theirs], mounted: bool) -> Journal {
+pub(super) fn journal(place: &Path, byte: u8, devices: &[&Theirs], mounted: bool) -> Journal {
     let mut journal = Journal::begin(place, "raidlab run x").expect("begun");
     let contents = devices.iter().map(|device| Undo::Contents {
         member: device.device().identity,

@@ -1,6 +1,7 @@
 //! Arrays of md that a run left: stopped, unless someone has put them to use since.
 use super::contents::opened;
 use super::files;
+use super::mounts::mounted_elsewhere;
 use super::whose::{find, lies_on, not_ours, of_others};
 use super::{PATIENCE, Run, STEP};
 use crate::error::{HostError, Result};
@@ -120,8 +121,8 @@ fn put_to_use(roots: &Roots, name: &str, run: &Run, taken: bool) -> Option<Strin
         return None;
     }
     let path = roots.dev.join(name);
-    if let Some(opener) = opened(roots, &path) {
-        return Some(opener);
+    if let Some(why) = opened(roots, &path).or_else(|| mounted_elsewhere(roots, &path, run)) {
+        return Some(why);
     }
     match foreign(roots, name, &run.uuids) {
         Ok(None) => {

@@ -1,5 +1,6 @@
 //! What is on a member: cleared, unless someone has put it to use since.
 use super::files::{self, Use};
+use super::mounts::mounted_elsewhere;
 use super::{PATIENCE, Run, find};
 use crate::claim;
 use crate::error::{HostError, Result};
@@ -60,6 +61,9 @@ pub(super) fn opened(roots: &Roots, path: &Path) -> Option<String> {
 
 /// What someone has put into the file system on a member, in words.
 fn used(roots: &Roots, path: &Path, uuids: &[String], run: &Run) -> Option<String> {
+    if let Some(mounted) = mounted_elsewhere(roots, path, run) {
+        return Some(mounted);
+    }
     let further = || files::nodes(roots, &run.members);
     let found = files::look(path, further, uuids);
     // Of a file system on several devices, some of which raidlab has cleared, there is nothing any more that could be someone's.

@@ -27,6 +27,8 @@ pub(super) enum Use {
     Nobodys,
     /// What else is there, in words.
     Someones(String),
+    /// Someone has it in use, so that it cannot be looked into.
+    Busy,
     /// It cannot be looked into, and why.
     Unknown(String),
 }
@@ -82,6 +84,7 @@ pub(super) fn look(
     Some(match looked {
         Ok(None) => Use::Nobodys,
         Ok(Some(what)) => Use::Someones(what),
+        Err(error) if error.raw_os_error() == Some(libc::EBUSY) => Use::Busy,
         Err(error) => Use::Unknown(error.to_string()),
     })
 }
@@ -194,7 +197,12 @@ pub(super) fn put_to_use(found: Option<Use>, node: &Path, made: bool) -> Option<
              that elsewhere, or, if it is not wanted, 'wipefs -a {node}', and 'raidlab clean' goes on"
         )),
         // One that was half made cannot be read, either, and has been nobody's.
-        Some(Use::Unknown(_)) if !made => None,
+        Some(Use::Unknown(_) | Use::Busy) if !made => None,
+        // Never to be cleared by hand then: whoever has it would lose what is there.
+        Some(Use::Busy) => Some(format!(
+            "its file system is in use, though it is mounted nowhere that is seen here: in another mount namespace, such as a \
+             container's, or {node} is a part of another device ('lsblk {node}', 'lsns -t mnt'); end that, and 'raidlab clean' goes on"
+        )),
         Some(Use::Unknown(why)) => Some(format!(
             "its file system cannot be looked into ({why}), so that what was put there since is not known; if nothing of it \
              is wanted, 'wipefs -a {node}', and 'raidlab clean' goes on"

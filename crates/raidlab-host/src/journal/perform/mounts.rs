@@ -1,6 +1,6 @@
 //! File systems that a run left mounted: unmounted, unless someone has put files into them since.
 use super::files::others_in;
-use super::whose::lies_on;
+use super::whose::{leaves, lies_on};
 use super::{Run, while_busy};
 use crate::error::{HostError, Result};
 use crate::identity::Identity;
@@ -29,6 +29,8 @@ pub(super) fn unmount_all(
             break;
         };
         if !is_ours(roots, mount, members) {
+            // What raidlab has there is beneath it, or was moved away, and is not seen.
+            stays(run, point, members);
             return Ok(Undone::Left(format!(
                 "{} is mounted at {}, and not by raidlab",
                 mount.source,
@@ -39,16 +41,23 @@ pub(super) fn unmount_all(
         if run.gone
             && let Ok(Some(what)) = others_in(point)
         {
-            run.stay.push(point.to_owned());
-            run.kept.extend_from_slice(members);
+            stays(run, point, members);
             return Ok(Undone::Left(format!(
                 "{} stays mounted: it holds {what}, which raidlab did not make: someone has put it there since; move that \
                  elsewhere, or remove it, and 'raidlab clean' goes on",
                 point.display()
             )));
         }
-        while_busy(|| Ok(unmount(point, UnmountFlags::empty())?))
-            .map_err(HostError::call("unmount", point))?;
+        if let Err(error) = while_busy(|| Ok(unmount(point, UnmountFlags::empty())?)) {
+            stays(run, point, members);
+            if error.raw_os_error() != Some(libc::EBUSY) {
+                return Err(HostError::call("unmount", point)(error));
+            }
+            let point = point.display();
+            return Ok(Undone::Left(format!(
+                "{point} stays mounted: it is in use; end what uses it ('fuser -vm {point}' tells what), and 'raidlab clean' goes on"
+            )));
+        }
         told.push(format!("unmounted {}", point.display()));
     }
     Ok(if told.is_empty() {
@@ -58,13 +67,51 @@ pub(super) fn unmount_all(
     })
 }
 
+/// Something stays mounted at a place: the directory there, and what is mounted, stay with it.
+fn stays(run: &mut Run, point: &Path, members: &[Identity]) {
+    run.stay.push(point.to_owned());
+    run.kept.extend_from_slice(members);
+}
+
 fn is_ours(roots: &Roots, mount: &Mount, members: &[Identity]) -> bool {
+    device_of(roots, mount).is_some_and(|name| lies_on(roots, &name, members))
+}
+
+/// The kernel's name of the device that is mounted.
+fn device_of(roots: &Roots, mount: &Mount) -> Option<String> {
     let number = if mount.number.major == 0 {
         let found = fs::metadata(&mount.source);
         found.ok().map(|found| DeviceNumber::from_raw(found.rdev()))
     } else {
         Some(mount.number)
     };
-    let name = number.and_then(|number| roots.block_by_number(number));
-    name.is_some_and(|name| lies_on(roots, &name, members))
+    number.and_then(|number| roots.block_by_number(number))
+}
+
+/// Whether anything is mounted at a place: what is in the table of mounts hides the directory that was there.
+pub(super) fn is_mount_point(roots: &Roots, point: &Path) -> bool {
+    table(roots).iter().any(|mount| mount.point == point)
+}
+
+fn table(roots: &Roots) -> Vec<Mount> {
+    let text = fs::read_to_string(roots.proc.join("self/mountinfo")).unwrap_or_default();
+    mountinfo::parse(&text).unwrap_or_default()
+}
+
+/// Why what is on a device of a run's stays, in words, when its file system is mounted: by someone, since the run unmounts its own.
+pub(super) fn mounted_elsewhere(roots: &Roots, node: &Path, run: &Run) -> Option<String> {
+    let wanted = super::file_name(node);
+    let is_on = |mount: &Mount| {
+        device_of(roots, mount).is_some_and(|name| {
+            name == wanted
+                || leaves(roots, &name).contains(&wanted)
+                // One on several devices is mounted by the name of one of them.
+                || mount.fs_type == "btrfs" && lies_on(roots, &name, &run.members)
+        })
+    };
+    let mounts = table(roots);
+    let point = mounts.iter().rfind(|mount| is_on(mount))?.point.display();
+    Some(format!(
+        "its file system is mounted at {point}; unmount it ('umount {point}'), and 'raidlab clean' goes on"
+    ))
 }
