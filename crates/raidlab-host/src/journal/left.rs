@@ -1,7 +1,10 @@
 //! Journals of runs that are gone: found, and taken over.
-use super::{ENDING, Entry, Journal, Process, VERSION};
+use super::perform::is_mount_point;
+use super::{ENDING, Entry, Journal, Process, Undone, VERSION};
+use crate::alone::Alone;
 use crate::error::{HostError, Result};
 use crate::patience::patiently;
+use raidlab_io::observe::Roots;
 use rustix::fs::{FlockOperation, flock};
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
@@ -37,6 +40,55 @@ pub fn leftovers(directory: &Path) -> Result<(Vec<Journal>, Vec<String>)> {
         }
     }
     Ok((found, wrong))
+}
+
+/// Removes the directory where runs mount file systems when it is there and no journal in `journals` says so: it would keep every run from
+/// beginning, and nothing else would remove it. `alone` proves that no run is under way.
+///
+/// # Errors
+/// When it cannot be looked at.
+pub fn forget_point(
+    roots: &Roots,
+    journals: &Path,
+    point: &Path,
+    _alone: &Alone,
+) -> Result<Undone> {
+    let is_there = std::fs::symlink_metadata(point).is_ok_and(|found| found.is_dir());
+    // A journal that is there undoes it itself, now or later.
+    if !is_there || any_in(journals)? {
+        return Ok(Undone::Nothing);
+    }
+    let told = point.display();
+    if is_mount_point(roots, point) {
+        return Ok(Undone::Left(format!(
+            "something is mounted at {told}, and no run says that it was raidlab: look into it, and unmount it ('umount {told}')"
+        )));
+    }
+    // Of an empty one alone.
+    match std::fs::remove_dir(point) {
+        Ok(()) => Ok(Undone::Done(format!("removed {told}"))),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Undone::Nothing),
+        Err(error) => Ok(Undone::Left(format!(
+            "{told} stays: {error}; look into it and remove it"
+        ))),
+    }
+}
+
+/// Whether there are journals in a directory.
+fn any_in(directory: &Path) -> Result<bool> {
+    match std::fs::read_dir(directory) {
+        Ok(mut entries) => Ok(entries.any(|entry| {
+            // What cannot be read may be one.
+            entry.map_or(true, |entry| {
+                entry
+                    .path()
+                    .extension()
+                    .is_some_and(|ending| ending == ENDING)
+            })
+        })),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(HostError::call("list", directory)(error)),
+    }
 }
 
 /// `None` when its run lives, or it has gone meanwhile.

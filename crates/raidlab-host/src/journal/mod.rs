@@ -10,7 +10,7 @@ mod perform;
 mod process;
 mod undo;
 
-pub use left::leftovers;
+pub use left::{forget_point, leftovers};
 #[cfg(test)]
 pub(crate) use perform::foreign;
 pub use process::Process;

@@ -8,6 +8,7 @@ mod whose;
 
 #[cfg(test)]
 pub(crate) use arrays::foreign;
+pub(super) use mounts::is_mount_point;
 
 use super::process::Process;
 use super::undo::{Undo, Undone};
@@ -19,7 +20,7 @@ use crate::sysfs;
 use crate::system;
 use crate::tool::Tool;
 use contents::{clear, not_cleared};
-use mounts::{is_mount_point, unmount_all};
+use mounts::unmount_all;
 use raidlab_io::observe::Roots;
 use raidlab_io::observe::mountinfo;
 use raidlab_io::observe::safety::open_for_reading;

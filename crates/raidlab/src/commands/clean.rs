@@ -3,8 +3,9 @@ use super::{print_json, print_text};
 use crate::args::CleanArgs;
 use crate::bench::notes;
 use crate::exit::{Failure, Outcome, REFUSED};
-use crate::real::{clean_guests, host_failure, places};
+use crate::real::{clean_guests, host, host_failure, places};
 use crate::talk;
+use raidlab_host::alone::Alone;
 use raidlab_host::journal::{Report, leftovers};
 use raidlab_io::observe::Roots;
 
@@ -44,6 +45,9 @@ pub(crate) fn run(args: &CleanArgs) -> Result<Outcome, Failure> {
         all.undone.extend(report.undone);
         all.left.extend(report.left);
     }
+    let point = without_journal(&roots)?;
+    all.undone.extend(point.undone);
+    all.left.extend(point.left);
     if args.json {
         print_json(&all)?;
     } else if all == Report::default() {
@@ -59,5 +63,16 @@ pub(crate) fn run(args: &CleanArgs) -> Result<Outcome, Failure> {
         let message = "not everything could be undone, or may be";
         Err(Failure::new(REFUSED, message)
             .remedy("see to what is told above, and run 'raidlab clean' again"))
+    }
+}
+
+/// What becomes of a mount point that no journal tells of, unless a run is under way.
+fn without_journal(roots: &Roots) -> Result<Report, Failure> {
+    if !places::mount()?.exists() {
+        return Ok(Report::default());
+    }
+    match Alone::take(&places::state()?, &[]) {
+        Ok(alone) => host::forget_point(roots, &alone),
+        Err(_) => Ok(Report::default()),
     }
 }

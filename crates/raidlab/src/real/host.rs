@@ -23,7 +23,7 @@ use raidlab_experiment::{Cell, Experiment, Plan, Trial, expand};
 use raidlab_host::alone::{Alone, Once};
 use raidlab_host::claim::Claim;
 use raidlab_host::inventory::Device;
-use raidlab_host::journal::{Journal, leftovers};
+use raidlab_host::journal::{self, Journal, Report, Undone, leftovers};
 use raidlab_host::provision::{InitialSync, MemberDevice, ProvisionPlan, member, requirements};
 use raidlab_io::observe::Roots;
 use raidlab_io::observe::safety::{in_container, unreadable};
@@ -78,8 +78,8 @@ pub(crate) fn run(args: &RunArgs, place: &place::Store) -> Result<Outcome, Failu
     if plans.iter().any(ProvisionPlan::sets_system) {
         once.push(Once::Settings);
     }
-    let _alone = Alone::take(&places::state()?, &once).map_err(|error| host_failure(&error))?;
-    undo_leftovers(&roots)?;
+    let alone = Alone::take(&places::state()?, &once).map_err(|error| host_failure(&error))?;
+    undo_leftovers(&roots, &alone)?;
     let mut journal = Journal::begin(&places::journals()?, &command_line())
         .map_err(|error| host_failure(&error))?;
     let came = with_journal(
@@ -168,16 +168,18 @@ fn initial_sync(args: &RealArgs) -> InitialSync {
 }
 
 /// Undoes what runs that were killed left behind.
-fn undo_leftovers(roots: &Roots) -> Result<(), Failure> {
+fn undo_leftovers(roots: &Roots, alone: &Alone) -> Result<(), Failure> {
     let (journals, wrong) =
         leftovers(&places::journals()?).map_err(|error| host_failure(&error))?;
     for text in wrong {
         talk::warn(&text);
     }
-    for journal in journals {
-        let report = journal
-            .finish(roots)
-            .map_err(|error| host_failure(&error))?;
+    let journals = journals.into_iter().map(|journal| journal.finish(roots));
+    let mut reports = journals
+        .collect::<Result<Vec<Report>, _>>()
+        .map_err(|error| host_failure(&error))?;
+    reports.push(forget_point(roots, alone)?);
+    for report in reports {
         for undone in &report.undone {
             talk::note(&format!("left by a raidlab that was killed: {undone}"));
         }
@@ -188,6 +190,19 @@ fn undo_leftovers(roots: &Roots) -> Result<(), Failure> {
         }
     }
     Ok(())
+}
+
+/// Removes a mount point that no journal tells of any more, and that would keep every run from beginning.
+pub(crate) fn forget_point(roots: &Roots, alone: &Alone) -> Result<Report, Failure> {
+    let (journals, point) = (places::journals()?, places::mount()?);
+    let mut report = Report::default();
+    match journal::forget_point(roots, &journals, &point, alone) {
+        Ok(Undone::Nothing) => {}
+        Ok(Undone::Done(what)) => report.undone.push(what),
+        Ok(Undone::Left(why)) => report.left.push(why),
+        Err(error) => return Err(host_failure(&error)),
+    }
+    Ok(report)
 }
 
 /// The run itself; what it made is undone by whoever has the journal.

@@ -1,7 +1,8 @@
 //! File systems that a run left and that are in use when it is undone.
 use super::files::{LARGE, Mounted, cleaned, device, journal, make};
 use super::*;
-use crate::journal::{Journal, Report, Undo};
+use crate::alone::Alone;
+use crate::journal::{Journal, Report, Undo, Undone, forget_point};
 use std::process::{Child, Command};
 
 /// A process that works in a directory.
@@ -134,4 +135,28 @@ fn files_in_a_working_directory_keep_its_file_system() {
     let report = cleaned(place.path());
     assert_eq!(report.left, Vec::<String>::new(), "{report:?}");
     theirs.given();
+}
+
+/// It would keep every run from beginning: raidlabs before this one forgot it when what was mounted there was in use.
+#[test]
+fn a_mount_point_that_no_journal_tells_of_is_removed_when_it_is_empty() {
+    let state = tempfile::tempdir().expect("a directory");
+    let (journals, point) = (state.path().join("journal"), state.path().join("mnt"));
+    let alone = Alone::take(state.path(), &[]).expect("nobody else");
+    let roots = Roots::system();
+    let forget = || forget_point(&roots, &journals, &point, &alone).expect("looked at");
+    assert_eq!(forget(), Undone::Nothing);
+    std::fs::create_dir(&point).expect("made");
+    // A journal that is there undoes it itself.
+    let journal = Journal::begin(&journals, "raidlab run x").expect("begun");
+    assert_eq!(forget(), Undone::Nothing);
+    std::fs::remove_file(journal.path()).expect("removed");
+    std::fs::write(point.join("letters"), "mine").expect("written");
+    assert!(matches!(forget(), Undone::Left(why) if why.contains("look into it")));
+    std::fs::remove_file(point.join("letters")).expect("still there");
+    assert_eq!(
+        forget(),
+        Undone::Done(format!("removed {}", point.display()))
+    );
+    assert!(!point.exists());
 }

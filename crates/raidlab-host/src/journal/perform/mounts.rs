@@ -89,7 +89,7 @@ fn device_of(roots: &Roots, mount: &Mount) -> Option<String> {
 }
 
 /// Whether anything is mounted at a place: what is in the table of mounts hides the directory that was there.
-pub(super) fn is_mount_point(roots: &Roots, point: &Path) -> bool {
+pub(in crate::journal) fn is_mount_point(roots: &Roots, point: &Path) -> bool {
     table(roots).iter().any(|mount| mount.point == point)
 }
 
