@@ -50,8 +50,8 @@ Start here:
   raidlab reference run pata-raid0                the same study predicted, figure by figure
 
 Exit codes: 0 done; 1 a gate found 'worse'; 2 bad request; 3 refused for safety;
-4 something needed is missing; 5 a trial failed; 6 a gate cannot tell (--require-interval, or
-unverified trials); 130 interrupted, cleaned up"
+4 something needed is missing; 5 a trial failed, or something was left behind; 6 a gate cannot tell
+(--require-interval, or unverified trials); 130 interrupted, cleaned up"
 )]
 pub(crate) struct Cli {
     #[command(flatten)]

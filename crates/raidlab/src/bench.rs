@@ -23,7 +23,7 @@ pub(crate) use session::store_failure;
 use crate::args::BenchArgs;
 use crate::commands::{command_line, timestamp};
 use crate::commands::{output, report};
-use crate::exit::{BAD_REQUEST, Failure, MISSING, Outcome};
+use crate::exit::{BAD_REQUEST, Failure, MISSING, Outcome, TRIAL_FAILED};
 use crate::patience;
 use crate::place;
 use crate::predict::run::forget_if_empty;
@@ -88,6 +88,7 @@ pub(crate) fn run(args: &BenchArgs, store: &place::Store) -> Result<Outcome, Fai
     let mut machine = Machine {
         plan: &plan,
         stop: &stop,
+        left: false,
     };
     let ended = Running {
         plan: &plan,
@@ -101,7 +102,7 @@ pub(crate) fn run(args: &BenchArgs, store: &place::Store) -> Result<Outcome, Fai
     match ended {
         Ok(SessionEnd::Finished) => {
             report::of_session(&mut store, &session, args)?;
-            Ok(Outcome::Done)
+            unless_left(machine.left, Outcome::Done)
         }
         Ok(SessionEnd::Interrupted) => {
             talk::note(&if forget_if_empty(&mut store, &session)? {
@@ -112,7 +113,7 @@ pub(crate) fn run(args: &BenchArgs, store: &place::Store) -> Result<Outcome, Fai
                     id::short(&session)
                 )
             });
-            Ok(Outcome::Interrupted)
+            unless_left(machine.left, Outcome::Interrupted)
         }
         Err(failure) => {
             if is_new {
@@ -121,6 +122,15 @@ pub(crate) fn run(args: &BenchArgs, store: &place::Store) -> Result<Outcome, Fai
             }
             Err(failure)
         }
+    }
+}
+
+/// The end of a bench, which is another one when a working directory stays: as of a run on real devices that left something.
+fn unless_left(left: bool, outcome: Outcome) -> Result<Outcome, Failure> {
+    match left {
+        false => Ok(outcome),
+        true => Err(Failure::new(TRIAL_FAILED, "something was left behind")
+            .remedy("see to what is told above; what was measured is kept, and 'raidlab clean' tries again")),
     }
 }
 

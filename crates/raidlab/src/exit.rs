@@ -9,7 +9,7 @@ pub(crate) const BAD_REQUEST: Code = Code(2);
 pub(crate) const REFUSED: Code = Code(3);
 /// Something that is needed is missing: space, permission, a kernel feature.
 pub(crate) const MISSING: Code = Code(4);
-/// A trial failed.
+/// A trial failed, or something was left behind that could not be removed.
 pub(crate) const TRIAL_FAILED: Code = Code(5);
 /// A gate that must judge by intervals cannot tell.
 pub(crate) const CANNOT_TELL: Code = Code(6);

@@ -135,6 +135,7 @@ fn take_over(path: &Path) -> Result<Option<Journal>> {
         end: 0,
         process: Process::own(),
         taken_over: true,
+        doubted: false,
         mounted: false,
         next: 0,
         open: BTreeMap::new(),

@@ -86,6 +86,8 @@ pub struct Journal {
     process: Process,
     /// Its run has gone, and what it left is undone by another one.
     taken_over: bool,
+    /// Someone has put something into what it made, which is looked into as if its run were gone.
+    doubted: bool,
     /// What is on the members by now was mounted, so that it was made to its end.
     mounted: bool,
     next: StepNumber,
@@ -133,6 +135,7 @@ impl Journal {
             end: 0,
             process: process.clone(),
             taken_over: false,
+            doubted: false,
             mounted: false,
             next: 0,
             open: BTreeMap::new(),
@@ -162,6 +165,12 @@ impl Journal {
     #[must_use]
     pub fn mark(&self) -> StepNumber {
         self.next
+    }
+
+    /// Someone has put something into what this run made while it lives: from here on it is looked into before it is undone, as what a run
+    /// left that was killed.
+    pub fn doubt(&mut self) {
+        self.doubted = true;
     }
 
     /// Announces a step with what undoes it. It is on disk when this returns.
@@ -274,7 +283,7 @@ impl Journal {
             process: self.process.clone(),
             // Those of the members, too, which are the last to be undone.
             uuids: self.uuids(),
-            gone: self.taken_over,
+            gone: self.taken_over || self.doubted,
             stopped: Vec::new(),
             kept: Vec::new(),
             members: members_of(all).cloned().collect(),

@@ -31,6 +31,8 @@ use std::time::Instant;
 pub(crate) struct Machine<'a> {
     pub(crate) plan: &'a Plan,
     pub(crate) stop: &'a Stop,
+    /// A working directory could not be removed, and stays.
+    pub(crate) left: bool,
 }
 
 impl Measure for Machine<'_> {
@@ -62,10 +64,11 @@ impl Measure for Machine<'_> {
         // Removing the files belongs to the trial: the next one must find the space free.
         let closed = patience::asking(path, || place.close());
         let stopped = self.stop.asked() || matches!(error, Some(RunError::Cancelled));
-        if let Some(left) = left_behind(error.is_some() || stopped, closed.as_ref().err()) {
-            talk::warn(&left);
+        // All was measured by then, and is not less true for it.
+        if let Err(error) = closed {
+            self.left = true;
+            talk::warn(&left_behind(&error));
         }
-        let error = error.or(closed.err());
         let planned = prepared.plan.phases.len();
         if stopped && !(error.is_none() && all_ended(&records, planned)) {
             return Ok(Ended::Interrupted);
@@ -87,12 +90,15 @@ impl Measure for Machine<'_> {
     }
 }
 
-/// What is told of a working directory that could not be removed, where something else is told as the trial's end.
-fn left_behind(ends_otherwise: bool, closed: Option<&RunError>) -> Option<String> {
-    let error = closed.filter(|_| ends_otherwise)?;
-    Some(format!(
-        "{error}; what is left is removed by the next run in the same place"
-    ))
+/// What is told of a working directory that stays.
+fn left_behind(error: &RunError) -> String {
+    match error {
+        // With what keeps it, and what helps.
+        RunError::Stays { .. } => error.to_string(),
+        _ => format!(
+            "{error}; what is left is removed by the next run in the same place, or by 'raidlab clean'"
+        ),
+    }
 }
 
 impl Machine<'_> {
@@ -281,7 +287,7 @@ fn code_of(error: &RunError) -> Code {
     match error {
         RunError::NoSpace { .. } => MISSING,
         RunError::TooSmall { .. } => BAD_REQUEST,
-        RunError::NotWritable { .. } => REFUSED,
+        RunError::NotWritable { .. } | RunError::Stays { .. } => REFUSED,
         RunError::Path { source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
             BAD_REQUEST
         }
@@ -300,22 +306,22 @@ mod tests {
     use raidlab_results::record::Unit;
 
     #[test]
-    fn a_directory_that_stays_is_told_beside_what_ended_the_trial() {
-        let stays = RunError::Path {
+    fn a_directory_that_stays_is_told_with_what_helps() {
+        let path = std::path::PathBuf::from("/mnt/.raidlab-5e3799");
+        let told = left_behind(&RunError::Path {
             action: "remove",
-            path: "/mnt/.raidlab-5e3799".into(),
+            path: path.clone(),
             source: std::io::ErrorKind::ReadOnlyFilesystem.into(),
             remedy: String::new(),
-        };
-        let told = left_behind(true, Some(&stays)).expect("it stays");
+        });
         assert!(
             told.starts_with("cannot remove /mnt/.raidlab-5e3799: ")
                 && told.contains("by the next run"),
             "{told}"
         );
-        // Alone, it is what the trial fails with.
-        assert_eq!(left_behind(false, Some(&stays)), None);
-        assert_eq!(left_behind(true, None), None);
+        let why = "it holds 'letters'; move that elsewhere".to_owned();
+        let told = left_behind(&RunError::Stays { path, why });
+        assert!(told.ends_with("move that elsewhere"), "{told}");
     }
 
     #[test]

@@ -89,3 +89,44 @@ fn what_is_mounted_in_a_working_directory_is_told_and_left() {
     lab.run("clean").done();
     lab.assert_clean();
 }
+
+/// All was measured when the directory could not be removed: the figures are kept, and the run says what it left.
+#[test]
+fn a_bench_whose_directory_stays_keeps_its_figures() {
+    let lab = Lab::new();
+    let mut running = lab.start(&LINE.replace("300ms", "2s"));
+    let work = || names(&lab.place()).pop().map(|name| lab.place().join(name));
+    let there = || work().filter(|work| work.join("data-0").exists());
+    until("the data file", || there().is_some());
+    let work = there().expect("there");
+    fs::write(work.join("precious.txt"), "mine").unwrap();
+    assert_eq!(running.end().code(), Some(5), "{}", running.said());
+    let said = running.said();
+    for part in [
+        "stays: it holds 'precious.txt'",
+        "something was left behind",
+        "raidlab clean",
+    ] {
+        assert!(said.contains(part), "no '{part}' in {said}");
+    }
+    assert_eq!(lab.complete(), 1);
+    assert_eq!(
+        fs::read_to_string(work.join("precious.txt")).unwrap(),
+        "mine"
+    );
+    lab.run("clean").code(3).prints(&["'precious.txt'"]);
+    fs::remove_file(work.join("precious.txt")).unwrap();
+    lab.run("clean").done();
+    lab.assert_clean();
+}
+
+/// With no journal that tells of it no run would ever begin again.
+#[test]
+fn a_mount_point_that_no_run_has_is_removed() {
+    let lab = Lab::new();
+    let point = lab.path("state/raidlab/mnt");
+    fs::create_dir_all(&point).unwrap();
+    lab.run("clean").done().prints(&["removed", "raidlab/mnt"]);
+    assert!(!point.exists());
+    lab.run("clean").done().says(&["nothing was left behind"]);
+}

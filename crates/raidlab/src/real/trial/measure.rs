@@ -7,6 +7,7 @@ use crate::real::driver::{self, Driver, Ground};
 use crate::real::traffic::Traffic;
 use crate::real::verify::verify;
 use crate::real::{host_failure, trouble};
+use raidlab_core::flag::{Flag, FlagKind};
 use raidlab_core::outcome::PhaseOutcome;
 use raidlab_core::phase::Phase;
 use raidlab_core::profile::{Place as ProfilePlace, Plan as ProfilePlan, ProfileContext};
@@ -15,13 +16,16 @@ use raidlab_core::units::Bytes;
 use raidlab_host::claim::{Claim, Own};
 use raidlab_host::facts::facts;
 use raidlab_host::kmsg::{Failing, KernelLog};
-use raidlab_host::provision::{Built, Target, When};
+use raidlab_host::provision::{Built, SyncState, Target, When};
 use raidlab_io::observe::Roots;
 use raidlab_io::observe::environment::{Environment, memory, space_at};
 use raidlab_io::run::{Place, RunError, RunOptions, RunProgress, run_phase};
 use std::ops::ControlFlow;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
+
+/// How far resyncs were before the phases and after them, and how many seconds these took.
+type Resynced = (Vec<SyncState>, Vec<SyncState>, f64);
 
 /// Runs the phases, and what goes on beside them.
 pub(super) fn measure(
@@ -32,14 +36,38 @@ pub(super) fn measure(
     came: &mut Came,
     mut log: Option<&mut KernelLog>,
 ) -> Result<(), Failure> {
-    let roots = Roots::system();
     came.synced_ns = built
         .synced()
         .iter()
         .map(|(number, took)| (format!("md{number}"), took.as_nanos() as u64))
         .collect();
     let place = open(built, lab.claims)?;
-    let context = profile_context(built, &place, &roots)?;
+    let run = in_place(turn, lab, built, &place, watch, came, log.as_deref_mut());
+    // Also of a trial that failed: what someone has put there goes with the file system else.
+    let left = close(place, lab);
+    if run.is_ok() {
+        came.flags.extend(left);
+    }
+    let resynced = run?;
+    if came.said.trouble.is_none() && !lab.stop.load(Ordering::Relaxed) {
+        let (before, after, elapsed) = &resynced;
+        background(turn, lab, built, watch, came, (before, after, *elapsed))?;
+    }
+    verify(When::AtRest, lab, built, watch, came, log)
+}
+
+/// Runs the phases in the place that was built.
+fn in_place(
+    turn: Turn<'_>,
+    lab: &mut Lab<'_>,
+    built: &mut Built,
+    place: &Place,
+    watch: &mut dyn Watch,
+    came: &mut Came,
+    mut log: Option<&mut KernelLog>,
+) -> Result<Resynced, Failure> {
+    let roots = Roots::system();
+    let context = profile_context(built, place, &roots)?;
     came.usable = match context.place {
         ProfilePlace::Directory { free: bytes }
         | ProfilePlace::File { size: bytes }
@@ -65,7 +93,7 @@ pub(super) fn measure(
     begin_background(lab, built, watch)?;
     let before = syncs(&roots, built);
     let begun = Instant::now();
-    let run = (&profile, &place);
+    let run = (&profile, place);
     match came.driver {
         Driver::Tool => by_tool(turn, lab, built, run, watch, came)?,
         Driver::Raidlab => by_phases(turn, lab, built, run, watch, came, log.as_deref_mut())?,
@@ -75,12 +103,18 @@ pub(super) fn measure(
     came.profile = Some(profile);
     let elapsed = begun.elapsed().as_secs_f64();
     let after = syncs(&roots, built);
-    verify(When::WithData, lab, built, watch, came, log.as_deref_mut())?;
-    place.close().map_err(|error| run_failure(&error))?;
-    if came.said.trouble.is_none() && !lab.stop.load(Ordering::Relaxed) {
-        background(turn, lab, built, watch, came, (&before, &after, elapsed))?;
+    verify(When::WithData, lab, built, watch, came, log)?;
+    Ok((before, after, elapsed))
+}
+
+/// Removes the working directory; a remark where that fails: what was measured is not less true for it.
+fn close(place: Place, lab: &mut Lab<'_>) -> Option<Flag> {
+    let error = place.close().err()?;
+    // Its file system goes, too, unless that is looked into.
+    if matches!(error, RunError::Stays { .. }) {
+        lab.journal.doubt();
     }
-    verify(When::AtRest, lab, built, watch, came, log)
+    Some(Flag::new(FlagKind::Other, error.to_string()).remark())
 }
 
 /// Runs the tool that the profile is named after.
