@@ -128,7 +128,10 @@ impl Tables {
         assert!(report.left[0].contains(why), "{report:?}");
         let member = report.left.iter().find(|left| left.contains("sdx is not"));
         let member = member.unwrap_or_else(|| panic!("{report:?}"));
-        assert!(member.contains("has put on it since stays"), "{member}");
+        assert!(
+            member.contains("what is on it stays, as is told"),
+            "{member}"
+        );
         assert_eq!(report.undone, Vec::<String>::new());
         assert_eq!(self.labels(), 1, "its superblock");
     }
@@ -337,7 +340,7 @@ fn a_loop_file_that_someone_has_put_to_use_stays() {
     std::fs::create_dir(&point).expect("made");
     let point = point.to_str().expect("a name");
     system(&["mount", theirs.path(), point]);
-    stays("is busy");
+    stays("its file system is mounted at");
     system(&["umount", point]);
     let report = cleaned();
     assert_eq!(
