@@ -145,7 +145,7 @@ pub struct CompareReport {
 }
 
 /// Compares the sides phase by phase. Cells are matched by label, factors and settings, by fewer of these where that leaves
-/// no choice; when each side has one cell of a profile, these are compared whatever they are called.
+/// no choice, at the last by their label alone; when each side has one cell of a profile, these are compared whatever they are called.
 ///
 /// # Errors
 /// [`ReportError`]: a side without trials, nothing in common, a margin or gate that is none.
@@ -166,7 +166,7 @@ pub fn compare_request(request: &CompareRequest) -> Result<CompareReport, Report
     let pairs = &matching.pairs;
     let judged = outcomes(pairs, &judging);
     if judged.is_empty() {
-        return Err(nothing_in_common(&base, &new));
+        return Err(nothing_in_common(&base, &new, !pairs.is_empty()));
     }
     let one_session = one_session(pairs, &judged);
     let phases = judge(judged, request.gate);
@@ -218,7 +218,7 @@ fn outcomes(pairs: &[Pair<'_, '_>], judging: &Judging) -> Vec<(PhaseGate, Outcom
     judged
 }
 
-fn nothing_in_common(base: &[Group<'_>], new: &[Group<'_>]) -> ReportError {
+fn nothing_in_common(base: &[Group<'_>], new: &[Group<'_>], paired: bool) -> ReportError {
     let names = |groups: &[Group<'_>]| {
         let all: Vec<String> = groups
             .iter()
@@ -226,7 +226,20 @@ fn nothing_in_common(base: &[Group<'_>], new: &[Group<'_>]) -> ReportError {
             .collect();
         all.join("; ")
     };
-    ReportError::NothingInCommon(format!("{} | {}", names(base), names(new)))
+    let in_both = |group: &Group<'_>| new.iter().any(|other| other.profile == group.profile);
+    let why = match (paired, base.iter().any(in_both)) {
+        (true, _) => "no trial of either side got as far as its first figure",
+        (false, true) => {
+            "which cells of the two sides belong together cannot be told by their labels, factors and settings \
+             (name one of each, as A:LABEL B:LABEL, and they are compared whatever they are)"
+        }
+        (false, false) => "the two sides ran different profiles",
+    };
+    ReportError::NothingInCommon {
+        why,
+        baseline: names(base),
+        candidate: names(new),
+    }
 }
 
 fn check_gates(request: &CompareRequest) -> Result<(), ReportError> {
@@ -359,9 +372,9 @@ fn closing(
     matching: &Matching<'_, '_>,
 ) -> Vec<Block> {
     let mut out = Vec::new();
-    if !matching.other_settings.is_empty() {
-        out.push(Block::paragraph("Compared although settings differ:"));
-        let items = matching.other_settings.clone();
+    if !matching.differing.is_empty() {
+        out.push(Block::paragraph("Compared although they differ:"));
+        let items = matching.differing.clone();
         out.push(Block::List { items });
     }
     if !matching.alone.is_empty() {

@@ -80,9 +80,16 @@ pub enum ReportError {
     /// A gate of response times that is no ratio.
     #[error("the gate of {0} is {1}: it is a ratio above 0, such as 1.10 to let 10 % pass")]
     TailGate(Percentile, f64),
-    /// The two sides of a comparison have no phase in common.
-    #[error("the two sides have no phase of one profile in common: {0}")]
-    NothingInCommon(String),
+    /// The two sides of a comparison have nothing in common.
+    #[error("{why}: {baseline} | {candidate}")]
+    NothingInCommon {
+        /// What they lack, with the remedy where there is one.
+        why: &'static str,
+        /// The baseline's cells.
+        baseline: String,
+        /// The candidate's.
+        candidate: String,
+    },
 }
 
 /// What a report is made of.

@@ -1,6 +1,7 @@
 //! Which cells of two sides belong together.
 use super::NotCompared;
 use crate::report::group::{Group, provenance_kind};
+use std::collections::{BTreeMap, BTreeSet};
 
 pub(super) type Pair<'g, 'a> = (&'g Group<'a>, &'g Group<'a>);
 
@@ -10,17 +11,20 @@ pub(super) struct Matching<'g, 'a> {
     pub(super) pairs: Vec<Pair<'g, 'a>>,
     /// What stays alone.
     pub(super) alone: Vec<NotCompared>,
-    /// Of pairs that differ in their settings, which.
-    pub(super) other_settings: Vec<String>,
+    /// Of pairs that differ in what they are although they are called the same, or in their settings: in what.
+    pub(super) differing: Vec<String>,
 }
 
 /// Whether two cells of a profile belong together, the surest way first.
-const WAYS: [fn(&Group<'_>, &Group<'_>) -> bool; 6] = [
+const WAYS: [fn(&Group<'_>, &Group<'_>) -> bool; 8] = [
     |a, b| same_cell(a, b) && a.settings == b.settings && same_kind(a, b),
     |a, b| same_cell(a, b) && a.settings == b.settings,
     same_cell,
     |a, b| same_factors(a, b) && a.settings == b.settings,
     same_factors,
+    // One disk more, another model of disk: what is called the same is what is to be compared.
+    |a, b| same_label(a, b) && a.settings == b.settings,
+    same_label,
     // The only ones of their profile.
     |_, _| true,
 ];
@@ -36,6 +40,10 @@ fn same_kind(a: &Group<'_>, b: &Group<'_>) -> bool {
 /// Cells that are called otherwise may be the same.
 fn same_factors(a: &Group<'_>, b: &Group<'_>) -> bool {
     !a.cell.factors.is_empty() && a.cell.factors == b.cell.factors
+}
+
+fn same_label(a: &Group<'_>, b: &Group<'_>) -> bool {
+    a.cell.label == b.cell.label
 }
 
 /// Pairs cells by the surest way that leaves no choice; where one is left, nothing is guessed.
@@ -64,7 +72,7 @@ pub(super) fn matched<'g, 'a>(base: &'g [Group<'a>], new: &'g [Group<'a>]) -> Ma
         .filter_map(|(candidate, found)| Some((&base[(*found)?], candidate)))
         .collect();
     Matching {
-        other_settings: pairs.iter().filter_map(other_settings).collect(),
+        differing: pairs.iter().filter_map(differing).collect(),
         pairs,
         alone,
     }
@@ -107,29 +115,36 @@ fn lonely(
     }
 }
 
-/// In which settings the sides of a pair differ, in words.
-fn other_settings((base, candidate): &Pair<'_, '_>) -> Option<String> {
-    let (a, b) = (base.settings, candidate.settings);
-    let names: std::collections::BTreeSet<&String> = a.keys().chain(b.keys()).collect();
-    let value = |of: Option<&String>| of.map_or("none", String::as_str).to_owned();
-    let differing: Vec<String> = names
-        .into_iter()
-        .filter(|name| a.get(*name) != b.get(*name))
-        .map(|name| {
-            format!(
-                "{name} {} against {}",
-                value(b.get(name)),
-                value(a.get(name))
-            )
-        })
-        .collect();
+/// In what the sides of a pair differ, in words. Cells that are called otherwise say it by their names.
+fn differing((base, candidate): &Pair<'_, '_>) -> Option<String> {
+    let mut parts = unlike(base.settings, candidate.settings);
+    if same_label(base, candidate) {
+        let factors = unlike(&base.cell.factors, &candidate.cell.factors).into_iter();
+        // Importers keep what a factor says as a setting, too.
+        let news: Vec<String> = factors.filter(|part| !parts.contains(part)).collect();
+        parts.extend(news);
+    }
     let told = || {
         format!(
             "{} of {}: {}",
             candidate.profile,
             candidate.label,
-            differing.join(", ")
+            parts.join(", ")
         )
     };
-    (!differing.is_empty()).then(told)
+    (!parts.is_empty()).then(told)
+}
+
+/// What is not the same in both, the candidate's value first.
+fn unlike(base: &BTreeMap<String, String>, candidate: &BTreeMap<String, String>) -> Vec<String> {
+    let names: BTreeSet<&String> = base.keys().chain(candidate.keys()).collect();
+    let value = |of: Option<&String>| of.map_or("none", String::as_str).to_owned();
+    names
+        .into_iter()
+        .filter(|name| base.get(*name) != candidate.get(*name))
+        .map(|name| {
+            let (a, b) = (value(base.get(name)), value(candidate.get(name)));
+            format!("{name} {b} against {a}")
+        })
+        .collect()
 }

@@ -17,7 +17,7 @@ fn of(label: &str) -> Vec<TrialRecord> {
     trials
 }
 
-fn request(baseline: Vec<TrialRecord>, candidate: Vec<TrialRecord>) -> CompareRequest {
+pub(super) fn request(baseline: Vec<TrialRecord>, candidate: Vec<TrialRecord>) -> CompareRequest {
     CompareRequest {
         names: ["before".to_owned(), "after".to_owned()],
         baseline,
@@ -87,7 +87,10 @@ fn one_run_proves_nothing() {
 fn sides_without_anything_in_common_are_refused() {
     let study = study("pata-raid0").unwrap().unwrap();
     let error = compare_request(&request(of("one"), study.trials())).unwrap_err();
-    assert!(matches!(error, ReportError::NothingInCommon(_)), "{error}");
+    assert!(
+        matches!(error, ReportError::NothingInCommon { .. }),
+        "{error}"
+    );
     let mut wrong = request(of("one"), of("two"));
     wrong.gate = Some(0.0);
     assert_eq!(compare_request(&wrong).unwrap_err(), ReportError::Gate(0.0));
@@ -104,7 +107,7 @@ fn cells_of_two_sets_are_matched_by_what_they_are() {
 }
 
 /// Trials of a cell in a session, `rates` of one phase each, a round apiece.
-fn session(name: char, label: &str, rates: &[f64]) -> Vec<TrialRecord> {
+pub(super) fn session(name: char, label: &str, rates: &[f64]) -> Vec<TrialRecord> {
     let one = |(round, rate): (u32, &f64)| {
         let mut trial = synthetic::trial(label, &[], "random", round);
         trial.session = name.to_string().repeat(32);
@@ -114,13 +117,13 @@ fn session(name: char, label: &str, rates: &[f64]) -> Vec<TrialRecord> {
     (0..).zip(rates).map(one).collect()
 }
 
-const STEADY: [f64; 5] = [1e8, 1.001e8, 0.999e8, 1.0005e8, 0.9995e8];
+pub(super) const STEADY: [f64; 5] = [1e8, 1.001e8, 0.999e8, 1.0005e8, 0.9995e8];
 
 fn scaled(by: f64) -> Vec<f64> {
     STEADY.iter().map(|rate| rate * by).collect()
 }
 
-fn told(report: &CompareReport) -> String {
+pub(super) fn told(report: &CompareReport) -> String {
     render_terminal(&report.document, TerminalOptions::new(500, false))
 }
 
@@ -346,7 +349,10 @@ fn a_cell_that_may_be_one_of_two_is_not_compared() {
     .concat();
     let other = with_setting('b', "2", &scaled(0.1));
     let error = compare_request(&request(base.clone(), other.clone())).unwrap_err();
-    assert!(matches!(error, ReportError::NothingInCommon(_)), "{error}");
+    assert!(
+        matches!(error, ReportError::NothingInCommon { .. }),
+        "{error}"
+    );
     let both = [with_setting('b', "0", &STEADY), other].concat();
     let report = compare_request(&request(base, both)).unwrap();
     assert_eq!(report.phases.len(), 1);

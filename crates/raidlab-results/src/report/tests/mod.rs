@@ -9,6 +9,7 @@ mod figures;
 mod grouped;
 mod made;
 mod many;
+mod matched;
 mod ratios;
 mod rebuild;
 mod snapshots;
