@@ -99,16 +99,26 @@ pub fn capacity(layout: &Layout, sizes: &[Sectors]) -> String {
         let share = capacity.0 as f64 / raw as f64 * 100.0;
         line.push_str(&format!(", {share:.1} % of {}", Sectors(raw).to_bytes()));
     }
-    let reached: u64 = (0..layout.members())
-        .map(|m| layout.used(Member::new(m)).0)
-        .sum();
-    if reached < raw {
+    let held = held(layout);
+    if held < raw {
         line.push_str(&format!(
             "; {} of the members unused",
-            Sectors(raw - reached).to_bytes()
+            Sectors(raw - held).to_bytes()
         ));
     }
     line
+}
+
+/// Sectors of the members that hold something. What raid10 reaches has gaps: the last row has no room for another chunk with
+/// all its copies where the members are no multiple of these.
+fn held(layout: &Layout) -> u64 {
+    match layout {
+        Layout::Raid10(l) => layout.capacity().0 * l.copies().total() as u64,
+        Layout::Nested(l) => l.inner().iter().map(held).sum(),
+        _ => (0..layout.members())
+            .map(|m| layout.used(Member::new(m)).0)
+            .sum(),
+    }
 }
 
 /// What is survived: the guarantee, how far luck reaches, and the smallest fatal patterns.

@@ -3,7 +3,7 @@ mod common;
 use common::{place, sectors};
 use insta::assert_snapshot;
 use raidlab_core::units::{Bytes, Lba, Sectors};
-use raidlab_layout::describe::{describe, what_is, where_is};
+use raidlab_layout::describe::{capacity, describe, what_is, where_is};
 use raidlab_layout::draw::draw;
 use raidlab_layout::*;
 
@@ -45,6 +45,31 @@ fn a_description_of_unequal_members() {
     assert_snapshot!("raid5_unequal", describe(&layout, &sizes, 3).join("\n"));
     let layout = Layout::linear(&sizes, None).unwrap();
     assert_snapshot!("linear", describe(&layout, &sizes, 3).join("\n"));
+}
+
+/// What raid10 has no room for a pair in is unused, as the tails beyond whole chunks are.
+#[test]
+fn what_is_unused_is_all_that_holds_nothing() {
+    let told = |spec: &str, n: usize, sectors: u64| {
+        let geometry = Geometry::equal(n, Sectors(sectors).to_bytes(), CHUNK).unwrap();
+        let layout = spec.parse::<Spec>().unwrap().build(&geometry).unwrap();
+        let empty = (0..n)
+            .flat_map(|m| (0..sectors).map(move |at| (Member::new(m), Lba(at))))
+            .filter(|(m, at)| layout.content(*m, *at) == Content::Unused)
+            .count();
+        let line = capacity(&layout, &vec![Sectors(sectors); n]);
+        let unused = line.split_once("; ").map_or("none", |(_, unused)| unused);
+        (empty as u64 / 2, unused.to_owned())
+    };
+    let unused = |kib: u64| (kib, format!("{kib} KiB of the members unused"));
+    // Three rows of 5, of which 14 are pairs; and half a chunk at the end of each.
+    assert_eq!(told("raid10", 5, 3 * 128 + 64), unused(64 + 5 * 32));
+    assert_eq!(told("raid10", 3, 3 * 128), unused(64));
+    assert_eq!(told("raid10", 4, 3 * 128), (0, "none".to_owned()));
+    assert_eq!(told("raid10-f2", 5, 5 * 128), unused(5 * 64));
+    assert_eq!(told("raid10-o2", 5, 4 * 128), (0, "none".to_owned()));
+    assert_eq!(told("raid10-n3", 5, 2 * 128), unused(64));
+    assert_eq!(told("raid5", 4, 2 * 128 + 8), unused(4 * 4));
 }
 
 #[test]
