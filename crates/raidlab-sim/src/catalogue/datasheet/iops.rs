@@ -119,8 +119,9 @@ impl HddSheet {
     }
 
     fn beyond(&self, fast: f64, slow: f64) -> Vec<SheetProblem> {
+        let (slow, fast) = inwards(slow, fast);
         Self::wrong(format!(
-            "{} with {} in flight is no disk's of {} rpm: between {slow:.0} and {fast:.0} is; was it with more or fewer \
+            "{} with {} in flight is no disk's of {} rpm: between {slow} and {fast} is; was it with more or fewer \
              (--read-iops-depth), of writes, or of a part of the disk?",
             self.stated(),
             self.in_flight(),
@@ -131,4 +132,18 @@ impl HddSheet {
     fn stated(&self) -> String {
         text::figure(self.read_iops.unwrap_or_default())
     }
+}
+
+/// The ends of a range as they are told: rounded to its inside, so that what is told is taken; to whole numbers, where some are
+/// in it.
+fn inwards(least: f64, most: f64) -> (f64, f64) {
+    let rounded = |scale: f64| {
+        (
+            libm::ceil(least * scale) / scale,
+            libm::floor(most * scale) / scale,
+        )
+    };
+    let mut all = [1.0, 10.0, 100.0, 1000.0].map(rounded).into_iter();
+    all.find(|(least, most)| least <= most)
+        .unwrap_or((least, most))
 }

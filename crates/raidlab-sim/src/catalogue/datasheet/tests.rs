@@ -207,6 +207,34 @@ fn stated_random_reads_make_the_seek() {
     }
 }
 
+/// What is told as possible is taken.
+#[test]
+fn the_bounds_of_random_reads_are_in_the_range() {
+    for (rpm, depth) in [(5640.0, Some(4)), (7200.0, None), (7200.0, Some(16))] {
+        let of = |reads| {
+            let sheet = HddSheet {
+                rpm,
+                read_iops: Some(reads),
+                read_iops_depth: depth,
+                seek_average: None,
+                ..hdd()
+            };
+            sheet.file()
+        };
+        let told = wrong(of(9999.0));
+        let (_, range) = told.split_once("between ").expect(&told);
+        let (range, _) = range.split_once(" is;").expect(&told);
+        let (least, most) = range.split_once(" and ").unwrap();
+        for bound in [least, most].map(|bound| bound.parse::<f64>().unwrap()) {
+            of(bound).unwrap_or_else(|_| panic!("{bound} of {told}"));
+        }
+        for beyond in [least, most].iter().zip([-1.0, 1.0]) {
+            let bound: f64 = beyond.0.parse().unwrap();
+            assert!(of(bound + beyond.1).is_err(), "{told}");
+        }
+    }
+}
+
 #[test]
 fn random_reads_that_no_disk_makes_are_told() {
     let of = |reads, depth, seek| {
@@ -229,7 +257,7 @@ fn random_reads_that_no_disk_makes_are_told() {
     ];
     assert_snapshot!(all.join("\n"), @r"
     read-iops: 168 with 1 in flight is no disk's of 7200 rpm: between 28 and 120 is; was it with more or fewer (--read-iops-depth), of writes, or of a part of the disk?
-    read-iops: 5 with 16 in flight is no disk's of 7200 rpm: between 50 and 232 is; was it with more or fewer (--read-iops-depth), of writes, or of a part of the disk?
+    read-iops: 5 with 16 in flight is no disk's of 7200 rpm: between 50 and 231 is; was it with more or fewer (--read-iops-depth), of writes, or of a part of the disk?
     read-iops: at 7200 rpm and with a --seek-average of 8 ms a disk makes about 82 with 1 in flight, not 168: was it with more or fewer (--read-iops-depth), or of a part of the disk? Leave one of the two out
     read-iops-depth: 33 in flight is no disk's: between 1 and 32 is
     read-iops: NaN a second is no disk's: between 1 and 100000 is
