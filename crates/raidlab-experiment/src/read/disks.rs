@@ -134,8 +134,13 @@ fn is_known(problems: &Problems, model: &mut At<String>, known: &Known<'_>) -> b
         return file.model.is_ok();
     }
     let names = known.disks.iter().map(|disk: &KnownDisk<'_>| disk.name);
-    problems.reference(model, "disk model", names)
+    problems.unknown_or(&model.at, "disk model", &model.value, names, NEW_MODEL);
+    false
 }
+
+/// What there is for a disk that the catalogue does not have.
+const NEW_MODEL: &str = "any other disk by the path of a model file (\"./my.toml\"), which 'raidlab disk new' makes \
+    from a data sheet";
 
 /// What helps with a model file that cannot be used.
 pub(super) const ABOUT_FILES: &str = "a path is taken from the folder of this file; 'raidlab disk show \
@@ -239,7 +244,7 @@ fn overrides(node: &Node<'_, '_>) -> Overrides {
     };
     let span = |key: &str| problems.span(key, node.entry(key)?);
     let rate = |key: &str| problems.rate(key, node.entry(key)?);
-    let count = |key: &str, most| problems.count32(key, node.entry(key)?, 1..=most);
+    let count = |key: &str, range| problems.count32(key, node.entry(key)?, range);
     let sector = |key: &str| {
         let size = size(key)?;
         if ![Bytes(512), Bytes(4096)].contains(&size) {
@@ -252,7 +257,8 @@ fn overrides(node: &Node<'_, '_>) -> Overrides {
     };
     let mut overrides = Overrides {
         capacity: size("capacity"),
-        rpm: count("rpm", 100_000),
+        // As any model of a hard disk.
+        rpm: count("rpm", 300..=20_000),
         cache: size("cache"),
         seek_average: span("seek-average"),
         seek_track: span("seek-track"),
@@ -261,7 +267,7 @@ fn overrides(node: &Node<'_, '_>) -> Overrides {
         inner_rate: rate("inner-rate"),
         sector_physical: sector("sector-physical"),
         sector_logical: sector("sector-logical"),
-        queue: count("queue", 65_536),
+        queue: count("queue", 1..=65_536),
     };
     node.close();
     whole_sectors(node, &mut overrides);

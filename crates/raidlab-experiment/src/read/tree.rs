@@ -191,6 +191,24 @@ impl Problems {
         self.unknown_of(at, what, typed, "", known);
     }
 
+    /// The same, with what may be written in place of a known one.
+    pub(crate) fn unknown_or<'k>(
+        &self,
+        at: &Range<usize>,
+        what: &str,
+        typed: &str,
+        known: impl IntoIterator<Item = &'k str> + Clone,
+        or: &str,
+    ) {
+        self.not_known(typed);
+        let all = list(known.clone());
+        let problem = unknown(at, what, typed, "", known);
+        self.push(match all.is_empty() {
+            true => problem.help("none is declared"),
+            false => problem.help(format!("known: {all}; {or}")),
+        });
+    }
+
     /// The same, with a phrase that says where it is unknown.
     pub(crate) fn unknown_of<'k>(
         &self,
@@ -205,11 +223,8 @@ impl Problems {
             "" => String::new(),
             place => format!(" {place}"),
         };
-        let meant = nearest(typed, known.clone())
-            .map_or_else(String::new, |name| format!(": did you mean '{name}'?"));
-        let message = format!("unknown {what} '{}'{place}{meant}", shown(typed));
-        let all = list(known);
-        let problem = Diagnostic::new(at.clone(), message);
+        let all = list(known.clone());
+        let problem = unknown(at, what, typed, &place, known);
         self.push(match all.is_empty() {
             true => problem.help("none is declared"),
             false => problem.help(format!("known: {all}")),
@@ -222,6 +237,19 @@ impl Problems {
         let message = format!("'{}' is {wanted}, not {found}", shown(key));
         self.push(Diagnostic::new(entry.span(), message).help(help));
     }
+}
+
+fn unknown<'k>(
+    at: &Range<usize>,
+    what: &str,
+    typed: &str,
+    place: &str,
+    known: impl IntoIterator<Item = &'k str> + Clone,
+) -> Diagnostic {
+    let meant =
+        nearest(typed, known).map_or_else(String::new, |name| format!(": did you mean '{name}'?"));
+    let message = format!("unknown {what} '{}'{place}{meant}", shown(typed));
+    Diagnostic::new(at.clone(), message)
 }
 
 /// What the language calls the type of a value.

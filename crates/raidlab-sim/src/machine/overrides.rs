@@ -27,6 +27,14 @@ pub enum OverrideError {
         /// What it must be a multiple of.
         unit: &'static str,
     },
+    /// A cache that holds more than the disk.
+    #[error("its 'cache' of {cache} holds more than the disk, which has {capacity}")]
+    Cache {
+        /// As given.
+        cache: Bytes,
+        /// Of the disk, with what else is given.
+        capacity: Bytes,
+    },
     /// The model with these values is no disk.
     #[error("with its override it is no disk: {0}")]
     Model(String),
@@ -48,7 +56,12 @@ pub fn model(name: &str, text: &str, overrides: &Overrides) -> Result<DiskModel,
         DiskModel::Hdd(model) => hard_disk(&mut file, model, overrides)?,
         DiskModel::Ssd(_) => solid_state(&mut file, overrides)?,
     }
-    Ok(read(name, &file.to_string())?.disk)
+    let made = read(name, &file.to_string())?.disk;
+    let capacity = Bytes(made.sectors() * SECTOR);
+    match overrides.cache {
+        Some(cache) if cache > capacity => Err(OverrideError::Cache { cache, capacity }),
+        _ => Ok(made),
+    }
 }
 
 /// What is wrong with the values that an experiment gives a model: of the catalogue, unless the text of its file is given.
@@ -335,6 +348,17 @@ mod tests {
             told("KW036", rpm(90_000)),
             "with its override it is no disk: 90000 rpm is not a disk's speed: between 300 and 20000 is"
         );
+        for name in ["KW036", "sata-ssd"] {
+            let given = Overrides {
+                capacity: Some(Bytes::gib(1)),
+                cache: Some(Bytes::gib(100)),
+                ..Overrides::default()
+            };
+            assert_eq!(
+                told(name, given),
+                "its 'cache' of 100 GiB holds more than the disk, which has 1 GiB"
+            );
+        }
         let odd = Overrides {
             capacity: Some(Bytes(1000)),
             ..Overrides::default()

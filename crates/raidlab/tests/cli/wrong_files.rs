@@ -117,8 +117,14 @@ fn overrides_that_make_no_disk_are_refused_with_their_line() {
     lab.write("own.toml", model);
     for name in ["nearline-24tb", "own.toml"] {
         for (values, reason) in [
-            ("rpm = 1", "1 rpm is not a disk's speed"),
-            ("seek-average = '0.1ms'", "do not lie on one rising curve"),
+            (
+                "seek-average = '0.1ms'",
+                "with its override it is no disk: track-to-track ",
+            ),
+            (
+                "capacity = '1GB', cache = '100GiB'",
+                "its 'cache' of 100 GiB holds more than the disk",
+            ),
         ] {
             lab.write(
                 "lab.toml",
@@ -129,11 +135,22 @@ fn overrides_that_make_no_disk_are_refused_with_their_line() {
             );
             lab.run("plan lab.toml").refused(2).says(&[
                 "lab.toml:2:",
-                &format!("disk model '{name}': with its override it is no disk"),
-                reason,
+                &format!("disk model '{name}': {reason}"),
                 "unknown key 'arr'",
             ]);
         }
+    }
+    // One range, whoever tells it.
+    for rpm in ["0", "299", "20001", "100000"] {
+        let disks = format!("{{ model = 'nearline-24tb', override = {{ rpm = {rpm} }} }}");
+        lab.write(
+            "lab.toml",
+            format!("title = 't'\ndisks = {disks}\nprofile = 'random'\n"),
+        );
+        let told = format!("'rpm' is from 300 to 20000, not {rpm}");
+        lab.run("plan lab.toml")
+            .refused(2)
+            .says(&["lab.toml:2:", &told]);
     }
     lab.write(
         "lab.toml",
