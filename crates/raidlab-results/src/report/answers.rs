@@ -105,7 +105,7 @@ pub struct BestAnswer {
     pub profile: String,
     /// The phase.
     pub phase: String,
-    /// What the cells have in common where there are others: their source, the state of their arrays.
+    /// What the cells have in common where there are others: their source, the state of their arrays, what they do.
     pub among: Vec<String>,
     /// Whether it was decided.
     pub verdict: BestVerdict,
@@ -257,7 +257,7 @@ fn of(
         let profile = groups[0].profile;
         let cells = groups.iter().map(|group| cell(group, arrays, judging));
         answers.cells.extend(cells);
-        answers.best.extend(best(profile, &groups, judging));
+        answers.best.extend(best(profile, &groups, arrays, judging));
         let beaten = worth::who_beats(&groups, arrays, judging).into_iter();
         answers.worth.extend(beaten.map(|told| WorthAnswer {
             profile: profile.to_owned(),
@@ -315,18 +315,25 @@ fn figure(group: &Group<'_>, phase: &str, judging: &Judging) -> Option<FigureAns
     })
 }
 
-fn best(profile: &str, groups: &[Group<'_>], judging: &Judging) -> Vec<BestAnswer> {
+fn best(
+    profile: &str,
+    groups: &[Group<'_>],
+    arrays: &[ArrayFacts],
+    judging: &Judging,
+) -> Vec<BestAnswer> {
     let mut all = Vec::new();
-    for (among, part) in fastest::rivals(groups) {
-        for phase in phases(&part) {
-            let Some(contest) = fastest::contest(&part, phase, judging) else {
+    for rivals in fastest::rivals(groups, arrays) {
+        let part = &rivals.groups;
+        let among = rivals.among.iter().chain(&rivals.load);
+        for phase in phases(part) {
+            let Some(contest) = fastest::contest(part, phase, judging) else {
                 continue;
             };
             let label = |place: usize| part[place].label.clone();
             all.push(BestAnswer {
                 profile: profile.to_owned(),
                 phase: phase.to_owned(),
-                among: among.clone(),
+                among: among.clone().cloned().collect(),
                 verdict: contest.verdict(),
                 cell: label(contest.winner),
                 value: contest.figure,

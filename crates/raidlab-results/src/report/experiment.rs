@@ -177,7 +177,7 @@ pub fn experiment_report(request: &ExperimentRequest) -> Result<Document, Report
     for groups in by_profile(&groups) {
         let profile = groups[0].profile;
         out.push(Block::heading(format!("Results: {profile}")));
-        let answer = blocks::fastest::fastest(profile, &groups, &judging);
+        let answer = blocks::fastest::fastest(profile, &groups, &request.arrays, &judging);
         out.extend(answer.into_iter().map(Block::Table));
         out.extend(blocks::context::settings(&groups));
         for table in &request.tables {

@@ -1,15 +1,17 @@
 //! The closing table: throughput as ratios to the baseline, what it costs, what it holds, who is
 //! champion of each column, and two picks.
+mod champions;
 mod picks;
 
-use super::fastest;
 use crate::report::analysis::{Judging, Outcome, compare_phase, summarise};
 use crate::report::capacity;
 use crate::report::document::{Block, Cell, Column, Table, Tone, Value};
 use crate::report::experiment::{ArrayFacts, second_cell};
 use crate::report::format;
 use crate::report::group::Group;
+use crate::report::load::{Load, loads};
 use crate::report::select::Selector;
+use champions::{champions, has_interval};
 use raidlab_core::price::Price;
 
 /// What the table is made of.
@@ -147,15 +149,43 @@ impl Counted {
 /// The closing table and the picks; empty when the cells do not tell level and disks or have no
 /// figures in common.
 pub(crate) fn closing(what: &Closing<'_>, groups: &[Group<'_>], judging: &Judging) -> Vec<Block> {
-    let columns = ratio_columns(what.profile, what.size);
     let Some(base) = groups.iter().find(|g| what.baseline.matches(g.cell)) else {
         return Vec::new();
     };
+    let loads = loads(groups, what.arrays);
+    let parts = loads.iter().filter_map(|load| {
+        let base = counterpart(base, &load.groups)?;
+        Some(of_load(what, load, base, judging))
+    });
+    let blocks: Vec<Block> = parts.flatten().collect();
+    match blocks.is_empty() {
+        true => blocks,
+        false => std::iter::once(Block::heading("Closing table"))
+            .chain(blocks)
+            .collect(),
+    }
+}
+
+/// The baseline among cells of a load: itself, or the one that is most like it, which does something else.
+fn counterpart<'l, 'a>(base: &Group<'a>, groups: &'l [Group<'a>]) -> Option<&'l Group<'a>> {
+    let alike = |group: &Group<'_>| {
+        let factors = base.cell.factors.iter();
+        let same = factors.filter(|(name, level)| group.cell.factors.get(*name) == Some(level));
+        (group.label == base.label, same.count())
+    };
+    // Of equal ones the last is the most.
+    groups.iter().rev().max_by_key(|group| alike(group))
+}
+
+/// The table and the picks of cells that do the same.
+fn of_load(what: &Closing<'_>, load: &Load<'_>, base: &Group<'_>, judging: &Judging) -> Vec<Block> {
+    let columns = ratio_columns(what.profile, what.size);
     let measured = |phase: &String| summarise(base, phase, judging).is_some();
     if !columns.iter().all(|(_, phase)| measured(phase)) {
         return Vec::new();
     }
-    let mut lines: Vec<Line<'_>> = groups
+    let mut lines: Vec<Line<'_>> = load
+        .groups
         .iter()
         .filter_map(|group| line(what, group, base, &columns, judging))
         .collect();
@@ -166,19 +196,15 @@ pub(crate) fn closing(what: &Closing<'_>, groups: &[Group<'_>], judging: &Judgin
     for line in &mut lines {
         line.capacity = counted.capacity(line);
     }
-    let mut blocks = vec![
-        Block::heading("Closing table"),
-        Block::Table(table(what, base, &columns, &lines, counted, judging)),
-    ];
     let picks = picks::Picks {
         lines: &lines,
         columns: &columns,
+        load: load.name.as_deref(),
         judging,
     };
-    blocks.push(Block::List {
-        items: picks.told(&base.label, counted),
-    });
-    blocks
+    let items = picks.told(&base.label, counted);
+    let table = table(what, base, &columns, &lines, counted, judging);
+    vec![Block::Table(table), Block::List { items }]
 }
 
 fn line<'g>(
@@ -369,74 +395,4 @@ fn capacity_cell(table: &mut Table, line: &Line<'_>, counted: Counted) -> Cell {
         Some(rule) => cell.mark(table.footnote(rule)),
         None => cell,
     }
-}
-
-/// Capacities within this share of the largest are the same.
-const SAME_CAPACITY: f64 = 1e-3;
-
-/// The best of each column with the places of the lines that reach it (to two decimals; of capacity, to a thousandth; of ratios
-/// with intervals, as far as can be told). Ratios count where they are known; cost and capacity are known of withheld rows, too.
-fn champions(
-    columns: &[(&str, String)],
-    lines: &[Line<'_>],
-    judging: &Judging,
-) -> Vec<(String, Vec<usize>)> {
-    let within = |share: f64, key: &dyn Fn(&Line<'_>) -> Option<f64>| -> Vec<usize> {
-        let keys: Vec<Option<f64>> = lines.iter().map(key).collect();
-        let best = keys
-            .iter()
-            .flatten()
-            .copied()
-            .fold(f64::NEG_INFINITY, f64::max);
-        (0..lines.len())
-            .filter(|i| {
-                keys[*i].is_some_and(|k| (k - best).abs() < 0.005_f64.min(share * best.abs()))
-            })
-            .collect()
-    };
-    let winners = |key: &dyn Fn(&Line<'_>) -> Option<f64>| within(f64::INFINITY, key);
-    let mut all: Vec<(String, Vec<usize>)> = columns
-        .iter()
-        .enumerate()
-        .map(|(column, (name, phase))| {
-            let of_runs = not_told_apart(lines, column, phase, judging);
-            let of_column = of_runs.unwrap_or_else(|| winners(&|line| line.ratio(column)));
-            ((*name).to_owned(), of_column)
-        })
-        .collect();
-    let priced = lines.iter().all(|line| line.price.is_some());
-    let cost = winners(&|line| match line.price.filter(|_| priced) {
-        Some(price) => Some(-price.amount()),
-        None => Some(-f64::from(line.disks)),
-    });
-    all.push(("cost".to_owned(), cost));
-    let capacity = within(SAME_CAPACITY, &|line| line.capacity);
-    all.push(("capacity".to_owned(), capacity));
-    all
-}
-
-/// Whether a ratio of a column has an interval: there are repeats.
-fn has_interval(lines: &[Line<'_>], column: usize) -> bool {
-    let mut ratios = lines.iter().map(|line| &line.ratios[column]);
-    ratios.any(|outcome| matches!(outcome, Outcome::Ratio(told) if told.ratio.interval.is_some()))
-}
-
-/// The best of a column and those that cannot be told from it; `None` where no ratio has an interval.
-fn not_told_apart(
-    lines: &[Line<'_>],
-    column: usize,
-    phase: &str,
-    judging: &Judging,
-) -> Option<Vec<usize>> {
-    if !has_interval(lines, column) {
-        return None;
-    }
-    let groups: Vec<Group<'_>> = lines.iter().map(|line| line.group.clone()).collect();
-    let contest = fastest::contest(&groups, phase, judging)?;
-    let mut places = contest.alike;
-    // What is compared with nothing is the best of nothing.
-    if contest.next.is_some() || !places.is_empty() {
-        places.push(contest.winner);
-    }
-    Some(places)
 }

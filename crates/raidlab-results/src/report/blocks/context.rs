@@ -229,7 +229,7 @@ pub(crate) fn settings(groups: &[Group<'_>]) -> Option<Block> {
 }
 
 /// Sizes are kept in bytes and shown with a unit.
-fn setting(name: &str, value: &str) -> String {
+pub(crate) fn setting(name: &str, value: &str) -> String {
     let is_size = name.ends_with("size") || name.ends_with("chunk");
     match value.parse() {
         Ok(bytes) if is_size => raidlab_core::units::Bytes(bytes).to_string(),

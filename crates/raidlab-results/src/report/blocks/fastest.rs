@@ -4,8 +4,10 @@ use crate::record::{Better, Unit};
 use crate::report::analysis::{Judging, Outcome, adjust, compare_phase, is_better, summarise};
 use crate::report::answers::BestVerdict;
 use crate::report::document::{Cell, Column, Table, Tone, Value};
+use crate::report::experiment::ArrayFacts;
 use crate::report::format;
 use crate::report::group::{Group, State, phases, provenance_kind};
+use crate::report::load::{Load, loads};
 use raidlab_stats::{Comparison, Flag, Verdict};
 
 /// Names of cells that are told in a line.
@@ -39,33 +41,64 @@ impl Contest {
 }
 
 /// A table for each kind of provenance and each state of the arrays; none where there is nothing to choose from.
-pub(crate) fn fastest(profile: &str, groups: &[Group<'_>], judging: &Judging) -> Vec<Table> {
-    let tables = rivals(groups).into_iter().filter_map(|(among, part)| {
+pub(crate) fn fastest(
+    profile: &str,
+    groups: &[Group<'_>],
+    arrays: &[ArrayFacts],
+    judging: &Judging,
+) -> Vec<Table> {
+    let all = rivals(groups, arrays);
+    let mut told: Vec<&[String]> = Vec::new();
+    for part in &all {
+        if !told.contains(&&part.among[..]) {
+            told.push(&part.among);
+        }
+    }
+    let tables = told.into_iter().filter_map(|among| {
+        let parts: Vec<&Rivals<'_>> = all.iter().filter(|part| part.among == among).collect();
         let among: String = among.iter().map(|word| format!(", {word}")).collect();
-        in_order(profile, &among, &part, judging)
+        in_order(profile, &among, &parts, judging)
     });
     tables.collect()
 }
 
-/// Groups among which somebody chooses, with what they have in common where there are others: a prediction is not ahead of
-/// a measurement, and nobody chooses between a clean array and a degraded one.
-pub(crate) fn rivals<'r>(groups: &[Group<'r>]) -> Vec<(Vec<String>, Vec<Group<'r>>)> {
+/// Groups among which somebody chooses.
+pub(crate) struct Rivals<'r> {
+    /// What they have in common where there are others: their source, the state of their arrays.
+    pub(crate) among: Vec<String>,
+    /// What they do, where others do something else.
+    pub(crate) load: Option<String>,
+    pub(crate) groups: Vec<Group<'r>>,
+}
+
+/// A prediction is not ahead of a measurement, many requests in flight are not ahead of one, and nobody chooses between a
+/// clean array and a degraded one.
+pub(crate) fn rivals<'r>(groups: &[Group<'r>], arrays: &[ArrayFacts]) -> Vec<Rivals<'r>> {
     let mut all = Vec::new();
     for (kind, of_kind) in apart(groups, |group| provenance_kind(group.provenance)) {
-        let states = apart(&of_kind, |group| group.array_state().to_owned());
-        // Where each array has a state of its own, the states are what is compared.
-        let compares_states = states.iter().all(|(_, groups)| groups.len() < 2);
-        let parts = if compares_states {
-            vec![(None, of_kind)]
-        } else {
-            states
-        };
-        for (state, part) in parts {
-            let among = [&kind, &state].into_iter().flatten().cloned().collect();
-            all.push((among, part));
+        for load in loads(&of_kind, arrays) {
+            all.extend(in_states(kind.as_ref(), load));
         }
     }
     all
+}
+
+/// Groups that do the same, by the states of their arrays.
+fn in_states<'r>(kind: Option<&String>, load: Load<'r>) -> Vec<Rivals<'r>> {
+    let states = apart(&load.groups, |group| group.array_state().to_owned());
+    // Where each array has a state of its own, the states are what is compared.
+    let compares_states = states.iter().all(|(_, groups)| groups.len() < 2);
+    let parts = if compares_states {
+        vec![(None, load.groups)]
+    } else {
+        states
+    };
+    let rivals = parts.into_iter().map(|(state, groups)| Rivals {
+        among: kind.into_iter().chain(&state).cloned().collect(),
+        load: load.name.clone(),
+        groups,
+    });
+    rivals.collect()
 }
 
 /// The groups that are alike in something, in the order in which they come, with what they are alike in where it is not
@@ -88,20 +121,24 @@ fn apart<'r>(
     parts
 }
 
-/// A line for each phase; `None` when there is nothing to choose from.
-fn in_order(profile: &str, among: &str, groups: &[Group<'_>], judging: &Judging) -> Option<Table> {
-    let contests: Vec<(&str, Contest)> = phases(groups)
-        .into_iter()
-        .filter_map(|phase| Some((phase, contest(groups, phase, judging)?)))
-        .collect();
-    if contests.is_empty() {
+/// A line for each load and phase; `None` when there is nothing to choose from.
+fn in_order(profile: &str, among: &str, parts: &[&Rivals<'_>], judging: &Judging) -> Option<Table> {
+    let of_part = |part: &&'_ Rivals<'_>| -> Vec<(String, Contest)> {
+        let phases = phases(&part.groups).into_iter();
+        phases
+            .filter_map(|phase| Some((phase.to_owned(), contest(&part.groups, phase, judging)?)))
+            .collect()
+    };
+    let contests: Vec<Vec<(String, Contest)>> = parts.iter().map(of_part).collect();
+    if contests.iter().all(Vec::is_empty) {
         return None;
     }
     let caption = format!(
         "{profile}{among}: the best of each phase. Not told apart is what it is not for certain better than by more than {:.1} %",
         100.0 * judging.margin
     );
-    let columns = vec![
+    let loads = parts.iter().any(|part| part.load.is_some());
+    let mut columns = vec![
         Column::text("phase"),
         Column::text("best"),
         Column::number("figure"),
@@ -111,10 +148,20 @@ fn in_order(profile: &str, among: &str, groups: &[Group<'_>], judging: &Judging)
         Column::number("ratio").under("ahead of the next"),
         Column::text("which is").under("ahead of the next"),
     ];
-    let mut table = Table::new(format!("{profile}-fastest"), caption, columns);
-    for (phase, contest) in &contests {
-        let cells = row(&mut table, phase, contest, groups);
-        table.rows.push(cells);
+    if loads {
+        columns.insert(0, Column::text("load"));
+    }
+    let mut table =
+        Table::new(format!("{profile}-fastest"), caption, columns).named_by(1 + usize::from(loads));
+    for (part, contests) in parts.iter().zip(&contests) {
+        for (phase, contest) in contests {
+            let mut cells = row(&mut table, phase, contest, &part.groups);
+            if loads {
+                let name = part.load.clone().unwrap_or_default();
+                cells.insert(0, Cell::text(name));
+            }
+            table.rows.push(cells);
+        }
     }
     table.drop_empty_columns();
     Some(table)

@@ -10,8 +10,10 @@ use crate::report::document::{Block, Cell, Column, Table, Tone};
 use crate::report::experiment::ArrayFacts;
 use crate::report::format;
 use crate::report::group::{Group, phases, provenance_kind};
+use crate::report::load::work;
 use money::{Money, cost, cost_heading, for_money, money};
 use raidlab_core::flag::FlagKind;
+use std::collections::BTreeMap;
 
 /// What a cell is better in that is told of it.
 const REASONS: usize = 3;
@@ -20,6 +22,8 @@ const REASONS: usize = 3;
 struct Entry<'g> {
     group: &'g Group<'g>,
     facts: &'g ArrayFacts,
+    /// What it does.
+    work: BTreeMap<String, String>,
     /// In the currency, or in disks.
     cost: f64,
     /// Of each phase.
@@ -164,6 +168,7 @@ fn entry<'g>(
     figures.iter().any(Option::is_some).then_some(Entry {
         group,
         facts,
+        work: work(group, arrays),
         cost,
         figures,
     })
@@ -173,7 +178,7 @@ fn entry<'g>(
 fn are_rivals(a: &Entry<'_>, b: &Entry<'_>) -> bool {
     let condition = |entry: &Entry<'_>, name: &str| entry.group.cell.factors.get(name).cloned();
     !std::ptr::eq(a.group, b.group)
-        && a.group.settings == b.group.settings
+        && a.work == b.work
         && provenance_kind(a.group.provenance) == provenance_kind(b.group.provenance)
         && a.group.array_state() == b.group.array_state()
         && condition(a, "allocated") == condition(b, "allocated")

@@ -7,6 +7,7 @@ mod experiments;
 mod fastest;
 mod figures;
 mod grouped;
+mod loads;
 mod made;
 mod many;
 mod matched;

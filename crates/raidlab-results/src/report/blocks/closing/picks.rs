@@ -8,20 +8,27 @@ use crate::report::format;
 pub(super) struct Picks<'p> {
     pub(super) lines: &'p [Line<'p>],
     pub(super) columns: &'p [(&'static str, String)],
+    /// What the cells do, where others do something else.
+    pub(super) load: Option<&'p str>,
     pub(super) judging: &'p Judging,
 }
 
 impl<'p> Picks<'p> {
     pub(super) fn told(&self, base: &str, counted: Counted) -> Vec<String> {
         let capacity = counted.name();
+        let of = self
+            .load
+            .map_or_else(String::new, |load| format!(" of {load}"));
         let mut items = Vec::new();
         items.extend(self.pick(
-            &format!("Best value (geometric mean of the ratios × {capacity} / disks, arrays only)"),
+            &format!(
+                "Best value{of} (geometric mean of the ratios × {capacity} / disks, arrays only)"
+            ),
             &|line| line.value(),
         ));
         if let Some(price) = self.lines.iter().find_map(|line| line.price) {
             let title = format!(
-                "Best value for money (the same × {capacity} / {}, the best being 1, arrays only)",
+                "Best value for money{of} (the same × {capacity} / {}, the best being 1, arrays only)",
                 price.currency()
             );
             // Of a whole table, so that the best is 1.
@@ -30,7 +37,7 @@ impl<'p> Picks<'p> {
             items.extend(self.pick(&title, &|line| Some(line.value_for_money()? / best)));
         }
         items.extend(self.pick(
-            "Fastest, cost no object (geometric mean of the ratios, arrays only)",
+            &format!("Fastest, cost no object{of} (geometric mean of the ratios, arrays only)"),
             &|line| line.throughput(),
         ));
         let unknown = self.arrays().filter(|line| line.throughput().is_none());

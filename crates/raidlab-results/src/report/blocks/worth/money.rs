@@ -87,6 +87,16 @@ pub(super) fn for_money(
             .for_each(|value| *value /= scale.scale);
         given.push((format!("{phase} ({})", scale.name), values));
     }
+    // Each load has its own best, unless it is the loads that are compared.
+    let peers = |a: &Entry<'_>, b: &Entry<'_>| !std::ptr::eq(a, b) && a.work == b.work;
+    let any = entries
+        .iter()
+        .any(|entry| entries.iter().any(|other| peers(entry, other)));
+    let most_of = |values: &[Option<f64>], entry: &Entry<'_>| {
+        let all = entries.iter().zip(values);
+        let alike = all.filter(|(other, _)| !any || other.work == entry.work);
+        most(&alike.map(|(_, value)| *value).collect::<Vec<_>>())
+    };
     let mut columns = vec![Column::text("cell"), Column::number(cost_heading(money))];
     columns.extend(given.iter().map(|(heading, _)| Column::number(heading)));
     let mut table = Table::new(format!("{profile}-for-money"), caption, columns);
@@ -96,7 +106,7 @@ pub(super) fn for_money(
             cost(entry.cost, money),
         ];
         row.extend(given.iter().map(|(_, values)| match values[place] {
-            Some(value) if value >= most(values) => shown(value).tone(Tone::Strong),
+            Some(value) if value >= most_of(values, entry) => shown(value).tone(Tone::Strong),
             Some(value) => shown(value),
             None => Cell::absent(),
         }));
