@@ -96,7 +96,10 @@ pub fn build(
     let made = built.announce(journal).and_then(|()| {
         steps
             .iter()
-            .try_for_each(|step| built.take(step, claims, journal, context))
+            .try_for_each(|step| built.take(step, claims, journal, context))?;
+        // Last, for making a file system sets bits.
+        let mut arrays = built.arrays().into_iter();
+        arrays.try_for_each(|number| sync::wait_for_bitmap(context, number))
     });
     match made {
         Ok(()) => Ok(built),

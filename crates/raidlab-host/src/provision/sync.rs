@@ -120,6 +120,39 @@ pub(super) fn wait(context: &mut Context<'_>, number: u32) -> Result<Duration> {
     }
 }
 
+/// How long the bits of a write-intent bitmap are waited for. md clears what was left alone for two of its looks, of five seconds
+/// each; what goes on being written to is never clear, and is measured so.
+const BITS_CLEAR: Duration = Duration::from_secs(30);
+
+/// Waits until the write-intent bitmap of an array is clear: a new one has all bits set, and so have the places where a file system
+/// was just made, so that a phase that began now would pay nothing for the bitmap. The bits of an array that is not whole stay set.
+pub(super) fn wait_for_bitmap(context: &mut Context<'_>, number: u32) -> Result<()> {
+    let begun = Instant::now();
+    while begun.elapsed() < BITS_CLEAR && SyncState::of(context.roots, number).is_whole() {
+        let mdstat = std::fs::read_to_string(context.roots.proc.join("mdstat"));
+        if bitmap_pages(&mdstat.unwrap_or_default(), number).unwrap_or(0) == 0 {
+            return Ok(());
+        }
+        context.tell(&Stage {
+            what: format!("clearing the bitmap of md{number}"),
+            done: 0,
+            of: 0,
+        })?;
+        std::thread::sleep(POLL);
+    }
+    Ok(())
+}
+
+/// Pages of an array's bitmap with a bit that is set, by `/proc/mdstat`: md keeps none of the others (`md-bitmap.c:md_bitmap_checkfree`).
+/// `None` without a bitmap.
+fn bitmap_pages(text: &str, number: u32) -> Option<u64> {
+    let head = format!("md{number} :");
+    let lines = text.lines().skip_while(|line| !line.starts_with(&head));
+    let mut lines = lines.take_while(|line| !line.trim().is_empty());
+    let told = lines.find_map(|line| line.trim_start().strip_prefix("bitmap: "))?;
+    told.split_once('/')?.0.parse().ok()
+}
+
 /// The members of an array that md knows as failed, by kernel name.
 fn faulty(roots: &Roots, number: u32) -> Vec<String> {
     let md = roots.block(&format!("md{number}")).join("md");
@@ -210,6 +243,48 @@ mod tests {
         assert_eq!(parse_mdstat(text, 12), None);
         let late = "md1 : active raid1 a[0]\n      \tresync=DELAYED\n\n";
         assert_eq!(parse_mdstat(late, 1), None);
+    }
+
+    const WITH_BITMAP: &str = "Personalities : [raid1]\nmd126 : active raid1 nbd3[1] nbd2[0]\n      2093056 blocks super 1.2\n\n\
+        md127 : active raid1 nbd1[1] nbd0[0]\n      1047552 blocks super 1.2 [2/2] [UU]\n      \
+        bitmap: 1/1 pages [4KB], 65536KB chunk\n\nunused devices: <none>\n";
+
+    #[test]
+    fn mdstat_tells_whether_bits_are_set() {
+        assert_eq!(bitmap_pages(WITH_BITMAP, 127), Some(1));
+        assert_eq!(bitmap_pages(WITH_BITMAP, 126), None);
+        assert_eq!(bitmap_pages(WITH_BITMAP, 1), None);
+    }
+
+    /// Clear at the second look; of an array that lacks a member nothing is waited for.
+    #[test]
+    fn a_bitmap_is_waited_for_until_it_is_clear() {
+        let looks = |degraded: &str| {
+            let tree = tempfile::tempdir().expect("a directory");
+            let roots = Roots::under(tree.path());
+            let md = roots.block("md127").join("md");
+            std::fs::create_dir_all(&md).expect("made");
+            std::fs::create_dir_all(&roots.proc).expect("made");
+            std::fs::write(md.join("sync_action"), "idle\n").expect("written");
+            std::fs::write(md.join("degraded"), degraded).expect("written");
+            let mdstat = roots.proc.join("mdstat");
+            std::fs::write(&mdstat, WITH_BITMAP).expect("written");
+            let mut looks = 0;
+            let mut context = Context {
+                roots: &roots,
+                cancel: &AtomicBool::new(false),
+                monitor: &mut |_| {
+                    looks += 1;
+                    let clear = WITH_BITMAP.replace("1/1 pages", "0/1 pages");
+                    std::fs::write(&mdstat, clear).expect("written");
+                    ControlFlow::Continue(())
+                },
+            };
+            wait_for_bitmap(&mut context, 127).expect("it is clear");
+            looks
+        };
+        assert_eq!(looks("0\n"), 1);
+        assert_eq!(looks("1\n"), 0);
     }
 
     #[test]
