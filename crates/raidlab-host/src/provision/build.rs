@@ -97,7 +97,7 @@ pub fn build(
         steps
             .iter()
             .try_for_each(|step| built.take(step, claims, journal, context))?;
-        // Last, for making a file system sets bits.
+        // Last, for making a file system sets bits. Files that a phase lays out set theirs after this.
         let mut arrays = built.arrays().into_iter();
         arrays.try_for_each(|number| sync::wait_for_bitmap(context, number))
     });
