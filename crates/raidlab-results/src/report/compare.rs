@@ -42,6 +42,8 @@ pub struct CompareRequest {
     pub confidence: raidlab_stats::Confidence,
     /// Compare although the sides ran different operation streams.
     pub allow_mixed_streams: bool,
+    /// Whether the candidate is some of its cells only: what it lacks of the baseline's was left out on purpose.
+    pub candidate_narrowed: bool,
 }
 
 /// What the gate says.
@@ -122,6 +124,17 @@ pub struct NotCompared {
     pub why: String,
     /// Whether the other side has cells that it may belong to.
     pub ambiguous: bool,
+    /// Whether it is one of the baseline's that the candidate should have.
+    #[serde(default)]
+    pub missing: bool,
+}
+
+impl NotCompared {
+    /// Whether a gate would have to judge it, and cannot.
+    #[must_use]
+    pub const fn leaves_open(&self) -> bool {
+        self.ambiguous || self.missing
+    }
 }
 
 /// A comparison with its document.
@@ -162,7 +175,7 @@ pub fn compare_request(request: &CompareRequest) -> Result<CompareReport, Report
     };
     let judging = shell.judging()?;
     let (base, new) = (group(&request.baseline), group(&request.candidate));
-    let matching = matched(&base, &new);
+    let matching = matched(&base, &new, !request.candidate_narrowed);
     let pairs = &matching.pairs;
     let judged = outcomes(pairs, &judging);
     if judged.is_empty() {
@@ -173,7 +186,13 @@ pub fn compare_request(request: &CompareRequest) -> Result<CompareReport, Report
     let timed = tails::response_times(pairs, &request.gate_latency, &judging);
     let gated: Vec<GateResult> = gated(request, &phases, &matching);
     let throughput = worst(gated.iter().copied());
-    let latency = tails::overall(&timed, &request.gate_latency);
+    let open = matching.alone.iter().filter(|cell| cell.leaves_open());
+    let open = open.count();
+    let latency = match tails::overall(&timed, &request.gate_latency) {
+        // Which percentiles a cell would have had is not known: it leaves them all open.
+        GateResult::Pass if open > 0 => GateResult::Warn,
+        said => said,
+    };
     let all: Vec<Group<'_>> = base.iter().chain(&new).cloned().collect();
     let document = {
         let mut document =
@@ -189,7 +208,13 @@ pub fn compare_request(request: &CompareRequest) -> Result<CompareReport, Report
         out.push(Block::Table(table(request, &judging, &phases)));
         out.extend(tails::blocks(request, &judging, &timed));
         out.extend(one_session.then(|| Block::warning(ONE_SESSION)));
-        out.extend(gates::blocks(request, &gated, &timed, throughput, latency));
+        out.extend(gates::blocks(
+            request,
+            &gated,
+            (&timed, open),
+            throughput,
+            latency,
+        ));
         out.extend(closing(request, &all, &matching));
         document.settle_ids();
         document
@@ -253,19 +278,19 @@ fn check_gates(request: &CompareRequest) -> Result<(), ReportError> {
     }
 }
 
-/// What the gate says of all phases, and of cells that may be on both sides.
+/// What the gate says of all phases, and of cells that it would have to judge.
 fn gated(
     request: &CompareRequest,
     phases: &[PhaseGate],
     matching: &Matching<'_, '_>,
 ) -> Vec<GateResult> {
-    let ambiguous = matching.alone.iter().filter(|cell| cell.ambiguous);
+    let open = matching.alone.iter().filter(|cell| cell.leaves_open());
     let unjudged = match request.gate {
         Some(_) => GateResult::NotJudged,
         None => GateResult::NotAsked,
     };
     let phases = phases.iter().map(|phase| phase.gate);
-    phases.chain(ambiguous.map(|_| unjudged)).collect()
+    phases.chain(open.map(|_| unjudged)).collect()
 }
 
 const ONE_SESSION: &str = "Where a side was measured in one session and not in turns with the other, its intervals hold the \

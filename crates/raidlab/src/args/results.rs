@@ -121,8 +121,8 @@ pub(crate) struct CompareArgs {
     #[arg(long, value_name = "[PERCENTILE=]RATIO", value_parser = gate_latency, value_delimiter = ',', group = "gates")]
     pub(crate) gate_latency: Vec<(Percentile, f64)>,
 
-    /// With a gate: fail (exit 6) when a figure has no interval to judge by, such as one of a single trial, or a cell may be
-    /// one of several of the other side
+    /// With a gate: fail (exit 6) when a figure has no interval to judge by, such as one of a single trial, when B lacks a
+    /// cell of A (unless B names a label), or when a cell may be one of several of the other side
     #[arg(long, requires = "gates")]
     pub(crate) require_interval: bool,
 

@@ -45,6 +45,7 @@ pub(crate) fn run(args: &CompareArgs, place: &place::Store) -> Result<Outcome, F
         margin: args.margin,
         confidence: Confidence::P95,
         allow_mixed_streams: args.allow_different_streams,
+        candidate_narrowed: args.candidate.contains(':'),
     };
     let report =
         compare_request(&request).map_err(|error| Failure::from_error(BAD_REQUEST, &error))?;
@@ -93,7 +94,7 @@ fn outcome(args: &CompareArgs, request: &CompareRequest, report: &CompareReport)
         let lacking = [
             lacks_interval(args, report),
             lacks_percentile(args, report),
-            lacks_cell(args, report),
+            lacks_cell(report),
         ];
         if lacking.contains(&true) {
             return Outcome::CannotTell;
@@ -165,12 +166,9 @@ fn warn_unjudged(report: &CompareReport) {
             talk::warn(&format!("the gate does not judge {line}"));
         }
     }
-    if ![GateResult::NotAsked, GateResult::NotJudged].contains(&report.throughput) {
-        for cell in report.not_compared.iter().filter(|cell| cell.ambiguous) {
-            talk::warn(&format!(
-                "the gate does not judge {}: {}",
-                cell.cell, cell.why
-            ));
+    if report.overall != GateResult::NotAsked {
+        for line in by_reason(open_cells(report)) {
+            talk::warn(&format!("the gate does not judge {line}"));
         }
     }
     let timed = report.response_times.iter();
@@ -222,11 +220,21 @@ fn lacks_interval(args: &CompareArgs, report: &CompareReport) -> bool {
     !lacking.is_empty()
 }
 
-/// Whether a cell may be on both sides, but which one it is there cannot be told.
-fn lacks_cell(args: &CompareArgs, report: &CompareReport) -> bool {
-    let cells = report.not_compared.iter().filter(|cell| cell.ambiguous);
-    let lacking = cells.map(|cell| (cell.cell.clone(), cell.why.clone()));
-    let lines = by_reason(lacking.filter(|_| args.gate.is_some() || !args.gate_latency.is_empty()));
+/// Cells that a gate would have to judge and cannot, with why.
+fn open_cells(report: &CompareReport) -> impl Iterator<Item = (String, String)> {
+    let cells = report.not_compared.iter();
+    let open = cells.filter(|cell| cell.leaves_open());
+    open.map(|cell| {
+        (
+            format!("{} of {}", cell.profile, cell.cell),
+            cell.why.clone(),
+        )
+    })
+}
+
+/// Whether the candidate lacks a cell of the baseline, or a cell may be on both sides, but which one it is there cannot be told.
+fn lacks_cell(report: &CompareReport) -> bool {
+    let lines = by_reason(open_cells(report));
     for line in &lines {
         talk::warn(&format!("the gate cannot tell of {line}"));
     }

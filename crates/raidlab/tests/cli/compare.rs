@@ -87,6 +87,30 @@ fn a_gate_passes_what_is_equal() {
         .says(&["no cell 'nowhere'", "place"]);
 }
 
+/// What has vanished has not become faster; who names a label has left the others out.
+#[test]
+fn a_gate_tells_of_cells_that_the_candidate_lacks() {
+    let lab = Lab::new();
+    std::fs::create_dir(lab.path("other")).expect("a directory");
+    for places in ["A=place B=other", "A=place"] {
+        lab.run(&format!("bench {places} -n 2 {DD}")).done();
+    }
+    let gated = |line: &str| lab.run(&format!("compare {line} --gate 0.001"));
+    gated("last~1 last --require-interval")
+        .code(6)
+        .says(&["cannot tell of dd of B: no such cell in the candidate"]);
+    gated("last~1 last")
+        .done()
+        .says(&["does not judge dd of B: no such cell in the candidate"]);
+    let told = gated("last~1 last --json").done().json();
+    assert_eq!(told["overall"], "warn");
+    assert_eq!(told["not_compared"][0]["missing"], true);
+    for line in ["last~1:A last", "last~1 last:A", "last last~1"] {
+        let ran = gated(&format!("{line} --require-interval")).done();
+        assert!(!ran.err.contains("of B"), "{}", ran.err);
+    }
+}
+
 #[test]
 fn nothing_is_compared_with_itself() {
     let lab = Lab::new();

@@ -59,11 +59,11 @@ pub(super) fn worst(gates: impl Iterator<Item = GateResult>) -> GateResult {
     }
 }
 
-/// What the gates that were asked for say.
+/// What the gates that were asked for say. Beside the response times is the number of cells of which none can be told.
 pub(super) fn blocks(
     request: &CompareRequest,
     gated: &[GateResult],
-    timed: &[TailGate],
+    (timed, open): (&[TailGate], usize),
     throughput: GateResult,
     latency: GateResult,
 ) -> Vec<Block> {
@@ -89,7 +89,8 @@ pub(super) fn blocks(
         };
         let each: Vec<String> = request.gate_latency.iter().map(of).collect();
         let gated = timed.iter().map(|one| one.gate);
-        let rule = rule(gated, "of the ratio", "above", "that");
+        let open = std::iter::repeat_n(GateResult::NotJudged, open);
+        let rule = rule(gated.chain(open), "of the ratio", "above", "that");
         let text = format!("Gate of response times, {}. {rule}", each.join("; "));
         out.push(told(text, latency));
     }

@@ -46,8 +46,13 @@ fn same_label(a: &Group<'_>, b: &Group<'_>) -> bool {
     a.cell.label == b.cell.label
 }
 
-/// Pairs cells by the surest way that leaves no choice; where one is left, nothing is guessed.
-pub(super) fn matched<'g, 'a>(base: &'g [Group<'a>], new: &'g [Group<'a>]) -> Matching<'g, 'a> {
+/// Pairs cells by the surest way that leaves no choice; where one is left, nothing is guessed. With `whole` the candidate
+/// should have all that the baseline has.
+pub(super) fn matched<'g, 'a>(
+    base: &'g [Group<'a>],
+    new: &'g [Group<'a>],
+    whole: bool,
+) -> Matching<'g, 'a> {
     let mut of_candidate: Vec<Option<usize>> = vec![None; new.len()];
     for way in WAYS {
         let fits = |a: &Group<'_>, b: &Group<'_>| a.profile == b.profile && way(a, b);
@@ -67,7 +72,10 @@ pub(super) fn matched<'g, 'a>(base: &'g [Group<'a>], new: &'g [Group<'a>]) -> Ma
     let candidates = new.iter().enumerate().filter(|(at, _)| left_new(*at));
     alone.extend(candidates.map(|(_, group)| lonely(group, base, left_base, "baseline")));
     let baselines = base.iter().enumerate().filter(|(at, _)| left_base(*at));
-    alone.extend(baselines.map(|(_, group)| lonely(group, new, left_new, "candidate")));
+    alone.extend(baselines.map(|(_, group)| NotCompared {
+        missing: whole,
+        ..lonely(group, new, left_new, "candidate")
+    }));
     let pairs: Vec<Pair<'g, 'a>> = (new.iter().zip(&of_candidate))
         .filter_map(|(candidate, found)| Some((&base[(*found)?], candidate)))
         .collect();
@@ -112,6 +120,7 @@ fn lonely(
         cell: group.label.clone(),
         why,
         ambiguous,
+        missing: false,
     }
 }
 

@@ -28,6 +28,7 @@ pub(super) fn request(baseline: Vec<TrialRecord>, candidate: Vec<TrialRecord>) -
         margin: 0.02,
         confidence: Confidence::P95,
         allow_mixed_streams: false,
+        candidate_narrowed: false,
     }
 }
 

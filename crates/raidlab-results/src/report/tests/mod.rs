@@ -6,6 +6,7 @@ mod decided;
 mod experiments;
 mod fastest;
 mod figures;
+mod gated;
 mod grouped;
 mod loads;
 mod made;

@@ -173,6 +173,7 @@ fn request(
         margin: 0.02,
         confidence: Confidence::P95,
         allow_mixed_streams: false,
+        candidate_narrowed: false,
     }
 }
 
