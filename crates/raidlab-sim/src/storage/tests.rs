@@ -480,7 +480,7 @@ fn parts(levels: &str, kernel: Kernel) -> Vec<(u64, u64)> {
     };
     let mut spec = ArraySpec::new(ArrayKind::Md(parsed.build(&geometry).expect("an array")));
     spec.era = crate::array::Era::of(kernel);
-    let mut array = crate::array::Array::new(&spec)
+    let mut array = Array::new(&spec)
         .expect("an array")
         .of_requests(&spec.era, 2560, None);
     array.submit(
