@@ -1,10 +1,12 @@
 //! Baseline against candidate with a gate, for scripts and CI.
+mod doubted;
 mod gates;
 mod matching;
 mod tails;
 
 use super::analysis::{Judging, Outcome, adjust, compare_phase};
 use super::blocks::context;
+use super::blocks::doubts::Doubts;
 use super::blocks::environment::environments;
 use super::blocks::ratios::{basis, digits, verdict_text, with_basis};
 use super::document::{Block, Cell, Column, Document, Table, Tone, Value};
@@ -14,9 +16,10 @@ use super::{ReportError, ReportRequest};
 use crate::record::{Provenance, TrialRecord};
 use gates::{said, worst};
 use matching::{Matching, Pair, matched};
+use raidlab_core::flag::FlagKind;
 use raidlab_stats::{Comparison, Flag, Pairing, Verdict};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 pub use tails::TailGate;
 
 /// Two sets of trials to compare.
@@ -106,6 +109,12 @@ pub struct PhaseGate {
     /// What the ratio is of, where that is not simply all runs of both sides.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub basis: Option<String>,
+    /// Kinds of doubt about the valid runs of the baseline and of the candidate.
+    #[serde(default)]
+    pub flags: [BTreeSet<FlagKind>; 2],
+    /// The doubts in words, for the table: the side, the kind and the note.
+    #[serde(skip)]
+    pub(crate) remarks: Vec<(&'static str, FlagKind, String)>,
     /// What the gate says.
     pub gate: GateResult,
     /// Why it does not say what it would say of this figure alone.
@@ -236,7 +245,7 @@ fn outcomes(pairs: &[Pair<'_, '_>], judging: &Judging) -> Vec<(PhaseGate, Outcom
     for (a, b) in pairs {
         for phase in phases(&[(*a).clone(), (*b).clone()]) {
             let outcome = compare_phase(a, b, phase, judging);
-            judged.push((shell_of(b, phase), outcome));
+            judged.push((shell_of(a, b, phase), outcome));
         }
     }
     adjust(judged.iter_mut().map(|(_, outcome)| outcome), judging);
@@ -316,7 +325,7 @@ fn one_session(pairs: &[Pair<'_, '_>], judged: &[(PhaseGate, Outcome)]) -> bool 
     unpaired && pairs.iter().any(|(a, b)| single(a) || single(b))
 }
 
-fn shell_of(candidate: &Group<'_>, phase: &str) -> PhaseGate {
+fn shell_of(baseline: &Group<'_>, candidate: &Group<'_>, phase: &str) -> PhaseGate {
     PhaseGate {
         profile: candidate.profile.to_owned(),
         cell: candidate.label.clone(),
@@ -329,6 +338,8 @@ fn shell_of(candidate: &Group<'_>, phase: &str) -> PhaseGate {
         runs: None,
         rounds: None,
         basis: None,
+        flags: doubted::kinds([baseline, candidate], phase),
+        remarks: doubted::remarks([baseline, candidate], phase),
         gate: GateResult::NotJudged,
         gate_why: None,
     }
@@ -433,8 +444,9 @@ fn table(request: &CompareRequest, judging: &Judging, phases: &[PhaseGate]) -> T
         columns.push(Column::text("gate"));
     }
     let mut table = Table::new("comparison", caption, columns).named_by(3);
+    let mut doubts = Doubts::default();
     for phase in phases {
-        let ratio = phase.ratio.map_or_else(Cell::absent, |value| {
+        let ratio: Cell = phase.ratio.map_or_else(Cell::absent, |value| {
             Value::Ratio {
                 value,
                 interval: phase.interval,
@@ -442,6 +454,10 @@ fn table(request: &CompareRequest, judging: &Judging, phases: &[PhaseGate]) -> T
             }
             .into()
         });
+        let remarks = phase.remarks.iter().cloned();
+        // Nothing is in doubt where there is no figure.
+        let remarks = remarks.filter(|_| phase.ratio.is_some());
+        let ratio = doubts.mark(&mut table, ratio, remarks);
         let mark = table.footnote(&phase.why);
         let tone = tone_of(&phase.verdict);
         let verdict = Cell::text(phase.verdict.clone()).tone(tone).mark(mark);
@@ -458,6 +474,7 @@ fn table(request: &CompareRequest, judging: &Judging, phases: &[PhaseGate]) -> T
         }
         table.rows.push(row);
     }
+    doubts.tell_how_many(&mut table);
     table
 }
 

@@ -83,6 +83,8 @@ fn latency_gates(args: &CompareArgs) -> Result<BTreeMap<Percentile, f64>, Failur
 }
 
 fn outcome(args: &CompareArgs, request: &CompareRequest, report: &CompareReport) -> Outcome {
+    // Whatever the gate says, it says of these.
+    warn_doubted(report);
     if report.overall == GateResult::Fail {
         return Outcome::Worse;
     }
@@ -116,6 +118,21 @@ fn outcome(args: &CompareArgs, request: &CompareRequest, report: &CompareReport)
     );
     warn_unjudged(report);
     Outcome::Done
+}
+
+/// Says how many of the figures that a gate judges are in doubt.
+fn warn_doubted(report: &CompareReport) {
+    let (number, all, kinds) = report.doubted();
+    if number == 0 {
+        return;
+    }
+    let have = if number == 1 { "has" } else { "have" };
+    let kinds: Vec<&str> = kinds.into_iter().map(FlagKind::name).collect();
+    talk::warn(&format!(
+        "{number} of the {} that the gate judges {have} doubts about the trials: {} (the notes of the comparison, or 'raidlab show')",
+        count(all, "figure"),
+        kinds.join(", ")
+    ));
 }
 
 /// Whether a figure may be one of an array that holds something else than what was written to it, though that was to be

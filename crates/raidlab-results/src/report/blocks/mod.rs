@@ -6,6 +6,7 @@ pub(crate) mod context;
 pub(crate) mod courses;
 pub(crate) mod cumulative;
 pub(crate) mod distribution;
+pub(crate) mod doubts;
 pub(crate) mod environment;
 pub(crate) mod error_bars;
 pub(crate) mod fastest;

@@ -1,16 +1,15 @@
 //! The figures under the tool's own column names.
 use crate::record::{PhaseRecord, Unit};
 use crate::report::analysis::{Judging, join, summarise};
+use crate::report::blocks::doubts::Doubts;
 use crate::report::columns::{Source, ToolColumn, columns, unit_note};
 use crate::report::document::{Cell, Column, Table, Value};
 use crate::report::format;
 use crate::report::group::{Group, RunValue, State, median_figure, phases, provenance_kind};
 use crate::report::percentile::percentile_of;
-use raidlab_core::flag::FlagKind;
 use raidlab_core::histogram::Latencies;
 use raidlab_core::outcome::CpuTime;
 use raidlab_core::time::Span;
-use std::collections::BTreeMap;
 
 /// The tool-style table of a profile's groups.
 pub(crate) fn tool_table(profile: &str, groups: &[Group<'_>], judging: &Judging) -> Table {
@@ -48,7 +47,7 @@ pub(crate) fn tool_table(profile: &str, groups: &[Group<'_>], judging: &Judging)
         }
         for column in &tool {
             let cell = cell_of(group, column, judging);
-            row.push(doubts.mark(&mut table, cell, group, column));
+            row.push(doubted(&mut doubts, &mut table, cell, group, column));
         }
         table.rows.push(row);
     }
@@ -57,57 +56,21 @@ pub(crate) fn tool_table(profile: &str, groups: &[Group<'_>], judging: &Judging)
     table
 }
 
-/// Footnotes for doubts: one a kind, with the first figure's reason and the number of further ones,
-/// so that a table of twenty figures that share a doubt has one note and not twenty.
-#[derive(Default)]
-struct Doubts {
-    by_kind: BTreeMap<FlagKind, (u32, usize)>,
-}
-
-impl Doubts {
-    fn mark(
-        &mut self,
-        table: &mut Table,
-        cell: Cell,
-        group: &Group<'_>,
-        column: &ToolColumn,
-    ) -> Cell {
-        let rate = matches!(column.source, Source::Rate(_));
-        if !rate || !matches!(cell.value, Value::Number { .. }) {
-            return cell;
-        }
-        group
-            .remarks(&column.phase)
-            .into_iter()
-            .fold(cell, |cell, (kind, text)| {
-                let (number, figures) = self
-                    .by_kind
-                    .entry(kind)
-                    .or_insert_with(|| (table.footnote(&text), 0));
-                *figures += 1;
-                cell.mark(*number)
-            })
+/// Marks a figure with the doubts about its runs; what a column has beside rates is in no doubt of its own.
+fn doubted(
+    doubts: &mut Doubts,
+    table: &mut Table,
+    cell: Cell,
+    group: &Group<'_>,
+    column: &ToolColumn,
+) -> Cell {
+    let rate = matches!(column.source, Source::Rate(_));
+    if !rate || !matches!(cell.value, Value::Number { .. }) {
+        return cell;
     }
-
-    fn tell_how_many(self, table: &mut Table) {
-        for (number, figures) in self
-            .by_kind
-            .into_values()
-            .filter(|(_, figures)| *figures > 1)
-        {
-            if let Some(note) = table.footnotes.get_mut(number as usize - 1) {
-                let others = figures - 1;
-                let verb = if others == 1 {
-                    "figure has"
-                } else {
-                    "figures have"
-                };
-                note.push_str(&format!(
-                    " (this one; {others} more {verb} such a doubt, see 'raidlab show')"
-                ));
-            }
-        }
-    }
+    let remarks = group.remarks(&column.phase).into_iter();
+    let remarks = remarks.map(|(kind, text)| ("", kind, text));
+    doubts.mark(table, cell, remarks)
 }
 
 fn cell_of(group: &Group<'_>, column: &ToolColumn, judging: &Judging) -> Cell {

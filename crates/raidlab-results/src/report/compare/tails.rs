@@ -1,6 +1,7 @@
 //! Response times of two sides: percentiles with verdicts, and the gate for them.
 use super::{
-    CompareRequest, GateResult, gate_cell, interval, rounds, said, tone_of, why_in_full, worst,
+    CompareRequest, GateResult, doubted, gate_cell, interval, rounds, said, tone_of, why_in_full,
+    worst,
 };
 use crate::report::analysis::{
     Judging, LEAST_RUNS, Outcome, adjust, compare_percentile, tail_margin,
@@ -11,7 +12,7 @@ use crate::report::group::{Group, phases};
 use crate::report::percentile::Percentile;
 use raidlab_core::flag::FlagKind;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// One percentile of the response times of one phase of one cell, judged.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -44,6 +45,9 @@ pub struct TailGate {
     /// What the ratio is of, where that is not simply all runs of both sides.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub basis: Option<String>,
+    /// Kinds of doubt about the valid runs of the baseline and of the candidate.
+    #[serde(default)]
+    pub flags: [BTreeSet<FlagKind>; 2],
     /// What the gate says.
     pub gate: GateResult,
     /// Why it does not say what it would say of this figure alone.
@@ -98,13 +102,18 @@ pub(super) fn response_times(
             runs: None,
             rounds: None,
             basis: None,
+            flags: Default::default(),
             gate,
             gate_why,
         };
         fill(&mut one, outcome, least(of));
         let mut sides = pairs.iter();
         let sides = sides.find(|(_, other)| std::ptr::eq(*other, *candidate));
-        if sides.is_some_and(|(base, _)| overloaded(base, phase) && overloaded(candidate, phase)) {
+        let base = sides.map(|(base, _)| *base);
+        one.flags = base.map_or_else(Default::default, |base| {
+            doubted::kinds([base, candidate], phase)
+        });
+        if base.is_some_and(|base| overloaded(base, phase) && overloaded(candidate, phase)) {
             one.why = OVERLOADED.to_owned();
             if one.gate != GateResult::NotAsked {
                 one.gate = GateResult::NotJudged;

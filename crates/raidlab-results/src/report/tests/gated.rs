@@ -1,6 +1,7 @@
 //! What a gate says of what it cannot judge, and of what is in doubt.
 use super::compared::{STEADY, request, session, told};
 use crate::report::{CompareReport, CompareRequest, GateResult, Percentile, compare_request};
+use raidlab_core::flag::{Flag, FlagKind};
 
 /// Two cells against the first of them.
 fn vanished() -> CompareRequest {
@@ -60,4 +61,35 @@ fn nor_is_it_one_of_response_times() {
     assert_eq!(report.overall, GateResult::Warn);
     sides.candidate_narrowed = true;
     assert_eq!(compare_request(&sides).unwrap().overall, GateResult::Pass);
+}
+
+/// What the trials are doubted for is told beside what is judged of them, of each side.
+#[test]
+fn doubts_about_the_trials_are_told() {
+    let (mut base, mut new) = (session('a', "x", &STEADY), session('b', "x", &STEADY));
+    let flag = |kind| Flag {
+        kind,
+        voids: false,
+        reason: "for a test".to_owned(),
+    };
+    base[1].flags.push(flag(FlagKind::ForeignIo));
+    for trial in &mut new {
+        trial.phases[0].flags.push(flag(FlagKind::TooShort));
+    }
+    let report = compare_request(&request(base, new)).unwrap();
+    assert_eq!(
+        report.phases[0].flags,
+        [[FlagKind::ForeignIo].into(), [FlagKind::TooShort].into()]
+    );
+    assert_eq!(
+        report.doubted(),
+        (1, 1, [FlagKind::ForeignIo, FlagKind::TooShort].into())
+    );
+    let text = told(&report);
+    for note in [
+        "baseline: foreign-io (1 of 5 runs): for a test",
+        "candidate: too-short (5 of 5 runs): for a test",
+    ] {
+        assert!(text.contains(note), "{text}");
+    }
 }
