@@ -88,7 +88,9 @@ worse by chance, and what is not sure among so many passes with a warning. So do
 a side, of which nothing is sure, and what cannot be judged, unless --require-interval is given; in
 CI, measure both sides more than once (--repeats) and give it. Response times want four trials of
 each side, and of every trial so many operations that ten are slower than the percentile (p99:
-1000). With trials that were to be verified and could not be, no gate passes: exit code 6.
+1000). An interval however wide is one: what passes is not surely worse, but may be worse. The
+verdicts equivalent and better say more. With trials that were to be verified and could not be, no
+gate passes: exit code 6.
 
 Repeats within one session do not show what changes from session to session: measure both sides in
 one, where they alternate (bench A B), or several sessions of each, whose scatter then counts.
@@ -97,7 +99,7 @@ Examples:
   raidlab compare 3f9a 71c0                       is the second better than the first?
   raidlab compare 3f9a 71c0 --gate 0.95           exit 1 when a figure is surely below 95 %
   raidlab compare :old-array :new-array           all that was imported with these labels
-  raidlab compare 3f9a 71c0 --gate 0.95 --require-interval   and 6 when that cannot be told
+  raidlab compare 3f9a 71c0 --gate 0.95 --require-interval   and 6 when a figure has no interval
   raidlab compare 3f9a 71c0 --gate-latency 1.10   exit 1 when p99 is surely more than 10 % longer
   raidlab compare 3f9a 71c0 --gate-latency p50=1.05,p99.9=1.25
   raidlab compare last~1 last --gate 0.95         what was measured last, against the one before
