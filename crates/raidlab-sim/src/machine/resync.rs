@@ -11,18 +11,24 @@
 //!
 //! md's speed control has a memory of half a minute and sleeps for half a second, which hides the pace.
 //! It is lifted while the pace is looked for, and the control itself then says at what rate it would
-//! have let a resync of that pace go on ([`array::controlled`]).
+//! have let a resync of that pace go on ([`array::controlled`]). Some resyncs are faster with its sleeps than without: there the
+//! control stays on ([`control`]). Where the pace is chance from second to second its mean is looked for ([`uneven`]).
+mod control;
 mod pace;
+mod uneven;
 
 use super::totals::Totals;
 use super::{Load, Machine, Why, edges};
 use crate::array::{self, Array};
+use crate::host::Host;
+use crate::storage::Storage;
 use pace::Fast;
 use raidlab_core::drive::{Pace, Progress, Seen, Steady};
 use raidlab_core::target::Target;
 use raidlab_core::time::{Instant, Span};
 use raidlab_core::units::SECTOR;
 use std::ops::ControlFlow;
+use uneven::Uneven;
 
 /// What windows are compared over. Assumed: more than a hundred requests of any disk.
 const WINDOW: Span = Span::from_secs(1);
@@ -39,6 +45,9 @@ const CALM: Span = Span::from_secs(2);
 /// From this share of md's limit on it is the limit that a resync goes at: its control sleeps for half a second at a time, and stays
 /// half a per cent below.
 const AT_LIMIT: f64 = 0.97;
+/// Windows of an uneven pace, so many at least, and the time before it is looked at. Assumed: drives' caches are full or empty by
+/// then.
+const UNEVEN: (Span, usize, Span) = (Span::from_secs(4), 32, Span::from_secs(10));
 /// How often progress is looked at.
 const STEP: Span = Span::from_millis(50);
 
@@ -74,6 +83,11 @@ struct Attempt {
     /// Of the accounts when the first window began.
     before: Totals,
     fast: Fast,
+    uneven: Uneven,
+    /// The speed control is on.
+    under: bool,
+    /// The machine when it began, if the control may have held it back then.
+    kept: Option<Box<Host<Storage>>>,
     warm: Option<Warm>,
 }
 
@@ -87,6 +101,8 @@ struct Course {
     held: Span,
     /// The first pace that was found, and the one it has after a pause, bytes a second.
     tried: Option<(f64, f64)>,
+    /// It is faster with the control's sleeps than without.
+    controlled: bool,
 }
 
 /// A leap that has been made.
@@ -138,7 +154,7 @@ impl Machine {
             let calm = rows.is_none() || self.host.now().since(caches.1) >= CALM;
             attempt = match attempt {
                 Some(attempt) => self.look_on(attempt, at, &mut course),
-                None if at >= course.later && calm => self.begin(at),
+                None if at >= course.later && calm => self.begin(at, &course),
                 None => None,
             };
             let since = self.now();
@@ -161,12 +177,6 @@ impl Machine {
         self.explain(&mut resynced, course.held);
         pace::explain(&mut resynced, course.tried);
         Some(resynced)
-    }
-
-    /// Whether the resync that is least far goes as fast as the speed control lets it.
-    fn is_at_limit(&self) -> bool {
-        let rate = self.host.device().array().and_then(Array::resync_rate);
-        rate.is_some_and(|rate| rate as f64 >= AT_LIMIT * self.sync_limit as f64)
     }
 
     fn resync_progress(&self) -> Option<array::Progress> {
@@ -209,7 +219,7 @@ impl Machine {
     }
 
     /// Looks for the pace from here on, when there is room for a leap.
-    fn begin(&mut self, done: u64) -> Option<Attempt> {
+    fn begin(&mut self, done: u64, course: &Course) -> Option<Attempt> {
         let rate = self.host.device().array()?.resync_rate()?;
         let room = edges::room(&self.sync_edges, done, (MARGIN, MARGIN));
         let window = rate / SECTOR * WINDOW.0 / 1_000_000_000;
@@ -217,15 +227,25 @@ impl Machine {
             return None;
         }
         let begun = self.host.now();
-        self.resync_limit(None);
+        let totals = Totals::of(&self.host);
+        let under = course.controlled;
+        let (mut kept, mut uneven) = (None, control::UNEVEN);
+        if !under {
+            kept = self.kept_at_limit();
+            uneven = UNEVEN;
+            self.resync_limit(None);
+        }
         let mut steady = Steady::new(WINDOW);
         steady.observe(begun, done);
         Some(Attempt {
             begun,
             from: done,
             steady,
-            before: Totals::of(&self.host),
-            fast: Fast::new((begun, done), Totals::of(&self.host)),
+            before: totals.clone(),
+            fast: Fast::new((begun, done), totals.clone()),
+            uneven: Uneven::new(uneven.0, uneven.1, begun + uneven.2, totals),
+            under,
+            kept,
             warm: None,
         })
     }
@@ -245,30 +265,13 @@ impl Machine {
         if array.is_some_and(|array| array.growing_rows().is_some() && !array.resync_naps()) {
             return Some(attempt);
         }
-        let now = self.host.now();
-        let seen = attempt.steady.observe(now, done);
-        if seen == Seen::First {
-            attempt.before = Totals::of(&self.host);
+        let pace = self.find(&mut attempt, done, course);
+        if self.is_taken_back(&mut attempt, done, pace, course) {
+            return None;
         }
-        let host = &self.host;
-        let fast = attempt
-            .fast
-            .look((now, done), self.sync_limit, || Totals::of(host));
-        let pace = match (seen, fast) {
-            (Seen::Steady(pace), _) => Some(pace),
-            (_, Some(pace)) => {
-                attempt.before = attempt.fast.before.clone();
-                Some(pace)
-            }
-            (Seen::Nothing, None) => return Some(attempt),
-            (Seen::First | Seen::Mark, None) => None,
-        };
         if let Some(pace) = pace {
             // All windows lie between the edges that are leapt between.
             let behind = MARGIN + (done - attempt.from);
-            if course.tried.is_none() {
-                course.tried = Some(self.tried(pace));
-            }
             let room = edges::room(&self.sync_edges, done, (behind, MARGIN));
             let warm = pace.amount_in(WARM);
             if room > warm + pace.amount {
@@ -293,6 +296,39 @@ impl Machine {
         course.later = self.next_edge(done);
         self.land(attempt, done, course);
         None
+    }
+
+    /// Looks for the pace by all that it may be known by.
+    fn find(&mut self, attempt: &mut Attempt, done: u64, course: &mut Course) -> Option<Pace> {
+        let host = &self.host;
+        let here = (host.now(), done);
+        let array = host.device().array();
+        let end = array.and_then(Array::resync_end).unwrap_or(done);
+        let rest = edges::room(&self.sync_edges, done, (0, MARGIN));
+        let share = rest as f64 / end.max(1) as f64;
+        let uneven = attempt.uneven.look(here, share, || Totals::of(host));
+        if !attempt.under {
+            let seen = attempt.steady.observe(here.0, done);
+            if seen == Seen::First {
+                attempt.before = Totals::of(host);
+            }
+            let most = self.sync_limit;
+            let fast = attempt.fast.look(here, most, || Totals::of(host));
+            if let Seen::Steady(pace) = seen {
+                if course.tried.is_none() {
+                    course.tried = Some(self.tried(pace));
+                }
+                return Some(pace);
+            }
+            if fast.is_some() {
+                attempt.before = attempt.fast.before.clone();
+                return fast;
+            }
+        }
+        if uneven.is_some() {
+            attempt.before = attempt.uneven.before.clone();
+        }
+        uneven
     }
 
     fn next_edge(&self, done: u64) -> u64 {
@@ -334,14 +370,19 @@ impl Machine {
         );
         let rate =
             (u128::from(pace.amount) * 1_000_000_000 / u128::from(pace.time.0.max(1))) as u64;
-        let held = array::controlled(rate, self.sync_limit);
+        // What was found with the control on is what it makes of it.
+        let held = match attempt.under {
+            true => rate,
+            false => array::controlled(rate, self.sync_limit),
+        };
         let due = if held < rate {
             Span((u128::from(bytes) * 1_000_000_000 / u128::from(held.max(1))) as u64)
         } else {
             pace.time_for(bytes)
         };
         self.leaping.forward += Span(due.0.saturating_sub(took.0));
-        if held < rate {
+        course.controlled = attempt.under && self.is_limit(rate);
+        if held < rate || course.controlled {
             course.held += due.max(took);
         }
         if let Some(warm) = attempt.warm {
