@@ -103,6 +103,8 @@ struct Course {
     tried: Option<(f64, f64)>,
     /// It is faster with the control's sleeps than without.
     controlled: bool,
+    /// It was slower than the limit in some zone, and is no faster in those further in: a pause may seem to make it so for a moment.
+    slow: bool,
 }
 
 /// A leap that has been made.
@@ -124,7 +126,7 @@ impl Machine {
         &mut self,
         mut monitor: impl FnMut(Progress) -> ControlFlow<()>,
     ) -> Option<Resynced> {
-        self.begin_resilver();
+        self.begin_resilver(&mut monitor).ok()?;
         let (first, total) = self.resync_progress().map(|p| (p.done, p.total))?;
         let (before, start) = (self.account(), self.now());
         let array = self.host.device().array();
@@ -231,7 +233,7 @@ impl Machine {
         let under = course.controlled;
         let (mut kept, mut uneven) = (None, control::UNEVEN);
         if !under {
-            kept = self.kept_at_limit();
+            kept = self.kept_at_limit(course);
             uneven = UNEVEN;
             self.resync_limit(None);
         }
@@ -273,7 +275,10 @@ impl Machine {
             // All windows lie between the edges that are leapt between.
             let behind = MARGIN + (done - attempt.from);
             let room = edges::room(&self.sync_edges, done, (behind, MARGIN));
-            let warm = pace.amount_in(WARM);
+            let warm = pace.amount_in(match attempt.under {
+                true => control::WARM,
+                false => WARM,
+            });
             if room > warm + pace.amount {
                 let windows = Totals::of(&self.host).since(&attempt.before, (1, 1));
                 let later = self.next_edge(done);
@@ -355,7 +360,9 @@ impl Machine {
     /// The resync has its pace again, or has come to its end, or to that of the zone without a pace: all since the attempt began
     /// counts at the rate that the speed control lets it have.
     fn land(&mut self, attempt: Attempt, done: u64, course: &mut Course) {
-        self.resync_limit(Some(self.sync_most));
+        if !attempt.under {
+            self.resync_limit(Some(self.sync_most));
+        }
         let took = self.host.now().since(attempt.begun);
         let bytes = (done - attempt.from) * SECTOR;
         let pace = attempt.warm.as_ref().map_or(
@@ -381,6 +388,7 @@ impl Machine {
             pace.time_for(bytes)
         };
         self.leaping.forward += Span(due.0.saturating_sub(took.0));
+        course.slow |= !self.is_limit(rate);
         course.controlled = attempt.under && self.is_limit(rate);
         if held < rate || course.controlled {
             course.held += due.max(took);

@@ -14,6 +14,8 @@ use raidlab_core::units::SECTOR;
 const MEMORY: Span = Span::from_secs(30);
 /// These windows, so many at least, and the time before them.
 pub(super) const UNEVEN: (Span, usize, Span) = (MEMORY, 8, MEMORY);
+/// The same after a leap. Which pace it has behind an edge depends on how it comes there, which is to be as without a leap.
+pub(super) const WARM: Span = Span(2 * MEMORY.0);
 /// After so long without the control it can be told whether a resync is slower than the limit. Assumed.
 const SEEN: Span = Span::from_secs(32);
 
@@ -50,7 +52,9 @@ impl Machine {
             return false;
         };
         let here = std::mem::replace(&mut self.host, (*kept).clone());
-        if self.is_held() {
+        if let Some(held) = self.held() {
+            let alone = (sectors * SECTOR) as f64 / time.as_secs_f64();
+            course.tried = course.tried.or(Some((alone, held)));
             self.host = *kept;
             course.controlled = true;
             return true;
@@ -59,8 +63,8 @@ impl Machine {
         false
     }
 
-    /// Whether the control holds the resync back once it knows of nothing that was before; the machine goes on for that.
-    fn is_held(&mut self) -> bool {
+    /// Bytes a second if the control holds the resync back once it knows of nothing that was before; the machine goes on for that.
+    fn held(&mut self) -> Option<f64> {
         let mut at = [(Instant::ZERO, 0); 2];
         for mark in &mut at {
             let until = self.host.now() + MEMORY;
@@ -69,11 +73,12 @@ impl Machine {
         }
         let [(since, from), (until, to)] = at;
         let bytes = to.saturating_sub(from) * SECTOR;
-        self.is_limit((bytes as f64 / until.since(since).as_secs_f64()) as u64)
+        let rate = bytes as f64 / until.since(since).as_secs_f64();
+        self.is_limit(rate as u64).then_some(rate)
     }
 
     /// The machine as it is, for [`Self::is_taken_back`]: only a resync at the limit may be held back by it.
-    pub(super) fn kept_at_limit(&self) -> Option<Box<Host<Storage>>> {
-        self.is_at_limit().then(|| Box::new(self.host.clone()))
+    pub(super) fn kept_at_limit(&self, course: &Course) -> Option<Box<Host<Storage>>> {
+        (!course.slow && self.is_at_limit()).then(|| Box::new(self.host.clone()))
     }
 }
