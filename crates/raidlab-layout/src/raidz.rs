@@ -146,6 +146,13 @@ impl Raidz {
         all
     }
 
+    /// Blocks of the same size at offsets of the same number have columns of the same sizes on the same children.
+    #[must_use]
+    pub const fn turn(&self, offset: Bytes) -> u64 {
+        let child = (offset.0 >> self.ashift) % self.children as u64;
+        2 * child + (offset.0 & TURN != 0) as u64
+    }
+
     /// The units that only fill a block of `psize` bytes at `offset` up ([`allocated`](Self::allocated)), child and byte on it:
     /// they follow its last one. ZFS has nothing to put there, and writes them all the same when that joins what lies before
     /// and behind (`vdev_raidz_io_start_write`: optional, without data).

@@ -115,6 +115,11 @@ impl RaidzVdev {
         }
     }
 
+    /// What a block has in common with those that lack as much on the same children ([`Raidz::turn`]).
+    pub(super) const fn turn(&self, at: u64) -> u64 {
+        self.raidz.turn(Bytes(at * SECTOR - START))
+    }
+
     /// Parities.
     pub(super) const fn parity(&self) -> usize {
         self.raidz.parity()

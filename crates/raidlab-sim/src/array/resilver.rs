@@ -29,7 +29,7 @@ use raidlab_core::op::BlockKind;
 use raidlab_core::time::{Instant, Span};
 use raidlab_core::units::SECTOR;
 use raidlab_layout::{Member, MemberSet};
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 /// Blocks at a time for each vdev of the pool (`zfs_top_maxinflight`).
 const TOP: u64 = 32;
@@ -233,7 +233,11 @@ impl Node {
             _ => 1,
         };
         let members = self.common.filling.len() as u64;
-        let total = extents.iter().map(|extent| self.lacked(extent)).sum();
+        let mut known = BTreeMap::new();
+        let total = extents
+            .iter()
+            .map(|extent| self.lacked(extent, &mut known))
+            .sum();
         let resilver = Resilver::new(scan, extents, (disks, vdevs), core.now);
         self.resilver = Some(Box::new(Resilver {
             total,
@@ -242,23 +246,26 @@ impl Node {
         }));
     }
 
-    /// Sectors of an extent that its new members lack.
-    fn lacked(&self, extent: &Extent) -> u64 {
+    /// Sectors of an extent that its new members lack; what is `known` of blocks of a size by their turn need not be told for each
+    /// of millions.
+    fn lacked(&self, extent: &Extent, known: &mut BTreeMap<(u64, u64), u64>) -> u64 {
         let Shape::Raidz(raidz) = &self.shape else {
             return extent.len * self.common.filling.len() as u64;
         };
         let unit = u64::from(extent.unit);
         let blocks =
             (0..extent.len.div_ceil(unit)).map(|i| (i * unit, unit.min(extent.len - i * unit)));
-        let of = |(at, len): (u64, u64)| {
-            let needs = raidz.resilver(&self.common, extent.start + at, len as u32, false);
-            needs
-                .writes
-                .iter()
-                .map(|write| u64::from(write.2))
-                .sum::<u64>()
+        let tell = |at: u64, len: u64| {
+            let needs = raidz.resilver(&self.common, at, len as u32, false);
+            let sectors = needs.writes.iter().map(|write| u64::from(write.2));
+            sectors.sum::<u64>()
         };
-        blocks.map(of).sum()
+        let mut of = |(at, len): (u64, u64)| {
+            let at = extent.start + at;
+            let kind = (raidz.turn(at), len);
+            *known.entry(kind).or_insert_with(|| tell(at, len))
+        };
+        blocks.map(&mut of).sum()
     }
 
     /// Sends what the resilver may send now.

@@ -2,12 +2,13 @@
 //! emptying the cache, preparing files.
 use super::cpu::CpuUse;
 use super::device::{Device, DeviceCounters};
-use super::fs::{FileSystem, FsError};
+use super::fs::{FileSystem, FsError, Watch};
 use super::{Host, PAGE, SECTOR};
 use crate::block::{Busy, Extent, ResourceKind};
 use raidlab_core::op::{FileId, FileOp, Op};
 use raidlab_core::target::{Completion, Errno, Tag, Target};
 use raidlab_core::time::Span;
+use std::ops::ControlFlow;
 
 impl<D: Device> Host<D> {
     /// Whether block operations go past the page cache.
@@ -51,20 +52,38 @@ impl<D: Device> Host<D> {
     /// # Errors
     /// When the file system has no room for it.
     pub fn provide(&mut self, file: FileId, bytes: u64) -> Result<(), FsError> {
-        self.fs.provide(file, bytes)?;
+        let _ = self.provide_watched(file, bytes, &mut || ControlFlow::Continue(()))?;
+        Ok(())
+    }
+
+    /// The same with a `watch` that is asked now and then while it takes long, and may end it.
+    pub(crate) fn provide_watched(
+        &mut self,
+        file: FileId,
+        bytes: u64,
+        watch: Watch<'_>,
+    ) -> Result<ControlFlow<()>, FsError> {
+        if self.fs.provide_watched(file, bytes, watch)?.is_break() {
+            return Ok(ControlFlow::Break(()));
+        }
         let number = self.known(file);
         if !self.fs.is_raw() {
             self.files[number as usize].size = bytes;
         }
-        Ok(())
+        Ok(ControlFlow::Continue(()))
     }
 
     /// The same of a file that nobody asks for.
     ///
     /// # Errors
     /// When the file system has no room for it.
-    pub(crate) fn provide_aside(&mut self, file: FileId, bytes: u64) -> Result<(), FsError> {
-        self.fs.provide(file, bytes)
+    pub(crate) fn provide_aside(
+        &mut self,
+        file: FileId,
+        bytes: u64,
+        watch: Watch<'_>,
+    ) -> Result<ControlFlow<()>, FsError> {
+        self.fs.provide_watched(file, bytes, watch)
     }
 
     /// Where all blocks of the file system lie; see [`FileSystem::blocks`].

@@ -28,6 +28,7 @@ pub(crate) use zfs::NEW as NEW_ZFS;
 
 use raidlab_core::op::{FileId, FileOp, OpenMode};
 use raidlab_experiment::kernel::FilesystemKind;
+use std::ops::ControlFlow;
 
 /// Why a file system does not do what it was asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -84,6 +85,9 @@ enum Inner {
 }
 
 /// Calls the same method of whichever it is.
+/// What is asked whether something that takes long is to go on.
+pub type Watch<'w> = &'w mut dyn FnMut() -> ControlFlow<()>;
+
 macro_rules! each {
     ($self:expr, $fs:ident => $call:expr) => {
         match $self {
@@ -173,7 +177,27 @@ impl FileSystem {
     /// # Errors
     /// [`FsError::NoSpace`], [`FsError::TooLarge`].
     pub fn provide(&mut self, file: FileId, bytes: u64) -> Result<(), FsError> {
-        each!(&mut self.0, fs => fs.provide(file, bytes))
+        let _ = self.provide_watched(file, bytes, &mut || ControlFlow::Continue(()))?;
+        Ok(())
+    }
+
+    /// The same with a `watch` that is asked now and then while it takes long, and may end it: `Break`, and the file is not whole.
+    ///
+    /// # Errors
+    /// As of [`provide`](Self::provide).
+    pub fn provide_watched(
+        &mut self,
+        file: FileId,
+        bytes: u64,
+        watch: Watch<'_>,
+    ) -> Result<ControlFlow<()>, FsError> {
+        match &mut self.0 {
+            Inner::Raw(raw) => raw.provide(file, bytes),
+            Inner::Ext(ext) => ext.provide(file, bytes),
+            Inner::Extents(extents) => extents.provide(file, bytes),
+            Inner::Zfs(zfs) => return zfs.provide(file, bytes, watch),
+        }
+        .map(ControlFlow::Continue)
     }
 
     /// Cuts a data file to `bytes`; its places are free from the next commit on, at once without a journal.

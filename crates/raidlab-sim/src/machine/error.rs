@@ -158,6 +158,9 @@ pub enum RunError {
         /// The error number.
         errno: Errno,
     },
+    /// It was told to stop while the files were laid out.
+    #[error("interrupted before the first operation")]
+    Interrupted,
     /// All of a phase had ended before anything was counted.
     #[error(
         "phase '{phase}' ended within its ramp of {ramp}: nothing was counted; give a longer time, a larger size, or a shorter ramp"

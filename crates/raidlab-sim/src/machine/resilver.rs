@@ -1,6 +1,7 @@
 //! What lies in a pool of ZFS whose new members are filled: they get that alone.
 use super::{Machine, RunError};
 use crate::array::{self, Array};
+use raidlab_core::drive::Monitor;
 use raidlab_core::op::FileId;
 use raidlab_core::phase::Phase;
 use raidlab_core::profile::Plan;
@@ -44,8 +45,8 @@ impl Machine {
     /// and before them one that fills it up to [`allocated`](Self::allocated). Takes no time. Does nothing to other arrays.
     ///
     /// # Errors
-    /// When there is no room for them, or nothing to fill the new members with.
-    pub fn settle(&mut self, plan: &Plan) -> Result<(), RunError> {
+    /// When there is no room for them, or nothing to fill the new members with; when `monitor`, which is asked now and then, ends it.
+    pub fn settle(&mut self, plan: &Plan, monitor: &mut impl Monitor) -> Result<(), RunError> {
         if !self.awaits_resilver() {
             return Ok(());
         }
@@ -56,24 +57,36 @@ impl Machine {
         let rest = wanted.0 - needed(plan.phases.iter().take(1));
         if rest > 0 {
             let told = |source| RunError::Allocated { wanted, source };
-            self.host.provide_aside(FILLER, rest).map_err(told)?;
+            let before = self.unbegun();
+            let laid = self
+                .host
+                .provide_aside(FILLER, rest, &mut || monitor.poll(before));
+            if laid.map_err(told)?.is_break() {
+                return Err(RunError::Interrupted);
+            }
         }
         if let Some(first) = plan.phases.first() {
-            self.prepare(first)?;
+            self.prepare(first, monitor)?;
         }
-        self.begin_resilver();
-        Ok(())
+        self.begin_resilver(monitor)
     }
 
     /// New members of a pool are filled with what lies in it now.
-    pub(super) fn begin_resilver(&mut self) {
+    ///
+    /// # Errors
+    /// When `monitor` ends it.
+    pub(super) fn begin_resilver(&mut self, monitor: &mut impl Monitor) -> Result<(), RunError> {
         if !self.awaits_resilver() {
-            return;
+            return Ok(());
         }
         let (extents, now) = (self.host.blocks(), self.host.now());
+        if monitor.poll(self.unbegun()).is_break() {
+            return Err(RunError::Interrupted);
+        }
         let begin = |array: &mut Array| array.begin_resilver(now, &extents);
         self.host
             .with_device(|storage| storage.with_array(now, begin));
+        Ok(())
     }
 
     /// How far a resync or rebuild is; `None` when there is none.

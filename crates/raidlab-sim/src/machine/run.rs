@@ -1,7 +1,7 @@
 //! Phases on a machine, as the measuring side runs them on a real one.
 use super::{Load, Machine, RunError, Why};
 use crate::host::fs::FsError;
-use raidlab_core::drive::{DriveOptions, Driven, Lane, Monitor, Tally, drive};
+use raidlab_core::drive::{DriveOptions, Driven, Lane, Monitor, Progress, Tally, drive};
 use raidlab_core::flag::{Flag, FlagKind};
 use raidlab_core::op::{FileId, FileOp, Op};
 use raidlab_core::outcome::{CpuTime, DeviceBytes, PhaseOutcome};
@@ -41,8 +41,8 @@ impl Machine {
         phase: &Phase,
         monitor: &mut impl Monitor,
     ) -> Result<PhaseRun, RunError> {
-        self.prepare(phase)?;
-        self.begin_resilver();
+        self.prepare(phase, monitor)?;
+        self.begin_resilver(monitor)?;
         if phase.cold {
             self.empty_cache(phase)?;
         }
@@ -136,7 +136,11 @@ impl Machine {
 
     /// Removes the data files that must not be there and makes those that must: written long ago, on
     /// the device and not in memory.
-    pub(super) fn prepare(&mut self, phase: &Phase) -> Result<(), RunError> {
+    pub(super) fn prepare(
+        &mut self,
+        phase: &Phase,
+        monitor: &mut impl Monitor,
+    ) -> Result<(), RunError> {
         let needs = &phase.needs;
         if !self.directory {
             let size = Bytes(self.host.device().sectors() * SECTOR);
@@ -158,15 +162,30 @@ impl Machine {
                 continue;
             }
             self.remove(phase, need.file)?;
-            self.host
-                .provide(need.file, need.size.0)
-                .map_err(|source: FsError| RunError::Prepare {
-                    phase: phase.id.clone(),
-                    file: need.file,
-                    source,
-                })?;
+            let before = self.unbegun();
+            let laid = self
+                .host
+                .provide_watched(need.file, need.size.0, &mut || monitor.poll(before));
+            let laid = laid.map_err(|source: FsError| RunError::Prepare {
+                phase: phase.id.clone(),
+                file: need.file,
+                source,
+            })?;
+            if laid.is_break() {
+                return Err(RunError::Interrupted);
+            }
         }
         Ok(())
+    }
+
+    /// What a monitor is told before anything of a phase has been done.
+    pub(super) fn unbegun(&self) -> Progress {
+        Progress {
+            now: self.now(),
+            elapsed: Span::ZERO,
+            ops: 0,
+            bytes: 0,
+        }
     }
 
     fn remove(&mut self, phase: &Phase, file: FileId) -> Result<(), RunError> {

@@ -115,9 +115,10 @@ impl<'e> Machines<'e> {
             flags: plan.flags.clone(),
             ..Simulated::default()
         };
-        machine.settle(&plan).map_err(|error| error.to_string())?;
-        let begun = resync(&machine);
         let mut watch = Watch(stop);
+        let settled = machine.settle(&plan, &mut watch);
+        settled.map_err(|error| error.to_string())?;
+        let begun = resync(&machine);
         for phase in &plan.phases {
             if watch.0.load(Ordering::Relaxed) {
                 break;
@@ -145,21 +146,53 @@ impl<'e> Machines<'e> {
             done: begun.total,
             ..begun
         });
-        if let (Some(begun), Some(now)) = (begun, resync(&machine).or(ended)) {
-            // By itself it starts anew: how long the array is without its redundancy is a result, too.
-            let rested = || {
-                let (mut machine, plan) = self.planned(cell, seed)?;
-                machine.set_fast_forward(self.fast_forward);
-                machine.settle(&plan).map_err(|error| error.to_string())?;
-                Ok::<_, String>(machine)
-            };
-            let there = pace_alone(rested()?, now.done * SECTOR, &mut watch);
-            let mut machine = rested()?;
-            if let Some(alone) = machine.run_resync(|driving| watch.poll(driving)) {
+        let now = resync(&machine).or(ended);
+        drop(machine);
+        if let (Some(begun), Some(now)) = (begun, now)
+            && !stop.load(Ordering::Relaxed)
+        {
+            let alone = self.alone(cell, seed, &mut watch, now.done * SECTOR)?;
+            if let Some((alone, there)) = alone {
                 came.phases.push(rebuild(&alone, there, begun, now));
             }
         }
         Ok(came)
+    }
+
+    /// A resync or rebuild by itself, and the bytes a second at which it goes through the first `bytes`. It starts anew: how long the
+    /// array is without its redundancy is a result, too.
+    fn alone(
+        &self,
+        cell: &Cell,
+        seed: u64,
+        watch: &mut Watch<'_>,
+        bytes: u64,
+    ) -> Result<Option<(Resynced, Option<f64>)>, String> {
+        let rested = |watch: &mut Watch<'_>| {
+            let (mut machine, plan) = self.planned(cell, seed)?;
+            machine.set_fast_forward(self.fast_forward);
+            let settled = machine.settle(&plan, watch);
+            settled.map_err(|error| error.to_string())?;
+            Ok::<_, String>(machine)
+        };
+        let (mut machine, mut there) = (rested(watch)?, None);
+        // What is never leapt through shows on its way what it does first, and to lay out the files of a pool again takes seconds.
+        if cell.setup.array.engine != Engine::Zfs {
+            there = pace_alone(machine, bytes, watch);
+            machine = rested(watch)?;
+            let alone = machine.run_resync(|driving| watch.poll(driving));
+            return Ok(alone.map(|alone| (alone, there)));
+        }
+        let alone = machine.run_resync(|driving| {
+            if there.is_none() && driving.bytes >= bytes && driving.elapsed > Span::ZERO {
+                there = Some(driving.bytes as f64 / driving.elapsed.as_secs_f64());
+            }
+            watch.poll(driving)
+        });
+        Ok(alone.map(|alone| {
+            let there = there.unwrap_or(alone.rate());
+            (alone, Some(there))
+        }))
     }
 }
 

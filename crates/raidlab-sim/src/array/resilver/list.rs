@@ -8,7 +8,8 @@ const FILL: u128 = 3;
 /// Extents by place, in the order in which they go out: runs of blocks with gaps between them, the fullest first
 /// (`ext_size_compare`), of equals the one in front.
 pub(super) fn sorted(mut extents: Vec<Extent>) -> Vec<Extent> {
-    extents.sort_unstable_by_key(|extent| extent.start);
+    // Mostly they are in runs that ascend, which a stable sort merges.
+    extents.sort_by_key(|extent| extent.start);
     // Where each run begins, and its score.
     let mut runs: Vec<(usize, u128)> = Vec::new();
     let (mut at, mut fill) = (0, 0);
@@ -46,7 +47,7 @@ pub(super) fn sorted(mut extents: Vec<Extent>) -> Vec<Extent> {
 /// Places that were in use, each from its first sector to the one after its last; ascending and apart.
 pub(super) fn places(extents: &[Extent]) -> Vec<(u64, u64)> {
     let mut all: Vec<(u64, u64)> = extents.iter().map(|e| (e.start, e.start + e.len)).collect();
-    all.sort_unstable();
+    all.sort();
     let mut joined: Vec<(u64, u64)> = Vec::new();
     for (from, to) in all {
         match joined.last_mut() {

@@ -71,7 +71,14 @@ impl Runs {
             return;
         }
         self.last = None;
-        if let Some((&at, &(dev, len))) = self.map.range(..new.at).next_back() {
+        // Files are mostly written from front to back: what lies behind all others has none behind it.
+        let end = self.map.last_key_value();
+        let is_last = end.is_none_or(|(&at, _)| at < new.at);
+        let before = match is_last {
+            true => end,
+            false => self.map.range(..new.at).next_back(),
+        };
+        if let Some((&at, &(dev, len))) = before {
             debug_assert!(at + len <= new.at, "mapped twice");
             if at + len == new.at && dev + len == new.dev {
                 new = Mapped {
@@ -81,7 +88,8 @@ impl Runs {
                 };
             }
         }
-        if let Some(&(dev, len)) = self.map.get(&(new.at + new.len))
+        if !is_last
+            && let Some(&(dev, len)) = self.map.get(&(new.at + new.len))
             && new.dev + new.len == dev
         {
             self.map.remove(&(new.at + new.len));
@@ -94,6 +102,10 @@ impl Runs {
     /// Takes the blocks `[at, end)` out; what they occupied is added to `freed`.
     pub(super) fn carve(&mut self, at: u64, end: u64, freed: &mut Vec<Run>) {
         self.last = None;
+        let end_of = |(&at, &(_, len)): (&u64, &(u64, u64))| at + len;
+        if self.map.last_key_value().map_or(0, end_of) <= at {
+            return;
+        }
         while let Some(run) = self.look(at).filter(|run| run.at < end) {
             let from = run.at.max(at);
             let to = (run.at + run.len).min(end);

@@ -19,12 +19,12 @@ mod small;
 mod tree;
 mod txg;
 
-use super::FsError;
 use super::plan::{Charge, Fsync, Piece, Place, Synced, Traits};
 use super::raw::push_sectors;
 use super::runs::{Mapped, Runs};
 use super::space::Run;
 use super::spec::FsSpec;
+use super::{FsError, Watch};
 use pool::Pool;
 use raidlab_core::op::{FileId, OpenMode};
 use raidlab_core::time::Span;
@@ -32,6 +32,7 @@ use raidlab_core::units::{KIB, MIB, SECTOR};
 use raidlab_experiment::kernel::Kernel;
 use small::Small;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
 use txg::Group;
 
 /// A call into the DMU: a transaction assigned, a buffer held and released. Assumed.
@@ -258,7 +259,13 @@ impl Zfs {
         })
     }
 
-    pub(super) fn provide(&mut self, file: FileId, bytes: u64) -> Result<(), FsError> {
+    /// Record by record, which takes seconds for each TiB: `watch` is asked now and then, and may end it.
+    pub(super) fn provide(
+        &mut self,
+        file: FileId,
+        bytes: u64,
+        watch: Watch<'_>,
+    ) -> Result<ControlFlow<()>, FsError> {
         let _ = self.open(file, OpenMode::Create)?;
         let step = 64 * MIB;
         let mut pieces = Vec::new();
@@ -267,9 +274,12 @@ impl Zfs {
             let _ = self.reserve(file, at, len)?;
             let _ = self.place(file, at, len, &mut pieces)?;
             pieces.clear();
+            if watch().is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
         }
         let _ = self.commit();
-        Ok(())
+        Ok(ControlFlow::Continue(()))
     }
 
     pub(super) fn truncate(&mut self, file: FileId, bytes: u64) -> Charge {

@@ -18,7 +18,7 @@ fn settled(text: &str) -> Machine {
     let experiment = experiment(text);
     let mut machine = machine(&experiment, &experiment.cells[0]);
     let plan = machine.plan().expect("the profile fits");
-    machine.settle(&plan).expect("there is room");
+    machine.settle(&plan, &mut ()).expect("there is room");
     machine
 }
 
@@ -155,7 +155,7 @@ fn a_pool_with_nothing_said_has_what_the_profile_reads_and_an_empty_one_is_told(
     let mut plan = machine.plan().unwrap();
     plan.phases.clear();
     let told = machine
-        .settle(&plan)
+        .settle(&plan, &mut ())
         .expect_err("nothing is there")
         .to_string();
     insta::assert_snapshot!(told, @r#"ZFS fills a new member with what is allocated, and here nothing is: say how much lies in the pool, as in allocated = "100GiB""#);
@@ -225,7 +225,7 @@ fn a_pool_holds_what_it_is_said_to_have_room_for() {
             let mut machine = machine(&experiment, &experiment.cells[0]);
             machine.allocated = Some(Bytes(wanted));
             let plan = machine.plan().unwrap();
-            machine.settle(&plan).is_ok()
+            machine.settle(&plan, &mut ()).is_ok()
         };
         assert!(fits(room.0), "{pool} of {record}: {room} do not fit");
         let more = room.0 + room.0 / 12;
