@@ -227,6 +227,30 @@ mod tests {
     }
 
     #[test]
+    fn blocks_of_a_turn_have_as_much_on_the_same_children() {
+        for (children, parity, ashift) in [(3, 1, 12), (4, 1, 9), (6, 2, 12), (7, 3, 12)] {
+            let raidz = raidz(children, parity, ashift);
+            let mut known = BTreeMap::new();
+            for place in 0..3000_u64 {
+                let offset = Bytes(place << ashift);
+                for size in [1 << ashift, 20 << ashift, (1 << ashift) * children as u64] {
+                    let sizes = |c: &Column| (c.child, c.size);
+                    let mut here: Vec<(Member, Bytes)> = raidz
+                        .columns(offset, Bytes(size))
+                        .iter()
+                        .map(sizes)
+                        .collect();
+                    here.sort();
+                    let first = known
+                        .entry((raidz.turn(offset), size))
+                        .or_insert_with(|| here.clone());
+                    assert_eq!(*first, here, "{children} {parity} {ashift}: {place}");
+                }
+            }
+        }
+    }
+
+    #[test]
     fn columns_go_on_where_the_block_before_ended() {
         let vdev = raidz(4, 1, 12);
         let told = |offset: u64, psize: u64| -> Vec<String> {

@@ -151,7 +151,7 @@ mod tests {
         for mut seed in 1..20 {
             let mut fast = false;
             let mut seldom = |_| {
-                fast ^= random(&mut seed) % 10 == 0;
+                fast ^= random(&mut seed).is_multiple_of(10);
                 if fast { 150_000 } else { 100_000 }
             };
             together += known(&mut seldom, 1.0 / 64.0).expect("known").0;

@@ -1,5 +1,6 @@
 //! New members of pools of ZFS: how long they take to be filled, from theory.
 use super::*;
+use raidlab_core::drive::Progress;
 use std::ops::ControlFlow;
 
 /// Two to eight disks of 280 MB/s all over.
@@ -254,4 +255,38 @@ fn a_resync_with_two_paces_is_told_to_be_chance() {
     );
     let near = told("raid10");
     assert!(!near.contains("undisturbed"), "{near}");
+}
+
+/// To lay out a TiB takes seconds, in which a signal may come.
+#[test]
+fn laying_out_files_is_ended_when_told_to() {
+    let text = text(
+        6,
+        "layout = \"raidz2\"\nallocated = \"20GiB\"",
+        "[host]\nkernel = \"6.1\"\n[profile]\nname = \"random\"\nsize = \"4GiB\"\ntime = \"2s\"",
+    );
+    let experiment = experiment(&text);
+    let built = || machine(&experiment, &experiment.cells[0]);
+    let plan = built().plan().expect("the profile fits");
+    let asked = |most: u32| {
+        let (mut machine, mut asked) = (built(), 0);
+        let mut watch = |_: Progress| {
+            asked += 1;
+            match asked < most {
+                true => ControlFlow::Continue(()),
+                false => ControlFlow::Break(()),
+            }
+        };
+        let settled = machine.settle(&plan, &mut watch);
+        (settled, machine.resync().is_some(), asked)
+    };
+    let (settled, begun, all) = asked(u32::MAX);
+    assert!(settled.is_ok() && begun);
+    // Every 64 MiB of both files, and before the resilver begins.
+    assert!(all > 20 * 16, "{all}");
+    for most in [1, 200, all] {
+        let (settled, begun, asked) = asked(most);
+        assert!(matches!(settled, Err(RunError::Interrupted)), "{most}");
+        assert!(!begun && asked == most, "{asked} of {most}");
+    }
 }
