@@ -12,6 +12,10 @@ use crate::disk::DiskError;
 use raidlab_core::op::BlockKind;
 use raidlab_core::time::{Instant, Span};
 use raidlab_core::units::Lba;
+use std::ops::ControlFlow;
+
+/// What is asked whether something that takes long is to go on.
+pub type Watch<'w> = &'w mut dyn FnMut() -> ControlFlow<()>;
 
 /// The process of a resync or rebuild, as [`Origin::task`]: one of its own, as far as schedulers see.
 pub const RESYNC: u16 = u16::MAX;

@@ -3,8 +3,9 @@
 use super::node::Node;
 use super::resync::{self, Progress};
 use super::{Array, parity};
-use crate::block::Extent;
+use crate::block::{Extent, Watch};
 use raidlab_core::time::{Instant, Span};
+use std::ops::ControlFlow;
 
 impl Array {
     /// How far resync or rebuild are, added over the arrays of the tree that have one; `None` when
@@ -27,7 +28,14 @@ impl Array {
 
     /// Vdevs of ZFS with new members begin at `now` to fill them with what lies in `extents`, in the order of a walk through
     /// the tree of blocks; each vdev with what lies in it.
-    pub fn begin_resilver(&mut self, now: Instant, extents: &[Extent]) {
+    ///
+    /// `watch` is asked now and then, and may end it: `Break`, and nothing can be made of the array any more.
+    pub fn begin_resilver(
+        &mut self,
+        now: Instant,
+        mut extents: Vec<Extent>,
+        watch: Watch<'_>,
+    ) -> ControlFlow<()> {
         self.core.now = now;
         let ends = self
             .nodes
@@ -42,15 +50,16 @@ impl Array {
             if !node.awaits_resilver() {
                 continue;
             }
-            let own = extents.iter().filter(|e| (begin..*end).contains(&e.start));
-            let own = own.map(|e| Extent {
-                start: e.start - begin,
-                ..*e
-            });
-            node.begin_resilver(&self.core, self.scan, own.collect(), ends.len() as u64);
+            let own = match ends.len() {
+                // There may be millions of them.
+                1 => std::mem::take(&mut extents),
+                _ => within(&extents, begin..*end),
+            };
+            node.begin_resilver(&self.core, self.scan, own, ends.len() as u64, watch)?;
             self.resyncs = true;
         }
         self.work();
+        ControlFlow::Continue(())
     }
 
     /// When the last resilver ended; `None` while there is one, or when there was none.
@@ -163,4 +172,14 @@ impl Array {
         self.work();
         self.resync_position()
     }
+}
+
+/// What lies in these sectors, counted from their first.
+fn within(extents: &[Extent], sectors: std::ops::Range<u64>) -> Vec<Extent> {
+    let own = extents.iter().filter(|e| sectors.contains(&e.start));
+    let own = own.map(|e| Extent {
+        start: e.start - sectors.start,
+        ..*e
+    });
+    own.collect()
 }

@@ -23,13 +23,14 @@ use super::core::{Core, Op, Task};
 use super::node::{Common, Node, Shape};
 use super::resync::Progress;
 use super::spec::Scan;
-use crate::block::{Extent, Origin};
+use crate::block::{Extent, Origin, Watch};
 use list::{places, sorted};
 use raidlab_core::op::BlockKind;
 use raidlab_core::time::{Instant, Span};
 use raidlab_core::units::SECTOR;
 use raidlab_layout::{Member, MemberSet};
 use std::collections::{BTreeMap, VecDeque};
+use std::ops::ControlFlow;
 
 /// Blocks at a time for each vdev of the pool (`zfs_top_maxinflight`).
 const TOP: u64 = 32;
@@ -218,13 +219,17 @@ impl Node {
         scan: Scan,
         extents: Vec<Extent>,
         vdevs: u64,
-    ) {
+        watch: Watch<'_>,
+    ) -> ControlFlow<()> {
+        // Each of these steps takes a part of a second for a TiB.
+        watch()?;
         self.common.lacks = places(&extents);
         if let Shape::Mirror(mirror) = &self.shape {
             let offset = mirror.offset();
             let lacks = self.common.lacks.iter_mut();
             lacks.for_each(|(from, to)| (*from, *to) = (*from + offset, *to + offset));
         }
+        watch()?;
         let children = self.common.children.len() as u64;
         let disks = match (&self.shape, scan) {
             (_, Scan::Walk | Scan::Sorted { leaves: true, .. }) => children,
@@ -238,12 +243,14 @@ impl Node {
             .iter()
             .map(|extent| self.lacked(extent, &mut known))
             .sum();
+        watch()?;
         let resilver = Resilver::new(scan, extents, (disks, vdevs), core.now);
         self.resilver = Some(Box::new(Resilver {
             total,
             members,
             ..resilver
         }));
+        ControlFlow::Continue(())
     }
 
     /// Sectors of an extent that its new members lack; what is `known` of blocks of a size by their turn need not be told for each

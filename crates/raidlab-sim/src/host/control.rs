@@ -2,9 +2,9 @@
 //! emptying the cache, preparing files.
 use super::cpu::CpuUse;
 use super::device::{Device, DeviceCounters};
-use super::fs::{FileSystem, FsError, Watch};
+use super::fs::{FileSystem, FsError};
 use super::{Host, PAGE, SECTOR};
-use crate::block::{Busy, Extent, ResourceKind};
+use crate::block::{Busy, Extent, ResourceKind, Watch};
 use raidlab_core::op::{FileId, FileOp, Op};
 use raidlab_core::target::{Completion, Errno, Tag, Target};
 use raidlab_core::time::Span;
@@ -87,8 +87,8 @@ impl<D: Device> Host<D> {
     }
 
     /// Where all blocks of the file system lie; see [`FileSystem::blocks`].
-    pub(crate) fn blocks(&self) -> Vec<Extent> {
-        self.fs.blocks()
+    pub(crate) fn blocks_watched(&self, watch: Watch<'_>) -> Option<Vec<Extent>> {
+        self.fs.blocks_watched(watch)
     }
 
     /// `posix_fadvise(POSIX_FADV_DONTNEED)`: puts the clean pages of a data file out of the page cache; dirty ones stay,

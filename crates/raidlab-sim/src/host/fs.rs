@@ -26,6 +26,7 @@ pub use plan::{Charge, Commit, Fsync, Piece, Place, Stage, Synced, Traits};
 pub use spec::FsSpec;
 pub(crate) use zfs::NEW as NEW_ZFS;
 
+use crate::block::Watch;
 use raidlab_core::op::{FileId, FileOp, OpenMode};
 use raidlab_experiment::kernel::FilesystemKind;
 use std::ops::ControlFlow;
@@ -85,9 +86,6 @@ enum Inner {
 }
 
 /// Calls the same method of whichever it is.
-/// What is asked whether something that takes long is to go on.
-pub type Watch<'w> = &'w mut dyn FnMut() -> ControlFlow<()>;
-
 macro_rules! each {
     ($self:expr, $fs:ident => $call:expr) => {
         match $self {
@@ -239,9 +237,16 @@ impl FileSystem {
     /// other file systems, whose arrays know nothing of blocks.
     #[must_use]
     pub fn blocks(&self) -> Vec<crate::block::Extent> {
+        let mut on = || ControlFlow::Continue(());
+        self.blocks_watched(&mut on).unwrap_or_default()
+    }
+
+    /// The same with a `watch` that is asked now and then, and may end it: `None`.
+    #[must_use]
+    pub fn blocks_watched(&self, watch: Watch<'_>) -> Option<Vec<crate::block::Extent>> {
         match &self.0 {
-            Inner::Zfs(zfs) => zfs.blocks(),
-            _ => Vec::new(),
+            Inner::Zfs(zfs) => zfs.blocks(watch),
+            _ => Some(Vec::new()),
         }
     }
 

@@ -9,6 +9,7 @@ use raidlab_core::target::Target;
 use raidlab_core::time::Instant;
 use raidlab_core::units::Bytes;
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 
 /// The file that fills the pool up to what is wanted; no profile has one of this number.
 const FILLER: FileId = FileId::MAX;
@@ -79,14 +80,18 @@ impl Machine {
         if !self.awaits_resilver() {
             return Ok(());
         }
-        let (extents, now) = (self.host.blocks(), self.host.now());
-        if monitor.poll(self.unbegun()).is_break() {
-            return Err(RunError::Interrupted);
-        }
-        let begin = |array: &mut Array| array.begin_resilver(now, &extents);
-        self.host
+        let (before, now) = (self.unbegun(), self.host.now());
+        let mut watch = || monitor.poll(before);
+        let blocks = self.host.blocks_watched(&mut watch);
+        let extents = blocks.ok_or(RunError::Interrupted)?;
+        let begin = |array: &mut Array| array.begin_resilver(now, extents, &mut watch);
+        let begun = self
+            .host
             .with_device(|storage| storage.with_array(now, begin));
-        Ok(())
+        match begun {
+            Some(ControlFlow::Break(())) => Err(RunError::Interrupted),
+            _ => Ok(()),
+        }
     }
 
     /// How far a resync or rebuild is; `None` when there is none.

@@ -38,25 +38,29 @@ pub(super) fn sorted(mut extents: Vec<Extent>) -> Vec<Extent> {
         .collect();
     let mut order: Vec<usize> = (0..runs.len()).collect();
     order.sort_by_key(|i| (std::cmp::Reverse(runs[*i].1), runs[*i].0));
-    order
-        .iter()
-        .flat_map(|i| extents[runs[*i].0..ends[*i]].iter().copied())
-        .collect()
+    if order.len() < 2 {
+        return extents;
+    }
+    let mut out = Vec::with_capacity(extents.len());
+    for i in order {
+        out.extend_from_slice(&extents[runs[i].0..ends[i]]);
+    }
+    out
 }
 
 /// Places that were in use, each from its first sector to the one after its last; ascending and apart.
 pub(super) fn places(extents: &[Extent]) -> Vec<(u64, u64)> {
     let mut all: Vec<(u64, u64)> = extents.iter().map(|e| (e.start, e.start + e.len)).collect();
     all.sort();
-    let mut joined: Vec<(u64, u64)> = Vec::new();
-    for (from, to) in all {
-        match joined.last_mut() {
-            Some(last) if from <= last.1 => last.1 = last.1.max(to),
-            _ => joined.push((from, to)),
+    all.dedup_by(|next, last| {
+        let joins = next.0 <= last.1;
+        if joins {
+            last.1 = last.1.max(next.1);
         }
-    }
-    joined.shrink_to_fit();
-    joined
+        joins
+    });
+    all.shrink_to_fit();
+    all
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use raidlab_core::units::Bytes;
 use raidlab_experiment::kernel::Kernel;
 use raidlab_experiment::setup::ArrayState;
 use raidlab_layout::{PoolSpec, Raidz, ZfsMirror, zfs};
+use std::ops::ControlFlow;
 
 /// Sectors of labels at the beginning of a vdev.
 const START: u64 = zfs::START / 512;
@@ -32,10 +33,15 @@ fn extent(start: u64, len: u64, unit: u32) -> Extent {
     }
 }
 
+fn begin(array: &mut Array, extents: Vec<Extent>) {
+    let begun = array.begin_resilver(Instant::ZERO, extents, &mut || ControlFlow::Continue(()));
+    assert!(begun.is_continue());
+}
+
 /// What a resilver asks for, each request ending at once: kind, member, sector, sectors. It must come to its end.
 fn all(array: &mut Array, extents: &[Extent]) -> Vec<(BlockKind, u16, u64, u32)> {
     assert!(array.awaits_resilver());
-    array.begin_resilver(Instant::ZERO, extents);
+    begin(array, extents.to_vec());
     let (mut asked, mut wanted) = (Vec::new(), Vec::new());
     loop {
         array.take(&mut wanted);
@@ -166,7 +172,7 @@ fn old_blocks_are_read_from_old_disks_until_all_is_done() {
     let mut spec = ArraySpec::new(ArrayKind::Zfs(mirror));
     (spec.state, spec.failed) = (ArrayState::Rebuilding(1), vec![0]);
     let mut array = Array::new(&spec).unwrap();
-    array.begin_resilver(Instant::ZERO, &[extent(8192, 1024, 256)]);
+    begin(&mut array, vec![extent(8192, 1024, 256)]);
     let mut held = Vec::new();
     array.take(&mut held);
     assert!(
@@ -211,7 +217,7 @@ fn old_blocks_are_read_from_old_disks_until_all_is_done() {
 fn an_old_resilver_stands_back_by_the_clock() {
     let begun = |kernel| {
         let mut array = rebuilding("zfs-mirror 2x2", 4, &[0], kernel);
-        array.begin_resilver(Instant::ZERO, &[extent(START, 256 * 200, 256)]);
+        begin(&mut array, vec![extent(START, 256 * 200, 256)]);
         let mut wanted = Vec::new();
         array.take(&mut wanted);
         (array, wanted)

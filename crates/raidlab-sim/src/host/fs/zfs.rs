@@ -19,12 +19,13 @@ mod small;
 mod tree;
 mod txg;
 
+use super::FsError;
 use super::plan::{Charge, Fsync, Piece, Place, Synced, Traits};
 use super::raw::push_sectors;
 use super::runs::{Mapped, Runs};
 use super::space::Run;
 use super::spec::FsSpec;
-use super::{FsError, Watch};
+use crate::block::Watch;
 use pool::Pool;
 use raidlab_core::op::{FileId, OpenMode};
 use raidlab_core::time::Span;

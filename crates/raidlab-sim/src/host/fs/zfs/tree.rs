@@ -7,12 +7,13 @@ use super::super::runs::{Mapped, Runs};
 use super::super::space::Run;
 use super::pool::Pool;
 use super::{File, Zfs, size};
-use crate::block::Extent;
+use crate::block::{Extent, Watch};
 use raidlab_core::units::SECTOR;
+use std::ops::ControlFlow;
 
 impl Zfs {
     /// See [`FileSystem::blocks`](super::super::FileSystem::blocks).
-    pub(in super::super) fn blocks(&self) -> Vec<Extent> {
+    pub(in super::super) fn blocks(&self, watch: Watch<'_>) -> Option<Vec<Extent>> {
         let mut out = Vec::new();
         let (fixed, dnodes) = self.group.all();
         fixed.iter().for_each(|run| out.push(of_run(*run, true)));
@@ -33,8 +34,12 @@ impl Zfs {
         contents.for_each(|run| out.push(of_run(*run, false)));
         let mut files: Vec<&File> = self.files.values().collect();
         files.sort_unstable_by_key(|file| file.object);
-        files.iter().for_each(|file| self.file(file, &mut out));
-        out
+        for file in files {
+            if self.file(file, &mut out, watch).is_break() {
+                return None;
+            }
+        }
+        Some(out)
     }
 
     /// Both copies of metadata; the walk reads the first.
@@ -45,13 +50,13 @@ impl Zfs {
         }
     }
 
-    fn file(&self, file: &File, out: &mut Vec<Extent>) {
+    fn file(&self, file: &File, out: &mut Vec<Extent>, watch: Watch<'_>) -> ControlFlow<()> {
         let unit = self.record / SECTOR;
         let Some((first, above)) = file.indirect.split_first() else {
-            return file
-                .runs
+            file.runs
                 .iter()
                 .for_each(|run| split(run, unit, false, out));
+            return ControlFlow::Continue(());
         };
         for level in above.iter().rev() {
             self.copies(level, self.unit(), out);
@@ -63,6 +68,7 @@ impl Zfs {
         let mut rest = records.next();
         let last = rest.map_or(0, |_| file.size.div_ceil(self.record).div_ceil(self.fan));
         for index in 0..last {
+            watch()?;
             for (copy, runs) in pointers.iter_mut().enumerate() {
                 let end = (index + 1) * step;
                 while let Some(run) = runs.next_if(|run| run.at < end) {
@@ -84,6 +90,7 @@ impl Zfs {
                 };
             }
         }
+        ControlFlow::Continue(())
     }
 }
 
