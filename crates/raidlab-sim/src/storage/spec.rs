@@ -138,23 +138,17 @@ fn wide(spec: &StorageSpec) -> Option<u32> {
 
 /// Sectors up to which a call that asks for more than the read-ahead is read at once, where kernels do.
 fn large_call(spec: &StorageSpec) -> u32 {
-    let outermost = |layout: &Layout| match layout {
-        Layout::Raid0(raid0) => Some(raid0.chunk().0 as u32),
-        _ => None,
+    let ArrayKind::Md(layout) = &spec.array.kind else {
+        return max_sectors(spec);
     };
-    match &spec.array.kind {
-        ArrayKind::Md(layout) => {
-            let outer = match layout {
-                Layout::Nested(nested) => nested.outer(),
-                plain => plain,
-            };
-            match outermost(outer) {
-                Some(chunk) => chunk.min(max_sectors(spec)),
-                None if spec.array.era.large_calls => max_sectors(spec),
-                None => 0,
-            }
-        }
-        _ => max_sectors(spec),
+    let outermost = match layout {
+        Layout::Nested(nested) => nested.outer(),
+        plain => plain,
+    };
+    match outermost {
+        Layout::Raid0(raid0) => max_sectors(spec).min(raid0.chunk().0 as u32),
+        _ if spec.array.era.large_calls => max_sectors(spec),
+        _ => 0,
     }
 }
 

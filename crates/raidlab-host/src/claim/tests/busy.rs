@@ -1,8 +1,8 @@
 //! File systems that a run left and that are in use when it is undone.
-use super::files::{LARGE, Mounted, cleaned, device, journal, make};
+use super::files::{LARGE, Mounted, cleaned, device, journal, left_mounted, make};
 use super::*;
 use crate::alone::Alone;
-use crate::journal::{Journal, Report, Undo, Undone, forget_point};
+use crate::journal::{Journal, Report, Undone, forget_point};
 use std::process::{Child, Command};
 
 /// A process that works in a directory.
@@ -37,26 +37,7 @@ fn a_mount_that_is_in_use_keeps_its_mount_point() {
     let theirs = device(LARGE);
     let place = tempfile::tempdir().expect("a directory");
     make("ext4", 0x51, &[&theirs]);
-    let point = place.path().canonicalize().expect("there").join("mnt");
-    std::fs::create_dir(&point).expect("made");
-    let member = theirs.device().identity;
-    let mut journal = Journal::begin(place.path(), "raidlab run x").expect("begun");
-    for undo in [
-        Undo::Contents {
-            member: member.clone(),
-            uuids: vec!["51".repeat(16)],
-        },
-        Undo::Directory(FileId::of(&point).expect("there")),
-        Undo::Mount {
-            point: point.clone(),
-            members: vec![member],
-        },
-    ] {
-        let step = journal.intend("make", &[undo]).expect("announced");
-        journal.done(step).expect("told");
-    }
-    drop(journal);
-    system(&["mount", theirs.path(), point.to_str().expect("a name")]);
+    let point = left_mounted(place.path(), 0x51, &theirs, true);
     let inside = Inside::of(&point);
     let report = cleaned(place.path());
     drop(inside);

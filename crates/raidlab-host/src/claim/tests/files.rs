@@ -127,6 +127,32 @@ fn a_file_system_that_someone_has_put_files_into_is_left() {
     }
 }
 
+/// A mount that a run left, with its journal: what of it was done is told, or only that it was about to be. Where it is mounted.
+pub(super) fn left_mounted(place: &Path, byte: u8, theirs: &Theirs, told: bool) -> PathBuf {
+    let point = place.canonicalize().expect("there").join("mnt");
+    std::fs::create_dir(&point).expect("made");
+    let member = theirs.device().identity;
+    let mut journal = Journal::begin(place, "raidlab run x").expect("begun");
+    for undo in [
+        Undo::Contents {
+            member: member.clone(),
+            uuids: vec![format!("{byte:02x}").repeat(16)],
+        },
+        Undo::Directory(FileId::of(&point).expect("there")),
+        Undo::Mount {
+            point: point.clone(),
+            members: vec![member],
+        },
+    ] {
+        let step = journal.intend("make", &[undo]).expect("announced");
+        if told {
+            journal.done(step).expect("told");
+        }
+    }
+    system(&["mount", theirs.path(), point.to_str().expect("a name")]);
+    point
+}
+
 /// A killed run's mount stays, and looks like any other directory.
 #[test]
 fn a_mount_that_someone_has_put_files_into_stays() {
@@ -136,25 +162,7 @@ fn a_mount_that_someone_has_put_files_into_stays() {
     let theirs = device(LARGE);
     let place = tempfile::tempdir().expect("a directory");
     make("ext4", 0x42, &[&theirs]);
-    let point = place.path().canonicalize().expect("there").join("mnt");
-    std::fs::create_dir(&point).expect("made");
-    let member = theirs.device().identity;
-    let mut journal = Journal::begin(place.path(), "raidlab run x").expect("begun");
-    for undo in [
-        Undo::Contents {
-            member: member.clone(),
-            uuids: vec!["42".repeat(16)],
-        },
-        Undo::Directory(FileId::of(&point).expect("there")),
-        Undo::Mount {
-            point: point.clone(),
-            members: vec![member],
-        },
-    ] {
-        journal.intend("make", &[undo]).expect("announced");
-    }
-    drop(journal);
-    system(&["mount", theirs.path(), point.to_str().expect("a name")]);
+    let point = left_mounted(place.path(), 0x42, &theirs, false);
     let letters = point.join("letters");
     std::fs::write(&letters, "mine").expect("written");
     let report = cleaned(place.path());
