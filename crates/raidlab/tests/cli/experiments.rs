@@ -296,6 +296,7 @@ fn small_experiments_that_come_with_the_program_run() {
         "pata-channels",
         "vm-all-levels",
         "vm-cached",
+        "vm-calls",
         "vm-chunks",
         "vm-levels",
         "vm-raidz",
