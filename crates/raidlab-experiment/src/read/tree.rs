@@ -203,7 +203,10 @@ impl Problems {
         self.not_known(typed);
         let all = list(known.clone());
         let problem = unknown(at, what, typed, "", known);
-        self.push(problem.help(format!("known: {all}; {or}")));
+        self.push(match all.is_empty() {
+            true => problem.help("none is declared"),
+            false => problem.help(format!("known: {all}; {or}")),
+        });
     }
 
     /// The same, with a phrase that says where it is unknown.
