@@ -1,5 +1,6 @@
 //! A machine under way: messages to it and from it, or why there are none any more.
 mod console;
+mod crash;
 mod trouble;
 
 pub use trouble::Trouble;
@@ -45,6 +46,10 @@ pub struct Vm {
     stream: UnixStream,
     decoder: Decoder,
     heard: Instant,
+    listener: UnixListener,
+    words: Vec<String>,
+    person: bool,
+    crashes: Vec<String>,
     directory: RunDir,
 }
 
@@ -72,18 +77,42 @@ impl Vm {
             directory.path(),
             boot.person,
         );
-        let mut process = qemu::spawn(&words, &directory, boot.person)?;
-        let stream = accept(&listener, &mut process, &directory)?;
-        stream
-            .set_write_timeout(Some(SENDING))
-            .map_err(VmError::path("set up", &socket))?;
+        let mut crashes = Vec::new();
+        let (process, stream) = loop {
+            let mut process = qemu::spawn(&words, &directory, boot.person)?;
+            let opened = open(&listener, &mut process, &directory);
+            match (opened, process.ended().and_then(crash::of)) {
+                (Ok(stream), _) => break (process, stream),
+                (Err(_), Some(crash)) if crashes.len() < crash::MOST => crashes.push(crash),
+                (Err(error), _) => return Err(error),
+            }
+        };
         Ok(Self {
             process,
             stream,
             decoder: Decoder::default(),
             heard: Instant::now(),
+            listener,
+            words,
+            person: boot.person,
+            crashes,
             directory,
         })
+    }
+
+    /// Starts QEMU anew, in the same directory.
+    fn again(&mut self) -> Result<(), VmError> {
+        self.process = qemu::spawn(&self.words, &self.directory, self.person)?;
+        self.stream = open(&self.listener, &mut self.process, &self.directory)?;
+        self.decoder = Decoder::default();
+        self.heard = Instant::now();
+        Ok(())
+    }
+
+    /// How QEMU itself crashed before the guest's first word; each time it was started once more.
+    #[must_use]
+    pub fn crashes(&self) -> &[String] {
+        &self.crashes
     }
 
     /// Where the keys of a person at the console go; `None` when there is no such person, or it was taken before.
@@ -163,7 +192,8 @@ impl Vm {
         }
     }
 
-    /// Waits for the guest's first word.
+    /// Waits for the guest's first word. QEMU that crashes before it is started anew, twice at most: nothing of the
+    /// guest's work is lost yet ([`Self::crashes`]).
     ///
     /// # Errors
     /// [`Trouble`]; [`Trouble::Late`] after `limit`.
@@ -177,7 +207,18 @@ impl Vm {
             if stop() {
                 return Ok(None);
             }
-            if let Some(Message::Hello(text)) = self.receive(Duration::from_millis(50))? {
+            let message = match self.receive(Duration::from_millis(50)) {
+                Ok(message) => message,
+                Err(trouble) => {
+                    let crash = self.process.ended().and_then(crash::of);
+                    let again = crash.filter(|_| self.crashes.len() < crash::MOST);
+                    self.crashes.push(again.ok_or(trouble)?);
+                    let started = self.again();
+                    started.map_err(|error| Trouble::Channel(io::Error::other(error)))?;
+                    continue;
+                }
+            };
+            if let Some(Message::Hello(text)) = message {
                 let hello: Hello = serde_json::from_str(&text)
                     .map_err(|error| Trouble::Channel(io::Error::other(error)))?;
                 if hello.version != VERSION {
@@ -281,7 +322,8 @@ fn readable(stream: &UnixStream, wait: Duration) -> io::Result<bool> {
     }
 }
 
-fn accept(
+/// Waits for QEMU to open its channel.
+fn open(
     listener: &UnixListener,
     process: &mut Process,
     directory: &RunDir,
@@ -297,8 +339,8 @@ fn accept(
     loop {
         match listener.accept() {
             Ok((stream, _)) => {
-                stream
-                    .set_nonblocking(false)
+                let set = stream.set_nonblocking(false);
+                set.and_then(|()| stream.set_write_timeout(Some(SENDING)))
                     .map_err(VmError::system("set up a socket"))?;
                 return Ok(stream);
             }

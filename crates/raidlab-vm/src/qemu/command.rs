@@ -85,7 +85,7 @@ fn real_time(machine: &Machine, add: &mut dyn FnMut(&str)) {
     ));
     match machine.accelerator {
         Accelerator::Tcg => {
-            add("-accel tcg,thread=multi,tb-size=512");
+            add("-accel tcg,thread=single,tb-size=512");
             add(&format!("-cpu {PROCESSOR}"));
         }
         Accelerator::Kvm => add("-accel kvm -cpu host"),
@@ -202,7 +202,7 @@ mod tests {
                 sectors,
                 ..disk(0, slot)
             };
-            told(&Machine::real_time(Bytes::gib(1), 1, vec![disk]), false)
+            told(&Machine::real_time(Bytes::gib(1), vec![disk]), false)
         };
         assert!(!told(Slot::Virtio, sectors(512, 512)).contains("block_size"));
         let large = told(Slot::Virtio, sectors(4096, 4096));
@@ -247,7 +247,7 @@ mod tests {
             Slot::Virtio,
         ];
         let disks = (0..).zip(slots).map(|(n, slot)| disk(n, slot)).collect();
-        let machine = Machine::real_time(Bytes::gib(1), 2, disks);
+        let machine = Machine::real_time(Bytes::gib(1), disks);
         insta::assert_snapshot!(told(&machine, false));
         assert_eq!(machine.flavour(), crate::Flavour::Generic);
         assert_eq!(
@@ -267,7 +267,7 @@ mod tests {
     fn a_person_has_the_console() {
         let machine = Machine {
             accelerator: Accelerator::Kvm,
-            ..Machine::real_time(Bytes::gib(1), 1, Vec::new())
+            ..Machine::real_time(Bytes::gib(1), Vec::new())
         };
         insta::assert_snapshot!(told(&machine, true));
     }

@@ -5,7 +5,7 @@ use crate::exit::{Failure, MISSING, TRIAL_FAILED};
 use crate::signals::Stop;
 use crate::talk;
 use raidlab_core::units::Bytes;
-use raidlab_vm::channel::Message;
+use raidlab_vm::channel::{Hello, Message};
 use raidlab_vm::image::Missing;
 use raidlab_vm::rundir::Runs;
 use raidlab_vm::vm::Trouble;
@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// A guest that has not said hello by then is stuck; a busy machine needs half a minute.
-pub(super) const BOOT: Duration = Duration::from_secs(240);
+const BOOT: Duration = Duration::from_secs(240);
 /// Switching off takes a second.
 pub(super) const OFF: Duration = Duration::from_secs(60);
 
@@ -111,6 +111,17 @@ pub(super) struct Patience {
     pub(super) limit: Option<Duration>,
 }
 
+/// Waits for a guest's first word; `None` when interrupted.
+pub(super) fn hello(vm: &mut Vm, stop: &Stop) -> Result<Option<Hello>, Failure> {
+    let hello = vm.hello(BOOT, &|| stop.asked());
+    for crash in vm.crashes() {
+        talk::warn(&format!(
+            "QEMU crashed before its guest had come up ({crash}); it was started anew"
+        ));
+    }
+    hello.map_err(|error| trouble(&error))
+}
+
 /// Waits for a guest's first word, gives it its job, and hears it to its end: its last word, or `None` when interrupted.
 /// `heard` is told each of its messages before that is acknowledged.
 pub(super) fn have_done(
@@ -120,8 +131,7 @@ pub(super) fn have_done(
     stop: &Stop,
     heard: &mut dyn FnMut(&Message) -> Result<(), Failure>,
 ) -> Result<Option<String>, Failure> {
-    let hello = vm.hello(BOOT, &|| stop.asked());
-    if hello.map_err(|error| trouble(&error))?.is_none() {
+    if hello(&mut vm, stop)?.is_none() {
         return Ok(None);
     }
     hear(vm, job, patience, stop, heard)

@@ -15,9 +15,6 @@ use raidlab_vm::{Flavour, Image, Kernel, Machine, Vm, Zfs};
 use serde_json::{Value, json};
 use std::path::Path;
 
-/// Processors of a guest in real time at the most: more do not make translation faster.
-const PROCESSORS: usize = 2;
-
 /// Kernel, image, and where runs have their directories.
 pub(super) struct Lab {
     pub(super) runs: Runs,
@@ -67,11 +64,7 @@ impl Lab {
         let memory = guests::memory(memory, &self.image);
         match served {
             None => Machine::virtual_time(memory, fit::store(experiment)),
-            Some(served) => {
-                let given = std::thread::available_parallelism().map_or(1, usize::from);
-                let processors = given.min(PROCESSORS) as u32;
-                Machine::real_time(memory, processors, served.disks.clone())
-            }
+            Some(served) => Machine::real_time(memory, served.disks.clone()),
         }
     }
 

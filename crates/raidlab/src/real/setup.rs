@@ -1,5 +1,5 @@
 //! `raidlab vm setup`: what a guest is made of, and whether it boots.
-use super::guests::{self, BOOT, Patience};
+use super::guests::{self, Patience};
 use super::job::{Job, Wrong};
 use super::view::Waiting;
 use super::zfs;
@@ -88,10 +88,7 @@ fn boot(
         person: false,
     };
     let mut vm = Vm::start(&boot, &runs).map_err(|error| guests::failure(&error))?;
-    let hello = vm
-        .hello(BOOT, &|| stop.asked())
-        .map_err(|t| guests::trouble(&t))?;
-    let Some(hello) = hello else {
+    let Some(hello) = guests::hello(&mut vm, stop)? else {
         return Ok(None);
     };
     let after = begun.elapsed();

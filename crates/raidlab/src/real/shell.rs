@@ -1,6 +1,6 @@
 //! `raidlab vm shell`: the guest of an experiment, for a person to look around in.
 use super::fit;
-use super::guests::{self, BOOT, OFF};
+use super::guests::{self, OFF};
 use super::job::{Job, Shell};
 use super::lab::{self, Lab};
 use super::served::Served;
@@ -57,11 +57,7 @@ pub(super) fn run(cache: Option<&Path>, args: &ShellArgs) -> Result<Outcome, Fai
     let _hushed = Hushed::begin(std::io::stdin());
     let waiting = Waiting::new("booting the guest");
     let mut vm = lab.boot(&machine, directory, true)?;
-    let hello = vm.hello(BOOT, &|| stop.asked());
-    if hello
-        .map_err(|trouble| guests::trouble(&trouble))?
-        .is_none()
-    {
+    if guests::hello(&mut vm, &stop)?.is_none() {
         return Ok(Outcome::Interrupted);
     }
     drop(waiting);

@@ -5,7 +5,7 @@ mod words;
 use super::driver::{self, Driver};
 use super::early::{self, Early};
 use super::fit;
-use super::guests::{self, BOOT, OFF};
+use super::guests::{self, OFF};
 use super::job::{Asked, Job, Trials};
 use super::lab::{self, Lab};
 use super::records::Recorder;
@@ -298,11 +298,7 @@ impl Session<'_> {
         let machine = self.lab.machine(experiment, memory, served.as_ref());
         view.boots();
         let mut vm = self.lab.boot(&machine, directory, false)?;
-        let hello = vm.hello(BOOT, &|| self.stop.asked());
-        if hello
-            .map_err(|trouble| guests::trouble(&trouble))?
-            .is_none()
-        {
+        if guests::hello(&mut vm, self.stop)?.is_none() {
             return Ok(Turn::Stopped);
         }
         let job = Job::Trials(Box::new(Trials {

@@ -5,6 +5,7 @@
 mod lab;
 
 mod built;
+mod crashes;
 mod disks;
 mod dying;
 mod faults;

@@ -67,7 +67,7 @@ impl Served {
         let running = server
             .start()
             .map_err(|error| Failure::new(MISSING, format!("cannot start the server: {error}")))?;
-        let machine = Machine::real_time(memory(&guest.image), 2, attached);
+        let machine = Machine::real_time(memory(&guest.image), attached);
         order.disks = lab::disks(&machine);
         Ok(Self {
             machine,
