@@ -44,7 +44,7 @@ impl<D: Device> Host<D> {
         }
         let mut system = self.costs.call;
         if write {
-            let charge = match self.fs.reserve(file - 1, at, end - at) {
+            let charge = match self.fs.reserve_direct(file - 1, at, end - at) {
                 Ok(charge) => charge,
                 Err(error) if self.waits_for_space(tag, error) => return,
                 Err(error) => return self.fail(tag, errno(error)),

@@ -137,6 +137,22 @@ impl FileSystem {
         each!(&mut self.0, fs => fs.reserve(file, offset, len))
     }
 
+    /// A `write` of these bytes past the page cache: [`Self::place`] is called for them next.
+    ///
+    /// # Errors
+    /// As [`Self::reserve`].
+    pub fn reserve_direct(
+        &mut self,
+        file: FileId,
+        offset: u64,
+        len: u64,
+    ) -> Result<Charge, FsError> {
+        match &mut self.0 {
+            Inner::Extents(fs) => fs.reserve_direct(file, offset, len),
+            _ => self.reserve(file, offset, len),
+        }
+    }
+
     /// Write-back of these dirty bytes: adds where they go to `out`, in the order of the file.
     /// Delayed allocation and copy on write choose their places here, so the bytes must be asked for
     /// once a write-back and in the order in which they are to lie on the device.

@@ -9,6 +9,7 @@
 //! are read at a fixed place of the metadata chunk although they move.
 mod commit;
 mod kind;
+mod lease;
 mod small;
 
 use super::FsError;
@@ -19,6 +20,7 @@ use super::space::{Run, Shape, Space};
 use super::spec::FsSpec;
 use commit::Log;
 use kind::Kind;
+use lease::Kept;
 use raidlab_core::op::{FileId, OpenMode};
 use raidlab_core::time::Span;
 use raidlab_core::units::{Lba, MIB, SECTOR};
@@ -43,8 +45,7 @@ struct File {
     runs: Runs,
     /// Blocks written to that have no place yet.
     pending: Runs,
-    lease: Option<Run>,
-    window: u64,
+    kept: Kept,
     joined: u64,
 }
 
@@ -151,6 +152,27 @@ impl Extents {
         offset: u64,
         len: u64,
     ) -> Result<Charge, FsError> {
+        self.promise(file, offset, len, false)
+    }
+
+    /// The same for a write past the page cache.
+    pub(super) fn reserve_direct(
+        &mut self,
+        file: FileId,
+        offset: u64,
+        len: u64,
+    ) -> Result<Charge, FsError> {
+        self.promise(file, offset, len, true)
+    }
+
+    #[inline]
+    fn promise(
+        &mut self,
+        file: FileId,
+        offset: u64,
+        len: u64,
+        direct: bool,
+    ) -> Result<Charge, FsError> {
         let (first, end) = (
             offset / self.kind.block,
             (offset + len).div_ceil(self.kind.block),
@@ -166,6 +188,10 @@ impl Extents {
             let block = self.small.record(&self.kind, record);
             self.join(block, &mut charge);
             self.logged += self.kind.logged.1;
+        }
+        match direct {
+            true => self.keep_no_more(file, end),
+            false => self.keep_ahead(file, first, end),
         }
         let delayed = self.delay(file, first, end);
         if delayed == Err(FsError::NoSpace) && self.give_up_leases() {
@@ -245,50 +271,6 @@ impl Extents {
         }
         self.files.insert(id, f);
         done
-    }
-
-    /// Up to `want` blocks after those before `at`.
-    fn extend(&mut self, f: &mut File, at: u64, want: u64, charge: &mut Charge) -> Option<Run> {
-        let lease = match f.lease.take() {
-            Some(lease) => lease,
-            None => {
-                let before = at.checked_sub(1).and_then(|before| f.runs.get(before));
-                let goal = before.map_or(self.small.near(f.record), |dev| dev + 1);
-                let window = want.max(f.window);
-                f.window = (f.window * 2).min(self.kind.windows.1);
-                let run = match self.space.take(goal, window) {
-                    Some(run) => run,
-                    None => self.steal(goal, want)?,
-                };
-                self.join_group(run.start, charge);
-                charge.cpu += Span(self.kind.cpu[1]);
-                run
-            }
-        };
-        let len = want.min(lease.len);
-        f.lease = (len < lease.len).then_some(Run {
-            start: lease.start + len,
-            len: lease.len - len,
-        });
-        Some(Run {
-            start: lease.start,
-            len,
-        })
-    }
-
-    /// The device is full but for what files keep for themselves: that is given up.
-    fn steal(&mut self, goal: u64, want: u64) -> Option<Run> {
-        self.give_up_leases();
-        self.space.take(goal, want)
-    }
-
-    /// Whether files kept anything for themselves (`xfs_icache_free_eofblocks`).
-    fn give_up_leases(&mut self) -> bool {
-        let before = self.space.free();
-        for lease in self.files.values_mut().filter_map(|f| f.lease.take()) {
-            self.space.give(lease);
-        }
-        self.space.free() > before
     }
 
     pub(super) fn frees_at_commit(&self) -> bool {
@@ -372,7 +354,7 @@ impl Extents {
         let record = self.new_record(0, &mut charge)?;
         let new = File {
             record,
-            window: self.kind.windows.0,
+            kept: Kept::new(&self.kind),
             joined: self.transaction,
             ..File::default()
         };
@@ -405,10 +387,10 @@ impl Extents {
         for run in freed {
             self.release(run, &mut charge);
         }
-        if let Some(lease) = f.lease.take() {
+        if let Some(lease) = f.kept.lease.take() {
             self.space.give(lease);
         }
-        f.window = self.kind.windows.0;
+        f.kept = Kept::new(&self.kind);
         f.joined = self.transaction;
         let block = self.small.record(&self.kind, f.record);
         self.join(block, &mut charge);

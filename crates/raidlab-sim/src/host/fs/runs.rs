@@ -51,6 +51,11 @@ impl Runs {
             .or_else(|| self.map.range(at..).next().map(run))
     }
 
+    /// The whole run that holds a block.
+    pub(super) fn holding(&self, at: u64) -> Option<Mapped> {
+        self.look(at).filter(|run| run.at <= at)
+    }
+
     /// Where one block lies.
     #[inline]
     pub(super) fn get(&mut self, at: u64) -> Option<u64> {

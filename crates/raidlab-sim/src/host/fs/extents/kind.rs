@@ -5,6 +5,18 @@ use raidlab_core::time::Span;
 use raidlab_core::units::{GIB, KIB, MIB};
 use raidlab_experiment::kernel::{FilesystemKind, Kernel};
 
+/// What is kept for a file that grows beyond what is written of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ahead {
+    /// Whenever blocks get places, so many at first, twice as many each time, up to a most.
+    Windows(u64, u64),
+    /// As the file grows in memory, a power of two: as much as the file has (xfs, Linux 2.6.38 to 3.9), or twice the
+    /// extent before (since 3.10, `xfs_iomap_prealloc_size`); of 64 KiB and more. All of it gets places with the first block.
+    Size,
+    /// See [`Self::Size`].
+    Extent,
+}
+
 /// Facts of a kind. Sizes in blocks unless they say bytes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Kind {
@@ -25,8 +37,8 @@ pub(super) struct Kind {
     pub names: u64,
     /// Bytes that a file's record holds of its data.
     pub resident: u64,
-    /// First and largest preallocation.
-    pub windows: (u64, u64),
+    /// What is kept for a file beyond what is written.
+    pub ahead: Ahead,
     /// Bytes in the log for a changed name, and for an allocated run.
     pub logged: (u64, u64),
     /// Flush before a log write and `FUA` on it.
@@ -88,11 +100,10 @@ impl Kind {
             records: block / inode,
             names: block / 32,
             resident: 0,
-            // Speculative preallocation: 64 KiB once, as large as the file since 2.6.38.
-            windows: if spec.kernel >= Kernel::Linux(2, 6, 38) {
-                (16, 8 * GIB / block)
-            } else {
-                (16, 16)
+            ahead: match spec.kernel {
+                kernel if kernel >= Kernel::Linux(3, 10, 0) => Ahead::Extent,
+                kernel if kernel >= Kernel::Linux(2, 6, 38) => Ahead::Size,
+                _ => Ahead::Windows(16, 16),
             },
             logged: (2048, 1024),
             barriers: spec
@@ -125,7 +136,7 @@ impl Kind {
             records: (node / 400) / (node / block),
             names: (node / 100) / (node / block),
             resident: 2048,
-            windows: (16, 16),
+            ahead: Ahead::Windows(16, 16),
             logged: (0, 0),
             barriers: spec.barriers.unwrap_or(true),
             cow: true,
@@ -155,7 +166,7 @@ impl Kind {
             records: (block / 1024).max(1),
             names: (block * 3 / 4 / 100).max(1),
             resident: 700,
-            windows: (16, 16_384),
+            ahead: Ahead::Windows(16, 16_384),
             logged: (600, 300),
             barriers: false,
             cow: false,

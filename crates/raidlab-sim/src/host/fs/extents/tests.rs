@@ -66,6 +66,53 @@ fn a_sequential_file_is_a_few_runs() {
     }
 }
 
+/// Write-back of the first of two files gives places to all that was kept for it in memory, so that the second begins
+/// behind that, and the first goes on there.
+#[test]
+fn what_xfs_keeps_for_a_growing_file_lies_before_the_next_file() {
+    let kept = |kernel, calls: u64, direct| {
+        let mut fs = FileSystem::new(&FsSpec::new(FilesystemKind::Xfs, kernel, 36 * GIB / SECTOR));
+        let fs = fs.as_mut().unwrap();
+        let mut out = Vec::new();
+        for file in [0, 1] {
+            let _ = fs.open(file, OpenMode::Create).unwrap();
+            for at in (0..calls * MIB).step_by(MIB as usize) {
+                let _ = match direct {
+                    true => fs.reserve_direct(file, at, MIB).unwrap(),
+                    false => fs.reserve(file, at, MIB).unwrap(),
+                };
+            }
+        }
+        for file in [0, 1] {
+            let _ = fs.place(file, 0, MIB, &mut out).unwrap();
+        }
+        let _ = fs.place(0, MIB, (calls - 1) * MIB, &mut out).unwrap();
+        let at = out[0].lba.0;
+        assert!(
+            out[2..]
+                .iter()
+                .all(|piece| piece.lba.0 > at && piece.lba.0 - at < 64 * MIB / SECTOR)
+        );
+        ((out[1].lba.0 - at) * SECTOR, out.len())
+    };
+    // Each extent without places is a call and twice what is before it: 1, 4, 13 and 30 MiB (a power of two more).
+    let modern = Kernel::DEFAULT;
+    for (calls, end) in [(1, 1), (2, 4), (4, 4), (5, 13), (14, 30), (31, 63)] {
+        assert_eq!(kept(modern, calls, false).0, end * MIB, "{calls}");
+    }
+    // As much as the file has: 1, 3 and 8 MiB.
+    for (calls, end) in [(1, 1), (2, 3), (4, 6), (7, 11)] {
+        assert_eq!(
+            kept(Kernel::Linux(3, 2, 0), calls, false).0,
+            end * MIB,
+            "{calls}"
+        );
+    }
+    // Before, what is written and 64 KiB at a time; past the cache nothing, ever.
+    assert_eq!(kept(Kernel::Linux(2, 6, 32), 5, false), (MIB, 3));
+    assert_eq!(kept(modern, 5, true), (MIB, 3));
+}
+
 #[test]
 fn only_btrfs_overwrites_elsewhere() {
     for kind in KINDS {
