@@ -2,6 +2,7 @@
 //! distribution's package, fetched and unpacked without root.
 use crate::cache::{Cache, digest_of, names};
 use crate::error::VmError;
+use crate::removal::remove_tree;
 use crate::tools;
 use serde::{Deserialize, Serialize};
 use std::fs;
@@ -234,7 +235,7 @@ impl Kernel {
         let description = new.join(DESCRIPTION);
         fs::write(&description, text).map_err(VmError::path("write", &description))?;
         // What is there is not whole, or it would have been used.
-        let _ = fs::remove_dir_all(place);
+        let _ = remove_tree(place);
         fs::rename(&new, place).map_err(VmError::path("move to", place))?;
         Ok(kernel)
     }
@@ -245,7 +246,7 @@ struct Swept<'p>(&'p Path);
 
 impl Drop for Swept<'_> {
     fn drop(&mut self) {
-        let _ = fs::remove_dir_all(self.0);
+        let _ = remove_tree(self.0);
     }
 }
 

@@ -20,6 +20,7 @@ pub mod kernel;
 pub mod kvm;
 pub mod modules;
 pub mod qemu;
+mod removal;
 pub mod rundir;
 pub mod tools;
 pub mod vm;

@@ -8,6 +8,7 @@ pub use identity::Identity;
 pub use left::Leftover;
 
 use crate::error::VmError;
+use crate::removal::remove_tree;
 use rustix::fs::{FlockOperation, flock};
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom};
@@ -201,7 +202,7 @@ fn tail(path: &Path, most: u64) -> io::Result<String> {
 
 impl Drop for RunDir {
     fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.path);
+        let _ = remove_tree(&self.path);
         unlock(&self.lock);
     }
 }

@@ -1,6 +1,7 @@
 //! What runs that have gone have left: found, and removed.
 use super::{Identity, LOCK, PROCESSES, unlock};
 use crate::error::VmError;
+use crate::removal::remove_tree;
 use rustix::fs::{FlockOperation, flock};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -81,7 +82,7 @@ impl Leftover {
                 killed.push(process.pid.to_string());
             }
         }
-        fs::remove_dir_all(&self.path).map_err(VmError::path("remove", &self.path))?;
+        remove_tree(&self.path).map_err(VmError::path("remove", &self.path))?;
         let path = self.path.display();
         Ok(match killed.len() {
             0 => format!("removed {path}, left by a run that was killed"),

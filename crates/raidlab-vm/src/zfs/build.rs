@@ -10,6 +10,7 @@ use super::{Zfs, builds, place};
 use crate::cache::{Cache, names};
 use crate::error::VmError;
 use crate::kernel::Kernel;
+use crate::removal::remove_tree;
 use crate::tools::{self, Job};
 use packages::{Headers, Plan};
 use rustix::fs::{FlockOperation, flock};
@@ -88,7 +89,7 @@ impl Zfs {
             return Ok(None);
         }
         end_strays(&work);
-        fs::remove_dir_all(&work).map_err(VmError::path("remove", &work))?;
+        remove_tree(&work).map_err(VmError::path("remove", &work))?;
         Ok(Some(format!(
             "removed a build of ZFS that was killed, {}",
             work.display()
@@ -202,7 +203,7 @@ impl Work<'_> {
             for name in names(&self.directory).iter().filter(|name| *name != "apt") {
                 let path = self.path(name);
                 if path.is_dir() && !path.is_symlink() {
-                    fs::remove_dir_all(&path).map_err(VmError::path("remove", &path))?;
+                    remove_tree(&path).map_err(VmError::path("remove", &path))?;
                 } else {
                     fs::remove_file(&path).map_err(VmError::path("remove", &path))?;
                 }
@@ -374,7 +375,7 @@ fn find(directory: &Path, ending: &str, found: &mut Vec<PathBuf>) {
 }
 
 fn remove(path: &Path) {
-    let _ = fs::remove_dir_all(path);
+    let _ = remove_tree(path);
 }
 
 #[cfg(test)]
