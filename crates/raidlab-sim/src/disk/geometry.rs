@@ -6,7 +6,7 @@
 //! coordinate modulo a revolution, and a transfer over any number of tracks, cylinders and zones is
 //! the difference of two coordinates: no event per sector or per track.
 mod build;
-mod divide;
+pub(super) mod divide;
 mod error;
 
 pub use error::GeometryError;

@@ -5,12 +5,13 @@
 //! (`ahead`), programs of whole units that occupy a die (a read can suspend one), physical sectors that are written in part and read
 //! for the rest of them (`parts`), a buffer that acknowledges writes until it is full, a fast (SLC) area that can run out, and the write amplification of a full disk.
 //!
-//! What is left out: the mapping of single pages (stripes over the dies stand for it), which blocks
+//! What is left out: the mapping of single pages (rows over the dies stand for it, see `dies`), which blocks
 //! garbage collection picks (the closed form for uniformly random writes stands for it, weighted by
 //! the share of writes that do not follow the one before), the refilling of the SLC area in idle
 //! time, TRIM, that writes to few places leave collection less to copy, wear, heat, and read retries that grow with age. So steady states are right in level,
 //! not in their fluctuation.
 mod ahead;
+mod dies;
 mod parts;
 mod spec;
 
@@ -22,6 +23,7 @@ use super::ready::Ready;
 use super::{DiskError, Done, Request};
 use crate::block::Way;
 use ahead::Ahead;
+use dies::Dies;
 use parts::Part;
 use raidlab_core::op::BlockKind;
 use raidlab_core::rng::Stream as Numbers;
@@ -38,6 +40,7 @@ pub(super) struct Ssd {
     /// When each die has programmed what was asked of it.
     programming: Box<[u64]>,
     channels: Box<[u64]>,
+    dies: Dies,
     /// Die of the next program; where it begins is the seed's choice.
     next_die: usize,
     ready: Ready,
@@ -74,6 +77,7 @@ impl Ssd {
             reading: vec![0; spec.dies as usize].into(),
             programming: vec![0; spec.dies as usize].into(),
             channels: vec![0; spec.channels as usize].into(),
+            dies: Dies::new(spec.dies, seed),
             next_die: Numbers::new(seed).below(0, u64::from(spec.dies)) as usize,
             ready: Ready::default(),
             ahead: Ahead::new(spec.runs as usize),
@@ -256,7 +260,7 @@ impl Ssd {
     /// Reads part of a page from time `from` on; when it is in the controller.
     fn read_page(&mut self, page: u64, sectors: u64, from: u64) -> u64 {
         let spec = &self.model.spec;
-        let die = (page % u64::from(spec.dies)) as usize;
+        let die = self.dies.of(page);
         let free = from.max(self.reading[die]);
         // A program under way is suspended after a while, and goes on after the read.
         let wait = self.programming[die]

@@ -1,6 +1,7 @@
 //! Disks against theory, datasheets and themselves.
 mod behaviour;
 mod buffer;
+mod dies;
 mod digest;
 mod faults;
 mod solid_state;
@@ -10,6 +11,7 @@ use super::*;
 use crate::catalogue;
 use raidlab_core::drive::{DriveOptions, Lane, Tally, drive};
 use raidlab_core::rng::Stream;
+use raidlab_core::time::Span;
 use raidlab_core::units::Extent;
 use raidlab_core::workload::spec::{Arrival, BlockSpec, Blocks, Limit, Order};
 

@@ -28,20 +28,20 @@ impl Divisor {
 
 /// The same for dividends of 64 bits: exact, with one step of correction.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Stride {
-    pub(super) by: u64,
+pub(in crate::disk) struct Stride {
+    pub(in crate::disk) by: u64,
     /// floor((2^64 - 1) / by), so that the product falls short of the quotient by less than 1.
     reciprocal: u64,
 }
 
 impl Stride {
-    pub(super) fn new(by: u64) -> Self {
+    pub(in crate::disk) fn new(by: u64) -> Self {
         let reciprocal = u64::MAX / by;
         Self { by, reciprocal }
     }
 
     #[inline]
-    pub(super) fn split(self, n: u64) -> (u64, u64) {
+    pub(in crate::disk) fn split(self, n: u64) -> (u64, u64) {
         let quotient = ((u128::from(n) * u128::from(self.reciprocal)) >> 64) as u64;
         let rest = n - quotient * self.by;
         let more = rest >= self.by;

@@ -110,7 +110,7 @@ fn digests_are_fixed_for_ever() {
     sata ef152795676d76f2
     sata on a bus 758ad6ae589dca09
     scsi 27c9121f47f4cb9a
-    nvme 7634a97bd03998dc
+    nvme 015d53a1a427c29c
     firmware ab77a6c3f8bc0a40
     cache dfb8f9008dadf9b0
     write-through 65c5ec6782044182
