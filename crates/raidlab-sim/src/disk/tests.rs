@@ -1,4 +1,5 @@
 //! Disks against theory, datasheets and themselves.
+mod ahead;
 mod behaviour;
 mod buffer;
 mod dies;

@@ -75,8 +75,8 @@ fn digests_are_fixed_for_ever() {
     KW036 ecd44c0a3e01dee9
     HP-C3323A 0c4a1107a5516df8
     nearline-24tb 613d0010d6e58331
-    sata-ssd b1717f55c51e45ec
-    nvme-ssd e39d459b628962f7
+    sata-ssd 22a32c4ca36d9cb0
+    nvme-ssd a04a44689420c8d1
     ");
 }
 

@@ -225,19 +225,21 @@ fn what_is_read_in_a_row_is_there_before_it_is_asked_for() {
 }
 
 #[test]
-fn runs_are_told_apart_and_end_when_too_many_others_begin() {
-    let mut disk = Disk::new(&model("sata-ssd"), 1);
+fn others_between_its_reads_do_not_end_a_run() {
     let between = |others: u64, i: u64| {
         let others = (1..=others).map(move |o| 10_000_000 * o + 8000 * i);
         std::iter::once(8 * i).chain(others)
     };
-    let hits = |disk: &mut Disk, others: u64| {
+    let hits = |others: u64| {
+        let mut disk = Disk::new(&model("sata-ssd"), 1);
         let lbas: Vec<u64> = (0..64).flat_map(|i| between(others, i)).collect();
-        let took = reads(disk, lbas.iter().copied());
+        let took = reads(&mut disk, lbas.iter().copied());
         let of_run = took.iter().zip(&lbas).filter(|(_, lba)| **lba < 8 * 64);
         of_run.filter(|((_, hit), _)| *hit).count()
     };
-    assert_eq!([hits(&mut disk, 15), hits(&mut disk, 16)], [62, 0]);
+    // The more there are, the longer it takes until two of its reads are seen to follow each other.
+    assert_eq!(hits(0), 62);
+    assert!(hits(15) > 55 && hits(16) > 55, "{} {}", hits(15), hits(16));
 }
 
 #[test]
