@@ -80,7 +80,7 @@ fn pages_in_a_row_are_on_as_many_dies() {
     let mut took: Vec<u64> = Vec::new();
     for i in 0..2_000 {
         // From any page on, and with time enough between them.
-        now = now + Span::from_millis(10);
+        now += Span::from_millis(10);
         let read = request(i, BlockKind::Read, 32 * 1013 * i, 32 * 48);
         took.push(one(&mut disk, now, read).at.since(now).0);
     }

@@ -35,8 +35,10 @@ struct File {
     path_end: u64,
     /// Blocks kept for it from the free space: its reservation window or preallocation.
     lease: Option<Run>,
-    /// Size of the next lease in blocks.
+    /// Size of the next lease in blocks, but with ext4's driver.
     window: u64,
+    /// Blocks that it has as its owner sees it: of delayed ones, too.
+    size: u64,
     /// Blocks of its extent tree outside the inode.
     leaves: Vec<u64>,
     /// The transaction that has its inode.
@@ -69,8 +71,12 @@ pub(super) struct Ext {
     atime: bool,
     /// Largest and first reservation window in blocks.
     windows: (u64, u64),
+    /// ext4's driver has it.
+    mballoc: bool,
     /// ext3 whose driver is ext4's.
     by_ext4: bool,
+    /// What ext4's driver keeps for small files.
+    for_small: Option<Run>,
     /// Without a journal `fsync` empties the drive's cache.
     flushes: bool,
 }
@@ -149,7 +155,9 @@ impl Ext {
             names: Names::new(spec, &geometry),
             atime: spec.atime,
             windows: windows(spec),
+            mballoc: ext4 || by_ext4(spec),
             by_ext4: by_ext4(spec),
+            for_small: None,
             flushes: flushes(spec),
         })
     }
@@ -304,15 +312,12 @@ fn runs_whole(kernel: Kernel) -> bool {
     (Kernel::Linux(2, 6, 32)..Kernel::Linux(3, 11, 0)).contains(&kernel)
 }
 
-/// Largest and first window in blocks.
+/// Largest and first window in blocks; ext4's driver has none (`data::lease`).
 ///
 /// ext3: windows of 8 to 1027 blocks since 2.6.10 (`EXT3_DEFAULT_RESERVE_BLOCKS`,
-/// `EXT3_MAX_RESERVE_BLOCKS`); ext2: 8 blocks (`EXT2_DEFAULT_PREALLOC_BLOCKS`), windows since 2.6.24;
-/// ext4: preallocation of 16 KiB to 8 MiB, by the size of the file (`ext4_mb_normalize_request`).
+/// `EXT3_MAX_RESERVE_BLOCKS`); ext2: 8 blocks (`EXT2_DEFAULT_PREALLOC_BLOCKS`), windows since 2.6.24.
 fn windows(spec: &FsSpec) -> (u64, u64) {
     let since = match spec.kind {
-        FilesystemKind::Ext4 => return (2048, 4),
-        _ if by_ext4(spec) => return (2048, 4),
         FilesystemKind::Ext3 => Kernel::Linux(2, 6, 10),
         _ => Kernel::Linux(2, 6, 24),
     };

@@ -153,18 +153,30 @@ impl<S: Shape> Space<S> {
         Some(Run { start, len })
     }
 
-    /// Takes exactly `len` blocks that begin at a multiple of `len` in their group, as a buddy allocator has them: the
-    /// first such place in the group of `goal`, else in the groups after it in turn. `None` when there is none.
+    /// Takes exactly `len` blocks that begin at `goal` and end in its group. `None` when they are not free.
+    pub(super) fn take_here(&mut self, goal: u64, len: u64) -> Option<Run> {
+        if goal >= self.blocks {
+            return None;
+        }
+        let group = self.group_of(goal);
+        let runs = self.runs(group);
+        let run = runs.get(runs.partition_point(|run| run.end() <= goal))?;
+        let fits = run.start <= goal && goal + len <= run.end();
+        fits.then(|| self.take_in(group, goal, len)).flatten()
+    }
+
+    /// Takes exactly `len` blocks, a power of two, as a buddy allocator has them: the beginning of the smallest buddy that has room
+    /// in the group of `goal`, of several of a size the first; else in the groups after it in turn. `None` when there is none.
     pub(super) fn take_aligned(&mut self, goal: u64, len: u64) -> Option<Run> {
         let groups = self.groups();
         let first = self.group_of(goal.min(self.blocks - 1));
         (0..groups).find_map(|i| {
             let group = (first + i) % groups;
             let base = self.start_of(group);
-            let aligned = |run: &Run| base + (run.start - base).next_multiple_of(len);
-            let fits = |run: &&Run| aligned(run) + len <= run.end();
-            let start = aligned(self.runs(group).iter().find(fits)?);
-            self.take_in(group, start, len)
+            let runs = self.runs(group).iter().filter(|run| run.len >= len);
+            let of_run = |run: &Run| buddy(run.start - base, run.end() - base, len);
+            let (_, start) = runs.filter_map(of_run).min()?;
+            self.take_in(group, base + start, len)
         })
     }
 
@@ -209,6 +221,22 @@ impl<S: Shape> Space<S> {
             };
         }
     }
+}
+
+/// Size and beginning of the smallest buddy of the free blocks `from..end` that has room for `len`; of several of a size the first.
+fn buddy(from: u64, end: u64, len: u64) -> Option<(u64, u64)> {
+    let mut at = from.next_multiple_of(len);
+    let mut best: Option<(u64, u64)> = None;
+    while at + len <= end {
+        // A free buddy is as large as its beginning is aligned, and as there is room.
+        let aligned = 1_u64 << at.trailing_zeros().min(62);
+        let size = aligned.min(1 << (end - at).ilog2());
+        if best.is_none_or(|(least, _)| size < least) {
+            best = Some((size, at));
+        }
+        at += size;
+    }
+    best
 }
 
 /// Adds a run to a sorted list, joining neighbours.
@@ -274,6 +302,8 @@ mod tests {
         let mut space = Space::new(Ten, 300, 100);
         assert_eq!(space.take_aligned(50, 16), Some(Run { start: 16, len: 16 }));
         assert_eq!(space.take_aligned(0, 8), Some(Run { start: 32, len: 8 }));
+        // The smallest that has room, not the first.
+        assert_eq!(space.take_aligned(0, 4), Some(Run { start: 12, len: 4 }));
         // Neither group has 64 free blocks from its 64th on.
         assert_eq!(space.take_aligned(0, 64), None);
         assert_eq!(
@@ -283,6 +313,17 @@ mod tests {
                 len: 16
             })
         );
+    }
+
+    #[test]
+    fn a_place_right_there_is_all_of_it_or_none() {
+        let mut space = Space::new(Ten, 300, 100);
+        assert_eq!(space.take_here(5, 10), None);
+        assert_eq!(space.take_here(50, 20), Some(Run { start: 50, len: 20 }));
+        assert_eq!(space.take_here(45, 10), None);
+        assert_eq!(space.take_here(90, 11), None);
+        assert_eq!(space.take_here(90, 10), Some(Run { start: 90, len: 10 }));
+        assert_eq!(space.take_here(300, 1), None);
     }
 
     #[test]

@@ -1,11 +1,13 @@
 //! Data of files: where blocks are put.
 mod found;
+mod lease;
 
 use super::super::FsError;
 use super::super::plan::Charge;
 use super::super::runs::Mapped;
 use super::super::space::Run;
 use super::{Ext, File, cost};
+use lease::Wanted;
 use raidlab_core::op::FileId;
 use raidlab_core::time::Span;
 
@@ -35,6 +37,9 @@ impl Ext {
         };
         let (whole, inode, joined) = (f.whole, f.inode, f.joined);
         f.joined = transaction;
+        if self.traits.delayed {
+            f.size = f.size.max(end);
+        }
         if joined != transaction {
             let block = self.geometry.inode_block(inode);
             self.join(block, &mut charge);
@@ -50,6 +55,10 @@ impl Ext {
             }
         } else {
             self.allocate(file, first, end, &mut charge)?;
+            // Of what is allocated at once the size changes behind it.
+            if let Some(f) = self.files.get_mut(&file) {
+                f.size = f.size.max(end);
+            }
         }
         if self.traits.data_journal {
             self.journalled_data += end - first;
@@ -136,7 +145,12 @@ impl Ext {
                     Some(run) if run.at == slot => slot += run.len,
                     next => {
                         let gap = next.map_or(last, |run| run.at) - slot;
-                        slot += self.extend(id, f, slot, gap, charge)?;
+                        let wanted = Wanted {
+                            slot,
+                            at: at + (slot - begin),
+                            len: gap,
+                        };
+                        slot += self.extend(id, f, wanted, charge)?;
                     }
                 }
                 // What is there stays when the device is full in the middle.
@@ -170,7 +184,12 @@ impl Ext {
             if self.by_ext4 {
                 self.apart(f, slot, charge)?;
             } else {
-                self.extend(id, f, slot, 1, charge)?;
+                let wanted = Wanted {
+                    slot,
+                    at: 0,
+                    len: 1,
+                };
+                self.extend(id, f, wanted, charge)?;
             }
             if let Some(dev) = f.runs.get(slot) {
                 charge.made.push(self.geometry.place(dev, 1));
@@ -212,22 +231,21 @@ impl Ext {
         self.join(self.geometry.descriptor(group), charge);
     }
 
-    /// Gives a place to up to `want` slots from `slot` on; how many it was.
+    /// Gives a place to slots from the first that is wanted on; how many it was.
     fn extend(
         &mut self,
         id: FileId,
         f: &mut File,
-        slot: u64,
-        want: u64,
+        wanted: Wanted,
         charge: &mut Charge,
     ) -> Result<u64, FsError> {
         let lease = match f.lease.take() {
             Some(lease) => lease,
-            None => self.lease(id, f, slot, want, charge)?,
+            None => self.lease(id, f, wanted, charge)?,
         };
-        let len = want.min(lease.len);
+        let len = wanted.len.min(lease.len);
         f.runs.insert(Mapped {
-            at: slot,
+            at: wanted.slot,
             dev: lease.start,
             len,
         });
@@ -242,64 +260,6 @@ impl Ext {
             len: lease.len - len,
         });
         Ok(len)
-    }
-
-    /// Takes the next window of a file from the free space.
-    fn lease(
-        &mut self,
-        id: FileId,
-        f: &mut File,
-        slot: u64,
-        want: u64,
-        charge: &mut Charge,
-    ) -> Result<Run, FsError> {
-        let goal = match slot.checked_sub(1).and_then(|before| f.runs.get(before)) {
-            Some(dev) => dev + 1,
-            // ext3_find_near: the inode's group, at one of 16 places by the number of the process.
-            None => {
-                let group = f.inode / self.geometry.inodes;
-                let colour = u64::from(id) % 16 * (self.geometry.per_group / 16);
-                self.space.start_of(group) + colour
-            }
-        };
-        let window = if self.traits.delayed {
-            // The larger of what is written at once and what a file of this size is preallocated.
-            let most = self.windows.0;
-            if want >= most {
-                want
-            } else {
-                want.max(self.windows.1).next_power_of_two().min(most)
-            }
-        } else {
-            f.window
-        };
-        f.window = (f.window * 2).min(self.windows.0);
-        // `ext4_mb_simple_scan_group`: a power of two is a buddy of that order.
-        let buddy = (self.by_ext4)
-            .then(|| self.space.take_aligned(goal, window))
-            .flatten();
-        let run = match buddy.or_else(|| self.space.take(goal, window)) {
-            Some(run) => run,
-            None => self.steal(goal, want).ok_or(FsError::NoSpace)?,
-        };
-        let bitmap = self.geometry.block_bitmap(self.space.group_of(run.start));
-        charge.reads.push(self.geometry.place(bitmap, 1));
-        Ok(run)
-    }
-
-    /// The device is full but for what other files keep for themselves: that is given up.
-    pub(super) fn steal(&mut self, goal: u64, want: u64) -> Option<Run> {
-        self.give_up_leases();
-        self.space.take(goal, want)
-    }
-
-    /// Whether files kept anything for themselves (`ext4_discard_preallocations`).
-    fn give_up_leases(&mut self) -> bool {
-        let before = self.space.free();
-        for lease in self.files.values_mut().filter_map(|f| f.lease.take()) {
-            self.space.give(lease);
-        }
-        self.space.free() > before
     }
 
     /// Blocks of the extent tree, when the extents outgrow the inode.

@@ -5,6 +5,7 @@ use proptest::prelude::*;
 use raidlab_core::op::{Entry, FileOp};
 use raidlab_core::units::{GIB, KIB, MIB, SECTOR};
 
+mod beside;
 mod journal;
 mod large;
 

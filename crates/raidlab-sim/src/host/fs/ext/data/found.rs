@@ -127,6 +127,7 @@ impl Ext {
             freed.extend(leaves.map(|start| Run { start, len: 1 }));
         }
         f.whole = f.whole.min(keep);
+        f.size = f.size.min(keep);
         f.path_end = 0;
         f.window = self.windows.1;
         for run in freed {
