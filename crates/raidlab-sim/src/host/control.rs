@@ -46,8 +46,8 @@ impl<D: Device> Host<D> {
         }
     }
 
-    /// Makes a data file of `bytes` that was written long ago and is on the device, not in memory.
-    /// Takes no time.
+    /// Makes a data file of `bytes` that was written before and is on the device. Takes no time. Of ZFS, whose own cache nothing
+    /// empties (see [`evict`](Self::evict)), as much of its end is in memory as fits; of others nothing.
     ///
     /// # Errors
     /// When the file system has no room for it.
@@ -69,6 +69,13 @@ impl<D: Device> Host<D> {
         let number = self.known(file);
         if !self.fs.is_raw() {
             self.files[number as usize].size = bytes;
+        }
+        // Real preparation writes the file through the ARC, and a cold phase is begun by advice that ZFS takes no notice of.
+        if !self.traits.page_cache {
+            let pages = bytes.div_ceil(PAGE);
+            let held = pages.min(self.cache.capacity());
+            self.cache.fill(number, pages - held, held);
+            self.cache.shrink();
         }
         Ok(ControlFlow::Continue(()))
     }

@@ -134,8 +134,8 @@ impl Machine {
         drive(&mut lanes.collect::<Vec<_>>(), self, &options, monitor)
     }
 
-    /// Removes the data files that must not be there and makes those that must: written long ago, on
-    /// the device and not in memory.
+    /// Removes the data files that must not be there and makes those that must: written before, and on the device
+    /// ([`Host::provide`](crate::host::Host::provide)).
     pub(super) fn prepare(
         &mut self,
         phase: &Phase,

@@ -2,6 +2,11 @@
 use super::{Cache, NODE, Node, bits, parts};
 
 impl Cache {
+    /// Pages that it has room for.
+    pub(in crate::host) const fn capacity(&self) -> u64 {
+        self.capacity
+    }
+
     /// Pages in memory in a row from `page`, counted up to `most`.
     #[inline]
     pub(in crate::host) fn present_run(&mut self, file: u32, page: u64, most: u64) -> u64 {

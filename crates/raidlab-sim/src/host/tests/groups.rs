@@ -7,6 +7,8 @@ use raidlab_core::op::BlockKind;
 fn rewrites(kernel: Kernel, count: u64) -> Host<Toy> {
     let mut host = host(kernel, 256, FilesystemKind::Zfs, Toy::new());
     host.provide(0, 128 * MIB).unwrap();
+    // So that calls wait for what they read, as those of a pool that was imported.
+    host.drop_caches();
     let calls = CallsSpec {
         handle: Handle::new(0, OpenMode::Update),
         action: CallAction::Seek { rewrite_one_in: 1 },

@@ -103,7 +103,7 @@ fn a_direct_write_of_a_part_of_a_record_waits_for_the_rest_of_it() {
     let [read, write] = rates.collect::<Option<Vec<_>>>().unwrap()[..] else {
         panic!("two phases")
     };
-    assert!((0.5..1.5).contains(&(write / read)), "{write} {read}");
+    assert!((0.4..1.5).contains(&(write / read)), "{write} {read}");
     // Of both phases: each call moves a record from the disk.
     let moved = disks[0].sectors_read as f64 * SECTOR as f64;
     let calls: u64 = runs.iter().map(|run| run.outcome.ops).sum();
@@ -172,5 +172,31 @@ fn small_records_go_out_as_large_commands() {
         let counters = disks[0];
         let mean = counters.sectors_written * SECTOR / counters.writes;
         assert!(mean > least, "{kernel}: {mean} bytes");
+    }
+}
+
+/// Real preparation goes through the ARC, which no advice empties (`zpl_fadvise`): a file that fits is read from there, of another
+/// the end that was written last. Other file systems give up what a cold phase reads, and what is read past their cache.
+#[test]
+fn a_prepared_file_of_a_pool_is_in_its_cache_as_far_as_it_fits() {
+    let on = "layout = \"single\"\n[filesystem]\nkind = \"ext4\"";
+    let read = |array: &str, size: &str, direct: bool| {
+        let profile = format!(
+            "name = \"random\"\nread-percent = 100\ndepth = 4\ntime = \"5s\"\nsize = \"{size}\"\ndirect = {direct}"
+        );
+        let (runs, _) = measured(array, &profile, "512MiB");
+        let device = runs[0].outcome.device.unwrap();
+        device.device_read as f64 / device.claimed_read as f64
+    };
+    for direct in [true, false] {
+        assert!(read(ONE, "128MiB", direct) < 0.01, "{direct}");
+        assert!(read(on, "128MiB", direct) > 0.3, "{direct}");
+        // Half of it, in records of 128 KiB for 4.
+        let of_half = read(ONE, "512MiB", direct);
+        let of_most = read(ONE, "8GiB", direct);
+        assert!(
+            (0.3..0.7).contains(&(of_half / of_most)),
+            "{of_half} {of_most}"
+        );
     }
 }

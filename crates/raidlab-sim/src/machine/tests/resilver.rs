@@ -190,7 +190,9 @@ fn a_resilver_gives_way_to_a_load() {
 
 #[test]
 fn a_pool_is_whole_again_when_it_is_over() {
-    let text = text(4, "layout = \"raidz2\"\nallocated = \"1GiB\"", NEW);
+    // More than fits the memory.
+    let new = NEW.replace("[host]", "[host]\nmemory = \"128MiB\"");
+    let text = text(4, "layout = \"raidz2\"\nallocated = \"1GiB\"", &new);
     let mut machine = settled(&text);
     machine.run_resync(|_| ControlFlow::Continue(())).unwrap();
     assert_eq!(machine.resync(), None);

@@ -88,7 +88,7 @@ impl Ext {
         let asked = if self.traits.delayed { wanted.len } else { 1 };
         let size = f.size.max(wanted.at + asked);
         if size <= SMALL {
-            return self.from_all(goal, wanted.len.min(SMALL - wanted.at));
+            return self.shared(goal, wanted.len.min(SMALL - wanted.at));
         }
         let largest = 8 * MIB / block;
         let whole = if asked > largest {
@@ -113,7 +113,7 @@ impl Ext {
     }
 
     /// Blocks of what is kept for small files.
-    fn from_all(&mut self, goal: u64, want: u64) -> Option<Run> {
+    fn shared(&mut self, goal: u64, want: u64) -> Option<Run> {
         let lease = match self.for_small.take() {
             Some(lease) if lease.len >= want => lease,
             rest => {
