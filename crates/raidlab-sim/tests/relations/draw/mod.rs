@@ -216,7 +216,8 @@ impl Point {
             kernel,
             scheduler,
             write_cache: !draws.once_in(5),
-            memory: draws.of(&[128, 1024, 4096]) * MIB,
+            // A prepared file of a pool is in the ARC as far as it fits, and of what is read from there no disk tells.
+            memory: draws.of(if zfs { &[128; 3] } else { &[128, 1024, 4096] }) * MIB,
             host: String::new(),
             array: String::new(),
             profile: String::new(),
