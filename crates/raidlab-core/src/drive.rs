@@ -206,6 +206,7 @@ pub fn drive<W: Workload, T: Target>(
     if let Some(failure) = driver.failure {
         return Err(failure);
     }
+    driver.last();
     if let ([state], true) = (driver.states.as_mut_slice(), T::LEAPS) {
         leaper.warmed(state, driver.board.target, now);
     }

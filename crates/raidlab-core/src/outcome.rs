@@ -66,7 +66,8 @@ pub struct PhaseOutcome {
     pub ops: u64,
     /// Counted bytes.
     pub bytes: u64,
-    /// From the first submission (or the end of the ramp) to the last completion of all jobs.
+    /// From the first submission (or the end of the ramp) to the last completion of all jobs; at a rate of its own to when the next
+    /// operation would have been due, if that is later.
     pub elapsed: Span,
     /// Response times by class of operation, where there were any.
     pub latencies: Vec<(OpClass, Latencies)>,
@@ -75,7 +76,7 @@ pub struct PhaseOutcome {
     pub directions: Vec<Direction>,
     /// Time spent waiting for a free slot, where operations were due before they could be taken.
     pub delay: Option<Latencies>,
-    /// Mean number of operations in flight, all jobs together.
+    /// Mean number of operations in flight, all jobs together, each over its own time from start to end.
     pub mean_in_flight: f64,
     /// Progress over time, all jobs together.
     pub series: Series,

@@ -129,6 +129,12 @@ pub trait Workload {
         Expected::default()
     }
 
+    /// When it is over that asked for its last operation, where operations are due at times of their own: when the next one would
+    /// have been due. Asked when it is done; `None` when it is over with its last operation.
+    fn lasts(&self) -> Option<Instant> {
+        None
+    }
+
     /// The like pieces that come next; `None` when what comes next is something else, or at a time of
     /// its own.
     fn stretch(&self) -> Option<Stretch> {
@@ -181,6 +187,10 @@ impl<W: Workload + ?Sized> Workload for Box<W> {
 
     fn expected(&self) -> Expected {
         (**self).expected()
+    }
+
+    fn lasts(&self) -> Option<Instant> {
+        (**self).lasts()
     }
 
     fn stretch(&self) -> Option<Stretch> {

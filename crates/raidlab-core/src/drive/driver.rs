@@ -25,6 +25,18 @@ pub(super) struct LaneState {
     pub(super) tally: Tally,
 }
 
+impl LaneState {
+    /// Time passed as it is.
+    #[inline]
+    fn pass(&mut self, passed: Span) {
+        self.tally.pass(passed, self.in_flight);
+        // A lane that is done waits for nothing of its own.
+        if self.in_flight == 0 && !self.done {
+            self.tally.idle(passed);
+        }
+    }
+}
+
 pub(super) struct Driver<'a, W, T> {
     lanes: &'a mut [Lane<W>],
     pub(super) states: Vec<LaneState>,
@@ -157,10 +169,19 @@ impl<'a, W: Workload, T: Target> Driver<'a, W, T> {
     pub(super) fn account(&mut self, passed: Span) {
         if let [state] = self.states.as_mut_slice() {
             // As mostly: without a loop.
-            return state.tally.pass(passed, state.in_flight);
+            return state.pass(passed);
         }
         for state in &mut self.states {
-            state.tally.pass(passed, state.in_flight);
+            state.pass(passed);
+        }
+    }
+
+    /// Lanes that came to their own end last until their next operation would have been due.
+    pub(super) fn last(&mut self) {
+        for (lane, state) in self.lanes.iter().zip(&mut self.states) {
+            if let (true, Some(end)) = (state.done, lane.workload.lasts()) {
+                state.tally.last_until(end);
+            }
         }
     }
 

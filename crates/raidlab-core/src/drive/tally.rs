@@ -105,7 +105,8 @@ pub struct Tally {
     pub again: u64,
     /// When counting began: the start plus the ramp.
     pub from: Instant,
-    /// When the last operation ended (the start when none did).
+    /// When the last operation ended (the start when none did), or when the one after the last would have been due, where
+    /// operations are due at times of their own: see [`Tally::last_until`].
     pub to: Instant,
     /// Response times (from when due to when ended) by class, `None` where there were none.
     pub response: [Option<Box<Latencies>>; 4],
@@ -114,7 +115,10 @@ pub struct Tally {
     /// Progress over time.
     pub series: Series,
     in_flight_time: u128,
+    /// In which any were in flight.
     time: u128,
+    /// In which none was, though more were to come.
+    idle: u128,
     recording_from: Instant,
     window: OpenWindow,
 }
@@ -179,6 +183,7 @@ impl Tally {
             series: Series::default(),
             in_flight_time: 0,
             time: 0,
+            idle: 0,
             recording_from: from,
             window: OpenWindow::default(),
         }
@@ -190,6 +195,22 @@ impl Tally {
         self.in_flight_time += u128::from(passed.0) * u128::from(in_flight);
         if in_flight > 0 {
             self.time += u128::from(passed.0);
+        }
+    }
+
+    /// Time passed with nothing in flight, and the next operation still to come.
+    pub(super) fn idle(&mut self, passed: Span) {
+        self.idle += u128::from(passed.0);
+    }
+
+    /// The lane lasted until `end`, though its last operation may have ended before: n operations that are due at a rate
+    /// stand for n distances between them. From the first one's time to the last one's there are n - 1, so that a rate over
+    /// few of them would come out higher than the one that was kept: twice as high over two. With arrivals by chance n over the
+    /// time to the arrival after the last is the rate on average, and n over the time to the last one is not.
+    pub(super) fn last_until(&mut self, end: Instant) {
+        if end > self.to {
+            self.idle(end.since(self.to));
+            self.to = end;
         }
     }
 
@@ -343,19 +364,30 @@ impl Tally {
         }
     }
 
-    /// From the start of counting to the end of the last operation.
+    /// From the start of counting to the end of the last operation, or to when the next one would have been due.
     #[must_use]
     pub fn elapsed(&self) -> Span {
         self.to.since(self.from)
     }
 
-    /// Mean number of operations in flight while there were any; 0 when none ran.
+    /// Mean number of operations in flight from the start to the end, ramp included; 0 when none ran. Times in which the next one
+    /// was not due yet are part of it, so that it is the rate times the response time (Little's law) at a fixed rate, too.
     #[must_use]
     pub fn mean_in_flight(&self) -> f64 {
-        if self.time == 0 {
+        self.in_flight_over(self.time + self.idle)
+    }
+
+    /// Mean number of operations in flight while there were any; 0 when none ran.
+    #[must_use]
+    pub fn mean_while_any(&self) -> f64 {
+        self.in_flight_over(self.time)
+    }
+
+    fn in_flight_over(&self, time: u128) -> f64 {
+        if time == 0 {
             0.0
         } else {
-            self.in_flight_time as f64 / self.time as f64
+            self.in_flight_time as f64 / time as f64
         }
     }
 

@@ -354,6 +354,14 @@ impl Workload for Blocks {
         }
     }
 
+    fn lasts(&self) -> Option<Instant> {
+        let at_times = !matches!(self.arrival, Arrival::Closed);
+        // `due` is that of the first operation not issued.
+        self.start
+            .filter(|_| at_times && self.issued > 0)
+            .map(|start| (start + self.due).min(self.end))
+    }
+
     fn stretch(&self) -> Option<Stretch> {
         let plain = !self.random
             && !self.mixed

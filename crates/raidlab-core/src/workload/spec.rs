@@ -105,6 +105,10 @@ impl Workload for AnyWorkload {
         each!(self, workload => workload.expected())
     }
 
+    fn lasts(&self) -> Option<Instant> {
+        each!(self, workload => workload.lasts())
+    }
+
     fn stretch(&self) -> Option<Stretch> {
         each!(self, workload => workload.stretch())
     }

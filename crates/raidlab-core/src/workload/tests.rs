@@ -81,9 +81,13 @@ impl Target for Model {
 
 /// Drives one workload alone.
 fn run(spec: WorkloadSpec, depth: u32, service: Span) -> (Driven, Model) {
+    run_seeded(spec, depth, service, 9)
+}
+
+fn run_seeded(spec: WorkloadSpec, depth: u32, service: Span, seed: u64) -> (Driven, Model) {
     let mut model = Model::new(service);
     let mut lanes = [Lane {
-        workload: spec.build(Stream::new(9)),
+        workload: spec.build(Stream::new(seed)),
         depth,
     }];
     let driven = drive(&mut lanes, &mut model, &DriveOptions::default(), &mut ()).unwrap();

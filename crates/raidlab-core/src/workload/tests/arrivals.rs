@@ -193,6 +193,75 @@ fn poisson_gaps_are_exponential() {
     assert!((above - (-1.0_f64).exp()).abs() < 0.015, "{above}");
 }
 
+/// Counted operations a second, and how far what was in flight is from what Little's law says of it.
+fn rate_and_little(spec: BlockSpec, seed: u64, service: Span) -> (f64, f64) {
+    let (driven, _) = run_seeded(WorkloadSpec::Blocks(spec), 64, service, seed);
+    let tally = &driven.tallies[0];
+    let rate = tally.ops as f64 / tally.elapsed().as_secs_f64();
+    let latency = tally.latencies(OpClass::Read).unwrap();
+    let little = latency.sum() as f64 / tally.elapsed().0 as f64;
+    (rate, (little - tally.mean_in_flight()).abs())
+}
+
+#[test]
+fn a_rate_that_is_kept_is_told_as_it_was_kept_over_few_operations_too() {
+    let us = Span::from_micros;
+    for (ops, time) in [
+        (Some(1), None),
+        (Some(2), None),
+        (Some(10), None),
+        (None, Some(us(10_000))),
+    ] {
+        let spec = BlockSpec {
+            arrival: Arrival::Constant { per_second: 1000 },
+            limit: Limit { ops, time },
+            ..blocks(Order::Random, 100, 0)
+        };
+        let (rate, off) = rate_and_little(spec, 1, us(50));
+        assert!((rate - 1000.0).abs() < 1e-6, "{ops:?}: {rate}");
+        assert!(off < 1e-3, "{off}");
+        // Answers that come later than the next operation is due are waited for.
+        let (rate, off) = rate_and_little(spec, 1, us(4000));
+        let n = ops.unwrap_or(10) as f64;
+        assert!(
+            (rate - n / ((n - 1.0) * 1e-3 + 4e-3)).abs() < 1.0,
+            "{ops:?}: {rate}"
+        );
+        assert!(off < 1e-3, "{off}");
+    }
+}
+
+#[test]
+fn arrivals_by_chance_have_their_rate_on_average() {
+    let limits = [(Some(5), None), (None, Some(Span::from_millis(5)))];
+    for (ops, time) in limits {
+        let spec = BlockSpec {
+            arrival: Arrival::Poisson { per_second: 1000 },
+            limit: Limit { ops, time },
+            ..blocks(Order::Random, 100, 0)
+        };
+        let trials = 4000;
+        let rates = (0..trials).filter_map(|seed| {
+            let any = time.is_none() || first_due(spec, seed) < Instant(5_000_000);
+            any.then(|| rate_and_little(spec, seed, Span(1)).0)
+        });
+        // None in the time is no phase at all, and a rate of 0.
+        let mean = rates.sum::<f64>() / trials as f64;
+        // Of five the standard deviation is about half: one sigma of the mean is 0.8 %.
+        assert!((mean - 1000.0).abs() < 30.0, "{ops:?}: {mean}");
+    }
+}
+
+fn first_due(spec: BlockSpec, seed: u64) -> Instant {
+    match WorkloadSpec::Blocks(spec)
+        .build(Stream::new(seed))
+        .next(Instant::ZERO)
+    {
+        Next::Idle { until } => until.unwrap_or(Instant::ZERO),
+        _ => Instant(u64::MAX),
+    }
+}
+
 #[test]
 fn a_run_ends_with_its_time() {
     let limit = Limit {

@@ -125,7 +125,7 @@ pub(super) fn tell(
             "unread_lines": found.left_out.unread, "discards": found.left_out.discards,
             "other_requests": found.left_out.others, "failed_requests": found.left_out.failed,
             "elapsed_ms": came.tally.elapsed().as_millis_f64(),
-            "mean_in_flight": came.tally.mean_in_flight(),
+            "mean_in_flight": came.tally.mean_while_any(),
             "response_ms": {
                 "mean": millis(all.mean()), "max": millis(all.max()), "percentiles": percentiles,
             },
@@ -196,7 +196,7 @@ fn summary(
     let _ = writeln!(
         text,
         ", max {max}; {:.2} in flight while there were any",
-        came.tally.mean_in_flight()
+        came.tally.mean_while_any()
     );
     match came.demerit {
         Some(demerit) => {
