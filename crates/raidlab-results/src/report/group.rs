@@ -1,4 +1,5 @@
 //! Trials of one cell taken together, and what was kept out.
+use super::incidental::deciding;
 use crate::record::{Cell, Figure, PhaseRecord, Provenance, Status, TrialRecord, Unit};
 use crate::reference::WITHHELD;
 use raidlab_core::flag::{Flag, FlagKind};
@@ -15,7 +16,8 @@ pub(crate) struct Group<'a> {
     pub(crate) state: Option<&'a str>,
     pub(crate) profile: &'a str,
     pub(crate) provenance: &'a Provenance,
-    pub(crate) settings: &'a BTreeMap<String, String>,
+    /// Those that make the cell.
+    pub(crate) settings: BTreeMap<String, String>,
     /// In the order of execution.
     pub(crate) trials: Vec<&'a TrialRecord>,
 }
@@ -206,10 +208,11 @@ fn is_withheld(flag: &Flag) -> bool {
 pub(crate) fn group(trials: &[TrialRecord]) -> Vec<Group<'_>> {
     let mut groups: Vec<Group<'_>> = Vec::new();
     for trial in trials {
+        let settings = deciding(trial);
         let fits = |g: &&mut Group<'_>| {
             g.profile == trial.profile
                 && *g.cell == trial.cell
-                && *g.settings == trial.settings
+                && g.settings == settings
                 && provenance_kind(g.provenance) == provenance_kind(&trial.provenance)
         };
         match groups.iter_mut().find(fits) {
@@ -220,7 +223,7 @@ pub(crate) fn group(trials: &[TrialRecord]) -> Vec<Group<'_>> {
                 state: None,
                 profile: &trial.profile,
                 provenance: &trial.provenance,
-                settings: &trial.settings,
+                settings,
                 trials: vec![trial],
             }),
         }

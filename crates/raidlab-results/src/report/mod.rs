@@ -21,6 +21,7 @@ pub mod document;
 pub mod experiment;
 mod format;
 mod group;
+mod incidental;
 mod load;
 mod percentile;
 mod prediction;

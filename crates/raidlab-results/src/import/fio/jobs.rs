@@ -124,16 +124,22 @@ pub(super) fn flag_repeated_offsets(draft: &mut Draft, global: &Options, jobs: &
             .or_else(|| global.get(option))
             .cloned()
     };
-    let repeats = jobs.iter().any(|job| {
+    let repeated = jobs.iter().find(|job| {
         let random = get(job, "rw").is_some_and(|rw| rw.contains("rand"));
         let off = get(job, "randrepeat").is_some_and(|v| matches!(v.as_str(), "0" | "false"));
         random && !off
     });
-    if repeats {
-        draft.flags.push(Flag::new(
-            FlagKind::Other,
+    let Some(repeated) = repeated else { return };
+    // With a seed of its own a run differs from those of other seeds.
+    let reason = match get(repeated, "randseed") {
+        Some(_) => {
+            "randseed is given: every run of the same seed visits the same offsets, so that a \
+             cache can answer a repeated run"
+        }
+        None => {
             "randrepeat is on: every run visits the same offsets, so that a cache can answer a \
-             repeated run",
-        ));
-    }
+             repeated run"
+        }
+    };
+    draft.flags.push(Flag::new(FlagKind::Other, reason));
 }

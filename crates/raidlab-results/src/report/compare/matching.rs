@@ -126,7 +126,7 @@ fn lonely(
 
 /// In what the sides of a pair differ, in words. Cells that are called otherwise say it by their names.
 fn differing((base, candidate): &Pair<'_, '_>) -> Option<String> {
-    let mut parts = unlike(base.settings, candidate.settings);
+    let mut parts = unlike(&base.settings, &candidate.settings);
     if same_label(base, candidate) {
         let factors = unlike(&base.cell.factors, &candidate.cell.factors).into_iter();
         // Importers keep what a factor says as a setting, too.

@@ -1,6 +1,6 @@
 //! What is said of the runs of a cell together.
 use super::synthetic;
-use crate::record::TrialRecord;
+use crate::record::{Provenance, TrialRecord};
 use crate::reference::WITHHELD;
 use crate::report::group::{group, median};
 use raidlab_core::flag::{Flag, FlagKind};
@@ -50,4 +50,47 @@ fn remarks_are_of_the_phase_and_of_runs_that_count() {
         told.len() == 2 && told.contains(&load) && told.contains(&short),
         "{told:?}"
     );
+}
+
+/// Runs that differ in what their offsets were drawn from, and in where their logs went, are repeats; in what they did, cells.
+#[test]
+fn seeds_and_names_of_logs_make_no_cell() {
+    let run = |round, tool: &str, settings: &[(&str, &str)]| {
+        let mut trial = synthetic::trial("one", &[], "fio", round);
+        trial.provenance = Provenance::Imported {
+            tool: tool.to_owned(),
+            tool_version: None,
+            file: format!("{round}.json"),
+        };
+        let own = settings
+            .iter()
+            .map(|(n, v)| ((*n).to_owned(), (*v).to_owned()));
+        trial.settings = own.collect();
+        trial
+    };
+    let cells = |tool: &str, a: &[(&str, &str)], b: &[(&str, &str)]| {
+        let trials = [run(0, tool, a), run(1, tool, b)];
+        group(&trials).len()
+    };
+    let (one, two) = (("randseed", "1"), ("randseed", "2"));
+    assert_eq!(cells("fio", &[one, ("bs", "4k")], &[two, ("bs", "4k")]), 1);
+    assert_eq!(
+        cells("fio", &[("a/randseed", "1")], &[("a/randseed", "2")]),
+        1
+    );
+    let log = |name| [("write_bw_log", name)];
+    assert_eq!(cells("fio", &log("a"), &log("b")), 1);
+    assert_eq!(cells("fio", &log("a"), &[]), 1);
+    assert_eq!(cells("elbencho", &[("date", "a")], &[("date", "b")]), 1);
+    // What is read and how makes another one.
+    for (name, a, b) in [
+        ("filename", "/dev/sda", "/dev/sdb"),
+        ("randrepeat", "0", "1"),
+        ("write_lat", "1", "2"),
+        ("rate_iops", "1", "2"),
+        ("log_synthetic", "1", "2"),
+    ] {
+        assert_eq!(cells("fio", &[(name, a)], &[(name, b)]), 2, "{name}");
+    }
+    assert_eq!(cells("bonnie++", &[one], &[two]), 2, "another tool's word");
 }

@@ -89,6 +89,9 @@ fn repeated_offsets_are_told() {
         "\"bs\" : \"4k\",\n\"randrepeat\" : \"0\"",
     );
     assert!(taken(&off).trials[0].flags.is_empty());
+    let seeded = text.replace("\"bs\" : \"4k\"", "\"bs\" : \"4k\",\n\"randseed\" : \"7\"");
+    let told = &taken(&seeded).trials[0].flags[0].reason;
+    assert!(told.contains("of the same seed"), "{told}");
     let sequential = text.replace("randrw", "rw");
     assert!(taken(&sequential).trials[0].flags.is_empty());
 }
