@@ -31,7 +31,7 @@ pub struct Answers {
     pub title: String,
     /// Share within which figures are equivalent.
     pub margin: f64,
-    /// Confidence of the intervals, a share.
+    /// Confidence that is asked of the intervals, a share: those of ratios have it, those of figures their own.
     pub confidence: f64,
     /// Every cell of every profile.
     pub cells: Vec<CellAnswer>,
@@ -88,6 +88,9 @@ pub struct FigureAnswer {
     pub low: Option<f64>,
     /// Upper end.
     pub high: Option<f64>,
+    /// What confidence the interval has: that of two to four trials goes from the least to the greatest of them, which holds
+    /// the median less often than is asked for.
+    pub confidence: Option<f64>,
     /// Of value, low and high.
     pub unit: Unit,
     /// `higher` or `lower` is better.
@@ -305,6 +308,7 @@ fn figure(group: &Group<'_>, phase: &str, judging: &Judging) -> Option<FigureAns
         value: summary.headline.value,
         low: interval.map(|interval| interval.lo),
         high: interval.map(|interval| interval.hi),
+        confidence: interval.map(|interval| interval.confidence),
         unit,
         better: match unit.better() {
             Better::Higher => "higher",

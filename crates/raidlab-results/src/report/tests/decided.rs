@@ -181,3 +181,28 @@ fn the_margin_is_of_the_gain() {
         assert_eq!(best.next.map(|next| next.cell).as_deref(), Some("A"));
     }
 }
+
+/// An interval from the least to the greatest of a few runs holds the median less often than 95 % say.
+#[test]
+fn each_figure_has_the_confidence_of_its_own_interval() {
+    let of = |rates: &[f64]| {
+        let request = ReportRequest::new("t", cells(&[("A", rates)], "random"));
+        let answers = answers(&request).unwrap();
+        assert!((answers.confidence - 0.95).abs() < 1e-12);
+        answers.cells[0].figures["read"].confidence
+    };
+    assert_eq!(of(&[95.0]), None);
+    for (rates, confidence) in [
+        (&STEADY[..2], 0.5),
+        (&STEADY[..3], 0.75),
+        (&STEADY[..4], 0.875),
+        (&STEADY[..6], 0.95),
+    ] {
+        let told = of(rates).expect("an interval");
+        assert!(
+            (told - confidence).abs() < 1e-12,
+            "{told} of {}",
+            rates.len()
+        );
+    }
+}
