@@ -122,6 +122,14 @@ impl Latencies {
         })
     }
 
+    /// The [percentile](Self::percentile) for whoever shows it: `None` where not even one operation was slower than it, so that it
+    /// would be the maximum under another name. The 99th needs 100 operations, the 99.9th 1000.
+    #[must_use]
+    pub fn told_percentile(&self, percent: f64) -> Option<Span> {
+        let known = is_told(self.count as f64, percent);
+        self.percentile(percent).filter(|_| known)
+    }
+
     /// Whether the maximum is one that the counted latencies can have: what is read back may say anything.
     #[must_use]
     pub fn has_possible_max(&self) -> bool {
@@ -189,6 +197,13 @@ impl<'de> Deserialize<'de> for Latencies {
     }
 }
 
+/// Whether a percentile of `count` operations has at least one beyond it.
+#[must_use]
+pub fn is_told(count: f64, percent: f64) -> bool {
+    // A rounding error must not ask for another one.
+    count * (1.0 - percent / 100.0) + 1e-6 >= 1.0
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -202,6 +217,19 @@ mod tests {
             (None, None, None)
         );
         assert_eq!(empty.share_above(Span::ZERO).to_bits(), 0.0_f64.to_bits());
+    }
+
+    #[test]
+    fn a_percentile_is_told_where_an_operation_is_beyond_it() {
+        let of = |count: u64, percent: f64| {
+            let mut latencies = Latencies::new();
+            (1..=count).for_each(|n| latencies.record(Span(1000 * n)));
+            latencies.told_percentile(percent)
+        };
+        for (percent, from) in [(50.0, 2), (99.0, 100), (99.9, 1000), (99.99, 10_000)] {
+            assert_eq!(of(from - 1, percent), None, "{percent}");
+            assert!(of(from, percent).is_some(), "{percent}");
+        }
     }
 
     #[test]

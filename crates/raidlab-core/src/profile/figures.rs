@@ -239,10 +239,10 @@ pub(super) fn block(phase: &Phase, outcome: &PhaseOutcome) -> Vec<Figure> {
     let latency = outcome.latency();
     let times = [
         ("latency-mean", latency.mean(), "lat avg"),
-        ("latency-p50", latency.percentile(50.0), "lat 50%"),
-        ("latency-p90", latency.percentile(90.0), "lat 90%"),
-        ("latency-p99", latency.percentile(99.0), "lat 99%"),
-        ("latency-p99.9", latency.percentile(99.9), "lat 99.9%"),
+        ("latency-p50", latency.told_percentile(50.0), "lat 50%"),
+        ("latency-p90", latency.told_percentile(90.0), "lat 90%"),
+        ("latency-p99", latency.told_percentile(99.0), "lat 99%"),
+        ("latency-p99.9", latency.told_percentile(99.9), "lat 99.9%"),
         ("latency-max", latency.max(), "lat max"),
     ];
     for (name, time, column) in times {

@@ -2,7 +2,7 @@
 //! themselves are `raidlab-stats`.
 mod percentiles;
 
-pub(crate) use percentiles::{LEAST_RUNS, compare_percentile, tail_margin};
+pub(crate) use percentiles::{LEAST_RUNS, compare_percentile, operations, tail_margin};
 
 use super::experiment::Joined;
 use super::group::{Group, RunValue, State};

@@ -58,7 +58,7 @@ fn tail(phase: &PhaseRecord, percent: f64) -> Tail {
 }
 
 /// How many operations a phase had: counted, or what its rate comes to.
-fn operations(phase: &PhaseRecord) -> Option<f64> {
+pub(crate) fn operations(phase: &PhaseRecord) -> Option<f64> {
     if let Some(ops) = phase.ops {
         return Some(ops as f64);
     }

@@ -4,7 +4,6 @@ use crate::record::{PhaseRecord, Unit};
 use crate::report::document::{Axis, Cell, Chart, Column, LineChart, Point, Scale, Series, Table};
 use crate::report::format;
 use crate::report::group::{Group, phases};
-use raidlab_core::histogram::Latencies;
 use raidlab_core::time::Span;
 
 /// Percentiles of the chart and the table.
@@ -19,11 +18,6 @@ const PERCENTILES: [(f64, &str); 6] = [
 
 /// Most lines of one chart that can be told apart.
 const MOST_LINES: usize = 8;
-
-/// A percentile needs at least so many latencies beyond it to be more than the maximum in disguise.
-fn supported(latencies: &Latencies, percent: f64) -> bool {
-    latencies.count() as f64 * (1.0 - percent / 100.0) >= 1.0
-}
 
 /// The table of latency percentiles; `None` without histograms.
 pub(crate) fn latency_table(profile: &str, groups: &[Group<'_>]) -> Option<Table> {
@@ -43,10 +37,7 @@ pub(crate) fn latency_table(profile: &str, groups: &[Group<'_>]) -> Option<Table
             let mut row = vec![Cell::text(phase), Cell::text(group.label.clone())];
             row.push(Cell::number(latencies.count() as f64, 0));
             row.push(span(latencies.mean()));
-            row.extend(PERCENTILES.map(|(percent, _)| {
-                let known = supported(&latencies, percent);
-                span(latencies.percentile(percent).filter(|_| known))
-            }));
+            row.extend(PERCENTILES.map(|(percent, _)| span(latencies.told_percentile(percent))));
             row.push(span(latencies.max()));
             table.rows.push(row);
         }

@@ -1,13 +1,13 @@
 //! The figures under the tool's own column names.
 use crate::record::{PhaseRecord, Unit};
-use crate::report::analysis::{Judging, join, summarise};
+use crate::report::analysis::{Judging, join, operations, summarise};
 use crate::report::blocks::doubts::Doubts;
 use crate::report::columns::{Source, ToolColumn, columns, unit_note};
 use crate::report::document::{Cell, Column, Table, Value};
 use crate::report::format;
 use crate::report::group::{Group, RunValue, State, median_figure, phases, provenance_kind};
 use crate::report::percentile::percentile_of;
-use raidlab_core::histogram::Latencies;
+use raidlab_core::histogram::{Latencies, is_told};
 use raidlab_core::outcome::CpuTime;
 use raidlab_core::time::Span;
 
@@ -131,14 +131,18 @@ fn cpu(group: &Group<'_>, phase: &str, judging: &Judging) -> Option<f64> {
 /// A figure in its stored unit: from the merged histogram when there is one, for percentiles are
 /// never averaged.
 fn figure(group: &Group<'_>, phase: &str, name: &str, judging: &Judging) -> Option<f64> {
-    if let Some(latencies) = group.latencies(phase)
-        && let Some(value) = from_histogram(&latencies, name)
-    {
+    let latencies = group.latencies(phase);
+    if let Some(value) = latencies.as_ref().and_then(|all| from_histogram(all, name)) {
         return Some(value);
     }
-    let runs = group.runs(phase);
+    let mut runs = group.runs(phase);
     // Percentiles of runs are never averaged.
-    if percentile_of(name).is_some() {
+    if let Some(percent) = percentile_of(name) {
+        // Where there is a histogram it was asked.
+        let told = |run: &RunValue<'_>| {
+            latencies.is_none() && operations(run.phase).is_none_or(|count| is_told(count, percent))
+        };
+        runs.retain(told);
         return median_figure(&runs, name).map(|(value, _)| value);
     }
     join_figure(&runs, name, judging).or_else(|| worked_out(&runs, name, judging))
@@ -178,7 +182,7 @@ fn from_histogram(latencies: &Latencies, name: &str) -> Option<f64> {
         "latency-max" => latencies.max(),
         "share-above-2s" => return Some(100.0 * latencies.share_above(Span::from_secs(2))),
         "share-above-10s" => return Some(100.0 * latencies.share_above(Span::from_secs(10))),
-        _ => latencies.percentile(percentile_of(name)?),
+        _ => latencies.told_percentile(percentile_of(name)?),
     };
     span.map(Span::as_secs_f64)
 }

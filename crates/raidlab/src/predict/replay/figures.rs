@@ -116,7 +116,7 @@ pub(super) fn tell(
     if args.json {
         let percentiles: serde_json::Map<_, _> = PERCENTILES
             .iter()
-            .map(|p| (format!("p{p}"), json!(millis(all.percentile(*p)))))
+            .map(|p| (format!("p{p}"), json!(millis(all.told_percentile(*p)))))
             .collect();
         return print_json(&json!({
             "trace": args.trace, "format": format, "on": name, "seed": args.seed,
@@ -187,9 +187,7 @@ fn summary(
     };
     let _ = write!(text, "response time: mean {mean}");
     for percent in PERCENTILES {
-        // A percentile needs a request beyond it to be more than the maximum in disguise.
-        let beyond = all.count() as f64 * (1.0 - percent / 100.0);
-        if let Some(span) = all.percentile(percent).filter(|_| beyond >= 1.0) {
+        if let Some(span) = all.told_percentile(percent) {
             let _ = write!(text, ", p{percent} {span}");
         }
     }
