@@ -1,5 +1,6 @@
 //! The parts of a report, each from the groups of one profile.
 pub(crate) mod aggregate;
+mod at_odds;
 pub(crate) mod bars;
 pub(crate) mod closing;
 pub(crate) mod context;

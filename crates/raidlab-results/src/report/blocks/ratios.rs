@@ -1,4 +1,5 @@
 //! Every cell as a ratio to its baseline, with interval and verdict.
+use super::at_odds::at_odds;
 use crate::report::analysis::{Judging, Outcome, adjust, compare_phase};
 use crate::report::columns::heading;
 use crate::report::document::{Cell, Column, Table, Tone, Value};
@@ -75,8 +76,14 @@ pub(crate) fn ratios(what: &Ratios<'_>, groups: &[Group<'_>], judging: &Judging)
                 None => Cell::text("no baseline").tone(Tone::Muted),
             });
         }
-        for outcome in &line.outcomes {
-            let [ratio, verdict] = cells_of(&mut table, outcome);
+        for (phase, outcome) in phases.iter().zip(&line.outcomes) {
+            let [mut ratio, verdict] = cells_of(&mut table, outcome);
+            if let (Some(base), Outcome::Ratio(comparison)) = (line.base, outcome) {
+                let sides = (&groups[base], &groups[line.group]);
+                if let Some(why) = at_odds(sides.0, sides.1, phase, comparison, judging) {
+                    ratio = ratio.mark(table.footnote(&why));
+                }
+            }
             row.push(ratio);
             if verdicts {
                 row.push(verdict);
@@ -201,7 +208,7 @@ pub(super) fn cells_of(table: &mut Table, outcome: &Outcome) -> [Cell; 2] {
             [refused, Cell::text("different streams").tone(Tone::Muted)]
         }
         Outcome::Impossible(why) => {
-            let mark = table.footnote(why);
+            let mark = table.footnote(&why);
             [Cell::text("none").tone(Tone::Muted).mark(mark), nothing()]
         }
         Outcome::Ratio(comparison) => ratio_cells(table, comparison),

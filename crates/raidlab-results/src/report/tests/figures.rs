@@ -4,7 +4,11 @@ use super::experiments::request;
 use crate::record::TrialRecord;
 use crate::report::document::{Chart, Table};
 use crate::report::experiment::{ChartForm, ExperimentRequest, Joined, WantedChart, WantedTable};
-use crate::report::{Document, TerminalOptions, experiment_report, render_terminal};
+use crate::report::{
+    Baseline, Document, ReportRequest, TerminalOptions, experiment_report, render_terminal, report,
+};
+use raidlab_core::histogram::Latencies;
+use raidlab_core::time::Span;
 
 const RATES: [f64; 8] = [40.0, 57.0, 74.0, 91.0, 108.0, 125.0, 142.0, 160.0];
 
@@ -168,4 +172,50 @@ fn error_bars_have_the_confidence_that_they_have() {
     trials.retain(|trial| trial.round == 0);
     let (told, _) = chart(trials, Joined::Mean, lines);
     assert!(told.ends_with("; n=1, no interval."), "{told}");
+}
+
+/// The 99th percentile of 32 operations is the longest of them under another name, in whichever table.
+#[test]
+fn percentiles_without_an_operation_beyond_are_in_no_table() {
+    let table_of = |ops: u64| {
+        let mut trials = cells(&[("A", &[50.0])], "random");
+        let mut latency = Latencies::new();
+        (1..=ops).for_each(|n| latency.record(Span(100_000 * n)));
+        trials[0].phases[0].latency = Some(latency);
+        let text = render_terminal(
+            &report(&ReportRequest::new("t", trials)).unwrap(),
+            TerminalOptions::new(160, false),
+        );
+        let rows = text
+            .lines()
+            .filter(|line| line.contains(" A ") || line.trim_start().starts_with("A "));
+        rows.map(str::to_owned).collect::<Vec<_>>()
+    };
+    let few = table_of(32);
+    insta::assert_snapshot!(few.join("\n"));
+}
+
+/// One run in ten far below the others is not in a figure and moves the ratio below one: that is said where it is seen.
+#[test]
+fn a_ratio_that_the_figures_contradict_says_why() {
+    let notes = |slowest: f64| {
+        let mut rates = [
+            101.0, 101.2, 100.9, 101.1, 101.0, 101.0, 101.1, 100.9, 101.2, 101.0,
+        ];
+        rates[4] = slowest;
+        let trials = cells(&[("A", &[100.0; 10]), ("B", &rates)], "random");
+        let baseline = Baseline::Cell("A".parse().unwrap());
+        let mut request = ReportRequest::new("t", trials);
+        request.baseline = Some(baseline);
+        let document = report(&request).unwrap();
+        let mut tables = document.tables();
+        let ratios = tables.find(|t| t.id.contains("-ratios")).unwrap();
+        let odd = ratios
+            .footnotes
+            .iter()
+            .filter(|note| note.contains("the medians"));
+        odd.cloned().collect::<Vec<_>>()
+    };
+    assert!(notes(101.0).is_empty());
+    insta::assert_snapshot!(notes(20.0).join("\n"), @"the figures are 1.010 to 1 and the medians 1.010 to 1, where the ratio is 0.859: a figure is the mean of the runs without best and worst (median below 5 runs), and the ratio is of the geometric means of the runs with the best and the worst, which a run far from the others moves");
 }
