@@ -9,7 +9,7 @@ use std::fmt;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FlagKind {
-    /// The device saw fewer bytes than the workload read: a cache answered.
+    /// The device saw few of the bytes that the workload read, or overwrote before they were written back: a cache answered.
     ServedFromCache,
     /// A part of the bytes was answered by a cache.
     PartlyCached,

@@ -2,6 +2,7 @@
 //!
 //! A [profile](crate::profile) is a list of phases; a trial runs them in order in one place. The
 //! same phases run against a disk and against a model.
+mod overwritten;
 mod reached;
 
 use crate::op::FileId;

@@ -57,6 +57,8 @@ pub struct Evidence {
     pub warm: bool,
     /// The clock stopped after a successful flush (fsync, or direct I/O with a flush).
     pub flushed: bool,
+    /// Of the bytes written those of blocks that were not written before in the phase; all where that is not known.
+    pub distinct_written: Option<u64>,
     /// Bytes the topmost devices read in the phase.
     pub device_read: Option<u64>,
     /// Bytes the topmost devices wrote in the phase.
@@ -275,7 +277,12 @@ fn read_accounting(e: &Evidence) -> Option<Flag> {
 fn unflushed(e: &Evidence) -> Option<Flag> {
     let device = e.device_written?;
     let share = hit_share(e.claimed_written, device)?;
-    if share <= PARTLY || (e.direct && share > SERVED) {
+    // What was overwritten before it was written back is told by itself.
+    let explained = e.flushed
+        && !e.direct
+        && e.distinct_written
+            .is_some_and(|few| hit_share(few, device).is_some_and(|share| share <= PARTLY));
+    if share <= PARTLY || explained || (e.direct && share > SERVED) {
         return None;
     }
     let figures = format!(
@@ -283,10 +290,18 @@ fn unflushed(e: &Evidence) -> Option<Flag> {
         size(device),
         size(e.claimed_written)
     );
-    let cause = if e.flushed {
-        ", though it was flushed: a file system that compresses or a device that was not seen"
-    } else {
-        "; the rest was still in memory, or was overwritten there"
+    let distinct = e.distinct_written.filter(|few| *few < e.claimed_written);
+    let cause = match distinct {
+        _ if !e.flushed => "; the rest was still in memory, or was overwritten there".to_owned(),
+        None => {
+            ", though it was flushed: a file system that compresses or a device that was not seen"
+                .to_owned()
+        }
+        Some(distinct) => format!(
+            ", though it was flushed: blocks were written several times, but about {} are different ones, so that a file system \
+             compresses or a device was not seen, too",
+            size(distinct)
+        ),
     };
     Some(Flag::new(FlagKind::Unflushed, format!("{figures}{cause}")))
 }

@@ -76,6 +76,7 @@ impl Watch {
         let mut known = evidence::Evidence {
             claimed_read: claimed.0,
             claimed_written: claimed.1,
+            distinct_written: Some(phase.distinct_written(claimed.1)),
             wall: outcome.elapsed.to_std(),
             direct: phase.access == Access::Direct,
             warm: !matches!(phase.evidence, Evidence::ReadsReachDevice | Evidence::Both),
@@ -99,12 +100,14 @@ impl Watch {
             known = known.with_devices(&disks, stack, &self.neighbours);
         }
         leave_to_the_caches(&mut known, phase.evidence);
+        let overwritten = overwritten(phase, &known);
         let disk_is_measured = phase.evidence != Evidence::None;
         outcome.flags = ran.flags;
         outcome
             .flags
             .extend(submitted_again(sum(|t| t.again), sum(|t| t.all_ops)));
         outcome.flags.extend(judge(&known));
+        outcome.flags.extend(overwritten);
         outcome.flags.extend(
             self.initialising
                 .filter(|_| disk_is_measured)
@@ -163,6 +166,12 @@ fn leave_to_the_caches(known: &mut evidence::Evidence, wanted: Evidence) {
     if wanted == Evidence::ReadsReachDevice && known.claimed_written > 0 {
         known.device_written = None;
     }
+}
+
+/// What the page cache took of flushed writes, as it was overwritten there.
+fn overwritten(phase: &Phase, known: &evidence::Evidence) -> Option<Flag> {
+    let device = known.device_written.filter(|_| known.flushed)?;
+    phase.overwritten(known.claimed_written, device)
 }
 
 /// The jobs' threads, and the kernel's io_uring workers that worked for them.

@@ -304,7 +304,10 @@ fn flags(
         let (read, of) = (Bytes(device.device_read), Bytes(device.claimed_read));
         flags.push(Flag::new(kind, format!("the device read {read} of {of}")));
     }
-    if writes && missing(device.claimed_written, device.device_written) > PARTLY {
+    let overwritten = phase.overwritten(device.claimed_written, device.device_written);
+    if let Some(flag) = overwritten.filter(|_| writes) {
+        flags.push(flag);
+    } else if writes && missing(device.claimed_written, device.device_written) > PARTLY {
         let (written, of) = (Bytes(device.device_written), Bytes(device.claimed_written));
         let reason = format!("{written} of {of} had reached the device when the clock stopped");
         flags.push(Flag::new(FlagKind::Unflushed, reason));

@@ -103,7 +103,8 @@ pub(super) fn read_beneath_loops(e: &Evidence) -> Option<Flag> {
 pub(super) fn written_beneath_loops(e: &Evidence) -> Option<Flag> {
     let (device, through) = e.device_written.zip(e.through_loops)?;
     let share = hit_share(through.asked, through.written)?;
-    let seen = hit_share(e.claimed_written, device)? <= PARTLY;
+    // What was overwritten in memory was not to come to the device.
+    let seen = hit_share(e.distinct_written.unwrap_or(e.claimed_written), device)? <= PARTLY;
     if !seen || share <= PARTLY || through.asked < SLACK {
         return None;
     }

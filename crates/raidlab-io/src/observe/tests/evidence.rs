@@ -439,6 +439,17 @@ fn reasons_name_their_figures() {
         ..all
     };
     assert!(reasons(&flushed).contains("though it was flushed"));
+    // Half of the blocks were written twice, which is no file system that compresses; what is missing beyond that may be one.
+    let again = |distinct| Evidence {
+        distinct_written: Some(distinct),
+        ..flushed.clone()
+    };
+    assert!(!reasons(&again(257 << 20)).contains("unflushed"));
+    let told = reasons(&again(512 << 20));
+    assert!(
+        told.contains("about 512 MiB are different ones") && told.contains("compresses"),
+        "{told}"
+    );
 }
 
 #[test]
