@@ -3,7 +3,9 @@
 //! The central check is accounting: of A bytes claimed, D were seen at the device, so `h = 1 - D/A` came from a cache.
 
 mod beneath;
+mod processor;
 mod requests;
+mod small;
 
 use std::time::Duration;
 
@@ -20,6 +22,7 @@ use super::stack::DeviceStack;
 
 pub use beneath::Through;
 pub use requests::{Excess, Requests, moved};
+pub use small::{SmallFiles, beside_small_files};
 
 /// Hit share above which reads count as served by the page cache.
 pub const SERVED: f64 = 0.9;
@@ -80,6 +83,8 @@ pub struct Evidence {
     pub copies: bool,
     /// Bytes this process caused to be read (`/proc/self/io`): tells read-ahead from other programs.
     pub process_read: Option<u64>,
+    /// Bytes this process caused to be written, as its pages got dirty.
+    pub process_written: Option<u64>,
     /// Share of the file in the page cache before the phase.
     pub resident_before: Option<f64>,
     /// Share after it.
@@ -141,6 +146,7 @@ impl Evidence {
         self.cpu_pressure = used.cpu_pressure.map(|pressure| pressure.some);
         self.throttled = used.throttled;
         self.process_read = used.io.map(|io| io.read_bytes);
+        self.process_written = used.io.map(|io| io.written_bytes);
         self
     }
 }
@@ -157,9 +163,9 @@ pub fn judge(evidence: &Evidence) -> Vec<Flag> {
         beneath::written_beneath_loops,
         foreign_writes,
         above_limit,
-        generator_bound,
-        throttled,
-        other_load,
+        processor::generator_bound,
+        processor::throttled,
+        processor::other_load,
         array_busy,
     ];
     let mut flags: Vec<Flag> = checks.iter().filter_map(|check| check(evidence)).collect();
@@ -356,65 +362,6 @@ fn above_limit(e: &Evidence) -> Option<Flag> {
             )
         })
     })
-}
-
-fn generator_bound(e: &Evidence) -> Option<Flag> {
-    let wall = e.wall.as_secs_f64();
-    if e.generator_is_subject || wall <= 0.0 {
-        return None;
-    }
-    let saturated = e
-        .generator
-        .iter()
-        .filter(|cpu| cpu.as_secs_f64() >= CPU_BOUND * wall)
-        .count();
-    let jobs = e.generator.len();
-    (saturated > 0).then(|| {
-        Flag::new(
-            FlagKind::GeneratorBound,
-            format!(
-                "{saturated} of {jobs} job{} used {:.0} % of a CPU or more: the processor was the limit, not the storage",
-                if jobs == 1 { "" } else { "s" },
-                CPU_BOUND * 100.0
-            ),
-        )
-    })
-}
-
-/// A thread that is stopped uses no whole CPU, and is the limit all the same.
-fn throttled(e: &Evidence) -> Option<Flag> {
-    let times = e.throttled.filter(|times| *times > 0)?;
-    let times = if times == 1 {
-        "once".to_owned()
-    } else {
-        format!("{times} times")
-    };
-    let reason = format!("the processor limit of the control group stopped its threads {times}");
-    Some(Flag::new(FlagKind::GeneratorBound, reason))
-}
-
-fn other_load(e: &Evidence) -> Option<Flag> {
-    let mut reasons = Vec::new();
-    if let Some(cpus) = e.foreign_cpus.filter(|cpus| *cpus > FOREIGN_CPUS) {
-        reasons.push(format!("other programs used {cpus:.2} CPUs"));
-    }
-    if let Some(steal) = e.steal.filter(|steal| *steal > STEAL) {
-        reasons.push(format!(
-            "the hypervisor took {:.1} % of the CPU time",
-            steal * 100.0
-        ));
-    }
-    let crowded = e.cpus.is_some_and(|cpus| e.generator.len() > cpus as usize);
-    if let Some(pressure) = e
-        .cpu_pressure
-        .filter(|pressure| *pressure > CPU_PRESSURE && !crowded)
-    {
-        reasons.push(format!(
-            "tasks waited for a CPU in {:.1} % of the time",
-            pressure * 100.0
-        ));
-    }
-    (!reasons.is_empty()).then(|| Flag::new(FlagKind::OtherLoad, reasons.join("; ")))
 }
 
 /// A resync takes part of the array's time, a part that nobody knows: void. An array that only lacks a member is as it will

@@ -17,8 +17,9 @@ use raidlab_core::data::DataPolicy;
 use raidlab_core::drive::Tally;
 use raidlab_core::flag::{Flag, FlagKind};
 use raidlab_core::outcome::{CpuTime, DeviceBytes, PhaseOutcome};
-use raidlab_core::phase::{Access, Evidence, Phase};
+use raidlab_core::phase::{Access, Evidence, Job, Phase};
 use raidlab_core::time::Span;
+use raidlab_core::workload::spec::{FilesAction, WorkloadSpec};
 use std::time::Duration;
 
 /// The counters at the beginning of a phase.
@@ -99,6 +100,8 @@ impl Watch {
             come(&mut self.neighbours, &self.roots, stack);
             known = known.with_devices(&disks, stack, &self.neighbours);
         }
+        let beside_small = small_files(phase, sum(|t| t.all_ops))
+            .and_then(|of| evidence::beside_small_files(&known, of));
         leave_to_the_caches(&mut known, phase.evidence);
         let overwritten = overwritten(phase, &known);
         let disk_is_measured = phase.evidence != Evidence::None;
@@ -108,6 +111,7 @@ impl Watch {
             .extend(submitted_again(sum(|t| t.again), sum(|t| t.all_ops)));
         outcome.flags.extend(judge(&known));
         outcome.flags.extend(overwritten);
+        outcome.flags.extend(beside_small);
         outcome.flags.extend(
             self.initialising
                 .filter(|_| disk_is_measured)
@@ -166,6 +170,23 @@ fn leave_to_the_caches(known: &mut evidence::Evidence, wanted: Evidence) {
     if wanted == Evidence::ReadsReachDevice && known.claimed_written > 0 {
         known.device_written = None;
     }
+}
+
+/// What a file system may have to write for the small files of a phase; `None` where it has others.
+fn small_files(phase: &Phase, operations: u64) -> Option<evidence::SmallFiles> {
+    let of = |job: &Job| match job.workload {
+        WorkloadSpec::Files(spec) => Some(match spec.action {
+            FilesAction::Stat => evidence::SmallFiles::SEEN,
+            _ if spec.sync_each => evidence::SmallFiles::DURABLE,
+            _ => evidence::SmallFiles::CHANGED,
+        }),
+        _ => None,
+    };
+    let each: Option<Vec<u64>> = phase.jobs.iter().map(of).collect();
+    Some(evidence::SmallFiles {
+        files: operations,
+        each: each?.into_iter().max()?,
+    })
 }
 
 /// What the page cache took of flushed writes, as it was overwritten there.

@@ -186,6 +186,7 @@ fn ready(
     monitor: RunMonitor<'_>,
 ) -> Result<Vec<Eviction>, RunError> {
     prepare::prepare(place, phase, content, options, monitor)?;
+    prepare::settle(place, phase)?;
     if phase.cold {
         evict_all(phase, place, options, monitor)
     } else {

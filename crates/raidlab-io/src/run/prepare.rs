@@ -8,10 +8,11 @@ use crate::observe::Roots;
 use crate::observe::environment::space_at;
 use crate::observe::quota;
 use raidlab_core::data::DataPolicy;
-use raidlab_core::phase::{Needed, Phase};
+use raidlab_core::phase::{Evidence, Job, Needed, Phase};
 use raidlab_core::time::Span;
 use raidlab_core::units::Bytes;
 use raidlab_core::workload::Expected;
+use raidlab_core::workload::spec::WorkloadSpec;
 use rustix::fs::{Advice, fadvise};
 use std::fs::File;
 use std::io;
@@ -77,6 +78,25 @@ pub(super) fn prepare(
         progress.before += need.size.0;
     }
     Ok(())
+}
+
+/// Writes what is still in memory of the file system before a phase that ends by making it durable, or that begins cold: what others wrote
+/// before, and an earlier phase, would be written back within it. Phases in which whatever the caches do is part of the figure begin
+/// as the one before has left them.
+pub(super) fn settle(place: &Place, phase: &Phase) -> Result<(), RunError> {
+    let small = |job: &Job| matches!(job.workload, WorkloadSpec::Files(_));
+    let wanted = phase.cold || phase.evidence != Evidence::None || phase.jobs.iter().any(small);
+    let Some(directory) = place.inside().filter(|_| wanted) else {
+        return Ok(());
+    };
+    let opened = File::open(directory).map_err(RunError::path("open", directory))?;
+    // An error of something that another program wrote before is told once, to whoever asks first.
+    rustix::fs::syncfs(&opened)
+        .or_else(|_| rustix::fs::syncfs(&opened))
+        .map_err(RunError::path(
+            "make durable what is on the file system of",
+            directory,
+        ))
 }
 
 struct Written<'a> {

@@ -2,9 +2,11 @@
 use super::{MIB, blocks, ops, pass, phase, random_reads, run};
 use raidlab_core::flag::FlagKind;
 use raidlab_core::op::OpenMode;
-use raidlab_core::phase::{Access, Evidence, Job};
+use raidlab_core::phase::{Access, Evidence, Job, Phase};
 use raidlab_core::time::Span;
-use raidlab_core::workload::spec::{BlockSpec, Limit, PassAction, WorkloadSpec};
+use raidlab_core::workload::spec::{
+    BlockSpec, FilesAction, FilesSpec, Limit, PassAction, WorkloadSpec,
+};
 use raidlab_io::run::{
     EngineChoice, Place, RunError, RunOptions, RunProgress, RunStage, run_phase,
 };
@@ -249,4 +251,45 @@ fn without_io_uring_blocking_calls_are_used_and_it_is_said() {
     };
     let message = run(&phase, &place, &asked_for).unwrap_err().to_string();
     assert!(message.contains("use the blocking engine"), "{message}");
+}
+
+fn small_files(action: FilesAction) -> Phase {
+    let spec = FilesSpec {
+        action,
+        ordered: true,
+        count: 64,
+        directories: 2,
+        size_min: 0,
+        size_max: 0,
+        size_seed: 1,
+        sync_each: false,
+        sync_end: true,
+    };
+    let job = Job {
+        workload: WorkloadSpec::Files(spec),
+        depth: 1,
+    };
+    phase(Access::Calls, vec![job], &[])
+}
+
+/// What is dirty elsewhere on the file system was written before the phase begins, and what another file system holds is not waited for
+/// at its end.
+#[test]
+fn small_files_begin_on_a_file_system_that_is_written() {
+    let parent = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let others = parent.path().join("others");
+    std::fs::write(&others, vec![0x5a; 32 << 20]).unwrap();
+    let place = Place::open(parent.path()).unwrap();
+    for action in [FilesAction::Create, FilesAction::Stat, FilesAction::Delete] {
+        let outcome = run(&small_files(action), &place, &RunOptions::new(1)).unwrap();
+        assert_eq!(outcome.ops, 64);
+        let told = outcome
+            .flags
+            .iter()
+            .filter(|f| f.reason.contains("files and their names"));
+        // Tests beside this one may write to the same disk: then it is they, and the flag is right.
+        let beside: Vec<_> = told.collect();
+        assert!(beside.len() <= 1, "{beside:?}");
+    }
+    place.close().unwrap();
 }
