@@ -165,7 +165,8 @@ pub fn make_disks(
         let units = raidlab_core::units::Bytes;
         return Err(HostError::missing(
             format!(
-                "{count} loop files of {} need {}, and {} has {} free",
+                "there is no room for {} of {} ({}): {} has {} free",
+                raidlab_core::words::count(count, "loop file"),
                 units(size),
                 units(wanted),
                 parent.display(),

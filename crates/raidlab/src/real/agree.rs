@@ -1,6 +1,7 @@
 //! What is told before devices are overwritten, and that the user agrees to it.
 use super::host::{planned_members, plans, source};
 use super::members::{self, Chosen, Source};
+use super::room::lacks;
 use super::{fit, trial, verify};
 use crate::args::{GuestTime, PlanArgs, RunArgs};
 use crate::exit::{Failure, REFUSED};
@@ -98,6 +99,10 @@ pub(crate) fn told(experiment: &Experiment, args: &PlanArgs) -> Result<String, F
         }
     }
     steps(&mut out, experiment, &plans, source == Source::Allowed);
+    for lack in lacks(experiment, &source, &parts, &devices)? {
+        let _ = writeln!(out, "  Not as it is: {}", talk::one_line(&lack.message));
+        let _ = writeln!(out, "    {}", lack.remedy);
+    }
     if source == Source::Allowed {
         let wanted = &digest(&plans)[..DIGITS];
         let _ = writeln!(

@@ -6,6 +6,7 @@ use super::agree;
 use super::driver::{self, Driver};
 use super::members::{self, Chosen, Part, Source};
 use super::own_memory;
+use super::room::{Lack, lacks};
 use super::trial::{self, Ended, Lab, Turn};
 use super::{fit, host_failure, places, trouble, verify};
 use crate::args::{RealArgs, RunArgs};
@@ -63,6 +64,10 @@ pub(crate) fn run(args: &RunArgs, place: &place::Store) -> Result<Outcome, Failu
     let plans = plans(&experiment, &parts, &before, &args.real)?;
     for plan in &plans {
         requirements(&roots, plan).map_err(|error| host_failure(&error))?;
+    }
+    let lacks = lacks(&experiment, &source, &parts, &before)?;
+    if let Some(failure) = Lack::failure(&lacks) {
+        return Err(failure);
     }
     if args.real.driver == Driver::Tool {
         for cell in &experiment.cells {

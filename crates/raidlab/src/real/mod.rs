@@ -19,6 +19,7 @@ pub(crate) mod members;
 pub(crate) mod places;
 mod probe;
 mod records;
+mod room;
 mod served;
 mod setup;
 mod shell;

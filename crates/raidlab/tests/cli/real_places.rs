@@ -60,6 +60,38 @@ fn a_place_for_loop_files_that_is_none_is_refused_and_nothing_is_written_down() 
     assert_taken_apart(&lab);
 }
 
+/// What a profile needs, and loop files, is told before anything is built; the run ends in its first trial else.
+#[test]
+fn too_little_room_is_told_by_plan_and_refused_by_run() {
+    let name = "too_little_room_is_told_by_plan_and_refused_by_run";
+    if !may(name) {
+        return;
+    }
+    let lab = Lab::new();
+    lab.write("lab.toml", RAW.replace("16MiB", "64MiB"));
+    let small = "lab.toml --on host --loop-dir place --loop-size 32MiB";
+    lab.run(&format!("plan {small}")).done().prints(&[
+        "Not as it is: cell 'the cell'",
+        "32 MiB at most",
+        "--loop-size",
+    ]);
+    lab.run(&format!("run {small}")).refused(2).says(&[
+        "cell 'the cell'",
+        "32 MiB at most",
+        "help: choose",
+        "--loop-size",
+    ]);
+    let large = "lab.toml --on host --loop-dir place --loop-size 1PiB";
+    lab.run(&format!("plan {large}"))
+        .done()
+        .prints(&["no room for 1 loop file of 1 PiB", "another --loop-dir"]);
+    lab.run(&format!("run {large}"))
+        .refused(4)
+        .says(&["(1 PiB)", "another --loop-dir"]);
+    lab.run("clean").done().says(&["nothing was left behind"]);
+    assert_taken_apart(&lab);
+}
+
 /// The kernel tells of mounts by the places that links lead to.
 #[test]
 fn what_is_mounted_below_a_link_is_found_again() {
