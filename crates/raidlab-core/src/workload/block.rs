@@ -355,11 +355,16 @@ impl Workload for Blocks {
     }
 
     fn lasts(&self) -> Option<Instant> {
-        let at_times = !matches!(self.arrival, Arrival::Closed);
+        let start = self.start.filter(|_| self.issued > 0)?;
         // `due` is that of the first operation not issued.
-        self.start
-            .filter(|_| at_times && self.issued > 0)
-            .map(|start| (start + self.due).min(self.end))
+        let next = start + self.due;
+        match self.arrival {
+            Arrival::Closed => None,
+            // Also beyond the end of the time, before which one more is due than there are whole distances in it.
+            Arrival::Constant { .. } => Some(next),
+            // The number in a time given beforehand is that of the rate; the gap that the end of the time falls into is a long one.
+            Arrival::Poisson { .. } => Some(next.min(self.end)),
+        }
     }
 
     fn stretch(&self) -> Option<Stretch> {

@@ -211,6 +211,8 @@ fn a_rate_that_is_kept_is_told_as_it_was_kept_over_few_operations_too() {
         (Some(2), None),
         (Some(10), None),
         (None, Some(us(10_000))),
+        // Ten are due before.
+        (None, Some(us(9_400))),
     ] {
         let spec = BlockSpec {
             arrival: Arrival::Constant { per_second: 1000 },
