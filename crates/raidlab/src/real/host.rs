@@ -65,14 +65,14 @@ pub(crate) fn run(args: &RunArgs, place: &place::Store) -> Result<Outcome, Failu
     for plan in &plans {
         requirements(&roots, plan).map_err(|error| host_failure(&error))?;
     }
-    let lacks = lacks(&experiment, &source, &parts, &before)?;
-    if let Some(failure) = Lack::failure(&lacks) {
-        return Err(failure);
-    }
     if args.real.driver == Driver::Tool {
         for cell in &experiment.cells {
             driver::check(&cell.setup.profile)?;
         }
+    }
+    let lacks = lacks(&experiment, &source, &parts, &before)?;
+    if let Some(failure) = Lack::failure(&lacks) {
+        return Err(failure);
     }
     let stop = Stop::listen()
         .map_err(|error| Failure::new(MISSING, format!("cannot listen for signals: {error}")))?;

@@ -90,7 +90,7 @@ fn of_cell(
             Place::File { .. } => Place::File { size: room },
             Place::Device { .. } => Place::Device { size: room },
         },
-        ..context.clone()
+        ..context
     };
     let error = setup.profile.plan(&within(room)).err()?;
     // What is wrong wherever it runs is told by whoever runs it.

@@ -208,7 +208,7 @@ pub(super) fn cells_of(table: &mut Table, outcome: &Outcome) -> [Cell; 2] {
             [refused, Cell::text("different streams").tone(Tone::Muted)]
         }
         Outcome::Impossible(why) => {
-            let mark = table.footnote(&why);
+            let mark = table.footnote(why);
             [Cell::text("none").tone(Tone::Muted).mark(mark), nothing()]
         }
         Outcome::Ratio(comparison) => ratio_cells(table, comparison),
