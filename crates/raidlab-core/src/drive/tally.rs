@@ -106,7 +106,7 @@ pub struct Tally {
     /// When counting began: the start plus the ramp.
     pub from: Instant,
     /// When the last operation ended (the start when none did), or when the one after the last would have been due, where
-    /// operations are due at times of their own: see [`Tally::last_until`].
+    /// operations are due at times of their own: see `Tally::last_until`.
     pub to: Instant,
     /// Response times (from when due to when ended) by class, `None` where there were none.
     pub response: [Option<Box<Latencies>>; 4],

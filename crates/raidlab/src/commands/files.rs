@@ -1,8 +1,10 @@
 //! Files that a user names for a report or an export.
+mod new;
+
 use crate::exit::{Failure, MISSING, REFUSED};
-use std::fs::Permissions;
+use new::New;
 use std::io::{BufWriter, Error, ErrorKind, Read as _, Seek as _, Write as _};
-use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, PermissionsExt as _};
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::SystemTime;
@@ -51,9 +53,9 @@ enum Destination {
 /// When it cannot be written, or what is there must not be replaced.
 pub(crate) fn write(path: &Path, content: &[u8]) -> Result<(), Failure> {
     let written = match destination(path)? {
-        Destination::File(file) => beside(&file).and_then(|mut new| {
+        Destination::File(file) => New::beside(&file).and_then(|mut new| {
             new.write_all(content)?;
-            in_place(new, &file)
+            new.in_place(&file)
         }),
         Destination::Stream => std::fs::File::options()
             .write(true)
@@ -77,7 +79,7 @@ pub(crate) fn directory(path: &Path) -> Result<(), Failure> {
 /// As [`write()`].
 pub(crate) fn check(path: &Path) -> Result<(), Failure> {
     match destination(path)? {
-        Destination::File(file) => beside(&file)
+        Destination::File(file) => New::beside(&file)
             .map(drop)
             .map_err(|error| cannot_write(path, &error)),
         Destination::Stream => Ok(()),
@@ -105,64 +107,9 @@ pub(crate) fn same(one: &Path, other: &Path) -> bool {
 pub(crate) fn check_directory(path: &Path) -> Result<(), Failure> {
     let there = path.ancestors().find(|ancestor| ancestor.exists());
     let there = there.filter(|found| !found.as_os_str().is_empty());
-    beside(&there.unwrap_or(Path::new(".")).join("file"))
+    New::beside(&there.unwrap_or(Path::new(".")).join("file"))
         .map(drop)
         .map_err(|error| cannot_write(path, &error))
-}
-
-/// A new file in the directory of `file`, with the permissions that the user's umask gives any file.
-fn beside(file: &Path) -> std::io::Result<tempfile::NamedTempFile> {
-    let directory = match file.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    };
-    tempfile::Builder::new()
-        .prefix(".raidlab-")
-        .permissions(Permissions::from_mode(0o666))
-        .tempfile_in(directory)
-        .map_err(without_place)
-}
-
-/// Moves a new file into its place when it is on the disk: what is written may be the only copy soon. It is no more open
-/// to others than the one that it takes the place of, and the same user's.
-fn in_place(new: tempfile::NamedTempFile, file: &Path) -> std::io::Result<()> {
-    if let Ok(old) = std::fs::metadata(file) {
-        let made = new.as_file().metadata()?;
-        if (old.uid(), old.gid()) != (made.uid(), made.gid()) {
-            // Of root alone others' files stay theirs.
-            let _ = std::os::unix::fs::fchown(new.as_file(), Some(old.uid()), Some(old.gid()));
-        }
-        if old.mode() != made.mode() {
-            let _ = new
-                .as_file()
-                .set_permissions(Permissions::from_mode(old.mode() & 0o777));
-        }
-    }
-    match new.as_file().sync_all() {
-        // Where nothing can be synced, nothing can be promised either.
-        Err(error)
-            if matches!(
-                error.kind(),
-                ErrorKind::InvalidInput | ErrorKind::Unsupported
-            ) => {}
-        synced => synced?,
-    }
-    new.persist(file).map_err(|error| error.error)?;
-    let directory = file
-        .parent()
-        .filter(|parent| !parent.as_os_str().is_empty());
-    // A file system that cannot sync a directory has no name of the file to lose, either.
-    let _ = std::fs::File::open(directory.unwrap_or(Path::new(".")))
-        .and_then(|directory| directory.sync_all());
-    Ok(())
-}
-
-/// The error without the name of the file beside, which says nothing to a user.
-fn without_place(error: Error) -> Error {
-    match error.to_string().split_once(" at path ") {
-        Some((cause, _)) => Error::new(error.kind(), cause),
-        None => error,
-    }
 }
 
 fn destination(path: &Path) -> Result<Destination, Failure> {
@@ -239,7 +186,7 @@ enum To {
     Later(BufWriter<std::fs::File>),
     /// The reader of standard output has gone (`| head`), which is no error.
     Nobody,
-    File(BufWriter<tempfile::NamedTempFile>, PathBuf),
+    File(BufWriter<New>, PathBuf),
     Opened(BufWriter<std::fs::File>, PathBuf),
 }
 
@@ -266,7 +213,7 @@ impl Stream {
         let failed = |error| cannot_write(path, &error);
         Ok(Self(match destination(path)? {
             Destination::File(file) => {
-                let new = beside(&file).map_err(failed)?;
+                let new = New::beside(&file).map_err(failed)?;
                 To::File(BufWriter::new(new), file)
             }
             Destination::Stream => {
@@ -323,7 +270,7 @@ impl Stream {
             To::File(out, path) => out
                 .into_inner()
                 .map_err(std::io::IntoInnerError::into_error)
-                .and_then(|new| in_place(new, &path))
+                .and_then(|new| new.in_place(&path))
                 .map_err(|error| cannot_write(&path, &error)),
             To::Opened(mut out, path) => out.flush().map_err(|e| cannot_write(&path, &e)),
         }
@@ -380,6 +327,8 @@ fn cannot_print(error: &Error) -> Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs::Permissions;
+    use std::os::unix::fs::PermissionsExt as _;
 
     /// What was read is not replaced, by whatever path; another file that came to the inode of one that has gone is.
     #[test]

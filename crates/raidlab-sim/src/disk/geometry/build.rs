@@ -87,16 +87,21 @@ impl Layout {
     pub(super) fn zone(&mut self, spec: &ZoneSpec, limit: u64) -> Zone {
         let width = (REVOLUTION << WIDTH_BITS) / u64::from(spec.sectors_per_track);
         let angle = |sectors: u32| (u64::from(sectors) * width) >> WIDTH_BITS;
-        // The spare part of a track passes while the heads switch.
-        let spare = angle(spec.spare_per_track);
-        let crossing = |skew: u32, switch: u64| {
+        // The spare part of a track passes while the heads switch, that of a cylinder while the arm moves on.
+        let crossing = |skew: u32, spare: u32, switch: u64| {
             let skew = angle(skew);
             // No switch takes a thousand turns; what claims to is reported by the specification.
-            let missing = switch.saturating_sub(skew + spare).min(1000 * REVOLUTION);
+            let missing = switch
+                .saturating_sub(skew + angle(spare))
+                .min(1000 * REVOLUTION);
             skew + missing.div_ceil(REVOLUTION) * REVOLUTION
         };
-        let head = crossing(spec.track_skew, self.switches.head);
-        let cylinder = crossing(spec.cylinder_skew, self.switches.cylinder);
+        let of_track = spec.spare_per_track;
+        let of_both = of_track
+            .saturating_add(spec.spare_per_cylinder)
+            .min(spec.sectors_per_track);
+        let head = crossing(spec.track_skew, of_track, self.switches.head);
+        let cylinder = crossing(spec.cylinder_skew, of_both, self.switches.cylinder);
         let track_stride = REVOLUTION + head;
         let cylinder_stride =
             u64::from(self.heads) * REVOLUTION + u64::from(self.heads - 1) * head + cylinder;

@@ -70,6 +70,37 @@ const NO_SWITCH: Switches = Switches {
     cylinder: 0,
 };
 
+/// The spare sectors of a cylinder pass while the arm moves on, as those of a track do while heads switch: with one head
+/// both are the same.
+#[test]
+fn spare_sectors_of_a_cylinder_pass_while_the_arm_moves_on() {
+    let zone = |of_track, of_cylinder| ZoneSpec {
+        cylinders: 100,
+        sectors_per_track: 1000,
+        track_skew: 0,
+        cylinder_skew: 0,
+        spare_per_track: of_track,
+        spare_per_cylinder: of_cylinder,
+        unused: 0,
+        first_lba: None,
+        slipped: Vec::new(),
+    };
+    let switches = Switches {
+        head: REVOLUTION / 10,
+        cylinder: REVOLUTION / 10,
+    };
+    let end = |zone, heads| {
+        let geometry = Geometry::new(&[zone], heads, 8000, switches).unwrap();
+        geometry.locate(7999).x / REVOLUTION
+    };
+    // A fifth of a turn is spare, a tenth is what the switch takes: nobody waits for a turn.
+    assert_eq!(end(zone(200, 0), 1), 9);
+    assert_eq!(end(zone(0, 200), 1), 9);
+    assert_eq!(end(zone(100, 100), 1), 9);
+    // With two heads the first has no spare sectors: a turn is lost there.
+    assert_eq!(end(zone(0, 200), 2), end(zone(200, 0), 2) + 3);
+}
+
 proptest! {
     #[test]
     fn no_sectors_within_a_span_lie_further_apart(
