@@ -37,9 +37,11 @@ struct Waiting {
     sectors: u64,
     /// When the drive took it; of one that had to wait until it was compared with others, since when it is.
     since: u64,
-    /// When the drive's processor is through with it.
+    /// When the drive's processor is through with it; of a write whose data have been sent, when they begin to be there.
     ready: u64,
     write: bool,
+    /// The data of a write are in the buffer while it waits for the arm.
+    sent: bool,
     /// Its first physical sector.
     place: Place,
     /// Coordinate where its last physical sector has passed.
@@ -72,6 +74,8 @@ pub(super) struct Hdd {
     /// When the drive's processor is free.
     processor_free: u64,
     link_free: u64,
+    /// Sectors of writes that wait for the arm with their data in the buffer.
+    sent: u64,
     dirty: Dirty,
     /// Sectors on their way from the buffer to the media; they end at `free_at`.
     destaging: u64,
@@ -121,6 +125,7 @@ impl Hdd {
             ready: Ready::default(),
             processor_free: 0,
             link_free: 0,
+            sent: 0,
             dirty: Dirty::default(),
             destaging: 0,
             sector_nanos: 0,
@@ -232,7 +237,7 @@ impl Hdd {
         }
         (self.dirty, self.destaging, self.destage_active) = (Dirty::default(), 0, false);
         (self.flushing, self.pressing, self.leftover) = (false, false, None);
-        self.stream.active = false;
+        (self.stream.active, self.sent) = (false, 0);
     }
 
     #[cold]
@@ -296,6 +301,7 @@ impl Hdd {
             since,
             ready: since,
             write,
+            sent: false,
             place,
             end: geometry.end_of(&place, from, count),
         }

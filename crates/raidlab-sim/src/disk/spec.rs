@@ -96,6 +96,14 @@ pub struct CacheSpec {
 }
 
 impl CacheSpec {
+    /// Sectors of the buffer.
+    pub fn sectors(&self) -> u64 {
+        let read = self
+            .segment_sectors
+            .saturating_mul(u64::from(self.segments));
+        read.max(self.write_sectors)
+    }
+
     /// Sectors that a segment can hold at most.
     pub fn largest_segment(&self) -> u64 {
         let parts = if self.adaptive { self.segments } else { 1 };

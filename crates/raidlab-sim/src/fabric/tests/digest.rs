@@ -107,8 +107,8 @@ fn digests_are_fixed_for_ever() {
         .collect();
     insta::assert_snapshot!(lines.join("\n"), @r"
     ata 5a4f9fb8dc8e0960
-    sata ef152795676d76f2
-    sata on a bus 758ad6ae589dca09
+    sata 1612d96119a931ed
+    sata on a bus cfc5a3cb23a13b74
     scsi 27c9121f47f4cb9a
     nvme 015d53a1a427c29c
     firmware ab77a6c3f8bc0a40
