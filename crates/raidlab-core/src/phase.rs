@@ -5,6 +5,8 @@
 mod overwritten;
 mod reached;
 
+pub use overwritten::{PARTLY, SERVED};
+
 use crate::op::FileId;
 use crate::rng::{Stream, mix};
 use crate::time::Span;

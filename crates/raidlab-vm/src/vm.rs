@@ -38,6 +38,34 @@ pub struct Boot<'a> {
     pub person: bool,
 }
 
+/// How QEMU is started.
+#[derive(Debug)]
+struct Start {
+    words: Vec<String>,
+    /// Where it opens its channel.
+    listener: UnixListener,
+    person: bool,
+}
+
+impl Start {
+    /// Starts it and waits for its channel; anew when it crashes before that, as long as there have not been too many.
+    fn launch(
+        &self,
+        directory: &RunDir,
+        crashes: &mut Vec<String>,
+    ) -> Result<(Process, UnixStream), VmError> {
+        loop {
+            let mut process = qemu::spawn(&self.words, directory, self.person)?;
+            let opened = open(&self.listener, &mut process, directory);
+            match (opened, process.ended().and_then(crash::of)) {
+                (Ok(stream), _) => return Ok((process, stream)),
+                (Err(_), Some(crash)) if crashes.len() < crash::MOST => crashes.push(crash),
+                (Err(error), _) => return Err(error),
+            }
+        }
+    }
+}
+
 /// A machine under way. Dropping it ends QEMU and removes its directory.
 #[derive(Debug)]
 pub struct Vm {
@@ -46,9 +74,7 @@ pub struct Vm {
     stream: UnixStream,
     decoder: Decoder,
     heard: Instant,
-    listener: UnixListener,
-    words: Vec<String>,
-    person: bool,
+    start: Start,
     crashes: Vec<String>,
     directory: RunDir,
 }
@@ -77,24 +103,19 @@ impl Vm {
             directory.path(),
             boot.person,
         );
-        let mut crashes = Vec::new();
-        let (process, stream) = loop {
-            let mut process = qemu::spawn(&words, &directory, boot.person)?;
-            let opened = open(&listener, &mut process, &directory);
-            match (opened, process.ended().and_then(crash::of)) {
-                (Ok(stream), _) => break (process, stream),
-                (Err(_), Some(crash)) if crashes.len() < crash::MOST => crashes.push(crash),
-                (Err(error), _) => return Err(error),
-            }
+        let start = Start {
+            words,
+            listener,
+            person: boot.person,
         };
+        let mut crashes = Vec::new();
+        let (process, stream) = start.launch(&directory, &mut crashes)?;
         Ok(Self {
             process,
             stream,
             decoder: Decoder::default(),
             heard: Instant::now(),
-            listener,
-            words,
-            person: boot.person,
+            start,
             crashes,
             directory,
         })
@@ -102,8 +123,8 @@ impl Vm {
 
     /// Starts QEMU anew, in the same directory.
     fn again(&mut self) -> Result<(), VmError> {
-        self.process = qemu::spawn(&self.words, &self.directory, self.person)?;
-        self.stream = open(&self.listener, &mut self.process, &self.directory)?;
+        let started = self.start.launch(&self.directory, &mut self.crashes)?;
+        (self.process, self.stream) = started;
         self.decoder = Decoder::default();
         self.heard = Instant::now();
         Ok(())

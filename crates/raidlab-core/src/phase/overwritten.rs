@@ -5,10 +5,10 @@ use crate::flag::{Flag, FlagKind};
 use crate::units::{Bytes, Extent};
 use crate::workload::spec::{CallAction, Order, WorkloadSpec};
 
-/// Share of a phase's bytes that may be missing without a word: counters and metadata.
-const PARTLY: f64 = 0.02;
-/// Share from which a figure is one of memory.
-const SERVED: f64 = 0.9;
+/// Share of a phase's bytes that may be missing at the device without a word: counters and metadata.
+pub const PARTLY: f64 = 0.02;
+/// Share of its bytes above which a cache served a phase: its figure is one of memory.
+pub const SERVED: f64 = 0.9;
 
 /// What a job writes where.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -24,10 +24,8 @@ pub use beneath::Through;
 pub use requests::{Excess, Requests, moved};
 pub use small::{SmallFiles, beside_small_files};
 
-/// Hit share above which reads count as served by the page cache.
-pub const SERVED: f64 = 0.9;
-/// Hit share above which they were served partly.
-pub const PARTLY: f64 = 0.02;
+pub use raidlab_core::phase::{PARTLY, SERVED};
+
 /// Device bytes over claimed bytes above which something else read too.
 pub const FOREIGN: f64 = 1.1;
 /// Tolerance above a rate limit.

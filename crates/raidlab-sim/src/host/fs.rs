@@ -148,7 +148,7 @@ impl FileSystem {
         len: u64,
     ) -> Result<Charge, FsError> {
         match &mut self.0 {
-            Inner::Extents(fs) => fs.reserve_direct(file, offset, len),
+            Inner::Extents(fs) => fs.promise(file, offset, len, true),
             _ => self.reserve(file, offset, len),
         }
     }

@@ -5,18 +5,13 @@ use raidlab_core::drive::{DriveOptions, Driven, Lane, Monitor, Progress, Tally, 
 use raidlab_core::flag::{Flag, FlagKind};
 use raidlab_core::op::{FileId, FileOp, Op};
 use raidlab_core::outcome::{CpuTime, DeviceBytes, PhaseOutcome};
-use raidlab_core::phase::{Access, Evidence, Phase, SHORTEST_PHASE};
+use raidlab_core::phase::{Access, Evidence, PARTLY, Phase, SERVED, SHORTEST_PHASE};
 use raidlab_core::target::{Tag, Target, TargetError};
 use raidlab_core::time::Span;
 use raidlab_core::units::{Bytes, SECTOR};
 use raidlab_core::workload::Workload;
 use raidlab_core::workload::spec::{AnyWorkload, Arrival, Blocks, WorkloadSpec};
 
-/// Share of the claimed bytes that a cache answered, above which that is told; the same as of
-/// measurements.
-const PARTLY: f64 = 0.02;
-/// From here on they count as served by the cache.
-const SERVED: f64 = 0.9;
 /// Nothing ends for so long in no machine that is modelled rightly.
 const STALL: Span = Span::from_secs(36_000);
 /// How often the monitor is asked, in virtual time.

@@ -175,10 +175,6 @@ pub struct Machine {
     pub time: Time,
     /// What runs it.
     pub accelerator: Accelerator,
-    /// Processors: one, where instructions are translated. With two QEMU 7.2 translates in two threads, and about one guest
-    /// in a hundred never came up on a busy machine (a processor stuck in its kernel's tests of ciphers, or QEMU ended by
-    /// SIGSEGV); replies of disks came later, too.
-    pub processors: u32,
     /// Memory of the guest's kernel.
     pub memory: Bytes,
     /// Memory above 4 GiB that the guest's kernel leaves alone: what modelled disks hold, in virtual time.
@@ -199,7 +195,6 @@ impl Machine {
         Self {
             time: Time::Virtual,
             accelerator: Accelerator::Tcg,
-            processors: 1,
             memory,
             store,
             disks: Vec::new(),
@@ -212,7 +207,6 @@ impl Machine {
         Self {
             time: Time::Real,
             accelerator: Accelerator::Tcg,
-            processors: 1,
             memory,
             store: Bytes(0),
             disks,

@@ -136,6 +136,6 @@ fn queued_writes_past_the_cache_lose_no_turn_while_the_buffer_has_room() {
     );
     close(media, 67.0 * 1048576.0, 0.1);
     close(rate(128, 2), media, 0.02);
-    // Two of 8 MiB and more do not fit.
+    // Not two of 16 MiB.
     assert!(rate(32_768, 4) < 0.97 * media, "{}", rate(32_768, 4));
 }

@@ -155,18 +155,9 @@ impl Extents {
         self.promise(file, offset, len, false)
     }
 
-    /// The same for a write past the page cache.
-    pub(super) fn reserve_direct(
-        &mut self,
-        file: FileId,
-        offset: u64,
-        len: u64,
-    ) -> Result<Charge, FsError> {
-        self.promise(file, offset, len, true)
-    }
-
+    /// The same, also for a write past the page cache (`direct`).
     #[inline]
-    fn promise(
+    pub(super) fn promise(
         &mut self,
         file: FileId,
         offset: u64,

@@ -100,7 +100,7 @@ fn what_xfs_keeps_for_a_growing_file_lies_before_the_next_file() {
     for (calls, end) in [(1, 1), (2, 4), (4, 4), (5, 13), (14, 30), (31, 63)] {
         assert_eq!(kept(modern, calls, false).0, end * MIB, "{calls}");
     }
-    // As much as the file has: 1, 3 and 8 MiB.
+    // As much as the file has: it ends at 1, 3, 6 and 11 MiB.
     for (calls, end) in [(1, 1), (2, 3), (4, 6), (7, 11)] {
         assert_eq!(
             kept(Kernel::Linux(3, 2, 0), calls, false).0,
