@@ -9,7 +9,7 @@ use raidlab_vm::{Machine, Vm};
 use std::fmt;
 use std::str::FromStr;
 
-/// A translated guest and QEMU take 0.4 to 1 ms on a machine that does nothing else. What takes twice as long is a
+/// A translated guest and QEMU take 0.2 to 1 ms on a machine that does nothing else. What takes twice as long is a
 /// machine that does, and no constant makes up for that.
 pub(super) const MOST: Span = Span::from_millis(2);
 /// Random reads of each disk that tell how long the way is: what it takes differs by half from one to the next.
