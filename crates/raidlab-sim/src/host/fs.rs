@@ -22,7 +22,7 @@ mod space;
 pub mod spec;
 mod zfs;
 
-pub use plan::{Charge, Commit, Fsync, Piece, Place, Stage, Synced, Traits};
+pub use plan::{Charge, Commit, Fsync, Piece, Place, Pressure, Stage, Synced, Traits};
 pub use spec::FsSpec;
 pub(crate) use zfs::NEW as NEW_ZFS;
 
@@ -231,6 +231,17 @@ impl FileSystem {
     /// [`FsError::NoSpace`]; [`FsError::NoFile`] for an entry that was not created.
     pub fn small(&mut self, op: &FileOp) -> Result<Charge, FsError> {
         each!(&mut self.0, fs => fs.small(op))
+    }
+
+    /// Whether the running transaction is to be committed for its size.
+    #[inline]
+    #[must_use]
+    pub fn pressure(&self) -> Pressure {
+        match &self.0 {
+            Inner::Raw(_) | Inner::Zfs(_) => Pressure::None,
+            Inner::Ext(ext) => ext.pressure(),
+            Inner::Extents(extents) => extents.pressure(),
+        }
     }
 
     /// Whether blocks have been freed that others may have once the running transaction has been committed.

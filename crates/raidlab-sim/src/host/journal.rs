@@ -1,7 +1,7 @@
 //! The journal's thread: closes transactions and writes them, every few seconds and when asked.
 use super::device::Device;
 use super::era::Chunks;
-use super::fs::Stage;
+use super::fs::{Pressure, Stage};
 use super::{Host, META, What};
 use crate::block::Origin;
 use raidlab_core::time::Instant;
@@ -138,6 +138,22 @@ impl<D: Device> Host<D> {
         self.journal.opening.push(tag);
         self.below.unplug(self.now);
         self.want_commit();
+    }
+
+    /// A call is about to add to the running transaction, which is committed when it has the size it may have. True when the
+    /// call waits until it is closed, because the one before is still being written.
+    #[inline]
+    pub(super) fn crowded(&mut self, tag: u32) -> bool {
+        let pressure = self.fs.pressure();
+        if pressure == Pressure::None {
+            return false;
+        }
+        if pressure == Pressure::Full && self.journal.part == Part::Stages {
+            self.wait_for_open(tag);
+            return true;
+        }
+        self.want_commit();
+        false
     }
 
     fn start_commit(&mut self) {

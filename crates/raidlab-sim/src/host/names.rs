@@ -10,9 +10,30 @@ use super::{File, Host, META, SECTOR, pages_of};
 use raidlab_core::op::{FileId, FileOp, OpenMode};
 use raidlab_core::time::Span;
 
+/// Whether a call adds to the running transaction.
+const fn changes_names(op: &FileOp) -> bool {
+    matches!(
+        op,
+        FileOp::Create { .. }
+            | FileOp::Unlink { .. }
+            | FileOp::MakeDirectory { .. }
+            | FileOp::RemoveDirectory { .. }
+            | FileOp::Remove { .. }
+            | FileOp::Open {
+                mode: OpenMode::Create,
+                ..
+            }
+    )
+}
+
 impl<D: Device> Host<D> {
     /// Begins any call but those that move data of data files.
     pub(super) fn begin_names(&mut self, tag: u32, op: &FileOp) {
+        if changes_names(op) && self.crowded(tag) {
+            let call = &mut self.calls[tag as usize];
+            (call.work, call.refused) = (Work::Names, Some(*op));
+            return;
+        }
         let charge = match *op {
             FileOp::Sync { file, data_only } => {
                 return self.start_sync(tag, Some(file), data_only);

@@ -3,6 +3,7 @@ mod dirty;
 mod files;
 mod groups;
 mod laws;
+mod logs;
 mod raw;
 mod space;
 mod throttle;

@@ -43,6 +43,10 @@ impl<D: Device> Host<D> {
             }
             let part = end.min((at / PART + 1) * PART);
             if reserved < part {
+                if self.crowded(tag) {
+                    self.work(tag, system, Span::ZERO);
+                    return;
+                }
                 match self.fs.reserve(file - 1, at, part - at) {
                     Ok(mut charge) => {
                         let call = &mut self.calls[tag as usize];

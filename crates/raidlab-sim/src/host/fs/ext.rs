@@ -7,7 +7,7 @@ mod names;
 mod tree;
 
 use super::FsError;
-use super::plan::{Charge, Commit, Fsync, Stage, Synced, Traits};
+use super::plan::{Charge, Commit, Fsync, Pressure, Stage, Synced, Traits};
 use super::runs::Runs;
 use super::space::{Run, Space};
 use super::spec::FsSpec;
@@ -239,6 +239,18 @@ impl Ext {
             self.forget_transaction();
         }
         synced
+    }
+
+    /// jbd: a transaction has a quarter of the journal at the most; who would add more has it committed and waits
+    /// (`start_this_handle`).
+    #[inline]
+    pub(super) fn pressure(&self) -> Pressure {
+        let blocks = self.running.len() as u64 + self.journalled_data;
+        if self.journal.exists() && blocks >= self.journal.most() {
+            Pressure::Full
+        } else {
+            Pressure::None
+        }
     }
 
     pub(super) fn frees_at_commit(&self) -> bool {

@@ -10,10 +10,11 @@
 mod commit;
 mod kind;
 mod lease;
+mod logged;
 mod small;
 
 use super::FsError;
-use super::plan::{Charge, Piece, Place, Traits};
+use super::plan::{Charge, Piece, Place, Pressure, Traits};
 use super::raw::push_sectors;
 use super::runs::{Mapped, Runs};
 use super::space::{Run, Shape, Space};
@@ -21,6 +22,7 @@ use super::spec::FsSpec;
 use commit::Log;
 use kind::Kind;
 use lease::Kept;
+use logged::Logged;
 use raidlab_core::op::{FileId, OpenMode};
 use raidlab_core::time::Span;
 use raidlab_core::units::{Lba, MIB, SECTOR};
@@ -61,8 +63,8 @@ pub(super) struct Extents {
     /// Number of the running transaction, and the blocks in it.
     transaction: u64,
     running: BTreeSet<u64>,
-    /// Bytes for the log.
-    logged: u64,
+    /// What goes into the log.
+    logged: Logged,
     /// Blocks of data placed in this transaction.
     placed: u64,
     freed: Vec<Run>,
@@ -108,7 +110,7 @@ impl Extents {
             log,
             transaction: 1,
             running: BTreeSet::new(),
-            logged: 0,
+            logged: kind.logged,
             placed: 0,
             freed: Vec::new(),
             pending: 0,
@@ -142,7 +144,7 @@ impl Extents {
     fn join_group(&mut self, block: u64, charge: &mut Charge) {
         let head = self.space.start_of(self.space.group_of(block)) + 1;
         self.join(head, charge);
-        self.logged += self.kind.logged.1;
+        self.logged.run();
     }
 
     #[inline]
@@ -178,7 +180,7 @@ impl Extents {
         if joined != self.transaction {
             let block = self.small.record(&self.kind, record);
             self.join(block, &mut charge);
-            self.logged += self.kind.logged.1;
+            self.logged.file();
         }
         match direct {
             true => self.keep_no_more(file, end),
@@ -262,6 +264,11 @@ impl Extents {
         }
         self.files.insert(id, f);
         done
+    }
+
+    #[inline]
+    pub(super) const fn pressure(&self) -> Pressure {
+        self.logged.pressure()
     }
 
     pub(super) fn frees_at_commit(&self) -> bool {
@@ -393,7 +400,7 @@ impl Extents {
         let charge = self.truncate(file, 0);
         if let Some(f) = self.files.remove(&file) {
             self.small.free_record(f.record);
-            self.logged += self.kind.logged.0;
+            self.logged.record(true);
         }
         charge
     }

@@ -89,6 +89,17 @@ pub struct Commit {
     pub cpu: Span,
 }
 
+/// How near the running transaction is to the size it may have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Pressure {
+    /// Nothing is to be done.
+    None,
+    /// It is to be committed.
+    Some,
+    /// And who would add to it waits until it is closed, when the one before is still being written.
+    Full,
+}
+
 /// What `fsync` waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fsync {

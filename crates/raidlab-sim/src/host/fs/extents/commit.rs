@@ -83,7 +83,8 @@ impl Extents {
     /// Ends the transaction and takes nothing along.
     pub(super) fn end(&mut self) {
         self.running.clear();
-        (self.logged, self.placed) = (0, 0);
+        self.logged.end();
+        self.placed = 0;
         self.transaction += 1;
         for run in self.freed.drain(..) {
             self.space.give(run);
@@ -91,7 +92,7 @@ impl Extents {
     }
 
     pub(in super::super) fn commit(&mut self) -> Option<Commit> {
-        if self.running.is_empty() && self.placed == 0 && self.logged == 0 {
+        if self.running.is_empty() && self.placed == 0 && self.logged.is_empty() {
             return None;
         }
         let commit = if self.kind.node > 0 {
@@ -100,7 +101,7 @@ impl Extents {
             let homes: Vec<u64> = self.running.iter().copied().collect();
             Commit {
                 data_first: false,
-                stages: self.write_log(self.logged),
+                stages: self.write_log(self.logged.bytes()),
                 later: self.gather(&homes),
                 cpu: Span(20_000 + 1_000 * homes.len() as u64),
             }
@@ -121,17 +122,27 @@ impl Extents {
         runs.into_iter().map(|run| self.at(run)).collect()
     }
 
-    /// So many bytes into the log, in whole blocks.
+    /// So many bytes into the log, in whole blocks: at once, or each log buffer with a flush of its own.
     fn write_log(&mut self, bytes: u64) -> Vec<Stage> {
-        let blocks = bytes.div_ceil(self.kind.block).max(1);
-        let writes = self.log.next(blocks, 0);
-        self.log.advance(blocks);
-        vec![Stage {
-            flush_before: self.kind.barriers,
-            writes: writes.into_iter().map(|run| self.at(run)).collect(),
-            durable: self.kind.barriers,
-            checkpoint: false,
-        }]
+        let mut left = bytes.div_ceil(self.kind.block).max(1);
+        let part = match self.logged.part / self.kind.block {
+            part if part > 0 && self.kind.barriers => part,
+            _ => left,
+        };
+        let mut stages = Vec::new();
+        while left > 0 {
+            let blocks = left.min(part);
+            let writes = self.log.next(blocks, 0);
+            self.log.advance(blocks);
+            left -= blocks;
+            stages.push(Stage {
+                flush_before: self.kind.barriers,
+                writes: writes.into_iter().map(|run| self.at(run)).collect(),
+                durable: self.kind.barriers,
+                checkpoint: false,
+            });
+        }
+        stages
     }
 
     /// Copies of what changed go to new places, twice; then the superblocks.

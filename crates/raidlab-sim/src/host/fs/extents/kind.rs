@@ -1,6 +1,7 @@
 //! What differs between xfs, btrfs and NTFS.
 use super::super::plan::{Fsync, Traits};
 use super::super::spec::FsSpec;
+use super::logged::Logged;
 use raidlab_core::time::Span;
 use raidlab_core::units::{GIB, KIB, MIB};
 use raidlab_experiment::kernel::{FilesystemKind, Kernel};
@@ -39,8 +40,8 @@ pub(super) struct Kind {
     pub resident: u64,
     /// What is kept for a file beyond what is written.
     pub ahead: Ahead,
-    /// Bytes in the log for a changed name, and for an allocated run.
-    pub logged: (u64, u64),
+    /// What goes into the log.
+    pub logged: Logged,
     /// Flush before a log write and `FUA` on it.
     pub barriers: bool,
     /// New places for what is overwritten.
@@ -105,7 +106,7 @@ impl Kind {
                 kernel if kernel >= Kernel::Linux(2, 6, 38) => Ahead::Size,
                 _ => Ahead::Windows(16, 16),
             },
-            logged: (2048, 1024),
+            logged: Logged::xfs(spec.kernel, log),
             barriers: spec
                 .barriers
                 .unwrap_or(spec.kernel >= Kernel::Linux(2, 6, 17)),
@@ -137,7 +138,7 @@ impl Kind {
             names: (node / 100) / (node / block),
             resident: 2048,
             ahead: Ahead::Windows(16, 16),
-            logged: (0, 0),
+            logged: Logged::each(0, 0),
             barriers: spec.barriers.unwrap_or(true),
             cow: true,
             node: node / block,
@@ -167,7 +168,7 @@ impl Kind {
             names: (block * 3 / 4 / 100).max(1),
             resident: 700,
             ahead: Ahead::Windows(16, 16_384),
-            logged: (600, 300),
+            logged: Logged::each(600, 300),
             barriers: false,
             cow: false,
             node: 0,

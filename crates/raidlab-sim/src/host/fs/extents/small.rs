@@ -28,6 +28,16 @@ struct SmallFile {
     /// Its only run; empty when its data is in the record.
     start: u64,
     len: u64,
+    /// The transaction that made it.
+    joined: u64,
+}
+
+/// What becomes of a name.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Change {
+    None,
+    Made,
+    Removed,
 }
 
 /// Records and names.
@@ -108,7 +118,7 @@ impl Extents {
             }
             FileOp::Stat { entry, size } => {
                 let small = self.small.file(entry.index)?;
-                self.name(entry, false, &mut charge);
+                self.name(entry, Change::None, &mut charge);
                 self.read_record(small.record - 1, &mut charge);
                 if size > 0 && small.len > 0 {
                     charge.reads.push(self.at(Run {
@@ -126,7 +136,7 @@ impl Extents {
                     self.release(Run { start, len: 1 }, &mut charge);
                 }
                 self.small.free_record(d.record);
-                self.logged += self.kind.logged.0;
+                self.logged.record(true);
             }
             FileOp::SyncDirectory { .. } | FileOp::SyncAll => {
                 charge.commit_needed = !self.running.is_empty();
@@ -159,7 +169,7 @@ impl Extents {
         self.read_record(record, charge);
         let block = self.small.record(&self.kind, record);
         self.join(block, charge);
-        self.logged += self.kind.logged.0;
+        self.logged.record(true);
         Ok(record)
     }
 
@@ -182,7 +192,7 @@ impl Extents {
     }
 
     /// The block of a name must be in memory; it changes together with the directory's record.
-    fn name(&mut self, entry: Entry, changes: bool, charge: &mut Charge) {
+    fn name(&mut self, entry: Entry, change: Change, charge: &mut Charge) {
         let Some(d) = self.small.directories.get(&entry.directory) else {
             return;
         };
@@ -198,11 +208,11 @@ impl Extents {
         };
         let (block, record) = (d.blocks[block as usize], d.record);
         charge.reads.push(self.block_at(block));
-        if changes {
+        if change != Change::None {
             self.join(block, charge);
             let record = self.small.record(&self.kind, record);
             self.join(record, charge);
-            self.logged += self.kind.logged.0;
+            self.logged.name(change == Change::Made);
             charge.cpu += Span(self.kind.cpu[2]);
         }
     }
@@ -244,7 +254,7 @@ impl Extents {
                 d.blocks.push(new.start);
             }
         }
-        self.name(entry, true, charge);
+        self.name(entry, Change::Made, charge);
         let index = entry.index as usize;
         if self.small.files.len() <= index {
             self.small.files.resize(index + 1, SmallFile::default());
@@ -253,6 +263,7 @@ impl Extents {
             record: record + 1,
             start: run.map_or(0, |run| run.start),
             len: run.map_or(0, |run| run.len),
+            joined: self.transaction,
         };
         Ok(())
     }
@@ -269,11 +280,11 @@ impl Extents {
 
     fn unlink(&mut self, entry: Entry, charge: &mut Charge) -> Result<(), FsError> {
         let small = self.small.file(entry.index)?;
-        self.name(entry, true, charge);
+        self.name(entry, Change::Removed, charge);
         self.read_record(small.record - 1, charge);
         let block = self.small.record(&self.kind, small.record - 1);
         self.join(block, charge);
-        self.logged += self.kind.logged.0;
+        self.logged.record(small.joined != self.transaction);
         if small.len > 0 {
             let run = Run {
                 start: small.start,

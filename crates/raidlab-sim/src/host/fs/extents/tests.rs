@@ -139,9 +139,9 @@ fn commits_go_round_in_the_log_and_twice_in_btrfs() {
         let (mut wraps, mut last) = (0, 0);
         for i in 0..4000 {
             write(&mut fs, 0, i % 64 * MIB, MIB);
-            for index in 0..20 {
+            for index in 0..40 {
                 let entry = Entry {
-                    index: i as u32 * 20 + index,
+                    index: i as u32 * 40 + index,
                     directory: 0,
                     ordered: true,
                 };

@@ -1,0 +1,126 @@
+//! How large transactions become, and how they are written.
+use super::files::pass;
+use super::*;
+use crate::host::tests::raw::one;
+use raidlab_core::op::BlockKind;
+use raidlab_core::workload::spec::{FilesAction, FilesSpec};
+
+/// Makes empty files; the host, and what its device was asked.
+fn make(kind: FilesystemKind, kernel: Kernel, files: u32, device: Toy) -> Host<Toy> {
+    let mut host = host(kernel, 256, kind, device);
+    let spec = WorkloadSpec::Files(FilesSpec {
+        action: FilesAction::Create,
+        count: files,
+        directories: 1,
+        size_min: 0,
+        size_max: 0,
+        ordered: true,
+        sync_each: false,
+        size_seed: 5,
+        sync_end: false,
+    });
+    one(&mut host, spec);
+    host
+}
+
+fn count(host: &Host<Toy>, kind: BlockKind) -> usize {
+    host.device()
+        .asked
+        .iter()
+        .filter(|(_, bio)| bio.kind == kind)
+        .count()
+}
+
+/// Bytes that the device was given.
+fn written(host: &Host<Toy>) -> u64 {
+    host.counters().written
+}
+
+/// With delayed logging 20,000 files are 6 MB of log: below an eighth of 64 MiB and above that of 10 MiB. A device of 8 GiB
+/// has a log of 10 MiB with the maker's choice of old.
+#[test]
+fn xfs_writes_its_log_when_an_eighth_of_it_is_to_be_written() {
+    let quiet = make(
+        FilesystemKind::Xfs,
+        Kernel::Linux(6, 1, 0),
+        20_000,
+        Toy::new(),
+    );
+    assert_eq!(written(&quiet), 0, "it is still in memory");
+    let early = make(
+        FilesystemKind::Xfs,
+        Kernel::Linux(3, 10, 0),
+        20_000,
+        Toy::new(),
+    );
+    let log = written(&early);
+    assert!((4 * MIB..6 * MIB).contains(&log), "{log}");
+    // Each log buffer of 32 KiB with a flush; the last of each of the four transactions is not full.
+    let flushes = count(&early, BlockKind::Flush) as u64;
+    let full = log / (32 << 10);
+    assert!((full..=full + 4).contains(&flushes), "{flushes}, {full}");
+    let old = make(
+        FilesystemKind::Xfs,
+        Kernel::Linux(2, 6, 32),
+        2000,
+        Toy::new(),
+    );
+    let log = written(&old);
+    assert!((7 * MIB..9 * MIB).contains(&log), "{log}");
+    // Hardly more: what does not fill a buffer goes with the next.
+    let (flushes, full) = (count(&old, BlockKind::Flush) as u64, log / (32 << 10));
+    assert!(
+        (full..full + full / 16).contains(&flushes),
+        "{flushes}, {full}"
+    );
+}
+
+/// Eight buffers are all there are: who makes files goes at the speed of the log.
+#[test]
+fn the_log_holds_back_who_fills_it() {
+    let slow = || {
+        let mut device = Toy::new();
+        device.each = Span::from_millis(10);
+        device
+    };
+    let host = make(FilesystemKind::Xfs, Kernel::Linux(2, 6, 32), 2000, slow());
+    let buffers = 2000 * 4096 / (32 << 10);
+    let least = Span::from_millis(20 * (buffers - 16));
+    assert!(host.now().since(Instant::ZERO) > least, "{:?}", host.now());
+    let host = make(FilesystemKind::Xfs, Kernel::Linux(6, 1, 0), 2000, slow());
+    assert!(host.now().since(Instant::ZERO) < Span::from_millis(500));
+}
+
+/// A quarter of ext's journal is the most that a transaction has.
+#[test]
+fn a_transaction_of_ext_is_a_quarter_of_the_journal() {
+    let device = Toy::new();
+    let mut spec = FsSpec::new(
+        FilesystemKind::Ext3,
+        Kernel::Linux(2, 6, 32),
+        device.sectors(),
+    );
+    spec.journal = 4 * MIB;
+    spec.mode = Some(raidlab_experiment::kernel::JournalMode::Journal);
+    let mut host = Host::new(
+        &machine(spec.kernel, 256),
+        device,
+        FileSystem::new(&spec).unwrap(),
+    );
+    let write = pass(
+        PassAction::Write,
+        OpenMode::Create,
+        16 * MIB,
+        Durable::Never,
+    );
+    one(&mut host, write);
+    // Data goes through the journal: all but the last transaction has been written.
+    let journal: Vec<u64> = host
+        .device()
+        .asked
+        .iter()
+        .filter(|(_, bio)| bio.kind == BlockKind::Write)
+        .map(|(_, bio)| u64::from(bio.sectors) * 512)
+        .collect();
+    assert!(journal.iter().sum::<u64>() >= 14 * MIB, "{}", journal.len());
+}
