@@ -80,6 +80,8 @@ enum What {
     Wake,
     /// The running transaction is old enough.
     Commit,
+    /// Metadata in the log goes home.
+    Home,
     /// Write-back goes on.
     Pump,
 }
@@ -220,6 +222,7 @@ impl<D: Device> Host<D> {
             What::Step(tag) => self.step(tag),
             What::Wake => self.flusher_wakes(),
             What::Commit => self.commit_timer(),
+            What::Home => self.home_timer(),
             What::Pump => self.pump(),
         }
     }

@@ -41,6 +41,10 @@ pub(super) struct Journal {
     stages: Vec<Stage>,
     stage: usize,
     later: Vec<super::fs::Place>,
+    /// Metadata of ended commits that goes home by itself, and whether a time is set for it; it goes when this commit ends.
+    aged: Vec<super::fs::Place>,
+    aging: bool,
+    home: bool,
     waiting: Vec<u32>,
     /// Calls that wait for the running transaction to be closed.
     opening: Vec<u32>,
@@ -232,7 +236,7 @@ impl<D: Device> Host<D> {
             None => (self.journal.stages, self.journal.later) = (Vec::new(), Vec::new()),
             Some(commit) => {
                 self.journal.stages = commit.stages;
-                self.journal.later = commit.later;
+                (self.journal.later, self.journal.home) = (commit.later, commit.home);
                 let cost = self.costs.scaled(commit.cpu);
                 self.cores.kernel(self.now, cost);
             }
@@ -284,12 +288,44 @@ impl<D: Device> Host<D> {
         self.back.transaction = (pages.min(u128::from(most)) as u64).max(LEAST.min(most));
     }
 
-    fn commit_ended(&mut self) {
-        self.size_transaction();
-        for place in std::mem::take(&mut self.journal.later) {
+    /// What the commit changed is dirty in memory from now on, or is when its time has come.
+    fn leave_for_home(&mut self) {
+        let later = std::mem::take(&mut self.journal.later);
+        let Some(every) = self.traits.home_every else {
+            for place in later {
+                let (page, pages) = Self::pages_at(&place);
+                self.dirty_metadata(page, pages);
+            }
+            return;
+        };
+        let journal = &mut self.journal;
+        journal.aged.extend(later);
+        if std::mem::take(&mut journal.home) {
+            self.write_home();
+        } else if !std::mem::replace(&mut journal.aging, true) {
+            self.at(self.now + every, What::Home);
+        }
+    }
+
+    /// The time has come for metadata to go home.
+    pub(super) fn home_timer(&mut self) {
+        self.journal.aging = false;
+        self.write_home();
+    }
+
+    /// All metadata of ended commits is written, by a thread of its own (`xfsaild`).
+    fn write_home(&mut self) {
+        for place in std::mem::take(&mut self.journal.aged) {
             let (page, pages) = Self::pages_at(&place);
             self.dirty_metadata(page, pages);
         }
+        self.files[META as usize].expired = self.cache.dirty_of(META);
+        self.pump();
+    }
+
+    fn commit_ended(&mut self) {
+        self.size_transaction();
+        self.leave_for_home();
         let journal = &mut self.journal;
         (journal.part, journal.committed) = (Part::Idle, journal.closed);
         let committed = journal.committed;

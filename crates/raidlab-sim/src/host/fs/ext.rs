@@ -122,6 +122,7 @@ impl Ext {
                 data_journal: mode == JournalMode::Journal,
                 // jbd's commit interval; ext2 has its superblock and inodes written as often.
                 commit_interval: Some(Span::from_secs(5)),
+                home_every: None,
                 dirty_limit: None,
                 dirty_most: None,
                 frees_most: None,

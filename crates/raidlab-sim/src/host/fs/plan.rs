@@ -85,6 +85,8 @@ pub struct Commit {
     /// Metadata that is dirty in memory from now on, to be written home by the flusher like any
     /// dirty page. Sorted, without repeats.
     pub later: Vec<Place>,
+    /// There is no room in the log for much more: [`later`](Self::later) of earlier transactions goes home at once.
+    pub home: bool,
     /// Processor time of the thread that commits, on the reference processor.
     pub cpu: Span,
 }
@@ -145,6 +147,8 @@ pub struct Traits {
     pub data_journal: bool,
     /// The running transaction is committed so often; `None`: nothing commits by itself.
     pub commit_interval: Option<Span>,
+    /// Metadata goes home by itself so often, and neither with what is dirty nor by `sync`; `None`: as any dirty page.
+    pub home_every: Option<Span>,
     /// Dirty data beyond this starts a commit at once (ZFS): a share of memory in 1/1024, and bytes,
     /// whichever is less. `None`: the host's own limits alone.
     pub dirty_limit: Option<(u32, u64)>,

@@ -27,6 +27,7 @@ impl Raw {
                 ordered: false,
                 data_journal: false,
                 commit_interval: None,
+                home_every: None,
                 dirty_limit: None,
                 dirty_most: None,
                 frees_most: None,

@@ -374,6 +374,7 @@ fn traits(spec: &FsSpec) -> Traits {
         ordered: true,
         data_journal: false,
         commit_interval: Some(Span::from_secs(5)),
+        home_every: None,
         // zfs_write_limit_shift 3; zfs_dirty_data_max 10 %, of which zfs_dirty_data_sync is 64 MiB and, since 0.8 (2019, the
         // time of 5.1), zfs_dirty_data_sync_percent 20 %.
         dirty_limit: Some(if old {

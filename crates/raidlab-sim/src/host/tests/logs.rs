@@ -75,6 +75,33 @@ fn xfs_writes_its_log_when_an_eighth_of_it_is_to_be_written() {
     );
 }
 
+/// `sync` writes the log of xfs and no metadata, as the kernel does: `push_ail` in its statistics stays where it was. It goes
+/// home within a minute, or when the log is nearly full.
+#[test]
+fn metadata_of_xfs_goes_home_by_itself() {
+    let mut host = make(
+        FilesystemKind::Xfs,
+        Kernel::Linux(6, 1, 0),
+        20_000,
+        Toy::new(),
+    );
+    host.sync().unwrap();
+    assert!(host.is_clean());
+    let log = written(&host);
+    assert!((5 * MIB..7 * MIB).contains(&log), "{log}");
+    let until = host.now() + Span::from_secs(60);
+    host.wait(Some(until), &mut Vec::new()).unwrap();
+    // Records of 512 bytes, names of 32.
+    let home = written(&host) - log;
+    assert!((10 * MIB..12 * MIB).contains(&home), "{home}");
+    let mut device = Toy::new();
+    device.sectors = 1 << 21;
+    let full = make(FilesystemKind::Xfs, Kernel::Linux(3, 10, 0), 60_000, device);
+    let home = full.device().asked.iter();
+    let home = home.filter(|(_, bio)| bio.kind == BlockKind::Write && bio.sectors > 64);
+    assert!(home.count() > 0);
+}
+
 /// Eight buffers are all there are: who makes files goes at the speed of the log.
 #[test]
 fn the_log_holds_back_who_fills_it() {

@@ -23,6 +23,8 @@ pub(super) struct Log {
     /// Blocks of one round: half of it when all is written twice.
     round: u64,
     head: u64,
+    /// Blocks written since metadata last went home for want of room.
+    used: u64,
 }
 
 impl Log {
@@ -42,6 +44,7 @@ impl Log {
             runs,
             round,
             head: 0,
+            used: 0,
         })
     }
 
@@ -74,8 +77,18 @@ impl Log {
         out
     }
 
+    /// Whether less than a quarter is left (`xlog_grant_push_ail`), as nothing went home by itself: true once.
+    const fn is_short(&mut self) -> bool {
+        let short = self.used > self.round / 4 * 3;
+        if short {
+            self.used = 0;
+        }
+        short
+    }
+
     fn advance(&mut self, blocks: u64) {
         self.head = (self.head + blocks) % self.round;
+        self.used += blocks;
     }
 }
 
@@ -103,6 +116,7 @@ impl Extents {
                 data_first: false,
                 stages: self.write_log(self.logged.bytes()),
                 later: self.gather(&homes),
+                home: self.log.is_short(),
                 cpu: Span(20_000 + 1_000 * homes.len() as u64),
             }
         };
@@ -154,6 +168,7 @@ impl Extents {
             data_first: true,
             stages: self.write_nodes(nodes),
             later: Vec::new(),
+            home: false,
             cpu: Span(100_000 + 15_000 * nodes),
         }
     }

@@ -188,6 +188,8 @@ impl Kind {
             ordered: btrfs,
             data_journal: false,
             commit_interval: Some(Span::from_secs(if ntfs { 5 } else { 30 })),
+            // `xfs_log_worker` has all of it written every `xfssyncd_centisecs`; `sync` only writes the log.
+            home_every: (spec.kind == FilesystemKind::Xfs).then_some(Span::from_secs(30)),
             dirty_limit: None,
             dirty_most: None,
             frees_most: None,

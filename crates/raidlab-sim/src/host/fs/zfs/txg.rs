@@ -130,6 +130,7 @@ impl Zfs {
             cpu: Span(CALL * 10 + RECORD * writes + CHECKSUM_KIB * kib),
             stages,
             later: Vec::new(),
+            home: false,
         })
     }
 
