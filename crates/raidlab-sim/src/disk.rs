@@ -10,6 +10,7 @@ mod dirty;
 mod fault;
 pub mod geometry;
 mod hdd;
+mod link;
 mod ready;
 pub mod rotation;
 mod rough;

@@ -16,6 +16,7 @@ use super::counters::Counters;
 use super::dirty::{Dirty, Run};
 use super::fault::{BadSectors, Fault};
 use super::geometry::Place;
+use super::link::Link;
 use super::ready::Ready;
 use super::rotation::{REVOLUTION, Spindle};
 use super::segments::Segments;
@@ -73,7 +74,7 @@ pub(super) struct Hdd {
     ready: Ready,
     /// When the drive's processor is free.
     processor_free: u64,
-    link_free: u64,
+    link: Link,
     /// Sectors of writes that wait for the arm with their data in the buffer.
     sent: u64,
     dirty: Dirty,
@@ -124,7 +125,7 @@ impl Hdd {
             queue: Queue::new(model.spec.queue.window, model.rough.settling()),
             ready: Ready::default(),
             processor_free: 0,
-            link_free: 0,
+            link: Link::default(),
             sent: 0,
             dirty: Dirty::default(),
             destaging: 0,
@@ -265,16 +266,13 @@ impl Hdd {
         through
     }
 
-    /// `sectors` go over the link from `from` on, which may be in the future; begin and end. The link
-    /// is shared by bandwidth: what comes later but is ready sooner does not wait behind it.
+    /// `sectors` go over the link from `from` on, which may be in the future; begin and end. What
+    /// comes later but is ready sooner does not wait behind it.
     #[inline]
     fn transfer(&mut self, from: u64, sectors: u64) -> (u64, u64) {
         let nanos = self.model.link_nanos(sectors);
-        let turn = self.link_free.max(self.clock);
-        self.link_free = turn + nanos;
         self.counters.link.0 += nanos;
-        let begin = from.max(turn);
-        (begin, begin + nanos)
+        self.link.take(self.clock, from, nanos)
     }
 
     /// First and last sector widened to physical ones.

@@ -139,3 +139,27 @@ fn queued_writes_past_the_cache_lose_no_turn_while_the_buffer_has_room() {
     // Not two of 16 MiB.
     assert!(rate(32_768, 4) < 0.97 * media, "{}", rate(32_768, 4));
 }
+
+/// The link carries one transfer at a time, from the first one after a pause on.
+#[test]
+fn reads_from_the_buffer_take_turns_on_the_link() {
+    let model = changed("ST3250624AS", |spec| spec.cache.write_back = false);
+    let link = hdd(&model).link_nanos(64);
+    let mut disk = Disk::new(&model, 1);
+    let read = one(&mut disk, Instant::ZERO, request(0, BlockKind::Read, 0, 8));
+    // It has read ahead meanwhile.
+    let later = Instant(read.at.0 + 100_000_000);
+    disk.advance(later, &mut Vec::new());
+    for i in 0..4 {
+        disk.submit(later, request(1 + i, BlockKind::Read, 8 + i * 64, 64));
+    }
+    let mut ends = Vec::new();
+    while let Some(now) = disk.next_event() {
+        disk.advance(now, &mut ends);
+    }
+    assert!(ends.iter().all(|end| end.hit), "{ends:?}");
+    for pair in ends.windows(2) {
+        assert!(pair[1].first >= pair[0].at, "{pair:?}");
+        assert!(pair[1].at.since(pair[1].first).0 >= link, "{pair:?}");
+    }
+}

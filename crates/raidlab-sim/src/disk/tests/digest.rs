@@ -64,17 +64,17 @@ fn digests_are_fixed_for_ever() {
         .map(|name| format!("{name} {:016x}", digest(name, 42, None)))
         .collect();
     insta::assert_snapshot!(lines.join("\n"), @r"
-    ST340015A fb42afd86860facb
-    ST3250624AS 80fd02df2c45abac
-    ST3160812AS 8a1dcb064a0efa8e
-    ST3000DM001 ef9697a6294e3a8e
-    u160-10k-2002 a2952900d0be6091
-    ST336706LW 0de2ce9b513b71f6
-    ST336752LW 33d7f663f3e98cf4
+    ST340015A 1cea839eb74a6a43
+    ST3250624AS 80339c4c56d9cc28
+    ST3160812AS 90462237faa481ea
+    ST3000DM001 fd22ae28b1b8e977
+    u160-10k-2002 f2d516e4557bf79a
+    ST336706LW 7b689ce92b0689ff
+    ST336752LW 009ab08934aafec4
     MAN3367MP ae3de6f89868bce7
-    KW036 94be13978bde7033
+    KW036 7e3785d5186a041a
     HP-C3323A 0c4a1107a5516df8
-    nearline-24tb 5cdea94daa3e1258
+    nearline-24tb e323f2b39ef49bb6
     sata-ssd 22a32c4ca36d9cb0
     nvme-ssd a04a44689420c8d1
     ");
