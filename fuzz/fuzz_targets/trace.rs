@@ -32,8 +32,10 @@ libfuzzer_sys::fuzz_target!(|text: &str| {
         // Each device can be asked for by the name that it is told by.
         for device in devices.into_iter().take(4) {
             let name = reader.device(device);
-            if let Ok(name) = name.parse::<DeviceName>() {
-                let _ = Reader::new(format, text.lines()).only(&name);
+            let name: DeviceName = name.parse().expect("a name");
+            let mut one = Reader::new(format, text.lines());
+            if one.only(&name).is_ok() {
+                assert!(one.next().is_some(), "no request of {name}");
             }
         }
     }

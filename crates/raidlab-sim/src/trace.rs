@@ -20,6 +20,7 @@ use device::{Hosts, Wanted};
 use order::{Order, TooLate};
 use raidlab_core::op::BlockKind;
 use raidlab_core::time::Span;
+use std::collections::BTreeMap;
 use std::fmt;
 
 /// One recorded request.
@@ -140,7 +141,8 @@ pub struct Reader<L> {
     lines: L,
     format: Format,
     wanted: Option<Wanted>,
-    skipped: u64,
+    /// Records of devices that are not wanted.
+    others: BTreeMap<u32, u64>,
     number: usize,
     state: State,
     /// There are no more lines.
@@ -168,7 +170,7 @@ where
             lines,
             format,
             wanted: None,
-            skipped: 0,
+            others: BTreeMap::new(),
             number: 0,
             state,
             ended: false,
@@ -191,7 +193,10 @@ where
                 }
                 wanted
             }
-            State::Fio(_) => Wanted::of(name, self.format, &mut Hosts::default())?,
+            State::Fio(state) => {
+                state.only(name);
+                return Ok(());
+            }
             State::Blkparse(state) => {
                 let wanted = Wanted::of(name, self.format, &mut Hosts::default())?;
                 state.only(wanted.number());
@@ -203,24 +208,28 @@ where
     }
 
     fn wants(&self, device: u32) -> bool {
-        self.wanted.is_none_or(|wanted| wanted.matches(device))
+        match &self.state {
+            State::Fio(state) => state.wants(device),
+            State::Blkparse(_) | State::Rows(_) => {
+                self.wanted.is_none_or(|wanted| wanted.matches(device))
+            }
+        }
     }
 
-    /// Records of other devices than the one that was asked for, so far.
+    /// Numbers of other devices than the one that was asked for, and records of each, so far.
     #[must_use]
-    pub const fn skipped(&self) -> u64 {
-        self.skipped
+    pub const fn others(&self) -> &BTreeMap<u32, u64> {
+        &self.others
     }
 
-    /// A device as the trace calls it: `8,16` in blkparse's text, `usr:0` (host and disk) in a trace of MSR, else its
-    /// number.
+    /// A device as the trace calls it: `8,16` in blkparse's text, `usr:0` (host and disk) in a trace of MSR, the file in
+    /// fio's log, else its number.
     #[must_use]
     pub fn device(&self, number: u32) -> String {
         match &self.state {
+            State::Fio(state) => state.name(number).to_owned(),
             State::Rows(state) => device::name(self.format, state.hosts(), number),
-            State::Fio(_) | State::Blkparse(_) => {
-                device::name(self.format, &Hosts::default(), number)
-            }
+            State::Blkparse(_) => device::name(self.format, &Hosts::default(), number),
         }
     }
 
@@ -333,7 +342,9 @@ where
             self.fill();
             match self.order.give(self.all_read) {
                 // Times count from the first request of the trace, whosesoever it is.
-                Some(Ok(record)) if !self.wants(record.device) => self.skipped += 1,
+                Some(Ok(record)) if !self.wants(record.device) => {
+                    *self.others.entry(record.device).or_default() += 1;
+                }
                 Some(given) => return Some(given.map_err(|late| self.too_late(late))),
                 None => return self.error.take().map(Err),
             }

@@ -38,7 +38,7 @@ impl Hosts {
     }
 }
 
-/// A device's name, from its number.
+/// A device's name, from its number; fio's log has its own.
 pub(super) fn name(format: Format, hosts: &Hosts, number: u32) -> String {
     let (major, minor) = (number >> MINOR_BITS, number & MINOR);
     match format {
@@ -48,15 +48,10 @@ pub(super) fn name(format: Format, hosts: &Hosts, number: u32) -> String {
     }
 }
 
-/// A device as a user names it: its number, two numbers as blkparse prints them (`8,16` or `8:16`), or
-/// host and disk of a trace of MSR (`usr:0`).
+/// A device as a user names it: as the trace does. That is a number, two as blkparse prints them (`8,16` or `8:16`), host and
+/// disk of a trace of MSR (`usr:0`, or `usr_0` as its files are called), or the file of fio's log (`/dev/sdb`).
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DeviceName {
-    text: String,
-    /// Major number or host.
-    first: Option<String>,
-    number: u32,
-}
+pub struct DeviceName(String);
 
 /// A name that no device of the trace can have.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -71,31 +66,40 @@ impl FromStr for DeviceName {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let (first, number) = match text.rsplit_once([',', ':']) {
-            Some((first, number)) => (Some(first.to_owned()), number),
-            None => (None, text),
-        };
-        let digits = number.bytes().all(|b| b.is_ascii_digit());
-        let number = number.parse().ok().filter(|_| digits);
-        let first_is_empty = first.as_ref().is_some_and(String::is_empty);
-        match number.filter(|_| !first_is_empty) {
-            Some(number) => Ok(Self {
-                text: text.to_owned(),
-                first,
-                number,
-            }),
-            None => Err("write a number, two such as 8,16, or host and disk such as usr:0".into()),
+        if text.is_empty() {
+            return Err(
+                "write a device as the trace does, such as 0, 8,16, usr:0 or /dev/sdb".into(),
+            );
         }
+        Ok(Self(text.to_owned()))
     }
 }
 
 impl fmt::Display for DeviceName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.text)
+        f.write_str(&self.0)
     }
 }
 
-/// Whose requests are wanted.
+impl DeviceName {
+    /// Whether a file of fio's log is meant, whose commas are colons in response times.
+    pub(super) fn is_file(&self, name: &str) -> bool {
+        self.0 == name || name.contains(',') && self.0 == name.replace(',', ":")
+    }
+
+    /// The part before the last of `between`, and the number behind it.
+    fn split(&self, between: &[char]) -> Option<(Option<&str>, u32)> {
+        let (first, number) = match self.0.rsplit_once(between) {
+            Some((first, number)) => (Some(first), number),
+            None => (None, self.0.as_str()),
+        };
+        let digits = number.bytes().all(|b| b.is_ascii_digit());
+        let number = number.parse().ok().filter(|_| digits)?;
+        (first != Some("")).then_some((first, number))
+    }
+}
+
+/// Whose requests are wanted, where devices have numbers.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Wanted {
     mask: u32,
@@ -111,45 +115,59 @@ impl Wanted {
         format: Format,
         hosts: &mut Hosts,
     ) -> Result<Self, NoDevice> {
-        let wrong = |remedy| NoDevice {
-            name: name.text.clone(),
-            remedy,
+        let (wanted, remedy) = match format {
+            Format::Blkparse => (
+                Self::of_two_numbers(name),
+                "blkparse prints two numbers, below 2^12 and 2^20, such as 8,16",
+            ),
+            Format::Msr => (
+                Self::of_host_and_disk(name, hosts),
+                "write host and disk, a number below 2^20, such as usr:0",
+            ),
+            Format::Fio | Format::Spc | Format::DiskSim => (
+                match name.split(&[]) {
+                    Some((None, number)) => Some(Self::whole(number)),
+                    _ => None,
+                },
+                "it has a number for each, such as 0",
+            ),
         };
-        let whole = |number| Self {
+        wanted.ok_or_else(|| NoDevice {
+            name: name.0.clone(),
+            remedy,
+        })
+    }
+
+    const fn whole(number: u32) -> Self {
+        Self {
             mask: u32::MAX,
             number,
             of_one_host: None,
+        }
+    }
+
+    fn of_two_numbers(name: &DeviceName) -> Option<Self> {
+        let (first, number) = name.split(&[',', ':'])?;
+        let Some(first) = first else {
+            return Some(Self::whole(number));
         };
-        let Some(first) = &name.first else {
-            if format != Format::Msr {
-                return Ok(whole(name.number));
-            }
-            return Ok(Self {
+        let major = first.parse::<u32>().ok().filter(|major| *major <= MAJOR)?;
+        is_minor(number).then(|| Self::whole(joined(major, number)))
+    }
+
+    fn of_host_and_disk(name: &DeviceName, hosts: &mut Hosts) -> Option<Self> {
+        let (host, disk) = name.split(&[',', ':', '_', '.'])?;
+        if !is_minor(disk) {
+            return None;
+        }
+        let Some(host) = host else {
+            return Some(Self {
                 mask: MINOR,
-                number: name.number,
-                of_one_host: Some(name.number),
+                number: disk,
+                of_one_host: Some(disk),
             });
         };
-        match format {
-            Format::Blkparse => {
-                let major = first.parse::<u32>().ok().filter(|major| *major <= MAJOR);
-                let major = major.filter(|_| is_minor(name.number));
-                let major = major.ok_or_else(|| {
-                    wrong("blkparse prints two numbers, below 2^12 and 2^20, such as 8,16")
-                });
-                Ok(whole(joined(major?, name.number)))
-            }
-            Format::Msr => {
-                let host = hosts.number(first).filter(|_| is_minor(name.number));
-                let host = host.ok_or_else(|| {
-                    wrong("write host and disk, a number below 2^20, such as usr:0")
-                });
-                Ok(whole(joined(host?, name.number)))
-            }
-            Format::Fio | Format::Spc | Format::DiskSim => {
-                Err(wrong("it has a number for each, such as 0"))
-            }
-        }
+        Some(Self::whole(joined(hosts.number(host)?, disk)))
     }
 
     /// Of a device that was named as a whole.

@@ -2,6 +2,7 @@
 //!
 //! Version 2, which fio before 3.31 writes, has no times: requests are due at once, but for `wait` lines, whose
 //! microseconds count from the wait before. Version 3 begins each line with the microseconds since the job began.
+use super::device::DeviceName;
 use super::fields::{Field, Fields};
 use super::{LeftOut, Record, TraceError};
 use raidlab_core::op::BlockKind;
@@ -16,6 +17,8 @@ const SECOND: &str = "a second log begins here, and its times begin again (fio a
 pub(super) struct State {
     version: Option<u32>,
     names: Vec<String>,
+    /// The file whose requests alone are wanted, and its number once it has come.
+    only: Option<(DeviceName, Option<u32>)>,
     now: u64,
     discards: u64,
     /// Requests to write out what a cache of files holds, which ask nothing of a disk by themselves.
@@ -43,13 +46,13 @@ impl State {
         let kind = match action.text {
             "add" | "open" | "close" | "unlink" => return Ok(None),
             "trim" => {
-                self.discards += 1;
+                self.discards += u64::from(self.is_wanted(name.text));
                 return Ok(None);
             }
             "read" => BlockKind::Read,
             "write" => BlockKind::Write,
             "sync_file_range" => {
-                self.others += 1;
+                self.others += u64::from(self.is_wanted(name.text));
                 return Ok(None);
             }
             "sync" | "datasync" | "syncfs" => BlockKind::Flush,
@@ -118,8 +121,33 @@ impl State {
         let known = self.names.iter().position(|known| known == name);
         known.unwrap_or_else(|| {
             self.names.push(name.to_owned());
-            self.names.len() - 1
+            let number = self.names.len() - 1;
+            if let Some((only, found)) = &mut self.only
+                && only.is_file(name)
+            {
+                found.get_or_insert(number as u32);
+            }
+            number
         }) as u32
+    }
+
+    /// Wants the requests of one file alone.
+    pub(super) fn only(&mut self, name: &DeviceName) {
+        self.only = Some((name.clone(), None));
+    }
+
+    fn is_wanted(&self, name: &str) -> bool {
+        let only = self.only.as_ref();
+        only.is_none_or(|(only, _)| only.is_file(name))
+    }
+
+    pub(super) fn wants(&self, number: u32) -> bool {
+        let only = self.only.as_ref();
+        only.is_none_or(|(_, found)| *found == Some(number))
+    }
+
+    pub(super) fn name(&self, number: u32) -> &str {
+        self.names.get(number as usize).map_or("?", String::as_str)
     }
 }
 

@@ -55,9 +55,9 @@ pub(crate) struct ReplayArgs {
     #[arg(long, value_name = "NAME")]
     pub(crate) format: Option<String>,
 
-    /// Only the requests of this device of the trace: its number, 8,16 as blkparse prints it (8:16 in the response
-    /// times), or host and disk of MSR's, usr:0
-    #[arg(long, value_name = "N")]
+    /// Only the requests of this device, as the trace names it: a number, 8,16 of blkparse (8:16 in the response times),
+    /// host and disk of MSR's (usr:0), or the file of fio's log (/dev/sdb)
+    #[arg(long, value_name = "NAME")]
     pub(crate) device: Option<DeviceName>,
 
     /// Move requests beyond the end inside instead of refusing them: to their block modulo the capacity in whole

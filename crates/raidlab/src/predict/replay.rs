@@ -44,8 +44,8 @@ struct Found {
     /// Requests that stood after younger ones.
     sorted: u64,
     left_out: LeftOut,
-    /// Requests of other devices.
-    skipped: u64,
+    /// Other devices with their requests, those with most first.
+    others: Vec<(String, u64)>,
     /// Whether it says when requests came, as far as it was read beforehand.
     has_times: bool,
     /// It did say so from somewhere later on.
@@ -54,6 +54,13 @@ struct Found {
     depth: Option<u32>,
     /// Devices that were replayed with their requests, those with most first.
     devices: Vec<(String, u64)>,
+}
+
+impl Found {
+    /// Requests of other devices.
+    fn skipped(&self) -> u64 {
+        self.others.iter().map(|(_, count)| count).sum()
+    }
 }
 
 fn on(
@@ -69,7 +76,7 @@ fn on(
     let mut records = Reader::new(format, &mut lines);
     if let Some(name) = &args.device {
         let only = records.only(name);
-        only.map_err(|error| Failure::bad_request(format!("--device: {error}")))?;
+        only.map_err(|error| notes::no_device(&error, records))?;
     }
     let has_times = records.has_times();
     let options = ReplayOptions {
@@ -91,7 +98,7 @@ fn on(
         format,
         sorted: records.out_of_order(),
         left_out: records.left_out(),
-        skipped: records.skipped(),
+        others: named(&records, records.others()),
         has_times,
         late_times: !has_times && records.has_times(),
         depth: options.depth,
@@ -101,7 +108,7 @@ fn on(
     let came = came.map_err(|error| notes::failure(&args.trace, &error))?;
     notes::left_out(&args.trace, found.left_out);
     if came.tally.all_ops == 0 {
-        return Err(notes::nothing(args, format, found.skipped));
+        return Err(notes::nothing(args, format, &found.others));
     }
     rows.finish()?;
     notes::tell(args, &found, came.moved);
@@ -110,7 +117,7 @@ fn on(
 }
 
 /// Devices with their requests, those with most first.
-fn named(records: &Reader<&mut Lines>, devices: &BTreeMap<u32, u64>) -> Vec<(String, u64)> {
+fn named<L>(records: &Reader<L>, devices: &BTreeMap<u32, u64>) -> Vec<(String, u64)> {
     let mut named: Vec<(String, u64)> = devices
         .iter()
         .map(|(number, count)| (records.device(*number), *count))

@@ -201,10 +201,14 @@ fn requests_of_several_devices_are_told() {
     );
     lab.run("replay blk --disk small.toml --device 9,0")
         .refused(2)
-        .says(&["no request of device 9,0, and 2 of others"]);
+        .says(&["no request of device 9,0, and 2 of others: 8,0 (1), 8,16 (1)"]);
     lab.run("replay trace --disk small.toml --device 8,16")
         .refused(2)
-        .says(&["'8,16' is no device of a trace like this", "a number"]);
+        .says(&[
+            "'8,16' is no device of a trace like this",
+            "a number",
+            "devices of this trace are 0 (3), 1 (1)",
+        ]);
     let ran = lab.run("replay blk --disk small.toml --device 8,16").done();
     assert_eq!(rows(&ran.out).len(), 1);
     assert!(!ran.err.contains("were put to one"), "{}", ran.err);
@@ -212,6 +216,23 @@ fn requests_of_several_devices_are_told() {
         lab.run(&format!("replay blk --disk small.toml --device {wrong}"))
             .refused(2);
     }
+}
+
+/// fio's log calls devices by the names of their files, and so does who replays it.
+#[test]
+fn a_device_of_fios_log_is_named() {
+    let lab = lab();
+    let log = "fio version 3 iolog\n0 /dev/sdb open\n0 /dev/sdb read 0 4096\n10 /dev/sdc read 8192 4096\n";
+    lab.write("fio.log", log);
+    lab.run("replay fio.log --disk small.toml").done().says(&[
+        "requests of 2 devices were put to one: /dev/sdb (1), /dev/sdc (1); --device /dev/sdb replays",
+    ]);
+    let ran = lab.run("replay fio.log --disk small.toml --device /dev/sdc");
+    let ran = ran.done().says(&["1 of other devices left out"]);
+    assert!(ran.out.contains(",/dev/sdc,read,16,8,"), "{}", ran.out);
+    lab.run("replay fio.log --disk small.toml --device /dev/sda")
+        .refused(2)
+        .says(&["no request of device /dev/sda, and 2 of others: /dev/sdb (1), /dev/sdc (1)"]);
 }
 
 /// A line that is none, and a discard, are not left out without a word.

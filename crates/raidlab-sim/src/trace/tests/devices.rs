@@ -19,7 +19,7 @@ fn devices(format: Format, text: &str, only: Option<&str>) -> Result<(Vec<String
         let record = record.map_err(|error| error.to_string())?;
         names.push(reader.device(record.device));
     }
-    Ok((names, reader.skipped()))
+    Ok((names, reader.others().values().sum()))
 }
 
 fn names(names: &[&str]) -> Vec<String> {
@@ -32,6 +32,9 @@ fn disks_of_two_hosts_are_two_devices() {
     assert_eq!(of(None), Ok((names(&["usr:0", "prn:0", "prn:1"]), 0)));
     assert_eq!(of(Some("prn:0")), Ok((names(&["prn:0"]), 2)));
     assert_eq!(of(Some("usr,0")), Ok((names(&["usr:0"]), 2)));
+    // As the files of these traces are called.
+    assert_eq!(of(Some("prn_1")), Ok((names(&["prn:1"]), 2)));
+    assert_eq!(of(Some("prn.1")), Ok((names(&["prn:1"]), 2)));
     assert_eq!(of(Some("web:0")), Ok((Vec::new(), 3)));
     // A number is enough where one host alone has such a disk.
     assert_eq!(of(Some("1")), Ok((names(&["prn:1"]), 2)));
@@ -68,10 +71,31 @@ fn a_device_is_asked_for_as_the_trace_names_it() {
     'usr:0' is no device of a trace like this: blkparse prints two numbers, below 2^12 and 2^20, such as 8,16
     '8,16' is no device of a trace like this: it has a number for each, such as 0
     'usr:1048576' is no device of a trace like this: write host and disk, a number below 2^20, such as usr:0
-    write a number, two such as 8,16, or host and disk such as usr:0
-    write a number, two such as 8,16, or host and disk such as usr:0
-    write a number, two such as 8,16, or host and disk such as usr:0
+    '8,x' is no device of a trace like this: write host and disk, a number below 2^20, such as usr:0
+    ':1' is no device of a trace like this: write host and disk, a number below 2^20, such as usr:0
+    '+1' is no device of a trace like this: write host and disk, a number below 2^20, such as usr:0
     ");
+}
+
+/// fio's log names files, which may be devices; what is left out of others is not counted.
+#[test]
+fn a_file_of_fio_is_a_device_by_its_name() {
+    let log = "fio version 3 iolog\n0 /dev/sdb add\n0 /dev/sdc add\n5 /dev/sdc write 0 4096\n6 /dev/sdb trim 0 4096\n\
+        7 /dev/sdb read 0 4096\n8 data,1 read 0 4096\n9 /dev/sdc read 0 4096\n";
+    let of = |only| devices(Format::Fio, log, only);
+    let all = names(&["/dev/sdc", "/dev/sdb", "data,1", "/dev/sdc"]);
+    assert_eq!(of(None), Ok((all, 0)));
+    assert_eq!(of(Some("/dev/sdb")), Ok((names(&["/dev/sdb"]), 3)));
+    let second = Ok((names(&["/dev/sdc", "/dev/sdc"]), 2));
+    assert_eq!(of(Some("/dev/sdc")), second);
+    for name in ["data,1", "data:1"] {
+        assert_eq!(of(Some(name)), Ok((names(&["data,1"]), 3)), "{name}");
+    }
+    assert_eq!(of(Some("/dev/sdd")), Ok((Vec::new(), 4)));
+    let mut reader = Reader::new(Format::Fio, log.lines());
+    reader.only(&"/dev/sdc".parse().unwrap()).unwrap();
+    assert_eq!(reader.by_ref().count(), 2);
+    assert_eq!(reader.left_out().discards, 0);
 }
 
 /// SPC has room for columns of one's own, and is told from MSR by what is done.

@@ -120,7 +120,7 @@ pub(super) fn tell(
             .collect();
         return print_json(&json!({
             "trace": args.trace, "format": format, "on": name, "seed": args.seed,
-            "requests": came.tally.all_ops, "skipped": found.skipped, "moved": came.moved,
+            "requests": came.tally.all_ops, "skipped": found.skipped(), "moved": came.moved,
             "has_times": found.has_times, "depth": found.depth, "out_of_order": found.sorted,
             "unread_lines": found.left_out.unread, "discards": found.left_out.discards,
             "other_requests": found.left_out.others, "failed_requests": found.left_out.failed,
@@ -150,7 +150,7 @@ pub(super) fn tell(
 
 /// What was done otherwise than by the trace alone.
 fn how(found: &Found, came: &Replay) -> String {
-    let skipped = match found.skipped {
+    let skipped = match found.skipped() {
         0 => String::new(),
         n => format!(", {n} of other devices left out"),
     };

@@ -1,10 +1,11 @@
 //! What is to be known of a replay beside its figures: what was left out or put together, why it came to nothing.
-use super::Found;
+use super::{Found, named};
 use crate::args::ReplayArgs;
 use crate::exit::{Failure, TRIAL_FAILED};
 use crate::talk;
 use raidlab_core::words::count;
-use raidlab_sim::trace::{Format, LeftOut, Misfit, ReplayError};
+use raidlab_sim::trace::{Format, LeftOut, Misfit, NoDevice, Reader, ReplayError};
+use std::collections::BTreeMap;
 use std::path::Path;
 
 /// Nothing of a trace is left out without a word.
@@ -79,36 +80,64 @@ pub(super) fn tell(args: &ReplayArgs, found: &Found, moved: u64) {
 
 /// Devices that are told by name.
 const MOST_DEVICES: usize = 4;
+/// The same where one of them is to be chosen.
+const MOST_CHOICES: usize = 20;
+
+/// Devices with their requests, as far as they are told by name.
+fn listed(devices: &[(String, u64)], most: usize) -> String {
+    let named = devices.iter().take(most);
+    let mut named: Vec<String> = named
+        .map(|(name, count)| format!("{name} ({count})"))
+        .collect();
+    if devices.len() > most {
+        named.push("...".to_owned());
+    }
+    named.join(", ")
+}
 
 /// That requests of several devices were put to one, whose response times no device of the trace has had.
 fn together(args: &ReplayArgs, devices: &[(String, u64)]) -> String {
-    let named = devices.iter().take(MOST_DEVICES);
-    let named: Vec<String> = named
-        .map(|(name, count)| format!("{name} ({count})"))
-        .collect();
-    let more = match devices.len().saturating_sub(MOST_DEVICES) {
-        0 => "",
-        _ => " ...",
-    };
     format!(
-        "{}: requests of {} devices were put to one: {}{more}; --device {} replays one of them alone",
+        "{}: requests of {} devices were put to one: {}; --device {} replays one of them alone",
         args.trace.display(),
         devices.len(),
-        named.join(", "),
+        listed(devices, MOST_DEVICES),
         devices[0].0
     )
 }
 
 /// A replay of nothing is a mistake: an empty trace, or a device that is not in it.
-pub(super) fn nothing(args: &ReplayArgs, format: Format, skipped: u64) -> Failure {
+pub(super) fn nothing(args: &ReplayArgs, format: Format, others: &[(String, u64)]) -> Failure {
     let trace = args.trace.display();
     match &args.device {
-        Some(name) if skipped > 0 => Failure::bad_request(format!(
-            "{trace} has no request of device {name}, and {skipped} of others"
-        ))
-        .remedy("leave --device out to replay all, or name another"),
+        Some(name) if !others.is_empty() => {
+            let skipped: u64 = others.iter().map(|(_, count)| count).sum();
+            Failure::bad_request(format!(
+                "{trace} has no request of device {name}, and {skipped} of others: {}",
+                listed(others, MOST_CHOICES)
+            ))
+            .remedy("leave --device out to replay all, or name another")
+        }
         _ => nowhere(&trace.to_string(), format),
     }
+}
+
+/// A name that no device of such a trace has, with the names of those that are in it as far as it can be read.
+pub(super) fn no_device<L, S>(error: &NoDevice, mut records: Reader<L>) -> Failure
+where
+    L: Iterator<Item = S>,
+    S: AsRef<str>,
+{
+    let mut devices = BTreeMap::new();
+    while let Some(Ok(record)) = records.next() {
+        *devices.entry(record.device).or_default() += 1;
+    }
+    let failure = Failure::bad_request(format!("--device: {error}"));
+    if devices.is_empty() {
+        return failure;
+    }
+    let devices = listed(&named(&records, &devices), MOST_CHOICES);
+    failure.remedy(format!("devices of this trace are {devices}"))
 }
 
 fn nowhere(trace: &str, format: Format) -> Failure {
