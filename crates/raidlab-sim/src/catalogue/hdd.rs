@@ -1,16 +1,23 @@
 //! A model file of a hard disk, lowered into its specification.
 mod arm;
+mod buffer;
+mod extraction;
 
 use super::derive::{Density, Figures};
 use super::reader::{Mark, Reader, Table};
 use crate::disk::DiskModel;
 use crate::disk::geometry::GeometryError;
-use crate::disk::spec::{CacheSpec, HddSpec, Overhead, QueueSpec, Restart, SpecError};
-use arm::{seek, switches, zones};
+use crate::disk::spec::{HddSpec, Overhead, QueueSpec, SpecError};
+use arm::{pieces_fit, seek, switches, zones};
+use buffer::cache;
 use raidlab_core::time::Span;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-const SEGMENTS: u32 = 16;
+/// Rates of links in MB/s. No disk has had less, and the least of what is above is another unit.
+pub(super) const LINKS: RangeInclusive<f64> = 0.1..=1e6;
+/// Microseconds of a command, of which no drive has needed more than a few thousand; what is above is in nanoseconds.
+pub(super) const COMMANDS: RangeInclusive<f64> = 0.0..=20_000.0;
 
 /// Milliseconds or microseconds as a span, rounded to whole nanoseconds.
 fn span(value: f64, nanos: f64) -> Span {
@@ -39,7 +46,7 @@ pub(super) fn lower(root: &Table<'_, '_>, name: String) -> Option<DiskModel> {
         Table::whole,
     );
     let physical = or_assume(
-        geometry.whole("physical_sector"),
+        geometry.physical_sector("physical_sector"),
         reader,
         "geometry.physical_sector",
         512,
@@ -70,9 +77,14 @@ pub(super) fn lower(root: &Table<'_, '_>, name: String) -> Option<DiskModel> {
         &interface,
         "rate_mb_s",
         "its rate in millions of bytes a second",
-        Table::number,
+        |table, key| table.between(key, LINKS, "MB/s"),
     );
-    interface.word("kind", &["PATA", "SATA", "SCSI", "SAS"]);
+    needed(
+        &interface,
+        "kind",
+        "PATA, SATA, SCSI or SAS",
+        |table, key| table.word(key, &["PATA", "SATA", "SCSI", "SAS"]),
+    );
     let decirpm = libm::round(rpm.unwrap_or(7200.0) * 10.0).min(f64::from(u32::MAX)) as u32;
     let physical = u32::try_from(physical / 512).unwrap_or(u32::MAX);
     let figures = Figures {
@@ -86,6 +98,9 @@ pub(super) fn lower(root: &Table<'_, '_>, name: String) -> Option<DiskModel> {
         cylinder_skew: switches.cylinder_skew,
     };
     let zones = zones(root, &geometry, figures);
+    if let (Some(seek), Some(zones)) = (&seek, &zones) {
+        pieces_fit(&seek_table, seek, zones);
+    }
     for table in [&geometry, &seek_table, &interface] {
         table.deny_unknown();
     }
@@ -187,138 +202,18 @@ fn place(problem: &SpecError) -> String {
     key.to_owned()
 }
 
-fn cache(table: &Table<'_, '_>) -> Option<CacheSpec> {
-    let reader = table.reader;
-    let size = needed(
-        table,
-        "size_kib",
-        "the size of the buffer, 0 for none",
-        Table::whole,
-    )? * 2;
-    let write_back = or_assume(
-        table.boolean("write_back"),
-        reader,
-        "cache.write_back",
-        true,
-        "as drives are delivered",
-    );
-    let share = if write_back && size > 0 {
-        or_assume(
-            table.count("write_share_percent"),
-            reader,
-            "cache.write_share_percent",
-            50,
-            "half of the buffer",
-        )
-    } else {
-        table.count("write_share_percent").unwrap_or(0)
-    };
-    let write_sectors = size * u64::from(share.min(100)) / 100;
-    let segments = if size == 0 {
-        0
-    } else {
-        or_assume(
-            table.count("segments"),
-            reader,
-            "cache.segments",
-            SEGMENTS,
-            "usual for the kind",
-        )
-    };
-    let segment_sectors = (size - write_sectors) / u64::from(segments.max(1));
-    let adaptive = table.boolean("adaptive").unwrap_or(false);
-    let ahead = table.whole("read_ahead_kib").map(|kib| kib * 2);
-    let read_ahead = ahead.unwrap_or_else(|| {
-        let (most, why) = if adaptive {
-            let all = segment_sectors * u64::from(segments);
-            (all, "all segments that no other reader has")
-        } else {
-            (segment_sectors, "a whole segment")
-        };
-        reader.conclude(
-            "cache.read_ahead_kib",
-            (most / 2).to_string(),
-            Mark::Assumed,
-            why,
-        );
-        most
-    });
-    let restart = match table.word("restart", &["eager", "lazy"]) {
-        Some("lazy") => Restart::Lazy,
-        Some(_) => Restart::Eager,
-        None => {
-            reader.conclude(
-                "cache.restart",
-                "eager",
-                Mark::Assumed,
-                "reads on as soon as there is room",
-            );
-            Restart::Eager
-        }
-    };
-    let spec = CacheSpec {
-        segments,
-        segment_sectors,
-        adaptive,
-        read_ahead,
-        least_ahead: or_assume(
-            table.whole("least_ahead_kib"),
-            reader,
-            "cache.least_ahead_kib",
-            0,
-            "writes at once what may be written",
-        )
-        .min(1 << 30)
-            * 2,
-        restart,
-        write_back: write_back && size > 0,
-        write_sectors,
-        write_runs: or_assume(
-            table.count("write_runs"),
-            reader,
-            "cache.write_runs",
-            128,
-            "separate runs kept track of",
-        ),
-        rounds: or_assume(
-            table.count("rounds"),
-            reader,
-            "cache.rounds",
-            4,
-            "a run goes first when the buffer was written so often since it came",
-        ),
-        high: or_assume(
-            table.count("high_percent"),
-            reader,
-            "cache.high_percent",
-            80,
-            "destaging takes turns with reads",
-        ),
-        low: or_assume(
-            table.count("low_percent"),
-            reader,
-            "cache.low_percent",
-            50,
-            "destaging waits for idle time again",
-        ),
-        quiet: millis(or_assume(
-            table.number("quiet_ms"),
-            reader,
-            "cache.quiet_ms",
-            20.0,
-            "idle time after the last read before destaging",
-        )),
-    };
-    table.deny_unknown();
-    Some(spec)
-}
-
 fn overhead(table: &Table<'_, '_>) -> Overhead {
     let reader = table.reader;
     let time = |key: &str, assumed: f64, why: &str| {
         let path = format!("overhead.{key}");
         span(
-            or_assume(table.number(key), reader, &path, assumed, why),
+            or_assume(
+                table.between(key, COMMANDS, "microseconds"),
+                reader,
+                &path,
+                assumed,
+                why,
+            ),
             1e3,
         )
     };

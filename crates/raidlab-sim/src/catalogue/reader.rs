@@ -1,4 +1,5 @@
 //! Reading TOML with the place and the source of every value, collecting all that is wrong.
+mod bounds;
 mod table;
 
 pub(super) use table::Table;
@@ -114,6 +115,15 @@ impl<'s> Reader<'s> {
             }
         };
         self.report(&span, message);
+    }
+
+    /// Whether the file gives the value of `path`, and nothing was said against it so far.
+    pub(super) fn is_unchallenged(&self, path: &str) -> bool {
+        let notes = self.notes.borrow();
+        notes.spans.get(path).is_some_and(|span| {
+            let of_it = |problem: &Problem| problem.span == (span.start, span.end);
+            !notes.problems.iter().any(of_it)
+        })
     }
 
     /// Books a value that the file does not give.

@@ -1,10 +1,11 @@
 //! A model file of a solid-state disk, lowered into its specification.
 use super::duplex::full_duplex;
-use super::hdd::or_assume;
-use super::reader::{Mark, Table};
+use super::hdd::{LINKS, or_assume};
+use super::reader::{Mark, Reader, Table};
 use crate::disk::DiskModel;
 use crate::disk::ssd::{SsdError, SsdSpec};
 use raidlab_core::time::Span;
+use std::cell::Cell;
 use std::sync::Arc;
 
 /// What a file may leave out: with what is taken then, which is told as a fact of the model.
@@ -56,7 +57,13 @@ fn assumed(
     };
     let sector = "512 bytes, no emulation";
     Assumed {
-        physical: small(whole(drive, "drive", "physical_sector", 512, sector)) / 512,
+        physical: small(or_assume(
+            drive.physical_sector("physical_sector"),
+            reader,
+            "drive.physical_sector",
+            512,
+            sector,
+        )) / 512,
         filled: small(whole(
             drive,
             "drive",
@@ -78,30 +85,63 @@ fn assumed(
     }
 }
 
+/// What must be there, read one after the other: of what is missing or wrong each is told, and something is taken that stands in
+/// for it, so that the rest is looked at.
+struct Needed<'t, 'r, 'i> {
+    table: &'t Table<'r, 'i>,
+    whole: &'t Cell<bool>,
+}
+
+impl Needed<'_, '_, '_> {
+    fn take<T>(&self, key: &str, what: &str, value: Option<T>, instead: T) -> T {
+        if !self.table.has(key) {
+            self.table.missing(key, what);
+        }
+        value.unwrap_or_else(|| {
+            self.whole.set(false);
+            instead
+        })
+    }
+
+    fn long(&self, key: &str, what: &str) -> u64 {
+        self.take(key, what, self.table.whole(key), 1)
+    }
+
+    /// What is too large for any is told as such by the specification.
+    fn count(&self, key: &str, what: &str) -> u32 {
+        self.long(key, what).min(u64::from(u32::MAX)) as u32
+    }
+
+    fn micros(&self, key: &str, what: &str) -> Span {
+        let us = self.take(key, what, self.table.number(key), 1.0);
+        Span(libm::round(us * 1e3) as u64)
+    }
+}
+
 /// Lowers the file; `None` when something was wrong.
 pub(super) fn lower(root: &Table<'_, '_>, name: String) -> Option<DiskModel> {
     let reader = root.reader;
     let (drive, flash) = (root.table("drive"), root.table("flash"));
     let (buffer, interface) = (root.table("buffer"), root.table("interface"));
     let ahead = root.table("read_ahead");
-    let whole = |table: &Table<'_, '_>, key: &str, what: &str| {
-        if !table.has(key) {
-            table.missing(key, what);
-        }
-        table.whole(key)
+    let whole = Cell::new(true);
+    let needed = |table| Needed {
+        table,
+        whole: &whole,
     };
-    let micros = |table: &Table<'_, '_>, key: &str, what: &str| {
-        if !table.has(key) {
-            table.missing(key, what);
-        }
-        table
-            .number(key)
-            .map(|us| Span(libm::round(us * 1e3) as u64))
-    };
+    let (of_drive, of_flash) = (needed(&drive), needed(&flash));
+    let (of_buffer, of_link) = (needed(&buffer), needed(&interface));
     let kind = interface.word("kind", &["SATA", "SAS", "NVMe"]);
-    let small = |value: Option<u64>| value.map(|n| n.min(u64::from(u32::MAX)) as u32);
-    let program = micros(&flash, "program_us", "the time of a program");
-    let turn = micros(&drive, "turn_us", "the least time between two commands");
+    let kind = of_link.take("kind", "SATA, SAS or NVMe", kind, "SATA");
+    let rate = interface.between("rate_mb_s", LINKS, "MB/s");
+    let rate = of_link.take(
+        "rate_mb_s",
+        "its rate in millions of bytes a second",
+        rate,
+        1.0,
+    );
+    let program = of_flash.micros("program_us", "the time of a program");
+    let turn = of_drive.micros("turn_us", "the least time between two commands");
     let Assumed {
         physical,
         filled,
@@ -110,53 +150,52 @@ pub(super) fn lower(root: &Table<'_, '_>, name: String) -> Option<DiskModel> {
         program_fast,
         ahead: (look_ahead, runs),
         protected,
-    } = assumed([&drive, &flash, &buffer, &ahead], turn?, program?);
+    } = assumed([&drive, &flash, &buffer, &ahead], turn, program);
     let spec = SsdSpec {
         name,
-        sectors: whole(&drive, "sectors", "the capacity in sectors of 512 bytes")?,
+        sectors: of_drive.long("sectors", "the capacity in sectors of 512 bytes"),
         physical,
-        tags: small(whole(&drive, "depth", "the queue depth"))?,
-        link: whole(
-            &interface,
-            "rate_mb_s",
-            "its rate in millions of bytes a second",
-        )?
-        .saturating_mul(1_000_000),
-        duplex: kind.is_some_and(full_duplex),
-        overhead: micros(&drive, "overhead_us", "the time for a command")?,
-        turn: turn?,
+        tags: of_drive.count("depth", "the queue depth"),
+        link: libm::round(rate * 1e6) as u64,
+        duplex: full_duplex(kind),
+        overhead: of_drive.micros("overhead_us", "the time for a command"),
+        turn,
         turn_write,
-        dies: small(whole(&flash, "dies", "dies that work at the same time"))?,
-        channels: small(whole(&flash, "channels", "channels of the controller"))?,
-        channel_rate: whole(&flash, "channel_mb_s", "the rate of a channel")?
+        dies: of_flash.count("dies", "dies that work at the same time"),
+        channels: of_flash.count("channels", "channels of the controller"),
+        channel_rate: of_flash
+            .long("channel_mb_s", "the rate of a channel")
             .saturating_mul(1_000_000),
-        page: small(whole(&flash, "page_kib", "the size of a flash page"))?.saturating_mul(2),
-        read: micros(&flash, "read_us", "the time to read a page")?,
-        program_unit: small(whole(
-            &flash,
-            "program_kib",
-            "what a die programs at a time",
-        ))?
-        .saturating_mul(2),
-        program: program?,
+        page: of_flash
+            .count("page_kib", "the size of a flash page")
+            .saturating_mul(2),
+        read: of_flash.micros("read_us", "the time to read a page"),
+        program_unit: of_flash
+            .count("program_kib", "what a die programs at a time")
+            .saturating_mul(2),
+        program,
         program_fast,
         fast,
-        suspend: micros(&flash, "suspend_us", "how long a read waits for a program")?,
-        buffer: whole(&buffer, "size_kib", "the size of the write buffer")?.saturating_mul(2),
+        suspend: of_flash.micros("suspend_us", "how long a read waits for a program"),
+        buffer: of_buffer
+            .long("size_kib", "the size of the write buffer")
+            .saturating_mul(2),
         ahead: look_ahead,
         runs,
         protected,
-        spare_permille: small(whole(
-            &flash,
-            "spare_permille",
-            "spare flash in thousandths",
-        ))?,
+        spare_permille: of_flash.count("spare_permille", "spare flash in thousandths"),
         filled,
     };
     for table in [&drive, &flash, &buffer, &interface, &ahead] {
         table.deny_unknown();
     }
+    built(reader, spec, whole.get())
+}
+
+/// The model of a specification. Of one that is not `whole` no more is told than what is wrong of the values that were read.
+fn built(reader: &Reader<'_>, spec: SsdSpec, whole: bool) -> Option<DiskModel> {
     match spec.build() {
+        Ok(_) if !whole => None,
         Ok(model) => {
             let amplification = format!("{:.2}", model.write_amplification());
             reader.conclude(
@@ -168,16 +207,16 @@ pub(super) fn lower(root: &Table<'_, '_>, name: String) -> Option<DiskModel> {
             Some(DiskModel::Ssd(Arc::new(model)))
         }
         Err(problems) => {
-            for problem in problems {
-                let SsdError::Range { what, .. } = &problem;
-                let key = match *what {
-                    "capacity (sectors)" => "drive.sectors",
-                    "queue depth" => "drive.depth",
-                    "filled (per cent)" => "drive.filled_percent",
-                    "write buffer (sectors)" => "buffer.size_kib",
-                    _ => "flash",
-                };
-                reader.report_at(key, problem.to_string());
+            // What stands in for a value that is not there may contradict others.
+            let alone = |problem: &SsdError| {
+                let bound_by_others = ["flash.channels", "flash.program_kib", "buffer.size_kib"];
+                matches!(problem, SsdError::Range { key, value, .. } if *value == 0 || !bound_by_others.contains(key))
+            };
+            let of_given = |problem: &&SsdError| {
+                whole || alone(problem) && reader.is_unchallenged(problem.key())
+            };
+            for problem in problems.iter().filter(of_given) {
+                reader.report_at(problem.key(), problem.to_string());
             }
             None
         }

@@ -1,3 +1,5 @@
+mod absurd;
+
 use super::*;
 use crate::disk::{Disk, Request};
 use proptest::prelude::*;
@@ -206,9 +208,9 @@ fn what_does_not_fit_together_is_said_at_its_place() {
     disk.toml:58:1: zone 2 begins at logical sector 999999, but the zones before it hold only 917304 sectors: correct first_lba or add cylinders
     disk.toml:13:21: the zones hold 2056290 sectors, but the disk has 2156008: add cylinders or sectors per track
     disk.toml:19:17: 'seek.long' is -0.004636: write a number that is neither negative nor beyond all bounds
-    disk.toml:19:1: number of dies of 0 is not possible: between 1 and 4096 is
-    disk.toml:19:1: number of channels of 8 is not possible: between 1 and 1 is
-    disk.toml:19:1: spare flash (thousandths) of 0 is not possible: between 10 and 2000 is
+    disk.toml:21:8: number of dies of 0 is not possible: between 1 and 4096 is
+    disk.toml:22:12: number of channels of 8 is not possible: between 1 and 1 is
+    disk.toml:31:18: spare flash (thousandths) of 0 is not possible: between 10 and 2000 is
     disk.toml:2:8: 'kind' is 'tape': write hdd or ssd
     disk.toml:19:7: unclosed table, expected `]`
     ");

@@ -3,7 +3,11 @@ use super::{CacheModel, ChannelModel, ControllerModel, FirmwareModel};
 use crate::catalogue::reader::{Reader, Table};
 use raidlab_core::time::Span;
 use raidlab_experiment::hardware::Link;
+use std::ops::RangeInclusive;
 use toml::de::DeTable;
+
+/// The largest memory of a card in KiB: 64 GiB, several times what any has; what is above is in bytes.
+const LARGEST: u64 = 1 << 26;
 
 /// Lowers the file; `None` when something was wrong.
 pub(super) fn lower(
@@ -13,12 +17,13 @@ pub(super) fn lower(
     let root = Table::root(reader, document);
     let name = root.text("name").unwrap_or_default();
     let description = root.text("description").unwrap_or_default();
-    let link = root.choice("link", &["pata", "sata", "scsi", "nvme"])?;
+    let link = root.choice("link", &["pata", "sata", "scsi", "nvme"]);
     let (adapter, channel) = (root.table("adapter"), root.table("channel"));
     let max_sectors = limit(&adapter, "request_kib");
     let model = ControllerModel {
         name,
-        link: Link::named(link)?,
+        // One that could not be read has been reported.
+        link: link.and_then(Link::named).unwrap_or(Link::Sata),
         command: micros(&adapter, "command_us"),
         max_sectors,
         read_rate: rate(&adapter, "read_mb_s", true),
@@ -29,7 +34,9 @@ pub(super) fn lower(
             .then(|| lower_firmware(&root.table("firmware"))),
         cache: root.has("cache").then(|| lower_cache(&root.table("cache"))),
     };
-    if matches!(link, "sata" | "nvme") && channel.has("first_both_mb_s") {
+    if let Some(link @ ("sata" | "nvme")) = link
+        && channel.has("first_both_mb_s")
+    {
         let path = channel.path_of("first_both_mb_s");
         let message =
             format!("'{path}' is of channels that disks share, and those of {link} are not");
@@ -38,7 +45,7 @@ pub(super) fn lower(
     for table in [&adapter, &channel, &root] {
         table.deny_unknown();
     }
-    Some((model, description))
+    link.map(|_| (model, description))
 }
 
 fn micros(table: &Table<'_, '_>, key: &str) -> Span {
@@ -67,24 +74,18 @@ fn rate(table: &Table<'_, '_>, key: &str, unlimited: bool) -> u64 {
     libm::round(mb * 1e6) as u64
 }
 
-/// A size in KiB that must be there, in sectors.
-fn size(table: &Table<'_, '_>, key: &str) -> u64 {
+/// A size in KiB of at most `most`, which must be there, in sectors.
+fn size(table: &Table<'_, '_>, key: &str, most: u64) -> u64 {
     if !table.has(key) {
         table.missing(key, "a size in KiB");
     }
-    let Some(kib) = table.whole(key) else {
-        return 0;
-    };
-    if !(4..=1 << 30).contains(&kib) {
-        let path = table.path_of(key);
-        let message = format!("'{path}' is {kib} KiB: between 4 and 1073741824 is possible");
-        table.reader.report_at(&path, message);
-    }
-    kib.min(1 << 30) * 2
+    let kib = table.whole_between(key, 4..=most, "KiB");
+    kib.map_or(0, |kib| kib * 2)
 }
 
+/// The largest request: of no more than 1 GiB, which no adapter takes.
 fn limit(table: &Table<'_, '_>, key: &str) -> u32 {
-    size(table, key) as u32
+    size(table, key, 1 << 20) as u32
 }
 
 fn percent(table: &Table<'_, '_>, key: &str, default: u32) -> u32 {
@@ -95,6 +96,12 @@ fn percent(table: &Table<'_, '_>, key: &str, default: u32) -> u32 {
         table.reader.report_at(&path, message);
     }
     value.clamp(1, 100)
+}
+
+/// A number of runs or commands.
+fn few(table: &Table<'_, '_>, key: &str, bounds: RangeInclusive<u64>) -> Option<u32> {
+    let value = table.whole_between(key, bounds, "at a time");
+    value.map(|value| value as u32)
 }
 
 fn lower_channel(table: &Table<'_, '_>) -> ChannelModel {
@@ -124,8 +131,14 @@ fn lower_firmware(table: &Table<'_, '_>) -> FirmwareModel {
 }
 
 fn lower_cache(table: &Table<'_, '_>) -> CacheModel {
-    let (sectors, line) = (size(table, "size_kib"), size(table, "line_kib"));
-    let firmware = table.whole("firmware_kib").unwrap_or(0).min(1 << 30) * 2;
+    let (sectors, line) = (
+        size(table, "size_kib", LARGEST),
+        size(table, "line_kib", LARGEST),
+    );
+    let firmware = table.whole_between("firmware_kib", 0..=LARGEST, "KiB");
+    let firmware = firmware.unwrap_or(0) * 2;
+    let ahead = table.whole_between("read_ahead_kib", 0..=LARGEST, "KiB");
+    let ahead = ahead.unwrap_or(0) * 2;
     let (high, low) = (
         percent(table, "high_percent", 50),
         percent(table, "low_percent", 25),
@@ -146,6 +159,11 @@ fn lower_cache(table: &Table<'_, '_>) -> CacheModel {
         "a cache has at least 16 lines beside what the firmware needs",
     );
     check(
+        ahead <= sectors.saturating_sub(firmware),
+        "read_ahead_kib",
+        "it reads ahead no more than its cache holds beside what the firmware needs",
+    );
+    check(
         low < high,
         "low_percent",
         "the low mark is below the high one",
@@ -155,12 +173,12 @@ fn lower_cache(table: &Table<'_, '_>) -> CacheModel {
         firmware,
         write_back: table.boolean("write_back").unwrap_or(false),
         line,
-        read_ahead: table.whole("read_ahead_kib").unwrap_or(0).min(1 << 30) * 2,
+        read_ahead: ahead,
         high,
         low,
         quiet: micros(table, "quiet_us"),
-        destages: table.count("destages").unwrap_or(1).clamp(1, 1024),
-        at_disk: table.count("at_disk").unwrap_or(0),
+        destages: few(table, "destages", 1..=1024).unwrap_or(1),
+        at_disk: few(table, "at_disk", 0..=1024).unwrap_or(0),
         command: micros(table, "command_us"),
         host_read: rate(table, "host_read_mb_s", false),
         host_write: rate(table, "host_write_mb_s", false),

@@ -44,7 +44,7 @@ line_kib = { value = 48, source = "no mark" }
                   first_both_mb_s = { value = 61, source = 'assumed: x' }\n";
     insta::assert_snapshot!(parse("own.toml", shared).unwrap_err(), @"own.toml:6:29: 'channel.first_both_mb_s' is of channels that disks share, and those of sata are not");
     insta::assert_snapshot!(parse("bad.toml", text).unwrap_err(), @r"
-    bad.toml:6:15: 'adapter.request_kib' is 0 KiB: between 4 and 1073741824 is possible
+    bad.toml:6:15: 'adapter.request_kib' is 0 KiB: between 4 and 1048576 is possible
     bad.toml:9:22: 'channel.efficiency_percent' is 120 %: between 1 and 100 is possible
     bad.toml:10:1: 'channel.rates' is not known here: known are command_us, efficiency_percent, first_both_mb_s, rate_mb_s, reconnect_us, slow_efficiency_percent, switch_read_us, switch_write_us
     bad.toml:11:1: 'cache.host_read_mb_s' is missing: give a rate in millions of bytes a second

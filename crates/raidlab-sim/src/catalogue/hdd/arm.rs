@@ -1,19 +1,31 @@
 //! Seek curve, switching and zones of a model file.
 use super::super::derive::{self, Density, Figures};
 use super::super::reader::{Mark, Table};
+use super::extraction::extracted;
 use super::{millis, needed, or_assume};
 use crate::disk::geometry::ZoneSpec;
 use crate::disk::seek::SeekSpec;
+use std::ops::RangeInclusive;
 
 /// The outermost track is about twice as long as the innermost.
 const INNER_SHARE: f64 = 0.5;
-const ZONES: u32 = 16;
+const ZONES: u64 = 16;
+
+/// Least time to the next cylinder in ms: no arm moves and settles in less, and what is below is in seconds.
+const LEAST_SEEK: f64 = 0.02;
+/// Longest time of a switch or of settling in ms: several turns of any disk, and what is above is in microseconds.
+const SWITCHES: RangeInclusive<f64> = 0.0..=50.0;
+/// Least share of the outermost tracks that the innermost have; of drives it is a third or more, as of their radii.
+const LEAST_SHARE: f64 = 0.1;
+/// Two pieces that meet this badly, the longer over the shorter, were not fitted on one drive.
+const APART: f64 = 1.5;
 
 /// The seek curve, and its time to the next cylinder in ms.
 pub(super) fn seek(table: &Table<'_, '_>) -> (Option<SeekSpec>, f64) {
     if table.has("table") {
         let points = table.pairs("table");
         let first = points.as_ref().and_then(|p| p.first()).map_or(1.0, |p| p.1);
+        moves(table, "table", first);
         let point = |(d, ms): (f64, f64)| (d.min(f64::from(u32::MAX)) as u32, millis(ms));
         let points = points.map(|points| points.into_iter().map(point).collect());
         return (points.map(SeekSpec::Table), first);
@@ -40,13 +52,18 @@ pub(super) fn seek(table: &Table<'_, '_>) -> (Option<SeekSpec>, f64) {
             }
         };
         let first = short.and_then(|pieces| pieces.first().map(|(a, b)| a + b));
-        return (curve, first.unwrap_or(1.0));
+        let first = first.unwrap_or(1.0);
+        moves(table, "short", first);
+        return (curve, first);
     }
     let figure = |key, what| needed(table, key, what, Table::number);
     let first = figure(
         "track_to_track_ms",
         "the time to the next cylinder in ms (or a table)",
     );
+    if let Some(first) = first {
+        moves(table, "track_to_track_ms", first);
+    }
     let average = figure("average_ms", "the average read seek in ms");
     let full = figure("full_ms", "the full stroke in ms");
     let curve = match (first, average, full) {
@@ -58,6 +75,43 @@ pub(super) fn seek(table: &Table<'_, '_>) -> (Option<SeekSpec>, f64) {
         _ => None,
     };
     (curve, first.unwrap_or(1.0))
+}
+
+/// That the shortest seek, told by `key`, takes any time.
+fn moves(table: &Table<'_, '_>, key: &str, first: f64) {
+    table.unless(
+        first >= LEAST_SEEK,
+        key,
+        format!(
+            "'seek.{key}' takes {first} ms to the next cylinder: at least {LEAST_SEEK} is possible, in milliseconds"
+        ),
+    );
+}
+
+/// That both pieces of a curve are of use on a disk with these zones, and are of one drive.
+pub(super) fn pieces_fit(table: &Table<'_, '_>, curve: &SeekSpec, zones: &[ZoneSpec]) {
+    let SeekSpec::TwoPiece { a, b, c, e, knee } = *curve else {
+        return;
+    };
+    let cylinders: u64 = zones.iter().map(|zone| u64::from(zone.cylinders)).sum();
+    let inside = (1..cylinders.saturating_sub(1)).contains(&u64::from(knee));
+    table.unless(
+        inside,
+        "knee",
+        format!(
+            "'seek.knee' is {knee} of {cylinders} cylinders: it is the last distance of the short piece, with longer ones beyond"
+        ),
+    );
+    let d = f64::from(knee);
+    let (short, long) = (a + b * libm::sqrt(d), c + e * d);
+    table.unless(
+        !inside || (short <= APART * long && long <= APART * short),
+        "long",
+        format!(
+            "at the knee of {knee} cylinders 'seek.short' takes {short:.3} ms and 'seek.long' {long:.3}: correct the pieces, in ms, \
+             or the knee"
+        ),
+    );
 }
 
 /// Switching in milliseconds, skews in nanoseconds, which are 0 where zones have their own.
@@ -76,19 +130,36 @@ pub(super) fn switches(
 ) -> Switching {
     let reader = table.reader;
     let head = or_assume(
-        table.number("head_ms"),
+        table.between("head_ms", SWITCHES, "ms"),
         reader,
         "switch.head_ms",
         track_to_track,
         "as long as to the next cylinder: the head has to find its track again",
     );
-    let settle = table.number("write_settle_ms").or_else(|| {
+    // A curve says more than averages, and has none.
+    let figures = !seek.has("table") && !seek.has("short");
+    let write = "average_write_ms";
+    if figures && table.has("write_settle_ms") && seek.number(write).is_some() {
+        let message = "'seek.average_write_ms' and 'switch.write_settle_ms' both say how long a write settles: leave one out";
+        seek.reader.report_at("seek.average_write_ms", message);
+    }
+    let settle = table.between("write_settle_ms", SWITCHES, "ms").or_else(|| {
         // Average write minus average read seek is what a write waits longer.
-        // A curve says more than averages, and has none. The write is asked for first: it is known where the read is missing.
-        let figures = !seek.has("table") && !seek.has("short");
+        // The write is asked for first: it is known where the read is missing.
         let write = figures.then(|| seek.number("average_write_ms")).flatten();
         let (read, write) = (seek.peek("average_ms")?, write?);
-        let settle = libm::round((write - read).max(0.0) * 1e6) / 1e6;
+        // An average beyond the full stroke is told as that.
+        let is_average = seek.peek("full_ms").is_none_or(|full| read < full);
+        seek.unless(
+            !is_average || (read..=read + SWITCHES.end()).contains(&write),
+            "average_write_ms",
+            format!(
+                "'seek.average_write_ms' is {write}, and 'average_ms' of reads {read}: what a write settles longer is their \
+                 difference, from 0 to {} ms",
+                SWITCHES.end()
+            ),
+        );
+        let settle = libm::round((write - read).clamp(0.0, *SWITCHES.end()) * 1e6) / 1e6;
         reader.conclude(
             "switch.write_settle_ms",
             settle.to_string(),
@@ -126,7 +197,7 @@ pub(super) fn switches(
 
 /// A skew in nanoseconds, of the file or so long (ms) that a switch and the settling of a write lose no turn.
 fn skew(table: &Table<'_, '_>, key: &str, covered: f64) -> f64 {
-    let ms = table.number(key).unwrap_or_else(|| {
+    let ms = table.between(key, SWITCHES, "ms").unwrap_or_else(|| {
         let why = "the switch and the settling of a write, so that no turn is lost";
         let (key, value) = (format!("switch.{key}"), format!("{covered:.3}"));
         table.reader.conclude(&key, value, Mark::Derived, why);
@@ -156,7 +227,7 @@ pub(super) fn zones(
     let rate = root.table("rate");
     if !given.is_empty() {
         rate.deny_unknown();
-        return extracted(&given);
+        return extracted(&given, figures.heads);
     }
     let reader = root.reader;
     let density = if rate.has("outer_sectors_per_track") {
@@ -182,13 +253,12 @@ pub(super) fn zones(
     };
     rate.deny_unknown();
     figures.zones = or_assume(
-        geometry.count("zones"),
+        geometry.whole_between("zones", 1..=1024, "zones"),
         reader,
         "geometry.zones",
         ZONES,
         "a round number",
-    )
-    .clamp(1, 1024);
+    ) as u32;
     let (outer, inner, make, scale) = density?;
     let inner = or_assume(
         inner,
@@ -199,6 +269,14 @@ pub(super) fn zones(
     );
     if inner > outer || outer == 0.0 {
         reader.report_at("rate", format!("the inner tracks ({inner}) must not be denser than the outer ones ({outer}), which must not be 0"));
+        return None;
+    }
+    if inner < outer * LEAST_SHARE {
+        let message = format!(
+            "the inner tracks ({inner}) have less than a tenth of the outer ones ({outer}), and drives have a third or more: give \
+             both in the same unit"
+        );
+        reader.report_at("rate", message);
         return None;
     }
     figures.density = make(outer * scale, inner * scale);
@@ -224,67 +302,4 @@ pub(super) fn zones(
         "capacity, heads and sectors per track",
     );
     Some(zones)
-}
-
-/// Zones as an extraction gives them: first and last cylinder, sectors, skews.
-fn extracted(tables: &[Table<'_, '_>]) -> Option<Vec<ZoneSpec>> {
-    let mut zones = Vec::new();
-    let mut expected = 0;
-    let mut whole = true;
-    for (number, table) in tables.iter().enumerate() {
-        let range = needed(
-            table,
-            "cylinders",
-            "its first and last cylinder as [first, last]",
-            Table::wholes,
-        );
-        let cylinders = match range.as_deref() {
-            Some(&[first, last]) if first == expected && last >= first && last < 1 << 24 => {
-                expected = last + 1;
-                (last + 1 - first) as u32
-            }
-            Some(range) => {
-                let message = format!(
-                    "zone {number} has the cylinders {range:?}, but must begin at cylinder {expected}, where the zone before ends, and not end before it begins: zones must neither overlap nor leave gaps"
-                );
-                table
-                    .reader
-                    .report_at(&format!("zone.{number}.cylinders"), message);
-                if let &[_, last] = range {
-                    expected = last.saturating_add(1);
-                }
-                whole = false;
-                1
-            }
-            None => {
-                whole = false;
-                1
-            }
-        };
-        let tracks = needed(
-            table,
-            "sectors_per_track",
-            "its sectors on a track",
-            Table::count,
-        );
-        let or_none = |key: &str| table.count(key).unwrap_or(0);
-        let slipped = table.wholes("slipped").unwrap_or_default();
-        whole &= tracks.is_some();
-        zones.push(ZoneSpec {
-            cylinders,
-            sectors_per_track: tracks.unwrap_or(0),
-            track_skew: or_none("track_skew"),
-            cylinder_skew: or_none("cylinder_skew"),
-            spare_per_track: or_none("spare_per_track"),
-            spare_per_cylinder: or_none("spare_per_cylinder"),
-            unused: or_none("unused"),
-            first_lba: table.whole("first_lba"),
-            slipped: slipped
-                .into_iter()
-                .map(|at| at.min(u64::from(u32::MAX)) as u32)
-                .collect(),
-        });
-        table.deny_unknown();
-    }
-    whole.then_some(zones)
 }

@@ -7,7 +7,9 @@ pub enum GeometryError {
     #[error("there are no zones: give at least one, or a sustained rate to derive them from")]
     NoZones,
     /// A zone that holds nothing.
-    #[error("zone {0} holds no sectors: give cylinders, and more sectors on a track than spares")]
+    #[error(
+        "zone {0} holds no sectors: give cylinders, and more sectors than are spare, unused and slipped"
+    )]
     EmptyZone(usize),
     /// Figures of a zone that no track has.
     #[error(

@@ -66,6 +66,8 @@ pub enum SsdError {
     Range {
         /// Which.
         what: &'static str,
+        /// Its key in a model file.
+        key: &'static str,
         /// As given.
         value: u64,
         /// Least.
@@ -73,7 +75,57 @@ pub enum SsdError {
         /// Most.
         most: u64,
     },
+    /// The fast area is programmed no faster.
+    #[error(
+        "a program in the fast area takes {fast}, longer than elsewhere ({program}): give the shorter of the two here"
+    )]
+    Fast {
+        /// There.
+        fast: Span,
+        /// Elsewhere.
+        program: Span,
+    },
+    /// A die programs parts of pages.
+    #[error("a program of {unit} sectors is no whole number of pages of {page} sectors")]
+    Pages {
+        /// Sectors of a program.
+        unit: u32,
+        /// Sectors of a page.
+        page: u32,
+    },
+    /// Physical sectors that pages cut.
+    #[error("{what} of {value} sectors is no whole number of physical sectors of 4096 bytes")]
+    PartPhysical {
+        /// Of what.
+        what: &'static str,
+        /// Its key in a model file.
+        key: &'static str,
+        /// As given.
+        value: u64,
+    },
+    /// Reading ahead of no run.
+    #[error("it reads ahead of 0 runs: give at least 1, or no size")]
+    NoRuns,
 }
+
+impl SsdError {
+    /// The key of a model file that it is about.
+    #[must_use]
+    pub const fn key(&self) -> &'static str {
+        match self {
+            Self::Range { key, .. } | Self::PartPhysical { key, .. } => key,
+            Self::Fast { .. } => "flash.program_fast_us",
+            Self::Pages { .. } => "flash.program_kib",
+            Self::NoRuns => "read_ahead.runs",
+        }
+    }
+}
+
+/// Longest time of a command or of the flash: no controller and no program takes so long, and what is above is in
+/// nanoseconds.
+const LONGEST: u64 = 100_000_000;
+/// Least time of a read or a program of flash; what is below is in milliseconds.
+const LEAST: u64 = 100;
 
 /// A specification ready for use.
 #[derive(Clone, Debug)]
@@ -100,90 +152,7 @@ impl SsdSpec {
     /// # Errors
     /// All that is wrong, not only the first.
     pub fn build(self) -> Result<SsdModel, Vec<SsdError>> {
-        let ranges = [
-            ("command time (ns)", self.overhead.0, 0, 1_000_000_000),
-            (
-                "least time between commands (ns)",
-                self.turn.0,
-                0,
-                1_000_000_000,
-            ),
-            (
-                "least time after a write (ns)",
-                self.turn_write.map_or(0, |turn| turn.0),
-                0,
-                1_000_000_000,
-            ),
-            ("read time (ns)", self.read.0, 1, 1_000_000_000),
-            ("program time (ns)", self.program.0, 1, 1_000_000_000),
-            (
-                "fast program time (ns)",
-                self.program_fast.0,
-                1,
-                1_000_000_000,
-            ),
-            ("suspend time (ns)", self.suspend.0, 0, 1_000_000_000),
-            ("fast area (sectors)", self.fast, 0, 1 << 40),
-            (
-                "physical sector (sectors of 512 bytes)",
-                u64::from(self.physical),
-                1,
-                8,
-            ),
-            (
-                "link rate (bytes/s)",
-                if self.link == 0 { 100_000 } else { self.link },
-                100_000,
-                1_000_000_000_000,
-            ),
-            ("capacity (sectors)", self.sectors, 8, 1 << 40),
-            ("queue depth", u64::from(self.tags), 1, 65_535),
-            ("number of dies", u64::from(self.dies), 1, 4096),
-            (
-                "number of channels",
-                u64::from(self.channels),
-                1,
-                u64::from(self.dies.max(1)),
-            ),
-            (
-                "channel rate (bytes/s)",
-                self.channel_rate,
-                1_000_000,
-                100_000_000_000,
-            ),
-            ("page (sectors)", u64::from(self.page), 1, 4096),
-            (
-                "program unit (sectors)",
-                u64::from(self.program_unit),
-                u64::from(self.page),
-                65_536,
-            ),
-            (
-                "write buffer (sectors)",
-                self.buffer,
-                u64::from(self.program_unit),
-                1 << 32,
-            ),
-            ("read-ahead (sectors)", self.ahead, 0, 1 << 20),
-            ("runs of reads", u64::from(self.runs), 0, 1024),
-            (
-                "spare flash (thousandths)",
-                u64::from(self.spare_permille),
-                10,
-                2000,
-            ),
-            ("filled (per cent)", u64::from(self.filled), 0, 100),
-        ];
-        let problems: Vec<_> = ranges
-            .into_iter()
-            .filter(|(_, value, least, most)| !(least..=most).contains(&value))
-            .map(|(what, value, least, most)| SsdError::Range {
-                what,
-                value,
-                least,
-                most,
-            })
-            .collect();
+        let problems = self.problems();
         if !problems.is_empty() {
             return Err(problems);
         }
@@ -199,6 +168,205 @@ impl SsdSpec {
         })
     }
 }
+
+impl SsdSpec {
+    /// All that is wrong.
+    fn problems(&self) -> Vec<SsdError> {
+        let outside = |(key, what, value, least, most): (_, _, u64, u64, u64)| {
+            (!(least..=most).contains(&value)).then_some(SsdError::Range {
+                what,
+                key,
+                value,
+                least,
+                most,
+            })
+        };
+        let times = self.times().into_iter().chain(self.sizes());
+        let mut problems: Vec<_> = times.filter_map(outside).collect();
+        let mut unless = |fine: bool, problem: SsdError| {
+            if !fine {
+                problems.push(problem);
+            }
+        };
+        let (fast, program) = (self.program_fast, self.program);
+        unless(fast <= program, SsdError::Fast { fast, program });
+        let (unit, page) = (self.program_unit, self.page);
+        let whole = page == 0 || unit.is_multiple_of(page);
+        unless(whole, SsdError::Pages { unit, page });
+        unless(self.ahead == 0 || self.runs > 0, SsdError::NoRuns);
+        let of_pages = [
+            ("drive.sectors", "a capacity", self.sectors),
+            ("flash.page_kib", "a page", u64::from(self.page)),
+        ];
+        for (key, what, value) in of_pages {
+            let whole = self.physical != 8 || value.is_multiple_of(8);
+            unless(whole, SsdError::PartPhysical { what, key, value });
+        }
+        problems
+    }
+
+    /// Key, name, value in nanoseconds, least and most.
+    fn times(&self) -> [Bound; 7] {
+        let after_write = self.turn_write.unwrap_or(self.turn).0;
+        [
+            (
+                "drive.overhead_us",
+                "command time (ns)",
+                self.overhead.0,
+                0,
+                LONGEST,
+            ),
+            (
+                "drive.turn_us",
+                "least time between commands (ns)",
+                self.turn.0,
+                0,
+                LONGEST,
+            ),
+            (
+                "drive.turn_write_us",
+                "least time after a write (ns)",
+                after_write,
+                0,
+                LONGEST,
+            ),
+            (
+                "flash.read_us",
+                "read time (ns)",
+                self.read.0,
+                LEAST,
+                LONGEST,
+            ),
+            (
+                "flash.program_us",
+                "program time (ns)",
+                self.program.0,
+                LEAST,
+                LONGEST,
+            ),
+            (
+                "flash.program_fast_us",
+                "fast program time (ns)",
+                self.program_fast.0,
+                LEAST,
+                LONGEST,
+            ),
+            (
+                "flash.suspend_us",
+                "suspend time (ns)",
+                self.suspend.0,
+                0,
+                LONGEST,
+            ),
+        ]
+    }
+
+    /// Key, name, value, least and most.
+    fn sizes(&self) -> [Bound; 15] {
+        let link = if self.link == 0 { 100_000 } else { self.link };
+        let (page, unit) = (u64::from(self.page), u64::from(self.program_unit));
+        let (dies, channels) = (u64::from(self.dies), u64::from(self.channels));
+        [
+            (
+                "flash.fast_mib",
+                "fast area (sectors)",
+                self.fast,
+                0,
+                1 << 40,
+            ),
+            (
+                "drive.physical_sector",
+                "physical sector (sectors of 512 bytes)",
+                u64::from(self.physical),
+                1,
+                8,
+            ),
+            (
+                "interface.rate_mb_s",
+                "link rate (bytes/s)",
+                link,
+                100_000,
+                1_000_000_000_000,
+            ),
+            (
+                "drive.sectors",
+                "capacity (sectors)",
+                self.sectors,
+                8,
+                1 << 40,
+            ),
+            (
+                "drive.depth",
+                "queue depth",
+                u64::from(self.tags),
+                1,
+                65_535,
+            ),
+            ("flash.dies", "number of dies", dies, 1, 4096),
+            (
+                "flash.channels",
+                "number of channels",
+                channels,
+                1,
+                dies.max(1),
+            ),
+            (
+                "flash.channel_mb_s",
+                "channel rate (bytes/s)",
+                self.channel_rate,
+                1_000_000,
+                100_000_000_000,
+            ),
+            ("flash.page_kib", "page (sectors)", page, 1, 4096),
+            (
+                "flash.program_kib",
+                "program unit (sectors)",
+                unit,
+                page,
+                65_536,
+            ),
+            // 64 GiB: what is above is in bytes.
+            (
+                "buffer.size_kib",
+                "write buffer (sectors)",
+                self.buffer,
+                unit,
+                1 << 27,
+            ),
+            (
+                "read_ahead.size_kib",
+                "read-ahead (sectors)",
+                self.ahead,
+                0,
+                1 << 20,
+            ),
+            (
+                "read_ahead.runs",
+                "runs of reads",
+                u64::from(self.runs),
+                0,
+                1024,
+            ),
+            (
+                "flash.spare_permille",
+                "spare flash (thousandths)",
+                u64::from(self.spare_permille),
+                10,
+                2000,
+            ),
+            (
+                "drive.filled_percent",
+                "filled (per cent)",
+                u64::from(self.filled),
+                0,
+                100,
+            ),
+        ]
+    }
+}
+
+/// A key of a model file, what it is, its value, the least and the most that is possible.
+type Bound = (&'static str, &'static str, u64, u64, u64);
 
 impl SsdModel {
     /// Least time from a command of the kind to the next.
