@@ -56,6 +56,7 @@ pub(crate) fn run(args: &BenchArgs, store: &place::Store) -> Result<Outcome, Fai
     let prepared = plan.prepare()?;
     // What the report cannot do is known before hours are spent on it.
     known_baseline(args, &plan)?;
+    output::check_stdout(&args.output, args.output.json || args.csv)?;
     output::check(&args.output)?;
     // Whoever sees that it has begun may already want it to stop.
     let stop = Stop::listen()

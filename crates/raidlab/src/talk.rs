@@ -5,6 +5,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use raidlab_core::words::steers;
 use std::collections::BTreeSet;
 use std::io::{IsTerminal, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -131,10 +132,26 @@ fn too_many_files(message: &str) -> bool {
     message.contains("(os error 24)") && !message.contains("ulimit -n")
 }
 
-/// Writes data to standard output.
+/// Standard output is for a file that was named `-`.
+static GIVEN: AtomicBool = AtomicBool::new(false);
+
+/// Keeps standard output for a file that was named `-`: what else would be printed goes to standard error.
+pub(crate) fn give_stdout() {
+    GIVEN.store(true, Ordering::Relaxed);
+}
+
+/// Writes data to standard output, unless that is for a file.
 pub(crate) fn data(text: &str) -> std::io::Result<()> {
+    if GIVEN.load(Ordering::Relaxed) {
+        return std::io::stderr().lock().write_all(text.as_bytes());
+    }
+    stdout(text.as_bytes())
+}
+
+/// Writes a file to standard output.
+pub(crate) fn stdout(content: &[u8]) -> std::io::Result<()> {
     let mut out = std::io::stdout().lock();
-    out.write_all(text.as_bytes()).and_then(|()| out.flush())
+    out.write_all(content).and_then(|()| out.flush())
 }
 
 #[cfg(test)]

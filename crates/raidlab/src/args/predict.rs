@@ -74,7 +74,7 @@ pub(crate) struct ReplayArgs {
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
 
-    /// Write the response times here instead of standard output
+    /// Write the response times here instead of standard output ('-')
     #[arg(long, short, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
 
@@ -224,7 +224,7 @@ pub(crate) struct RunArgs {
     #[arg(long, help_heading = "In a virtual machine")]
     pub(crate) with_sim: bool,
 
-    /// Also write the trials as JSON lines
+    /// Also write the trials as JSON lines ('-' for standard output; the report goes to standard error then)
     #[arg(long, short, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
 

@@ -16,7 +16,7 @@ pub(crate) struct Output {
     #[arg(long)]
     pub(crate) json: bool,
 
-    /// Also write one self-contained HTML file
+    /// Also write one self-contained HTML file ('-' for standard output; the text goes to standard error then)
     #[arg(long, value_name = "FILE")]
     pub(crate) html: Option<PathBuf>,
 
@@ -218,7 +218,7 @@ pub(crate) struct ExportArgs {
     #[arg(long, value_enum, default_value = "jsonl")]
     pub(crate) format: ExportFormat,
 
-    /// Write here instead of standard output
+    /// Write here instead of standard output ('-')
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
 

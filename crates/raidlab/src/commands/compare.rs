@@ -1,7 +1,7 @@
 //! `raidlab compare`.
 mod side;
 
-use super::output::{emit, write_files};
+use super::output::{check_stdout, emit, write_files};
 use super::print_json;
 use crate::args::CompareArgs;
 use crate::exit::{BAD_REQUEST, Failure, Outcome};
@@ -49,6 +49,7 @@ pub(crate) fn run(args: &CompareArgs, place: &place::Store) -> Result<Outcome, F
     };
     let report =
         compare_request(&request).map_err(|error| Failure::from_error(BAD_REQUEST, &error))?;
+    check_stdout(&args.output, args.output.json)?;
     if args.output.json {
         print_json(&json!({
             "format": "raidlab-comparison",

@@ -25,7 +25,11 @@ pub(crate) fn run(args: &ExportArgs, store: &place::Store) -> Result<Outcome, Fa
         sessions,
         ..TrialFilter::default()
     };
-    let mut out = match &args.output {
+    let to = args
+        .output
+        .as_deref()
+        .filter(|path| !files::is_stdout(path));
+    let mut out = match to {
         None => files::Stream::to_stdout_later()?,
         Some(path) => files::Stream::to_file(path)?,
     };
@@ -39,7 +43,7 @@ pub(crate) fn run(args: &ExportArgs, store: &place::Store) -> Result<Outcome, Fa
         error => Failure::from_error(MISSING, &error),
     })?;
     out.finish()?;
-    if let Some(path) = &args.output {
+    if let Some(path) = to {
         talk::note(&format!(
             "wrote {} to {}",
             count(trials, "trial"),

@@ -2,6 +2,7 @@
 mod new;
 
 use crate::exit::{Failure, MISSING, REFUSED};
+use crate::talk;
 use new::New;
 use std::io::{BufWriter, Error, ErrorKind, Read as _, Seek as _, Write as _};
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
@@ -45,6 +46,13 @@ enum Destination {
     File(PathBuf),
     /// Something that takes bytes as they come: a pipe, a terminal, `/dev/null`.
     Stream,
+    /// Standard output.
+    Stdout,
+}
+
+/// Whether a name is that of standard output. A file of that name is `./-`.
+pub(crate) fn is_stdout(path: &Path) -> bool {
+    path == Path::new("-")
 }
 
 /// Writes a file beside and moves it into place, so that an interruption leaves the old one or none.
@@ -53,6 +61,7 @@ enum Destination {
 /// When it cannot be written, or what is there must not be replaced.
 pub(crate) fn write(path: &Path, content: &[u8]) -> Result<(), Failure> {
     let written = match destination(path)? {
+        Destination::Stdout => return super::printed(talk::stdout(content)),
         Destination::File(file) => New::beside(&file).and_then(|mut new| {
             new.write_all(content)?;
             new.in_place(&file)
@@ -82,7 +91,7 @@ pub(crate) fn check(path: &Path) -> Result<(), Failure> {
         Destination::File(file) => New::beside(&file)
             .map(drop)
             .map_err(|error| cannot_write(path, &error)),
-        Destination::Stream => Ok(()),
+        Destination::Stream | Destination::Stdout => Ok(()),
     }
 }
 
@@ -97,6 +106,9 @@ pub(crate) fn same(one: &Path, other: &Path) -> bool {
         }
         _ => None,
     };
+    if is_stdout(one) {
+        return is_stdout(other);
+    }
     place(one).is_some_and(|file| place(other) == Some(file))
 }
 
@@ -113,6 +125,9 @@ pub(crate) fn check_directory(path: &Path) -> Result<(), Failure> {
 }
 
 fn destination(path: &Path) -> Result<Destination, Failure> {
+    if is_stdout(path) {
+        return Ok(Destination::Stdout);
+    }
     let found = match std::fs::metadata(path) {
         Ok(found) => found,
         Err(error) if error.kind() == ErrorKind::NotFound => {
@@ -205,13 +220,14 @@ impl Stream {
         Ok(Self(To::Later(BufWriter::new(kept))))
     }
 
-    /// To a file.
+    /// To a file, or to standard output if it is called `-`.
     ///
     /// # Errors
     /// As [`write()`].
     pub(crate) fn to_file(path: &Path) -> Result<Self, Failure> {
         let failed = |error| cannot_write(path, &error);
         Ok(Self(match destination(path)? {
+            Destination::Stdout => return Ok(Self::to_stdout()),
             Destination::File(file) => {
                 let new = New::beside(&file).map_err(failed)?;
                 To::File(BufWriter::new(new), file)

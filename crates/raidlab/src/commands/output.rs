@@ -13,6 +13,7 @@ use std::path::Path;
 
 /// Writes the document wherever it was asked for.
 pub(crate) fn emit(document: &Document, output: &Output) -> Result<(), Failure> {
+    check_stdout(output, output.json)?;
     let text = if output.json {
         to_json(document).map_err(|error| Failure::new(MISSING, error.to_string()))?
     } else {
@@ -35,6 +36,31 @@ pub(crate) fn check(output: &Output) -> Result<(), Failure> {
     if let Some(path) = &output.images {
         files::check_directory(path)?;
     }
+    check_stdout(output, output.json)
+}
+
+/// Whether standard output has room for what was asked for, beside other `data`.
+pub(crate) fn check_stdout(output: &Output, data: bool) -> Result<(), Failure> {
+    if output.images.as_deref().is_some_and(files::is_stdout) {
+        let failure = Failure::bad_request("--images - is no directory: charts are files");
+        return Err(failure.remedy("name a directory, such as ./charts"));
+    }
+    let html = output.html.as_deref();
+    html.map_or(Ok(()), |path| give_stdout("--html", path, data))
+}
+
+/// Keeps standard output for a file that an option names so; what is to be read goes to standard error then.
+pub(crate) fn give_stdout(option: &str, path: &Path, data: bool) -> Result<(), Failure> {
+    if !files::is_stdout(path) {
+        return Ok(());
+    }
+    if data {
+        return Err(Failure::bad_request(format!(
+            "{option} - and the JSON or CSV that was asked for both go to standard output"
+        ))
+        .remedy("name a file for one of them, or leave one out"));
+    }
+    talk::give_stdout();
     Ok(())
 }
 
@@ -45,6 +71,7 @@ pub(crate) fn check_run(output: &Output, out: Option<&Path>) -> Result<(), Failu
         return Ok(());
     };
     files::check(out)?;
+    give_stdout("--out", out, output.json)?;
     match &output.html {
         Some(html) if files::same(html, out) => Err(Failure::bad_request(format!(
             "--html and --out name the same file, {}: one would replace the other",
@@ -100,6 +127,13 @@ fn terminal(document: &Document) -> String {
 
 fn write(path: &Path, content: &[u8]) -> Result<(), Failure> {
     files::write(path, content)?;
-    talk::note(&format!("wrote {}", path.display()));
+    wrote(path);
     Ok(())
+}
+
+/// Tells of a file that was written, but for standard output.
+pub(crate) fn wrote(path: &Path) {
+    if !files::is_stdout(path) {
+        talk::note(&format!("wrote {}", path.display()));
+    }
 }

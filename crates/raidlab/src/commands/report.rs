@@ -1,5 +1,5 @@
 //! `raidlab report`, and the report at the end of `raidlab bench`.
-use super::output::{emit, write_files};
+use super::output::{check_stdout, emit, write_files};
 use super::print_json;
 use super::show::last_session;
 use crate::args::{BenchArgs, Output, ReportArgs};
@@ -110,6 +110,7 @@ fn answer(
     output: &Output,
 ) -> Result<Outcome, Failure> {
     let bad = |error: ReportError| Failure::from_error(BAD_REQUEST, &error);
+    check_stdout(output, true)?;
     print_json(&answers.map_err(bad)?)?;
     if output.html.is_some() || output.images.is_some() {
         write_files(&document().map_err(bad)?, output)?;

@@ -74,9 +74,10 @@ fn on(
     let format = lines.format(format)?;
     let mut rows = Rows::of(args)?;
     let mut records = Reader::new(format, &mut lines);
-    if let Some(name) = &args.device {
-        let only = records.only(name);
-        only.map_err(|error| notes::no_device(&error, records))?;
+    if let Some(name) = &args.device
+        && let Err(error) = records.only(name)
+    {
+        return Err(notes::no_device(&error, records));
     }
     let has_times = records.has_times();
     let options = ReplayOptions {
@@ -117,7 +118,11 @@ fn on(
 }
 
 /// Devices with their requests, those with most first.
-fn named<L>(records: &Reader<L>, devices: &BTreeMap<u32, u64>) -> Vec<(String, u64)> {
+fn named<L, S>(records: &Reader<L>, devices: &BTreeMap<u32, u64>) -> Vec<(String, u64)>
+where
+    L: Iterator<Item = S>,
+    S: AsRef<str>,
+{
     let mut named: Vec<(String, u64)> = devices
         .iter()
         .map(|(number, count)| (records.device(*number), *count))

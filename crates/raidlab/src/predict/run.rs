@@ -198,7 +198,7 @@ pub(crate) fn write_out(args: &RunArgs, store: &mut Store, session: &str) -> Res
     let mut text = Vec::new();
     write_jsonl(&mut text, &bundle).map_err(|error| Failure::from_error(MISSING, &error))?;
     files::write(path, &text)?;
-    talk::note(&format!("wrote {}", path.display()));
+    output::wrote(path);
     Ok(())
 }
 

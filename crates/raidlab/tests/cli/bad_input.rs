@@ -319,6 +319,58 @@ fn what_is_read_is_not_replaced() {
     lab.run("replay trace --disk nvme-ssd --out out.csv").done();
 }
 
+/// `-` is standard output, which is for the file alone then.
+#[test]
+fn a_file_called_dash_is_standard_output() {
+    let lab = Lab::new();
+    lab.write(
+        "lab.toml",
+        "title = 't'\ndisks = { model = 'nvme-ssd', count = 2 }\nprofile = { name = 'dd', count = 1 }\n\
+         [array]\nlayout = 'raid0'\n",
+    );
+    lab.write("trace", "0.0 0 1000 8 1\n");
+    lab.bench(&format!("-n 1 {DD}"));
+    let page = |out: &str| out.starts_with("<!") && out.trim_end().ends_with("</html>");
+    let lines = |out: &str| {
+        let mut lines = out.lines();
+        lines.all(|line| serde_json::from_str::<serde_json::Value>(line).is_ok())
+    };
+    let rows = |out: &str| out.starts_with("index,") && out.lines().count() == 2;
+    let run = "run lab.toml --on sim --fresh";
+    let cases: [(&str, &str, &dyn Fn(&str) -> bool); 5] = [
+        ("export -o -", "", &lines),
+        (&format!("{run} -o -"), "read", &lines),
+        (&format!("{run} --html -"), "read", &page),
+        ("report --html -", "read", &page),
+        ("replay trace --disk nvme-ssd -o -", "1 request in", &rows),
+    ];
+    for (line, told, is_data) in cases {
+        let ran = lab.run(line).done();
+        assert!(
+            is_data(&ran.out) && !ran.out.is_empty(),
+            "{line}: {}",
+            ran.out
+        );
+        assert!(
+            ran.err.contains(told) && !ran.err.contains("wrote"),
+            "{line}: {}",
+            ran.err
+        );
+    }
+    for line in [
+        &format!("{run} -o - --json"),
+        &format!("{run} -o - --html -"),
+        &format!("{run} --images -"),
+        "report --html - --json",
+        "report --images -",
+        &format!("bench place -n 1 {DD} --csv --html -"),
+        "replay trace --disk nvme-ssd -o - --json",
+    ] {
+        lab.run(line).refused(2);
+    }
+    assert!(!lab.path("-").exists());
+}
+
 /// What would be lost is not replaced, and a device file stays one.
 #[test]
 fn files_that_must_not_be_replaced() {

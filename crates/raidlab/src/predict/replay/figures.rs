@@ -1,7 +1,8 @@
 //! The response times as CSV, and their summary.
 use super::Found;
 use crate::args::ReplayArgs;
-use crate::commands::files::Stream;
+use crate::commands::files::{Stream, is_stdout};
+use crate::commands::output::give_stdout;
 use crate::commands::{print, print_json};
 use crate::exit::Failure;
 use crate::talk;
@@ -28,6 +29,9 @@ pub(super) struct Rows {
 
 impl Rows {
     pub(super) fn of(args: &ReplayArgs) -> Result<Self, Failure> {
+        if let Some(path) = &args.out {
+            give_stdout("--out", path, args.json)?;
+        }
         let out = match &args.out {
             Some(path) => Some(Stream::to_file(path)?),
             None if args.json => None,
@@ -136,7 +140,7 @@ pub(super) fn tell(
         }));
     }
     let text = summary(args, (name, format), found, came, &all);
-    match &args.out {
+    match args.out.as_deref().filter(|path| !is_stdout(path)) {
         Some(path) => {
             talk::note(&format!("wrote {}", path.display()));
             print(&text)
