@@ -92,9 +92,9 @@ const COARSE: u32 = 2048;
 /// Longest seek that an entry holds.
 const LONGEST_NS: f64 = 4e9;
 
-/// Seek times by distance, at most 24 KiB whatever the number of cylinders: near distances have an
-/// entry each, far ones lie on lines between entries (a square root bends there by less than
-/// 0.01 %).
+/// Seek times by distance. Of a curve that a formula gives near distances have an entry each, and far ones lie on lines
+/// between entries (a square root bends there by less than 0.01 %): at most 24 KiB whatever the number of cylinders. One
+/// that bends where it was measured has an entry for every distance, so that it is followed to the nanosecond.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SeekCurve {
     dense: Box<[u32]>,
@@ -114,6 +114,9 @@ impl SeekCurve {
         let mut shift = 0;
         while longest.saturating_sub(DENSE) >> shift >= COARSE {
             shift += 1;
+        }
+        if curve.bends_beyond(DENSE) {
+            shift = 0;
         }
         // A small disk has an entry for every distance.
         let dense_end = if shift == 0 { longest + 1 } else { DENSE };
@@ -212,6 +215,16 @@ impl<'s> Formula<'s> {
         }
     }
 
+    /// Whether lines between entries beyond a distance would cut corners of it.
+    fn bends_beyond(&self, distance: u32) -> bool {
+        match self {
+            // The last point is an end, no bend.
+            Self::Table(points) => points.iter().rev().skip(1).any(|(at, _)| *at > distance),
+            Self::TwoPiece(_, knee) => *knee > distance,
+            Self::Root { .. } => false,
+        }
+    }
+
     fn nanos(&self, d: u32) -> f64 {
         let x = f64::from(d);
         match self {
@@ -300,4 +313,56 @@ fn solve(
         return Err(wrong);
     }
     Ok(Formula::Root { first: t1, b, c })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A measured curve with kinks is followed through each of its points, and by straight lines between them, however many
+    /// cylinders there are.
+    #[test]
+    fn a_table_is_followed_exactly() {
+        let cylinders = 500_000;
+        let points: Vec<(u32, Span)> = [
+            (1, 800_000),
+            (2000, 2_000_001),
+            (2500, 2_000_003),
+            (2600, 5_000_000),
+            (123_457, 5_100_000),
+            (123_459, 9_000_007),
+            (499_999, 15_000_000),
+        ]
+        .map(|(d, ns)| (d, Span(ns)))
+        .to_vec();
+        let curve = SeekCurve::new(&SeekSpec::Table(points.clone()), cylinders).unwrap();
+        for (d, time) in &points {
+            assert_eq!(curve.nanos(*d), time.0, "{d} cylinders");
+        }
+        for pair in points.windows(2) {
+            let [(from, before), (to, after)] = [pair[0], pair[1]];
+            let step = ((to - from) / 7).max(1);
+            for d in (from..to).step_by(step as usize) {
+                let part = f64::from(d - from) / f64::from(to - from);
+                let exact = before.0 as f64 + (after.0 - before.0) as f64 * part;
+                assert!(
+                    (curve.nanos(d) as f64 - exact).abs() <= 0.5,
+                    "{d} cylinders"
+                );
+            }
+        }
+        assert_eq!(curve.full_stroke(cylinders), 15_000_000);
+    }
+
+    /// So is the knee of two pieces that do not quite meet.
+    #[test]
+    fn a_far_knee_is_where_it_is() {
+        let (a, b, c, e, knee) = (1.0, 0.01, 4.0, 0.000_03, 100_001);
+        let spec = SeekSpec::TwoPiece { a, b, c, e, knee };
+        let curve = SeekCurve::new(&spec, 400_000).unwrap();
+        let ns = |ms: f64| libm::round(ms * 1e6) as u64;
+        let far = c + e * f64::from(knee + 1);
+        assert_eq!(curve.nanos(knee), ns(a + b * libm::sqrt(f64::from(knee))));
+        assert_eq!(curve.nanos(knee + 1), ns(far));
+    }
 }

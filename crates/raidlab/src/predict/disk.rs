@@ -34,7 +34,9 @@ fn list(as_json: bool) -> Result<Outcome, Failure> {
     let controllers = catalogue::controllers()?;
     let processors = catalogue::processors()?;
     if as_json {
-        let disks: Vec<Value> = models.iter().map(|(_, model)| summary(model)).collect();
+        let derived = Derived::of_all(models.iter().map(|(_, model)| &model.disk), Derived::of);
+        let told = models.iter().zip(derived);
+        let disks: Vec<Value> = told.map(|((_, model), of)| summary(model, &of)).collect();
         let controllers: Vec<Value> = controllers.iter().map(controller_summary).collect();
         let processors: Vec<Value> = processors.iter().map(processor_summary).collect();
         print_json(&json!({
@@ -79,8 +81,8 @@ fn overview(models: &[(&str, Model)]) -> Table {
     ];
     let caption = "The disks of the catalogue";
     let mut table = Table::new("disks", caption, columns);
-    for (name, model) in models {
-        let derived = Derived::of(&model.disk);
+    let disks = models.iter().map(|(_, model)| &model.disk);
+    for ((name, model), derived) in models.iter().zip(Derived::of_all(disks, Derived::alone)) {
         let seek = derived.seek_average_ms;
         table.rows.push(vec![
             Cell::text(*name),
@@ -99,7 +101,7 @@ fn overview(models: &[(&str, Model)]) -> Table {
     table
 }
 
-fn summary(model: &Model) -> Value {
+fn summary(model: &Model, derived: &Derived) -> Value {
     json!({
         "model": model.disk.name(),
         "description": model.description,
@@ -108,13 +110,13 @@ fn summary(model: &Model) -> Value {
         "rotational": model.disk.rotational(),
         "physical_sector_bytes": u64::from(model.disk.physical()) * 512,
         "queue": model.disk.tags(),
-        "derived": Derived::of(&model.disk),
+        "derived": derived,
     })
 }
 
 fn show(model: &Model, as_json: bool) -> Result<Outcome, Failure> {
     if as_json {
-        let mut shown = summary(model);
+        let mut shown = summary(model, &Derived::of(&model.disk));
         shown["parameters"] = facts_json(&model.facts);
         print_json(&shown)?;
         return Ok(Outcome::Done);

@@ -5,7 +5,7 @@ use raidlab_core::rng::Stream;
 use raidlab_core::units::SECTOR;
 use raidlab_sim::catalogue;
 use raidlab_sim::disk::DiskModel;
-use raidlab_sim::disk::asked::{ASKED, SMALL, driven, random_reads};
+use raidlab_sim::disk::asked::{SMALL, driven, random_reads};
 use raidlab_sim::disk::spec::HddModel;
 use raidlab_sim::disk::ssd::SsdModel;
 use serde::Serialize;
@@ -13,6 +13,8 @@ use std::sync::Arc;
 
 /// Buffers that are written before what counts: one that has not been full by then is hardly ever.
 const TO_FILL: u64 = 16;
+/// Random writes that are asked for behind them.
+const WRITES: u64 = 100_000;
 /// Bytes read for the sequential rate of a disk without zones.
 const STREAMED: u64 = 1 << 30;
 /// Sectors of a sequential request: 128 KiB.
@@ -51,6 +53,38 @@ pub(super) struct Derived {
 
 impl Derived {
     pub(super) fn of(model: &DiskModel) -> Self {
+        let alone = Self::alone(model);
+        let ssd = match model {
+            DiskModel::Ssd(ssd) => Some(ssd),
+            DiskModel::Hdd(_) => None,
+        };
+        Self {
+            queued_read_iops: match alone.queue {
+                1 => alone.random_read_iops,
+                queue => random_reads(model, queue),
+            },
+            queued_write_iops: ssd.and_then(|ssd| random_writes(ssd, alone.queue)),
+            ..alone
+        }
+    }
+
+    /// The same of several models, each on a thread of its own.
+    pub(super) fn of_all<'m>(
+        models: impl IntoIterator<Item = &'m DiskModel>,
+        of: fn(&DiskModel) -> Self,
+    ) -> Vec<Self> {
+        std::thread::scope(|scope| {
+            let begin = |model| scope.spawn(move || of(model));
+            let begun: Vec<_> = models.into_iter().map(begin).collect();
+            let ended = begun.into_iter().map(|thread| thread.join());
+            ended
+                .map(|of| of.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+                .collect()
+        })
+    }
+
+    /// What follows from it for one request at a time: nothing is known of those in a queue.
+    pub(super) fn alone(model: &DiskModel) -> Self {
         let queue = model.tags().clamp(1, 32);
         let one = random_reads(model, 1);
         let (outer, inner) = match model {
@@ -79,12 +113,8 @@ impl Derived {
             rotation_half_ms: hdd.map(|h| millis(h.spindle(0).revolution() as f64 / 2.0)),
             random_read_ms: one.map(|rate| 1e3 / rate),
             random_read_iops: one,
-            queued_read_iops: if queue == 1 {
-                one
-            } else {
-                random_reads(model, queue)
-            },
-            queued_write_iops: ssd.and_then(|ssd| random_writes(ssd, queue)),
+            queued_read_iops: None,
+            queued_write_iops: None,
             full: ssd.is_some_and(|ssd| ssd.spec.filled == 100),
             queue,
         }
@@ -114,7 +144,7 @@ fn random_writes(ssd: &SsdModel, depth: u32) -> Option<f64> {
     let (places, before) = (spec.sectors / small, TO_FILL * spec.buffer / small);
     let model = DiskModel::Ssd(Arc::new(spec.build().ok()?));
     let stream = Stream::new(1);
-    let (kind, count) = (BlockKind::Write, 5 * ASKED);
+    let (kind, count) = (BlockKind::Write, WRITES);
     let seconds = |places| {
         driven(&model, kind, depth, before, count, |i| {
             (stream.below(i, places) * small, SMALL)

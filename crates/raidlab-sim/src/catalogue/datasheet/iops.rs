@@ -2,7 +2,7 @@
 use super::hdd::HddSheet;
 use super::{SheetProblem, text};
 use crate::catalogue;
-use crate::disk::asked::random_reads;
+use crate::disk::asked::random_reads_roughly;
 
 /// Average seeks as shares of what is usual at the speed: no disk is known beyond. Reads that would want a shorter one were
 /// made with more in flight than it was said, or on a part of the disk.
@@ -92,7 +92,7 @@ impl HddSheet {
         };
         let text = sheet.text(&sheet.check()?, None)?;
         let model = catalogue::parse("the model", &text).map_err(|_| self.none())?;
-        let reads = random_reads(&model.disk, self.in_flight());
+        let reads = random_reads_roughly(&model.disk, self.in_flight());
         reads.ok_or_else(|| self.none())
     }
 

@@ -64,6 +64,11 @@ pub(super) fn check(zones: &[ZoneSpec], heads: u32, sectors: u64) -> Vec<Geometr
         before = Some(held);
         held += zone.capacity(heads);
     }
+    let cylinders: u64 = zones.iter().map(|zone| u64::from(zone.cylinders)).sum();
+    if cylinders > u64::from(u32::MAX) {
+        let tracks = cylinders.saturating_mul(u64::from(heads));
+        problems.push(GeometryError::TooManyTracks(tracks));
+    }
     if held < sectors {
         problems.push(GeometryError::TooSmall {
             held,
