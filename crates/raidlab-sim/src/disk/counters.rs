@@ -28,11 +28,13 @@ pub struct Counters {
     pub read_modify_writes: u64,
     /// Time of the arm moving, heads switching and settling; for an SSD 0.
     pub seek: Span,
-    /// Time waiting for a sector to come round; for an SSD 0.
+    /// Time waiting for a sector to come round, and passing over sectors between those of a stream; for an SSD 0. A turn lost by
+    /// reading ahead into a full buffer is in it when a read then had to wait for the head.
     pub rotation: Span,
     /// Time sectors passed under a head for a request or for destaging; for an SSD the time of its
-    /// dies, summed over them. Reading ahead is in it when a request has come for the sectors while it
-    /// went on, and not otherwise.
+    /// dies, summed over them. Reading ahead is in it once a request has come for the sectors, whether or not they had passed by then;
+    /// what is thrown away is not. So a mechanism that a slow host or channel keeps from reading on is as busy as
+    /// what they take makes it.
     pub transfer: Span,
     /// Time of the drive's processor; for an SSD, whose processor works on many commands at a time,
     /// summed over them.

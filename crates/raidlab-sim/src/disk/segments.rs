@@ -13,6 +13,8 @@ pub(super) struct Segment {
     pub(super) start: u64,
     /// Coordinate up to which it is filled; 0 when empty.
     pub(super) filled: u64,
+    /// Coordinate up to which the filling is in the disk's counters, because the host has asked for it.
+    booked: u64,
 }
 
 /// Most segments that a drive can have.
@@ -181,7 +183,11 @@ impl Segments {
         let before = self.first.checked_sub(1);
         self.first = before.or(self.order.len().checked_sub(1))?;
         let index = self.order[self.first];
-        self.list[usize::from(index)] = Segment { start, filled: 0 };
+        self.list[usize::from(index)] = Segment {
+            start,
+            filled: 0,
+            booked: 0,
+        };
         self.set_mark(index, start);
         if let Some(shares) = &mut self.shares {
             shares.take(index, start, sectors);
@@ -192,18 +198,34 @@ impl Segments {
 
     #[inline]
     pub(super) fn fill(&mut self, index: u8, to: u64) {
-        self.list[usize::from(index)].filled = to;
+        let segment = &mut self.list[usize::from(index)];
+        (segment.filled, segment.booked) = (to, to);
     }
 
-    /// The segment is filled up to the coordinate `to`, and has perhaps grown so far that its first sectors, those before
+    /// The host has asked for what lies between two coordinates of a segment: how much of that had not been asked for before.
+    #[inline]
+    pub(super) fn book(&mut self, index: u8, from: u64, to: u64) -> u64 {
+        let segment = &mut self.list[usize::from(index)];
+        let new = to.saturating_sub(segment.booked.max(from));
+        segment.booked = segment.booked.max(to);
+        new
+    }
+
+    /// The segment is filled up to the coordinate `to`, of which the host has asked for what lies before `booked`, and has perhaps grown so far that its first sectors, those before
     /// `start`, were overwritten. `end` tells the sector behind the last one.
     #[inline]
-    pub(super) fn leave(&mut self, index: u8, start: u64, to: u64, end: impl FnOnce() -> u64) {
+    pub(super) fn leave(
+        &mut self,
+        index: u8,
+        start: u64,
+        (booked, to): (u64, u64),
+        end: impl FnOnce() -> u64,
+    ) {
         if let Some(shares) = &mut self.shares {
             shares.leave(index, end());
         }
         let segment = &mut self.list[usize::from(index)];
-        segment.filled = to;
+        (segment.filled, segment.booked) = (to, booked);
         if start > segment.start {
             segment.start = start;
             self.set_mark(index, start);
@@ -238,7 +260,7 @@ mod tests {
                 let index = segments.take(*start, 8).expect("a segment");
                 segments.fill(index, u64::MAX);
                 if number % 3 == 0 {
-                    segments.leave(index, start + size / 2, u64::MAX, || start + size);
+                    segments.leave(index, start + size / 2, (0, u64::MAX), || start + size);
                 }
                 if number % 2 == 0 {
                     segments.serve(index, 8, number % 4 == 0);

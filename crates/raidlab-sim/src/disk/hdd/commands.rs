@@ -47,11 +47,7 @@ impl Hdd {
             // What the arm does is settled up to `free_at`, so that this holds only from then on.
             if self.free_at <= at && self.streamed(read.lba, read.end, at) {
                 self.segments.touch(self.stream.segment);
-                // They have passed under the head while nobody waited for them.
-                let passed = self.spindle.nanos(read.end - read.place.x);
-                let (_, whole) = self.widen(read.lba, read.sectors);
-                // Of a physical sector that is asked for in parts each counts as its share.
-                self.counters.transfer += Span(passed * read.sectors / whole);
+                self.book(read, false);
                 self.consume(read, at);
                 return true;
             }
@@ -60,6 +56,9 @@ impl Hdd {
         if let Some(index) = found {
             self.segments.touch(index);
             self.segments.serve(index, read.sectors, false);
+            // What was read ahead before the arm had to go counts now.
+            let units = self.segments.book(index, read.place.x, read.end);
+            self.counters.transfer += Span(self.spindle.nanos(units));
         }
         found.is_some()
     }

@@ -107,7 +107,7 @@ impl Hdd {
         let first = at(read.place.end()).max(t);
         let end = at(read.end).max(t);
         self.counters.stream_hits += 1;
-        self.counters.transfer.0 += end - t;
+        self.book(read, end > t);
         (first, end)
     }
 
@@ -118,10 +118,12 @@ impl Hdd {
         self.stop_here(t);
         let place = &read.place;
         let (first, begin, x, media_end);
+        let mut late = 0;
         if self.model.spec.zero_latency && read.end <= place.track_end() {
             (first, media_end) = self.read_whole_track(read, t);
             let wait = self.spindle.until(media_end, read.end % REVOLUTION);
-            (begin, x) = (media_end + self.spindle.nanos(wait), read.end);
+            late = self.spindle.nanos(wait);
+            (begin, x) = (media_end + late, read.end);
         } else {
             (begin, x) = self.position_here(t, place, false);
             media_end = self.pass(begin, x, read.end, place);
@@ -136,6 +138,7 @@ impl Hdd {
             };
             if self.model.spec.cache.read_ahead > 0 {
                 self.start_stream(segment, (read.lba, to), read.end, (begin, x), track_end);
+                self.lose(late);
                 self.ahead_until = media_end + self.least_ahead(to);
             } else {
                 self.segments.fill(segment, read.end);

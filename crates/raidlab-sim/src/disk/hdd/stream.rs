@@ -29,6 +29,10 @@ pub(super) struct Stream {
     pub(super) long: bool,
     /// Coordinate where the track of the arm's booked position ends.
     pub(super) track_end: u64,
+    /// Coordinate up to which the passing is in the counters: the host has asked for what lies before it.
+    booked: u64,
+    /// How long a head that had paused waited for its place to come round; 0 once that is in the counters.
+    lost: u64,
 }
 
 impl Hdd {
@@ -60,7 +64,42 @@ impl Hdd {
             exact: limit == from,
             long: limit - start > size,
             track_end,
+            booked: end,
+            lost: 0,
         };
+    }
+
+    /// The stream that has just been started began so much later than its head was free.
+    #[inline]
+    pub(super) fn lose(&mut self, nanos: u64) {
+        self.stream.lost = nanos;
+    }
+
+    /// Counts what the mechanism did for a read that the stream serves, which has to wait for the head if `waits`.
+    ///
+    /// Sectors that pass while nobody waits for them count when they are asked for, and each time that they pass once: a reader whom
+    /// something else holds up does not make the mechanism less busy with what he reads. What is passed over on the way to the next
+    /// sector that is wanted is a wait for that, up to the turn from which on a seek gets there as soon. A turn
+    /// that a full segment cost counts when a read then has to wait for the head: if the segment is full again
+    /// before, the turn was nobody's loss.
+    pub(super) fn book(&mut self, read: &Waiting, waits: bool) {
+        let from = self.stream.booked;
+        if waits && read.end > self.stream.x {
+            self.counters.rotation.0 += std::mem::take(&mut self.stream.lost);
+        }
+        if read.end <= from {
+            return;
+        }
+        let gap = read.place.x.saturating_sub(from);
+        let skipped = self.spindle.nanos(gap);
+        if gap < REVOLUTION {
+            self.counters.rotation.0 += skipped;
+        }
+        // In whole nanoseconds, so that no rounding adds up.
+        let reached = from + self.spindle.units(skipped);
+        let passed = self.spindle.nanos(read.end.saturating_sub(reached));
+        self.counters.transfer.0 += passed;
+        self.stream.booked = reached + self.spindle.units(passed);
     }
 
     /// Coordinate of the end of the last sector that is read ahead.
@@ -106,8 +145,9 @@ impl Hdd {
         let old = self.limit_x();
         let stopped = self.stream.t + self.spindle.nanos(old.saturating_sub(self.stream.x));
         if t > stopped {
-            let wait = self.spindle.until(t, old % REVOLUTION);
-            (self.stream.x, self.stream.t) = (old, t + self.spindle.nanos(wait));
+            let wait = self.spindle.nanos(self.spindle.until(t, old % REVOLUTION));
+            (self.stream.x, self.stream.t) = (old, t + wait);
+            self.stream.lost = wait;
         }
         (self.stream.limit, self.stream.long) = (limit, true);
         self.stream.bound = end + (limit - to) * self.model.geometry.narrowest();
@@ -202,7 +242,10 @@ impl Hdd {
         let there = self.frontier(t);
         let oldest = self.oldest(t);
         let geometry = &self.model.geometry;
-        self.segments.leave(self.stream.segment, oldest, there, || {
+        let Stream {
+            segment, booked, ..
+        } = self.stream;
+        self.segments.leave(segment, oldest, (booked, there), || {
             geometry.sector_at(there)
         });
         if there > self.stream.track_end {

@@ -141,7 +141,7 @@ mod tests {
             held = segments.serve(index, sectors, true);
         }
         let to = start + reads * sectors + held;
-        segments.leave(index, to - held, to, || to);
+        segments.leave(index, to - held, (0, to), || to);
         (index, held)
     }
 
@@ -211,7 +211,7 @@ mod tests {
                         let held = segments.serve(index, sectors, filling);
                         prop_assert!((SIZE..=u64::from(count) * SIZE).contains(&held));
                     }
-                    (2, Some(index)) => segments.leave(index, start, u64::MAX, || start + sectors),
+                    (2, Some(index)) => segments.leave(index, start, (0, u64::MAX), || start + sectors),
                     _ => last = segments.take(start, sectors),
                 }
                 let shares = segments.shares.as_ref().expect("shares");

@@ -392,6 +392,42 @@ fn parts_of_a_physical_sector_pass_under_the_head_once() {
     assert!(busy <= took, "{busy} ns of {took}");
 }
 
+/// Passing under the head counts once, and whenever it was: before the request, for it, or before the arm had to go elsewhere. A host that
+/// takes its time does not make the sectors pass faster, and what nobody asks for counts for nothing.
+#[test]
+fn what_is_read_counts_whoever_waits_for_it() {
+    let model = model("ST3250624AS");
+    let busy = |think: u64, other: bool| {
+        let mut disk = Disk::new(&model, 1);
+        let mut now = Instant(1_000_000_000);
+        let mut counters = Vec::new();
+        for i in 0..400 {
+            if other && i % 3 == 2 {
+                let far = request(i, BlockKind::Read, 200_000_000 + 1_000_000 * (i % 7), 8);
+                now = one(&mut disk, now, far).at;
+            }
+            now = one(&mut disk, now, request(i, BlockKind::Read, 64 * i, 64)).at;
+            now += Span(think);
+            counters.push(*disk.counters());
+        }
+        (counters[399].transfer - counters[0].transfer, counters[399])
+    };
+    let (plain, counters) = busy(0, false);
+    assert_eq!(counters.rotation, busy(1, false).1.rotation);
+    for think in [100_000, 400_000, 1_000_000, 3_000_000] {
+        let (transfer, _) = busy(think, false);
+        close(transfer.0 as f64, plain.0 as f64, 1e-6);
+    }
+    // With another reader the rest of a segment is read again or is there: never less than once, and no faster.
+    for think in [0, 100_000, 1_000_000] {
+        let (transfer, _) = busy(think, true);
+        assert!(
+            transfer.0 as f64 > 0.99 * plain.0 as f64,
+            "{think}: {transfer}"
+        );
+    }
+}
+
 /// A member of RAID5: each fourth chunk is parity, and left out. The head passes over it as when nothing is reordered.
 #[test]
 fn reordering_does_not_break_up_a_stream_with_gaps() {
