@@ -8,9 +8,10 @@ use raidlab_core::time::{Instant, Span};
 const LIMIT: f64 = 0.70;
 /// Shares that differ by less are told together.
 const ALIKE: f64 = 0.06;
-/// Of two kinds of things whose shares differ by less, the one that is nearer to the media is named:
-/// a channel is held while its only disk works.
+/// Kinds of things whose shares differ by less are all named.
 const TIE: f64 = 0.03;
+/// ... and of those whose shares differ by no more, the one that is nearest to the media first.
+const FIRST: f64 = 0.01 + 1e-9;
 /// What else is so busy is told, too.
 const ALSO: f64 = 0.90;
 /// Read-ahead that a stripe cache refuses is told from this share of what disks move on. Assumed: less is asked for again while more
@@ -193,10 +194,7 @@ fn sentence(shares: &[Share], load: Load, rate: f64) -> String {
     if top < LIMIT {
         return idle(shares, load, top);
     }
-    let near = shares
-        .iter()
-        .filter(|s| most(s.kind) >= (top - TIE).max(LIMIT));
-    let Some(limit) = near.map(|s| s.kind).max_by_key(|kind| depth(*kind)) else {
+    let Some(limit) = limit(shares, &most, top) else {
         return idle(shares, load, top);
     };
     let mut text = told(shares, limit, load, rate);
@@ -209,21 +207,59 @@ fn sentence(shares: &[Share], load: Load, rate: f64) -> String {
             percent(commands)
         ));
     }
-    let others = [
-        ResourceKind::Cpu,
-        ResourceKind::Thread,
-        ResourceKind::Bus,
-        ResourceKind::Controller,
-        ResourceKind::Volume,
-    ];
-    let also = others
-        .into_iter()
-        .filter(|kind| *kind != limit && most(*kind) >= ALSO);
-    if let Some(kind) = also.max_by(|a, b| most(*a).total_cmp(&most(*b))) {
+    for kind in also(most, limit, top) {
         text.push_str("; ");
         text.push_str(&told(shares, kind, load, rate));
     }
     text
+}
+
+/// What is named first of all that is within the tie: the busiest, and of those that are alike the one nearest to the media. What the
+/// computer does by itself comes first only when nothing else is as busy.
+fn limit(shares: &[Share], most: impl Fn(ResourceKind) -> f64, top: f64) -> Option<ResourceKind> {
+    let mut near: Vec<ResourceKind> = shares.iter().map(|s| s.kind).collect();
+    near.retain(|kind| most(*kind) >= (top - TIE).max(LIMIT));
+    let hardware = |kind: &ResourceKind| depth(*kind) >= depth(ResourceKind::Bus);
+    if near.iter().any(hardware) {
+        near.retain(hardware);
+    }
+    let first = near.iter().map(|kind| most(*kind)).fold(0.0, f64::max);
+    near.retain(|kind| most(*kind) >= first - FIRST);
+    near.into_iter().max_by_key(|kind| depth(*kind))
+}
+
+/// What is told behind the limit, the busiest first: all that is within the tie, so that what is busy all the time is left out of no
+/// sentence; where nothing is, the busiest of what carries or orders the work of others, if it is busy enough.
+fn also(most: impl Fn(ResourceKind) -> f64, limit: ResourceKind, top: f64) -> Vec<ResourceKind> {
+    use ResourceKind::{Bus, Channel, Controller, Cpu, Disk, Electronics, Thread, Volume};
+    let mut others = vec![
+        Cpu,
+        Thread,
+        Bus,
+        Controller,
+        Volume,
+        Channel,
+        Electronics,
+        Disk,
+    ];
+    // What takes a disk's commands is told with the disk.
+    others.retain(|kind| *kind != limit && (limit, *kind) != (Disk, Electronics));
+    others.retain(|kind| match kind {
+        // In service as long as anything below is at work.
+        Thread | Volume => most(*kind) >= ALSO,
+        _ => most(*kind) >= LIMIT,
+    });
+    others.sort_by(|a, b| most(*b).total_cmp(&most(*a)));
+    let tied = others.iter().filter(|kind| most(**kind) >= top - TIE);
+    match tied.count() {
+        0 => {
+            others.retain(|kind| !matches!(kind, Disk | Electronics | Channel));
+            others.retain(|kind| most(*kind) >= ALSO);
+            others.truncate(1);
+        }
+        tied => others.truncate(tied),
+    }
+    others
 }
 
 /// Nothing is a limit by itself.

@@ -247,6 +247,67 @@ fn two_drives_on_a_cable_are_slower_than_on_two() {
     assert!(sentence.starts_with("disk0 is"), "{sentence}");
 }
 
+/// A sequential reader over channels slower and faster than the media (46.5 MB/s). The disk counted the less busy the slower its channel was: reading
+/// ahead between two commands counted for nothing, and of 44 MB/s the sentence made that nothing was busy.
+#[test]
+fn a_disk_is_as_busy_as_what_is_read_of_it() {
+    let of = |rate: u32| {
+        let disk = r#"{ model = "ST340015A" }"#;
+        let profile = "name = \"sequential\"\ntotal = \"96MiB\"\nblock = \"128KiB\"\ndepth = 1\nread-percent = 100";
+        let rest = format!(
+            "\n[host]\nkernel = \"2.6.16\"\n\n[topology.controllers.card]\nkind = \"pata\"\nrate = \"{rate}MB/s\"\n"
+        );
+        let (run, disks) = first(&(text(disk, "layout = \"single\"", profile) + &rest));
+        let seconds = run.outcome.elapsed.as_secs_f64();
+        let transfer = disks[0].transfer.as_secs_f64() / (run.outcome.bytes as f64 / 46.5e6);
+        let busy = disks[0].busy().as_secs_f64() / seconds;
+        (busy, transfer, run.why.sentence)
+    };
+    // 0.6, 0.9, 1.0, 1.1 and 2 times what the media give. Their time is the same whatever takes it away, and with a buffer of 160 KiB
+    // it is turns that a slow channel costs.
+    for (rate, part) in [
+        (28, "waiting for the sector"),
+        (42, "transferring"),
+        (47, "transferring"),
+        (51, "transferring"),
+        (93, "transferring"),
+    ] {
+        let (busy, transfer, sentence) = of(rate);
+        assert!((0.99..1.02).contains(&transfer), "{rate}: {transfer}");
+        assert!((0.93..=1.0).contains(&busy), "{rate}: {busy}");
+        assert!(
+            sentence.starts_with("disk0 is ") && sentence.contains(part),
+            "{rate}: {sentence}"
+        );
+    }
+}
+
+/// A buffer that is large enough for the turns until its head is back: the channel is the limit as long as it is slower than the media,
+/// and what the head waits for meanwhile is nobody's loss.
+#[test]
+fn a_channel_slower_than_the_media_is_named() {
+    let of = |rate: u32| {
+        let disk = r#"{ model = "ST3250624AS" }"#;
+        let profile = "name = \"sequential\"\ntotal = \"128MiB\"\nblock = \"128KiB\"\ndepth = 1\nread-percent = 100";
+        let rest =
+            format!("\n[topology.controllers.card]\nkind = \"sata\"\nrate = \"{rate}MB/s\"\n");
+        let (run, disks) = first(&(text(disk, "layout = \"single\"", profile) + &rest));
+        let busy = disks[0].busy().as_secs_f64() / run.outcome.elapsed.as_secs_f64();
+        (busy, run.why.sentence)
+    };
+    // 67.5 MB/s.
+    for (rate, least, most) in [(40, 0.5, 0.75), (54, 0.75, 0.97)] {
+        let (busy, sentence) = of(rate);
+        assert!((least..most).contains(&busy), "{rate}: {busy}");
+        assert!(sentence.starts_with("link of disk0 is 9"), "{sentence}");
+    }
+    for rate in [68, 74, 135] {
+        let (busy, sentence) = of(rate);
+        assert!(busy > 0.98, "{rate}: {busy}");
+        assert!(sentence.starts_with("disk0 is "), "{sentence}");
+    }
+}
+
 #[test]
 fn random_reads_of_one_disk_take_a_seek_and_half_a_turn() {
     let profile = "name = \"random\"\ntime = \"60s\"\ndepth = 1\nread-percent = 100";

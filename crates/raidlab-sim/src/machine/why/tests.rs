@@ -72,10 +72,50 @@ fn the_busiest_thing_is_named_with_what_it_does() {
         ),
         "channel 0 of card is 97 % busy"
     );
-    // A channel that is held by its only disk is not the limit.
+}
+
+/// The share of a channel has in it what its data and the waits of others take, and not what it is held for by its only disk. Of a channel
+/// that was busy all the time nothing was told when its disk was 97 % busy.
+#[test]
+fn what_is_busy_all_the_time_is_told_however_busy_the_disks_are() {
+    let told = |disk_ms, channel_ms| {
+        let channel = busy("channel 0 of card", ResourceKind::Channel, 1, channel_ms);
+        let cpu = busy("CPU", ResourceKind::Cpu, 1, 300);
+        second(vec![disk("disk1", disk_ms, disk_ms), channel, cpu], 1.0, 0)
+    };
+    let both = [(971, 1000), (985, 1000), (1000, 1000), (1000, 985)].map(|(d, c)| told(d, c));
     assert_eq!(
-        second(vec![disk("disk1", 985, 600), channel(1000), cpu], 1.0, 0),
-        "disk1 is 99 % busy, of that 61 % seeking"
+        both,
+        [
+            "channel 0 of card is 100 % busy; disk1 is 97 % busy",
+            "channel 0 of card is 100 % busy; disk1 is 99 % busy",
+            "disk1 is 100 % busy; channel 0 of card is 100 % busy",
+            "disk1 is 100 % busy; channel 0 of card is 99 % busy",
+        ]
+    );
+    assert_eq!(told(960, 1000), "channel 0 of card is 100 % busy");
+    assert_eq!(told(1000, 960), "disk1 is 100 % busy");
+    // Below what is told of anything else, too.
+    assert_eq!(
+        told(790, 800),
+        "disk1 is 79 % busy; channel 0 of card is 80 % busy"
+    );
+}
+
+/// Three at a time.
+#[test]
+fn all_that_is_within_the_tie_is_told() {
+    let all = vec![
+        disk("disk0", 980, 0),
+        busy("link of disk0", ResourceKind::Channel, 1, 1000),
+        busy("pci", ResourceKind::Bus, 1, 990),
+        busy("CPU", ResourceKind::Cpu, 1, 1000),
+        busy("thread of md", ResourceKind::Thread, 1, 1000),
+    ];
+    assert_eq!(
+        second(all, 1.0, 133_000_000),
+        "link of disk0 is 100 % busy; the CPU is 100 % busy; thread of md is 100 % busy; the pci moves 133 MB/s, its limit: it is 99 % \
+         busy; disk0 is 98 % busy"
     );
 }
 
