@@ -18,6 +18,35 @@ struct Assumed {
     /// Sectors, and runs.
     ahead: (u64, u32),
     protected: bool,
+    flush: Span,
+}
+
+/// Time of a flush when the file does not tell, in microseconds: about that of the catalogue's drives.
+pub(super) const FLUSH_US: u64 = 900;
+
+/// Whether the buffer is safe, and if not what a flush takes.
+fn safety(buffer: &Table<'_, '_>, given: Option<Span>) -> (bool, Span) {
+    let reader = buffer.reader;
+    let protected = or_assume(
+        buffer.boolean("protected"),
+        reader,
+        "buffer.protected",
+        false,
+        "a flush waits for the flash",
+    );
+    if protected && given.is_some() {
+        let why = "says nothing of a protected buffer, of which flushes take no time";
+        reader.report_at("buffer.flush_us", format!("'buffer.flush_us' {why}"));
+    }
+    let flush = given.unwrap_or_else(|| {
+        if protected {
+            return Span::ZERO;
+        }
+        let why = "the map of pages is written, as of the catalogue's drives";
+        reader.conclude("buffer.flush_us", FLUSH_US.to_string(), Mark::Assumed, why);
+        Span::from_micros(FLUSH_US)
+    });
+    (protected, flush)
 }
 
 fn assumed(
@@ -56,6 +85,7 @@ fn assumed(
         _ => whole(ahead, "read_ahead", "runs", 1, "one run at a time"),
     };
     let sector = "512 bytes, no emulation";
+    let (protected, flush) = safety(buffer, micros(buffer, "flush_us"));
     Assumed {
         physical: small(or_assume(
             drive.physical_sector("physical_sector"),
@@ -75,13 +105,8 @@ fn assumed(
         fast: fast.saturating_mul(2048),
         program_fast,
         ahead: (size.saturating_mul(2), small(runs)),
-        protected: or_assume(
-            buffer.boolean("protected"),
-            reader,
-            "buffer.protected",
-            false,
-            "a flush waits for the flash",
-        ),
+        protected,
+        flush,
     }
 }
 
@@ -150,6 +175,7 @@ pub(super) fn lower(root: &Table<'_, '_>, name: String) -> Option<DiskModel> {
         program_fast,
         ahead: (look_ahead, runs),
         protected,
+        flush,
     } = assumed([&drive, &flash, &buffer, &ahead], turn, program);
     let spec = SsdSpec {
         name,
@@ -183,6 +209,7 @@ pub(super) fn lower(root: &Table<'_, '_>, name: String) -> Option<DiskModel> {
         ahead: look_ahead,
         runs,
         protected,
+        flush,
         spare_permille: of_flash.count("spare_permille", "spare flash in thousandths"),
         filled,
     };

@@ -271,6 +271,7 @@ fn what_a_solid_state_disk_does_not_say_is_listed_as_assumed() {
         "fast_mib",
         "program_fast_us",
         "protected",
+        "flush_us",
     ];
     let lines = text.lines().filter(|line| {
         let key = line.split(" =").next().unwrap_or_default();
@@ -295,9 +296,10 @@ fn what_a_solid_state_disk_does_not_say_is_listed_as_assumed() {
     drive.turn_write_us = 10 (assumed: as behind a read)
     flash.fast_mib = 0 (assumed: no fast area)
     read_ahead.size_kib = 0 (assumed: it does not read ahead)
+    buffer.protected = false (assumed: a flush waits for the flash)
+    buffer.flush_us = 900 (assumed: the map of pages is written, as of the catalogue's drives)
     drive.physical_sector = 512 (assumed: 512 bytes, no emulation)
     drive.filled_percent = 0 (assumed: nothing was written before)
-    buffer.protected = false (assumed: a flush waits for the flash)
     ");
 }
 

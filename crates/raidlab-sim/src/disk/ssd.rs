@@ -3,7 +3,8 @@
 //!
 //! What is modelled: command time (of writes apart, where the drive takes fewer or more of them), reads that occupy a die and then its channel, reading ahead of runs of reads
 //! (`ahead`), programs of whole units that occupy a die (a read can suspend one), physical sectors that are written in part and read
-//! for the rest of them (`parts`), a buffer that acknowledges writes until it is full, a fast (SLC) area that can run out, and the write amplification of a full disk.
+//! for the rest of them (`parts`), a buffer that acknowledges writes until it is full, flushes that write the map of pages, one at a
+//! time (`flush`), a fast (SLC) area that can run out, and the write amplification of a full disk.
 //!
 //! What is left out: the mapping of single pages (rows over the dies stand for it, see `dies`), which blocks
 //! garbage collection picks (the closed form for uniformly random writes stands for it, weighted by
@@ -12,6 +13,7 @@
 //! not in their fluctuation.
 mod ahead;
 mod dies;
+mod flush;
 mod parts;
 mod spec;
 
@@ -24,6 +26,7 @@ use super::{DiskError, Done, Request};
 use crate::block::Way;
 use ahead::Ahead;
 use dies::Dies;
+use flush::Map;
 use parts::Part;
 use raidlab_core::op::BlockKind;
 use raidlab_core::rng::Stream as Numbers;
@@ -57,6 +60,7 @@ pub(super) struct Ssd {
     /// Programs under way: when each ends and how many sectors it frees, ascending.
     programs: VecDeque<(u64, u64)>,
     buffered: u64,
+    map: Map,
     /// Sectors that can be written before garbage collection sets in.
     fresh: u64,
     fast: u64,
@@ -88,6 +92,7 @@ impl Ssd {
             rests: 0,
             programs: VecDeque::new(),
             buffered: 0,
+            map: Map::default(),
             // A full disk has no spare blocks left beyond what the closed form counts on.
             fresh: if spec.filled == 100 { 0 } else { empty + spare },
             fast: spec.fast,
@@ -298,12 +303,14 @@ impl Ssd {
         while self.pending >= unit {
             end = end.max(self.program(unit, sent, room));
         }
+        self.map.changes(room);
         if request.fua && !self.model.spec.protected {
             let rest = self.pending;
             if rest > 0 {
                 self.complete();
                 end = end.max(self.program(rest, sent, room));
             }
+            let end = self.map.written(room, end, self.model.spec.flush);
             return self.end(request.id, end, end, Ok(()), false);
         }
         self.counters.write_hits += 1;
@@ -378,6 +385,7 @@ impl Ssd {
                 at = self.program(self.pending, from, from);
             }
             at = at.max(self.programs.back().map_or(0, |(end, _)| *end));
+            at = self.map.written(from, at, self.model.spec.flush);
         }
         self.end(id, at, at, Ok(()), false);
     }

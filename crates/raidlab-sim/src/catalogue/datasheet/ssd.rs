@@ -124,6 +124,10 @@ impl SsdSheet {
                 "assumed: no capacitors unless the datasheet says so"
             },
         );
+        if !self.protected {
+            let why = "assumed: the map of pages is written, as of the catalogue's drives";
+            file.whole("flush_us", super::super::ssd::FLUSH_US, why);
+        }
 
         file.table("read_ahead");
         file.whole("size_kib", 256, "assumed: as of the catalogue's drives");

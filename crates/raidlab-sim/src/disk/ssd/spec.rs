@@ -52,6 +52,9 @@ pub struct SsdSpec {
     pub runs: u32,
     /// Buffered writes survive a loss of power, so that a flush costs nothing.
     pub protected: bool,
+    /// Time that a flush takes beyond the programs of what is in the buffer, as the map of pages is written; of a protected buffer
+    /// it says nothing.
+    pub flush: Span,
     /// Spare flash in thousandths of the capacity.
     pub spare_permille: u32,
     /// Share of the capacity in per cent that was written before time zero.
@@ -206,7 +209,7 @@ impl SsdSpec {
     }
 
     /// Key, name, value in nanoseconds, least and most.
-    fn times(&self) -> [Bound; 7] {
+    fn times(&self) -> [Bound; 8] {
         let after_write = self.turn_write.unwrap_or(self.turn).0;
         [
             (
@@ -255,6 +258,13 @@ impl SsdSpec {
                 "flash.suspend_us",
                 "suspend time (ns)",
                 self.suspend.0,
+                0,
+                LONGEST,
+            ),
+            (
+                "buffer.flush_us",
+                "flush time (ns)",
+                self.flush.0,
                 0,
                 LONGEST,
             ),

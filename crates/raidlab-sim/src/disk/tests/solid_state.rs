@@ -191,6 +191,64 @@ fn a_flush_waits_for_the_flash_unless_the_buffer_is_protected() {
     }
 }
 
+/// Writes of 4 KiB a second that `jobs` processes make durable one by one.
+fn durable(disk: &DiskModel, jobs: u64, fua: bool) -> f64 {
+    let mut disk = Disk::new(disk, 1);
+    let mut lbas = (0_u64..).step_by(8);
+    let mut write = |disk: &mut Disk, at: Instant, job: u64| {
+        let mut write = request(job, BlockKind::Write, lbas.next().unwrap(), 8);
+        write.fua = fua;
+        disk.submit(at, write);
+    };
+    for job in 0..jobs {
+        write(&mut disk, Instant::ZERO, job);
+    }
+    let (mut done, mut now) = (0, Instant::ZERO);
+    while now < Instant(1_000_000_000) {
+        now = disk.next_event().unwrap();
+        let mut ends = Vec::new();
+        disk.advance(now, &mut ends);
+        for end in ends {
+            // A job's flush has its number above the others.
+            let job = end.id % jobs;
+            if end.id < jobs && !fua {
+                disk.submit(now, request(job + jobs, BlockKind::Flush, 0, 0));
+            } else {
+                done += 1;
+                write(&mut disk, now, job);
+            }
+        }
+    }
+    f64::from(done) / now.since(Instant::ZERO).as_secs_f64()
+}
+
+/// As published of desktop drives without capacitors (the sources are in their files): from 490 to 1751 durable writes of 4 KiB a
+/// second with SATA, from 384 to 1480 with NVMe. Eight jobs do four to six times as many; here, where nothing puts them out of step, up
+/// to eight times.
+#[test]
+fn a_desktop_drive_makes_a_thousand_writes_a_second_durable() {
+    for (name, least, most) in [("sata-ssd", 490.0, 1751.0), ("nvme-ssd", 384.0, 1480.0)] {
+        for fua in [false, true] {
+            let one = durable(&model(name), 1, fua);
+            assert!(one > least && one < most, "{name}: {one}");
+            let eight = durable(&model(name), 8, fua) / one;
+            assert!(eight > 3.5 && eight < 8.0, "{name}: {eight}");
+        }
+    }
+}
+
+#[test]
+fn a_flush_of_what_is_safe_already_waits_for_nothing() {
+    let mut disk = Disk::new(&model("nvme-ssd"), 1);
+    let written = one(&mut disk, Instant::ZERO, request(0, BlockKind::Write, 0, 8)).at;
+    let flushed = one(&mut disk, written, request(1, BlockKind::Flush, 0, 0)).at;
+    let again = one(&mut disk, flushed, request(2, BlockKind::Flush, 0, 0)).at;
+    assert_eq!(again.since(flushed), Span::from_micros(10));
+    let read = one(&mut disk, again, request(3, BlockKind::Read, 0, 8)).at;
+    let third = one(&mut disk, read, request(4, BlockKind::Flush, 0, 0)).at;
+    assert_eq!(third.since(read), Span::from_micros(10));
+}
+
 /// Reads of 4 KiB, each when the one before has ended: how long each takes, in microseconds, and whether it was a hit.
 fn reads(disk: &mut Disk, lbas: impl IntoIterator<Item = u64>) -> Vec<(f64, bool)> {
     let mut now = Instant(1_000_000_000);

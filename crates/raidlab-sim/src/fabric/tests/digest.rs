@@ -110,7 +110,7 @@ fn digests_are_fixed_for_ever() {
     sata 1612d96119a931ed
     sata on a bus cfc5a3cb23a13b74
     scsi 27c9121f47f4cb9a
-    nvme 015d53a1a427c29c
+    nvme 04b8276b8fd4f207
     firmware ab77a6c3f8bc0a40
     cache dfb8f9008dadf9b0
     write-through 65c5ec6782044182
