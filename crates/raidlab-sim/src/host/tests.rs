@@ -4,6 +4,7 @@ mod files;
 mod groups;
 mod laws;
 mod logs;
+mod names;
 mod raw;
 mod space;
 mod throttle;

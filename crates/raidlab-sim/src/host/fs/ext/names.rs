@@ -214,7 +214,7 @@ impl Ext {
         };
         self.grow(&mut d, 1, charge)?;
         self.names.directories.insert(directory, d);
-        charge.cpu += Span(cost::INODE);
+        charge.cpu += Span(cost::MAKE);
         Ok(())
     }
 
@@ -290,7 +290,7 @@ impl Ext {
         charge: &mut Charge,
     ) -> Result<(), FsError> {
         // To see that the name is new, and to find room for it.
-        charge.cpu += self.search(2 * d.entries) + Span(cost::INODE);
+        charge.cpu += self.search(2 * d.entries) + Span(cost::MAKE);
         let inode = self.take_inode(d.inode / self.geometry.inodes, charge)?;
         let mut runs = Vec::new();
         let blocks = size.div_ceil(u64::from(self.geometry.block));
@@ -373,7 +373,7 @@ impl Ext {
         let Some(mut d) = self.names.directories.remove(&entry.directory) else {
             return Err(FsError::NoFile);
         };
-        charge.cpu += self.search(u64::from(small.slot)) + Span(cost::INODE);
+        charge.cpu += self.search(u64::from(small.slot)) + Span(cost::FREE);
         self.entry(&mut d, entry, small.slot, true, charge);
         d.free.insert(small.slot);
         d.entries = d.entries.saturating_sub(1);
@@ -398,7 +398,7 @@ impl Ext {
             self.release(run, charge);
         }
         self.give_inode(d.inode, charge);
-        charge.cpu += Span(cost::INODE);
+        charge.cpu += Span(cost::FREE);
         Ok(())
     }
 }

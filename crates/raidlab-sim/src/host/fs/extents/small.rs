@@ -108,12 +108,13 @@ impl Small {
 impl Extents {
     pub(in super::super) fn small(&mut self, op: &FileOp) -> Result<Charge, FsError> {
         let mut charge = Charge {
-            cpu: Span(self.kind.cpu[2] / 4),
+            cpu: Span(self.kind.names_cpu[0]),
             ..Charge::default()
         };
         match *op {
             FileOp::Create { entry, size, sync } => {
                 self.create(entry, u64::from(size), &mut charge)?;
+                charge.cpu += Span(self.kind.names_cpu[1]);
                 charge.commit_needed = sync;
             }
             FileOp::Stat { entry, size } => {
@@ -127,7 +128,10 @@ impl Extents {
                     }));
                 }
             }
-            FileOp::Unlink { entry } => self.unlink(entry, &mut charge)?,
+            FileOp::Unlink { entry } => {
+                self.unlink(entry, &mut charge)?;
+                charge.cpu += Span(self.kind.names_cpu[2]);
+            }
             FileOp::MakeDirectory { directory } => self.make_directory(directory, &mut charge)?,
             FileOp::RemoveDirectory { directory } => {
                 let d = self.small.directories.remove(&directory);
