@@ -1,7 +1,8 @@
 //! Response times of two sides: percentiles with verdicts, and the gate for them.
 use super::{
-    CompareRequest, GateResult, doubted, gate_cell, interval, rounds, said, tone_of, why_in_full,
-    worst,
+    CompareRequest, GateResult, doubted, interval, rounds, said,
+    told::{gate_cell, tone_of},
+    why_in_full, worst,
 };
 use crate::report::analysis::{
     Judging, LEAST_RUNS, Outcome, adjust, compare_percentile, tail_margin,
