@@ -6,7 +6,11 @@ use crate::disk::DiskModel;
 use crate::disk::ssd::{SsdError, SsdSpec};
 use raidlab_core::time::Span;
 use std::cell::Cell;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
+
+/// Microseconds of a read or a program of flash: what is below is in milliseconds, what is above in nanoseconds.
+const FLASH: RangeInclusive<f64> = 0.1..=100_000.0;
 
 /// What a file may leave out: with what is taken then, which is told as a fact of the model.
 struct Assumed {
@@ -73,7 +77,9 @@ fn assumed(
         conclude("drive.turn_write_us", turn, "as behind a read");
     }
     let fast = whole(flash, "flash", "fast_mib", 0, "no fast area");
-    let program_fast = micros(flash, "program_fast_us").unwrap_or_else(|| {
+    let program_fast = flash.between("program_fast_us", FLASH, "microseconds");
+    let program_fast = program_fast.map(|us| Span(libm::round(us * 1e3) as u64));
+    let program_fast = program_fast.unwrap_or_else(|| {
         if fast > 0 {
             conclude("flash.program_fast_us", program, "as elsewhere");
         }
@@ -138,7 +144,16 @@ impl Needed<'_, '_, '_> {
     }
 
     fn micros(&self, key: &str, what: &str) -> Span {
-        let us = self.take(key, what, self.table.number(key), 1.0);
+        self.span(key, what, self.table.number(key))
+    }
+
+    /// A time of the flash.
+    fn flash(&self, key: &str, what: &str) -> Span {
+        self.span(key, what, self.table.between(key, FLASH, "microseconds"))
+    }
+
+    fn span(&self, key: &str, what: &str, us: Option<f64>) -> Span {
+        let us = self.take(key, what, us, 1.0);
         Span(libm::round(us * 1e3) as u64)
     }
 }
@@ -165,7 +180,7 @@ pub(super) fn lower(root: &Table<'_, '_>, name: String) -> Option<DiskModel> {
         rate,
         1.0,
     );
-    let program = of_flash.micros("program_us", "the time of a program");
+    let program = of_flash.flash("program_us", "the time of a program");
     let turn = of_drive.micros("turn_us", "the least time between two commands");
     let Assumed {
         physical,
@@ -195,7 +210,7 @@ pub(super) fn lower(root: &Table<'_, '_>, name: String) -> Option<DiskModel> {
         page: of_flash
             .count("page_kib", "the size of a flash page")
             .saturating_mul(2),
-        read: of_flash.micros("read_us", "the time to read a page"),
+        read: of_flash.flash("read_us", "the time to read a page"),
         program_unit: of_flash
             .count("program_kib", "what a die programs at a time")
             .saturating_mul(2),

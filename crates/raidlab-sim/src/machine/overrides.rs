@@ -351,12 +351,12 @@ mod tests {
         for name in ["KW036", "sata-ssd"] {
             let given = Overrides {
                 capacity: Some(Bytes::gib(1)),
-                cache: Some(Bytes::gib(100)),
+                cache: Some(Bytes::gib(2)),
                 ..Overrides::default()
             };
             assert_eq!(
                 told(name, given),
-                "its 'cache' of 100 GiB holds more than the disk, which has 1 GiB"
+                "its 'cache' of 2 GiB holds more than the disk, which has 1 GiB"
             );
         }
         let odd = Overrides {

@@ -127,8 +127,6 @@ impl SsdError {
 /// Longest time of a command or of the flash: no controller and no program takes so long, and what is above is in
 /// nanoseconds.
 const LONGEST: u64 = 100_000_000;
-/// Least time of a read or a program of flash; what is below is in milliseconds.
-const LEAST: u64 = 100;
 
 /// A specification ready for use.
 #[derive(Clone, Debug)]
@@ -233,25 +231,19 @@ impl SsdSpec {
                 0,
                 LONGEST,
             ),
-            (
-                "flash.read_us",
-                "read time (ns)",
-                self.read.0,
-                LEAST,
-                LONGEST,
-            ),
+            ("flash.read_us", "read time (ns)", self.read.0, 1, LONGEST),
             (
                 "flash.program_us",
                 "program time (ns)",
                 self.program.0,
-                LEAST,
+                1,
                 LONGEST,
             ),
             (
                 "flash.program_fast_us",
                 "fast program time (ns)",
                 self.program_fast.0,
-                LEAST,
+                1,
                 LONGEST,
             ),
             (
