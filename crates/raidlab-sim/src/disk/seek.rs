@@ -89,17 +89,21 @@ pub enum SeekError {
 const DENSE: u32 = 2048;
 /// Most entries beyond the dense ones.
 const COARSE: u32 = 2048;
+/// In the place of what is added: the entry has corners. More than any time.
+const BENT: u32 = u32::MAX;
 /// Longest seek that an entry holds.
 const LONGEST_NS: f64 = 4e9;
 
-/// Seek times by distance. Of a curve that a formula gives near distances have an entry each, and far ones lie on lines
-/// between entries (a square root bends there by less than 0.01 %): at most 24 KiB whatever the number of cylinders. One
-/// that bends where it was measured has an entry for every distance, so that it is followed to the nanosecond.
+/// Seek times by distance, at most 24 KiB and the points of a table whatever the number of cylinders: near distances have an
+/// entry each, far ones lie on lines between entries (a square root bends there by less than 0.01 %), which bend where the
+/// curve does.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SeekCurve {
     dense: Box<[u32]>,
-    /// Time at an entry, and what is added up to the next.
+    /// Time at an entry, and what is added up to the next; or where its corners begin, and [`BENT`].
     coarse: Box<[(u32, u32)]>,
+    /// Distances and times of the corners of entries that bend, each with its two ends.
+    corners: Box<[(u32, u32)]>,
     shift: u32,
 }
 
@@ -115,9 +119,6 @@ impl SeekCurve {
         while longest.saturating_sub(DENSE) >> shift >= COARSE {
             shift += 1;
         }
-        if curve.bends_beyond(DENSE) {
-            shift = 0;
-        }
         // A small disk has an entry for every distance.
         let dense_end = if shift == 0 { longest + 1 } else { DENSE };
         let mut dense = vec![0; dense_end as usize];
@@ -126,18 +127,33 @@ impl SeekCurve {
             before = rising(&curve, d, before)?;
             dense[d as usize] = before;
         }
-        let mut coarse: Vec<u32> = Vec::new();
+        let (mut coarse, mut corners) = (Vec::new(), Vec::new());
         if shift > 0 {
-            // One entry past the end, so that the last line has two ends.
-            for i in 0..=((longest - DENSE) >> shift) + 1 {
-                let d = DENSE + (i << shift);
-                before = rising(&curve, d.min(longest), before)?;
-                coarse.push(before);
+            let bends = curve.bends(longest);
+            before = rising(&curve, DENSE, before)?;
+            for start in (DENSE..=longest).step_by(1 << shift) {
+                let end = start + (1 << shift);
+                let inside = bends.iter().filter(|at| (start + 1..end).contains(at));
+                let first = (start, before);
+                let mut bent = vec![first];
+                for &at in inside {
+                    before = rising(&curve, at, before)?;
+                    bent.push((at, before));
+                }
+                before = rising(&curve, end.min(longest), before)?;
+                if bent.len() == 1 {
+                    coarse.push((first.1, before - first.1));
+                    continue;
+                }
+                coarse.push((corners.len() as u32, BENT));
+                corners.append(&mut bent);
+                corners.push((end, before));
             }
         }
         Ok(Self {
             dense: dense.into(),
-            coarse: coarse.windows(2).map(|w| (w[0], w[1] - w[0])).collect(),
+            coarse: coarse.into(),
+            corners: corners.into(),
             shift,
         })
     }
@@ -154,8 +170,27 @@ impl SeekCurve {
         let Some(&(from, rise)) = self.coarse.get(index) else {
             return self.beyond_all(beyond);
         };
+        if rise == BENT {
+            return self.between_corners(from, distance);
+        }
         let part = u64::from(beyond) - ((index as u64) << self.shift);
         u64::from(from) + ((u64::from(rise) * part) >> self.shift)
+    }
+
+    /// On the line between the corners around a distance, the first of which are those of its entry.
+    #[inline(never)]
+    fn between_corners(&self, first: u32, distance: u32) -> u64 {
+        let mut corners = self.corners[first as usize..].iter().copied();
+        let (mut from, mut before) = corners.next().unwrap_or_default();
+        for (to, time) in corners {
+            if to >= distance {
+                let (part, whole) = (u64::from(distance - from), u64::from(to - from));
+                let rise = u64::from(time - before);
+                return u64::from(before) + (rise * part + whole / 2) / whole;
+            }
+            (from, before) = (to, time);
+        }
+        u64::from(before)
     }
 
     /// A distance longer than the full stroke lies on the last line.
@@ -163,6 +198,9 @@ impl SeekCurve {
     fn beyond_all(&self, beyond: u32) -> u64 {
         let last = self.coarse.len().saturating_sub(1);
         let (from, rise) = self.coarse.last().copied().unwrap_or_default();
+        if rise == BENT {
+            return self.corners.last().map_or(0, |(_, time)| u64::from(*time));
+        }
         let part = u64::from(beyond) - ((last as u64) << self.shift);
         u64::from(from) + ((u64::from(rise) * part) >> self.shift)
     }
@@ -215,13 +253,15 @@ impl<'s> Formula<'s> {
         }
     }
 
-    /// Whether lines between entries beyond a distance would cut corners of it.
-    fn bends_beyond(&self, distance: u32) -> bool {
+    /// Where lines between entries would cut corners, in ascending order.
+    fn bends(&self, longest: u32) -> Vec<u32> {
         match self {
-            // The last point is an end, no bend.
-            Self::Table(points) => points.iter().rev().skip(1).any(|(at, _)| *at > distance),
-            Self::TwoPiece(_, knee) => *knee > distance,
-            Self::Root { .. } => false,
+            Self::Table(points) => {
+                let inside = points.iter().map(|(at, _)| *at);
+                inside.filter(|at| *at < longest).chain([longest]).collect()
+            }
+            Self::TwoPiece(_, knee) if *knee < longest => vec![*knee, *knee + 1],
+            Self::TwoPiece(..) | Self::Root { .. } => Vec::new(),
         }
     }
 
@@ -316,53 +356,4 @@ fn solve(
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// A measured curve with kinks is followed through each of its points, and by straight lines between them, however many
-    /// cylinders there are.
-    #[test]
-    fn a_table_is_followed_exactly() {
-        let cylinders = 500_000;
-        let points: Vec<(u32, Span)> = [
-            (1, 800_000),
-            (2000, 2_000_001),
-            (2500, 2_000_003),
-            (2600, 5_000_000),
-            (123_457, 5_100_000),
-            (123_459, 9_000_007),
-            (499_999, 15_000_000),
-        ]
-        .map(|(d, ns)| (d, Span(ns)))
-        .to_vec();
-        let curve = SeekCurve::new(&SeekSpec::Table(points.clone()), cylinders).unwrap();
-        for (d, time) in &points {
-            assert_eq!(curve.nanos(*d), time.0, "{d} cylinders");
-        }
-        for pair in points.windows(2) {
-            let [(from, before), (to, after)] = [pair[0], pair[1]];
-            let step = ((to - from) / 7).max(1);
-            for d in (from..to).step_by(step as usize) {
-                let part = f64::from(d - from) / f64::from(to - from);
-                let exact = before.0 as f64 + (after.0 - before.0) as f64 * part;
-                assert!(
-                    (curve.nanos(d) as f64 - exact).abs() <= 0.5,
-                    "{d} cylinders"
-                );
-            }
-        }
-        assert_eq!(curve.full_stroke(cylinders), 15_000_000);
-    }
-
-    /// So is the knee of two pieces that do not quite meet.
-    #[test]
-    fn a_far_knee_is_where_it_is() {
-        let (a, b, c, e, knee) = (1.0, 0.01, 4.0, 0.000_03, 100_001);
-        let spec = SeekSpec::TwoPiece { a, b, c, e, knee };
-        let curve = SeekCurve::new(&spec, 400_000).unwrap();
-        let ns = |ms: f64| libm::round(ms * 1e6) as u64;
-        let far = c + e * f64::from(knee + 1);
-        assert_eq!(curve.nanos(knee), ns(a + b * libm::sqrt(f64::from(knee))));
-        assert_eq!(curve.nanos(knee + 1), ns(far));
-    }
-}
+mod tests;
