@@ -1,5 +1,6 @@
 //! The report of an experiment: the tables and charts that its file asks for, in its order.
 use super::analysis::Judging;
+use super::blocks::rebuild::SyncFloor;
 use super::blocks::{self, closing::Closing, limits, published, ratios::Ratios, rebuild, wanted};
 use super::document::{Block, Cell, Column, Document, Table};
 use super::group::{self, Group};
@@ -136,9 +137,8 @@ pub struct ExperimentRequest {
     pub beside: Option<Beside>,
     /// The arrays.
     pub arrays: Vec<ArrayFacts>,
-    /// What md lets a resync or rebuild do at the least (`sync_speed_min`), bytes a second, by the labels of the cells whose
-    /// array is md's.
-    pub least_sync: BTreeMap<String, u64>,
+    /// What md lets a resync or rebuild do beside others, by the labels of the cells whose array is md's.
+    pub sync_floors: BTreeMap<String, SyncFloor>,
     /// The states of the arrays (`rebuilding 1`) by the labels of their cells: one that all cells have is no factor.
     pub states: BTreeMap<String, String>,
     /// What identifies the results: seed, digest.
@@ -327,7 +327,7 @@ fn of_all(
             if let Some(table) = rebuild::rebuilds(groups, judging) {
                 out.push(Block::heading("Resync and rebuild"));
                 out.push(Block::Table(table));
-                let why = rebuild::why_so_long(groups, &request.least_sync, judging);
+                let why = rebuild::why_so_long(groups, &request.sync_floors, judging);
                 out.extend(why.into_iter().map(Block::paragraph));
             }
         }

@@ -35,6 +35,7 @@ mod tests;
 pub use analysis::aggregate_of;
 pub use answers::{Answers, answers, experiment_answers};
 pub use blocks::courses::course_of;
+pub use blocks::rebuild::{GivesWay, SyncFloor};
 pub use compare::{
     CompareReport, CompareRequest, GateResult, NotCompared, PhaseGate, TailGate, compare_request,
 };

@@ -194,7 +194,7 @@ fn sentence(shares: &[Share], load: Load, rate: f64) -> String {
     if top < LIMIT {
         return idle(shares, load, top);
     }
-    let Some(limit) = limit(shares, &most, top) else {
+    let Some(limit) = limit(shares, most, top) else {
         return idle(shares, load, top);
     };
     let mut text = told(shares, limit, load, rate);
@@ -266,7 +266,12 @@ fn also(most: impl Fn(ResourceKind) -> f64, limit: ResourceKind, top: f64) -> Ve
 fn idle(shares: &[Share], load: Load, top: f64) -> String {
     let busiest = shares.iter().find(|s| used(s, load) >= top && top > 0.0);
     let busiest = busiest.map_or_else(String::new, |s| {
-        format!(" ({} most, {})", named(s), percent(top))
+        // The list beside the sentence has the share of all cores.
+        let usable = match s.busy < top {
+            true => format!(" as far as this load can use its {} cores", s.units),
+            false => String::new(),
+        };
+        format!(" ({} most, {}{usable})", named(s), percent(top))
     });
     let one = match load.open {
         true => String::new(),

@@ -1,10 +1,12 @@
 //! What the arrays of an experiment cost, hold and survive.
 use raidlab_core::units::{Bytes, Sectors};
 use raidlab_experiment::Experiment;
-use raidlab_experiment::setup::{Array, ArrayLayout, Engine};
+use raidlab_experiment::kernel::Kernel;
+use raidlab_experiment::setup::{Array, ArrayLayout, Engine, Setup};
 use raidlab_layout::spec::Geometry;
 use raidlab_layout::{Layout, Pool, PoolSpec, VdevKind, describe};
 use raidlab_results::report::experiment::ArrayFacts;
+use raidlab_results::report::{GivesWay, SyncFloor};
 use raidlab_sim::array::SYNC_SPEED_MIN;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -105,15 +107,21 @@ fn places(experiment: &Experiment, array: &Array) -> String {
     controllers.into_iter().collect::<Vec<_>>().join(" and ")
 }
 
-/// What md lets a resync or rebuild do at the least, bytes a second, by the labels of its cells.
-pub(super) fn least_sync(experiment: &Experiment) -> BTreeMap<String, u64> {
+/// What md lets a resync or rebuild do beside others, by the labels of its cells.
+pub(super) fn sync_floors(experiment: &Experiment) -> BTreeMap<String, SyncFloor> {
     let of_md = experiment
         .cells
         .iter()
         .filter(|cell| cell.setup.array.engine == Engine::Md);
-    let least = |array: &Array| array.sync_speed_min.unwrap_or(SYNC_SPEED_MIN);
+    let floor = |setup: &Setup| SyncFloor {
+        least: setup.array.sync_speed_min.unwrap_or(SYNC_SPEED_MIN),
+        way: match setup.host.kernel >= Kernel::Linux(4, 1, 0) {
+            true => GivesWay::Drains,
+            false => GivesWay::Sleeps,
+        },
+    };
     of_md
-        .map(|cell| (cell.label.clone(), least(&cell.setup.array)))
+        .map(|cell| (cell.label.clone(), floor(&cell.setup)))
         .collect()
 }
 

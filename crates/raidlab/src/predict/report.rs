@@ -149,7 +149,7 @@ pub(crate) fn request(run: &StoredRun, bundle: Bundle) -> Result<ExperimentReque
         charts: experiment.report.charts.iter().map(chart).collect(),
         beside,
         arrays,
-        least_sync: arrays::least_sync(experiment),
+        sync_floors: arrays::sync_floors(experiment),
         states: arrays::states(experiment),
         identity,
     })

@@ -102,15 +102,49 @@ const AT_FLOOR: f64 = 0.8;
 /// So many cells are named; of more the number is told.
 const NAMED: usize = 6;
 
-/// Why resyncs and rebuilds of md take so long beside the load, and what to change; nothing where none does. `least` has the
-/// `sync_speed_min` of the cells whose array is md's, in bytes a second.
+/// What md's speed control makes of a resync or rebuild beside others (`md.c:md_do_sync`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SyncFloor {
+    /// `sync_speed_min`, bytes a second: below it md waits for nobody.
+    pub least: u64,
+    /// What it does above.
+    pub way: GivesWay,
+}
+
+/// How a resync or rebuild above its least speed gives way to others that use the members.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum GivesWay {
+    /// It sleeps for half a second and looks again, until it is no faster than the least (before Linux 4.1).
+    Sleeps,
+    /// It waits until its own requests have ended, and goes on (since 4.1, "md: allow resync to go faster when there is competing IO").
+    Drains,
+}
+
+impl GivesWay {
+    /// What comes of it, for a floor of `least`.
+    fn told(self, least: &str) -> String {
+        match self {
+            Self::Sleeps => format!(
+                "while anything else uses the members, a resync or rebuild gets sync_speed_min, here {least}, and what pauses of the \
+                 load leave"
+            ),
+            Self::Drains => format!(
+                "above sync_speed_min, here {least}, a resync or rebuild that sees others use the members waits until all that it has \
+                 in flight has ended before it sends the next 128 KiB of a member"
+            ),
+        }
+    }
+}
+
+/// Why resyncs and rebuilds of md take so long beside the load, and what to change; nothing where none does. `floors` has the
+/// speed control of the cells whose array is md's.
 pub(crate) fn why_so_long(
     groups: &[Group<'_>],
-    least: &BTreeMap<String, u64>,
+    floors: &BTreeMap<String, SyncFloor>,
     judging: &Judging,
 ) -> Vec<String> {
     let slow = groups.iter().filter_map(|group| {
-        let least = *least.get(&group.cell.label)?;
+        let floor = *floors.get(&group.cell.label)?;
         let runs = group.runs(REBUILD);
         let alone = summarise(group, REBUILD, judging)?.headline.value;
         // Without its time by itself the rate is that beside the load.
@@ -121,25 +155,32 @@ pub(crate) fn why_so_long(
             Some(loaded) => takes / loaded,
             None => loaded / alone,
         };
-        let at_floor = loaded >= AT_FLOOR * least as f64;
-        (left < LITTLE).then_some((&group.label[..], least, at_floor))
+        let at_floor = loaded >= AT_FLOOR * floor.least as f64;
+        (left < LITTLE).then_some((&group.label[..], floor, at_floor))
     });
     let (held, busy): (Vec<_>, Vec<_>) = slow.partition(|(_, _, at_floor)| *at_floor);
     let mut told = Vec::new();
     if !held.is_empty() {
-        let kib: BTreeSet<u64> = held.iter().map(|(_, least, _)| least / KIB).collect();
-        let kib: Vec<String> = kib.iter().map(|kib| format!("{kib} KiB/s")).collect();
+        let ways: BTreeSet<GivesWay> = held.iter().map(|(_, floor, _)| floor.way).collect();
+        let of = |way: GivesWay| {
+            let of = held.iter().filter(|(_, floor, _)| floor.way == way);
+            let kib: BTreeSet<u64> = of.map(|(_, floor, _)| floor.least / KIB).collect();
+            let kib: Vec<String> = kib.iter().map(|kib| format!("{kib} KiB/s")).collect();
+            way.told(&kib.join(" or "))
+        };
+        let does = match &ways.iter().copied().collect::<Vec<_>>()[..] {
+            [before, since] => format!("before Linux 4.1, {}; since, {}", of(*before), of(*since)),
+            ways => ways.iter().map(|way| of(*way)).collect(),
+        };
         // Which ones is news where it is not all.
         let which = match busy.is_empty() {
             true => "it takes".to_owned(),
             false => named(&held, "takes", "take"),
         };
         told.push(format!(
-            "Beside the load {which} so long because md lets others go first: while anything else uses the members, a \
-             resync or rebuild gets sync_speed_min, here {}, and what pauses of the load leave. For less time without \
-             redundancy, and a slower load, raise it: sync-speed-min in [array]; on a running machine \
-             /proc/sys/dev/raid/speed_limit_min, or md/sync_speed_min of one array.",
-            kib.join(" or ")
+            "Beside the load {which} so long because md lets others go first: {does}. For less time without redundancy, and a slower \
+             load, raise that least speed: sync-speed-min in [array]; on a running machine /proc/sys/dev/raid/speed_limit_min, or \
+             md/sync_speed_min of one array.",
         ));
     }
     if !busy.is_empty() {
@@ -153,7 +194,7 @@ pub(crate) fn why_so_long(
 }
 
 /// The cells by name, of many their number, with the verb for one or for several.
-fn named(cells: &[(&str, u64, bool)], one: &str, several: &str) -> String {
+fn named(cells: &[(&str, SyncFloor, bool)], one: &str, several: &str) -> String {
     let names: Vec<&str> = cells.iter().map(|(name, ..)| *name).collect();
     match names.len() {
         1 => format!("{} {one}", names[0]),

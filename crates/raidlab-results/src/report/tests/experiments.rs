@@ -4,6 +4,7 @@ use crate::record::{
     BusyPart, Explained, Figure, PhaseRecord, Provenance, Resource, TrialRecord, Unit,
 };
 use crate::reference::study;
+use crate::report::blocks::rebuild::{GivesWay, SyncFloor};
 use crate::report::document::{Block, Chart, Scale};
 use crate::report::experiment::{
     ArrayFacts, ChartForm, ExperimentRequest, Joined, WantedChart, WantedTable,
@@ -127,7 +128,13 @@ pub(super) fn request(trials: Vec<TrialRecord>) -> ExperimentRequest {
             array("raid5 of 4 disks", "3"),
             array("raid10 of 4 disks", "2"),
         ],
-        least_sync: BTreeMap::from([("raid5, noop".to_owned(), 1000 << 10)]),
+        sync_floors: BTreeMap::from([(
+            "raid5, noop".to_owned(),
+            SyncFloor {
+                least: 1000 << 10,
+                way: GivesWay::Sleeps,
+            },
+        )]),
         states: BTreeMap::new(),
         identity: "Seed 1; digest 0123.".to_owned(),
     }

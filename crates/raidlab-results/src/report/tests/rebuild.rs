@@ -3,7 +3,7 @@ use super::experiments::request;
 use super::synthetic;
 use crate::record::{Figure, PhaseRecord, TrialRecord, Unit};
 use crate::report::analysis::Judging;
-use crate::report::blocks::rebuild::{rebuilds, why_so_long};
+use crate::report::blocks::rebuild::{GivesWay, SyncFloor, rebuilds, why_so_long};
 use crate::report::experiment::{Joined, judging_of};
 use crate::report::group::group;
 use raidlab_core::units::MIB;
@@ -87,13 +87,18 @@ fn rebuilding(label: &str, runs: &[(f64, f64)]) -> Vec<TrialRecord> {
     runs.iter().enumerate().map(of_run).collect()
 }
 
-/// Why it takes so long, of arrays with a floor of 100 MiB/s.
+/// Why it takes so long, of arrays with a floor of 100 MiB/s, on a kernel since 4.1.
 fn why(cells: &[(&str, f64)]) -> Vec<String> {
+    why_of(cells, |_| GivesWay::Drains)
+}
+
+fn why_of(cells: &[(&str, f64)], way: impl Fn(&str) -> GivesWay) -> Vec<String> {
     let of = |(label, loaded): &(&str, f64)| rebuilding(label, &[(1000.0, *loaded)]);
     let trials: Vec<TrialRecord> = cells.iter().flat_map(of).collect();
-    let least = cells
-        .iter()
-        .map(|(label, _)| ((*label).to_owned(), 100 * MIB));
+    let least = cells.iter().map(|(label, _)| {
+        let (least, way) = (100 * MIB, way(label));
+        ((*label).to_owned(), SyncFloor { least, way })
+    });
     why_so_long(&group(&trials), &least.collect(), &judging())
 }
 
@@ -123,6 +128,33 @@ fn md_is_said_to_hold_back_what_it_holds_back() {
         panic!("one paragraph");
     };
     assert!(!busy.contains("raise it"), "{busy}");
+}
+
+/// Up to 4.0 md slept until the resync was down to its least speed; since, it waits for its own requests.
+#[test]
+fn the_kernel_says_how_md_gives_way() {
+    let cells = [("old", 104.0), ("new", 180.0)];
+    let way = |label: &str| match label {
+        "old" => GivesWay::Sleeps,
+        _ => GivesWay::Drains,
+    };
+    let [old, new, both] = [&cells[..1], &cells[1..], &cells[..]].map(|cells| {
+        let told = why_of(cells, way);
+        assert_eq!(told.len(), 1, "{told:?}");
+        told[0].clone()
+    });
+    let (gets, waits) = (
+        "gets sync_speed_min, here 102400 KiB/s",
+        "waits until all that it has in flight has ended",
+    );
+    assert!(old.contains(gets) && !old.contains(waits), "{old}");
+    assert!(new.contains(waits) && !new.contains(gets), "{new}");
+    let (before, since) = both.split_once("; since, ").expect("both ways");
+    assert!(
+        before.contains("before Linux 4.1, while") && before.contains(gets),
+        "{both}"
+    );
+    assert!(since.contains(waits), "{both}");
 }
 
 /// Other tables have the mean for the same runs.

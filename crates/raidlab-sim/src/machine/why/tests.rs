@@ -195,6 +195,11 @@ fn processors_and_controllers_have_words_of_their_own() {
         second(vec![cpu(4, 1000)], 4.0, 0),
         "nothing is busy above 70 % (the CPU most, 25 %): the 4 requests in flight do not keep more of it at work"
     );
+    // The list of shares has 5 % for it.
+    assert_eq!(
+        second(vec![cpu(8, 400)], 1.0, 0),
+        "nothing is busy above 70 % (the CPU most, 40 % as far as this load can use its 8 cores): each request waits for the one before"
+    );
     let card = busy("way of reads of card", ResourceKind::Controller, 1, 990);
     assert_eq!(
         second(
