@@ -26,11 +26,27 @@ pub struct Diagnostic {
     pub line: Option<usize>,
 }
 
+/// A longer message quotes more of a file than anybody reads.
+const LONGEST: usize = 2000;
+
+/// Without the middle of what is too long to be read.
+fn cut(message: String) -> String {
+    let Some((from, _)) = message.char_indices().nth(LONGEST / 2) else {
+        return message;
+    };
+    match message.char_indices().rev().nth(LONGEST / 2) {
+        Some((to, _)) if message.len() > LONGEST && from < to => {
+            format!("{}…{}", &message[..from], &message[to..])
+        }
+        _ => message,
+    }
+}
+
 impl Diagnostic {
     /// A problem with the bytes `span`.
     pub(crate) fn new(span: Range<usize>, message: impl Into<String>) -> Self {
         Self {
-            message: message.into(),
+            message: cut(message.into()),
             span,
             label: String::new(),
             help: None,

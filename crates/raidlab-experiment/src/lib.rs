@@ -178,9 +178,10 @@ pub fn parse(text: &str, file: &str, known: &Known<'_>) -> Result<Experiment, Di
         let what = format!("not TOML: {}", error.message());
         let problem = Diagnostic::new(place(error), what);
         problems.push(match error.message() {
-            "duplicate key" => problem.help(
+            "duplicate key" if text.get(place(error)) == Some("profile") => problem.help(
                 "a name stands once: with a section [profile], what was profile = \"bonnie\" is name = \"bonnie\" in it",
             ),
+            "duplicate key" => problem.help("a name stands once in its section: drop one of the two"),
             _ => problem,
         });
     }

@@ -9,7 +9,6 @@ mod estimate;
 mod figures;
 mod machine;
 pub(crate) mod plan;
-mod processor;
 pub(crate) mod reference;
 pub(crate) mod replay;
 pub(crate) mod report;
@@ -17,6 +16,7 @@ pub(crate) mod run;
 pub(crate) mod serve;
 pub(crate) mod topology;
 mod unheard;
+mod unmodelled;
 
 pub(crate) use estimate::told;
 pub(crate) use figures::disk_rate;

@@ -4,6 +4,7 @@ mod design;
 mod engine;
 mod form;
 mod host;
+mod idle;
 mod members;
 mod place;
 mod product;
@@ -129,9 +130,14 @@ fn resolve(problems: &Problems, hardware: Option<&Hardware>, view: &View<'_>) ->
     let array = built.map(|built| built.array);
     let host_known = !view.is_broken("host");
     let system_known = !view.lacks(&[Key::Kernel]);
-    let host = system_known.then(|| host::host(problems, view, hardware, array.as_ref(), kernel));
-    let host = host.filter(|_| host_known);
     let chosen = profile::profile(problems, view);
+    let idle = chosen.as_ref().map_or_else(Vec::new, |chosen| {
+        idle::of_host(&chosen.profile, view, array.as_ref())
+    });
+    let of_host = view.without(&idle);
+    let host =
+        system_known.then(|| host::host(problems, &of_host, hardware, array.as_ref(), kernel));
+    let host = host.filter(|_| host_known);
     let makes_files = chosen.as_ref().map(|c| profile::makes_files(&c.profile));
     let filesystem = match (view.is_broken("filesystem") || !system_known, makes_files) {
         (false, Some(makes_files)) => {
@@ -203,6 +209,10 @@ fn unused(
     let varied = levels
         .filter(|(f, l)| kept.contains(&(f.name.value.as_str(), l.label.value.as_str())))
         .flat_map(|(_, l)| &l.bounds);
+    let cells = combinations.iter();
+    let profiles: BTreeSet<String> = cells
+        .filter_map(|c| Some(c.view.text(Key::Profile)?.value))
+        .collect();
     let used = used.borrow();
     for bound in fixed.iter().chain(varied) {
         let setters = factors.iter().filter(|f| {
@@ -218,13 +228,16 @@ fn unused(
         let (message, help) = match &bound.what {
             What::Setting {
                 scope: Some(scope), ..
-            } => (
+            } if !profiles.contains(*scope) => (
                 format!("no cell runs profile '{scope}'"),
                 "drop its settings, or add the profile to the factor 'profile'".to_owned(),
             ),
-            What::Setting { .. } => (
+            What::Setting { name, .. } => (
                 format!("'{}' makes no difference in any cell", bound.name),
-                "drop it, or use a profile that takes it".to_owned(),
+                format!(
+                    "drop it, or {}",
+                    idle::needs(name).unwrap_or("use a profile that takes it")
+                ),
             ),
             What::Key(key) => (
                 format!("'{}' makes no difference in any cell", bound.name),
@@ -253,8 +266,9 @@ fn takes(name: &str) -> &'static str {
             "an array of engine md in its initial sync, resyncing or rebuilding"
         }
         "dirty-limit" | "dirty-background" | "dirty-expire" | "dirty-writeback" => {
-            "an array that is no pool of ZFS, which has limits of its own"
+            "it where something is written through the page cache (direct = false), and not by ZFS, which has limits of its own"
         }
+        "read-ahead" => "it where calls go through the page cache: direct = false",
         "filesystem-journal" | "filesystem-mode" => "a file system with a journal",
         "filesystem-block" | "mount-options" => "a file system",
         _ => "it in a cell that is not left out",

@@ -1,4 +1,5 @@
 //! The profile of a cell, its settings, and what it comes to on this array.
+use super::idle::lacks;
 use super::view::View;
 use super::zfs;
 use crate::diagnostic::{Diagnostic, Problems};
@@ -41,6 +42,7 @@ pub(super) fn profile<'b>(problems: &Problems, view: &View<'b>) -> Option<Chosen
         name => Profile::named(name).ok()?,
     };
     let mut set_by = BTreeMap::new();
+    let mut taken = Vec::new();
     for bound in &view.settings {
         let What::Setting { scope, name: own } = &bound.what else {
             continue;
@@ -51,12 +53,13 @@ pub(super) fn profile<'b>(problems: &Problems, view: &View<'b>) -> Option<Chosen
         if own == "jobs" && profile.name() == "fio" {
             continue;
         }
-        view.mark(bound);
         let Some(setting) = setting_name(&profile, own) else {
+            view.mark(bound);
             problems.push(not_taken(&profile, bound));
             whole = false;
             continue;
         };
+        taken.push((setting, *bound));
         let Some(Value::Setting(text)) = &bound.value else {
             whole = false;
             continue;
@@ -75,6 +78,10 @@ pub(super) fn profile<'b>(problems: &Problems, view: &View<'b>) -> Option<Chosen
             problems.push(value_problem(&profile, bound, &error));
             whole = false;
         }
+    }
+    let of_use = |(setting, _): &(&str, &Bound)| lacks(&profile, setting).is_none();
+    for (_, bound) in taken.into_iter().filter(of_use) {
+        view.mark(bound);
     }
     whole.then_some(Chosen { profile, set_by })
 }

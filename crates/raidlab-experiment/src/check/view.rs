@@ -89,6 +89,17 @@ impl<'b> View<'b> {
         view
     }
 
+    /// The same cell without these keys, which make no difference in it.
+    pub(super) fn without(&self, hidden: &[Key]) -> Self {
+        let mut keys = self.keys.clone();
+        keys.retain(|key, _| !hidden.contains(key));
+        Self {
+            keys,
+            settings: self.settings.clone(),
+            used: self.used,
+        }
+    }
+
     pub(super) fn bound(&self, key: Key) -> Option<&'b Bound> {
         self.keys.get(&key).copied()
     }

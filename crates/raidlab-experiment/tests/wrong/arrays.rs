@@ -1,5 +1,5 @@
 //! Arrays that cannot be: levels, members, chunks, pools, states, and what they stand on.
-use super::{beside, wrong};
+use super::{beside, known, parse, wrong};
 
 told!(
     numbers_behind_levels_that_are_not_nested,
@@ -158,6 +158,40 @@ count = 10
     .replace("profile = \"bonnie\"\n", "")
     .replace("[profile.dd]", "[profile]\nname = \"bonnie\"\n[profile.dd]")
 );
+
+/// Settings of a profile and of the host that others of the cell leave nothing to say.
+const IDLE: &str = r#"title = "t"
+disks = { model = "nearline-24tb", count = 4 }
+
+[profile]
+name = "random"
+arrival = "poisson"
+read-percent = 100
+fsync = 8
+
+[host]
+read-ahead = "1MiB"
+
+[array]
+layout = "raid10"
+
+[factors]
+dirty-limit = ["10%", "20%"]
+"#;
+
+told!(settings_that_others_leave_nothing_to_say, IDLE);
+
+#[test]
+fn they_stand_where_any_cell_has_a_use_for_them() {
+    let text = IDLE
+        .replace("read-percent = 100\n", "")
+        .replace(
+            "[factors]",
+            "[factors]\nrate = [0, 100]\ndirect = [true, false]",
+        )
+        .replace("dirty-limit = [", "# ");
+    parse(&text, "lab.toml", &known()).unwrap();
+}
 
 told!(
     bits_of_a_bitmap_that_cannot_be,

@@ -205,3 +205,13 @@ layout = "zfs-mirror"
 "#
     )
 );
+
+/// What a message quotes is read by somebody.
+#[test]
+fn a_value_as_long_as_a_book_is_not_quoted_whole() {
+    let text = beside("[profile.random]\nblock = \"X\"\n").replace("profile = \"bonnie\"\n", "");
+    let text = text.replace("[profile.random]", "[profile]\nname = \"random\"");
+    let told = wrong(&text.replace('X', &"9".repeat(1_000_000)));
+    assert!(told.render(false).len() < 5000);
+    assert!(told.render(false).contains("999…999"));
+}

@@ -4,9 +4,9 @@ use super::caution;
 use super::choose;
 use super::estimate::{self, Estimate, Works};
 use super::machine::Machines;
-use super::processor;
 use super::run::Took;
 use super::unheard;
+use super::unmodelled;
 use crate::args::{On, PlanArgs};
 use crate::commands::{print, print_json, print_text};
 use crate::exit::{Failure, MISSING, Outcome};
@@ -74,7 +74,7 @@ pub(crate) fn run(args: &PlanArgs, store: &place::Store) -> Result<Outcome, Fail
         }
         match args.on {
             None | Some(On::Sim) => {
-                for unmodelled in processor::unmodelled(&experiment) {
+                for unmodelled in unmodelled::told(&experiment) {
                     told.push_str(&format!("{unmodelled}\n"));
                 }
                 if let Some(unpredictable) = machines.unpredictable() {

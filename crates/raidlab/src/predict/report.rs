@@ -1,7 +1,7 @@
 //! From a stored run of an experiment to the report that its file asks for.
 use super::arrays;
-use super::processor;
 use super::run::{StoredRun, results_digest};
+use super::unmodelled;
 use crate::args::Output;
 use crate::bench::store_failure;
 use crate::commands::{output, reference};
@@ -131,7 +131,7 @@ pub(crate) fn request(run: &StoredRun, bundle: Bundle) -> Result<ExperimentReque
             results_digest(&trials)
         );
         let mut told = vec![same];
-        told.extend(processor::unmodelled(experiment));
+        told.extend(unmodelled::told(experiment));
         told.join(" ")
     } else {
         format!("Seed {}; measured on {}.", run.seed, run.on)

@@ -15,8 +15,8 @@ use super::caution;
 use super::choose;
 use super::estimate::{self, Works};
 use super::machine::Machines;
-use super::processor;
 use super::unheard;
+use super::unmodelled;
 use crate::args::{On, RunArgs};
 use crate::bench::{kept, store_failure, unless_locked};
 use crate::commands::{files, output, quoted, quoted_os};
@@ -49,7 +49,7 @@ pub(crate) fn run(args: &RunArgs, place: &place::Store) -> Result<Outcome, Failu
     let plan = expand(&experiment, experiment.design.seed);
     let machines = Machines::new(&experiment, !args.no_fast_forward);
     machines.check()?;
-    for told in processor::unmodelled(&experiment) {
+    for told in unmodelled::told(&experiment) {
         talk::warn(&told);
     }
     caution::warn(&experiment, None);

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 /// Lines that can be told apart by their colours.
 const LINES: usize = 8;
 /// Charts that are drawn without being asked for.
-const CHARTS: usize = 12;
+pub(super) const CHARTS: usize = 12;
 /// What follows from the array that is chosen comes after what is chosen.
 const DERIVED: [&str; 5] = ["engine", "channels", "level", "disks", "capacity-disks"];
 
@@ -47,14 +47,14 @@ pub(crate) fn instead_of_bars(
 }
 
 /// A factor that is varied by itself.
-struct Factor<'g> {
-    name: &'g str,
+pub(super) struct Factor<'g> {
+    pub(super) name: &'g str,
     levels: usize,
     is_number: bool,
 }
 
 /// Factors that vary and do not follow from another one, as the level follows from the layout.
-fn independent<'g>(groups: &'g [Group<'_>]) -> Vec<Factor<'g>> {
+pub(super) fn independent<'g>(groups: &'g [Group<'_>]) -> Vec<Factor<'g>> {
     let level = |group: &'g Group<'_>, name: &str| group.cell.factors.get(name).map(String::as_str);
     let names: BTreeSet<&str> = groups
         .iter()
@@ -98,7 +98,7 @@ fn independent<'g>(groups: &'g [Group<'_>]) -> Vec<Factor<'g>> {
 }
 
 /// Parts of the groups in which all these factors have one level, each with what that is.
-fn parts<'a>(groups: &[Group<'a>], by: &[&str]) -> Vec<(String, Vec<Group<'a>>)> {
+pub(super) fn parts<'a>(groups: &[Group<'a>], by: &[&str]) -> Vec<(String, Vec<Group<'a>>)> {
     let mut all = vec![(String::new(), groups.to_vec())];
     for factor in by {
         let mut finer = Vec::new();

@@ -1,6 +1,7 @@
 //! Charts as an experiment's file describes them.
 use crate::report::analysis::{Judging, summarise};
 use crate::report::blocks::error_bars::ErrorBars;
+use crate::report::blocks::many::{CHARTS, independent, parts};
 use crate::report::blocks::{bars, cumulative};
 use crate::report::document::{Axis, Chart, LineChart, Point, Scale, Series};
 use crate::report::experiment::{ChartForm, WantedChart};
@@ -57,10 +58,10 @@ pub(crate) fn charts(
                         x: chart.x.as_deref(),
                         lines: chart.lines.as_deref(),
                     };
-                    all.extend(match form {
-                        ChartForm::Lines => lines(&of_phase, &groups, judging),
-                        _ => grouped_bars(&of_phase, &groups, judging),
-                    });
+                    match form {
+                        ChartForm::Lines => all.extend(one_point_each(&of_phase, &groups, judging)),
+                        _ => all.extend(grouped_bars(&of_phase, &groups, judging)),
+                    }
                 }
             }
         }
@@ -111,6 +112,41 @@ fn grouped_bars(chart: &OfPhase<'_>, groups: &[Group<'_>], judging: &Judging) ->
         return bars::chart(names, &[chart.phase], unit, groups, judging);
     };
     bars::coloured(names, chart.phase, factor, groups, judging)
+}
+
+/// Lines of one phase on which each place has one point: another factor that varies makes the lines where none is named, and
+/// each level of what varies beside a chart, as many as are drawn.
+fn one_point_each(chart: &OfPhase<'_>, groups: &[Group<'_>], judging: &Judging) -> Vec<Chart> {
+    let mut by: Vec<&str> = [chart.x, chart.lines].into_iter().flatten().collect();
+    let mut rest = Vec::new();
+    for factor in independent(groups) {
+        if parts(groups, &by).iter().all(|(_, part)| part.len() < 2) {
+            break;
+        }
+        if !by.contains(&factor.name) {
+            by.push(factor.name);
+            rest.push(factor.name);
+        }
+    }
+    let named = match chart.lines {
+        None if !rest.is_empty() => Some(rest.remove(0)),
+        named => named,
+    };
+    let all = parts(groups, &rest).into_iter().take(CHARTS).enumerate();
+    all.filter_map(|(number, (what, part))| {
+        let id = match number {
+            0 => chart.id.to_owned(),
+            n => format!("{}-{n}", chart.id),
+        };
+        let of_part = OfPhase {
+            id: &id,
+            title: &format!("{}{what}", chart.title),
+            lines: named,
+            ..*chart
+        };
+        lines(&of_part, &part, judging)
+    })
+    .collect()
 }
 
 /// Lines of one phase along a factor; `None` where no line would have two points.

@@ -215,6 +215,48 @@ fn charts_are_divided_and_coloured_by_factors() {
     );
 }
 
+/// Points of several layouts at one place of one line would be a picture of none of them.
+#[test]
+fn what_varies_beside_the_axis_makes_lines_or_charts() {
+    let with_jobs = |jobs: &str| {
+        let mut all = trials();
+        for trial in &mut all {
+            trial.cell.label.push_str(&format!(", jobs {jobs}"));
+            let factors = &mut trial.cell.factors;
+            factors.insert("jobs".to_owned(), jobs.to_owned());
+        }
+        all
+    };
+    let drawn = |trials: Vec<TrialRecord>| -> Vec<(String, Vec<String>)> {
+        let mut request = request(trials);
+        request.charts = vec![WantedChart {
+            x: Some("block-size".to_owned()),
+            ..wanted(ChartForm::Lines)
+        }];
+        let document = experiment_report(&request).unwrap();
+        let of = |chart: &Chart| match chart {
+            Chart::Lines(chart) => {
+                assert!(chart.series.iter().all(|line| line.points.len() == 2));
+                let names = chart.series.iter().map(|line| line.name.clone());
+                (chart.title.clone(), names.collect())
+            }
+            other => panic!("{other:?}"),
+        };
+        document.charts().map(of).collect()
+    };
+    let layouts = vec!["raid5".to_owned(), "raid10".to_owned()];
+    assert_eq!(drawn(trials()), [("dd: read".to_owned(), layouts.clone())]);
+    let both = [with_jobs("1"), with_jobs("2")].concat();
+    let jobs = vec!["1".to_owned(), "2".to_owned()];
+    assert_eq!(
+        drawn(both),
+        [
+            ("dd: read, layout raid5".to_owned(), jobs.clone()),
+            ("dd: read, layout raid10".to_owned(), jobs)
+        ]
+    );
+}
+
 /// The phase, the title and the levels that the file wants are those of distributions, too.
 #[test]
 fn distributions_are_of_the_phase_that_is_wanted() {

@@ -62,8 +62,7 @@ impl FsSpec {
 
     /// The file system of a cell on a device of so many sectors.
     ///
-    /// Of the mount options `barrier`, `barrier=0|1`, `nobarrier`, `noatime` and `data=` mean
-    /// something here; others are left to the host.
+    /// Of the mount options those mean something here that [`Self::knows`] of; others are left to the host.
     #[must_use]
     pub fn of(setup: &Setup, device_sectors: u64) -> Self {
         let array = &setup.array;
@@ -82,7 +81,8 @@ impl FsSpec {
             spec.journal = bytes(fs.journal);
             spec.mode = fs.mode;
             for option in fs.mount_options.iter().flat_map(|o| o.split(',')) {
-                spec.option(option.trim());
+                // What is not known is told before the run.
+                let _ = spec.option(option.trim());
             }
         }
         // relatime became the default with 2.6.30; the property of ZFS is on by default.
@@ -92,7 +92,17 @@ impl FsSpec {
         spec
     }
 
-    fn option(&mut self, option: &str) {
+    /// Whether a mount option means something here for such a file system, or by its name nothing anywhere.
+    #[must_use]
+    pub fn knows(kind: FilesystemKind, option: &str) -> bool {
+        let journal = matches!(kind, FilesystemKind::Ext3 | FilesystemKind::Ext4);
+        let mut spec = Self::new(kind, Kernel::DEFAULT, 0);
+        let known = spec.option(option) && (journal || !option.starts_with("data="));
+        known || matches!(option, "defaults" | "rw" | "")
+    }
+
+    /// Takes an option; whether it is one of those that mean something.
+    fn option(&mut self, option: &str) -> bool {
         match option {
             "barrier" | "barrier=1" => self.barriers = Some(true),
             "nobarrier" | "barrier=0" => self.barriers = Some(false),
@@ -100,8 +110,9 @@ impl FsSpec {
             "data=ordered" => self.mode = Some(JournalMode::Ordered),
             "data=writeback" => self.mode = Some(JournalMode::Writeback),
             "data=journal" => self.mode = Some(JournalMode::Journal),
-            _ => {}
+            _ => return false,
         }
+        true
     }
 
     /// Bytes of the device.
