@@ -59,7 +59,11 @@ pub(crate) fn run(args: &PlanArgs, store: &place::Store) -> Result<Outcome, Fail
         .filter_map(|(on, took)| Some((on.clone(), estimate::earlier(&plan, took)?)))
         .collect();
     if args.json {
-        print_json(&as_json(&plan, memory, &simulated, &measured)?)?;
+        let mut told = as_json(&plan, memory, &simulated, &measured)?;
+        if args.on == Some(On::Host) {
+            told["host"] = agree::told_as_json(&experiment, args)?;
+        }
+        print_json(&told)?;
     } else {
         let mut told = text(&plan, args.all);
         let _ = writeln!(

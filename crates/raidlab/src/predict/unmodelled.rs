@@ -60,7 +60,6 @@ fn processors(experiment: &Experiment) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::predict::catalogue::read;
 
     fn of(host: &str, kernels: &str) -> Vec<String> {

@@ -11,6 +11,7 @@ use raidlab_core::units::Bytes;
 use raidlab_experiment::Experiment;
 use raidlab_host::provision::{ProvisionPlan, digest};
 use raidlab_io::observe::Roots;
+use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::io::IsTerminal as _;
 
@@ -111,6 +112,45 @@ pub(crate) fn told(experiment: &Experiment, args: &PlanArgs) -> Result<String, F
         );
     }
     Ok(out)
+}
+
+/// The same for `raidlab plan FILE --on host --json`: what overwrites which devices, and what stands against it.
+///
+/// # Errors
+/// As [`told`].
+pub(crate) fn told_as_json(experiment: &Experiment, args: &PlanArgs) -> Result<Value, Failure> {
+    let roots = Roots::system();
+    let parts = members::parts(experiment);
+    let source = source(&args.real);
+    let devices = planned_members(&roots, &source, &parts)?;
+    let plans = plans(experiment, &parts, &devices, &args.real)?;
+    let overwritten = match &source {
+        Source::Loops { .. } => Vec::new(),
+        Source::Allowed => members::allowed(&roots, &parts)?,
+    };
+    let overwritten = overwritten.iter().map(|chosen| {
+        let device = &chosen.device;
+        json!({
+            "device": device.path, "model": device.model, "serial": device.identity.serial,
+            "bytes": device.identity.size,
+        })
+    });
+    let cells = experiment.cells.iter().zip(&plans).map(|(cell, plan)| {
+        json!({
+            "label": cell.label, "commands": plan.lines(), "after_phases": plan.check_lines(),
+            "afterwards": plan.undo_lines(), "notes": plan.notes,
+        })
+    });
+    let lacks = lacks(experiment, &source, &parts, &devices)?;
+    let lacks = lacks
+        .iter()
+        .map(|lack| json!({ "message": lack.message, "help": lack.remedy }));
+    Ok(json!({
+        "digest": &digest(&plans)[..DIGITS],
+        "overwritten": overwritten.collect::<Vec<_>>(),
+        "cells": cells.collect::<Vec<_>>(),
+        "lacks": lacks.collect::<Vec<_>>(),
+    }))
 }
 
 /// The commands of each cell, which is built on disks or on what stands for them.

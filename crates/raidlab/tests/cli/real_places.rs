@@ -75,6 +75,11 @@ fn too_little_room_is_told_by_plan_and_refused_by_run() {
         "32 MiB at most",
         "--loop-size",
     ]);
+    let told = lab.run(&format!("plan {small} --json")).done().json();
+    let lack = told["host"]["lacks"][0]["message"]
+        .as_str()
+        .expect("a lack");
+    assert!(lack.contains("32 MiB at most"), "{told}");
     lab.run(&format!("run {small}")).refused(2).says(&[
         "cell 'the cell'",
         "32 MiB at most",
