@@ -103,8 +103,10 @@ impl Latencies {
         (!self.is_empty()).then_some(Span(self.max))
     }
 
-    /// The latency that `percent` per cent of the operations did not exceed, within 1 %; `None`
-    /// when empty.
+    /// The latency that `percent` per cent of the operations did not exceed; `None` when empty.
+    ///
+    /// It is the upper end of the bucket, or the maximum: no less than the latency, and less than 1/128 (0.8 %) more. Between
+    /// the ends nothing is guessed: simulated latencies are often all the same, and would seem to be spread.
     #[must_use]
     pub fn percentile(&self, percent: f64) -> Option<Span> {
         // The first operation, or so many that part of the next is wanted.
