@@ -319,6 +319,9 @@ fn what_is_read_is_not_replaced() {
     lab.run("replay trace --disk nvme-ssd --out out.csv").done();
 }
 
+/// A command, what it tells on standard error, and whether standard output has its file.
+type Dashed<'a> = (&'a str, &'a str, &'a dyn Fn(&str) -> bool);
+
 /// `-` is standard output, which is for the file alone then.
 #[test]
 fn a_file_called_dash_is_standard_output() {
@@ -337,7 +340,7 @@ fn a_file_called_dash_is_standard_output() {
     };
     let rows = |out: &str| out.starts_with("index,") && out.lines().count() == 2;
     let run = "run lab.toml --on sim --fresh";
-    let cases: [(&str, &str, &dyn Fn(&str) -> bool); 5] = [
+    let cases: [Dashed<'_>; 5] = [
         ("export -o -", "", &lines),
         (&format!("{run} -o -"), "read", &lines),
         (&format!("{run} --html -"), "read", &page),

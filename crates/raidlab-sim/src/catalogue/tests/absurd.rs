@@ -2,6 +2,9 @@
 use super::{text_of, wrong};
 use crate::catalogue::{controller, cpu, parse};
 
+/// A name, a file, and whether such a file is read.
+type Case<'a> = (&'a str, &'a str, &'a dyn Fn(&str) -> bool);
+
 /// What each key of a number takes of values that are mostly not possible.
 fn taken(text: &str, reads: &dyn Fn(&str) -> bool) -> Vec<String> {
     let (mut table, mut told) = (String::new(), Vec::new());
@@ -84,7 +87,7 @@ fn absurd_numbers_are_refused() {
         let found = models.iter().find(|(known, _)| *known == name);
         found.unwrap().1
     };
-    let cases: [(&str, &str, &dyn Fn(&str) -> bool); 6] = [
+    let cases: [Case<'_>; 6] = [
         ("a hard disk", &every, &disk),
         ("an extracted one", &extracted, &disk),
         ("a solid-state disk", text_of("nvme-ssd"), &disk),
