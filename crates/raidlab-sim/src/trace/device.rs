@@ -82,9 +82,9 @@ impl fmt::Display for DeviceName {
 }
 
 impl DeviceName {
-    /// Whether a file of fio's log is meant, whose commas are colons in response times.
+    /// Whether a file of fio's log is meant.
     pub(super) fn is_file(&self, name: &str) -> bool {
-        self.0 == name || name.contains(',') && self.0 == name.replace(',', ":")
+        self.0 == name
     }
 
     /// The part before the last of `between`, and the number behind it.

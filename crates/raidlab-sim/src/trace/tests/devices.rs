@@ -88,9 +88,9 @@ fn a_file_of_fio_is_a_device_by_its_name() {
     assert_eq!(of(Some("/dev/sdb")), Ok((names(&["/dev/sdb"]), 3)));
     let second = Ok((names(&["/dev/sdc", "/dev/sdc"]), 2));
     assert_eq!(of(Some("/dev/sdc")), second);
-    for name in ["data,1", "data:1"] {
-        assert_eq!(of(Some(name)), Ok((names(&["data,1"]), 3)), "{name}");
-    }
+    assert_eq!(of(Some("data,1")), Ok((names(&["data,1"]), 3)));
+    // Another file may be called so.
+    assert_eq!(of(Some("data:1")), Ok((Vec::new(), 4)));
     assert_eq!(of(Some("/dev/sdd")), Ok((Vec::new(), 4)));
     let mut reader = Reader::new(Format::Fio, log.lines());
     reader.only(&"/dev/sdc".parse().unwrap()).unwrap();
