@@ -102,7 +102,9 @@ pub struct Era {
     /// How parity is brought up to date.
     pub write_policy: WritePolicy,
     /// A resync above its least speed that sees other I/O waits for its own requests to end (since
-    /// 4.1, `md.c:md_do_sync`); before, half a second.
+    /// 4.1, `md.c:md_do_sync`); before, half a second. Left out: since 6.16 it does so only with `sync_io_depth` of them or more in
+    /// flight (32 of 64 KiB, of parity arrays of 4 KiB), and hears others by the array's own requests ("md: add a new api
+    /// sync_io_depth", "md: fix is_mddev_idle()").
     pub resync_yields_briefly: bool,
     /// The thread of a parity array sends what a resync asks for (since 3.16, `raid5.c:sync_request`); before, the resync
     /// handles the stripes itself. In the source of 3.10.33 it does, in that of 6.1.128 the thread; 3.16 is from memory.

@@ -1,5 +1,6 @@
 //! Time and rate of resync and rebuild.
 use super::tool_table::join_figure;
+use crate::record::TrialRecord;
 use crate::report::analysis::{Judging, join, summarise};
 use crate::report::columns::REBUILD;
 use crate::report::document::{Cell, Column, Table, Value};
@@ -16,6 +17,23 @@ const BY_ARRAY: &str = "a resync of raid10 by md is counted in sectors of the ar
 /// Why a load seems to leave more than there is.
 const OUTER: &str = "of the part that it got through beside the load, which lies further out, where the disks are faster than on the whole; \
                      the time it would take is its time by itself, longer by what the load took from it there";
+
+/// What a short load makes of the rate beside it (`md.c:md_do_sync`: ten marks, three seconds apart).
+const BRIEF: &str = "beside a load of less than half a minute, which is as far as md looks back: it does not give way at once, and a longer \
+                     load may leave it much less";
+/// So far md looks back.
+const LOOKS_BACK: Span = Span::from_secs(30);
+
+/// The load of the phases ended before md's speed control had seen as much of it as it looks back at.
+fn is_brief(group: &Group<'_>) -> bool {
+    let md = group.cell.factors.get("engine").map(String::as_str) == Some("md");
+    let load = |trial: &&TrialRecord| -> Option<u64> {
+        let phases = trial.phases.iter().filter(|phase| phase.phase != REBUILD);
+        phases.map(|phase| phase.elapsed_ns).sum()
+    };
+    let shortest = group.trials.iter().filter_map(load).min();
+    md && shortest.is_some_and(|load| load < LOOKS_BACK.0)
+}
 
 /// Whether md counts what there is to do in sectors of the array.
 fn by_array(group: &Group<'_>) -> bool {
@@ -76,6 +94,10 @@ pub(crate) fn rebuilds(groups: &[Group<'_>], judging: &Judging) -> Option<Table>
         let beside = match loaded {
             Some(loaded) if alone && loaded > rate => number(loaded).mark(table.footnote(OUTER)),
             loaded => loaded.map_or_else(Cell::absent, number),
+        };
+        let beside = match loaded.is_some() && is_brief(group) {
+            true => beside.mark(table.footnote(BRIEF)),
+            false => beside,
         };
         table.rows.push(vec![
             Cell::text(group.label.clone()),

@@ -157,6 +157,40 @@ fn the_kernel_says_how_md_gives_way() {
     assert!(since.contains(waits), "{both}");
 }
 
+/// A rebuild of raid1 on a kernel before 4.1 goes at 28 MiB/s beside two seconds of random reads, at 4 beside twenty and at 1.6 beside a minute of
+/// them: md does not give way at once.
+#[test]
+fn a_load_shorter_than_md_looks_back_is_told() {
+    let told = |seconds: u64, engine: &str| {
+        let mut trials = rebuilding("raid1", &[(100.0, 10.0)]);
+        trials[0]
+            .cell
+            .factors
+            .insert("engine".to_owned(), engine.to_owned());
+        trials[0].phases.insert(
+            0,
+            PhaseRecord {
+                elapsed_ns: Some(seconds * 1_000_000_000),
+                ..PhaseRecord::bare("read", Some(1e6), Unit::BytesPerSecond)
+            },
+        );
+        let table = rebuilds(&group(&trials), &judging()).unwrap();
+        let notes = table.footnotes.iter();
+        notes
+            .filter(|note| note.contains("less than half a minute"))
+            .count()
+    };
+    assert_eq!(
+        [
+            told(2, "md"),
+            told(29, "md"),
+            told(30, "md"),
+            told(2, "zfs")
+        ],
+        [1, 1, 0, 0]
+    );
+}
+
 /// Other tables have the mean for the same runs.
 #[test]
 fn a_rebuild_is_joined_as_other_figures_are() {
