@@ -74,7 +74,7 @@ fn digests_are_fixed_for_ever() {
     MAN3367MP 5c7a5f2f26c3280a
     KW036 f97b62cb8d2d0355
     HP-C3323A bc0dcfe997e3bd52
-    nearline-24tb 99502d86956de442
+    nearline-24tb 6d6a00da91e4e539
     sata-ssd e07f75b00f44cc62
     nvme-ssd e4c855fbfcfe6a9e
     ");
