@@ -122,8 +122,8 @@ fn overrides_that_make_no_disk_are_refused_with_their_line() {
                 "with its override it is no disk: track-to-track ",
             ),
             (
-                "capacity = '1GB', cache = '100GiB'",
-                "its 'cache' of 100 GiB holds more than the disk",
+                "capacity = '1GB', cache = '2GiB'",
+                "its 'cache' of 2 GiB holds more than the disk",
             ),
         ] {
             lab.write(

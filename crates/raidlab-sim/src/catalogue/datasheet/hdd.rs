@@ -355,7 +355,7 @@ impl HddSheet {
                     16,
                     "assumed: server drives look at more commands than desktop drives",
                 ),
-                _ if self.capacity.0 >= NEARLINE => (8, "assumed: as of a nearline drive"),
+                _ if self.capacity.0 >= NEARLINE => (12, "assumed: as of nearline-24tb"),
                 _ => (4, "assumed: reordering as weak as a desktop drive's"),
             };
             file.whole("window", u64::from(depth.min(window)), why);

@@ -257,7 +257,7 @@ fn random_reads_that_no_disk_makes_are_told() {
     ];
     assert_snapshot!(all.join("\n"), @r"
     read-iops: 168 with 1 in flight is no disk's of 7200 rpm: between 28 and 121 is; was it with more or fewer (--read-iops-depth), of writes, or of a part of the disk?
-    read-iops: 5 with 16 in flight is no disk's of 7200 rpm: between 50 and 232 is; was it with more or fewer (--read-iops-depth), of writes, or of a part of the disk?
+    read-iops: 5 with 16 in flight is no disk's of 7200 rpm: between 53 and 262 is; was it with more or fewer (--read-iops-depth), of writes, or of a part of the disk?
     read-iops: at 7200 rpm and with a --seek-average of 8 ms a disk makes about 82 with 1 in flight, not 168: was it with more or fewer (--read-iops-depth), or of a part of the disk? Leave one of the two out
     read-iops-depth: 33 in flight is no disk's: between 1 and 32 is
     read-iops: NaN a second is no disk's: between 1 and 100000 is
