@@ -7,7 +7,7 @@ use super::node::{Common, Node, Shape};
 use super::order::Sizes;
 use super::parity::ParityArray;
 use super::raidz::RaidzVdev;
-use super::resync::{DEPTH, Resync};
+use super::resync::{DEPTH, Resync, UNIT};
 use super::spec::{ArrayError, ArrayKind, ArraySpec, LEAST_CACHE};
 use raidlab_core::units::SECTOR;
 use raidlab_experiment::setup::ArrayState;
@@ -118,10 +118,10 @@ fn begin_resync(node: &mut Node, spec: &ArraySpec) {
         return;
     };
     let era = spec.era;
-    let (end, depth) = match &mut node.shape {
+    let (end, depth, each) = match &mut node.shape {
         Shape::Parity(parity) => {
-            // As many as the stripe cache has room for.
-            (parity.resync_sectors(), usize::MAX)
+            // As many as the stripe cache has room for, of one stripe.
+            (parity.resync_sectors(), usize::MAX, 8)
         }
         Shape::Mirror(mirror) => {
             mirror.guard(era.local_barrier);
@@ -131,11 +131,11 @@ fn begin_resync(node: &mut Node, spec: &ArraySpec) {
             } else {
                 layout.used(Member(0)).0
             };
-            (end, DEPTH)
+            (end, DEPTH, UNIT)
         }
         Shape::Linear(_) | Shape::Raid0(_) | Shape::Raidz(_) | Shape::Vdevs(_) => return,
     };
-    node.resync = Some(Resync::new(end, depth, spec, &era));
+    node.resync = Some(Resync::new(end, depth, each, spec, &era));
 }
 
 impl Builder<'_> {

@@ -141,6 +141,9 @@ pub(super) struct Heard {
     pub(super) last: i64,
     /// Sectors that a resync has asked of the array's thread, which has not come to them yet.
     pub(super) asked: i64,
+    /// Sectors of others that have ended, and their requests under way.
+    pub(super) others: i64,
+    pub(super) under_way: u32,
 }
 
 /// Requests in flight of the whole tree.
@@ -245,12 +248,12 @@ impl Core {
     /// Asks a member.
     #[inline(always)]
     pub(super) fn ask(&mut self, child: Child, op: Op) {
-        if !self.heard.is_empty() && op.origin.background {
+        if !self.heard.is_empty() {
             let heard = &mut self.heard[usize::from(op.node)][usize::from(op.role)];
-            if self.asks_thread {
-                heard.asked += i64::from(op.sectors);
-            } else {
-                heard.events -= i64::from(op.sectors);
+            match (op.origin.background, self.asks_thread) {
+                (true, true) => heard.asked += i64::from(op.sectors),
+                (true, false) => heard.events -= i64::from(op.sectors),
+                (false, _) => heard.under_way += 1,
             }
         }
         let id = self.ops.insert(op);
@@ -290,6 +293,10 @@ impl Core {
         if !self.heard.is_empty() {
             let heard = &mut self.heard[usize::from(op.node)][usize::from(op.role)];
             heard.events += i64::from(op.sectors);
+            if !op.origin.background {
+                heard.others += i64::from(op.sectors);
+                heard.under_way -= 1;
+            }
         }
     }
 

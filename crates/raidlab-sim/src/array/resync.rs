@@ -3,7 +3,7 @@
 //! Requests of [`UNIT`] go out in order, a bounded number at a time. Below the *front*, the first
 //! request that has not ended, everything agrees. The control is that of `md.c:md_do_sync`: before
 //! each 128 KiB the speed since a mark of up to half a minute ago is looked at. Above the most, half a
-//! second of sleep; above the least, way is given to others when they were heard.
+//! second of sleep; above the least, way is given to others when they were heard, since Linux 6.16 with enough in flight alone.
 mod driven;
 
 use super::core::Heard;
@@ -59,6 +59,8 @@ pub(super) struct Resync {
     most: u64,
     brief: bool,
     unheard: u64,
+    /// Sectors in flight with fewer of which it gives way to nobody; 0: before Linux 6.16.
+    lets: u64,
     marks: VecDeque<(Instant, u64)>,
     looked: u64,
     sleeps: Option<Instant>,
@@ -75,7 +77,8 @@ pub(super) struct Resync {
 }
 
 impl Resync {
-    pub(super) fn new(end: u64, depth: usize, spec: &ArraySpec, era: &Era) -> Self {
+    /// With so many requests of so many sectors, as md counts them, in flight.
+    pub(super) fn new(end: u64, depth: usize, each: u64, spec: &ArraySpec, era: &Era) -> Self {
         Self {
             end,
             depth,
@@ -88,6 +91,7 @@ impl Resync {
             most: spec.sync_speed_max >> 10,
             brief: era.resync_yields_briefly,
             unheard: era.unheard,
+            lets: era.resync_depth * each,
             marks: VecDeque::from([(Instant::ZERO, 0)]),
             looked: 0,
             sleeps: None,
@@ -112,7 +116,10 @@ impl Resync {
     /// Whether the next request may go out now.
     fn may(&mut self, now: Instant, heard: &mut [Heard]) -> bool {
         self.started = true;
-        if self.paused || self.next >= self.end || self.window.len() >= self.depth {
+        let full = self.window.len() >= self.depth;
+        // md looks when it has sent a request, and then waits for room for the next. What is in flight then has counted since
+        // 6.16; before, the look may as well be at the end of that wait.
+        if self.paused || self.next >= self.end || full && self.lets == 0 {
             return false;
         }
         if !self.check(now) {
@@ -134,7 +141,7 @@ impl Resync {
             self.looked = self.issued;
             look = false;
         }
-        !look || self.look(now, heard)
+        (!look || self.look(now, heard)) && !full
     }
 
     /// Notes how far it is when that is due, for which all that is in flight has to end first; whether it may go on.
@@ -181,13 +188,7 @@ impl Resync {
             self.sleeps = Some(now + SLEEP);
             return false;
         }
-        let mut idle = true;
-        for Heard { events, last, .. } in heard {
-            if *events - *last > self.unheard as i64 {
-                (*last, idle) = (*events, false);
-            }
-        }
-        if idle {
+        if self.active < self.lets || !self.hears(heard) {
             return true;
         }
         if self.brief {
@@ -196,6 +197,27 @@ impl Resync {
         }
         self.sleeps = Some(now + SLEEP);
         false
+    }
+
+    /// Whether others are there (`md.c:is_mddev_idle`). Since 6.16 it goes by the requests to the array; here by those to its
+    /// members, among which those are not that wait for a stripe or for the resync to pass.
+    fn hears(&self, heard: &mut [Heard]) -> bool {
+        let mut some = false;
+        for heard in heard {
+            let now = match self.lets {
+                0 => heard.events - self.unheard as i64,
+                _ => heard.others,
+            };
+            let new = now > heard.last;
+            some |= new || self.lets > 0 && heard.under_way > 0;
+            if new {
+                heard.last = match self.lets {
+                    0 => heard.events,
+                    _ => heard.others,
+                };
+            }
+        }
+        some
     }
 
     /// The stripe cache had no room (`raid5.c:raid5_sync_request`).
@@ -263,7 +285,7 @@ pub fn controlled(rate: u64, most: u64) -> u64 {
     let (settled, end) = (Instant(60_000_000_000), Instant(660_000_000_000));
     let mut spec = ArraySpec::new(super::ArrayKind::Single(raidlab_core::units::Sectors(0)));
     (spec.sync_speed_min, spec.sync_speed_max) = (0, most);
-    let mut resync = Resync::new(u64::MAX, 1, &spec, &spec.era);
+    let mut resync = Resync::new(u64::MAX, 1, UNIT, &spec, &spec.era);
     let piece = Span((u128::from(UNIT * SECTOR) * 1_000_000_000 / u128::from(rate)) as u64);
     let (mut now, mut before) = (Instant::ZERO, 0);
     while now < end {

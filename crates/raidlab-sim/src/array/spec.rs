@@ -102,10 +102,12 @@ pub struct Era {
     /// How parity is brought up to date.
     pub write_policy: WritePolicy,
     /// A resync above its least speed that sees other I/O waits for its own requests to end (since
-    /// 4.1, `md.c:md_do_sync`); before, half a second. Left out: since 6.16 it does so only with `sync_io_depth` of them or more in
-    /// flight (32 of 64 KiB, of parity arrays of 4 KiB), and hears others by the array's own requests ("md: add a new api
-    /// sync_io_depth", "md: fix is_mddev_idle()").
+    /// 4.1, `md.c:md_do_sync`); before, half a second.
     pub resync_yields_briefly: bool,
+    /// Requests in flight, of 64 KiB and of parity arrays of 4 KiB, with fewer of which a resync gives way to nobody
+    /// (`sync_io_depth`, 32 since 6.16, "md: add a new api sync_io_depth"). Since then it hears whoever has something in flight or
+    /// ended since it looked last ("md: fix is_mddev_idle()"), whatever it has in flight itself. Zero before.
+    pub resync_depth: u64,
     /// The thread of a parity array sends what a resync asks for (since 3.16, `raid5.c:sync_request`); before, the resync
     /// handles the stripes itself. In the source of 3.10.33 it does, in that of 6.1.128 the thread; 3.16 is from memory.
     pub thread_syncs: bool,
@@ -160,6 +162,7 @@ impl Era {
                 WritePolicy::LINUX_BEFORE_4_1
             },
             resync_yields_briefly: since(4, 1, 0),
+            resync_depth: if since(6, 16, 0) { 32 } else { 0 },
             thread_syncs: since(3, 16, 0),
             late_timers: since(4, 8, 0),
             local_barrier: since(3, 13, 0),

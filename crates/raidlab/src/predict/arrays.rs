@@ -115,9 +115,10 @@ pub(super) fn sync_floors(experiment: &Experiment) -> BTreeMap<String, SyncFloor
         .filter(|cell| cell.setup.array.engine == Engine::Md);
     let floor = |setup: &Setup| SyncFloor {
         least: setup.array.sync_speed_min.unwrap_or(SYNC_SPEED_MIN),
-        way: match setup.host.kernel >= Kernel::Linux(4, 1, 0) {
-            true => GivesWay::Drains,
-            false => GivesWay::Sleeps,
+        way: match setup.host.kernel {
+            kernel if kernel >= Kernel::Linux(6, 16, 0) => GivesWay::Queues,
+            kernel if kernel >= Kernel::Linux(4, 1, 0) => GivesWay::Drains,
+            _ => GivesWay::Sleeps,
         },
     };
     of_md

@@ -140,9 +140,20 @@ pub enum GivesWay {
     Sleeps,
     /// It waits until its own requests have ended, and goes on (since 4.1, "md: allow resync to go faster when there is competing IO").
     Drains,
+    /// The same, with as many of its own in flight as `sync_io_depth` alone (since 6.16, "md: add a new api sync_io_depth").
+    Queues,
 }
 
 impl GivesWay {
+    /// The kernels that do it.
+    const fn kernels(self) -> &'static str {
+        match self {
+            Self::Sleeps => "before Linux 4.1",
+            Self::Drains => "from Linux 4.1 on",
+            Self::Queues => "from Linux 6.16 on",
+        }
+    }
+
     /// What comes of it, for a floor of `least`.
     fn told(self, least: &str) -> String {
         match self {
@@ -153,6 +164,10 @@ impl GivesWay {
             Self::Drains => format!(
                 "above sync_speed_min, here {least}, a resync or rebuild that sees others use the members waits until all that it has \
                  in flight has ended before it sends the next 128 KiB of a member"
+            ),
+            Self::Queues => format!(
+                "above sync_speed_min, here {least}, a resync or rebuild that sees others use the array waits, each time that it has \
+                 sync_io_depth requests in flight (32), until they have all ended"
             ),
         }
     }
@@ -191,8 +206,13 @@ pub(crate) fn why_so_long(
             way.told(&kib.join(" or "))
         };
         let does = match &ways.iter().copied().collect::<Vec<_>>()[..] {
-            [before, since] => format!("before Linux 4.1, {}; since, {}", of(*before), of(*since)),
-            ways => ways.iter().map(|way| of(*way)).collect(),
+            [one] => of(*one),
+            several => {
+                let each = several
+                    .iter()
+                    .map(|way| format!("{}, {}", way.kernels(), of(*way)));
+                each.collect::<Vec<_>>().join("; ")
+            }
         };
         // Which ones is news where it is not all.
         let which = match busy.is_empty() {

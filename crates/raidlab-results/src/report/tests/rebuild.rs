@@ -130,15 +130,24 @@ fn md_is_said_to_hold_back_what_it_holds_back() {
     assert!(!busy.contains("raise it"), "{busy}");
 }
 
-/// Up to 4.0 md slept until the resync was down to its least speed; since, it waits for its own requests.
+/// Up to 4.0 md slept until the resync was down to its least speed; since, it waits for its own requests, since 6.16 for as many as
+/// `sync_io_depth` only.
 #[test]
 fn the_kernel_says_how_md_gives_way() {
-    let cells = [("old", 104.0), ("new", 180.0)];
+    let cells = [("old", 104.0), ("new", 180.0), ("newest", 180.0)];
     let way = |label: &str| match label {
         "old" => GivesWay::Sleeps,
-        _ => GivesWay::Drains,
+        "new" => GivesWay::Drains,
+        _ => GivesWay::Queues,
     };
-    let [old, new, both] = [&cells[..1], &cells[1..], &cells[..]].map(|cells| {
+    let parts = [
+        &cells[..1],
+        &cells[1..2],
+        &cells[2..],
+        &cells[..2],
+        &cells[..],
+    ];
+    let [old, new, newest, both, all] = parts.map(|cells| {
         let told = why_of(cells, way);
         assert_eq!(told.len(), 1, "{told:?}");
         told[0].clone()
@@ -149,12 +158,21 @@ fn the_kernel_says_how_md_gives_way() {
     );
     assert!(old.contains(gets) && !old.contains(waits), "{old}");
     assert!(new.contains(waits) && !new.contains(gets), "{new}");
-    let (before, since) = both.split_once("; since, ").expect("both ways");
+    let (before, since) = both.split_once("; from Linux 4.1 on, ").expect("both ways");
     assert!(
         before.contains("before Linux 4.1, while") && before.contains(gets),
         "{both}"
     );
     assert!(since.contains(waits), "{both}");
+    let queues = "each time that it has sync_io_depth requests in flight (32)";
+    assert!(
+        newest.contains(queues) && !newest.contains(waits),
+        "{newest}"
+    );
+    assert!(
+        all.contains(waits) && all.contains("; from Linux 6.16 on, above"),
+        "{all}"
+    );
 }
 
 /// A rebuild of raid1 on a kernel before 4.1 goes at 28 MiB/s beside two seconds of random reads, at 4 beside twenty and at 1.6 beside a minute of

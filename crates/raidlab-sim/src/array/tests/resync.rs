@@ -172,6 +172,40 @@ fn a_resync_gives_way_to_others() {
     assert!(reads > 15, "{reads}");
 }
 
+/// Since 6.16 it keeps 32 requests going beside others, which wait behind more of it.
+#[test]
+fn a_resync_keeps_its_depth_beside_others() {
+    let beside = |depth| {
+        let mut spec = in_state(layout("raid1", 2, 1000 << 11), "rebuilding 1", &[1]);
+        (spec.era.resync_depth, spec.era.checkpoints) = (depth, Checkpoints::AtOnce);
+        spec.sync_speed_max = 100 << 30;
+        let mut toy = Toy::new(&spec, 0);
+        for i in 0..1_000_000 {
+            if toy.array.resync().is_none() {
+                break;
+            }
+            let ended = toy.ended.len();
+            toy.submit(bio(i, Read, i * 7919 % 60 * 128, 128));
+            while toy.ended.len() == ended {
+                assert!(toy.step());
+            }
+        }
+        (toy.now.0 as f64 / 1e9, toy.ended.len())
+    };
+    let ((brief, reads), (deep, fewer)) = (beside(0), beside(32));
+    assert!(deep < 0.9 * brief, "{deep} {brief}");
+    assert!(fewer < reads, "{fewer} {reads}");
+    // Alone it is as fast as ever.
+    let alone = |depth| {
+        let mut spec = in_state(layout("raid1", 2, 40 << 11), "rebuilding 1", &[1]);
+        spec.era.resync_depth = depth;
+        let mut toy = Toy::new(&spec, 0);
+        toy.settle();
+        toy.now
+    };
+    assert_eq!(alone(0), alone(32));
+}
+
 #[test]
 fn a_resync_fills_the_stripe_cache_and_then_waits_for_a_quarter_of_it_and_a_tick() {
     let mut spec = in_state(layout("raid5", 4, 64 * 1000), "rebuilding 1", &[2]);
