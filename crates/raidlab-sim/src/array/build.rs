@@ -131,7 +131,11 @@ fn begin_resync(node: &mut Node, spec: &ArraySpec) {
             } else {
                 layout.used(Member(0)).0
             };
-            (end, DEPTH, UNIT)
+            let depth = match layout {
+                Layout::Raid10(_) => DEPTH.1,
+                _ => DEPTH.0,
+            };
+            (end, depth, UNIT)
         }
         Shape::Linear(_) | Shape::Raid0(_) | Shape::Raidz(_) | Shape::Vdevs(_) => return,
     };

@@ -282,6 +282,7 @@ impl Node {
     pub(super) fn next(&self) -> Instant {
         let own = match &self.shape {
             Shape::Parity(parity) => parity.next(),
+            Shape::Mirror(mirror) => mirror.builds().unwrap_or(NEVER),
             _ => NEVER,
         };
         let resync = self.resync.as_ref().and_then(Resync::next_event);

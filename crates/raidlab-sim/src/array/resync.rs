@@ -15,8 +15,8 @@ use std::collections::VecDeque;
 
 /// Sectors of one request: 64 KiB (`RESYNC_BLOCK_SIZE` of raid1 and raid10).
 pub(super) const UNIT: u64 = 128;
-/// Requests in flight of a mirror (`RESYNC_DEPTH`).
-pub(super) const DEPTH: usize = 32;
+/// Requests in flight of raid1 and raid10 (`RESYNC_DEPTH`; of raid10 32 MiB, memory permitting).
+pub(super) const DEPTH: (usize, usize) = (32, 512);
 /// Sectors between looks at the speed: 32 pages.
 const LOOK: u64 = 256;
 /// Time between marks, and how many are kept (`SYNC_MARK_STEP`, `SYNC_MARKS`).

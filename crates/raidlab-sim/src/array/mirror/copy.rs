@@ -6,6 +6,7 @@ use crate::array::node::Common;
 use crate::block::{Bio, Origin};
 use crate::disk::DiskError;
 use raidlab_core::op::BlockKind;
+use raidlab_core::time::Instant;
 use raidlab_core::units::Lba;
 use raidlab_layout::{Content, Layout, Member, MemberSet, Place};
 
@@ -64,6 +65,18 @@ impl Mirror {
         Some(Up::Guard(u64::from(guard)))
     }
 
+    /// When the resync has built its next request, if it does.
+    pub(in crate::array) fn builds(&self) -> Option<Instant> {
+        self.barrier.as_ref()?.builds()
+    }
+
+    /// Time has come to `now` for who builds.
+    pub(in crate::array) fn built(&mut self, now: Instant) {
+        if let Some(barrier) = &mut self.barrier {
+            barrier.built(now);
+        }
+    }
+
     /// A guarded request has ended.
     pub(in crate::array) fn left(&mut self, from: u64, end: u64) {
         if let Some(barrier) = &mut self.barrier {
@@ -114,7 +127,11 @@ impl Mirror {
         at: &mut u64,
         end: u64,
     ) -> bool {
-        if self.barrier.as_mut().is_some_and(|b| !b.raise(*at)) {
+        if self
+            .barrier
+            .as_mut()
+            .is_some_and(|b| !b.raise(core.now, *at))
+        {
             return false;
         }
         let from = *at;

@@ -17,6 +17,9 @@ impl Node {
 
     fn send(&mut self, core: &mut Core) {
         let index = usize::from(self.common.index);
+        if let Shape::Mirror(mirror) = &mut self.shape {
+            mirror.built(core.now);
+        }
         let pointless = self.common.filling.is_empty() && !self.common.resyncing;
         if pointless || self.common.lost {
             // The member that was filled has failed, or more.

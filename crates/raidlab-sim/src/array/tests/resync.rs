@@ -1,6 +1,6 @@
 //! Resync and rebuild.
 use super::content::{requests, run_all};
-use super::toy::Toy;
+use super::toy::{Asked, Toy};
 use super::*;
 use BlockKind::{Read, Write};
 use proptest::prelude::*;
@@ -206,6 +206,51 @@ fn a_resync_keeps_its_depth_beside_others() {
     assert_eq!(alone(0), alone(32));
 }
 
+/// Requests that the rebuild of an array sends for each read of a process that reads one block after the other, 200 in all.
+fn rebuilt_for_each_read(text: &str, members: usize, seed: u64) -> f64 {
+    let mut spec = in_state(layout(text, members, 192 << 11), "rebuilding 1", &[1]);
+    spec.era.checkpoints = Checkpoints::AtOnce;
+    let mut toy = Toy::new(&spec, seed);
+    for i in 0..200 {
+        // Where the rebuild comes late.
+        toy.submit(bio(i, Read, (150 << 11) + i * 7919 % 400 * 8, 8));
+        toy.unplug();
+        while toy.ended.len() as u64 == i {
+            assert!(toy.step());
+        }
+    }
+    let sent = |a: &&Asked| a.bio.origin.background && a.bio.kind == Read;
+    toy.log.iter().filter(sent).count() as f64 / 200.0
+}
+
+#[test]
+fn whoever_reads_one_block_after_the_other_takes_turns_with_the_rebuild_of_a_raid10() {
+    // Both wait for the read that has ended. The reader asks again before the rebuild has built a second request.
+    for seed in [0, 7] {
+        let turns = rebuilt_for_each_read("raid10", 2, seed);
+        assert!((0.8..2.5).contains(&turns), "{turns}");
+    }
+    // Raid1 keeps nobody from another part of 64 MiB.
+    let all = rebuilt_for_each_read("raid1", 2, 0);
+    assert!(all > 2.5, "{all}");
+}
+
+#[test]
+fn a_resync_that_is_alone_fills_its_window() {
+    let window = |text| {
+        let mut spec = in_state(layout(text, 2, 64 << 11), "rebuilding 1", &[1]);
+        spec.era.checkpoints = Checkpoints::AtOnce;
+        let mut toy = Toy::new(&spec, 0);
+        while toy.log.is_empty() {
+            assert!(toy.step());
+        }
+        toy.log.len()
+    };
+    // Of 64 KiB each: 2 MiB of raid1, 32 MiB of raid10, where a request ends at a chunk of 32 KiB here.
+    assert_eq!(window("raid1"), 32);
+    assert_eq!(window("raid10"), 512);
+}
+
 #[test]
 fn a_resync_fills_the_stripe_cache_and_then_waits_for_a_quarter_of_it_and_a_tick() {
     let mut spec = in_state(layout("raid5", 4, 64 * 1000), "rebuilding 1", &[2]);
@@ -279,23 +324,26 @@ fn what_the_thread_of_an_array_has_not_come_to_hides_nobody_from_its_resync() {
 
 #[test]
 fn what_a_resync_has_in_flight_hides_others_from_it() {
-    // Reads of 4 KiB, one at a time, beside a rebuild of 16 MiB that could go much faster than its least speed.
-    let mut spec = in_state(layout("raid1", 2, 32 << 10), "rebuilding 1", &[1]);
+    // Reads of 4 KiB, one at a time, beside a rebuild that could go much faster than its least speed. They are of another
+    // part, where nobody waits for it.
+    let mut spec = in_state(layout("raid1", 2, 65 << 11), "rebuilding 1", &[1]);
     spec.era.resync_yields_briefly = false;
     spec.era.checkpoints = Checkpoints::AtOnce;
-    let mut toy = Toy::new(&spec, 0);
+    let mut toy = Toy::new(&spec, 7);
+    let far = |toy: &Toy| toy.array.resync().is_none_or(|r| r.done >= 24 << 10);
     for i in 0..5000 {
-        if toy.array.resync().is_none() {
+        if far(&toy) {
             break;
         }
         let ended = toy.ended.len();
-        toy.submit(bio(i, Read, i * 7919 % 200 * 8, 8));
+        toy.submit(bio(i, Read, (64 << 11) + i * 7919 % 200 * 8, 8));
         while toy.ended.len() == ended {
             assert!(toy.step());
         }
     }
-    // It is through before 64 sectors of others stand out: it never slept half a second.
-    assert!(toy.array.resync().is_none());
+    // 64 sectors of others are through in 1.4 ms, in which it comes 8 MiB far: it heard them there no more than at 12 MiB, and never
+    // slept half a second.
+    assert!(far(&toy));
     assert!(toy.now.0 < 400_000_000, "{}", toy.now.0);
 }
 
