@@ -67,6 +67,8 @@ pub(super) struct Call {
     /// Metadata to be read before it goes on, one after the other.
     pub(super) meta: Vec<Place>,
     pub(super) met: usize,
+    /// What the small file has that it makes and makes durable.
+    pub(super) content: Vec<Place>,
     /// Runs to be read once the metadata is there.
     pub(super) windows: Windows,
     pub(super) window: usize,
@@ -130,6 +132,7 @@ impl Call {
         self.user = User::Nothing;
         self.until = Instant::ZERO;
         self.meta.clear();
+        self.content.clear();
         self.met = 0;
         (self.windows, self.window) = (Windows::default(), 0);
         self.budget = 0;

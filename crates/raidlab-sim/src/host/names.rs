@@ -4,7 +4,7 @@ use super::cache::PAGE;
 use super::call::Work;
 use super::device::Device;
 use super::direct::errno;
-use super::fs::{Charge, FsError, Place};
+use super::fs::{Charge, FsError, Fsync, Place};
 use super::readahead::ReadAhead;
 use super::{File, Host, META, SECTOR, pages_of};
 use raidlab_core::op::{FileId, FileOp, OpenMode};
@@ -85,6 +85,11 @@ impl<D: Device> Host<D> {
             || (matches!(op, FileOp::SyncAll) && self.traits.commit_time.is_none())
             || matches!(op, FileOp::Create { sync: true, .. });
         call.meta.clone_from(&charge.reads);
+        call.content.clear();
+        // A log takes what the file has (ZFS); else that goes to its place before the transaction with its name.
+        if matches!(op, FileOp::Create { sync: true, .. }) && self.traits.fsync != Fsync::Log {
+            call.content.clone_from(&charge.written);
+        }
         call.frees = charge.frees;
         let mut system = self.costs.call + self.charged(charge);
         if copied > 0 {

@@ -9,6 +9,8 @@ use raidlab_core::time::Span;
 /// Where a call that makes durable goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Part {
+    /// What is in the small file that the call has made (`file_write_and_wait_range`, which every file system's `fsync` begins with).
+    Content,
     /// Dirty pages of this file and, when all are meant, of those after it.
     Data(u32),
     /// The transaction.
@@ -39,7 +41,11 @@ impl<D: Device> Host<D> {
             // The log takes what is dirty: nothing is written in place.
             self.plan_sync(tag);
         }
-        self.sync_on(tag, Part::Data(first));
+        let part = match self.calls[tag as usize].content[..] {
+            [] => Part::Data(first),
+            _ => Part::Content,
+        };
+        self.sync_on(tag, part);
     }
 
     /// Nobody else has the device open: what is dirty is written, and all its pages go
@@ -68,6 +74,13 @@ impl<D: Device> Host<D> {
         let mut part = part;
         loop {
             part = match part {
+                Part::Content => {
+                    if self.content_of_call(tag) {
+                        self.calls[tag as usize].work = Work::Sync(Part::Commit);
+                        return;
+                    }
+                    Part::Commit
+                }
                 Part::Data(file) => match self.data_part(tag, file) {
                     Some(next) => next,
                     None => return,
@@ -210,6 +223,23 @@ impl<D: Device> Host<D> {
                 self.at(self.now, super::What::Step(tag));
             }
         }
+    }
+
+    /// Submits what is in the small file that the call has made; false when write-back has come to all of it.
+    fn content_of_call(&mut self, tag: u32) -> bool {
+        let content = std::mem::take(&mut self.calls[tag as usize].content);
+        let origin = self.origin(tag, true);
+        let mut count = 0;
+        for place in &content {
+            let (page, pages) = Self::pages_at(place);
+            if self.cache.any_dirty(META, page, pages) {
+                self.cache.make_clean(META, page, pages);
+                count += self.submit_place(place, false, super::Owner::Call(tag), origin);
+            }
+        }
+        self.calls[tag as usize].left += count;
+        self.below.unplug(self.now);
+        count > 0
     }
 
     /// Submits what is next of the call's own stages; false when they are done.

@@ -151,3 +151,37 @@ fn a_transaction_of_ext_is_a_quarter_of_the_journal() {
         .collect();
     assert!(journal.iter().sum::<u64>() >= 14 * MIB, "{}", journal.len());
 }
+
+/// `fsync` of a new file writes what is in it before the flush of the transaction with its name.
+#[test]
+fn what_is_in_a_small_file_is_durable_with_its_name() {
+    for kind in [
+        FilesystemKind::Ext3,
+        FilesystemKind::Ext4,
+        FilesystemKind::Xfs,
+        FilesystemKind::Btrfs,
+    ] {
+        let asked = |size| {
+            let mut host = host(Kernel::Linux(6, 1, 0), 256, kind, Toy::new());
+            let spec = WorkloadSpec::Files(FilesSpec {
+                action: FilesAction::Create,
+                count: 64,
+                directories: 1,
+                size_min: size,
+                size_max: size,
+                ordered: true,
+                sync_each: true,
+                size_seed: 5,
+                sync_end: false,
+            });
+            let tally = one(&mut host, spec);
+            assert_eq!(tally.ops, 64, "{kind}");
+            (written(&host), count(&host, BlockKind::Write))
+        };
+        let (empty, few) = asked(0);
+        let (full, more) = asked(4096);
+        // The block of each is a request of its own; what is allocated is in the log besides.
+        assert!(full >= empty + 64 * 4096, "{kind}: {empty} {full}");
+        assert!(more >= few + 64, "{kind}: {few} {more}");
+    }
+}
