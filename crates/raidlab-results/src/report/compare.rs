@@ -6,7 +6,7 @@ mod tails;
 mod told;
 mod types;
 
-use super::analysis::{Judging, Outcome, adjust, compare_phase};
+use super::analysis::{Judging, Outcome, adjust, compare_phase, same_streams};
 use super::blocks::context;
 use super::blocks::ratios::{basis, digits, verdict_text};
 use super::document::{Block, Document};
@@ -67,7 +67,8 @@ pub fn compare_request(request: &CompareRequest) -> Result<CompareReport, Report
                 out.push(told);
             }
         }
-        out.extend(context::streams(&all, request.allow_mixed_streams));
+        let differ = pairs.iter().any(|(a, b)| !same_streams(a, b));
+        out.extend(differ.then(|| context::told_of_streams(request.allow_mixed_streams)));
         out.push(Block::Table(table(request, &judging, &phases)));
         out.extend(tails::blocks(request, &judging, &timed));
         out.extend(one_session.then(|| Block::warning(ONE_SESSION)));
@@ -221,7 +222,8 @@ fn judge(judged: Vec<(PhaseGate, Outcome)>, least: Option<f64>) -> Vec<PhaseGate
 fn why_in_full(outcome: &Outcome) -> String {
     match outcome {
         Outcome::DifferentStreams => {
-            "the sides ran different operation streams; allow mixed streams to compare them".into()
+            "the sides ran different operation streams; --allow-different-streams compares them"
+                .into()
         }
         _ => outcome.why_none().to_owned(),
     }

@@ -6,7 +6,7 @@ use raidlab_core::units::Bytes;
 use raidlab_core::words::count;
 use raidlab_layout::rebuild::rebuilds_of_pool;
 use raidlab_layout::spec::Geometry;
-use raidlab_layout::{Pool, PoolSpec, Vdev, VdevKind, describe};
+use raidlab_layout::{POOLS, Pool, PoolSpec, SpecError, Vdev, VdevKind, describe};
 use serde_json::json;
 use std::fmt::Write as _;
 
@@ -31,7 +31,13 @@ pub(super) fn is_of_zfs(level: &str) -> bool {
 
 pub(super) fn run(args: &LayoutArgs) -> Result<Outcome, Failure> {
     let bad = |error: &dyn std::error::Error| Failure::from_error(BAD_REQUEST, error);
-    let spec: PoolSpec = args.level.parse().map_err(|error| bad(&error))?;
+    let spec: PoolSpec = args.level.parse().map_err(|error| match error {
+        SpecError::Zfs(level) => Failure::bad_request(format!("'{level}' is no level of ZFS"))
+            .remedy(format!(
+                "there are {POOLS}, and pools of several such as 'raidz1 2x3'"
+            )),
+        error => bad(&error),
+    })?;
     if args.chunk.is_some() {
         return Err(Failure::bad_request(format!(
             "'{}' has no chunk: ZFS spreads each block over the disks by itself",

@@ -214,6 +214,10 @@ fn commands_and_their_objects() {
         ("frobnicate", &["unrecognized subcommand 'frobnicate'"]),
         ("layout raid7", &["'raid7' is no level", "raid10", "raidz2"]),
         (
+            "layout raidz4",
+            &["'raidz4' is no level of ZFS", "raidz3", "raidz1 2x3"],
+        ),
+        (
             "layout mirror -n 2",
             &["did you mean 'raid1'", "zfs-mirror"],
         ),

@@ -192,14 +192,17 @@ pub(crate) fn streams(groups: &[Group<'_>], allowed: bool) -> Option<Block> {
             .iter()
             .any(|b| a.profile == b.profile && !same_streams(a, b))
     });
-    differ.then(|| {
-        Block::warning(if allowed {
-            "Some cells ran different operation streams (other seed or settings); they are compared \
-             because mixed streams were allowed."
-        } else {
-            "Some cells ran different operation streams (other seed or settings); ratios between \
-             them are refused. Allow mixed streams to compare them anyway."
-        })
+    differ.then(|| told_of_streams(allowed))
+}
+
+/// That operation streams of what is compared differ, and whether it is compared all the same.
+pub(crate) fn told_of_streams(allowed: bool) -> Block {
+    Block::warning(if allowed {
+        "Some cells ran different operation streams (other seed or settings); they are compared \
+         because mixed streams were allowed."
+    } else {
+        "Some cells ran different operation streams (other seed or settings); ratios between \
+         them are refused. --allow-different-streams compares them anyway."
     })
 }
 

@@ -202,7 +202,7 @@ pub(super) fn cells_of(table: &mut Table, outcome: &Outcome) -> [Cell; 2] {
         }
         Outcome::DifferentStreams => {
             let note = "the operation streams differ (other seed or settings), so that the figures \
-                        answer different questions; allow mixed streams to compare them anyway";
+                        answer different questions; --allow-different-streams compares them anyway";
             let mark = table.footnote(note);
             let refused = Cell::text("refused").tone(Tone::Muted).mark(mark);
             [refused, Cell::text("different streams").tone(Tone::Muted)]

@@ -179,6 +179,24 @@ fn a_comparison_is_judged_by_what_is_asked_for() {
     assert_eq!(phase(&mixed).verdict, "better");
 }
 
+/// Cells of one session may do different things: of streams is told where two that are compared differ, with the option that allows it.
+#[test]
+fn streams_are_told_of_where_those_of_a_pair_differ() {
+    let both = |deep: u64| {
+        let mut trials = session('a', "depth 1", &STEADY);
+        for mut trial in session('a', "depth 16", &STEADY) {
+            trial.digest = Some(deep);
+            trials.push(trial);
+        }
+        trials
+    };
+    let said = |deep: u64| told(&compare_request(&request(both(1), both(deep))).unwrap());
+    let alike = said(1);
+    assert!(!alike.contains("operation streams"), "{alike}");
+    let differ = said(2);
+    assert!(differ.contains("--allow-different-streams"), "{differ}");
+}
+
 /// An interval that clears the margin by less than two digits show is printed with as many as bear the verdict out.
 #[test]
 fn a_narrow_verdict_is_printed_with_more_digits() {
