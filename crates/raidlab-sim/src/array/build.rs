@@ -132,7 +132,7 @@ fn begin_resync(node: &mut Node, spec: &ArraySpec) {
                 layout.used(Member(0)).0
             };
             let depth = match layout {
-                Layout::Raid10(_) => DEPTH.1,
+                Layout::Raid10(_) if !node.common.resyncing => DEPTH.1,
                 _ => DEPTH.0,
             };
             (end, depth, UNIT)

@@ -15,7 +15,8 @@ use std::collections::VecDeque;
 
 /// Sectors of one request: 64 KiB (`RESYNC_BLOCK_SIZE` of raid1 and raid10).
 pub(super) const UNIT: u64 = 128;
-/// Requests in flight of raid1 and raid10 (`RESYNC_DEPTH`; of raid10 32 MiB, memory permitting).
+/// Requests in flight of raid1, and of the rebuild of a raid10 (`RESYNC_DEPTH`: 32, and 32 MiB, memory permitting). A resync of raid10 has as
+/// many in the source; here it keeps to the few until a guest has shown what becomes of them.
 pub(super) const DEPTH: (usize, usize) = (32, 512);
 /// Sectors between looks at the speed: 32 pages.
 const LOOK: u64 = 256;
