@@ -127,10 +127,11 @@ impl Mirror {
         at: &mut u64,
         end: u64,
     ) -> bool {
+        let turns = !common.filling.is_empty();
         if self
             .barrier
             .as_mut()
-            .is_some_and(|b| !b.raise(core.now, *at))
+            .is_some_and(|b| !b.raise(core.now, *at, turns))
         {
             return false;
         }
