@@ -159,6 +159,7 @@ pub(crate) struct NewSsd {
     pub(crate) cache: Option<Bytes>,
 
     /// It has capacitors: what was acknowledged survives a loss of power, and flushes take no time
+    /// [default: none, so that a flush of what was written takes 0.9 ms]
     #[arg(long)]
     pub(crate) protected: bool,
 

@@ -139,7 +139,8 @@ pub(crate) struct PlanArgs {
     #[arg(long)]
     pub(crate) all: bool,
 
-    /// Print as JSON: the resolved experiment, cells with their digests, trials in order
+    /// Print as JSON: the resolved experiment, cells with their digests, trials in order; with
+    /// --on host what would be done there
     #[arg(long)]
     pub(crate) json: bool,
 
