@@ -187,7 +187,9 @@ pub enum FabricError {
     #[error("the disks of volume '{0}' are on several controllers")]
     Scattered(String),
     /// A volume on a controller that has no RAID of its own.
-    #[error("volume '{volume}' is on controller '{controller}', which has no RAID of its own")]
+    #[error(
+        "volume '{volume}' is on controller '{controller}', whose model has no RAID of its own: give it a 'model' that has, such as ITE8212"
+    )]
     NoRaid {
         /// The volume.
         volume: String,

@@ -337,7 +337,7 @@ fn a_volume_that_the_controller_cannot_make_is_refused() {
     );
     assert_eq!(
         refused(&volume(on_channels("pata", "ST340015A", &[2]), "raid0", 2)),
-        "volume 'volume' is on controller 'card', which has no RAID of its own"
+        "volume 'volume' is on controller 'card', whose model has no RAID of its own: give it a 'model' that has, such as ITE8212"
     );
     let mut twice = volume(ite, "raid0", 2);
     twice.volumes[0].disks = vec![1, 1];
