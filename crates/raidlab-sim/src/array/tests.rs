@@ -8,6 +8,7 @@ mod resilver;
 mod resync;
 mod thread;
 mod toy;
+mod windows;
 
 use super::*;
 use raidlab_core::op::BlockKind;

@@ -15,8 +15,8 @@ const PART: u32 = 17;
 
 /// What a resync takes to build its next request and come here again. Whoever waited for the same request as the resync is
 /// awake at the same time, and asks again within it: a guest's raid10 of 6.1 sent 1.2 requests of a rebuild for each read of a
-/// process that reads at random, where one that sends all it may at once would have sent its whole window. Assumed. Rebuilds alone do: a resync of the same guest sent
-/// nine for each read, which is not understood.
+/// process that reads at random, where one that sends all it may at once would have sent its whole window. Assumed. Of rebuilds
+/// alone: a resync of the same guest sent nine for each read, which is not understood.
 const BUILD: Span = Span::from_micros(20);
 
 /// Requests and resync of one mirror.
