@@ -379,7 +379,9 @@ layout = ["zfs-stripe", "raidz1", "raidz2", "zfs-mirror 2x2"]
 #[test]
 fn queues_and_caches() {
     let rest = r#"
-profile = "random"
+[profile]
+name = "random"
+direct = false
 [array]
 layout = "raid0"
 [host]
