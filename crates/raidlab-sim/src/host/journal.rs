@@ -5,6 +5,7 @@ use super::fs::{Pressure, Stage};
 use super::{Host, META, What};
 use crate::block::Origin;
 use raidlab_core::time::Instant;
+use std::collections::BTreeSet;
 
 /// What a commit does now.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -42,7 +43,7 @@ pub(super) struct Journal {
     stage: usize,
     later: Vec<super::fs::Place>,
     /// Metadata of ended commits that goes home by itself, and whether a time is set for it; it goes when this commit ends.
-    aged: Vec<super::fs::Place>,
+    aged: BTreeSet<super::fs::Place>,
     aging: bool,
     home: bool,
     waiting: Vec<u32>,
@@ -339,7 +340,8 @@ impl<D: Device> Host<D> {
                 self.journal.waiting.push(tag);
             }
         }
-        if again || !self.journal.waiting.is_empty() {
+        let waits = !self.journal.waiting.is_empty() || !self.journal.opening.is_empty();
+        if again || waits {
             self.start_commit();
         } else if self.journal.dirty {
             self.arm_commit();

@@ -2,7 +2,8 @@
 use super::files::pass;
 use super::*;
 use crate::host::tests::raw::one;
-use raidlab_core::op::BlockKind;
+use raidlab_core::op::{BlockKind, FileOp, Op};
+use raidlab_core::target::{Tag, Target as _};
 use raidlab_core::workload::spec::{FilesAction, FilesSpec};
 
 /// Makes empty files; the host, and what its device was asked.
@@ -21,6 +22,17 @@ fn make(kind: FilesystemKind, kernel: Kernel, files: u32, device: Toy) -> Host<T
     });
     one(&mut host, spec);
     host
+}
+
+/// One call from beginning to end.
+fn call(host: &mut Host<Toy>, op: FileOp) {
+    let tag = Tag(0);
+    host.submit(tag, Op::File(op)).unwrap();
+    let mut done = Vec::new();
+    while done.is_empty() {
+        host.wait(None, &mut done).expect("it ends");
+    }
+    assert!(done[0].result.is_ok());
 }
 
 fn count(host: &Host<Toy>, kind: BlockKind) -> usize {
@@ -116,6 +128,26 @@ fn the_log_holds_back_who_fills_it() {
     assert!(host.now().since(Instant::ZERO) > least, "{:?}", host.now());
     let host = make(FilesystemKind::Xfs, Kernel::Linux(6, 1, 0), 2000, slow());
     assert!(host.now().since(Instant::ZERO) < Span::from_millis(500));
+}
+
+/// A directory that is removed is a change of its record, whether it had names or not: who removes many waits for the log and
+/// goes on.
+#[test]
+fn empty_directories_fill_the_log_too() {
+    let mut device = Toy::new();
+    device.each = Span::from_millis(10);
+    let mut host = host(Kernel::Linux(2, 6, 32), 256, FilesystemKind::Xfs, device);
+    for number in 0..600 {
+        call(&mut host, FileOp::MakeDirectory { directory: number });
+    }
+    host.sync().unwrap();
+    let before = written(&host);
+    for number in 0..600 {
+        call(&mut host, FileOp::RemoveDirectory { directory: number });
+    }
+    host.sync().unwrap();
+    let log = written(&host) - before;
+    assert!((MIB..2 * MIB).contains(&log), "{log}");
 }
 
 /// A quarter of ext's journal is the most that a transaction has.

@@ -139,6 +139,8 @@ impl Extents {
                 for start in d.blocks {
                     self.release(Run { start, len: 1 }, &mut charge);
                 }
+                let block = self.small.record(&self.kind, d.record);
+                self.join(block, &mut charge);
                 self.small.free_record(d.record);
                 self.logged.record(true);
             }
