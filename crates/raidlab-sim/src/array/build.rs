@@ -7,7 +7,7 @@ use super::node::{Common, Node, Shape};
 use super::order::Sizes;
 use super::parity::ParityArray;
 use super::raidz::RaidzVdev;
-use super::resync::{DEPTH, Resync, UNIT};
+use super::resync::{DEPTH, DEPTH_RAID10, Resync, UNIT};
 use super::spec::{ArrayError, ArrayKind, ArraySpec, LEAST_CACHE};
 use raidlab_core::units::SECTOR;
 use raidlab_experiment::setup::ArrayState;
@@ -132,8 +132,8 @@ fn begin_resync(node: &mut Node, spec: &ArraySpec) {
                 layout.used(Member(0)).0
             };
             let depth = match layout {
-                Layout::Raid10(_) if !node.common.resyncing => DEPTH.1,
-                _ => DEPTH.0,
+                Layout::Raid10(_) if !node.common.resyncing => DEPTH_RAID10,
+                _ => DEPTH,
             };
             (end, depth, UNIT)
         }

@@ -17,7 +17,8 @@ use std::collections::VecDeque;
 pub(super) const UNIT: u64 = 128;
 /// Requests in flight of raid1, and of the rebuild of a raid10 (`RESYNC_DEPTH`: 32, and 32 MiB, memory permitting). A resync of raid10 has as
 /// many in the source; here it keeps to the few until a guest has shown what becomes of them.
-pub(super) const DEPTH: (usize, usize) = (32, 512);
+pub(super) const DEPTH: usize = 32;
+pub(super) const DEPTH_RAID10: usize = 512;
 /// Sectors between looks at the speed: 32 pages.
 const LOOK: u64 = 256;
 /// Time between marks, and how many are kept (`SYNC_MARK_STEP`, `SYNC_MARKS`).
@@ -205,18 +206,14 @@ impl Resync {
     fn hears(&self, heard: &mut [Heard]) -> bool {
         let mut some = false;
         for heard in heard {
-            let now = match self.lets {
-                0 => heard.events - self.unheard as i64,
-                _ => heard.others,
+            let (ended, hidden, under_way) = match self.lets {
+                0 => (heard.events, self.unheard as i64, false),
+                _ => (heard.others, 0, heard.under_way > 0),
             };
-            let new = now > heard.last;
-            some |= new || self.lets > 0 && heard.under_way > 0;
-            if new {
-                heard.last = match self.lets {
-                    0 => heard.events,
-                    _ => heard.others,
-                };
+            if ended - heard.last > hidden {
+                (heard.last, some) = (ended, true);
             }
+            some |= under_way;
         }
         some
     }

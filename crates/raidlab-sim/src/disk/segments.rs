@@ -211,8 +211,9 @@ impl Segments {
         new
     }
 
-    /// The segment is filled up to the coordinate `to`, of which the host has asked for what lies before `booked`, and has perhaps grown so far that its first sectors, those before
-    /// `start`, were overwritten. `end` tells the sector behind the last one.
+    /// The segment is filled up to the coordinate `to`, of which the host has asked for what lies before `booked`, and has
+    /// perhaps grown so far that its first sectors, those before `start`, were overwritten. `end` tells the sector behind the
+    /// last one.
     #[inline]
     pub(super) fn leave(
         &mut self,

@@ -134,12 +134,11 @@ fn a_resync_keeps_its_limits() {
     assert!((14.0..18.0).contains(&seconds), "{seconds} s");
 }
 
-/// Seconds a rebuild takes while another process reads all the time, and the reads it gets done.
-fn beside_reads(brief: bool) -> (f64, usize) {
-    // What it has in flight (2 MiB) hides as much of others' from it, so that it takes a while to hear them.
-    let mut spec = in_state(layout("raid1", 2, 40 << 11), "rebuilding 1", &[1]);
-    spec.era.resync_yields_briefly = brief;
-    spec.era.checkpoints = Checkpoints::AtOnce;
+/// Seconds a rebuild of a raid1 takes while another process reads all the time, and the reads it gets done.
+pub(super) fn beside_reads(sectors: u64, era: impl Fn(&mut Era), most: u64) -> (f64, usize) {
+    let mut spec = in_state(layout("raid1", 2, sectors), "rebuilding 1", &[1]);
+    (spec.era.checkpoints, spec.sync_speed_max) = (Checkpoints::AtOnce, most);
+    era(&mut spec.era);
     let mut toy = Toy::new(&spec, 0);
     for i in 0..1_000_000 {
         if toy.array.resync().is_none() {
@@ -163,11 +162,16 @@ fn a_resync_gives_way_to_others() {
     toy.settle();
     assert!(toy.now.0 < 1_000_000, "{} ns", toy.now.0);
     // Old kernels fall to the least speed, 1000 KiB/s.
-    let (slow, reads) = beside_reads(false);
+    // What it has in flight (2 MiB) hides as much of others' from it, so that it takes a while to hear them.
+    let beside = |brief| {
+        let era = |era: &mut Era| era.resync_yields_briefly = brief;
+        beside_reads(40 << 11, era, spec.sync_speed_max)
+    };
+    let (slow, reads) = beside(false);
     assert!((30.0..50.0).contains(&slow), "{slow} s");
     assert!(reads > 300_000, "{reads}");
     // Later ones send 128 KiB at a time and wait for them.
-    let (brief, reads) = beside_reads(true);
+    let (brief, reads) = beside(true);
     assert!((0.005..0.2).contains(&brief), "{brief} s");
     assert!(reads > 15, "{reads}");
 }

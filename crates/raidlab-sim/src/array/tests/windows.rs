@@ -1,5 +1,5 @@
 //! How much the rebuild of a mirror has in flight, and who takes turns with it.
-use super::resync::{in_state, layout};
+use super::resync::{beside_reads, in_state, layout};
 use super::toy::{Asked, Toy};
 use super::*;
 use BlockKind::Read;
@@ -53,21 +53,8 @@ fn a_resync_that_is_alone_fills_its_window() {
 #[test]
 fn a_resync_keeps_its_depth_beside_others() {
     let beside = |depth| {
-        let mut spec = in_state(layout("raid1", 2, 1000 << 11), "rebuilding 1", &[1]);
-        (spec.era.resync_depth, spec.era.checkpoints) = (depth, Checkpoints::AtOnce);
-        spec.sync_speed_max = 100 << 30;
-        let mut toy = Toy::new(&spec, 0);
-        for i in 0..1_000_000 {
-            if toy.array.resync().is_none() {
-                break;
-            }
-            let ended = toy.ended.len();
-            toy.submit(bio(i, Read, i * 7919 % 60 * 128, 128));
-            while toy.ended.len() == ended {
-                assert!(toy.step());
-            }
-        }
-        (toy.now.0 as f64 / 1e9, toy.ended.len())
+        let era = |era: &mut Era| era.resync_depth = depth;
+        beside_reads(1000 << 11, era, 100 << 30)
     };
     let ((brief, reads), (deep, fewer)) = (beside(0), beside(32));
     assert!(deep < 0.9 * brief, "{deep} {brief}");

@@ -1,5 +1,6 @@
 //! Values within bounds.
 use super::Table;
+use std::fmt::Display;
 use std::ops::RangeInclusive;
 
 impl Table<'_, '_> {
@@ -12,12 +13,7 @@ impl Table<'_, '_> {
         unit: &str,
     ) -> Option<f64> {
         let value = self.number(key)?;
-        if !bounds.contains(&value) {
-            let (path, (least, most)) = (self.path_of(key), bounds.clone().into_inner());
-            let message =
-                format!("'{path}' is {value} {unit}: between {least} and {most} is possible");
-            self.reader.report_at(&path, message);
-        }
+        self.within(key, value, &bounds, unit);
         Some(value.clamp(*bounds.start(), *bounds.end()))
     }
 
@@ -29,13 +25,24 @@ impl Table<'_, '_> {
         unit: &str,
     ) -> Option<u64> {
         let value = self.whole(key)?;
-        if !bounds.contains(&value) {
-            let (path, (least, most)) = (self.path_of(key), bounds.clone().into_inner());
-            let message =
-                format!("'{path}' is {value} {unit}: between {least} and {most} is possible");
-            self.reader.report_at(&path, message);
-        }
+        self.within(key, value, &bounds, unit);
         Some(value.clamp(*bounds.start(), *bounds.end()))
+    }
+
+    /// Reports a value that is beyond the bounds.
+    fn within<T: PartialOrd + Display>(
+        &self,
+        key: &str,
+        value: T,
+        bounds: &RangeInclusive<T>,
+        unit: &str,
+    ) {
+        let (path, least, most) = (self.path_of(key), bounds.start(), bounds.end());
+        self.unless(
+            bounds.contains(&value),
+            key,
+            format!("'{path}' is {value} {unit}: between {least} and {most} is possible"),
+        );
     }
 
     /// A physical sector in bytes.
