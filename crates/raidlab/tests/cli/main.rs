@@ -26,6 +26,7 @@ mod left_in_place;
 mod memory;
 mod models;
 mod no_text;
+mod outputs;
 mod predictions;
 mod prices;
 mod printing;
