@@ -30,7 +30,8 @@ pub(super) struct Kind {
     /// Blocks of the log, or of the chunk that holds metadata, and where it begins.
     pub log: u64,
     pub log_at: u64,
-    /// Blocks kept for file records after the log (the MFT zone).
+    /// Where file records begin, and the blocks kept for them there (the MFT zone).
+    pub zone_at: u64,
     pub zone: u64,
     /// Files whose records are in one block.
     pub records: u64,
@@ -100,6 +101,7 @@ impl Kind {
             head: 8,
             log: log / block,
             log_at: groups / 2 * group + 8,
+            zone_at: 0,
             zone: 0,
             records: block / inode,
             names: block / 32,
@@ -136,6 +138,7 @@ impl Kind {
             head: 0,
             log: 2 * chunk / block,
             log_at: MIB / block,
+            zone_at: MIB / block,
             zone: 0,
             // An inode item, its reference, two directory items: some 400 bytes a file.
             records: (node / 400) / (node / block),
@@ -151,8 +154,10 @@ impl Kind {
         }
     }
 
-    /// Clusters of 4 KiB; the MFT with records of 1 KiB from 3 GiB on, with an eighth of the volume
-    /// kept for it to grow; the log file of 64 MiB before it; index buffers of 4 KiB with names of
+    /// As Windows 2000 makes it: clusters of 4 KiB; the MFT with records of 1 KiB right after the boot sectors, with the first
+    /// eighth of the volume kept for it to grow and data from there on (what Linux's driver of the time, `ntfs_setup_allocators`,
+    /// takes for an unmodified volume; Windows XP moved the MFT to 3 GiB); the log file of 64 MiB in the middle, after the MFT's
+    /// mirror; index buffers of 4 KiB with names of
     /// about 100 bytes, three quarters full; up to about 700 bytes of data in the record. Known, not re-read.
     fn ntfs(spec: &FsSpec, block: u64) -> Self {
         let bytes = spec.device_bytes();
@@ -161,13 +166,13 @@ impl Kind {
         } else {
             (bytes / 100).clamp(2 * MIB, 64 * MIB)
         };
-        let mft = (3 * GIB).min(bytes / 3);
         Self {
             block,
             group: bytes / block,
             head: 16 * KIB / block + 1,
             log: log / block,
-            log_at: (mft - log.min(mft / 2)) / block,
+            log_at: bytes / 2 / block + 1,
+            zone_at: 0,
             zone: bytes / 8 / block,
             records: (block / 1024).max(1),
             names: (block * 3 / 4 / 100).max(1),

@@ -55,7 +55,7 @@ pub(super) struct Small {
 
 impl Small {
     pub(super) fn new(kind: &Kind, space: &mut Space<Heads>) -> Self {
-        let zone = space.take(kind.log_at, kind.zone.max(CHUNK));
+        let zone = space.take(kind.zone_at, kind.zone.max(CHUNK));
         let chunk = zone.map_or(CHUNK, |run| run.len);
         let all = 1 << 40;
         let mut records = Space::new(Bare, all, all);
