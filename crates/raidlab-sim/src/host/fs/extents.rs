@@ -12,6 +12,7 @@ mod kind;
 mod lease;
 mod logged;
 mod small;
+mod tree_log;
 
 use super::FsError;
 use super::plan::{Charge, Piece, Place, Pressure, Traits};
@@ -28,6 +29,7 @@ use raidlab_core::time::Span;
 use raidlab_core::units::{Lba, MIB, SECTOR};
 use small::Small;
 use std::collections::{BTreeMap, BTreeSet};
+use tree_log::{Fresh, TreeLog};
 
 /// Blocks at the start of a group.
 #[derive(Clone, Copy, Debug)]
@@ -49,6 +51,8 @@ struct File {
     pending: Runs,
     kept: Kept,
     joined: u64,
+    /// What was written in the running transaction and is in no log of btrfs yet.
+    fresh: Fresh,
 }
 
 /// The file system.
@@ -65,6 +69,8 @@ pub(super) struct Extents {
     running: BTreeSet<u64>,
     /// What goes into the log.
     logged: Logged,
+    /// What `fsync` of btrfs has written since the transaction began.
+    tree: TreeLog,
     /// Blocks of data placed in this transaction.
     placed: u64,
     freed: Vec<Run>,
@@ -111,6 +117,7 @@ impl Extents {
             transaction: 1,
             running: BTreeSet::new(),
             logged: kind.logged,
+            tree: TreeLog::default(),
             placed: 0,
             freed: Vec::new(),
             pending: 0,
@@ -178,6 +185,7 @@ impl Extents {
         let (record, joined) = (f.record, f.joined);
         f.joined = self.transaction;
         if joined != self.transaction {
+            f.fresh = Fresh::default();
             let block = self.small.record(&self.kind, record);
             self.join(block, &mut charge);
             self.logged.file();
@@ -219,6 +227,12 @@ impl Extents {
                 return Err(FsError::NoSpace);
             }
             self.pending += to - at;
+            if self.kind.cow {
+                let before = at.checked_sub(1).and_then(|at| f.pending.holding(at));
+                let replaces = before.is_none() && f.runs.holding(at).is_some();
+                f.fresh.extents += u64::from(replaces);
+                f.fresh.blocks += to - at;
+            }
             f.pending.insert(Mapped {
                 at,
                 dev: at,

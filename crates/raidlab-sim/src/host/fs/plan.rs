@@ -105,7 +105,7 @@ pub enum Pressure {
 /// What `fsync` waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fsync {
-    /// Its own data, then the transaction if the file is in it.
+    /// Its own data, then the transaction if the file is in it (btrfs: a log of trees instead).
     OwnData,
     /// The transaction with the data of every file in it (ext3 `ordered`).
     EverythingOrdered,

@@ -2,6 +2,7 @@
 use super::super::plan::{Commit, Place, Stage, Synced};
 use super::super::space::{Run, Space};
 use super::kind::Kind;
+use super::tree_log::TreeLog;
 use super::{Extents, Heads};
 use raidlab_core::op::FileId;
 use raidlab_core::time::Span;
@@ -12,8 +13,8 @@ const CHECKSUM: u64 = 4;
 /// Nodes that every commit of btrfs copies: the paths of the file, extent, checksum and root trees,
 /// each of two levels. Assumed.
 const PATHS: u64 = 8;
-/// Nodes that an `fsync` of btrfs writes: the log tree's leaf and root, and the root of log trees.
-const LOG_NODES: u64 = 3;
+/// Superblocks of btrfs.
+const SUPERS: [u64; 3] = [64 * KIB, 64 * MIB, 256 * GIB];
 
 /// A stretch that is written round and round: a log, or one copy of the metadata of btrfs.
 #[derive(Clone, Debug)]
@@ -97,6 +98,7 @@ impl Extents {
     pub(super) fn end(&mut self) {
         self.running.clear();
         self.logged.end();
+        self.tree = TreeLog::default();
         self.placed = 0;
         self.transaction += 1;
         for run in self.freed.drain(..) {
@@ -166,25 +168,27 @@ impl Extents {
         let nodes = self.running.len() as u64 / self.kind.node.max(1) + checksums + PATHS;
         Commit {
             data_first: true,
-            stages: self.write_nodes(nodes),
+            stages: self.write_nodes(nodes, &SUPERS),
             later: Vec::new(),
             home: false,
             cpu: Span(100_000 + 15_000 * nodes),
         }
     }
 
-    fn write_nodes(&mut self, nodes: u64) -> Vec<Stage> {
+    /// So many nodes to new places, and then those superblocks that there is room for.
+    fn write_nodes(&mut self, nodes: u64, supers: &[u64]) -> Vec<Stage> {
         let blocks = nodes * self.kind.node;
         let copies = [0, 1].map(|copy| self.log.next(blocks, copy));
         self.log.advance(blocks);
         let writes = copies.into_iter().flatten().map(|run| self.at(run));
         let device = self.space.blocks() * self.kind.block;
-        // Superblocks at 64 KiB, 64 MiB and 256 GiB.
-        let supers = [64 * KIB, 64 * MIB, 256 * GIB].into_iter();
-        let supers = supers.filter(|at| at + MIB < device).map(|at| Place {
-            lba: Lba(at / SECTOR),
-            sectors: (4 * KIB / SECTOR) as u32,
-        });
+        let supers = supers
+            .iter()
+            .filter(|at| **at + MIB < device)
+            .map(|at| Place {
+                lba: Lba(at / SECTOR),
+                sectors: (4 * KIB / SECTOR) as u32,
+            });
         vec![
             Stage {
                 writes: writes.collect(),
@@ -210,11 +214,17 @@ impl Extents {
             cpu: Span(self.kind.cpu[2]),
             ..Synced::default()
         };
-        if joined && self.kind.node > 0 && file.is_some() {
-            // The log tree: the running transaction goes on.
-            synced.stages = self.write_nodes(LOG_NODES);
-        } else {
+        if self.kind.node == 0 {
             synced.commit = joined;
+        } else if joined {
+            // The running transaction goes on.
+            if let Some(file) = file.and_then(|f| self.files.get_mut(&f)) {
+                let fresh = std::mem::take(&mut file.fresh);
+                self.tree.file(fresh, self.kind.block);
+            }
+            let nodes = self.tree.write(self.kind.node * self.kind.block);
+            // `write_all_supers` with one mirror.
+            synced.stages = self.write_nodes(nodes, &SUPERS[..1]);
         }
         synced
     }

@@ -206,7 +206,8 @@ impl Kind {
             frees_most: None,
             commit_time: None,
             whole_run: None,
-            fsync: if btrfs { Fsync::Log } else { Fsync::OwnData },
+            // btrfs: the log of trees points to data at its place.
+            fsync: Fsync::OwnData,
             prefetch: None,
             page_cache: true,
             direct: true,

@@ -116,6 +116,11 @@ impl Extents {
                 self.create(entry, u64::from(size), &mut charge)?;
                 charge.cpu += Span(self.kind.names_cpu[1]);
                 charge.commit_needed = sync;
+                self.tree.name();
+                if sync {
+                    let own = u64::from(size) > self.kind.resident;
+                    self.tree.small(u64::from(size) * u64::from(own));
+                }
             }
             FileOp::Stat { entry, size } => {
                 let small = self.small.file(entry.index)?;
@@ -144,9 +149,11 @@ impl Extents {
                 self.small.free_record(d.record);
                 self.logged.record(true);
             }
-            FileOp::SyncDirectory { .. } | FileOp::SyncAll => {
+            FileOp::SyncDirectory { .. } => {
                 charge.commit_needed = !self.running.is_empty();
+                self.tree.directory();
             }
+            FileOp::SyncAll => charge.commit_needed = !self.running.is_empty(),
             _ => return Ok(Charge::default()),
         }
         Ok(charge)
