@@ -44,6 +44,7 @@ fn phase(config: &Config, millis: u64) -> Phase {
         },
         arrival: Arrival::Closed,
         flush_every: 0,
+        flush_data: false,
         flush_end: false,
     });
     let access = if config.target.is_direct() {

@@ -15,6 +15,28 @@ pub enum BlockKind {
     Write,
     /// Make all that was written durable; the extent is not looked at.
     Flush,
+    /// The same without what of a file's description it takes no one to read the data (`fdatasync`). Devices know
+    /// no such difference.
+    FlushData,
+}
+
+impl BlockKind {
+    /// Whether nothing is moved.
+    #[must_use]
+    #[inline]
+    pub const fn is_flush(self) -> bool {
+        matches!(self, Self::Flush | Self::FlushData)
+    }
+
+    /// What a device is asked for.
+    #[must_use]
+    #[inline]
+    pub const fn of_device(self) -> Self {
+        match self {
+            Self::FlushData => Self::Flush,
+            kind => kind,
+        }
+    }
 }
 
 /// An operation on the target's one extent (a device or a file), direct or queued.
@@ -210,7 +232,7 @@ impl Op {
             Self::Block(op) => match op.kind {
                 BlockKind::Read => OpClass::Read,
                 BlockKind::Write => OpClass::Write,
-                BlockKind::Flush => OpClass::Sync,
+                BlockKind::Flush | BlockKind::FlushData => OpClass::Sync,
             },
             Self::File(op) => match op {
                 FileOp::Read { .. } | FileOp::Scan { .. } | FileOp::GetChars { .. } => {
@@ -231,7 +253,7 @@ impl Op {
     pub const fn bytes(&self) -> u32 {
         match self {
             Self::Block(op) => match op.kind {
-                BlockKind::Flush => 0,
+                BlockKind::Flush | BlockKind::FlushData => 0,
                 _ => op.len,
             },
             Self::File(op) => match op {

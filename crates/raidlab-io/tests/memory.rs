@@ -29,6 +29,7 @@ fn run(ops: u64, depth: u32) {
         },
         arrival: Arrival::Closed,
         flush_every: 0,
+        flush_data: false,
         flush_end: false,
     });
     let phase = Phase {

@@ -30,6 +30,7 @@ fn blocks(size: u64, limit: Limit) -> BlockSpec {
         limit,
         arrival: Arrival::Closed,
         flush_every: 0,
+        flush_data: false,
         flush_end: false,
     }
 }

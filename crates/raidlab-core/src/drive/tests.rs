@@ -389,6 +389,7 @@ fn operations_submitted_at_once_are_tallied_like_others() {
             },
             arrival: Arrival::Closed,
             flush_every: 0,
+            flush_data: false,
             flush_end: false,
         };
         let blocks = Blocks::new(spec, Stream::new(3));

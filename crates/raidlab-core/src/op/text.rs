@@ -36,6 +36,7 @@ impl fmt::Display for BlockOp {
             BlockKind::Read => "read",
             BlockKind::Write => "write",
             BlockKind::Flush => return write!(f, "flush"),
+            BlockKind::FlushData => return write!(f, "flush of data"),
         };
         let (len, offset) = (Exact(u64::from(self.len)), Exact(self.offset));
         write!(f, "{name} of {len} at {offset}")
@@ -133,6 +134,7 @@ mod tests {
         );
         assert_eq!(block(BlockKind::Read, 1, 0), "read of 1 byte at 0");
         assert_eq!(block(BlockKind::Flush, 0, 0), "flush");
+        assert_eq!(block(BlockKind::FlushData, 0, 0), "flush of data");
         let entry = Entry {
             index: 7,
             directory: 2,

@@ -317,6 +317,7 @@ impl BlockIo {
                 Arrivals::Poisson => Arrival::Poisson { per_second },
             },
             flush_every: self.fsync,
+            flush_data: false,
             flush_end: resolved.end_fsync && percent < 100,
         }
     }

@@ -40,7 +40,7 @@ impl Settings for Fio {
                 value.map_or_else(String::new, |n| format!(" {name}={n}"))
             };
             let text = format!(
-                "rw={} bs={} iodepth={} numjobs={} direct={} offset={} rwmixread={} fsync={} end_fsync={} rate_iops={} rate_process={} ramp_time={}ns time_based={}{}{}{}{}",
+                "rw={} bs={} iodepth={} numjobs={} direct={} offset={} rwmixread={} {}={} end_fsync={} rate_iops={} rate_process={} ramp_time={}ns time_based={}{}{}{}{}",
                 job.rw.word(),
                 job.bs.0,
                 job.depth(),
@@ -48,6 +48,7 @@ impl Settings for Fio {
                 u8::from(job.direct),
                 job.offset.0,
                 job.rwmixread,
+                if job.data_only { "fdatasync" } else { "fsync" },
                 job.fsync,
                 u8::from(job.end_fsync),
                 job.rate_iops,

@@ -72,6 +72,9 @@ pub struct BlockSpec {
     /// above 1 it covers the writes that have ended.
     #[serde(default)]
     pub flush_every: u32,
+    /// What is issued after so many writes is `fdatasync`; at the end it is `fsync` all the same.
+    #[serde(default)]
+    pub flush_data: bool,
     /// A flush when all operations have ended, so that what a cache took is paid for.
     #[serde(default)]
     pub flush_end: bool,
@@ -80,7 +83,7 @@ pub struct BlockSpec {
 /// What a [`Blocks`] does next.
 enum Turn {
     Operation { intended: Option<Instant> },
-    Flush,
+    Flush(BlockKind),
     Idle { until: Option<Instant> },
     Done,
 }
@@ -205,7 +208,7 @@ impl Blocks {
             return Turn::Idle { until: None };
         }
         self.flush_end = false;
-        Turn::Flush
+        Turn::Flush(BlockKind::Flush)
     }
 
     /// What comes next.
@@ -216,7 +219,12 @@ impl Blocks {
         };
         if self.unflushed > 0 && self.unflushed >= self.flush_every {
             self.unflushed = 0;
-            return Turn::Flush;
+            let data = self.spec.flush_data;
+            return Turn::Flush(if data {
+                BlockKind::FlushData
+            } else {
+                BlockKind::Flush
+            });
         }
         if self.issued >= self.count || now >= self.end {
             return self.ending();
@@ -278,10 +286,10 @@ impl Workload for Blocks {
                 intended,
                 counted: true,
             },
-            Turn::Flush => {
+            Turn::Flush(kind) => {
                 self.in_flight += 1;
                 Next::uncounted(Op::Block(BlockOp {
-                    kind: BlockKind::Flush,
+                    kind,
                     len: 0,
                     offset: 0,
                 }))

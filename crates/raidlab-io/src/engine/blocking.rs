@@ -122,8 +122,11 @@ impl Blocking {
                 }
                 result
             }
-            BlockKind::Flush => {
-                let flushed = rustix::fs::fsync(&extent.file);
+            BlockKind::Flush | BlockKind::FlushData => {
+                let flushed = match op.kind {
+                    BlockKind::FlushData => rustix::fs::fdatasync(&extent.file),
+                    _ => rustix::fs::fsync(&extent.file),
+                };
                 flushed
                     .map(|()| 0)
                     .map_err(|error| Errno(error.raw_os_error()))
@@ -141,7 +144,7 @@ impl Blocking {
                 if block.kind == BlockKind::Write && !extent.mode.write {
                     return Err(unsupported(op, NOT_WRITABLE));
                 }
-                if block.kind != BlockKind::Flush && !extent.is_aligned(block.offset, block.len) {
+                if !block.kind.is_flush() && !extent.is_aligned(block.offset, block.len) {
                     return Err(unsupported(op, NOT_ALIGNED));
                 }
             }

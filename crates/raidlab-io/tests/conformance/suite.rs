@@ -268,14 +268,13 @@ fn what_is_written_can_be_read_back(subject: &impl Subject) {
             assert_eq!(end.result, Ok(len));
         }
     }
-    target
-        .submit(Tag(0), block(BlockKind::Flush, 0, 0))
-        .expect("a free slot");
-    assert_eq!(
-        collect(&mut target, 1)[0].result,
-        Ok(0),
-        "a flush moves nothing"
-    );
+    for kind in [BlockKind::FlushData, BlockKind::Flush] {
+        target
+            .submit(Tag(0), block(kind, 0, 0))
+            .expect("a free slot");
+        let moved = collect(&mut target, 1)[0].result;
+        assert_eq!(moved, Ok(0), "a flush moves nothing");
+    }
     assert_eq!(subject.first_wrong_byte(0, blocks * u64::from(len)), None);
 }
 
@@ -301,6 +300,7 @@ fn blocks(limit: Limit, arrival: Arrival) -> Blocks {
         limit,
         arrival,
         flush_every: 50,
+        flush_data: false,
         flush_end: true,
     };
     Blocks::new(spec, Stream::new(9))

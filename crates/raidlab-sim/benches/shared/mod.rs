@@ -93,6 +93,7 @@ impl Load {
                 },
                 arrival: Arrival::Closed,
                 flush_every: 0,
+                flush_data: false,
                 flush_end: false,
             };
             let mut lanes = [Lane {

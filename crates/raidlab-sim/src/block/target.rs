@@ -1,7 +1,7 @@
 //! A block device as a target of the drive loop: no host, no cache, no processor above it.
 use super::{Bio, Ended, Origin};
 use crate::disk::DiskError;
-use raidlab_core::op::{BlockKind, Op};
+use raidlab_core::op::Op;
 use raidlab_core::target::{Completion, Errno, Limits, Tag, Target, TargetError};
 use raidlab_core::time::Instant;
 use raidlab_core::units::{Lba, SECTOR};
@@ -114,7 +114,7 @@ impl<D: Alone> Target for BlockTarget<D> {
             });
         };
         let whole = block.offset.is_multiple_of(SECTOR) && block.len.is_multiple_of(SECTOR as u32);
-        if !whole && block.kind != BlockKind::Flush {
+        if !whole && !block.kind.is_flush() {
             return Err(TargetError::Unsupported {
                 op,
                 why: "a block device moves whole sectors of 512 bytes",
@@ -127,7 +127,7 @@ impl<D: Alone> Target for BlockTarget<D> {
         self.lengths[slot] = op.bytes();
         let bio = Bio {
             id: u64::from(tag.0),
-            kind: block.kind,
+            kind: block.kind.of_device(),
             lba: Lba(block.offset / SECTOR),
             sectors: block.len / SECTOR as u32,
             fua: false,

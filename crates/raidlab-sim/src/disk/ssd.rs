@@ -165,7 +165,7 @@ impl Ssd {
         let (lba, sectors) = (request.lba.0, u64::from(request.sectors));
         let capacity = self.model.spec.sectors;
         match request.kind {
-            BlockKind::Flush => self.flush(request.id, decoded),
+            BlockKind::Flush | BlockKind::FlushData => self.flush(request.id, decoded),
             _ if sectors == 0 || lba >= capacity || sectors > capacity - lba => {
                 self.end(request.id, now, now, Err(DiskError::OutOfRange), false);
             }

@@ -51,6 +51,7 @@ fn blocks(model: &DiskModel, order: Order, block: u32, ops: u64) -> BlockSpec {
         },
         arrival: Arrival::Closed,
         flush_every: 0,
+        flush_data: false,
         flush_end: false,
     }
 }

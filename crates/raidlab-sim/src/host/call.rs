@@ -152,9 +152,9 @@ impl<D: Device> Host<D> {
         let (file, offset, len, kind, user) = match op {
             Op::Block(block) => {
                 let file = self.known(0);
-                if block.kind == BlockKind::Flush {
+                if block.kind.is_flush() {
                     self.calls[tag as usize].renew(file, 0, 0, 0);
-                    self.start_sync(tag, Some(0), true);
+                    self.start_sync(tag, Some(0), block.kind == BlockKind::FlushData);
                     return Ok(());
                 }
                 let write = block.kind == BlockKind::Write;

@@ -254,7 +254,7 @@ impl<D: Device> Below<D> {
                 (counters.writes, counters.written) =
                     (counters.writes + 1, counters.written + bytes);
             }
-            BlockKind::Flush => counters.flushes += 1,
+            BlockKind::Flush | BlockKind::FlushData => counters.flushes += 1,
         }
         let bio = Bio {
             id: u64::from(id),

@@ -44,6 +44,7 @@ impl<D: Device> Host<D> {
         }
         let mut system = self.costs.call;
         if write {
+            self.fs.clock(self.now.0);
             let charge = match self.fs.reserve_direct(file - 1, at, end - at) {
                 Ok(charge) => charge,
                 Err(error) if self.waits_for_space(tag, error) => return,
@@ -130,7 +131,7 @@ impl<D: Device> Host<D> {
         let call = &self.calls[tag as usize];
         if call.durable && call.error.is_none() {
             let file = call.file - 1;
-            return self.start_sync(tag, Some(file), true);
+            return self.start_sync(tag, Some(file), false);
         }
         let user = self.user_time(call.user, call.end - call.at);
         self.finish(tag, self.costs.switch, user);

@@ -20,6 +20,7 @@ mod raw;
 mod runs;
 mod space;
 pub mod spec;
+mod stamp;
 mod zfs;
 
 pub use plan::{Charge, Commit, Fsync, Piece, Place, Pressure, Stage, Synced, Traits};
@@ -125,6 +126,16 @@ impl FileSystem {
     #[must_use]
     pub fn traits(&self) -> &Traits {
         each!(&self.0, fs => fs.traits())
+    }
+
+    /// Nanoseconds since the machine began, for the times of files that are written from now on.
+    #[inline]
+    pub fn clock(&mut self, now: u64) {
+        match &mut self.0 {
+            Inner::Raw(_) | Inner::Zfs(_) => {}
+            Inner::Ext(ext) => ext.clock.now = now,
+            Inner::Extents(extents) => extents.clock.now = now,
+        }
     }
 
     /// A `write` of these bytes into the page cache. Without delayed allocation the blocks get their

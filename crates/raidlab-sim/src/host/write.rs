@@ -47,6 +47,7 @@ impl<D: Device> Host<D> {
                     self.work(tag, system, Span::ZERO);
                     return;
                 }
+                self.fs.clock(self.now.0);
                 match self.fs.reserve(file - 1, at, part - at) {
                     Ok(mut charge) => {
                         let call = &mut self.calls[tag as usize];

@@ -146,7 +146,7 @@ impl Wbt {
                 }
             }
             BlockKind::Write => self.seen.writes += 1,
-            BlockKind::Flush => {}
+            BlockKind::Flush | BlockKind::FlushData => {}
         }
     }
 

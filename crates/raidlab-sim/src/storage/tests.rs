@@ -122,6 +122,7 @@ fn run(storage: Storage, load: &Load) -> (Tally, StorageTarget) {
         },
         arrival: Arrival::Closed,
         flush_every: 0,
+        flush_data: false,
         flush_end: load.read_percent < 100,
     };
     let mut lanes = [Lane {

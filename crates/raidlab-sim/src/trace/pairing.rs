@@ -90,7 +90,7 @@ fn like(device: u32, kind: BlockKind) -> Like {
     let kind = match kind {
         BlockKind::Read => 0,
         BlockKind::Write => 1,
-        BlockKind::Flush => 2,
+        BlockKind::Flush | BlockKind::FlushData => 2,
     };
     (device, kind)
 }

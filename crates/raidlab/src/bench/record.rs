@@ -268,6 +268,7 @@ mod tests {
             limit: Limit::default(),
             arrival: Arrival::Closed,
             flush_every: 0,
+            flush_data: false,
             flush_end: false,
         };
         let job = Job {

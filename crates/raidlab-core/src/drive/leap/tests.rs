@@ -147,6 +147,7 @@ fn run_on(target: &mut Zoned, depth: u32, ops: u64) -> Driven {
         },
         arrival: Arrival::Closed,
         flush_every: 0,
+        flush_data: false,
         flush_end: false,
     };
     let mut lanes = [Lane {

@@ -113,6 +113,7 @@ fn blocks(count: u64) -> Blocks {
         },
         arrival: Arrival::Closed,
         flush_every: 0,
+        flush_data: false,
         flush_end: false,
     };
     Blocks::new(spec, Stream::new(3))

@@ -20,6 +20,7 @@ fn phase(order: Order, region: u64, access: Access) -> Phase {
         },
         arrival: Arrival::Closed,
         flush_every: 0,
+        flush_data: false,
         flush_end: true,
     };
     Phase {

@@ -16,6 +16,7 @@ fn phase(arrival: Arrival, limit: Limit, ramp: Span) -> Phase {
         limit,
         arrival,
         flush_every: 0,
+        flush_data: false,
         flush_end: false,
     };
     Phase {

@@ -89,6 +89,8 @@ pub struct FioJob {
     pub rwmixread: u8,
     /// A flush after so many writes; 0: never.
     pub fsync: u32,
+    /// With `fdatasync` instead.
+    pub data_only: bool,
     /// A flush at the end.
     pub end_fsync: bool,
     /// Operations a second of each copy; 0: as fast as they end.
@@ -126,6 +128,7 @@ impl Default for FioJob {
             time_based: false,
             rwmixread: 50,
             fsync: 0,
+            data_only: false,
             end_fsync: false,
             rate_iops: 0,
             poisson: false,
@@ -206,6 +209,7 @@ impl FioJob {
                 (per_second, true) => Arrival::Poisson { per_second },
             },
             flush_every: self.fsync,
+            flush_data: self.data_only,
             flush_end: self.end_fsync && self.read_percent() < 100,
         }
     }

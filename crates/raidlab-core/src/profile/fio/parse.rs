@@ -298,7 +298,7 @@ fn apply(job: &mut FioJob, line: &Line<'_>) -> Result<(), FioError> {
         "time_based" => job.time_based = line.flag()?,
         "rwmixread" => job.rwmixread = line.number(0, 100)? as u8,
         "rwmixwrite" => job.rwmixread = 100 - line.number(0, 100)? as u8,
-        "fsync" | "fdatasync" => job.fsync = line.number(0, u32::MAX)?,
+        "fsync" | "fdatasync" => flush(job, line)?,
         "end_fsync" => job.end_fsync = line.flag()?,
         "rate_iops" => job.rate_iops = line.number(0, u32::MAX)?,
         "rate_process" => job.poisson = process(line)?,
@@ -320,6 +320,18 @@ fn apply(job: &mut FioJob, line: &Line<'_>) -> Result<(), FioError> {
         "percentile_list" => {}
         option if WITHOUT_EFFECT.contains(&option) => {}
         option => return Err(refuse(line, option)),
+    }
+    Ok(())
+}
+
+/// After so many writes; of two ways to make them durable one.
+fn flush(job: &mut FioJob, line: &Line<'_>) -> Result<(), FioError> {
+    let (every, data_only) = (line.number(0, u32::MAX)?, line.option == "fdatasync");
+    if every > 0 && job.fsync > 0 && job.data_only != data_only {
+        return Err(line.wrong("fsync and fdatasync both: raidlab makes writes durable in one way"));
+    }
+    if every > 0 || job.data_only == data_only {
+        (job.fsync, job.data_only) = (every, data_only);
     }
     Ok(())
 }

@@ -47,6 +47,16 @@ fn one(options: &str) -> Result<FioJob, FioError> {
 }
 
 #[test]
+fn writes_are_made_durable_in_one_of_two_ways() {
+    let asked = |options| one(options).map(|job| (job.fsync, job.data_only));
+    assert_eq!(asked("rw=randwrite\nfsync=8"), Ok((8, false)));
+    assert_eq!(asked("rw=randwrite\nfdatasync=8"), Ok((8, true)));
+    assert_eq!(asked("rw=randwrite\nfdatasync=8\nfsync=0"), Ok((8, true)));
+    let both = asked("rw=randwrite\nfdatasync=1\nfsync=8").unwrap_err();
+    assert_eq!(both.line, 4);
+}
+
+#[test]
 fn an_ordinary_file_is_two_phases() {
     let plan = Fio::parse(ORDINARY).unwrap().plan(&directory()).unwrap();
     let ids: Vec<&str> = plan.phases.iter().map(|p| p.id.as_str()).collect();

@@ -20,6 +20,7 @@ fn blocks(order: Order, read_percent: u8, ops: u64) -> BlockSpec {
         },
         arrival: Arrival::Closed,
         flush_every: 0,
+        flush_data: false,
         flush_end: false,
     }
 }
@@ -28,7 +29,7 @@ fn block_ops(spec: BlockSpec) -> Vec<BlockOp> {
     let all = ops(WorkloadSpec::Blocks(spec)).into_iter();
     all.map(|(op, counted)| match op {
         Op::Block(op) => {
-            assert_eq!(counted, op.kind != BlockKind::Flush);
+            assert_eq!(counted, !op.kind.is_flush());
             op
         }
         Op::File(op) => panic!("a file op: {op:?}"),
@@ -93,12 +94,24 @@ fn random_blocks_are_spread_evenly() {
 fn flushes_come_after_every_nth_write() {
     let spec = BlockSpec {
         flush_every: 3,
+        flush_data: false,
         ..blocks(Order::Sequential, 0, 10)
     };
     let kinds: Vec<u8> = block_ops(spec).iter().map(|op| op.kind as u8).collect();
     assert_eq!(kinds, [1, 1, 1, 2, 1, 1, 1, 2, 1, 1, 1, 2, 1]);
+    // With `fdatasync` after so many, and `fsync` at the end.
+    let data = BlockSpec {
+        flush_every: 6,
+        flush_data: true,
+        flush_end: true,
+        ..blocks(Order::Sequential, 0, 10)
+    };
+    let flushes: Vec<BlockKind> = block_ops(data).iter().map(|op| op.kind).collect();
+    assert_eq!(flushes[6], BlockKind::FlushData);
+    assert_eq!(flushes[11], BlockKind::Flush);
     let reads = BlockSpec {
         flush_every: 1,
+        flush_data: false,
         ..blocks(Order::Random, 100, 10)
     };
     assert_eq!(block_ops(reads).len(), 10);
@@ -458,6 +471,7 @@ fn many_at_once_are_the_same_operations() {
             },
             arrival: Arrival::Closed,
             flush_every,
+            flush_data: read_percent == 50,
             flush_end: true,
         };
         let plain = all_of(spec, 0);

@@ -8,7 +8,7 @@ use super::queues::Entry;
 use super::rings::Rings;
 use raidlab_core::op::{BlockKind, BlockOp, FileId, Op};
 use raidlab_core::target::{Tag, TargetError};
-use rustix::io_uring::{IoringOp, IoringSqeFlags};
+use rustix::io_uring::{IoringFsyncFlags, IoringOp, IoringSqeFlags};
 use std::os::fd::AsRawFd;
 
 /// The extent is data file 0 for the purpose of content.
@@ -207,8 +207,12 @@ impl Entries {
 
     /// The entry for an operation in a free slot, and what the slot then holds.
     fn any(&mut self, slot: u32, op: BlockOp) -> Result<(Entry, Held), TargetError> {
-        if op.kind == BlockKind::Flush {
-            return Ok((self.of_file(IoringOp::Fsync), Held::Own));
+        if op.kind.is_flush() {
+            let mut entry = self.of_file(IoringOp::Fsync);
+            if op.kind == BlockKind::FlushData {
+                entry.op_flags = IoringFsyncFlags::DATASYNC.bits();
+            }
+            return Ok((entry, Held::Own));
         }
         if op.kind == BlockKind::Write && !self.extent.mode.write {
             return Err(refused(op, NOT_WRITABLE));

@@ -95,6 +95,7 @@ fn random(read_percent: u8) -> Blocks {
         },
         arrival: Arrival::Closed,
         flush_every: 50,
+        flush_data: false,
         flush_end: true,
     };
     Blocks::new(spec, Stream::new(3))

@@ -375,7 +375,7 @@ impl SsdModel {
     pub(super) fn turn(&self, kind: BlockKind) -> Span {
         match kind {
             BlockKind::Write => self.spec.turn_write.unwrap_or(self.spec.turn),
-            BlockKind::Read | BlockKind::Flush => self.spec.turn,
+            BlockKind::Read | BlockKind::Flush | BlockKind::FlushData => self.spec.turn,
         }
     }
 

@@ -138,7 +138,7 @@ impl Firmware {
         current.length = (bio.sectors - current.done.min(bio.sectors)).min(self.model.max_sectors);
         let run = (lba, u64::from(current.length));
         let planned = match bio.kind {
-            BlockKind::Flush => {
+            BlockKind::Flush | BlockKind::FlushData => {
                 self.flush_all();
                 Ok(())
             }
@@ -164,7 +164,7 @@ impl Firmware {
             let request = Request {
                 id: 0,
                 kind: match bio.kind {
-                    BlockKind::Flush => BlockKind::Flush,
+                    BlockKind::Flush | BlockKind::FlushData => BlockKind::Flush,
                     _ if part.write => BlockKind::Write,
                     _ => BlockKind::Read,
                 },

@@ -11,6 +11,7 @@ use super::plan::{Charge, Commit, Fsync, Pressure, Stage, Synced, Traits};
 use super::runs::Runs;
 use super::space::{Run, Space};
 use super::spec::FsSpec;
+use super::stamp::{Clock, Stamp, TICK};
 use geometry::Geometry;
 use journal::{Journal, gather};
 use names::Names;
@@ -41,8 +42,8 @@ struct File {
     size: u64,
     /// Blocks of its extent tree outside the inode.
     leaves: Vec<u64>,
-    /// The transaction that has its inode.
-    joined: u64,
+    /// The transactions that have its inode.
+    stamp: Stamp,
 }
 
 /// The file system.
@@ -56,6 +57,7 @@ pub(super) struct Ext {
     files: BTreeMap<FileId, File>,
     /// Number of the running transaction.
     transaction: u64,
+    pub(super) clock: Clock,
     /// Metadata blocks in it.
     running: BTreeSet<u64>,
     /// Of those, the ones that joined last.
@@ -148,6 +150,7 @@ impl Ext {
             journal,
             files: BTreeMap::new(),
             transaction: 1,
+            clock: Clock::new(grain(spec)),
             running: BTreeSet::new(),
             recent: [u64::MAX; 4],
             journalled_data: 0,
@@ -197,7 +200,7 @@ impl Ext {
         let new = File {
             inode,
             window: self.windows.1,
-            joined: self.transaction,
+            stamp: Stamp::made(self.transaction),
             ..File::default()
         };
         self.files.insert(file, new);
@@ -213,9 +216,9 @@ impl Ext {
         placed.map(|_| ())
     }
 
-    pub(super) fn sync(&mut self, file: Option<FileId>, _: bool, _: u64) -> Synced {
+    pub(super) fn sync(&mut self, file: Option<FileId>, data_only: bool, _: u64) -> Synced {
         let joined = match file.and_then(|f| self.files.get(&f)) {
-            Some(file) => file.joined == self.transaction,
+            Some(file) => file.stamp.joined(data_only, self.transaction),
             None => !self.running.is_empty(),
         };
         let mut synced = Synced {
@@ -306,6 +309,13 @@ impl Ext {
 /// (`mballoc`), but not late (`ext4_fill_super` leaves `delalloc` off for what is mounted as ext3).
 fn by_ext4(spec: &FsSpec) -> bool {
     spec.kind == FilesystemKind::Ext3 && spec.kernel >= Kernel::Linux(4, 3, 0)
+}
+
+/// How finely files have their times: ext4's driver notes ticks of the clock, where inodes have 256 bytes, and the older ones
+/// whole seconds (`s_time_gran`). That distributions have no driver of ext2's own when there is none of ext3's is assumed.
+fn grain(spec: &FsSpec) -> Span {
+    let driver = spec.kind == FilesystemKind::Ext4 || spec.kernel >= Kernel::Linux(4, 3, 0);
+    if driver { TICK } else { Span::from_secs(1) }
 }
 
 /// Whether `fsync` ends with a flush where there is no journal: in ext2 since 3.16 (`generic_file_fsync` and its

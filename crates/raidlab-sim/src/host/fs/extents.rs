@@ -20,6 +20,7 @@ use super::raw::push_sectors;
 use super::runs::{Mapped, Runs};
 use super::space::{Run, Shape, Space};
 use super::spec::FsSpec;
+use super::stamp::{Clock, Stamp};
 use commit::Log;
 use kind::Kind;
 use lease::Kept;
@@ -50,7 +51,8 @@ struct File {
     /// Blocks written to that have no place yet.
     pending: Runs,
     kept: Kept,
-    joined: u64,
+    /// The transactions that have its record.
+    stamp: Stamp,
     /// What was written in the running transaction and is in no log of btrfs yet.
     fresh: Fresh,
 }
@@ -66,6 +68,7 @@ pub(super) struct Extents {
     log: Log,
     /// Number of the running transaction, and the blocks in it.
     transaction: u64,
+    pub(super) clock: Clock,
     running: BTreeSet<u64>,
     /// What goes into the log.
     logged: Logged,
@@ -115,6 +118,7 @@ impl Extents {
             small,
             log,
             transaction: 1,
+            clock: Clock::new(kind.grain),
             running: BTreeSet::new(),
             logged: kind.logged,
             tree: TreeLog::default(),
@@ -182,9 +186,12 @@ impl Extents {
             ..Charge::default()
         };
         let f = self.files.get_mut(&file).ok_or(FsError::NoFile)?;
-        let (record, joined) = (f.record, f.joined);
-        f.joined = self.transaction;
-        if joined != self.transaction {
+        let (record, joined) = (f.record, f.stamp.joined(false, self.transaction));
+        f.stamp.write(self.clock, offset + len, self.transaction);
+        if self.kind.cow {
+            f.stamp.placed(self.transaction);
+        }
+        if !joined && f.stamp.joined(false, self.transaction) {
             f.fresh = Fresh::default();
             let block = self.small.record(&self.kind, record);
             self.join(block, &mut charge);
@@ -275,6 +282,12 @@ impl Extents {
             });
             self.pending -= got.len;
             self.placed += got.len;
+            if !f.stamp.joined(false, self.transaction) {
+                let block = self.small.record(&self.kind, f.record);
+                self.join(block, charge);
+                self.logged.file();
+            }
+            f.stamp.placed(self.transaction);
         }
         self.files.insert(id, f);
         done
@@ -367,7 +380,7 @@ impl Extents {
         let new = File {
             record,
             kept: Kept::new(&self.kind),
-            joined: self.transaction,
+            stamp: Stamp::made(self.transaction),
             ..File::default()
         };
         self.files.insert(file, new);
@@ -403,7 +416,8 @@ impl Extents {
             self.space.give(lease);
         }
         f.kept = Kept::new(&self.kind);
-        f.joined = self.transaction;
+        f.stamp.placed(self.transaction);
+        f.stamp.bytes = f.stamp.bytes.min(bytes);
         let block = self.small.record(&self.kind, f.record);
         self.join(block, &mut charge);
         self.files.insert(file, f);

@@ -29,7 +29,7 @@ fn groups(host: &Host<Toy>) -> Vec<u64> {
     for (kind, sectors) in asked(host, 0) {
         match kind {
             BlockKind::Write if sectors == 256 => *groups.last_mut().unwrap() += 1,
-            BlockKind::Flush => groups.push(0),
+            BlockKind::Flush | BlockKind::FlushData => groups.push(0),
             _ => {}
         }
     }

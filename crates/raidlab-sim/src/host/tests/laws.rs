@@ -32,6 +32,7 @@ fn jobs() -> impl Strategy<Value = Vec<(WorkloadSpec, u32)>> {
                 },
                 arrival: Arrival::Closed,
                 flush_every: 0,
+                flush_data: false,
                 flush_end: false,
             };
             (WorkloadSpec::Blocks(spec), depth)
@@ -65,6 +66,7 @@ fn a_sync_takes_pages_along_that_were_written_again_on_their_way() {
         },
         arrival: Arrival::Closed,
         flush_every: 0,
+        flush_data: false,
         flush_end: false,
     };
     for kernel in [OLD, Kernel::Linux(2, 6, 36)] {

@@ -177,7 +177,7 @@ fn a_transaction_of_ext_is_a_quarter_of_the_journal() {
     let mut transactions = vec![0];
     for (_, bio) in &host.device().asked {
         match bio.kind {
-            BlockKind::Flush => transactions.push(0),
+            BlockKind::Flush | BlockKind::FlushData => transactions.push(0),
             _ => *transactions.last_mut().unwrap() += u64::from(bio.sectors) * 512,
         }
     }

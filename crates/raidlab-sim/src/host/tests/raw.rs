@@ -49,6 +49,7 @@ fn blocks(order: Order, read_percent: u8, block: u32, ops: u64) -> BlockSpec {
         },
         arrival: Arrival::Closed,
         flush_every: 0,
+        flush_data: false,
         flush_end: false,
     }
 }

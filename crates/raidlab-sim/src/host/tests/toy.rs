@@ -64,7 +64,7 @@ impl Toy {
 
     fn begin(&mut self, now: Instant, bio: Bio) {
         let time = match bio.kind {
-            BlockKind::Flush => self.each,
+            BlockKind::Flush | BlockKind::FlushData => self.each,
             _ => Span(self.each.0 + self.sector.0 * u64::from(bio.sectors)),
         };
         self.free = self.free.max(now) + time;

@@ -71,7 +71,7 @@ fn row_of(row: &mut String, device: &str, replayed: &Replayed) {
     let kind = match record.kind {
         BlockKind::Read => "read",
         BlockKind::Write => "write",
-        BlockKind::Flush => "flush",
+        BlockKind::Flush | BlockKind::FlushData => "flush",
     };
     let millis = |nanos: u64| format!("{}.{:06}", nanos / 1_000_000, nanos % 1_000_000);
     let measured = record

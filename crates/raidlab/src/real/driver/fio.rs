@@ -188,7 +188,12 @@ fn job(spec: &BlockSpec, ramp: Span, words: &mut Vec<String>) {
         words.push(format!("--rate_process={process}"));
     }
     if spec.flush_every > 0 {
-        words.push(format!("--fsync={}", spec.flush_every));
+        let call = if spec.flush_data {
+            "fdatasync"
+        } else {
+            "fsync"
+        };
+        words.push(format!("--{call}={}", spec.flush_every));
     }
     if spec.flush_end {
         words.push("--end_fsync=1".to_owned());

@@ -35,12 +35,13 @@ impl Ext {
             cpu: Span(cost::HANDLE),
             ..Charge::default()
         };
-        let (whole, inode, joined) = (f.whole, f.inode, f.joined);
-        f.joined = transaction;
+        let (whole, inode, joined) = (f.whole, f.inode, f.stamp.joined(false, transaction));
+        f.stamp.write(self.clock, offset + len, transaction);
+        let joins = !joined && f.stamp.joined(false, transaction);
         if self.traits.delayed {
             f.size = f.size.max(end);
         }
-        if joined != transaction {
+        if joins {
             let block = self.geometry.inode_block(inode);
             self.join(block, &mut charge);
         }
@@ -117,7 +118,11 @@ impl Ext {
         let Some(mut f) = self.files.remove(&file) else {
             return Err(FsError::NoFile);
         };
+        let joined = f.stamp.joined(false, self.transaction);
         let done = self.allocate_in(file, &mut f, first, end, charge);
+        if !joined && f.stamp.joined(false, self.transaction) {
+            self.join(self.geometry.inode_block(f.inode), charge);
+        }
         self.files.insert(file, f);
         done
     }
@@ -151,6 +156,7 @@ impl Ext {
                             len: gap,
                         };
                         slot += self.extend(id, f, wanted, charge)?;
+                        f.stamp.placed(self.transaction);
                     }
                 }
                 // What is there stays when the device is full in the middle.

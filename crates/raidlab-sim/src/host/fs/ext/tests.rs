@@ -110,6 +110,9 @@ fn overwriting_stays_in_place_and_dirties_one_inode_a_transaction() {
         let mut fs = with_file(kind, 10 * GIB);
         let first = write(&mut fs, 0, 32 * MIB, 8192);
         let _ = fs.commit();
+        // Not before its time has changed.
+        assert_eq!(fs.reserve(0, 5 * MIB, 8192).unwrap().dirtied, 0, "{kind}");
+        fs.clock(1_000_000_000);
         assert_eq!(fs.reserve(0, 5 * MIB, 8192).unwrap().dirtied, 1, "{kind}");
         assert_eq!(fs.reserve(0, 6 * MIB, 8192).unwrap().dirtied, 0, "{kind}");
         let again = write(&mut fs, 0, 32 * MIB, 8192);

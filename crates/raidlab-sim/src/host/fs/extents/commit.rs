@@ -203,9 +203,14 @@ impl Extents {
         ]
     }
 
-    pub(in super::super) fn sync(&mut self, file: Option<FileId>, _: bool, _: u64) -> Synced {
+    pub(in super::super) fn sync(
+        &mut self,
+        file: Option<FileId>,
+        data_only: bool,
+        _: u64,
+    ) -> Synced {
         let joined = match file.and_then(|f| self.files.get(&f)) {
-            Some(file) => file.joined == self.transaction,
+            Some(file) => file.stamp.joined(data_only, self.transaction),
             None => !self.running.is_empty(),
         };
         let mut synced = Synced {

@@ -1,6 +1,7 @@
 //! What differs between xfs, btrfs and NTFS.
 use super::super::plan::{Fsync, Traits};
 use super::super::spec::FsSpec;
+use super::super::stamp::TICK;
 use super::logged::Logged;
 use raidlab_core::time::Span;
 use raidlab_core::units::{GIB, KIB, MIB};
@@ -45,6 +46,8 @@ pub(super) struct Kind {
     pub logged: Logged,
     /// Flush before a log write and `FUA` on it.
     pub barriers: bool,
+    /// How finely files have their times.
+    pub grain: Span,
     /// New places for what is overwritten.
     pub cow: bool,
     /// Blocks of a metadata node (btrfs), written twice.
@@ -115,6 +118,7 @@ impl Kind {
             barriers: spec
                 .barriers
                 .unwrap_or(spec.kernel >= Kernel::Linux(2, 6, 17)),
+            grain: TICK,
             cow: false,
             node: 0,
             cpu: [900, 8_000, 16_000],
@@ -147,6 +151,7 @@ impl Kind {
             ahead: Ahead::Windows(16, 16),
             logged: Logged::each(0, 0),
             barriers: spec.barriers.unwrap_or(true),
+            grain: TICK,
             cow: true,
             node: node / block,
             cpu: [1_500, 20_000, 30_000],
@@ -180,6 +185,8 @@ impl Kind {
             ahead: Ahead::Windows(16, 16_384),
             logged: Logged::each(600, 300),
             barriers: false,
+            // Of 100 ns, and not that of a tick.
+            grain: Span(100),
             cow: false,
             node: 0,
             cpu: [1_500, 6_000, 20_000],

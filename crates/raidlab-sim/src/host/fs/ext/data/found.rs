@@ -19,7 +19,7 @@ impl Ext {
         out: &mut Vec<Piece>,
     ) -> Result<Charge, FsError> {
         if !self.traits.delayed {
-            return Ok(self.find(file, offset, len, out));
+            return Ok(self.locate(file, offset, len, out));
         }
         let block = u64::from(self.geometry.block);
         let (mut at, end) = (offset / block, (offset + len).div_ceil(block));
@@ -39,7 +39,7 @@ impl Ext {
             }
             at = to;
         }
-        let found = self.find(file, offset, len, out);
+        let found = self.locate(file, offset, len, out);
         charge.cpu += found.cpu;
         full.map_or(Ok(charge), Err)
     }
@@ -52,6 +52,21 @@ impl Ext {
         len: u64,
         out: &mut Vec<Piece>,
     ) -> Charge {
+        let mut charge = self.locate(file, offset, len, out);
+        if self.atime
+            && let Some(f) = self.files.get_mut(&file)
+            && !f.stamp.joined(false, self.transaction)
+        {
+            f.stamp.touched(self.transaction);
+            let inode = self.geometry.inode_block(f.inode);
+            charge.dirtied += u32::from(self.running.insert(inode));
+        }
+        charge
+    }
+
+    /// Where bytes lie, for whoever does not read them.
+    #[inline]
+    fn locate(&mut self, file: FileId, offset: u64, len: u64, out: &mut Vec<Piece>) -> Charge {
         let mut charge = Charge {
             cpu: Span(cost::MAP),
             ..Charge::default()
@@ -59,11 +74,6 @@ impl Ext {
         let Some(f) = self.files.get_mut(&file) else {
             return charge;
         };
-        if self.atime && f.joined != self.transaction {
-            f.joined = self.transaction;
-            let inode = self.geometry.inode_block(f.inode);
-            charge.dirtied += u32::from(self.running.insert(inode));
-        }
         let block = u64::from(self.geometry.block);
         let per_block = block / SECTOR;
         let (from, until) = (offset / SECTOR, (offset + len).div_ceil(SECTOR));
@@ -134,7 +144,8 @@ impl Ext {
             self.release(run, &mut charge);
         }
         self.join(self.geometry.inode_block(f.inode), &mut charge);
-        f.joined = self.transaction;
+        f.stamp.placed(self.transaction);
+        f.stamp.bytes = f.stamp.bytes.min(bytes);
         self.files.insert(file, f);
         charge
     }

@@ -107,6 +107,54 @@ fn sync_commits_what_the_file_is_in() {
     assert_eq!(fs.commit(), None);
 }
 
+/// Linux 6.18, of 4 KiB written over: with `fdatasync` those and a flush, with `fsync` a transaction besides when the clock has
+/// gone on, which ext3's own driver notes by the second.
+#[test]
+fn what_lies_where_it_was_joins_no_transaction_but_with_its_time() {
+    let (old, new) = (Kernel::Linux(2, 6, 18), Kernel::DEFAULT);
+    for (kind, kernel, grain) in [
+        (FilesystemKind::Ext4, new, 4),
+        (FilesystemKind::Ext3, new, 4),
+        (FilesystemKind::Ext3, old, 1000),
+    ] {
+        let mut given = spec(kind, GIB);
+        given.kernel = kernel;
+        let mut fs = FileSystem::new(&given).unwrap();
+        fs.provide(0, MIB).unwrap();
+        let mut commits = |at: u64, offset| {
+            fs.clock(at * 1_000_000);
+            let _ = fs.reserve(0, offset, 4096).unwrap();
+            let mut out = Vec::new();
+            let _ = fs.place(0, offset, 4096, &mut out).unwrap();
+            let asked = [true, false].map(|data_only| fs.sync(Some(0), data_only, 4096).commit);
+            let _ = fs.commit();
+            asked
+        };
+        let first = 10 * grain;
+        assert_eq!(commits(first, 0), [false, true], "{kind} {kernel}");
+        assert_eq!(
+            commits(first + grain / 2, 4096),
+            [false, false],
+            "{kind} {kernel}"
+        );
+        assert_eq!(commits(first + grain, 4096), [false, true], "{kind}");
+        // It grows: `fdatasync` waits for that.
+        assert_eq!(commits(first + grain, MIB), [true, true], "{kind}");
+    }
+}
+
+/// Data that gets its place after the transaction of its write is in the transaction of its place.
+#[test]
+fn a_place_joins_the_transaction_that_it_is_given_in() {
+    let mut fs = with_file(FilesystemKind::Ext4, GIB);
+    let _ = fs.reserve(0, 0, 4096).unwrap();
+    let _ = fs.commit();
+    assert!(!fs.sync(Some(0), true, 4096).commit);
+    let mut out = Vec::new();
+    let _ = fs.place(0, 0, 4096, &mut out).unwrap();
+    assert!(fs.sync(Some(0), true, 0).commit);
+}
+
 #[test]
 fn without_a_journal_fsync_flushes_since_3_16() {
     let flushes = |kind, kernel, barriers, file| {
