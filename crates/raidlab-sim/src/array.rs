@@ -31,8 +31,8 @@ pub use self::core::MemberBio;
 pub(crate) use self::order::PARITY_REQUEST;
 pub use self::resync::{Progress, controlled};
 pub use self::spec::{
-    ArrayError, ArrayKind, ArraySpec, Checkpoints, Era, ParityCost, STRIPE_CACHE, SYNC_SPEED_MAX,
-    SYNC_SPEED_MIN, Scan,
+    ArrayError, ArrayKind, ArraySpec, Checkpoints, Courtesy, Era, ParityCost, STRIPE_CACHE,
+    SYNC_SPEED_MAX, SYNC_SPEED_MIN, Scan,
 };
 
 use self::core::{Core, Up, Work};

@@ -132,7 +132,7 @@ fn begin_resync(node: &mut Node, spec: &ArraySpec) {
                 layout.used(Member(0)).0
             };
             let depth = match layout {
-                Layout::Raid10(_) if !node.common.resyncing => DEPTH_RAID10,
+                Layout::Raid10(_) => DEPTH_RAID10,
                 _ => DEPTH,
             };
             (end, depth, UNIT)

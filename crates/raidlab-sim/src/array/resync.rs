@@ -8,15 +8,14 @@ mod driven;
 
 use super::core::Heard;
 use super::node::Common;
-use super::spec::{ArraySpec, Checkpoints, Era};
+use super::spec::{ArraySpec, Checkpoints, Courtesy, Era};
 use raidlab_core::time::{Instant, Span};
 use raidlab_core::units::SECTOR;
 use std::collections::VecDeque;
 
 /// Sectors of one request: 64 KiB (`RESYNC_BLOCK_SIZE` of raid1 and raid10).
 pub(super) const UNIT: u64 = 128;
-/// Requests in flight of raid1, and of the rebuild of a raid10 (`RESYNC_DEPTH`: 32, and 32 MiB, memory permitting). A resync of raid10 has as
-/// many in the source; here it keeps to the few until a guest has shown what becomes of them.
+/// Requests in flight of raid1 and of raid10 (`RESYNC_DEPTH`: 32, and 32 MiB, memory permitting).
 pub(super) const DEPTH: usize = 32;
 pub(super) const DEPTH_RAID10: usize = 512;
 /// Sectors between looks at the speed: 32 pages.
@@ -26,6 +25,8 @@ const MARK_STEP: Span = Span::from_secs(3);
 const MARKS: usize = 10;
 /// Sleep of one that is too fast or in others' way.
 const SLEEP: Span = Span::from_millis(500);
+/// Sleep of one that others wait for, on kernels that sleep so long.
+const COURTESY: Span = Span::from_secs(1);
 /// What the superblocks say of a resync is at most so old (`UPDATE_FREQUENCY`), and lacks at most such a part of the whole.
 const CHECK_TIME: Span = Span::from_secs(300);
 const CHECK_PART: u64 = 16;
@@ -67,10 +68,14 @@ pub(super) struct Resync {
     looked: u64,
     sleeps: Option<Instant>,
     drains: bool,
-    /// The stripe cache had no room: it waits until a quarter is free, and then until this time.
+    /// The stripe cache had no room: it waits until a quarter is free, and then until `naps`.
     short: bool,
     naps: Option<Instant>,
     late_timers: bool,
+    /// What it does for those that wait for it, whether it has for the next request, and the speed it saw last, KiB a second.
+    courtesy: Courtesy,
+    courteous: bool,
+    speed: u64,
     checkpoints: Checkpoints,
     /// Where and when it was noted last how far it is.
     checked: (u64, Instant),
@@ -101,6 +106,9 @@ impl Resync {
             short: false,
             naps: None,
             late_timers: era.late_timers,
+            courtesy: era.resync_courtesy,
+            courteous: false,
+            speed: 0,
             checkpoints: era.checkpoints,
             checked: (0, Instant::ZERO),
             started: false,
@@ -183,6 +191,7 @@ impl Resync {
         }
         let (since, before) = self.marks.front().copied().unwrap_or((now, synced));
         let speed = (synced - before) / 2 / (now.since(since).0 / 1_000_000_000 + 1) + 1;
+        self.speed = speed;
         if speed <= self.least {
             return true;
         }
@@ -227,14 +236,32 @@ impl Resync {
     /// makes a resync wait lets it sleep for a tick, so that others find room first.
     fn has_room(&mut self, now: Instant, quarter: bool) -> bool {
         if self.short && quarter {
-            // A timer of one tick goes off at the next one, since 4.8 at the one after it.
-            let ticks = now.0 / TICK + 1 + u64::from(self.late_timers);
-            (self.naps, self.short) = (Some(Instant(ticks * TICK)), false);
+            (self.naps, self.short) = (Some(self.tick(now)), false);
         }
-        if self.naps.is_some_and(|until| until <= now) {
-            self.naps = None;
+        !self.short && !self.still_naps(now)
+    }
+
+    /// Whether it may go on to the next request of a mirror, for which others wait or not.
+    fn lets_pass(&mut self, now: Instant, others: bool) -> bool {
+        if !self.courteous {
+            self.courteous = true;
+            self.naps = match self.courtesy {
+                Courtesy::Ticks if others => Some(self.tick(now)),
+                Courtesy::Seconds if others && self.speed >= self.least => Some(now + COURTESY),
+                _ => None,
+            };
         }
-        !self.short && self.naps.is_none()
+        !self.still_naps(now)
+    }
+
+    /// When a timer of one tick goes off: at the next one, since 4.8 at the one after it.
+    const fn tick(&self, now: Instant) -> Instant {
+        Instant((now.0 / TICK + 1 + self.late_timers as u64) * TICK)
+    }
+
+    fn still_naps(&mut self, now: Instant) -> bool {
+        self.naps = self.naps.filter(|until| *until > now);
+        self.naps.is_some()
     }
 
     /// The number of the next request, and where it begins and ends.
@@ -248,7 +275,7 @@ impl Resync {
         let sectors = to - self.next;
         self.window.push_back((to, false));
         (self.issued, self.active) = (self.issued + sectors, self.active + sectors);
-        self.next = to;
+        (self.next, self.courteous) = (to, false);
     }
 
     /// Goes at most so fast from now on, bytes a second; what was before is not looked back at.

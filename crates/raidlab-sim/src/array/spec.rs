@@ -34,6 +34,19 @@ pub enum Checkpoints {
     Sixteenths,
 }
 
+/// What the resync of a mirror does when it comes to its next request while others wait for it (`conf->nr_waiting` in
+/// `raid1.c` and `raid10.c:sync_request`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Courtesy {
+    /// Where it goes at its least speed or faster, it sleeps for a second first (`go_faster`): before 4.1, "md: remove 'go_faster'
+    /// option from ->sync_request()".
+    Seconds,
+    /// It waits until they have gone on, as it does in any case.
+    Waits,
+    /// It sleeps for a tick first. In the source of 5.0 and in a guest of 6.1; that it came with 4.8 is from memory.
+    Ticks,
+}
+
 /// How ZFS goes through what it resilvers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scan {
@@ -104,6 +117,8 @@ pub struct Era {
     /// A resync above its least speed that sees other I/O waits for its own requests to end (since
     /// 4.1, `md.c:md_do_sync`); before, half a second.
     pub resync_yields_briefly: bool,
+    /// How it lets those pass that wait for it, of a mirror.
+    pub resync_courtesy: Courtesy,
     /// Requests in flight, of 64 KiB and of parity arrays of 4 KiB, with fewer of which a resync gives way to nobody
     /// (`sync_io_depth`, 32 since 6.16, "md: add a new api sync_io_depth"). Since then it hears whoever has something in flight or
     /// ended since it looked last ("md: fix is_mddev_idle()"), whatever it has in flight itself. Zero before.
@@ -162,6 +177,11 @@ impl Era {
                 WritePolicy::LINUX_BEFORE_4_1
             },
             resync_yields_briefly: since(4, 1, 0),
+            resync_courtesy: match kernel {
+                _ if since(4, 8, 0) => Courtesy::Ticks,
+                _ if since(4, 1, 0) => Courtesy::Waits,
+                _ => Courtesy::Seconds,
+            },
             resync_depth: if since(6, 16, 0) { 32 } else { 0 },
             thread_syncs: since(3, 16, 0),
             late_timers: since(4, 8, 0),

@@ -15,8 +15,8 @@ const PART: u32 = 17;
 
 /// What a resync takes to build its next request and come here again. Whoever waited for the same request as the resync is
 /// awake at the same time, and asks again within it: a guest's raid10 of 6.1 sent 1.2 requests of a rebuild for each read of a
-/// process that reads at random, where one that sends all it may at once would have sent its whole window. Assumed. Of rebuilds
-/// alone: a resync of the same guest sent nine for each read, which is not understood.
+/// process that reads at random, and 0.7 of a resync, where one that sends all it may at once would have sent its whole window. There
+/// it builds 24 000 a second (42 µs). Assumed.
 const BUILD: Span = Span::from_micros(20);
 
 /// Requests and resync of one mirror.
@@ -75,9 +75,9 @@ impl Barrier {
         }
     }
 
-    /// Whether a request of the resync may go out at `now`; then it counts until [`Self::lower`]. Who has waited, and takes
-    /// `turns`, has to build the next one first.
-    pub(super) fn raise(&mut self, now: Instant, at: u64, turns: bool) -> bool {
+    /// Whether a request of the resync may go out at `now`; then it counts until [`Self::lower`]. Who has waited has to build the
+    /// next one first.
+    pub(super) fn raise(&mut self, now: Instant, at: u64) -> bool {
         if self.builds.is_some() {
             return false;
         }
@@ -95,7 +95,7 @@ impl Barrier {
         }
         self.wants = false;
         self.raised += 1;
-        self.builds = (waited && turns).then(|| now + BUILD);
+        self.builds = waited.then(|| now + BUILD);
         true
     }
 

@@ -65,6 +65,12 @@ impl Mirror {
         Some(Up::Guard(u64::from(guard)))
     }
 
+    /// Whether requests wait for the resync.
+    pub(in crate::array) fn is_waited_for(&self) -> bool {
+        let held = self.barrier.as_ref().map(|barrier| &barrier.held);
+        held.is_some_and(|held| !held.is_empty())
+    }
+
     /// When the resync has built its next request, if it does.
     pub(in crate::array) fn builds(&self) -> Option<Instant> {
         self.barrier.as_ref()?.builds()
@@ -127,11 +133,10 @@ impl Mirror {
         at: &mut u64,
         end: u64,
     ) -> bool {
-        let turns = !common.filling.is_empty();
         if self
             .barrier
             .as_mut()
-            .is_some_and(|b| !b.raise(core.now, *at, turns))
+            .is_some_and(|b| !b.raise(core.now, *at))
         {
             return false;
         }

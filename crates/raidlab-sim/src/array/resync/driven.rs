@@ -36,6 +36,12 @@ impl Node {
             if !may {
                 return;
             }
+            if let Shape::Mirror(mirror) = &self.shape
+                && (mirror.builds().is_some()
+                    || !resync.lets_pass(core.now, mirror.is_waited_for()))
+            {
+                return;
+            }
             let (number, at, end) = resync.piece();
             let node = self.common.index;
             let parent = core.open(Up::Sync(OfResync::new(node, number)));
