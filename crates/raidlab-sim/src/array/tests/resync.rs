@@ -164,7 +164,10 @@ fn a_resync_gives_way_to_others() {
     // Old kernels fall to the least speed, 1000 KiB/s.
     // What it has in flight (2 MiB) hides as much of others' from it, so that it takes a while to hear them.
     let beside = |brief| {
-        let era = |era: &mut Era| era.resync_yields_briefly = brief;
+        let era = |era: &mut Era| {
+            era.resync_yields_briefly = brief;
+            era.resync_courtesy = Courtesy::Waits;
+        };
         beside_reads(40 << 11, era, spec.sync_speed_max)
     };
     let (slow, reads) = beside(false);
