@@ -290,6 +290,10 @@ impl<D: Device> Host<D> {
         }
         let mut pieces = std::mem::take(&mut self.pieces);
         while let Some((start, run)) = self.cache.next_missing(file, at, end) {
+            let (run, ahead) = match ahead {
+                true => self.awaited(tag, start, run),
+                false => (run, false),
+            };
             at = start + run;
             pieces.clear();
             let charge = self
@@ -319,6 +323,25 @@ impl<D: Device> Host<D> {
         }
         self.pieces = pieces;
         self.cache.shrink();
+    }
+
+    /// How much of a window's run goes off as one, and whether as read ahead. To the page cache all of a window is that. A file
+    /// system with a prefetch of its own asks for what the call wants by itself, as something that is waited for (`dbuf_read`).
+    fn awaited(&self, tag: u32, start: u64, run: u64) -> (u64, bool) {
+        if self.traits.prefetch.is_none() {
+            return (run, true);
+        }
+        let call = &self.calls[tag as usize];
+        let unit = u64::from(self.traits.unit).div_ceil(PAGE).max(1);
+        let from = call.at / PAGE / unit * unit;
+        let to = call.end.div_ceil(PAGE).next_multiple_of(unit);
+        if start < from {
+            (run.min(from - start), true)
+        } else if start < to {
+            (run.min(to - start), false)
+        } else {
+            (run, true)
+        }
     }
 
     /// Asks the device for metadata.

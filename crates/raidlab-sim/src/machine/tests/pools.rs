@@ -56,6 +56,18 @@ fn a_raidz_vdev_reads_at_random_like_one_disk_and_mirrors_like_all() {
     assert!(raidz < one, "{raidz} {one}");
 }
 
+/// What somebody waits for goes in the order that it came, ten at a time, and is no reading ahead, which goes by place and
+/// three at a time: metadata that is read between would have calls wait for seconds.
+#[test]
+fn who_waits_for_a_record_is_served_in_turn() {
+    let profile = format!("{RECORDS}\nsize = \"12GiB\"\ndepth = 32\ntime = \"20s\"");
+    let (runs, _) = measured(ONE, &profile, "256MiB");
+    let latency = runs[0].outcome.latency();
+    let (most, mean) = (latency.max().unwrap(), latency.mean().unwrap());
+    let times = most.as_secs_f64() / mean.as_secs_f64();
+    assert!(times < 4.0, "the longest waits {times} times the mean");
+}
+
 /// Each record is on one disk of four.
 #[test]
 fn a_stripe_reads_at_random_like_all_its_disks() {
