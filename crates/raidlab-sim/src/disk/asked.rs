@@ -14,6 +14,8 @@ const STRETCHES_ROUGH: u64 = 127;
 const QUEUED: u64 = 250_000;
 /// The same where it is asked many times over.
 const QUEUED_ROUGH: u64 = 16_000;
+/// Writes that are each flushed: one after the other they are slow, and much alike.
+const FLUSHED: u64 = 10_000;
 /// Sectors of a random request: 4 KiB.
 pub const SMALL: u32 = 8;
 
@@ -33,6 +35,25 @@ pub fn random_reads_roughly(model: &DiskModel, depth: u32) -> Option<f64> {
         1 => one_by_one(model, STRETCHES_ROUGH),
         _ => anywhere(model, depth, QUEUED_ROUGH),
     }
+}
+
+/// Random writes of 4 KiB a second, one at a time and each followed by a flush, as a database commits; `None` when the disk has no
+/// room for one.
+#[must_use]
+pub fn flushed_writes(model: &DiskModel) -> Option<f64> {
+    let places = model.sectors() / u64::from(SMALL);
+    let stream = Stream::new(1);
+    let seconds = |places| {
+        put(model, 1, 0, 2 * FLUSHED, |i| match i % 2 {
+            0 => (
+                BlockKind::Write,
+                stream.below(i, places) * u64::from(SMALL),
+                SMALL,
+            ),
+            _ => (BlockKind::Flush, 0, 0),
+        })
+    };
+    (places > 0).then(|| FLUSHED as f64 / seconds(places))
 }
 
 fn anywhere(model: &DiskModel, depth: u32, count: u64) -> Option<f64> {
@@ -87,6 +108,20 @@ pub fn driven(
     count: u64,
     at: impl Fn(u64) -> (u64, u32),
 ) -> f64 {
+    put(model, depth, before, count, |i| {
+        let (lba, sectors) = at(i);
+        (kind, lba, sectors)
+    })
+}
+
+/// The same of requests that are not all of a kind.
+fn put(
+    model: &DiskModel,
+    depth: u32,
+    before: u64,
+    count: u64,
+    what: impl Fn(u64) -> (BlockKind, u64, u32),
+) -> f64 {
     let count = before + count;
     let mut begun = Instant::ZERO;
     let mut disk = Disk::new(model, 1);
@@ -94,7 +129,7 @@ pub fn driven(
     let (mut now, mut asked, mut ended) = (Instant::ZERO, 0, 0);
     while ended < count {
         while asked < count && asked - ended < u64::from(depth) {
-            let (lba, sectors) = at(asked);
+            let (kind, lba, sectors) = what(asked);
             let request = Request {
                 id: asked,
                 kind,
@@ -136,6 +171,35 @@ mod tests {
             *ways.entry((from, to)).or_default() += 1;
         }
         assert_eq!(ways.len() as u64, count);
+    }
+
+    /// A drive whose buffer is lost programs what it holds and its map at each flush; one whose buffer is kept answers at once.
+    #[test]
+    fn each_flush_takes_the_program_and_the_map() {
+        let DiskModel::Ssd(lost) = catalogue::find("nvme-ssd").unwrap().disk else {
+            panic!("no solid-state disk")
+        };
+        let least = (lost.spec.program_fast + lost.spec.flush).as_secs_f64();
+        let took = 1.0 / flushed_writes(&DiskModel::Ssd(lost.clone())).unwrap();
+        assert!(
+            (least..least + 100e-6).contains(&took),
+            "{took} beside {least}"
+        );
+        let mut kept = lost.spec.clone();
+        kept.protected = true;
+        let kept = DiskModel::Ssd(kept.build().unwrap().into());
+        assert!(flushed_writes(&kept).unwrap() > 20.0 / took);
+    }
+
+    /// A hard disk that forgets at a loss of power has each write on the medium first: a seek and half a turn.
+    #[test]
+    fn each_flush_takes_a_hard_disk_to_the_medium() {
+        let model = catalogue::find("nearline-24tb").unwrap().disk;
+        let (writes, reads) = (
+            flushed_writes(&model).unwrap(),
+            random_reads(&model, 1).unwrap(),
+        );
+        assert!((0.6..1.05).contains(&(writes / reads)), "{writes} {reads}");
     }
 
     /// What is told with three digits is right in them: overhead, the mean seek over all pairs of places, half a turn, the

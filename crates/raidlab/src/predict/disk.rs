@@ -310,5 +310,9 @@ fn derived(model: &Model) -> Table {
         let name = format!("random writes a second, {} in flight{full}", of.queue);
         row(&name, format!("{rate:.1}"));
     }
+    if let Some(rate) = of.flushed_write_iops {
+        let name = "random writes a second, each flushed (durable)";
+        row(name, format!("{rate:.1}"));
+    }
     table
 }

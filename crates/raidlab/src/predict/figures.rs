@@ -5,7 +5,7 @@ use raidlab_core::rng::Stream;
 use raidlab_core::units::SECTOR;
 use raidlab_sim::catalogue;
 use raidlab_sim::disk::DiskModel;
-use raidlab_sim::disk::asked::{SMALL, driven, random_reads};
+use raidlab_sim::disk::asked::{SMALL, driven, flushed_writes, random_reads};
 use raidlab_sim::disk::spec::HddModel;
 use raidlab_sim::disk::ssd::SsdModel;
 use serde::Serialize;
@@ -45,6 +45,8 @@ pub(super) struct Derived {
     pub(super) queued_read_iops: Option<f64>,
     /// Random writes of 4 KiB a second of a solid-state disk with as many in flight, once its buffer is full.
     pub(super) queued_write_iops: Option<f64>,
+    /// Random writes of 4 KiB a second, one at a time, each made durable by a flush before the next; `None` of a disk that is smaller.
+    pub(super) flushed_write_iops: Option<f64>,
     /// Whether it is a solid-state disk that is full from the beginning.
     pub(super) full: bool,
     /// In flight for `queued_read_iops` and `queued_write_iops`.
@@ -64,6 +66,7 @@ impl Derived {
                 queue => random_reads(model, queue),
             },
             queued_write_iops: ssd.and_then(|ssd| random_writes(ssd, alone.queue)),
+            flushed_write_iops: flushed_writes(model),
             ..alone
         }
     }
@@ -115,6 +118,7 @@ impl Derived {
             random_read_iops: one,
             queued_read_iops: None,
             queued_write_iops: None,
+            flushed_write_iops: None,
             full: ssd.is_some_and(|ssd| ssd.spec.filled == 100),
             queue,
         }

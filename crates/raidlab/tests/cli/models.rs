@@ -113,6 +113,23 @@ fn a_model_is_shown_with_its_sources() {
     assert_eq!(json["kind"], "controller");
 }
 
+/// What databases wait for: a flush behind each write costs a drive without capacitors nearly all that it can do.
+#[test]
+fn a_model_tells_of_durable_writes() {
+    let lab = Lab::new();
+    lab.run("disk show nvme-ssd")
+        .done()
+        .prints(&["random writes a second, each flushed (durable)"]);
+    let json = lab.run("disk show nvme-ssd --json").done().json();
+    let rate = |of: &str| json["derived"][of].as_f64().expect("a rate");
+    let (flushed, queued) = (rate("flushed_write_iops"), rate("queued_write_iops"));
+    assert!(
+        (384.0..1751.0).contains(&flushed),
+        "{flushed} is none of a desktop drive"
+    );
+    assert!(flushed < queued / 100.0, "{flushed} {queued}");
+}
+
 #[test]
 fn a_model_may_be_a_file() {
     let lab = Lab::new();
