@@ -274,7 +274,7 @@ impl<'e> Parts<'e> {
             .controllers
             .iter()
             .any(|c| c.name == *on && c.link == Link::Sata);
-        let mut tags = port.tags.min(host.drive_queue.unwrap_or(u32::MAX));
+        let mut tags = port.tags;
         // The volume of a card is no disk of libata's, whatever the card's disks are.
         let volume = setup.array.engine == Engine::Controller;
         if sata && !volume && matches!(host.kernel, Kernel::Linux(..)) && host.kernel < NCQ {
@@ -298,6 +298,10 @@ impl<'e> Parts<'e> {
         spec.fua = port.fua;
         let spec = match host.queue_requests {
             Some(requests) => spec.with_requests(host.kernel, host.scheduler, requests),
+            None => spec,
+        };
+        let spec = match host.drive_queue {
+            Some(depth) => spec.with_drive_queue(depth),
             None => spec,
         };
         // Schedulers that hold something back are modelled without the queue above them; others have little left to do.

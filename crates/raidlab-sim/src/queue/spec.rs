@@ -184,6 +184,16 @@ impl QueueSpec {
 }
 
 impl QueueSpec {
+    /// With a device that is given no more requests at a time (`queue_depth` of a SCSI or SATA disk). How many the queue above
+    /// it holds stays: that follows from the tags of the host adapter (`blk_mq_init_sched`: `tag_set->queue_depth`).
+    #[must_use]
+    pub fn with_drive_queue(mut self, depth: u32) -> Self {
+        self.depth = self.depth.min(depth.max(1));
+        self
+    }
+}
+
+impl QueueSpec {
     /// Of a device whose cache of writes is on, or off.
     #[must_use]
     pub fn with_write_cache(mut self, on: bool) -> Self {

@@ -82,6 +82,19 @@ fn queueing_in_the_drive_raises_random_reads() {
     assert!((1.5..2.5).contains(&(deep / one)), "{one} {deep}");
     let without = of(32, "\n[host]\ndrive-queue = 1\nscheduler = \"none\"\n");
     assert!((without / one - 1.0).abs() < 0.1, "{one} {without}");
+    // What the drive does not take waits where a scheduler sorts it, on kernels with and without blk-mq.
+    for kernel in ["6.1", "4.4"] {
+        let host = format!("\n[host]\nkernel = \"{kernel}\"\ndrive-queue = 1\n");
+        let scheduler = match kernel {
+            "4.4" => "scheduler = \"deadline\"\n",
+            _ => "scheduler = \"mq-deadline\"\n",
+        };
+        let sorted = of(32, &(host + scheduler));
+        assert!(
+            (1.4..2.5).contains(&(sorted / one)),
+            "{kernel}: {one} {sorted}"
+        );
+    }
 }
 
 /// All operations of a job are one process's. Each was one of its own once, and CFQ and bfq kept the disk idle for each in turn:
