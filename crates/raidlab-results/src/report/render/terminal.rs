@@ -4,7 +4,7 @@ use super::{BOUND, bound, marks, printable, text_chart};
 use crate::report::document::{Block, Cell, Document, Table, Tone, Value};
 use comfy_table::{
     Attribute, Cell as ScreenCell, CellAlignment, Color, ColumnConstraint, ContentArrangement,
-    LineStyle, Table as Screen, TableStyle,
+    LineStyle, Table as Screen, TableStyle, Width,
 };
 
 /// How a terminal shows a document.
@@ -182,7 +182,8 @@ fn parts(table: &Table, widths: &[usize], options: TerminalOptions) -> Vec<Vec<u
     let least = |column: usize| {
         let words = !table.columns[column].right;
         GAP + if words {
-            widths[column].min(WORDS)
+            let word = longest_word(table, column, options.ascii);
+            widths[column].min(WORDS).max(word)
         } else {
             widths[column]
         }
@@ -190,7 +191,10 @@ fn parts(table: &Table, widths: &[usize], options: TerminalOptions) -> Vec<Vec<u
     let names: Vec<usize> = (0..table.names).collect();
     // Names of rows are not wrapped away as long as they leave half of the screen.
     let wanted: usize = names.iter().map(|n| widths[*n] + GAP).sum();
-    let of_names = wanted.min(usize::from(options.width) / 2);
+    let words = |n: &usize| longest_word(table, *n, options.ascii) + GAP;
+    let of_names = wanted
+        .min(usize::from(options.width) / 2)
+        .max(names.iter().map(words).sum());
     let mut parts: Vec<Vec<usize>> = vec![names.clone()];
     let mut used = of_names;
     let mut column = table.names;
@@ -251,6 +255,18 @@ fn natural_width(table: &Table, column: usize, ascii: bool) -> usize {
     cells.chain(titles).max().unwrap_or(0)
 }
 
+/// The longest word of a column, which is as narrow as it can be without a word that is cut.
+fn longest_word(table: &Table, column: usize, ascii: bool) -> usize {
+    let heading = &table.columns[column];
+    let titles = [heading.group.as_deref().unwrap_or(""), &heading.title].map(printable);
+    let cells = table.rows.iter().map(|row| cell_text(&row[column], ascii));
+    cells
+        .chain(titles)
+        .map(|text| text.split([' ', '\n']).map(width_of).max().unwrap_or(0))
+        .max()
+        .unwrap_or(0)
+}
+
 fn cell_text(cell: &Cell, ascii: bool) -> String {
     let text = printable(&cell.value.text());
     let text = match (&cell.value, ascii) {
@@ -302,7 +318,12 @@ fn screen(table: &Table, part: &[usize], widths: &[usize], options: TerminalOpti
     fit(&mut screen, table, part, widths, options);
     // The blanks that hold words together have done so.
     let plain = |line: String| line.replace(BOUND, " ").trim_end().to_owned();
-    let lines: Vec<String> = screen.lines().map(plain).collect();
+    // The rule is drawn below the blank behind the last column, too, for which there may be no room.
+    let ruled = |line: String| match line.chars().all(|c| c == rule) {
+        true => line.chars().take(usize::from(options.width)).collect(),
+        false => line,
+    };
+    let lines: Vec<String> = screen.lines().map(plain).map(ruled).collect();
     lines.join("\n")
 }
 
@@ -336,15 +357,27 @@ fn fit(
     } else {
         screen.set_content_arrangement(ContentArrangement::Disabled);
     }
+    let whole = |column: usize| table.columns[column].right || (column < table.names && names_stay);
+    let least = |column: usize| match whole(column) {
+        true => widths[column],
+        false => longest_word(table, column, options.ascii),
+    };
+    // No word is cut where all of them have room.
+    let words_stay =
+        part.iter().map(|c| least(*c) + GAP).sum::<usize>() <= usize::from(options.width) + 1;
     for (place, column) in part.iter().enumerate() {
         let Some(shown) = screen.column_mut(place) else {
             continue;
         };
         if table.columns[*column].right {
             shown.set_cell_alignment(CellAlignment::Right);
+        }
+        if whole(*column) {
             shown.set_constraint(ColumnConstraint::ContentWidth);
-        } else if *column < table.names && names_stay {
-            shown.set_constraint(ColumnConstraint::ContentWidth);
+        } else if words_stay {
+            // A boundary counts the blanks on both sides.
+            let least = (least(*column) + GAP - 1) as u16;
+            shown.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(least)));
         }
     }
 }

@@ -416,6 +416,60 @@ fn tables_fit_narrow_terminals() {
     }
 }
 
+/// A word is cut only where the screen is too narrow for it.
+#[test]
+fn narrow_tables_break_between_words() {
+    use crate::report::document::{Cell, Column, Table};
+    let cell = Cell::text;
+    let columns = ["cell", "phase", "what limits it", "busiest"].map(Column::text);
+    let mut table = Table::new("t", "A caption", columns.into());
+    table.names = 2;
+    let limit = "all six disks are 89 % busy, of that 81 % transferring";
+    let row = [
+        "two zfs mirrors",
+        "block-write",
+        limit,
+        "disk3 92 %, disk0 91 %",
+    ];
+    table.rows = vec![row.map(cell).into()];
+    let mut document = Document::new("d");
+    document.blocks.push(Block::Table(table));
+    for width in [40, 44, 50, 60] {
+        let shown = render_terminal(&document, TerminalOptions::new(width, false));
+        for line in shown.lines() {
+            assert!(
+                line.chars().count() <= usize::from(width),
+                "{width}: {shown}"
+            );
+        }
+        for word in row.iter().flat_map(|text| text.split_whitespace()) {
+            assert!(shown.contains(word), "{width}: {word} is cut: {shown}");
+        }
+    }
+}
+
+/// Neither a row nor the rule above it is wider than the screen, however wide the last column is.
+#[test]
+fn a_rule_ends_with_the_screen() {
+    use crate::report::document::{Cell, Column, Table};
+    for name in 20..40 {
+        let mut table = Table::new("t", "c", vec![Column::text("n"), Column::number("f")]);
+        table.rows = vec![vec![Cell::text("x".repeat(name)), Cell::number(12345.0, 0)]];
+        table.names = 1;
+        let mut document = Document::new("d");
+        document.blocks.push(Block::Table(table));
+        for width in 40..50 {
+            let shown = render_terminal(&document, TerminalOptions::new(width, false));
+            for line in shown.lines() {
+                assert!(
+                    line.chars().count() <= usize::from(width),
+                    "{width}: {shown}"
+                );
+            }
+        }
+    }
+}
+
 /// A reader meets footnotes in the order of their numbers.
 #[test]
 fn footnotes_are_numbered_as_they_are_read() {
