@@ -386,7 +386,7 @@ fn arrays(arrays: &[ArrayFacts]) -> Table {
             row.extend(cost(facts));
         }
         row.extend([
-            Cell::text(facts.capacity_disks.clone()),
+            in_disks(facts),
             capacity.map_or_else(Cell::absent, Cell::text),
             Cell::number(facts.survives as f64, 0),
             second_cell(facts.second),
@@ -394,6 +394,16 @@ fn arrays(arrays: &[ArrayFacts]) -> Table {
         table.rows.push(row);
     }
     table
+}
+
+/// Usable, in disks. It is counted in the smallest member: of unlike ones that are used to their ends that may be more than there are,
+/// and says nothing.
+fn in_disks(facts: &ArrayFacts) -> Cell {
+    let counted = facts.capacity_disks.parse::<f64>();
+    match counted.is_ok_and(|counted| counted > facts.disks as f64) {
+        true => Cell::absent(),
+        false => Cell::text(facts.capacity_disks.clone()),
+    }
 }
 
 /// The price of an array, and for a TiB that can be used.

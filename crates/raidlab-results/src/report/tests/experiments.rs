@@ -416,3 +416,35 @@ fn a_rebuild_is_no_bar_beside_the_profile_s() {
         .collect();
     assert_eq!(bars, [vec!["read".to_owned()], vec!["rebuild".to_owned()]]);
 }
+
+/// 24 TB and 1 TB one after the other are not 25 disks of two.
+#[test]
+fn no_array_holds_more_disks_than_it_has() {
+    let trials = trials();
+    let mut request = request(trials);
+    let facts = |capacity: &str| ArrayFacts {
+        cells: Vec::new(),
+        name: capacity.to_owned(),
+        disks: 4,
+        price: None,
+        capacity_disks: capacity.to_owned(),
+        capacity: Some(3 << 40),
+        survives: 1,
+        second: None,
+        tolerance: Vec::new(),
+    };
+    request.arrays = vec![facts("3"), facts("4"), facts("25")];
+    let document = experiment_report(&request).unwrap();
+    let table = document.tables().find(|t| t.id == "arrays").unwrap();
+    let column = table
+        .columns
+        .iter()
+        .position(|c| c.title == "capacity (disks)")
+        .unwrap();
+    let shown: Vec<_> = table
+        .rows
+        .iter()
+        .map(|row| row[column].value.text())
+        .collect();
+    assert_eq!(shown, ["3", "4", ""]);
+}
