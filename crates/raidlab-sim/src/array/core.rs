@@ -162,6 +162,8 @@ pub(super) struct Core {
     pub(super) heard: Vec<Vec<Heard>>,
     /// A resync asks the array's thread, which comes to it when the resync waits.
     pub(super) asks_thread: bool,
+    /// It has asked the thread for something that this has not come to yet.
+    asked: bool,
     /// When somebody beside resilvers asked last, while there is one.
     pub(super) others: Option<Instant>,
     /// When a resilver ended last.
@@ -181,6 +183,7 @@ impl Core {
             base: 0,
             heard: Vec::new(),
             asks_thread: false,
+            asked: false,
             others: None,
             resilvered: None,
         }
@@ -251,7 +254,10 @@ impl Core {
         if !self.heard.is_empty() {
             let heard = &mut self.heard[usize::from(op.node)][usize::from(op.role)];
             match (op.origin.background, self.asks_thread) {
-                (true, true) => heard.asked += i64::from(op.sectors),
+                (true, true) => {
+                    heard.asked += i64::from(op.sectors);
+                    self.asked = true;
+                }
                 (true, false) => heard.events -= i64::from(op.sectors),
                 (false, _) => heard.under_way += 1,
             }
@@ -282,6 +288,9 @@ impl Core {
     /// The thread of an array comes to what its resync has asked for, and sends it (`raid5.c:ops_run_io`).
     pub(super) fn come_to(&mut self, node: usize) {
         self.asks_thread = false;
+        if !std::mem::take(&mut self.asked) {
+            return;
+        }
         for heard in self.heard.get_mut(node).into_iter().flatten() {
             heard.events -= std::mem::take(&mut heard.asked);
         }

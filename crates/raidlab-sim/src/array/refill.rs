@@ -20,6 +20,15 @@ impl Array {
         })
     }
 
+    /// The same, of which only what is done is told: it is asked for after every event, and a rate takes a long division.
+    #[must_use]
+    pub fn resync_done(&self) -> Option<u64> {
+        self.nodes
+            .iter()
+            .filter_map(Node::done)
+            .reduce(|sum, more| sum + more)
+    }
+
     /// Whether vdevs of ZFS have new members and wait to be told what those lack: see [`Self::begin_resilver`].
     #[must_use]
     pub fn awaits_resilver(&self) -> bool {

@@ -194,12 +194,17 @@ impl Resilver {
         }
     }
 
+    /// Sectors of each member that are done.
+    pub(super) const fn done(&self) -> u64 {
+        self.done / self.members
+    }
+
     /// As of md, of each new member.
     pub(super) fn progress(&self, now: Instant) -> Progress {
         let (since, before) = self.marks.front().copied().unwrap_or((now, self.done));
         let bytes = u128::from((self.done - before) / self.members * SECTOR) * 1_000_000_000;
         Progress {
-            done: self.done / self.members,
+            done: self.done(),
             total: self.total / self.members,
             rate: (bytes / u128::from(now.since(since).0.max(1))) as u64,
         }

@@ -214,7 +214,8 @@ impl Segments {
     /// The segment is filled up to the coordinate `to`, of which the host has asked for what lies before `booked`, and has
     /// perhaps grown so far that its first sectors, those before `start`, were overwritten. `end` tells the sector behind the
     /// last one.
-    #[inline]
+    // Part of the caller, which is on the path of every read.
+    #[inline(always)]
     pub(super) fn leave(
         &mut self,
         index: u8,

@@ -75,7 +75,8 @@ impl Resynced {
     }
 }
 
-/// Looking for the pace, and leaping.
+/// Looking for the pace, and leaping. Boxed by whoever holds it: it goes from hand to hand with every event of a machine that is looked
+/// at closely.
 struct Attempt {
     begun: Instant,
     from: u64,
@@ -167,7 +168,7 @@ impl Machine {
         }
         let end = if interrupted { last } else { total };
         if let Some(attempt) = attempt {
-            self.land(attempt, if interrupted { at } else { far }, &mut course);
+            self.land(*attempt, if interrupted { at } else { far }, &mut course);
         }
         let why = Why::between(&before, &self.account(), Load::default());
         let mut resynced = Resynced {
@@ -194,15 +195,16 @@ impl Machine {
 
     /// Sectors that are done; `None` when nothing is left to do.
     fn resync_done(&self) -> Option<u64> {
-        self.resync_progress().map(|progress| progress.done)
+        self.host.device().array().and_then(Array::resync_done)
     }
 
     /// Lets a little time pass, but not beyond the end; when it is looked at `closely`, until something happens.
     fn resync_step(&mut self, closely: bool) {
-        let progress = self.resync_progress();
-        let near = progress.is_some_and(|p| p.done + p.rate / SECTOR / 4 >= p.total);
+        let near = |progress: array::Progress| {
+            progress.done + progress.rate / SECTOR / 4 >= progress.total
+        };
         let until = match self.host.device().next_event() {
-            Some(next) if near || closely => next,
+            Some(next) if closely || self.resync_progress().is_some_and(near) => next,
             _ => self.host.now() + STEP,
         };
         self.resync_wait(until);
@@ -221,7 +223,7 @@ impl Machine {
     }
 
     /// Looks for the pace from here on, when there is room for a leap.
-    fn begin(&mut self, done: u64, course: &Course) -> Option<Attempt> {
+    fn begin(&mut self, done: u64, course: &Course) -> Option<Box<Attempt>> {
         let rate = self.host.device().array()?.resync_rate()?;
         let room = edges::room(&self.sync_edges, done, (MARGIN, MARGIN));
         let window = rate / SECTOR * WINDOW.0 / 1_000_000_000;
@@ -239,7 +241,7 @@ impl Machine {
         }
         let mut steady = Steady::new(WINDOW);
         steady.observe(begun, done);
-        Some(Attempt {
+        Some(Box::new(Attempt {
             begun,
             from: done,
             steady,
@@ -249,17 +251,22 @@ impl Machine {
             under,
             kept,
             warm: None,
-        })
+        }))
     }
 
     /// Goes on with an attempt; when it is over, it is noted where the next one may begin.
-    fn look_on(&mut self, mut attempt: Attempt, done: u64, course: &mut Course) -> Option<Attempt> {
+    fn look_on(
+        &mut self,
+        mut attempt: Box<Attempt>,
+        done: u64,
+        course: &mut Course,
+    ) -> Option<Box<Attempt>> {
         if let Some(warm) = &attempt.warm {
             if done < warm.until {
                 return Some(attempt);
             }
             course.later = warm.later;
-            self.land(attempt, done, course);
+            self.land(*attempt, done, course);
             return None;
         }
         // A stripe cache that has grown is filled and emptied some fifty times a second: windows begin and end where it was full.
@@ -299,7 +306,7 @@ impl Machine {
             return Some(attempt);
         }
         course.later = self.next_edge(done);
-        self.land(attempt, done, course);
+        self.land(*attempt, done, course);
         None
     }
 

@@ -157,14 +157,26 @@ impl Storage {
         }
         let some = !wanted.is_empty();
         for bio in wanted.drain(..) {
-            self.enqueue(now, bio);
+            self.enqueue_each(now, bio);
         }
         self.wanted = wanted;
         some
     }
 
+    /// Brings a request to the queue of a member.
     #[inline]
-    pub(super) fn enqueue(&mut self, now: Instant, MemberBio { member: index, bio }: MemberBio) {
+    pub(super) fn enqueue(&mut self, now: Instant, wanted: MemberBio) {
+        if self.counts || self.large_go {
+            return self.enqueue_each(now, wanted);
+        }
+        let MemberBio { member: index, bio } = wanted;
+        let member = &mut self.members[usize::from(index)];
+        member.enqueue(now, index, bio, &mut self.touched, &mut self.held);
+    }
+
+    /// The same where requests to members cost time, or let others go.
+    #[inline(never)]
+    fn enqueue_each(&mut self, now: Instant, MemberBio { member: index, bio }: MemberBio) {
         // What the thread of an array or a resync asks for is collected by itself.
         let goes =
             self.large_go && bio.kind == BlockKind::Read && !matches!(bio.origin.task, 0 | RESYNC);
@@ -234,6 +246,7 @@ impl Storage {
 
 impl Member {
     /// Gives its queue a request, and puts it on the lists of those to be asked and to be unplugged.
+    #[inline]
     fn enqueue(
         &mut self,
         now: Instant,

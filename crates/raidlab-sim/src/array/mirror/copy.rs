@@ -8,7 +8,7 @@ use crate::disk::DiskError;
 use raidlab_core::op::BlockKind;
 use raidlab_core::time::Instant;
 use raidlab_core::units::Lba;
-use raidlab_layout::{Content, Layout, Member, MemberSet, Place};
+use raidlab_layout::{Content, Layout, Member, MemberSet, Place, Places};
 
 /// A stretch that is made to agree.
 #[derive(Clone, Copy, Debug)]
@@ -187,9 +187,8 @@ impl Mirror {
         all: bool,
     ) {
         self.locate(at);
-        let places = self.places.clone();
-        let readable = places.iter().filter(|p| common.readable(**p, len));
-        let sources: Vec<Place> = readable
+        let readable = self.places.iter().filter(|p| common.readable(**p, len));
+        let sources: Places = readable
             .take(if all { usize::MAX } else { 1 })
             .copied()
             .collect();
@@ -245,21 +244,26 @@ impl Mirror {
         }
         let Copy { parent, at, .. } = *copy;
         let targets = std::mem::take(&mut copy.targets).without(common.gone);
-        let mut writes = Vec::new();
+        let mut writes = Places::new();
         if op.kind == BlockKind::Read && !targets.is_empty() {
             self.locate(at);
-            let places = self.places.clone();
+            let places = &self.places;
             if result.is_err() {
                 // Another copy, if there is one; what cannot be read anywhere stays as it is.
                 let len = u64::from(op.sectors);
                 let other = |p: &&Place| p.member.0 != op.role && common.readable(**p, len);
-                if let Some(place) = places.iter().find(other) {
+                if let Some(place) = places.iter().find(other).copied() {
                     let copy = self.copies.get_mut(job);
                     (copy.flight, copy.targets) = (1, targets.without(one(place.member)));
-                    return self.ask_copy(common, core, job, BlockKind::Read, *place);
+                    return self.ask_copy(common, core, job, BlockKind::Read, place);
                 }
             } else {
-                writes.extend(places.iter().filter(|p| targets.contains(p.member)));
+                writes.extend(
+                    places
+                        .iter()
+                        .filter(|p| targets.contains(p.member))
+                        .copied(),
+                );
             }
         }
         if writes.is_empty() {

@@ -111,6 +111,14 @@ impl Node {
         }
     }
 
+    /// Sectors that are done, as [`Self::progress`] tells them.
+    pub(in super::super) fn done(&self) -> Option<u64> {
+        match &self.resilver {
+            Some(resilver) => Some(resilver.done()),
+            None => self.resync.as_ref().map(|_| self.common.front),
+        }
+    }
+
     /// Progress of the resync, if there is one.
     pub(in super::super) fn progress(&self, now: Instant) -> Option<Progress> {
         if let Some(resilver) = &self.resilver {
