@@ -169,6 +169,31 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_pace_above_the_limit_need_not_be_level() {
+        let totals = Totals::default;
+        let mut fast = Fast::new((Instant::ZERO, 0), totals());
+        // Sectors in each two seconds: once too few, then never less than 110 MB/s, and never alike.
+        let (mut now, mut at, mut found) = (Instant::ZERO, 0, None);
+        for look in 0..40_u64 {
+            now += LOOKS.1;
+            at += match look {
+                5 => 200_000_000 / SECTOR,
+                look => (220_000_000 + look % 7 * 90_000_000) / SECTOR,
+            };
+            found = fast.look((now, at), 100_000_000, totals);
+            if let Some(pace) = found {
+                assert_eq!((look, pace.time), (21, Span::from_secs(32)));
+                break;
+            }
+        }
+        let rate = found.map(|pace| pace.amount * SECTOR / 32_000_000);
+        assert!(
+            rate.is_some_and(|rate| (200..300).contains(&rate)),
+            "{rate:?}"
+        );
+    }
+
+    #[test]
     fn a_resync_with_two_paces_is_told_to_be_chance() {
         let told = |found, paused| paces((found * MIB as f64, paused * MIB as f64));
         let both = told(151.0, 380.0).expect("a faster one");
