@@ -153,7 +153,7 @@ impl<D: Device> Host<D> {
         let below = Below::new(device);
         let threads = below.device.threads();
         let pages = spec.cache_pages(&traits);
-        let ahead = spec.read_ahead_pages(&era, &traits, below.hints.stripe);
+        let ahead = spec.read_ahead_pages(&era, &traits, &below.hints);
         let queue = below.hints.queue;
         Self {
             now: Instant::ZERO,

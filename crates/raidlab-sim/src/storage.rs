@@ -51,6 +51,8 @@ pub struct Storage {
     sectors: u64,
     /// Bytes of data in a stripe; 0 without.
     stripe: u64,
+    /// Whether a member turns.
+    rotational: bool,
     max_sectors: u32,
     /// Sectors of pages side by side that are read ahead as one request, which ends when all of it has come.
     window: u32,

@@ -35,7 +35,7 @@ pub(super) fn needs(setting: &str) -> Option<&'static str> {
     })
 }
 
-/// Keys of the host that say nothing in a cell of this profile: of the page cache where all calls go past it, and of what waits to be
+/// Keys of the host that say nothing in a cell of this profile: read-ahead where the file system has its own, of the page cache where all calls go past it, and of what waits to be
 /// written where nothing is written. A file system has pages of its own in the cache.
 pub(super) fn of_host(profile: &Profile, view: &View<'_>, array: Option<&Array>) -> Vec<Key> {
     let dirty = [
@@ -44,17 +44,20 @@ pub(super) fn of_host(profile: &Profile, view: &View<'_>, array: Option<&Array>)
         Key::DirtyExpire,
         Key::DirtyWriteback,
     ];
-    let bare = view
-        .filesystem(Key::Filesystem)
-        .is_none_or(|kind| kind.value == FilesystemKind::None)
-        && array.is_some_and(|array| !matches!(array.engine, Engine::Zfs | Engine::Btrfs));
+    let kind = view.filesystem(Key::Filesystem).map(|kind| kind.value);
+    let own = array.is_some_and(|array| matches!(array.engine, Engine::Zfs | Engine::Btrfs));
+    let bare = kind.is_none_or(|kind| kind == FilesystemKind::None) && array.is_some() && !own;
+    let mut keys = Vec::new();
+    // The read-ahead of the device is nothing to file systems that have one of their own.
+    if own || kind == Some(FilesystemKind::Btrfs) {
+        keys.push(Key::ReadAhead);
+    }
     let (past, writes) = match profile {
         Profile::Random(io) | Profile::Sequential(io) => (io.direct, io.read_percent != Some(100)),
         Profile::Dd(dd) => (dd.direct, true),
         Profile::Hdparm(_) => (false, false),
-        _ => return Vec::new(),
+        _ => return keys,
     };
-    let mut keys = Vec::new();
     if bare && (past || !writes) {
         keys.extend(dirty);
     }

@@ -268,7 +268,9 @@ fn takes(name: &str) -> &'static str {
         "dirty-limit" | "dirty-background" | "dirty-expire" | "dirty-writeback" => {
             "it where something is written through the page cache (direct = false), and not by ZFS, which has limits of its own"
         }
-        "read-ahead" => "it where calls go through the page cache: direct = false",
+        "read-ahead" => {
+            "it where calls go through the page cache (direct = false), and not on btrfs or ZFS, which have a read-ahead of their own"
+        }
         "filesystem-journal" | "filesystem-mode" => "a file system with a journal",
         "filesystem-block" | "mount-options" => "a file system",
         _ => "it in a cell that is not left out",

@@ -181,6 +181,26 @@ dirty-limit = ["10%", "20%"]
 
 told!(settings_that_others_leave_nothing_to_say, IDLE);
 
+/// btrfs and ZFS have a read-ahead of their own.
+#[test]
+fn the_devices_read_ahead_is_nothing_to_btrfs_and_zfs() {
+    let of = |rest: &str| {
+        let text = format!(
+            "title = \"t\"\ndisks = {{ model = \"nearline-24tb\", count = 2 }}\nprofile = \"bonnie\"\n[host]\nread-ahead = \"1MiB\"\n{rest}"
+        );
+        parse(&text, "lab.toml", &known()).map_err(|report| report.to_string())
+    };
+    for rest in [
+        "[array]\nlayout = \"raid1\"\n[filesystem]\nkind = \"btrfs\"",
+        "[array]\nlayout = \"raid1\"\nengine = \"btrfs\"",
+        "[array]\nlayout = \"zfs-mirror\"",
+    ] {
+        let told = of(rest).unwrap_err();
+        assert!(told.contains("'read-ahead' makes no difference"), "{told}");
+    }
+    of("[array]\nlayout = \"raid1\"\n[factors]\nfilesystem = [\"ext4\", \"btrfs\"]").unwrap();
+}
+
 #[test]
 fn they_stand_where_any_cell_has_a_use_for_them() {
     let text = IDLE

@@ -17,6 +17,8 @@ pub struct Hints {
     pub large_call: u32,
     /// Bytes of data in a stripe of an array; 0 where there is none. md raises the read-ahead to two.
     pub stripe: u64,
+    /// Whether a disk below turns (`queue/rotational`).
+    pub rotational: bool,
     /// Sectors of writes that its queues take before whoever submits more must wait: requests of all
     /// its queues times the largest request (`nr_requests`).
     pub queue: u64,
@@ -112,6 +114,7 @@ impl Device for BareDisk {
             window: 512,
             large_call: 512,
             stripe: 0,
+            rotational: false,
             queue: 128 * 512,
         }
     }

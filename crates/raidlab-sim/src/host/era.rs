@@ -54,6 +54,9 @@ pub(super) struct Era {
     /// A first window that the call uses up and the one after it are together no larger than the largest
     /// (Linux since 4.19); before, they were two of them.
     pub(super) ahead_fits: bool,
+    /// The default of disks that turn, and of arrays of them that have no stripes, is two of their largest requests: seen on 6.18; that
+    /// it came with 6.17, as the larger requests did, is from memory.
+    pub(super) ahead_of_disks: bool,
     /// Read-ahead is sent off before the reader waits, when the page it wants is there.
     pub(super) unplug_ahead: bool,
     /// A process sends off what it has submitted at the end of each batch (plug lists by process).
@@ -100,6 +103,7 @@ const LINUX: Era = Era {
     ahead_before_wait: false,
     ahead_by_request: false,
     ahead_fits: false,
+    ahead_of_disks: false,
     unplug_ahead: false,
     unplug_batch: false,
     bare_direct: false,
@@ -128,6 +132,7 @@ const WINDOWS: Era = Era {
     ahead_before_wait: false,
     ahead_by_request: false,
     ahead_fits: false,
+    ahead_of_disks: false,
     unplug_ahead: true,
     unplug_batch: true,
     bare_direct: false,
@@ -184,6 +189,7 @@ impl Era {
         era.writes_use = !since(4, 7, 0);
         era.ahead_by_request = since(4, 10, 0);
         era.ahead_fits = since(4, 19, 0);
+        era.ahead_of_disks = since(6, 17, 0);
         era.unplug_ahead = since(2, 6, 33);
         era.unplug_batch = since(2, 6, 39);
         era.bare_direct = since(5, 16, 0);
@@ -211,6 +217,7 @@ impl Era {
             ahead_before_wait: LINUX.ahead_before_wait,
             ahead_by_request: LINUX.ahead_by_request,
             ahead_fits: LINUX.ahead_fits,
+            ahead_of_disks: LINUX.ahead_of_disks,
             writes_use: LINUX.writes_use,
             workers_read: self.workers_write,
             ..self

@@ -1,10 +1,11 @@
 //! What a computer is made of.
 use super::cache::PAGE;
 use super::cpu::CpuModel;
+use super::device::Hints;
 use super::era::Era;
 use super::fs::Traits;
 use crate::catalogue::cpu::find_or_of_its_time;
-use raidlab_core::units::{Bytes, MIB};
+use raidlab_core::units::{Bytes, MIB, SECTOR};
 use raidlab_experiment::dirty::{Dirty, WriteBack};
 use raidlab_experiment::kernel::Kernel;
 use raidlab_experiment::setup::Host;
@@ -84,11 +85,17 @@ impl HostSpec {
 
     /// Largest read-ahead window in pages. md raises a smaller default to two stripes when an array
     /// is assembled (`ra_pages < 2*stripe` in raid0.c, raid5.c and raid10.c).
-    pub(super) fn read_ahead_pages(&self, era: &Era, traits: &Traits, stripe: u64) -> u64 {
+    pub(super) fn read_ahead_pages(&self, era: &Era, traits: &Traits, below: &Hints) -> u64 {
+        // `blk_apply_bdi_limits` of 6.18: a disk that turns and has no optimal size of its own counts its largest request for that.
+        let optimal = match below.stripe {
+            0 if below.rotational && era.ahead_of_disks => u64::from(below.max_sectors) * SECTOR,
+            stripe => stripe,
+        };
         let bytes = match (traits.prefetch, self.read_ahead) {
             (Some(own), _) => own,
+            _ if traits.read_ahead > 0 => traits.read_ahead,
             (None, Some(set)) => set.0,
-            (None, None) => era.read_ahead.max(2 * stripe),
+            (None, None) => era.read_ahead.max(2 * optimal),
         };
         bytes / PAGE
     }

@@ -16,6 +16,7 @@ impl Device for Storage {
             window: self.window,
             large_call: self.large_call,
             stripe: self.stripe(),
+            rotational: self.rotational,
             queue: self.queue_sectors(),
         }
     }

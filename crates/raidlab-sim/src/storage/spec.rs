@@ -232,6 +232,7 @@ pub(super) fn build(spec: &StorageSpec, seed: u64) -> Result<Storage, StorageErr
         disks: spec.fabric.disks.len() as u32,
         fabric,
         stripe,
+        rotational: spec.members.iter().any(|member| member.queue.rotational),
         max_sectors: max_sectors(spec),
         window: window(spec),
         large_call: large_call(spec),

@@ -130,6 +130,7 @@ impl Ext {
                 frees_most: None,
                 commit_time: None,
                 whole_run: (delayed && runs_whole(spec.kernel)).then_some(RUN),
+                read_ahead: 0,
                 fsync: if kind == FilesystemKind::Ext3 && mode == JournalMode::Ordered {
                     Fsync::EverythingOrdered
                 } else {

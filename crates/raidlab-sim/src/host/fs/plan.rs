@@ -162,6 +162,8 @@ pub struct Traits {
     pub commit_time: Option<Span>,
     /// Write-back of a file goes on to the end of a run of dirty pages, of so many at most, although less was asked for.
     pub whole_run: Option<u64>,
+    /// The least read-ahead in bytes of a file system that has its own instead of that of its device; 0: of none.
+    pub read_ahead: u64,
     /// What `fsync` waits for.
     pub fsync: Fsync,
     /// Read-ahead of its own, past the host's: bytes of the largest window, `None` for the host's.

@@ -33,6 +33,7 @@ impl Raw {
                 frees_most: None,
                 commit_time: None,
                 whole_run: None,
+                read_ahead: 0,
                 fsync: Fsync::OwnData,
                 prefetch: None,
                 page_cache: true,

@@ -388,6 +388,7 @@ fn traits(spec: &FsSpec) -> Traits {
         frees_most: size::frees_most(spec.kernel),
         commit_time: old.then_some(Span::from_secs(1)),
         whole_run: None,
+        read_ahead: 0,
         fsync: Fsync::Log,
         prefetch: Some(if old {
             0

@@ -401,3 +401,29 @@ fn writers_of_old_zfs_fill_a_group_while_the_one_before_is_written() {
         "{slow}, {alone} alone"
     );
 }
+
+/// Disks that turn and tell of no best size have two of their largest requests since 6.17, arrays two stripes, and btrfs 4 MiB of its own
+/// whatever its devices have (both seen on 6.18).
+#[test]
+fn read_ahead_is_that_of_kernel_device_and_file_system() {
+    let kib = |kernel, kind, stripe, rotational, set: Option<u64>| {
+        let mut device = Toy::new();
+        (device.hints.stripe, device.hints.rotational) = (stripe, rotational);
+        device.hints.max_sectors = 8192;
+        let mut spec = machine(kernel, 256);
+        spec.read_ahead = set.map(Bytes);
+        let fs = FileSystem::new(&FsSpec::new(kind, kernel, device.sectors)).unwrap();
+        Host::new(&spec, device, fs).read_ahead() >> 10
+    };
+    let (old, new) = (Kernel::Linux(6, 16, 0), Kernel::Linux(6, 18, 0));
+    let ext4 = FilesystemKind::Ext4;
+    assert_eq!(kib(old, ext4, 0, true, None), 128);
+    assert_eq!(kib(new, ext4, 0, true, None), 8192);
+    assert_eq!(kib(new, ext4, 0, false, None), 128);
+    assert_eq!(kib(new, ext4, 256 << 10, true, None), 512);
+    assert_eq!(kib(new, ext4, 0, true, Some(MIB)), 1024);
+    for kernel in [old, new] {
+        assert_eq!(kib(kernel, FilesystemKind::Btrfs, 0, true, None), 4096);
+        assert_eq!(kib(kernel, FilesystemKind::Btrfs, 0, true, Some(MIB)), 4096);
+    }
+}

@@ -44,6 +44,7 @@ impl Toy {
                 window: 256,
                 large_call: 256,
                 stripe: 0,
+                rotational: false,
                 queue: 128 * 256,
             },
             each: Span::from_micros(100),

@@ -213,6 +213,8 @@ impl Kind {
             frees_most: None,
             commit_time: None,
             whole_run: None,
+            // The `bdi` of btrfs (`open_ctree`): 4 MiB whatever `read_ahead_kb` of the device is, as seen on Linux 6.18.
+            read_ahead: u64::from(btrfs) * 4 * MIB,
             // btrfs: the log of trees points to data at its place.
             fsync: Fsync::OwnData,
             prefetch: None,
