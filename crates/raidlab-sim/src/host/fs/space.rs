@@ -204,6 +204,26 @@ impl<S: Shape> Space<S> {
         }
     }
 
+    /// Blocks of a stretch of one group that are not free, prefixes among them.
+    pub(super) fn taken(&self, start: u64, len: u64) -> u64 {
+        let group = self.group_of(start);
+        let shared = |run: &Run| {
+            let (from, end) = (run.start.max(start), run.end().min(start + len));
+            end.saturating_sub(from)
+        };
+        let free: u64 = match self.touched.get(&group) {
+            Some(runs) => {
+                let first = runs.partition_point(|run| run.end() <= start);
+                let near = runs[first..].iter();
+                near.take_while(|run| run.start < start + len)
+                    .map(shared)
+                    .sum()
+            }
+            None => self.fresh(group).as_ref().map_or(0, shared),
+        };
+        len - free
+    }
+
     /// Gives blocks back; they must have been taken.
     pub(super) fn give(&mut self, mut run: Run) {
         self.free += run.len;

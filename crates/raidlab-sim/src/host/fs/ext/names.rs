@@ -4,7 +4,7 @@
 //! allocation of ext4 gives small files their place at once; directories have no indirect blocks;
 //! names are in the dentry cache once they were used, so a `stat` does not search the directory.
 use super::super::FsError;
-use super::super::plan::Charge;
+use super::super::plan::{Charge, Place};
 use super::super::runs::{Mapped, Runs};
 use super::super::space::{Run, Shape, Space};
 use super::super::spec::FsSpec;
@@ -20,6 +20,9 @@ use std::collections::{BTreeMap, BTreeSet};
 const ENTRY: u64 = 24;
 /// Inodes that are the file system's own (`EXT2_GOOD_OLD_FIRST_INO` less one).
 const OWN: u64 = 10;
+
+/// Blocks of an inode table that are read at once (`EXT4_DEF_INODE_READAHEAD_BLKS`).
+const READ_AHEAD: u64 = 32;
 
 /// Inodes of groups, as a space to take from.
 #[derive(Clone, Copy, Debug)]
@@ -68,10 +71,17 @@ pub(super) struct Names {
     hashed: bool,
     /// Entries of a block.
     per_block: u64,
+    /// A block of inodes none of which is in use is not read.
+    skips: bool,
+    /// Blocks of inodes are read in stretches.
+    ahead: bool,
+    /// Inode after the last that was ever used, by group.
+    used: BTreeMap<u64, u64>,
 }
 
 impl Names {
-    /// Hash trees are the default since e2fsprogs 1.39 (2006, the time of 2.6.18).
+    /// Hash trees are the default since e2fsprogs 1.39 (2006, the time of 2.6.18). Inode tables are read ahead by ext4's driver,
+    /// since 2.6.28, which has ext3 since 4.3.
     pub(super) fn new(spec: &FsSpec, geometry: &Geometry) -> Self {
         let default = spec.kind != FilesystemKind::Ext2 && spec.kernel >= Kernel::Linux(2, 6, 18);
         Self {
@@ -81,6 +91,10 @@ impl Names {
             scattered: BTreeMap::new(),
             hashed: spec.dir_index.unwrap_or(default),
             per_block: u64::from(geometry.block) / ENTRY,
+            skips: spec.kind != FilesystemKind::Ext2,
+            ahead: spec.kind == FilesystemKind::Ext4
+                || (spec.kind == FilesystemKind::Ext3 && spec.kernel >= Kernel::Linux(4, 3, 0)),
+            used: BTreeMap::new(),
         }
     }
 
@@ -147,13 +161,36 @@ impl Ext {
         let group = run.start / self.geometry.inodes;
         let table = self.geometry.inode_block(run.start);
         let bitmap = self.geometry.inode_bitmap(group);
-        for block in [bitmap, table] {
-            charge.reads.push(self.geometry.place(block, 1));
+        charge.reads.push(self.geometry.place(bitmap, 1));
+        // `__ext4_get_inode_loc`, and that of ext3: nothing of a block is wanted when no other inode of it is in use. ext2 reads it.
+        let wide = self.geometry.inodes_in_block;
+        if self.names.skips && self.names.inodes.taken(run.start / wide * wide, wide) == 1 {
+            charge.made.push(self.geometry.place(table, 1));
+        } else {
+            charge.reads.push(self.geometry.place(table, 1));
         }
         for block in [bitmap, self.geometry.descriptor(group), table] {
             self.join(block, charge);
         }
+        let (used, end) = (self.names.used.entry(group).or_default(), run.start + 1);
+        *used = end.max(*used);
         Ok(run.start)
+    }
+
+    /// What is read when the block of an inode is not in memory: ext4's driver reads an aligned stretch of the table
+    /// ([`READ_AHEAD`]), to the last block that ever had an inode (`itable_unused`; ext3's, without that, is read further).
+    fn inode_window(&self, inode: u64) -> Place {
+        let geometry = &self.geometry;
+        let (block, group) = (geometry.inode_block(inode), inode / geometry.inodes);
+        if !self.names.ahead {
+            return geometry.place(block, 1);
+        }
+        let table = geometry.inode_table(group);
+        let used = self.names.used.get(&group).map_or(0, |used| used - 1);
+        let window = block / READ_AHEAD * READ_AHEAD;
+        let end = geometry.inode_block(used.max(inode)) + 1;
+        let first = window.max(table);
+        geometry.place(first, end.min(window + READ_AHEAD) - first)
     }
 
     pub(super) fn give_inode(&mut self, inode: u64, charge: &mut Charge) {
@@ -345,7 +382,9 @@ impl Ext {
             self.names.directories.insert(entry.directory, d);
         }
         let inode = self.geometry.inode_block(u64::from(small.inode) - 1);
-        charge.reads.push(self.geometry.place(inode, 1));
+        charge
+            .reads
+            .push(self.inode_window(u64::from(small.inode) - 1));
         if size > 0 {
             let runs = self.runs_of(entry.index, small);
             charge.reads.extend(
@@ -378,7 +417,9 @@ impl Ext {
         d.free.insert(small.slot);
         d.entries = d.entries.saturating_sub(1);
         self.names.directories.insert(entry.directory, d);
-        self.give_inode(u64::from(small.inode) - 1, charge);
+        let inode = u64::from(small.inode) - 1;
+        charge.reads.push(self.inode_window(inode));
+        self.give_inode(inode, charge);
         for run in self.runs_of(entry.index, small) {
             charge.dropped.push(self.geometry.place(run.start, run.len));
             self.release(run, charge);

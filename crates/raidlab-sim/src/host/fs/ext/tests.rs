@@ -8,6 +8,7 @@ use raidlab_core::units::{GIB, KIB, MIB, SECTOR};
 mod beside;
 mod journal;
 mod large;
+mod names;
 
 fn spec(kind: FilesystemKind, bytes: u64) -> FsSpec {
     let kernel = match kind {
