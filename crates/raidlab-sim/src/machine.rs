@@ -101,6 +101,8 @@ impl Machine {
         }
         let storage = Storage::new(&plans.storage, seed)?;
         let mut spec = FsSpec::of(setup, storage.sectors());
+        let physical = storage.disks().map(|disk| disk.model().physical()).max();
+        spec.sector = physical.unwrap_or(1) * SECTOR as u32;
         if let ArrayKind::Pool(pool) = &plans.storage.array.kind {
             spec.vdevs = pool.vdevs().cloned().collect();
         }

@@ -76,6 +76,8 @@ pub(super) struct Extents {
     tree: TreeLog,
     /// Blocks of data placed in this transaction.
     placed: u64,
+    /// And the extents they are.
+    extents: u64,
     freed: Vec<Run>,
     pending: u64,
 }
@@ -123,6 +125,7 @@ impl Extents {
             logged: kind.logged,
             tree: TreeLog::default(),
             placed: 0,
+            extents: 0,
             freed: Vec::new(),
             pending: 0,
         })
@@ -282,6 +285,7 @@ impl Extents {
             });
             self.pending -= got.len;
             self.placed += got.len;
+            self.extents += 1;
             if !f.stamp.joined(false, self.transaction) {
                 let block = self.small.record(&self.kind, f.record);
                 self.join(block, charge);

@@ -32,10 +32,10 @@ pub struct FsSpec {
     /// ZFS: the vdevs that the device is made of, one after the other with its labels; empty: the device is one without
     /// parity.
     pub vdevs: Vec<Vdev>,
-    /// Bytes of an array's chunk, 0 without.
+    /// Bytes of an array's chunk as md tells who makes a file system on it (`minimum_io_size`), 0 without.
     pub chunk: u64,
-    /// Bytes of data in a stripe of the array, 0 without.
-    pub stripe: u64,
+    /// Bytes of a physical sector of the device.
+    pub sector: u32,
 }
 
 impl FsSpec {
@@ -56,7 +56,7 @@ impl FsSpec {
             record: 128 << 10,
             vdevs: Vec::new(),
             chunk: 0,
-            stripe: 0,
+            sector: SECTOR as u32,
         }
     }
 
@@ -74,7 +74,9 @@ impl FsSpec {
         let mut spec = Self::new(kind, setup.host.kernel, device_sectors);
         spec.ashift = array.ashift.unwrap_or(spec.ashift);
         spec.record = array.record_size.map_or(spec.record, |b| b.0 as u32);
-        spec.chunk = array.chunk.map_or(0, |b| b.0);
+        if array.engine == Engine::Md && array.layout.uses_chunk() {
+            spec.chunk = array.outer_chunk.or(array.chunk).map_or(0, |b| b.0);
+        }
         if let Some(fs) = &setup.filesystem {
             let bytes = |b: Option<Bytes>| b.map_or(0, |b| b.0);
             spec.block = bytes(fs.block) as u32;

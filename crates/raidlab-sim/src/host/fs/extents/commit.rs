@@ -10,6 +10,8 @@ use raidlab_core::units::{GIB, KIB, Lba, MIB, SECTOR};
 
 /// Bytes of a tree block that a data block of 4 KiB adds: a checksum of 4 bytes.
 const CHECKSUM: u64 = 4;
+/// The same of an extent: an item of the file (25 and 53 bytes) and one of the tree of extents (25, 24 and a reference of 29).
+const EXTENT: u64 = 156;
 /// Nodes that every commit of btrfs copies: the paths of the file, extent, checksum and root trees,
 /// each of two levels. Assumed.
 const PATHS: u64 = 8;
@@ -21,10 +23,13 @@ const SUPERS: [u64; 3] = [64 * KIB, 64 * MIB, 256 * GIB];
 pub(super) struct Log {
     /// One run of blocks where there was room.
     runs: Vec<Run>,
-    /// Blocks of one round: half of it when all is written twice.
+    /// Sectors of a block, and those that every write is a multiple of.
+    per: u64,
+    unit: u64,
+    /// Sectors of one round: half of it when all is written twice.
     round: u64,
     head: u64,
-    /// Blocks written since metadata last went home for want of room.
+    /// Sectors written since metadata last went home for want of room.
     used: u64,
 }
 
@@ -36,14 +41,13 @@ impl Log {
             (goal, left) = (run.end(), left - run.len);
             runs.push(run);
         }
-        let round = if kind.node > 0 {
-            kind.log / 2
-        } else {
-            kind.log
-        };
+        let (per, unit) = (kind.block / SECTOR, kind.log_unit / SECTOR);
+        let copies = if kind.node > 0 { 2 } else { 1 };
         Some(Self {
             runs,
-            round,
+            per,
+            unit,
+            round: (kind.log / copies * per / unit * unit).max(unit),
             head: 0,
             used: 0,
         })
@@ -55,22 +59,28 @@ impl Log {
         &self.runs
     }
 
-    /// The next blocks, round the end, `copy` rounds further on.
-    fn next(&self, blocks: u64, copy: u64) -> Vec<Run> {
-        let (mut out, mut at, mut left) = (Vec::new(), self.head, blocks.min(self.round));
+    /// Sectors that so many bytes take.
+    const fn sectors(&self, bytes: u64) -> u64 {
+        bytes.div_ceil(SECTOR).next_multiple_of(self.unit)
+    }
+
+    /// The next sectors, round the end, `copy` rounds further on.
+    fn next(&self, sectors: u64, copy: u64) -> Vec<Place> {
+        let (mut out, mut at, mut left) = (Vec::new(), self.head, sectors.min(self.round));
         while left > 0 {
             let n = left.min(self.round - at);
             let (mut skip, mut want) = (at + copy * self.round, n);
             for run in &self.runs {
-                if skip < run.len && want > 0 {
-                    let here = want.min(run.len - skip);
-                    out.push(Run {
-                        start: run.start + skip,
-                        len: here,
+                let (start, len) = (run.start * self.per, run.len * self.per);
+                if skip < len && want > 0 {
+                    let here = want.min(len - skip);
+                    out.push(Place {
+                        lba: Lba(start + skip),
+                        sectors: here as u32,
                     });
                     (skip, want) = (0, want - here);
                 } else {
-                    skip = skip.saturating_sub(run.len);
+                    skip = skip.saturating_sub(len);
                 }
             }
             (at, left) = ((at + n) % self.round, left - n);
@@ -87,9 +97,9 @@ impl Log {
         short
     }
 
-    fn advance(&mut self, blocks: u64) {
-        self.head = (self.head + blocks) % self.round;
-        self.used += blocks;
+    fn advance(&mut self, sectors: u64) {
+        self.head = (self.head + sectors) % self.round;
+        self.used += sectors;
     }
 }
 
@@ -99,7 +109,7 @@ impl Extents {
         self.running.clear();
         self.logged.end();
         self.tree = TreeLog::default();
-        self.placed = 0;
+        (self.placed, self.extents) = (0, 0);
         self.transaction += 1;
         for run in self.freed.drain(..) {
             self.space.give(run);
@@ -138,22 +148,22 @@ impl Extents {
         runs.into_iter().map(|run| self.at(run)).collect()
     }
 
-    /// So many bytes into the log, in whole blocks: at once, or each log buffer with a flush of its own.
+    /// So many bytes into the log, the last sectors filled up: at once, or each log buffer with a flush of its own.
     fn write_log(&mut self, bytes: u64) -> Vec<Stage> {
-        let mut left = bytes.div_ceil(self.kind.block).max(1);
-        let part = match self.logged.part / self.kind.block {
-            part if part > 0 && self.kind.barriers => part,
+        let mut left = self.log.sectors(bytes.max(1));
+        let part = match self.logged.part {
+            part if part > 0 && self.kind.barriers => self.log.sectors(part),
             _ => left,
         };
         let mut stages = Vec::new();
         while left > 0 {
-            let blocks = left.min(part);
-            let writes = self.log.next(blocks, 0);
-            self.log.advance(blocks);
-            left -= blocks;
+            let sectors = left.min(part);
+            let writes = self.log.next(sectors, 0);
+            self.log.advance(sectors);
+            left -= sectors;
             stages.push(Stage {
                 flush_before: self.kind.barriers,
-                writes: writes.into_iter().map(|run| self.at(run)).collect(),
+                writes,
                 durable: self.kind.barriers,
                 checkpoint: false,
             });
@@ -165,7 +175,8 @@ impl Extents {
     fn copy_trees(&mut self) -> Commit {
         let leaf = self.kind.node * self.kind.block;
         let checksums = (self.placed * CHECKSUM * self.kind.block / 4096).div_ceil(leaf);
-        let nodes = self.running.len() as u64 / self.kind.node.max(1) + checksums + PATHS;
+        let extents = (self.extents * EXTENT).div_ceil(leaf);
+        let nodes = self.running.len() as u64 / self.kind.node.max(1) + checksums + extents + PATHS;
         Commit {
             data_first: true,
             stages: self.write_nodes(nodes, &SUPERS),
@@ -177,10 +188,9 @@ impl Extents {
 
     /// So many nodes to new places, and then those superblocks that there is room for.
     fn write_nodes(&mut self, nodes: u64, supers: &[u64]) -> Vec<Stage> {
-        let blocks = nodes * self.kind.node;
-        let copies = [0, 1].map(|copy| self.log.next(blocks, copy));
-        self.log.advance(blocks);
-        let writes = copies.into_iter().flatten().map(|run| self.at(run));
+        let sectors = self.log.sectors(nodes * self.kind.node * self.kind.block);
+        let copies = [0, 1].map(|copy| self.log.next(sectors, copy));
+        self.log.advance(sectors);
         let device = self.space.blocks() * self.kind.block;
         let supers = supers
             .iter()
@@ -191,7 +201,7 @@ impl Extents {
             });
         vec![
             Stage {
-                writes: writes.collect(),
+                writes: copies.into_iter().flatten().collect(),
                 ..Stage::default()
             },
             Stage {

@@ -4,7 +4,7 @@ use super::super::spec::FsSpec;
 use super::super::stamp::TICK;
 use super::logged::Logged;
 use raidlab_core::time::Span;
-use raidlab_core::units::{GIB, KIB, MIB};
+use raidlab_core::units::{GIB, KIB, MIB, SECTOR};
 use raidlab_experiment::kernel::{FilesystemKind, Kernel};
 
 /// What is kept for a file that grows beyond what is written of it.
@@ -31,6 +31,8 @@ pub(super) struct Kind {
     /// Blocks of the log, or of the chunk that holds metadata, and where it begins.
     pub log: u64,
     pub log_at: u64,
+    /// Bytes that the log is written in multiples of.
+    pub log_unit: u64,
     /// Where file records begin, and the blocks kept for them there (the MFT zone).
     pub zone_at: u64,
     pub zone: u64,
@@ -104,6 +106,7 @@ impl Kind {
             head: 8,
             log: log / block,
             log_at: groups / 2 * group + 8,
+            log_unit: log_unit(spec, block),
             zone_at: 0,
             zone: 0,
             records: block / inode,
@@ -142,11 +145,13 @@ impl Kind {
             head: 0,
             log: 2 * chunk / block,
             log_at: MIB / block,
+            log_unit: block,
             zone_at: MIB / block,
             zone: 0,
-            // An inode item, its reference, two directory items: some 400 bytes a file.
-            records: (node / 400) / (node / block),
-            names: (node / 100) / (node / block),
+            // Leaves filled in order: an inode and its reference. A name has an item by number and one by hash, whose leaves are
+            // filled in any order, to ln 2. With names of 13 characters, as bonnie++ makes in the mean (assumed).
+            records: ((node - 101) / (25 + 160 + 25 + 10 + 13)).div_ceil(node / block),
+            names: ((node - 101) / (68 + 98)).div_ceil(node / block),
             resident: 2048,
             ahead: Ahead::Windows(16, 16),
             logged: Logged::each(0, 0),
@@ -177,6 +182,7 @@ impl Kind {
             head: 16 * KIB / block + 1,
             log: log / block,
             log_at: bytes / 2 / block + 1,
+            log_unit: block,
             zone_at: 0,
             zone: bytes / 8 / block,
             records: (block / 1024).max(1),
@@ -222,5 +228,20 @@ impl Kind {
             direct: true,
             zero_fill: ntfs,
         }
+    }
+}
+
+/// What mkfs.xfs makes the log's writes multiples of: its sectors, which are the disk's physical ones where blocks are as large (since 2012, the time of 3.4); on a
+/// striped array its stripe unit, which is the chunk, or 32 KiB where that is above 256 KiB. Measured with mkfs 6.1 (`-s size`,
+/// `-d su`); that version 2 of the log, which has such a unit, is the default since 2008, the time of 2.6.24, and when sectors came are known, not re-read.
+fn log_unit(spec: &FsSpec, block: u64) -> u64 {
+    let sector = match u64::from(spec.sector) {
+        sector if spec.kernel >= Kernel::Linux(3, 4, 0) && sector <= block => sector,
+        _ => SECTOR,
+    };
+    match spec.chunk {
+        chunk if chunk < block || spec.kernel < Kernel::Linux(2, 6, 24) => sector,
+        chunk if chunk > 256 * KIB => 32 * KIB,
+        chunk => chunk / block * block,
     }
 }

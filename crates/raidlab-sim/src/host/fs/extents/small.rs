@@ -242,6 +242,7 @@ impl Extents {
             };
             self.join_group(whole.start, charge);
             self.placed += blocks;
+            self.extents += 1;
             charge.cpu += Span(self.kind.cpu[1]);
             charge.written.push(self.at(whole));
             run = Some(whole);
@@ -311,6 +312,30 @@ impl Extents {
         if let Some(d) = self.small.directories.get_mut(&entry.directory) {
             d.entries = d.entries.saturating_sub(1);
         }
+        if self.kind.cow {
+            self.drop_leaves(block, small.record - 1, entry.directory);
+        }
         Ok(())
+    }
+
+    /// A leaf of btrfs with nothing in it is freed and not written: that of a record, and those of names when none is left.
+    fn drop_leaves(&mut self, block: u64, record: u64, directory: u32) {
+        let records = self.kind.records.max(1);
+        if self
+            .small
+            .records
+            .taken(record / records * records, records)
+            == 0
+        {
+            self.running.remove(&block);
+        }
+        let names = self.small.directories.get(&directory);
+        for block in names
+            .filter(|d| d.entries == 0)
+            .iter()
+            .flat_map(|d| &d.blocks)
+        {
+            self.running.remove(block);
+        }
     }
 }
