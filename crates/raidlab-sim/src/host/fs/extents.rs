@@ -143,13 +143,6 @@ impl Extents {
         }
     }
 
-    const fn block_at(&self, block: u64) -> Place {
-        self.at(Run {
-            start: block,
-            len: 1,
-        })
-    }
-
     fn join(&mut self, block: u64, charge: &mut Charge) {
         charge.dirtied += u32::from(self.running.insert(block));
     }

@@ -38,6 +38,8 @@ pub(super) struct Kind {
     pub zone: u64,
     /// Files whose records are in one block.
     pub records: u64,
+    /// Blocks of records that are read at once.
+    pub cluster: u64,
     /// Names in a block of a directory.
     pub names: u64,
     /// Bytes that a file's record holds of its data.
@@ -110,6 +112,8 @@ impl Kind {
             zone_at: 0,
             zone: 0,
             records: block / inode,
+            // `XFS_INODE_BIG_CLUSTER_SIZE`: 8 KiB of inodes of 256 bytes, as many of larger ones.
+            cluster: (32 * inode / block).max(1),
             names: block / 32,
             resident: 0,
             ahead: match spec.kernel {
@@ -151,6 +155,7 @@ impl Kind {
             // Leaves filled in order: an inode and its reference. A name has an item by number and one by hash, whose leaves are
             // filled in any order, to ln 2. With names of 13 characters, as bonnie++ makes in the mean (assumed).
             records: ((node - 101) / (25 + 160 + 25 + 10 + 13)).div_ceil(node / block),
+            cluster: node / block,
             names: ((node - 101) / (68 + 98)).div_ceil(node / block),
             resident: 2048,
             ahead: Ahead::Windows(16, 16),
@@ -186,6 +191,7 @@ impl Kind {
             zone_at: 0,
             zone: bytes / 8 / block,
             records: (block / 1024).max(1),
+            cluster: 1,
             names: (block * 3 / 4 / 100).max(1),
             resident: 700,
             ahead: Ahead::Windows(16, 16_384),

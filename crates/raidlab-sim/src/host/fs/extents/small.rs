@@ -80,6 +80,16 @@ impl Small {
             .map_or(last, |at| at + block % self.chunk)
     }
 
+    /// The blocks that are read for a record: a cluster of inodes of xfs, a node of btrfs.
+    fn cluster(&self, kind: &Kind, record: u64) -> Run {
+        let within = record / kind.records.max(1) % self.chunk;
+        let first = within / kind.cluster * kind.cluster;
+        Run {
+            start: self.record(kind, record) - (within - first),
+            len: kind.cluster.min(self.chunk - first),
+        }
+    }
+
     /// Where data of a file is to begin: xfs and NTFS from the start of the group of its record,
     /// which is the first for files of the root directory.
     pub(super) const fn near(&self, _record: u64) -> u64 {
@@ -187,8 +197,8 @@ impl Extents {
     }
 
     fn read_record(&self, record: u64, charge: &mut Charge) {
-        let block = self.small.record(&self.kind, record);
-        charge.reads.push(self.block_at(block));
+        let run = self.small.cluster(&self.kind, record);
+        charge.reads.push(self.at(run));
     }
 
     fn make_directory(&mut self, directory: u32, charge: &mut Charge) -> Result<(), FsError> {
@@ -219,8 +229,14 @@ impl Extents {
         } else {
             mix(u64::from(entry.index)) % n
         };
+        // A node of btrfs is read as a whole.
+        let node = self.kind.node.max(1);
+        let first = d.blocks[(block / node * node) as usize];
+        charge.reads.push(self.at(Run {
+            start: first,
+            len: node,
+        }));
         let (block, record) = (d.blocks[block as usize], d.record);
-        charge.reads.push(self.block_at(block));
         if change != Change::None {
             self.join(block, charge);
             let record = self.small.record(&self.kind, record);
@@ -260,12 +276,12 @@ impl Extents {
             d.entries.div_ceil(names) > d.blocks.len() as u64
         });
         if wanted == Some(true)
-            && let Some(new) = self.space.take(0, 1)
+            && let Some(new) = self.name_blocks()
         {
             charge.made.push(self.at(new));
             self.join(new.start, charge);
             if let Some(d) = self.small.directories.get_mut(&entry.directory) {
-                d.blocks.push(new.start);
+                d.blocks.extend(new.start..new.end());
             }
         }
         self.name(entry, Change::Made, charge);
@@ -280,6 +296,16 @@ impl Extents {
             joined: self.transaction,
         };
         Ok(())
+    }
+
+    /// Room for more names: a block, or a node of btrfs.
+    fn name_blocks(&mut self) -> Option<Run> {
+        let blocks = self.kind.node.max(1);
+        let new = self.space.take(0, blocks)?;
+        if new.len == blocks {
+            return Some(new);
+        }
+        self.one_run(new, blocks)
     }
 
     /// Instead of a run that is too short, one that is long enough, group by group.
