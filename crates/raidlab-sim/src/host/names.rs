@@ -187,9 +187,8 @@ impl<D: Device> Host<D> {
             let (page, pages) = Self::pages_at(place);
             self.cache.forget(META, page, pages, true);
         }
-        if !(charge.made.is_empty() && charge.written.is_empty()) {
-            self.cache.shrink();
-        }
+        // What was dirty when it came, and above the size, can go since.
+        self.cache.shrink();
         self.costs.scaled(charge.cpu)
     }
 }

@@ -40,3 +40,21 @@ fn files_are_made_and_removed_as_fast_beside_stat_as_on_a_real_kernel() {
         }
     }
 }
+
+/// What is dirty is above the size of the memory for a while, and has to go when it is written: 256 MiB of files are not in the cache
+/// of 64 MiB when they are looked at.
+#[test]
+fn small_files_that_do_not_fit_are_read() {
+    for kind in [
+        FilesystemKind::Ext4,
+        FilesystemKind::Xfs,
+        FilesystemKind::Btrfs,
+    ] {
+        let mut host = host(Kernel::DEFAULT, 64, kind, Toy::new());
+        let _ = one(&mut host, files(FilesAction::Create, 4096, 65_536, false));
+        let before = host.counters().read;
+        let _ = one(&mut host, files(FilesAction::Stat, 4096, 65_536, false));
+        let read = host.counters().read - before;
+        assert!(read > 192 * MIB, "{kind}: {} MiB", read / MIB);
+    }
+}

@@ -7,7 +7,7 @@ use super::{Extents, Heads};
 use raidlab_core::op::{Entry, FileOp};
 use raidlab_core::rng::mix;
 use raidlab_core::time::Span;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Blocks of records taken at once where no zone is kept for them (64 inodes of xfs).
 const CHUNK: u64 = 16;
@@ -51,6 +51,11 @@ pub(super) struct Small {
     chunk: u64,
     directories: BTreeMap<u32, Directory>,
     files: Vec<SmallFile>,
+    /// btrfs: names of directories whose first node of names it is, by its first block; the node that the next directory
+    /// begins in, and nodes without names.
+    held: BTreeMap<u64, u64>,
+    begun: Option<Run>,
+    empty: BTreeSet<Run>,
 }
 
 impl Small {
@@ -67,6 +72,9 @@ impl Small {
             chunk,
             directories: BTreeMap::new(),
             files: Vec::new(),
+            held: BTreeMap::new(),
+            begun: None,
+            empty: BTreeSet::new(),
         }
     }
 
@@ -106,7 +114,15 @@ impl Small {
     /// Blocks of chunks beyond the first.
     #[cfg(test)]
     pub(super) fn chunk_blocks(&self) -> u64 {
-        (self.chunks.len() as u64 - 1) * self.chunk
+        (self.chunks.len() as u64 - 1) * self.chunk + self.shared_blocks()
+    }
+
+    /// Blocks of nodes that directories of btrfs share, which stay as well.
+    #[cfg(test)]
+    fn shared_blocks(&self) -> u64 {
+        let of = |run: &Run| run.len;
+        let empty: u64 = self.empty.iter().map(of).sum();
+        empty + self.begun.as_ref().map_or(0, of)
     }
 
     fn file(&self, index: u32) -> Result<SmallFile, FsError> {
@@ -151,7 +167,8 @@ impl Extents {
             FileOp::RemoveDirectory { directory } => {
                 let d = self.small.directories.remove(&directory);
                 let d = d.ok_or(FsError::NoFile)?;
-                for start in d.blocks {
+                // The first node of btrfs is shared.
+                for start in d.blocks.into_iter().skip(self.kind.node as usize) {
                     self.release(Run { start, len: 1 }, &mut charge);
                 }
                 let block = self.small.record(&self.kind, d.record);
@@ -273,16 +290,19 @@ impl Extents {
         let names = self.kind.names.max(1);
         let wanted = self.small.directories.get_mut(&entry.directory).map(|d| {
             d.entries += 1;
-            d.entries.div_ceil(names) > d.blocks.len() as u64
+            (d.entries.div_ceil(names) > d.blocks.len() as u64).then_some(d.blocks.is_empty())
         });
-        if wanted == Some(true)
-            && let Some(new) = self.name_blocks()
+        if let Some(Some(first)) = wanted
+            && let Some(new) = self.name_blocks(first)
         {
             charge.made.push(self.at(new));
             self.join(new.start, charge);
             if let Some(d) = self.small.directories.get_mut(&entry.directory) {
                 d.blocks.extend(new.start..new.end());
             }
+        }
+        if let Some(held) = self.first_node(entry.directory) {
+            *held += 1;
         }
         self.name(entry, Change::Made, charge);
         let index = entry.index as usize;
@@ -298,14 +318,40 @@ impl Extents {
         Ok(())
     }
 
-    /// Room for more names: a block, or a node of btrfs.
-    fn name_blocks(&mut self) -> Option<Run> {
+    /// Room for more names: a block, or a node of btrfs, where a directory begins in what others have left of one.
+    fn name_blocks(&mut self, first: bool) -> Option<Run> {
         let blocks = self.kind.node.max(1);
-        let new = self.space.take(0, blocks)?;
-        if new.len == blocks {
-            return Some(new);
+        let shares = first && self.kind.cow;
+        let held = |run: &Run| self.small.held.get(&run.start).copied().unwrap_or(0);
+        if let Some(run) = self.small.begun.filter(|_| shares)
+            && held(&run) < self.kind.names * blocks
+        {
+            return Some(run);
         }
-        self.one_run(new, blocks)
+        let empty = if shares {
+            self.small.empty.pop_first()
+        } else {
+            None
+        };
+        let new = match empty {
+            Some(run) => run,
+            None => self.space.take(0, blocks)?,
+        };
+        let new = match new.len == blocks {
+            true => new,
+            false => self.one_run(new, blocks)?,
+        };
+        if shares {
+            self.small.begun = Some(new);
+        }
+        Some(new)
+    }
+
+    /// The number of names in the first node of a directory of btrfs.
+    fn first_node(&mut self, directory: u32) -> Option<&mut u64> {
+        let d = self.small.directories.get(&directory)?;
+        let first = d.blocks.first().filter(|_| self.kind.cow)?;
+        Some(self.small.held.entry(*first).or_default())
     }
 
     /// Instead of a run that is too short, one that is long enough, group by group.
@@ -355,13 +401,30 @@ impl Extents {
         {
             self.running.remove(&block);
         }
-        let names = self.small.directories.get(&directory);
-        for block in names
-            .filter(|d| d.entries == 0)
-            .iter()
-            .flat_map(|d| &d.blocks)
-        {
+        let node = self.kind.node as usize;
+        let none_here = self.first_node(directory).is_some_and(|held| {
+            *held = held.saturating_sub(1);
+            *held == 0
+        });
+        let Some(d) = self.small.directories.get(&directory) else {
+            return;
+        };
+        let none_of_it = d.entries == 0;
+        for block in d.blocks.iter().skip(node).filter(|_| none_of_it) {
             self.running.remove(block);
+        }
+        let first = Run {
+            start: d.blocks.first().copied().unwrap_or(0),
+            len: node as u64,
+        };
+        if none_here {
+            self.small.held.remove(&first.start);
+            (first.start..first.end()).for_each(|block| {
+                self.running.remove(&block);
+            });
+            if self.small.begun != Some(first) {
+                self.small.empty.insert(first);
+            }
         }
     }
 }
