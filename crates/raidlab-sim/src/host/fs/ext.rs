@@ -2,6 +2,7 @@
 mod cost;
 mod data;
 mod geometry;
+mod inodes;
 mod journal;
 mod names;
 mod tree;

@@ -10,6 +10,7 @@
 mod commit;
 mod kind;
 mod lease;
+mod leaves;
 mod logged;
 mod small;
 mod tree_log;

@@ -14,10 +14,10 @@ const CHUNK: u64 = 16;
 
 /// A directory: the blocks of its names.
 #[derive(Clone, Debug, Default)]
-struct Directory {
+pub(super) struct Directory {
     record: u64,
-    entries: u64,
-    blocks: Vec<u64>,
+    pub entries: u64,
+    pub blocks: Vec<u64>,
 }
 
 /// A small file.
@@ -44,18 +44,18 @@ enum Change {
 #[derive(Clone, Debug)]
 pub(super) struct Small {
     /// Numbers of records.
-    records: Space<Bare>,
+    pub records: Space<Bare>,
     /// First blocks of the chunks that hold them.
     chunks: Vec<u64>,
     /// Blocks of a chunk.
     chunk: u64,
-    directories: BTreeMap<u32, Directory>,
+    pub directories: BTreeMap<u32, Directory>,
     files: Vec<SmallFile>,
     /// btrfs: names of directories whose first node of names it is, by its first block; the node that the next directory
     /// begins in, and nodes without names.
-    held: BTreeMap<u64, u64>,
-    begun: Option<Run>,
-    empty: BTreeSet<Run>,
+    pub held: BTreeMap<u64, u64>,
+    pub begun: Option<Run>,
+    pub empty: BTreeSet<Run>,
 }
 
 impl Small {
@@ -318,44 +318,8 @@ impl Extents {
         Ok(())
     }
 
-    /// Room for more names: a block, or a node of btrfs, where a directory begins in what others have left of one.
-    fn name_blocks(&mut self, first: bool) -> Option<Run> {
-        let blocks = self.kind.node.max(1);
-        let shares = first && self.kind.cow;
-        let held = |run: &Run| self.small.held.get(&run.start).copied().unwrap_or(0);
-        if let Some(run) = self.small.begun.filter(|_| shares)
-            && held(&run) < self.kind.names * blocks
-        {
-            return Some(run);
-        }
-        let empty = if shares {
-            self.small.empty.pop_first()
-        } else {
-            None
-        };
-        let new = match empty {
-            Some(run) => run,
-            None => self.space.take(0, blocks)?,
-        };
-        let new = match new.len == blocks {
-            true => new,
-            false => self.one_run(new, blocks)?,
-        };
-        if shares {
-            self.small.begun = Some(new);
-        }
-        Some(new)
-    }
-
-    /// The number of names in the first node of a directory of btrfs.
-    fn first_node(&mut self, directory: u32) -> Option<&mut u64> {
-        let d = self.small.directories.get(&directory)?;
-        let first = d.blocks.first().filter(|_| self.kind.cow)?;
-        Some(self.small.held.entry(*first).or_default())
-    }
-
     /// Instead of a run that is too short, one that is long enough, group by group.
-    fn one_run(&mut self, short: Run, blocks: u64) -> Option<Run> {
+    pub(super) fn one_run(&mut self, short: Run, blocks: u64) -> Option<Run> {
         self.space.give(short);
         let groups = 0..self.space.groups();
         groups.into_iter().find_map(|group| {
@@ -388,43 +352,5 @@ impl Extents {
             self.drop_leaves(block, small.record - 1, entry.directory);
         }
         Ok(())
-    }
-
-    /// A leaf of btrfs with nothing in it is freed and not written: that of a record, and those of names when none is left.
-    fn drop_leaves(&mut self, block: u64, record: u64, directory: u32) {
-        let records = self.kind.records.max(1);
-        if self
-            .small
-            .records
-            .taken(record / records * records, records)
-            == 0
-        {
-            self.running.remove(&block);
-        }
-        let node = self.kind.node as usize;
-        let none_here = self.first_node(directory).is_some_and(|held| {
-            *held = held.saturating_sub(1);
-            *held == 0
-        });
-        let Some(d) = self.small.directories.get(&directory) else {
-            return;
-        };
-        let none_of_it = d.entries == 0;
-        for block in d.blocks.iter().skip(node).filter(|_| none_of_it) {
-            self.running.remove(block);
-        }
-        let first = Run {
-            start: d.blocks.first().copied().unwrap_or(0),
-            len: node as u64,
-        };
-        if none_here {
-            self.small.held.remove(&first.start);
-            (first.start..first.end()).for_each(|block| {
-                self.running.remove(&block);
-            });
-            if self.small.begun != Some(first) {
-                self.small.empty.insert(first);
-            }
-        }
     }
 }
