@@ -126,6 +126,32 @@ impl<S: Shape> Space<S> {
         (1..=groups).find_map(|i| self.take_in((first + i) % groups, 0, want))
     }
 
+    /// Takes `want` blocks where they have room in one run: at `goal` or the first such place after it in its group, else in
+    /// the groups after it in turn, at last from the start of its own group. Where nothing has room for them, as many as have,
+    /// and at most half of them.
+    pub(super) fn take_whole(&mut self, goal: u64, want: u64) -> Option<Run> {
+        let groups = self.groups();
+        let goal = if goal < self.blocks { goal } else { 0 };
+        let first = self.group_of(goal);
+        let mut len = want;
+        while len > 0 && self.free > 0 {
+            let mut largest = 0;
+            for i in 0..=groups {
+                let (group, from) = ((first + i) % groups, if i == 0 { goal } else { 0 });
+                let runs = self.runs(group);
+                let after = &runs[runs.partition_point(|run| run.end() <= from)..];
+                let room = |run: &Run| run.end() - run.start.max(from);
+                if let Some(run) = after.iter().find(|run| room(run) >= len) {
+                    let start = run.start.max(from);
+                    return self.take_in(group, start, len);
+                }
+                largest = after.iter().map(room).fold(largest, u64::max);
+            }
+            len = (len / 2).min(largest);
+        }
+        None
+    }
+
     /// Takes up to `want` blocks in one run of this group, at or after `goal`.
     pub(super) fn take_in(&mut self, group: u64, goal: u64, want: u64) -> Option<Run> {
         let runs = self.runs(group);

@@ -17,6 +17,9 @@ pub(super) enum Ahead {
     Size,
     /// See [`Self::Size`].
     Extent,
+    /// Nothing, and what gets places goes whole to the first one that has room for it after the blocks before, 128 MiB at a time
+    /// (btrfs: `find_free_space`, `BTRFS_MAX_EXTENT_SIZE`); half as much where none has (`btrfs_reserve_extent`).
+    Whole,
 }
 
 /// Facts of a kind. Sizes in blocks unless they say bytes.
@@ -158,7 +161,7 @@ impl Kind {
             cluster: node / block,
             names: ((node - 101) / (68 + 98)).div_ceil(node / block),
             resident: 2048,
-            ahead: Ahead::Windows(16, 16),
+            ahead: Ahead::Whole,
             logged: Logged::each(0, 0),
             barriers: spec.barriers.unwrap_or(true),
             grain: TICK,

@@ -5,12 +5,14 @@ use crate::host::fs::plan::Charge;
 use crate::host::fs::space::Run;
 use raidlab_core::op::FileId;
 use raidlab_core::time::Span;
-use raidlab_core::units::{GIB, KIB};
+use raidlab_core::units::{GIB, KIB, MIB};
 
 /// The least that xfs keeps, of files that are as large (`m_allocsize_blocks`, by default 64 KiB).
 const LEAST: u64 = 64 * KIB;
 /// The most (`XFS_MAX_BMBT_EXTLEN`, a power of two).
 const MOST: u64 = 8 * GIB;
+/// Most bytes of an extent of btrfs (`BTRFS_MAX_EXTENT_SIZE`).
+const EXTENT: u64 = 128 * MIB;
 
 /// What a file has for itself.
 #[derive(Clone, Debug, Default)]
@@ -29,7 +31,7 @@ impl Kept {
     pub(super) fn new(kind: &Kind) -> Self {
         let window = match kind.ahead {
             Ahead::Windows(first, _) => first,
-            Ahead::Size | Ahead::Extent => 0,
+            Ahead::Size | Ahead::Extent | Ahead::Whole => 0,
         };
         Self {
             window,
@@ -54,6 +56,7 @@ impl Kept {
                 Some(_) => want.max(self.end.saturating_sub(at)),
                 None => want,
             },
+            Ahead::Whole => want.min(EXTENT / kind.block),
         }
     }
 }
@@ -75,7 +78,7 @@ impl File {
 impl Extents {
     /// A file is about to be written from block `first` to `end` in memory: what is kept for it moves on with it.
     pub(super) fn keep_ahead(&mut self, file: FileId, first: u64, end: u64) {
-        if matches!(self.kind.ahead, Ahead::Windows(..)) {
+        if matches!(self.kind.ahead, Ahead::Windows(..) | Ahead::Whole) {
             return;
         }
         let Some(f) = self.files.get_mut(&file) else {
@@ -137,7 +140,11 @@ impl Extents {
                 let before = at.checked_sub(1).and_then(|before| f.runs.get(before));
                 let goal = before.map_or(self.small.near(f.record), |dev| dev + 1);
                 let window = f.kept.taken(&self.kind, at, want);
-                let run = match self.space.take(goal, window) {
+                let run = match self.kind.ahead {
+                    Ahead::Whole => self.space.take_whole(goal, window),
+                    _ => self.space.take(goal, window),
+                };
+                let run = match run {
                     Some(run) => run,
                     None => self.steal(goal, want)?,
                 };

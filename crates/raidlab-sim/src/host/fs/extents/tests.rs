@@ -49,6 +49,42 @@ fn every_size_of_blocks_makes_a_file_system() {
     }
 }
 
+/// Blocks 4 KiB apart are written over in a file of btrfs, and made durable: what they had is free. 1 MiB finds room as a whole.
+#[test]
+fn what_btrfs_writes_goes_whole_where_there_is_room_for_it() {
+    let mut fs = made(FilesystemKind::Btrfs, 4 * GIB);
+    let _ = fs.open(0, OpenMode::Create).unwrap();
+    write(&mut fs, 0, 0, 16 * MIB);
+    let _ = fs.commit();
+    for at in (8 * MIB..16 * MIB).step_by(128 << 10) {
+        write(&mut fs, 0, at, 4 * KIB);
+    }
+    let _ = fs.commit();
+    for at in (0..8 * MIB).step_by(MIB as usize) {
+        assert_eq!(write(&mut fs, 0, at, MIB).len(), 1, "at {at}");
+    }
+}
+
+/// Where no place has room for all of it, the largest parts that have go apart.
+#[test]
+fn what_finds_no_room_as_a_whole_is_halved() {
+    let mut fs = made(FilesystemKind::Btrfs, GIB);
+    let _ = fs.open(0, OpenMode::Create).unwrap();
+    let _ = fs.open(1, OpenMode::Create).unwrap();
+    let (mut at, mut most) = (0, 0);
+    // Two files by turns until all is full, and one of them goes.
+    while fs.reserve(at as FileId % 2, at / 2 * 512 * KIB, 512 * KIB).is_ok() {
+        let mut out = Vec::new();
+        let _ = fs.place(at as FileId % 2, at / 2 * 512 * KIB, 512 * KIB, &mut out);
+        (at, most) = (at + 1, most.max(out.len()));
+    }
+    let _ = fs.remove(1);
+    let _ = fs.commit();
+    let _ = fs.open(2, OpenMode::Create).unwrap();
+    let pieces = write(&mut fs, 2, 0, MIB);
+    assert_eq!((most, pieces.len()), (1, 2), "{pieces:?}");
+}
+
 #[test]
 fn a_sequential_file_is_a_few_runs() {
     for kind in KINDS {
