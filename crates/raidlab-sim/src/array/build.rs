@@ -174,6 +174,7 @@ impl Builder<'_> {
                 front: 0,
                 // Of ZFS what is lacking is told by place.
                 known: if layout.is_none() { u64::MAX } else { 0 },
+                noting: 0,
                 lacks: Vec::new(),
             },
             shape,

@@ -86,6 +86,8 @@ pub(super) enum Task {
     Resilver(u32),
     /// A page of the bitmap.
     Bitmap(u32),
+    /// The superblock.
+    Superblock,
 }
 
 /// A member of one array of the tree.

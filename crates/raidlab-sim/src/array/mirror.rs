@@ -60,6 +60,8 @@ pub(super) struct Mirror {
     /// While there is a resync.
     barrier: Option<Box<Barrier>>,
     copies: Slab<Copy>,
+    /// What of them has been read while the thread waits.
+    read: Vec<(u32, Op, Result<(), DiskError>)>,
 }
 
 /// ZFS: penalty of a request that is not where the disk is, in requests
@@ -93,6 +95,7 @@ impl Mirror {
             places: Places::new(),
             barrier: None,
             copies: Slab::new(),
+            read: Vec::new(),
         }
     }
 
@@ -371,7 +374,7 @@ impl Mirror {
         let parent = match op.task {
             Task::Part(parent) => parent,
             Task::Copy(job) => return self.copy_ended(common, core, job, op, result),
-            Task::Band(_) | Task::Resilver(_) | Task::Bitmap(_) => return,
+            Task::Band(_) | Task::Resilver(_) | Task::Bitmap(_) | Task::Superblock => return,
         };
         if result.is_ok() || common.lost {
             return core.close(parent, result);

@@ -42,6 +42,8 @@ pub(super) struct Common {
     pub(super) front: u64,
     /// Up to here it is taken for through: md reads what has been rebuilt only then. See [`Checkpoints`](super::spec::Checkpoints).
     pub(super) known: u64,
+    /// Requests for superblocks under way, for which md's thread waits.
+    pub(super) noting: u32,
     /// ZFS: places of its members that those that are being filled lack, ascending and apart.
     pub(super) lacks: Vec<(u64, u64)>,
 }
@@ -190,6 +192,7 @@ impl Node {
                 Task::Part(parent) => parity.around_ended(&self.common, core, parent, op, result),
                 Task::Band(band) => parity.band_ended(&self.common, core, band, op, result),
                 Task::Bitmap(page) => self.page_ended(core, page, op),
+                Task::Superblock => self.noted_progress(core, op),
                 Task::Copy(_) | Task::Resilver(_) => {}
             };
         }
@@ -200,8 +203,10 @@ impl Node {
     // Apart, so that the way of each lies close together.
     #[inline(never)]
     fn other_ended(&mut self, core: &mut Core, op: &Op, result: Result<(), DiskError>) {
-        if let Task::Bitmap(page) = op.task {
-            return self.page_ended(core, page, op);
+        match op.task {
+            Task::Bitmap(page) => return self.page_ended(core, page, op),
+            Task::Superblock => return self.noted_progress(core, op),
+            _ => {}
         }
         if op.kind == BlockKind::Flush {
             let Task::Part(parent) = op.task else { return };

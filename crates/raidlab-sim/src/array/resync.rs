@@ -5,6 +5,7 @@
 //! each 128 KiB the speed since a mark of up to half a minute ago is looked at. Above the most, half a
 //! second of sleep; above the least, way is given to others when they were heard, since Linux 6.16 with enough in flight alone.
 mod driven;
+mod superblock;
 
 use super::core::Heard;
 use super::node::Common;
@@ -79,6 +80,10 @@ pub(super) struct Resync {
     checkpoints: Checkpoints,
     /// Where and when it was noted last how far it is.
     checked: (u64, Instant),
+    /// It is to be written into the superblocks.
+    notes: bool,
+    /// Where these are on each member.
+    superblock: Option<i64>,
     started: bool,
     paused: bool,
 }
@@ -111,6 +116,8 @@ impl Resync {
             speed: 0,
             checkpoints: era.checkpoints,
             checked: (0, Instant::ZERO),
+            notes: false,
+            superblock: spec.superblock,
             started: false,
             paused: false,
         }
@@ -165,6 +172,7 @@ impl Resync {
             return false;
         }
         self.checked = (self.next, now);
+        self.notes = true;
         true
     }
 

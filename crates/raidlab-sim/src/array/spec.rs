@@ -30,7 +30,7 @@ pub enum Checkpoints {
     /// After each sixteenth, and after five minutes, when md notes in its superblocks how far it is
     /// (`md.c:md_do_sync`, `curr_resync_completed`; `md_update_sb` then sets `recovery_offset`, which
     /// `raid5.c:analyse_stripe` and `raid1.c` and `raid10.c:read_balance` compare with). Seen of 6.1, and read in sources of 5.x and 6.1.128; that it began with
-    /// 2.6.36, for raid1 and raid10 alike, and came with the five minutes at once is from memory. The superblocks' own writes are left out: on members of many GiB they are few.
+    /// 2.6.36, for raid1 and raid10 alike, and came with the five minutes at once is from memory.
     Sixteenths,
 }
 
@@ -236,6 +236,9 @@ pub struct ArraySpec {
     pub sync_speed_min: u64,
     /// Resync and rebuild go at most so fast, bytes a second.
     pub sync_speed_max: u64,
+    /// Where md's superblock is on each member, in sectors from the first one of data, to be written as a resync goes on; `None`:
+    /// it is not. Of an array of arrays: at the beginning of each.
+    pub superblock: Option<i64>,
     /// Its write-intent bitmap, and that of each array of the tree that has redundancy.
     pub bitmap: Option<BitmapSpec>,
     /// Processor time.
@@ -252,11 +255,12 @@ pub const SYNC_SPEED_MIN: u64 = raidlab_experiment::setup::SYNC_SPEED_MIN;
 pub const SYNC_SPEED_MAX: u64 = 200_000 << 10;
 
 impl ArraySpec {
-    /// Sectors before the data of each member that requests to it tell, too: those of a bitmap that lies there.
+    /// Sectors before the data of each member that requests to it tell, too: those of a superblock or bitmap that lies there.
     #[must_use]
     pub fn base(&self) -> u64 {
-        let at = self.bitmap.as_ref().map_or(0, |bitmap| bitmap.at);
-        if at < 0 { at.unsigned_abs() } else { 0 }
+        let bitmap = self.bitmap.as_ref().map(|bitmap| bitmap.at);
+        let first = bitmap.into_iter().chain(self.superblock).fold(0, i64::min);
+        first.unsigned_abs()
     }
 
     /// What a resync by itself goes at, at most, bytes a second: the greater of the two, as `md_do_sync` asks for the most
@@ -279,6 +283,7 @@ impl ArraySpec {
             grown_caches: Vec::new(),
             sync_speed_min: SYNC_SPEED_MIN,
             sync_speed_max: SYNC_SPEED_MAX,
+            superblock: None,
             bitmap: None,
             cost: ParityCost::default(),
             era: Era::of(Kernel::DEFAULT),

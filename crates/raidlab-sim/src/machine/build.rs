@@ -17,7 +17,7 @@ use crate::storage::{MemberSpec, StorageError, StorageSpec};
 use raidlab_core::units::{Bytes, SECTOR};
 use raidlab_experiment::hardware::{Controller, Disk, Link};
 use raidlab_experiment::kernel::{Kernel, Scheduler};
-use raidlab_experiment::setup::{Array, Bitmap, Engine, Setup};
+use raidlab_experiment::setup::{Array, ArrayState, Bitmap, Engine, Setup};
 use raidlab_experiment::{Cell, Experiment};
 
 /// libata knows native queueing from here on (2.6.18, K: its release notes).
@@ -335,6 +335,7 @@ impl<'e> Parts<'e> {
                 .unwrap_or(u16::MAX),
             sync_speed_min: given.sync_speed_min.unwrap_or(plain.sync_speed_min),
             sync_speed_max: given.sync_speed_max.unwrap_or(plain.sync_speed_max),
+            superblock: self.superblock(setup),
             bitmap: self.bitmap(setup),
             era: Era::of(setup.host.kernel),
             ..plain
@@ -343,6 +344,19 @@ impl<'e> Parts<'e> {
 }
 
 impl Parts<'_> {
+    /// Where md writes how far a resync is, of an array that has one.
+    fn superblock(&self, setup: &Setup) -> Option<i64> {
+        let array = &setup.array;
+        let syncs = array.state.is_unsynced() || matches!(array.state, ArrayState::Rebuilding(_));
+        if array.engine != Engine::Md || !syncs {
+            return None;
+        }
+        let start = array.member_start.map(|start| start.0 / SECTOR);
+        let first = self.models.iter().map(DiskModel::sectors).min()?;
+        let kernel = setup.host.kernel;
+        Some(place::superblock(kernel, array.metadata, first, start))
+    }
+
     /// The bitmap that mdadm makes.
     fn bitmap(&self, setup: &Setup) -> Option<BitmapSpec> {
         let array = &setup.array;

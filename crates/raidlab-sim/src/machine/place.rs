@@ -80,6 +80,38 @@ const BY_SUBMITTER: Kernel = Kernel::Linux(3, 6, 0);
 /// Room for a bitmap behind a superblock of 0.90, bytes (`super0.c:add_internal_bitmap0`).
 const ROOM_090: u64 = 60 << 10;
 
+/// Metadata that mdadm makes when it is not told.
+fn usual(kernel: Kernel) -> Metadata {
+    if kernel >= COARSE {
+        Metadata::V1_2
+    } else {
+        Metadata::V0_90
+    }
+}
+
+/// Where md's superblock of this form, or that of the time, is on members of disks with `sectors`, in sectors from the first one of
+/// data.
+pub(super) fn superblock(
+    kernel: Kernel,
+    form: Option<Metadata>,
+    sectors: u64,
+    start: Option<u64>,
+) -> i64 {
+    let start = start.unwrap_or_else(|| partition(kernel, Engine::Md));
+    let data = area(kernel, Engine::Md, sectors, Some(start)).offset - start;
+    let left = sectors.saturating_sub(start);
+    let at = match form.unwrap_or_else(|| usual(kernel)) {
+        // In the last 64 to 128 KiB.
+        Metadata::V0_90 => (left / RESERVED_090 * RESERVED_090).saturating_sub(RESERVED_090),
+        // In the last 8 to 12 KiB.
+        Metadata::V1_0 => left.saturating_sub(16) / 8 * 8,
+        // At the beginning, or 4 KiB from it.
+        Metadata::V1_1 => 0,
+        _ => 8,
+    };
+    at as i64 - data as i64
+}
+
 /// Where mdadm puts a bitmap on members of disks with `sectors`, and the room that it has there, with metadata of this form or
 /// that of the time. `used` is what the array uses of each.
 pub(super) fn bitmap(
@@ -89,34 +121,24 @@ pub(super) fn bitmap(
     start: Option<u64>,
     used: Option<u64>,
 ) -> BitmapSpec {
-    let start = start.unwrap_or_else(|| partition(kernel, Engine::Md));
-    let area = area(kernel, Engine::Md, sectors, Some(start));
-    let data = area.offset - start;
-    let left = sectors.saturating_sub(start);
+    let area = area(kernel, Engine::Md, sectors, start);
     let used = used.unwrap_or(area.sectors).min(area.sectors);
-    let modern = kernel >= COARSE;
-    let form = form.unwrap_or(if modern {
-        Metadata::V1_2
-    } else {
-        Metadata::V0_90
-    });
+    let form = form.unwrap_or_else(|| usual(kernel));
     let old = form == Metadata::V0_90;
     let room = if old { ROOM_090 } else { bitmap_room(used) };
+    let superblock = superblock(kernel, Some(form), sectors, start);
     let at = match form {
-        // The superblock is in the last 64 to 128 KiB, the bitmap 4 KiB after its beginning.
-        Metadata::V0_90 => (left / RESERVED_090 * RESERVED_090).saturating_sub(RESERVED_090) + 8,
-        // The superblock in the last 8 to 12 KiB, before it the list of bad blocks, before that the bitmap.
-        Metadata::V1_0 => (left.saturating_sub(16) / 8 * 8).saturating_sub(8 + room / SECTOR),
-        // At the beginning, or 4 KiB from it; the bitmap is 4 KiB after the superblock's beginning.
-        Metadata::V1_1 => 8,
-        _ => 16,
+        // Before the superblock is the list of bad blocks, before that the bitmap.
+        Metadata::V1_0 => superblock - 8 - (room / SECTOR) as i64,
+        // 4 KiB after the superblock's beginning.
+        _ => superblock + 8,
     };
     BitmapSpec {
         chunk: None,
-        at: at as i64 - data as i64,
+        at,
         block: 1,
         room,
-        coarse: modern,
+        coarse: kernel >= COARSE,
         by_submitter: kernel >= BY_SUBMITTER,
     }
 }
@@ -165,6 +187,9 @@ mod tests {
         // In the last 64 to 128 KiB, behind the superblock of 4 KiB.
         let old = at(Kernel::Linux(2, 6, 16), None);
         assert_eq!(old, (DISK / 128 * 128 - 128 + 8) as i64);
+        let data = area(new, Engine::Md, DISK, Some(0)).offset as i64;
+        assert_eq!(superblock(new, None, DISK, Some(0)), 8 - data);
+        assert_eq!(superblock(new, Some(Metadata::V1_1), DISK, Some(0)), -data);
         assert!(bitmap(Kernel::Linux(3, 6, 0), None, DISK, None, None).by_submitter);
         assert!(!bitmap(Kernel::Linux(3, 5, 0), None, DISK, None, None).by_submitter);
     }

@@ -123,6 +123,13 @@ impl Mirror {
         }
     }
 
+    /// The thread goes on: it comes to what has been read.
+    pub(in crate::array) fn goes_on(&mut self, common: &Common, core: &mut Core) {
+        for (job, op, result) in std::mem::take(&mut self.read) {
+            self.copy_ended(common, core, job, op, result);
+        }
+    }
+
     /// Makes the sectors from `at` on agree, up to `end` at the most; moves `at` past them. False
     /// when nothing more can be done now.
     pub(in crate::array) fn resync(
@@ -237,6 +244,10 @@ impl Mirror {
         op: Op,
         result: Result<(), DiskError>,
     ) {
+        if common.noting > 0 && op.kind == BlockKind::Read {
+            // The thread is who writes what has been read (`sync_request_write`).
+            return self.read.push((job, op, result));
+        }
         let copy = self.copies.get_mut(job);
         copy.flight -= 1;
         if copy.flight > 0 {

@@ -220,7 +220,7 @@ impl Thread {
     pub(super) fn block(&mut self, now: Instant) {
         let thread = &mut self.workers[0];
         let left = thread.tasks.front().map(|task| task.end.since(now));
-        thread.blocked = Some((now, left));
+        thread.blocked.get_or_insert((now, left));
     }
 
     /// It goes on.

@@ -33,9 +33,15 @@ impl Node {
             }
             let may = resync.may(core.now, &mut core.heard[index]);
             self.common.known = resync.known(&self.common);
+            if std::mem::take(&mut resync.notes) {
+                self.note_progress(core);
+            }
             if !may {
                 return;
             }
+            let Some(resync) = &mut self.resync else {
+                return;
+            };
             if let Shape::Mirror(mirror) = &self.shape
                 && (mirror.builds().is_some()
                     || !resync.lets_pass(core.now, mirror.is_waited_for()))

@@ -52,6 +52,40 @@ fn what_was_rebuilt_is_read_when_that_has_been_noted() {
     assert_eq!(raid10(AtTheEnd, 16_000), [3]);
 }
 
+/// At each sixteenth all members, those that are being filled as well, are flushed and have their superblocks written past
+/// their caches; nothing of the resync is in flight then, and a mirror writes nothing that it has read before that is through.
+#[test]
+fn how_far_a_resync_is_goes_to_the_superblocks_after_a_flush() {
+    use BlockKind::{Flush, Write};
+    for level in ["raid1", "raid5", "raid6", "raid10"] {
+        let mut spec = in_state(layout(level, 4, 64 * 2000), "rebuilding 1", &[2]);
+        spec.superblock = Some(-2040);
+        spec.cost.stripe = 1000;
+        let mut toy = Toy::new(&spec, 3);
+        toy.settle();
+        let superblocks: Vec<_> = toy.log.iter().filter(|a| a.bio.fua).collect();
+        // md asks whether more than a sixteenth is left out, so that there are fifteen at the most.
+        assert_eq!(superblocks.len(), 4 * 15, "{level}");
+        assert_eq!(toy.count(Flush), 4 * 15, "{level}");
+        for of in superblocks.chunks(4) {
+            let last = of.iter().map(|a| a.at).max();
+            let first = toy
+                .log
+                .iter()
+                .filter(|a| a.bio.kind == Flush && Some(a.at) < last);
+            let first = first.map(|a| a.at).max();
+            let between = |a: &&toy::Asked| Some(a.at) > first && Some(a.at) < last;
+            let written = toy.log.iter().filter(between);
+            let written = written.filter(|a| a.bio.kind == Write && a.bio.origin.background);
+            assert_eq!(written.count(), 0, "{level}");
+            let mut members: Vec<u16> = of.iter().map(|a| a.member).collect();
+            members.sort_unstable();
+            assert_eq!(members, [0, 1, 2, 3], "{level}");
+            assert!(of.iter().all(|a| (a.bio.lba.0, a.bio.sectors) == (0, 2)));
+        }
+    }
+}
+
 /// Rows that are asked for in each of the first bursts of a rebuild by itself.
 fn bursts(grows: bool, keeps: bool) -> Vec<u64> {
     let mut spec = in_state(layout("raid5", 4, 64 * 10_000), "rebuilding 1", &[2]);

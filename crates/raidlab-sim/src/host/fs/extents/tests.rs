@@ -73,7 +73,10 @@ fn what_finds_no_room_as_a_whole_is_halved() {
     let _ = fs.open(1, OpenMode::Create).unwrap();
     let (mut at, mut most) = (0, 0);
     // Two files by turns until all is full, and one of them goes.
-    while fs.reserve(at as FileId % 2, at / 2 * 512 * KIB, 512 * KIB).is_ok() {
+    while fs
+        .reserve(at as FileId % 2, at / 2 * 512 * KIB, 512 * KIB)
+        .is_ok()
+    {
         let mut out = Vec::new();
         let _ = fs.place(at as FileId % 2, at / 2 * 512 * KIB, 512 * KIB, &mut out);
         (at, most) = (at + 1, most.max(out.len()));
