@@ -223,13 +223,7 @@ impl Zfs {
         let unit = self.unit();
         for level in (0..f.indirect.len()).rev() {
             let index = record / self.fan.saturating_pow(level as u32 + 1);
-            let at = index * unit;
-            if let Some(run) = f.indirect[level][0].from(at).filter(|run| run.at == at) {
-                reads.push(Pool::place(Run {
-                    start: run.dev,
-                    len: run.len.min(unit),
-                }));
-            }
+            reads.extend(self.pool.read(&mut f.indirect[level], index, unit));
         }
     }
 

@@ -1,6 +1,7 @@
 //! The allocator: vdevs in turn, metaslabs, their cursors, copies far from each other, deferred frees.
 use super::super::FsError;
 use super::super::plan::Place;
+use super::super::runs::Runs;
 use super::super::space::{Bare, Run, Space};
 use super::super::spec::FsSpec;
 use raidlab_core::rng::mix;
@@ -126,6 +127,20 @@ impl Pool {
         free >= self.slop + sectors
     }
 
+    /// Where a block of metadata is read, of which this is the place of each copy; it is number `index` of blocks of so many sectors.
+    pub(super) fn read(&self, copies: &mut [Runs; 2], index: u64, unit: u64) -> Option<Place> {
+        let at = index * unit;
+        let mut found = copies.iter_mut().map(|runs| {
+            let run = runs.from(at).filter(|run| run.at == at)?;
+            Some(Run {
+                start: run.dev,
+                len: run.len.min(unit),
+            })
+        });
+        let first = found.next().flatten()?;
+        Some(Self::place(self.read_of(first, found.next().flatten())))
+    }
+
     pub(super) const fn place(run: Run) -> Place {
         Place {
             lba: Lba(START + run.start),
@@ -158,14 +173,33 @@ impl Pool {
         None
     }
 
+    /// Which of two copies of a block is read. The root of a pool is a mirror to ZFS, whose children are the vdevs with a copy: one is
+    /// drawn, and if one before it lies on the same vdev, that one is read (`vdev_mirror_map_alloc` with `spa_get_random` up to 0.6.5,
+    /// `vdev_mirror_dva_select` since 0.7; the loads of vdevs are not looked at, `vdev_mirror_load`). ZFS draws for each read and
+    /// knows the block in its cache by the first copy; here each place is drawn once, which comes to the same.
+    pub(super) fn read_of(&self, first: Run, second: Option<Run>) -> Run {
+        match second {
+            Some(second) if self.number_of(&second) != self.number_of(&first) => {
+                // Neighbours are drawn by themselves.
+                [first, second][(mix(mix(first.start) ^ second.start) & 1) as usize]
+            }
+            _ => first,
+        }
+    }
+
     /// Frees a run, one block of RAID-Z or any run of others: it can be taken again some groups later.
     pub(super) fn free(&mut self, run: Run) {
         self.freed.push(run);
     }
 
-    fn vdev_of(&mut self, run: &Run) -> &mut VdevSpace {
+    fn number_of(&self, run: &Run) -> usize {
         let after = self.vdevs.partition_point(|vdev| vdev.base <= run.start);
-        &mut self.vdevs[after.saturating_sub(1)]
+        after.saturating_sub(1)
+    }
+
+    fn vdev_of(&mut self, run: &Run) -> &mut VdevSpace {
+        let number = self.number_of(run);
+        &mut self.vdevs[number]
     }
 
     /// Metaslabs that changed in this group, those with freed space included.

@@ -170,19 +170,17 @@ impl Zfs {
             return 0;
         };
         let leaf = d.leaf(entry.index);
-        let at = leaf * unit;
-        if let Some(run) = d.leaves[0].from(at).filter(|run| run.at == at) {
-            charge.reads.push(Pool::place(Run {
-                start: run.dev,
-                len: run.len.min(unit),
-            }));
-        }
+        charge
+            .reads
+            .extend(self.pool.read(&mut d.leaves, leaf, unit));
         leaf
     }
 
     fn dnode_read(&mut self, object: u64, charge: &mut Charge) {
         let unit = self.pool.sectors(size::dnodes(size::DNODES));
-        charge.reads.extend(self.group.dnode_place(object, unit));
+        let block = object / size::DNODES;
+        let places = self.group.dnode_places();
+        charge.reads.extend(self.pool.read(places, block, unit));
     }
 
     /// A name and its dnode change.

@@ -3,7 +3,7 @@ use super::super::{FileSystem, FsError, FsSpec};
 use super::*;
 use proptest::prelude::*;
 use raidlab_core::op::{Entry, FileOp};
-use raidlab_core::units::GIB;
+use raidlab_core::units::{Bytes, GIB};
 use raidlab_experiment::kernel::FilesystemKind;
 
 fn made(ashift: u32, bytes: u64) -> FileSystem {
@@ -197,6 +197,58 @@ fn reading_needs_the_indirect_blocks_above() {
     blocks.sort_unstable();
     blocks.dedup();
     assert_eq!(blocks.len(), 5);
+}
+
+/// A file of so many bytes, and of its indirect blocks those that are read at their second copy.
+fn read_second(spec: &FsSpec, bytes: u64) -> (u64, u64) {
+    let mut fs = Zfs::new(spec).unwrap();
+    assert!(
+        fs.provide(0, bytes, &mut || ControlFlow::Continue(()))
+            .unwrap()
+            .is_continue()
+    );
+    let mut second = Vec::new();
+    fs.files[&0].indirect[0][1]
+        .iter()
+        .for_each(|run| second.push(run));
+    let (mut read, mut all) = (0, 0);
+    for block in 0..bytes / fs.record / fs.fan {
+        let mut out = Vec::new();
+        let charge = fs.find(0, block * fs.fan * fs.record, 4096, &mut out);
+        let at = charge.reads.last().unwrap().lba.0;
+        let is = |run: &Mapped| {
+            let first = Pool::place(Run {
+                start: run.dev,
+                len: run.len,
+            })
+            .lba
+            .0;
+            (first..first + run.len).contains(&at)
+        };
+        read += u64::from(second.iter().any(is));
+        all += 1;
+    }
+    (read, all)
+}
+
+/// Each block of metadata has a copy on two vdevs, and which is read is drawn (`vdev_mirror_map_alloc` of the root, in all releases);
+/// on one vdev that is the first.
+#[test]
+fn metadata_is_read_on_both_vdevs_that_have_it() {
+    use raidlab_layout::{Vdev, ZfsMirror};
+    for kernel in [Kernel::Linux(2, 6, 32), Kernel::DEFAULT] {
+        let mut spec = FsSpec::new(FilesystemKind::Zfs, kernel, 2 * 64 * GIB / SECTOR);
+        (spec.ashift, spec.record) = (12, 4 << 10);
+        let mirror = ZfsMirror::new(&[Bytes(64 * GIB); 2], 12).unwrap();
+        spec.vdevs = vec![Vdev::Mirror(mirror.clone()), Vdev::Mirror(mirror)];
+        let (second, all) = read_second(&spec, 2 * GIB);
+        assert!(
+            all > 400 && (2 * all..=3 * all).contains(&(5 * second)),
+            "{kernel:?}: {second} of {all}"
+        );
+        spec.vdevs.truncate(1);
+        assert_eq!(read_second(&spec, GIB / 4).0, 0);
+    }
 }
 
 #[test]

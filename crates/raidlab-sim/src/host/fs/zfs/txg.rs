@@ -71,14 +71,9 @@ impl Group {
         (&self.fixed, &self.places)
     }
 
-    /// Where a block of dnodes lies.
-    pub(super) fn dnode_place(&mut self, object: u64, unit: u64) -> Option<Place> {
-        let at = object / size::DNODES * unit;
-        let run = self.places[0].from(at).filter(|run| run.at == at)?;
-        Some(Pool::place(Run {
-            start: run.dev,
-            len: run.len.min(unit),
-        }))
+    /// Both copies of the blocks of dnodes.
+    pub(super) const fn dnode_places(&mut self) -> &mut [Runs; 2] {
+        &mut self.places
     }
 }
 
