@@ -23,6 +23,12 @@ use raidlab_experiment::{Cell, Experiment};
 /// libata knows native queueing from here on (2.6.18, K: its release notes).
 const NCQ: Kernel = Kernel::Linux(2, 6, 18);
 
+/// Requests that a host adapter takes at a time (`can_queue`). They are the tags that blk-mq has for its disks, whatever of them a disk
+/// takes (`scsi_mq_setup_tags`): 32 of each port of AHCI (`AHCI_MAX_CMDS`; 31 before 4.18, which is left out), 253 of Adaptec's SCSI
+/// (`AHC_MAX_QUEUE`). That disks of one SCSI host share them is left out. libata's PATA takes one (`ATA_DEF_QUEUE`), as its drives do.
+const AHCI_TAGS: u32 = 32;
+const SCSI_TAGS: u32 = 253;
+
 /// Requests that ZFS before 0.6.3 gives a disk at a time (`zfs_vdev_max_pending`), and sectors that it
 /// joins to one (`zfs_vdev_aggregation_limit`, 128 KiB); it sends each off at once, so that the block
 /// layer joins no more of them.
@@ -270,13 +276,17 @@ impl<'e> Parts<'e> {
     fn queue(&self, setup: &Setup, role: usize, port: &PortInfo) -> QueueSpec {
         let host = &setup.host;
         let on = &self.disks[role].controller;
-        let sata = self
-            .controllers
-            .iter()
-            .any(|c| c.name == *on && c.link == Link::Sata);
+        let link = self.controllers.iter().find(|c| c.name == *on);
+        let link = link.map(|c| c.link);
         let mut tags = port.tags;
         // The volume of a card is no disk of libata's, whatever the card's disks are.
         let volume = setup.array.engine == Engine::Controller;
+        let adapter = match link {
+            Some(Link::Sata) if !volume => AHCI_TAGS.max(tags),
+            Some(Link::Scsi) if !volume => SCSI_TAGS.max(tags),
+            _ => tags,
+        };
+        let sata = link == Some(Link::Sata);
         if sata && !volume && matches!(host.kernel, Kernel::Linux(..)) && host.kernel < NCQ {
             tags = 1;
         }
@@ -292,7 +302,7 @@ impl<'e> Parts<'e> {
             host.scheduler,
             port.rotational,
             max_sectors,
-            tags,
+            adapter,
         );
         let mut spec = spec.with_write_cache(host.write_cache);
         spec.fua = port.fua;
@@ -300,10 +310,7 @@ impl<'e> Parts<'e> {
             Some(requests) => spec.with_requests(host.kernel, host.scheduler, requests),
             None => spec,
         };
-        let spec = match host.drive_queue {
-            Some(depth) => spec.with_drive_queue(depth),
-            None => spec,
-        };
+        let spec = spec.with_drive_queue(tags.min(host.drive_queue.unwrap_or(u32::MAX)));
         // Schedulers that hold something back are modelled without the queue above them; others have little left to do.
         let passes = match host.scheduler {
             Some(Scheduler::Noop) => true,

@@ -97,6 +97,32 @@ fn queueing_in_the_drive_raises_random_reads() {
     }
 }
 
+/// How many requests wait above a disk follows from what its host adapter takes, not from the disk (`scsi_mq_setup_tags`): before one
+/// that is given a single request at a time a scheduler of blk-mq has the same choice as before one that could have 32.
+#[test]
+fn a_disk_without_queueing_has_the_queue_of_its_adapter_above_it() {
+    let of = |model: &str, kind: &str, scheduler: &str| {
+        let disk = format!("{{ model = \"{model}\", override = {{ queue = 1 }} }}");
+        let profile = "name = \"random\"\ntime = \"20s\"\ndepth = 32\nread-percent = 100";
+        let host = format!(
+            "\n[host]\nkernel = \"6.1\"\nscheduler = \"{scheduler}\"\n\
+             [topology.controllers.board]\nkind = \"{kind}\"\n"
+        );
+        let run = first(&(text(&disk, "layout = \"single\"", profile) + &host)).0;
+        run.outcome.ops_per_second().expect("time has passed")
+    };
+    // A drive of PATA is one of an adapter that takes a single request (`ATA_DEF_QUEUE`): twice that is no choice to speak of.
+    let cases = [
+        ("nearline-24tb", "sata", 1.4..2.5),
+        ("ST336752LW", "scsi", 1.3..2.5),
+        ("ST340015A", "pata", 0.95..1.1),
+    ];
+    for (model, kind, times) in cases {
+        let [none, sorted] = ["none", "mq-deadline"].map(|name| of(model, kind, name));
+        assert!(times.contains(&(sorted / none)), "{model}: {none} {sorted}");
+    }
+}
+
 /// All operations of a job are one process's. Each was one of its own once, and CFQ and bfq kept the disk idle for each in turn:
 /// at a depth of 1024 they read 65 and 197 blocks a second where the elevators without processes read 326.
 #[test]
