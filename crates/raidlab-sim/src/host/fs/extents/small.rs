@@ -174,6 +174,9 @@ impl Extents {
                 let block = self.small.record(&self.kind, d.record);
                 self.join(block, &mut charge);
                 self.small.free_record(d.record);
+                if self.kind.cow {
+                    self.drop_leaves(block, d.record, directory);
+                }
                 self.logged.record(true);
             }
             FileOp::SyncDirectory { .. } => {
