@@ -395,11 +395,13 @@ impl Queue {
         }
     }
 
-    /// Makes requests of bios that waited for one.
+    /// Makes requests of bios that waited for one. Whoever had to wait goes on then with what it still has, of which neighbours are
+    /// joined without a request of their own.
     #[inline(never)]
     fn admit(&mut self, now: Instant) {
         for group in 0..2 {
-            while self.room(group) {
+            let mut goes_on = false;
+            while goes_on || self.room(group) {
                 let Some(bio) = self.starved[group].pop_front() else {
                     break;
                 };
@@ -409,9 +411,13 @@ impl Queue {
                     if let Some(wbt) = self.wbt.as_mut().filter(|_| Wbt::tracks(&bio)) {
                         wbt.joined();
                     }
-                } else {
+                } else if self.room(group) {
                     self.make(now, &bio, class, group);
+                } else {
+                    self.starved[group].push_front(bio);
+                    break;
                 }
+                goes_on = true;
             }
         }
         // They have waited long enough.

@@ -62,6 +62,28 @@ fn writes_that_wait_for_a_request_do_not_keep_reads_out() {
     assert_eq!(served(&mut queue, ms(1), Span(1000)).len(), 1000);
 }
 
+/// Whoever waited for a request and has one goes on with what it still has: what follows is joined to it, for which no request need be
+/// free (`__make_request` and `blk_mq_submit_bio` look for a neighbour before they ask for a request).
+#[test]
+fn what_follows_a_bio_that_waited_is_joined_to_it() {
+    let mut queue = queue(Scheduler::None, 32);
+    for i in 0..32 {
+        queue.submit(ms(0), read(i, 1_000_000 + i * 1000, 8));
+    }
+    let mut given: Vec<u64> = std::iter::from_fn(|| queue.dispatch(ms(0)))
+        .map(|bio| bio.id)
+        .collect();
+    assert_eq!(given.len(), 32);
+    // Four callers' stretches, of sixteen bios each.
+    for i in 0..64 {
+        queue.submit(ms(0), read(32 + i, i / 16 * 100_000 + i % 16 * 8, 8));
+    }
+    for caller in 0..4 {
+        queue.ended(ms(1 + caller), given.remove(0), Ok(()), &mut Vec::new());
+        assert_eq!(drain(&mut queue, ms(1 + caller)), [(caller * 100_000, 128)]);
+    }
+}
+
 #[test]
 fn a_request_that_fails_fails_for_all_in_it() {
     let mut queue = queue(Scheduler::Noop, 1);
