@@ -60,8 +60,6 @@ pub(super) struct Mirror {
     /// While there is a resync.
     barrier: Option<Box<Barrier>>,
     copies: Slab<Copy>,
-    /// What of them has been read while the thread waits.
-    read: Vec<(u32, Op, Result<(), DiskError>)>,
 }
 
 /// ZFS: penalty of a request that is not where the disk is, in requests
@@ -95,7 +93,6 @@ impl Mirror {
             places: Places::new(),
             barrier: None,
             copies: Slab::new(),
-            read: Vec::new(),
         }
     }
 

@@ -3,8 +3,9 @@
 //! A resync copies what it has read some time before; a write in between would be lost. So md lets
 //! either requests or the resync into a part of the array, in turn. Raid1 has parts of 64 MiB (since
 //! 3.13 in another form, since 4.12 in this), raid10 and old raid1 are one part.
-use crate::array::core::Up;
+use crate::array::core::{Op, Up};
 use crate::block::Bio;
+use crate::disk::DiskError;
 use raidlab_core::time::{Instant, Span};
 use std::collections::VecDeque;
 
@@ -33,6 +34,8 @@ pub(super) struct Barrier {
     /// It has waited, been let in, and builds its next request until this time.
     builds: Option<Instant>,
     pub(super) held: VecDeque<(Up, Bio)>,
+    /// What the resync has read while the array's thread waits: its copy, the request and how that ended.
+    pub(super) read: Vec<(u32, Op, Result<(), DiskError>)>,
 }
 
 impl Barrier {
@@ -45,6 +48,7 @@ impl Barrier {
             wants: false,
             builds: None,
             held: VecDeque::new(),
+            read: Vec::new(),
         }
     }
 

@@ -125,7 +125,9 @@ impl Mirror {
 
     /// The thread goes on: it comes to what has been read.
     pub(in crate::array) fn goes_on(&mut self, common: &Common, core: &mut Core) {
-        for (job, op, result) in std::mem::take(&mut self.read) {
+        let barrier = self.barrier.as_mut();
+        let read = barrier.map(|barrier| std::mem::take(&mut barrier.read));
+        for (job, op, result) in read.unwrap_or_default() {
             self.copy_ended(common, core, job, op, result);
         }
     }
@@ -244,9 +246,12 @@ impl Mirror {
         op: Op,
         result: Result<(), DiskError>,
     ) {
-        if common.noting > 0 && op.kind == BlockKind::Read {
-            // The thread is who writes what has been read (`sync_request_write`).
-            return self.read.push((job, op, result));
+        // The thread is who writes what has been read (`sync_request_write`).
+        if common.noting > 0
+            && op.kind == BlockKind::Read
+            && let Some(barrier) = &mut self.barrier
+        {
+            return barrier.read.push((job, op, result));
         }
         let copy = self.copies.get_mut(job);
         copy.flight -= 1;
