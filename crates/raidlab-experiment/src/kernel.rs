@@ -1,8 +1,12 @@
 //! Operating systems by era: which I/O schedulers, file systems and defaults they have.
 use crate::words::{by_text, words};
+use raidlab_core::time::Span;
 use raidlab_core::units::Bytes;
 use std::fmt;
 use std::str::FromStr;
+
+/// A tick of the kernel's clock: 250 a second, as distributions have it (`CONFIG_HZ`).
+pub const TICK: Span = Span::from_millis(4);
 
 words! {
     /// What orders the requests of a disk's queue.

@@ -117,6 +117,27 @@ pub(super) struct Op {
     pub(super) tries: u16,
 }
 
+impl Op {
+    /// A flush that somebody waits for, before a page of the array's own is written.
+    pub(super) fn flush(node: u16, role: u16, task: Task) -> Self {
+        Self {
+            node,
+            role,
+            task,
+            at: 0,
+            kind: BlockKind::Flush,
+            lba: 0,
+            sectors: 0,
+            fua: false,
+            origin: Origin {
+                sync: true,
+                ..Origin::default()
+            },
+            tries: 0,
+        }
+    }
+}
+
 /// Something to be done within the tree.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Work {

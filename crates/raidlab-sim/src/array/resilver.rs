@@ -28,14 +28,13 @@ use list::{places, sorted};
 use raidlab_core::op::BlockKind;
 use raidlab_core::time::{Instant, Span};
 use raidlab_core::units::SECTOR;
+use raidlab_experiment::kernel::TICK;
 use raidlab_layout::{Member, MemberSet};
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::ControlFlow;
 
 /// Blocks at a time for each vdev of the pool (`zfs_top_maxinflight`).
 const TOP: u64 = 32;
-/// A tick of the kernel's clock: 250 a second, as distributions have it (`CONFIG_HZ`).
-const TICK: Span = Span::from_millis(4);
 /// Ticks after somebody's request for which a block waits (`zfs_scan_idle`), and how many it waits (`zfs_resilver_delay`).
 const IDLE: u64 = 50;
 const DELAY: u64 = 2;

@@ -12,6 +12,7 @@ use super::node::Common;
 use super::spec::{ArraySpec, Checkpoints, Courtesy, Era};
 use raidlab_core::time::{Instant, Span};
 use raidlab_core::units::SECTOR;
+use raidlab_experiment::kernel::TICK;
 use std::collections::VecDeque;
 
 /// Sectors of one request: 64 KiB (`RESYNC_BLOCK_SIZE` of raid1 and raid10).
@@ -31,8 +32,6 @@ const COURTESY: Span = Span::from_secs(1);
 /// What the superblocks say of a resync is at most so old (`UPDATE_FREQUENCY`), and lacks at most such a part of the whole.
 const CHECK_TIME: Span = Span::from_secs(300);
 const CHECK_PART: u64 = 16;
-/// A tick of the kernel's clock: 250 a second, as distributions have it (`CONFIG_HZ`).
-const TICK: u64 = 4_000_000;
 
 /// How far a resync or rebuild is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -264,7 +263,7 @@ impl Resync {
 
     /// When a timer of one tick goes off: at the next one, since 4.8 at the one after it.
     const fn tick(&self, now: Instant) -> Instant {
-        Instant((now.0 / TICK + 1 + self.late_timers as u64) * TICK)
+        Instant((now.0 / TICK.0 + 1 + self.late_timers as u64) * TICK.0)
     }
 
     fn still_naps(&mut self, now: Instant) -> bool {

@@ -3,7 +3,7 @@ use super::{Bitmap, Note, PAGE_SECTORS, Waits};
 use crate::array::core::{Child, Core, Guard, Op, Task, Up};
 use crate::array::node::{Node, Shape};
 use crate::array::parity::PLUG;
-use crate::block::{Bio, Origin};
+use crate::block::Bio;
 use crate::disk::DiskError;
 use raidlab_core::op::BlockKind;
 use raidlab_core::time::Instant;
@@ -172,21 +172,7 @@ impl Node {
                     continue;
                 }
                 bitmap.flight += 1;
-                let op = Op {
-                    node: self.common.index,
-                    role,
-                    task: Task::Bitmap(*page as u32),
-                    at: 0,
-                    kind: BlockKind::Flush,
-                    lba: 0,
-                    sectors: 0,
-                    fua: false,
-                    origin: Origin {
-                        sync: true,
-                        ..Origin::default()
-                    },
-                    tries: 0,
-                };
+                let op = Op::flush(self.common.index, role, Task::Bitmap(*page as u32));
                 core.ask(self.common.children[usize::from(role)], op);
             }
         }

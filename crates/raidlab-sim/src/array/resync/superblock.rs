@@ -6,7 +6,6 @@
 //! then, and the next writes find room there. Left out: those of an array that becomes idle or busy, and of the end of a resync.
 use crate::array::core::{Child, Core, Op, Task};
 use crate::array::node::{Node, Shape};
-use crate::block::Origin;
 use raidlab_core::op::BlockKind;
 use raidlab_layout::Member;
 
@@ -26,21 +25,7 @@ impl Node {
                 continue;
             }
             self.common.noting += 1;
-            let op = Op {
-                node: self.common.index,
-                role,
-                task: Task::Superblock,
-                at: 0,
-                kind: BlockKind::Flush,
-                lba: 0,
-                sectors: 0,
-                fua: false,
-                origin: Origin {
-                    sync: true,
-                    ..Origin::default()
-                },
-                tries: 0,
-            };
+            let op = Op::flush(self.common.index, role, Task::Superblock);
             core.ask(self.common.children[usize::from(role)], op);
         }
         if let Shape::Parity(parity) = &mut self.shape {

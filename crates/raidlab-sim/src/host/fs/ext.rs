@@ -12,13 +12,13 @@ use super::plan::{Charge, Commit, Fsync, Pressure, Stage, Synced, Traits};
 use super::runs::Runs;
 use super::space::{Run, Space};
 use super::spec::FsSpec;
-use super::stamp::{Clock, Stamp, TICK};
+use super::stamp::{Clock, Stamp};
 use geometry::Geometry;
 use journal::{Journal, gather};
 use names::Names;
 use raidlab_core::op::{FileId, OpenMode};
 use raidlab_core::time::Span;
-use raidlab_experiment::kernel::{FilesystemKind, JournalMode, Kernel};
+use raidlab_experiment::kernel::{FilesystemKind, JournalMode, Kernel, TICK};
 use std::collections::{BTreeMap, BTreeSet};
 use tree::Tree;
 
@@ -307,17 +307,23 @@ impl Ext {
     }
 }
 
+/// From here on there is no driver of ext3's own.
+const ALONE: Kernel = Kernel::Linux(4, 3, 0);
+
 /// Whether ext4's driver has it although it is an ext3: there is no other since 4.3, and it allocates in its own way
 /// (`mballoc`), but not late (`ext4_fill_super` leaves `delalloc` off for what is mounted as ext3).
 fn by_ext4(spec: &FsSpec) -> bool {
-    spec.kind == FilesystemKind::Ext3 && spec.kernel >= Kernel::Linux(4, 3, 0)
+    spec.kind == FilesystemKind::Ext3 && spec.kernel >= ALONE
 }
 
 /// How finely files have their times: ext4's driver notes ticks of the clock, where inodes have 256 bytes, and the older ones
 /// whole seconds (`s_time_gran`). That distributions have no driver of ext2's own when there is none of ext3's is assumed.
 fn grain(spec: &FsSpec) -> Span {
-    let driver = spec.kind == FilesystemKind::Ext4 || spec.kernel >= Kernel::Linux(4, 3, 0);
-    if driver { TICK } else { Span::from_secs(1) }
+    match spec.kind {
+        FilesystemKind::Ext2 if spec.kernel < ALONE => Span::from_secs(1),
+        FilesystemKind::Ext3 if !by_ext4(spec) => Span::from_secs(1),
+        _ => TICK,
+    }
 }
 
 /// Whether `fsync` ends with a flush where there is no journal: in ext2 since 3.16 (`generic_file_fsync` and its

@@ -5,10 +5,6 @@
 //! gave a loop device 4.0 KiB and one flush for 4 KiB written over and `fdatasync` on ext3, ext4 and xfs.
 use raidlab_core::time::Span;
 
-/// A tick of the kernel's clock, which times of files follow where they have nanoseconds: 250 a second, as distributions have
-/// it (`CONFIG_HZ`).
-pub(super) const TICK: Span = Span::from_millis(4);
-
 /// The time as a file system notes it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Clock {
@@ -32,8 +28,8 @@ impl Clock {
 pub(super) struct Stamp {
     /// Bytes that it has as its owner sees it.
     pub bytes: u64,
-    /// When it was last changed, in grains and one more.
-    changed: u64,
+    /// Nanoseconds until a change gives it another time.
+    until: u64,
     /// The last transaction with its inode, and the last one with its size or its places.
     any: u64,
     data: u64,
@@ -56,9 +52,8 @@ impl Stamp {
             self.bytes = end;
             self.placed(transaction);
         }
-        let changed = clock.now / clock.grain + 1;
-        if changed != self.changed {
-            self.changed = changed;
+        if clock.now >= self.until {
+            self.until = (clock.now / clock.grain + 1) * clock.grain;
             self.any = transaction;
         }
     }

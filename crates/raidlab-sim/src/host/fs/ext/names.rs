@@ -10,7 +10,7 @@ use super::super::space::{Run, Space};
 use super::super::spec::FsSpec;
 use super::geometry::Geometry;
 use super::inodes::Inodes;
-use super::{Ext, cost};
+use super::{Ext, by_ext4, cost};
 use raidlab_core::op::{Entry, FileOp};
 use raidlab_core::rng::mix;
 use raidlab_core::time::Span;
@@ -77,8 +77,7 @@ impl Names {
             hashed: spec.dir_index.unwrap_or(default),
             per_block: u64::from(geometry.block) / ENTRY,
             skips: spec.kind != FilesystemKind::Ext2,
-            ahead: spec.kind == FilesystemKind::Ext4
-                || (spec.kind == FilesystemKind::Ext3 && spec.kernel >= Kernel::Linux(4, 3, 0)),
+            ahead: spec.kind == FilesystemKind::Ext4 || by_ext4(spec),
             used: BTreeMap::new(),
         }
     }

@@ -2,16 +2,14 @@
 use super::super::plan::{Commit, Place, Stage, Synced};
 use super::super::space::{Run, Space};
 use super::kind::Kind;
-use super::tree_log::TreeLog;
+use super::tree_log::{self, CHECKSUM, ITEM, TreeLog};
 use super::{Extents, Heads};
 use raidlab_core::op::FileId;
 use raidlab_core::time::Span;
 use raidlab_core::units::{GIB, KIB, Lba, MIB, SECTOR};
 
-/// Bytes of a tree block that a data block of 4 KiB adds: a checksum of 4 bytes.
-const CHECKSUM: u64 = 4;
-/// The same of an extent: an item of the file (25 and 53 bytes) and one of the tree of extents (25, 24 and a reference of 29).
-const EXTENT: u64 = 156;
+/// Bytes of trees that an extent adds: an item of the file, and one of the tree of extents (24 bytes and a reference of 29).
+const EXTENT: u64 = tree_log::EXTENT + ITEM + 24 + 29;
 /// Nodes that every commit of btrfs copies: the paths of the file, extent, checksum and root trees,
 /// each of two levels. Assumed.
 const PATHS: u64 = 8;

@@ -1,11 +1,11 @@
 //! What differs between xfs, btrfs and NTFS.
 use super::super::plan::{Fsync, Traits};
 use super::super::spec::FsSpec;
-use super::super::stamp::TICK;
 use super::logged::Logged;
+use super::tree_log::{ENTRY, HEADER, INODE};
 use raidlab_core::time::Span;
 use raidlab_core::units::{GIB, KIB, MIB, SECTOR};
-use raidlab_experiment::kernel::{FilesystemKind, Kernel};
+use raidlab_experiment::kernel::{FilesystemKind, Kernel, TICK};
 
 /// What is kept for a file that grows beyond what is written of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -156,10 +156,10 @@ impl Kind {
             zone_at: MIB / block,
             zone: 0,
             // Leaves filled in order: an inode and its reference. A name has an item by number and one by hash, whose leaves are
-            // filled in any order, to ln 2. With names of 13 characters, as bonnie++ makes in the mean (assumed).
-            records: ((node - 101) / (25 + 160 + 25 + 10 + 13)).div_ceil(node / block),
+            // filled in any order, to ln 2.
+            records: ((node - HEADER) / INODE).div_ceil(node / block),
             cluster: node / block,
-            names: ((node - 101) / (68 + 98)).div_ceil(node / block),
+            names: ((node - HEADER) / (ENTRY + ENTRY * 1000 / 693)).div_ceil(node / block),
             resident: 2048,
             ahead: Ahead::Whole,
             logged: Logged::each(0, 0),

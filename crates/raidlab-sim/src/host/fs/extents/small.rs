@@ -142,10 +142,12 @@ impl Extents {
                 self.create(entry, u64::from(size), &mut charge)?;
                 charge.cpu += Span(self.kind.names_cpu[1]);
                 charge.commit_needed = sync;
-                self.tree.name();
-                if sync {
+                if self.kind.cow {
                     let own = u64::from(size) > self.kind.resident;
-                    self.tree.small(u64::from(size) * u64::from(own));
+                    self.tree.name();
+                    if sync {
+                        self.tree.small(u64::from(size) * u64::from(own));
+                    }
                 }
             }
             FileOp::Stat { entry, size } => {

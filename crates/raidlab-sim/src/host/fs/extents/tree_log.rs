@@ -8,20 +8,20 @@
 //! Checked against what Linux 6.18 gave a device (docs/validation/prediction.md).
 
 /// Bytes of an item beside its data (`struct btrfs_item`), and of a leaf's or node's header (`struct btrfs_header`).
-const ITEM: u64 = 25;
-const HEADER: u64 = 101;
+pub(super) const ITEM: u64 = 25;
+pub(super) const HEADER: u64 = 101;
 /// An inode and its name's place in the directory (`struct btrfs_inode_item`, `struct btrfs_inode_ref` with [`NAME`]).
-const INODE: u64 = ITEM + 160 + ITEM + 10 + NAME;
+pub(super) const INODE: u64 = ITEM + 160 + ITEM + 10 + NAME;
 /// An entry of a directory (`struct btrfs_dir_item` with [`NAME`]).
-const ENTRY: u64 = ITEM + 30 + NAME;
+pub(super) const ENTRY: u64 = ITEM + 30 + NAME;
 /// An extent of a file (`struct btrfs_file_extent_item`).
-const EXTENT: u64 = ITEM + 53;
+pub(super) const EXTENT: u64 = ITEM + 53;
 /// A key with the place of a node (`struct btrfs_key_ptr`).
 const POINTER: u64 = 33;
 /// A checksum of 4 KiB (crc32c).
-const CHECKSUM: u64 = 4;
-/// Characters of a name. Assumed: bonnie++ has 7 to 19.
-const NAME: u64 = 12;
+pub(super) const CHECKSUM: u64 = 4;
+/// Characters of a name, as bonnie++ makes in the mean. Assumed.
+const NAME: u64 = 13;
 
 /// What was written to a file and is in no log yet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
