@@ -130,6 +130,9 @@ pub struct Shown {
     pub sector: u32,
     /// It holds what no other disk does, instead of zeroes: see [`Mapped::make_unlike`](crate::store::Mapped::make_unlike).
     pub unlike: bool,
+    /// An array asks it for single pages, each of which is a stretch of memory. Network block devices take any number of those in
+    /// a request; the port's driver would not.
+    pub pages: bool,
 }
 
 /// Serves the ports of a fabric to this kernel, as each is to be shown. The content is all zeroes, unless they are to
@@ -188,12 +191,13 @@ pub fn serve(
         attached: Vec::new(),
         running: Some(running),
     };
-    for (device, (export, port)) in opened.into_iter().zip(exports.iter().zip(&ports)) {
+    let ports = ports.iter().zip(shown);
+    for (device, (export, (port, shown))) in opened.into_iter().zip(exports.iter().zip(ports)) {
         served.devices.push(device.path().to_owned());
         served.attached.push(device);
         let device = served.attached.last_mut().expect("it was just pushed");
         device.connect(export.size)?;
-        sysfs::tune(device.path(), port)?;
+        sysfs::tune(device.path(), port, shown.pages)?;
     }
     Ok(served)
 }

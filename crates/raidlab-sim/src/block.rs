@@ -32,8 +32,8 @@ pub struct Origin {
     /// Asked for by read-ahead, which does without what would take waiting for room (`REQ_RAHEAD`).
     pub ahead: bool,
     /// It stands for a request of each page, in their order: write-back of a block device itself, whose pages have buffers
-    /// that are submitted one by one (`fs/buffer.c:__block_write_full_page`, `submit_bh`). Queues join them; what is
-    /// above queues meets them one after the other.
+    /// that are submitted one by one (`fs/buffer.c:__block_write_full_page`, `submit_bh`), and what md asks of members for
+    /// its stripes, each of which has pages of its own. Queues join them; what is above queues meets them one after the other.
     pub paged: bool,
 }
 
@@ -75,6 +75,18 @@ impl Bio {
     #[inline]
     pub const fn end(&self) -> u64 {
         self.lba.0 + self.sectors as u64
+    }
+
+    /// Stretches of memory that its data are taken to lie in: one for each request that it stands for. What comes as one request has
+    /// pages that may lie anywhere, too; how many of them side by side nobody can say.
+    #[must_use]
+    #[inline]
+    pub const fn segments(&self) -> u32 {
+        if self.origin.paged {
+            self.sectors.div_ceil(8)
+        } else {
+            1
+        }
     }
 }
 

@@ -50,6 +50,8 @@ pub struct PortInfo {
     pub rotational: bool,
     /// Largest request in sectors; a larger one is served all the same, as one command.
     pub max_sectors: u32,
+    /// Stretches of memory that the adapter's driver takes in a request; of volumes it is not known.
+    pub segments: u32,
     /// It writes past its buffer when asked to. NVMe has that for certain; libata leaves it off (`libata.fua`), and of others
     /// nothing is known.
     pub fua: bool,

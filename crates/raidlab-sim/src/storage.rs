@@ -54,6 +54,7 @@ pub struct Storage {
     /// Whether a member turns.
     rotational: bool,
     max_sectors: u32,
+    paged: u32,
     /// Sectors of pages side by side that are read ahead as one request, which ends when all of it has come.
     window: u32,
     large_call: u32,

@@ -108,6 +108,18 @@ impl Array {
     }
 }
 
+impl Array {
+    /// Members take requests of so many pages: an array with a stripe cache asks for no more rows at a time.
+    pub(crate) fn of_pages(mut self, most: u32) -> Self {
+        for node in &mut self.nodes {
+            if let Shape::Parity(parity) = &mut node.shape {
+                parity.limit_rows(most);
+            }
+        }
+        self
+    }
+}
+
 impl Node {
     /// What the level takes at most of members that take so much.
     fn own_largest(&self, member: u32) -> u32 {

@@ -170,6 +170,11 @@ impl ParityArray {
         (rows, self.era.cache_grows && rows < cache::MOST_ROWS)
     }
 
+    /// Members take so many rows in a request.
+    pub(super) fn limit_rows(&mut self, rows: u32) {
+        self.cache.limit(rows);
+    }
+
     /// The stripe cache keeps its size from now on, or no longer.
     pub(super) const fn keep_cache(&mut self, keeps: bool) {
         self.cache.keep(keeps);

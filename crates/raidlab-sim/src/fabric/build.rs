@@ -247,6 +247,7 @@ fn ports(spec: &FabricSpec) -> (Vec<PortInfo>, Vec<Slot>) {
                 tags,
                 rotational: disk.model.rotational(),
                 max_sectors: controller.max_sectors,
+                segments: segments(spec_of.link),
                 fua: spec_of.link == Link::Nvme,
                 disk: Some(index as u32),
             });
@@ -272,11 +273,23 @@ fn ports(spec: &FabricSpec) -> (Vec<PortInfo>, Vec<Slot>) {
             tags,
             rotational: volume.disks.iter().any(|d| disk(d).rotational()),
             max_sectors,
+            segments: u32::MAX,
             fua: false,
             disk: None,
         });
     }
     (ports, slots)
+}
+
+/// Stretches of memory that drivers take in a request: 168 of AHCI (`AHCI_MAX_SG`), 128 of libata's PATA (`LIBATA_MAX_PRD`) and of
+/// SCSI adapters (`SG_ALL`; `AHC_NSEG` of Adaptec's), 127 of NVMe (`NVME_MAX_SEGS`; 128 of later kernels, which is left out). A
+/// stretch has a page at the least, so that only the last limits requests of up to 512 KiB, those of Linux before 4.3.
+const fn segments(link: Link) -> u32 {
+    match link {
+        Link::Sata => 168,
+        Link::Nvme => 127,
+        _ => 128,
+    }
 }
 
 pub(super) fn on_channel(spec: &FabricSpec, controller: u32, channel: u32) -> Vec<u32> {

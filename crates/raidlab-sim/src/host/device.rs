@@ -11,6 +11,8 @@ use raidlab_core::units::{Lba, SECTOR};
 pub struct Hints {
     /// Sectors of the largest request that is given to it in one piece.
     pub max_sectors: u32,
+    /// The same of [`paged`](crate::block::Origin::paged) ones, each page of which is a stretch of memory.
+    pub paged: u32,
     /// Sectors of pages that are read as one request, which ends when all of it has come: at least as many.
     pub window: u32,
     /// Sectors up to which a call that asks for more than the read-ahead is read at once (`bdi->io_pages`); 0: no more for it.
@@ -111,6 +113,7 @@ impl Device for BareDisk {
     fn hints(&self) -> Hints {
         Hints {
             max_sectors: 512,
+            paged: 512,
             window: 512,
             large_call: 512,
             stripe: 0,

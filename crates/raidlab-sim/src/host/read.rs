@@ -373,6 +373,7 @@ impl<D: Device> Host<D> {
     ) -> u32 {
         let most = match number {
             None => self.below.hints.window,
+            Some(_) if wish.origin.paged => self.below.hints.paged,
             Some(_) => self.below.hints.max_sectors,
         };
         let most = u64::from(most / 8 * 8).max(8);

@@ -306,6 +306,7 @@ impl<'e> Parts<'e> {
         );
         let mut spec = spec.with_write_cache(host.write_cache);
         spec.fua = port.fua;
+        spec.segments = port.segments;
         let spec = match host.queue_requests {
             Some(requests) => spec.with_requests(host.kernel, host.scheduler, requests),
             None => spec,

@@ -31,7 +31,8 @@ impl Queue {
     #[inline]
     pub(super) fn fits(&self, slot: u32, bio: &Bio) -> bool {
         let rq = self.store.get(slot);
-        rq.kind == bio.kind && !rq.fua && rq.sectors + bio.sectors <= self.joins()
+        let small = rq.sectors + bio.sectors <= self.joins();
+        rq.kind == bio.kind && !rq.fua && small && rq.takes(bio.segments(), self.spec.segments)
     }
 
     /// Joins a bio to a waiting request that it lies next to.
@@ -105,7 +106,8 @@ impl Queue {
     /// Joins two requests when the gap between them has been filled.
     fn join(&mut self, slot: u32, next: u32) {
         let (rq, tail) = (self.store.get(slot), self.store.get(next));
-        let fits = rq.sectors + tail.sectors <= self.joins();
+        let small = rq.sectors + tail.sectors <= self.joins();
+        let fits = small && rq.takes(tail.segments(), self.spec.segments);
         if rq.end() != tail.lba || rq.kind != tail.kind || rq.fua || tail.fua || !fits {
             return;
         }

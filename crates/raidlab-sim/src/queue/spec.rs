@@ -81,6 +81,9 @@ pub struct QueueSpec {
     pub max_sectors: u32,
     /// The most that the device itself takes.
     pub device_sectors: u32,
+    /// Stretches of memory in a request at most (`max_segments`). A bio that joins another adds one at the least, wherever its
+    /// pages lie (`ll_new_hw_segment`, `blk-merge.c`), and a [`paged`](crate::block::Origin::paged) one each of its pages.
+    pub segments: u32,
     /// Requests that the device is given at a time.
     pub depth: u32,
     /// The device has an arm.
@@ -115,7 +118,7 @@ const VDEV_REQUESTS: u32 = 1 << 16;
 /// `MAX_SECTORS` and `SAFE_MAX_SECTORS` 255, in use 128 KiB ("max request size: 128KiB").
 const SECTORS_OLD: u32 = 256;
 /// `BLK_DEF_MAX_SECTORS`, 512 KiB, 2.6.15 to 4.2. From 3.19 on it was what the device takes ("block: remove artifical max_hw_sectors
-/// cap", taken back with 4.3), of which the 168 segments of AHCI left 672 KiB where pages lie apart: not modelled.
+/// cap", taken back with 4.3), of which the 168 segments of AHCI left 672 KiB where pages lie apart: that of those kernels is not modelled.
 const SECTORS_DEFAULT: u32 = 1024;
 /// `BLK_DEF_MAX_SECTORS`, 1280 KiB, 4.3 to 6.16.
 const SECTORS_LATER: u32 = 2560;
@@ -151,6 +154,7 @@ impl QueueSpec {
             requests: requests(kernel, scheduler, multi, depth),
             max_sectors: limit(kernel).min(max_sectors.max(1)),
             device_sectors: max_sectors.max(1),
+            segments: u32::MAX,
             depth,
             rotational,
             barriers: kernel < Kernel::Linux(2, 6, 37),

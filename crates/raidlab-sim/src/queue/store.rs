@@ -19,6 +19,8 @@ pub(super) struct Rq {
     pub(super) sectors: u32,
     /// The list that it waits in.
     pub(super) class: u16,
+    /// Stretches of memory, the pages of a bio that stands for one of them taken as lying side by side.
+    segments: u32,
     /// Which limit of requests it counts against, and [`TRACKED`].
     group: u8,
     pub(super) kind: BlockKind,
@@ -51,6 +53,18 @@ impl Rq {
     #[inline]
     pub(super) const fn is_tracked(&self) -> bool {
         self.group & TRACKED != 0
+    }
+
+    /// Whether what has so many stretches of memory may join it.
+    #[inline]
+    pub(super) const fn takes(&self, segments: u32, most: u32) -> bool {
+        self.segments.saturating_add(segments) <= most
+    }
+
+    /// Stretches of memory.
+    #[inline]
+    pub(super) const fn segments(&self) -> u32 {
+        self.segments
     }
 
     /// First sector after it.
@@ -148,6 +162,7 @@ impl Store {
         let rq = Rq {
             lba: bio.lba.0,
             sectors: bio.sectors,
+            segments: bio.segments(),
             class,
             group,
             kind: bio.kind,

@@ -13,6 +13,7 @@ impl Device for Storage {
     fn hints(&self) -> Hints {
         Hints {
             max_sectors: self.max_sectors(),
+            paged: self.paged,
             window: self.window,
             large_call: self.large_call,
             stripe: self.stripe(),

@@ -158,6 +158,12 @@ fn member_request(spec: &StorageSpec) -> u32 {
     limits.fold(u32::MAX, u32::min)
 }
 
+/// Pages that a request of any member's queue may be made of, each of them a stretch of memory.
+fn pages(spec: &StorageSpec) -> u32 {
+    let limits = spec.members.iter().map(|member| member.queue.segments);
+    limits.fold(u32::MAX, u32::min)
+}
+
 /// Sectors of pages side by side that come to the storage as one request: largest request or, where md takes them apart, all.
 fn window(spec: &StorageSpec) -> u32 {
     let whole = spec.array.era.whole_windows && matches!(spec.array.kind, ArrayKind::Md(_));
@@ -167,6 +173,9 @@ fn window(spec: &StorageSpec) -> u32 {
 /// More than any window, and less than a request can tell.
 const WINDOW: u32 = 1 << 20;
 
+/// Sectors of a page.
+const PAGE: u32 = 8;
+
 pub(super) fn build(spec: &StorageSpec, seed: u64) -> Result<Storage, StorageError> {
     let fabric = Fabric::new(&spec.fabric, seed)?;
     let (wanted, stripe, array) = match &spec.array.kind {
@@ -174,6 +183,7 @@ pub(super) fn build(spec: &StorageSpec, seed: u64) -> Result<Storage, StorageErr
         ArrayKind::Md(layout) => {
             let array = Array::new(&spec.array)?;
             let array = array.of_requests(&spec.array.era, member_request(spec), wide(spec));
+            let array = array.of_pages(pages(spec));
             (layout.members(), stripe(layout), Some(array))
         }
         ArrayKind::Zfs(mirror) => (mirror.children(), 0, Some(Array::new(&spec.array)?)),
@@ -234,6 +244,7 @@ pub(super) fn build(spec: &StorageSpec, seed: u64) -> Result<Storage, StorageErr
         stripe,
         rotational: spec.members.iter().any(|member| member.queue.rotational),
         max_sectors: max_sectors(spec),
+        paged: max_sectors(spec).min(pages(spec).saturating_mul(PAGE)),
         window: window(spec),
         large_call: large_call(spec),
         large_go: matches!(spec.array.kind, ArrayKind::Md(_))

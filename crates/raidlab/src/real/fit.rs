@@ -48,14 +48,25 @@ fn start(cell: &Cell) -> u64 {
 /// What a guest is shown of a cell's disks, in the order of its members.
 pub(super) fn shown(experiment: &Experiment, cell: &Cell) -> Vec<Shown> {
     let members = cell.setup.array.members.iter();
+    let pages = has_stripe_cache(&cell.setup.array);
     let disks = sizes(experiment, cell).into_iter().zip(members);
     let disks = disks.map(|(bytes, name)| Shown {
         start: start(cell),
         bytes,
         sector: sector(experiment, name),
         unlike: cell.setup.array.state == ArrayState::InitialSync,
+        pages,
     });
     disks.collect()
+}
+
+/// Whether md keeps stripes of single pages, those of parity levels or of parts that have one.
+fn has_stripe_cache(array: &Array) -> bool {
+    let level = array.layout.level();
+    array.engine == Engine::Md
+        && ["raid4", "raid5", "raid6"]
+            .iter()
+            .any(|l| level.starts_with(l))
 }
 
 /// Bytes of a disk's logical sectors.

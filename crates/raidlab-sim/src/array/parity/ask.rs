@@ -99,7 +99,7 @@ impl ParityArray {
                 sync: read || band.sync,
                 background,
                 ahead: false,
-                paged: false,
+                paged: true,
             },
             tries: 0,
         }

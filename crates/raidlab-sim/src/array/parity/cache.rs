@@ -42,6 +42,8 @@ pub(super) struct Cache {
     grown: bool,
     /// It keeps its size.
     keeps: bool,
+    /// Rows in a request to a member at most.
+    request: u32,
 }
 
 impl Cache {
@@ -57,6 +59,7 @@ impl Cache {
             rows,
             grown: false,
             keeps: false,
+            request: u32::MAX,
         }
     }
 
@@ -114,10 +117,14 @@ impl Cache {
         }
     }
 
-    /// Most rows of one band: a quarter of the cache, so that several fit.
-    pub(super) const fn most_rows(&self) -> u32 {
-        let quarter = self.rows / 4;
-        if quarter == 0 { 1 } else { quarter }
+    /// Most rows of one band: a quarter of the cache, so that several fit, and what a member takes in a request.
+    pub(super) fn most_rows(&self) -> u32 {
+        (self.rows / 4).min(self.request).max(1)
+    }
+
+    /// A member takes so many rows in a request.
+    pub(super) fn limit(&mut self, rows: u32) {
+        self.request = rows;
     }
 
     #[inline]

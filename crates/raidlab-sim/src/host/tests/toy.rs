@@ -41,6 +41,7 @@ impl Toy {
             sectors: 1 << 24,
             hints: Hints {
                 max_sectors: 256,
+                paged: 256,
                 window: 256,
                 large_call: 256,
                 stripe: 0,

@@ -26,7 +26,9 @@ impl Store {
     pub(in crate::queue) fn merge_back(&mut self, slot: u32, bio: &Bio) {
         let node = self.link(bio.id, NIL);
         self.append(slot, node, node);
-        self.slots[slot as usize].sectors += bio.sectors;
+        let rq = &mut self.slots[slot as usize];
+        rq.sectors += bio.sectors;
+        rq.segments = rq.segments.saturating_add(bio.segments());
     }
 
     fn append(&mut self, slot: u32, from: u32, to: u32) {
@@ -59,6 +61,7 @@ impl Store {
         }
         rq.lba = lba;
         rq.sectors += bio.sectors;
+        rq.segments = rq.segments.saturating_add(bio.segments());
     }
 
     /// Joins the waiting request `next` to `slot`, which ends where it begins or, of reads, before: the gap is read, too.
@@ -71,6 +74,7 @@ impl Store {
         self.append(slot, node, last);
         let rq = &mut self.slots[slot as usize];
         rq.sectors = (tail.end() - rq.lba) as u32;
+        rq.segments = rq.segments.saturating_add(tail.segments);
         rq.since = rq.since.min(tail.since);
         self.free.push(next);
     }

@@ -24,6 +24,54 @@ fn no_request_is_larger_than_the_limit() {
     }
 }
 
+/// `ll_back_merge_fn`: a request has no more stretches of memory than the driver takes, and each bio is one at the least.
+#[test]
+fn no_request_has_more_stretches_of_memory_than_its_driver_takes() {
+    for scheduler in [Scheduler::None, Scheduler::MqDeadline] {
+        let kernel = Kernel::Linux(6, 1, 0);
+        let mut spec = QueueSpec::of(kernel, Some(scheduler), true, 65_536, 64);
+        assert_eq!(spec.max_sectors, 2560);
+        spec.segments = 168;
+        let mut queue = Queue::new(spec);
+        for i in 0..400 {
+            queue.submit(ms(0), write(i, i * 8, 8));
+        }
+        queue.unplug(ms(0));
+        let requests = drain(&mut queue, ms(0));
+        assert_eq!(requests, [(0, 1344), (1344, 1344), (2688, 512)]);
+        // In front, and in a gap between two that are full enough together.
+        let mut queue = Queue::new(spec);
+        for i in (1..200).rev() {
+            queue.submit(ms(0), write(i, i * 8, 8));
+        }
+        assert_eq!(drain(&mut queue, ms(1)), [(256, 1344), (8, 248)]);
+        let mut queue = Queue::new(spec);
+        for i in (0..100).chain(101..200).chain([100]) {
+            queue.submit(ms(0), write(i, i * 8, 8));
+        }
+        assert_eq!(drain(&mut queue, ms(1)), [(0, 800), (800, 800)]);
+    }
+}
+
+/// What stands for a request of each page has as many stretches as pages; what came as one request has one.
+#[test]
+fn pages_that_are_asked_for_one_by_one_are_stretches_each() {
+    for (paged, whole) in [(true, 1280), (false, 2560)] {
+        let kernel = Kernel::Linux(6, 1, 0);
+        let mut spec = QueueSpec::of(kernel, Some(Scheduler::None), true, 65_536, 64);
+        spec.segments = 168;
+        let mut queue = Queue::new(spec);
+        for i in 0..8 {
+            let mut bio = write(i, i * 640, 640);
+            bio.origin.paged = paged;
+            queue.submit(ms(0), bio);
+        }
+        queue.unplug(ms(0));
+        let first = drain(&mut queue, ms(0))[0];
+        assert_eq!(first, (0, whole), "{paged}");
+    }
+}
+
 #[test]
 fn a_gap_that_would_make_a_request_too_large_keeps_two() {
     let mut queue = queue(Scheduler::Deadline, 4);

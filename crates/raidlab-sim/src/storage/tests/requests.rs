@@ -113,3 +113,21 @@ fn the_rest_of_what_is_too_large_comes_last_from_4_12_to_6_17() {
     let stripes = [(160, 352), (0, 512), (0, 512), (0, 512), (512, 160)];
     assert_eq!(parts("raid0", Kernel::Linux(6, 1, 0)), stripes);
 }
+
+/// AHCI takes 168 stretches of memory in a request (`AHCI_MAX_SG`), of which a stripe of md and a page of a block device
+/// that is written itself are one each: 672 KiB, whatever the kernel lets requests come to.
+#[test]
+fn what_is_made_of_single_pages_is_no_larger_than_the_driver_takes_pages() {
+    let hints = |segments| {
+        let kind = ArrayKind::Md(layout("raid5", 4, 1 << 20));
+        let mut spec = spec(kind, fabric(MODEL, 4, Link::Sata), Kernel::Linux(4, 4, 0));
+        spec.array.era = Era::of(Kernel::Linux(4, 4, 0));
+        for member in &mut spec.members {
+            member.queue.max_sectors = 2560;
+            member.queue.segments = segments;
+        }
+        Device::hints(&Storage::new(&spec, 1).expect("storage"))
+    };
+    assert_eq!((hints(168).max_sectors, hints(168).paged), (2560, 1344));
+    assert_eq!(hints(u32::MAX).paged, 2560);
+}

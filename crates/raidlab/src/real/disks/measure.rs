@@ -36,6 +36,7 @@ pub(in crate::real) fn measure(order: &Order, begins: &dyn Fn(&str)) -> Result<V
         bytes: order.size,
         sector: SECTOR as u32,
         unlike: false,
+        pages: false,
     };
     let shown = vec![shown; order.models.len()];
     let mut memory = Memory::of_guest(bytes).map_err(|error| error.to_string())?;
