@@ -20,6 +20,7 @@ mod order;
 mod pass;
 mod spec;
 mod special;
+mod starved;
 mod store;
 mod vdev;
 mod wbt;
@@ -30,7 +31,7 @@ pub use cfq::{Tunables as CfqTunables, Version as CfqVersion};
 pub use deadline::Tunables as DeadlineTunables;
 pub use elevator::Tunables as ElevatorTunables;
 pub use kyber::Tunables as KyberTunables;
-pub use spec::{Plugging, Policy, QueueSpec, Requests};
+pub use spec::{Admits, Plugging, Policy, QueueSpec, Requests};
 pub use vdev::Tunables as VdevTunables;
 pub use wbt::Tunables as WbtTunables;
 
@@ -39,6 +40,7 @@ use crate::disk::DiskError;
 use order::Order;
 use raidlab_core::op::BlockKind;
 use raidlab_core::time::{Instant, Span};
+use starved::Starved;
 use std::collections::VecDeque;
 use store::{NIL, Store, TRACKED};
 use wbt::Wbt;
@@ -58,8 +60,8 @@ pub struct Queue {
     in_device: u32,
     /// Requests there are, waiting or in the device, by group.
     used: [u32; 2],
-    /// Bios that wait for a request, by group.
-    starved: [VecDeque<Bio>; 2],
+    /// Those who wait for a request, by group.
+    starved: [Starved; 2],
     /// Holds back write-back that nobody waits for.
     wbt: Option<Box<Wbt>>,
     /// It has something to look at: else nothing of what comes and ends is told to it.
@@ -94,7 +96,7 @@ impl Queue {
             store: Store::new(),
             in_device: 0,
             used: [0; 2],
-            starved: [VecDeque::new(), VecDeque::new()],
+            starved: [Starved::default(), Starved::default()],
             behind: VecDeque::new(),
             barrier: false,
             flushes: Vec::new(),
@@ -180,19 +182,6 @@ impl Queue {
             return;
         }
         self.find_room(now, bio, class);
-    }
-
-    /// Makes a request of a bio, or lets it wait for a free one.
-    #[inline(always)]
-    fn find_room(&mut self, now: Instant, bio: Bio, class: u16) {
-        let group = self.group(bio.kind, bio.origin.sync);
-        if !self.starved[group].is_empty() || !self.room(group) {
-            self.starved[group].push_back(bio);
-            // Whoever waits for a request lets those there are go.
-            self.unplug(now);
-            return;
-        }
-        self.make(now, &bio, class, group);
     }
 
     #[inline]
@@ -393,35 +382,6 @@ impl Queue {
         if matches!(self.spec.plugging, Plugging::Queue { .. }) {
             self.plugged = None;
         }
-    }
-
-    /// Makes requests of bios that waited for one. Whoever had to wait goes on then with what it still has, of which neighbours are
-    /// joined without a request of their own.
-    #[inline(never)]
-    fn admit(&mut self, now: Instant) {
-        for group in 0..2 {
-            let mut goes_on = false;
-            while goes_on || self.room(group) {
-                let Some(bio) = self.starved[group].pop_front() else {
-                    break;
-                };
-                let class = self.order.class(now, &bio);
-                if self.store.waiting() > 0 && !bio.fua && self.merge(&bio, class) {
-                    self.merges += 1;
-                    if let Some(wbt) = self.wbt.as_mut().filter(|_| Wbt::tracks(&bio)) {
-                        wbt.joined();
-                    }
-                } else if self.room(group) {
-                    self.make(now, &bio, class, group);
-                } else {
-                    self.starved[group].push_front(bio);
-                    break;
-                }
-                goes_on = true;
-            }
-        }
-        // They have waited long enough.
-        self.unplug(now);
     }
 
     /// When [`dispatch`](Self::dispatch) may give something by itself; `None` when only a submission,

@@ -20,7 +20,7 @@ impl Queue {
             return false;
         }
         let plain = bio.kind != BlockKind::Flush && !bio.fua && matches!(self.order, Order::Fifo);
-        let room = self.in_device < self.spec.depth && self.room(group);
+        let room = self.in_device < self.spec.depth && self.room(group) && !self.fills(group);
         plain && room && self.is_empty() && self.starved[group].is_empty() && bio.id < SECOND
     }
 

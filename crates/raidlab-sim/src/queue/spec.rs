@@ -32,7 +32,7 @@ pub enum Plugging {
 /// and not sorted: it waits for a request to be free, as its submitter would.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Requests {
-    /// Of both groups together.
+    /// Of both groups together; more than those of each where only each has a limit.
     pub total: u32,
     /// Of each group: reads and writes, or synchronous and asynchronous ones.
     pub each: [u32; 2],
@@ -40,6 +40,21 @@ pub struct Requests {
     pub beside_favoured: u32,
     /// The groups are synchronous and asynchronous, not reads and writes.
     pub by_sync: bool,
+    /// How those who wait are let in.
+    pub admits: Admits,
+}
+
+/// When whoever waits for a request is let in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Admits {
+    /// With each that has become free.
+    Each,
+    /// With each, and whoever waited, or took the last one, may have up to 32 at once, half as many again as there may be with
+    /// those (`ioc_batching`, `block/ll_rw_blk.c` and `blk-core.c`, 2.6.0 to 4.20).
+    InBatches,
+    /// When so many have become free: a quarter, at most 32, in Linux 2.4 (`batch_requests`, `drivers/block/ll_rw_blk.c`), and an
+    /// eighth, at most 8, on blk-mq (`sbq_calc_wake_batch`, `lib/sbitmap.c`).
+    After(u32),
 }
 
 /// What orders the requests.
@@ -112,6 +127,11 @@ const TASK_PLUG_LATER: u32 = 32;
 /// `BLKDEV_MAX_RQ`, `include/linux/blkdev.h`: for each direction, and on blk-mq for both together
 /// when the device has no fewer tags.
 const NR_REQUESTS: u32 = 128;
+/// `batch_requests` of Linux 2.4 at the most.
+const BATCH_OLD: u32 = 32;
+/// `SBQ_WAIT_QUEUES` and `SBQ_WAKE_BATCH`, `include/linux/sbitmap.h`.
+const WAIT_QUEUES: u32 = 8;
+const WAKE_BATCH: u32 = 8;
 /// Without limit in `vdev_queue.c`; more than a group has: 8 GiB in records of 128 KiB.
 const VDEV_REQUESTS: u32 = 1 << 16;
 /// Largest request of Linux 2.4 and of drivers without their own limit before 2.6.15:
@@ -176,7 +196,7 @@ impl QueueSpec {
     ) -> Self {
         let requests = requests.max(1);
         self.requests = if !self.requests.by_sync {
-            Requests::by_kind(requests)
+            Requests::of_kernel(kernel, requests)
         } else if scheduler == Some(Scheduler::None) {
             let requests = requests.min(self.depth);
             Requests::of_both(requests, [requests; 2])
@@ -217,20 +237,31 @@ impl QueueSpec {
         if with.active.is_some() {
             self.plugging = Plugging::Off;
         }
-        self.requests = Requests::by_kind(VDEV_REQUESTS);
+        self.requests = Requests::by_kind(VDEV_REQUESTS, Admits::Each);
         self
     }
 }
 
 impl Requests {
     /// So many reads, and as many writes.
-    const fn by_kind(each: u32) -> Self {
+    const fn by_kind(each: u32, admits: Admits) -> Self {
         Self {
-            total: 2 * each,
+            total: u32::MAX,
             each: [each; 2],
             beside_favoured: each,
             by_sync: false,
+            admits,
         }
+    }
+
+    /// The same as `kernel` does it, before blk-mq.
+    fn of_kernel(kernel: Kernel, each: u32) -> Self {
+        let admits = match kernel {
+            Kernel::Windows2000 => Admits::Each,
+            old if old < Kernel::Linux(2, 6, 0) => Admits::After((each / 4).clamp(1, BATCH_OLD)),
+            _ => Admits::InBatches,
+        };
+        Self::by_kind(each, admits)
     }
 
     /// Requests of blk-mq: so many, and of them asynchronous ones, usually and while a process is favoured.
@@ -240,7 +271,18 @@ impl Requests {
             each: [total, asynchronous[0]],
             beside_favoured: asynchronous[1],
             by_sync: true,
+            admits: Admits::After(wake_batch(asynchronous)),
         }
+    }
+}
+
+/// Tags that must come back before those who wait are woken, of so many that the least favoured may have.
+const fn wake_batch([usual, favoured]: [u32; 2]) -> u32 {
+    let least = if usual < favoured { usual } else { favoured };
+    match least / WAIT_QUEUES {
+        0 => 1,
+        some if some > WAKE_BATCH => WAKE_BATCH,
+        some => some,
     }
 }
 
@@ -279,7 +321,7 @@ fn plugging(kernel: Kernel) -> Plugging {
 /// most twice [`NR_REQUESTS`], `blk_mq_init_sched`), of which asynchronous ones may have [`behind`].
 fn requests(kernel: Kernel, scheduler: Option<Scheduler>, multi: bool, depth: u32) -> Requests {
     if !multi {
-        return Requests::by_kind(NR_REQUESTS);
+        return Requests::of_kernel(kernel, NR_REQUESTS);
     }
     if scheduler == Some(Scheduler::None) {
         return Requests::of_both(depth, [depth; 2]);

@@ -9,6 +9,7 @@ mod limits;
 mod ordering;
 mod plugging;
 mod slices;
+mod starved;
 mod vdev;
 mod wbt;
 

@@ -56,6 +56,7 @@ fn without_a_scheduler_only_the_last_few_are_looked_at() {
             each: [64; 2],
             beside_favoured: 64,
             by_sync: true,
+            admits: Admits::Each,
         },
         plugging: Plugging::Off,
         ..spec(Scheduler::None, 1)
