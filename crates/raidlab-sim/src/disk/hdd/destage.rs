@@ -72,6 +72,8 @@ impl Hdd {
 
     fn take(&mut self, blocked: &Blocked, t: u64) {
         let mut run = blocked.run;
+        // It is in the buffer from now on, however long it has waited for room: else all that many have waited would be overdue.
+        run.since = self.destaged;
         let roomy = self.roomy(&run);
         let (begin, end) = self.transfer(t.max(run.ready), run.sectors);
         let end = end.max(roomy);

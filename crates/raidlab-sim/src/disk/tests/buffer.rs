@@ -39,6 +39,24 @@ fn buffered_random_writes_are_faster_than_direct_ones() {
     assert!((1.5..4.0).contains(&gain), "{gain}");
 }
 
+/// What waits for room is not in the buffer yet: the arm's choice among what is there is as good with many writes behind it.
+#[test]
+fn writes_that_wait_for_room_do_not_spoil_the_order_of_those_in_the_buffer() {
+    for name in ["ST3250624AS", "ST3000DM001", "nearline-24tb"] {
+        let model = model(name);
+        let rate = |depth| {
+            let mut spec = blocks(&model, Order::Random, 512 << 10, 1500);
+            spec.read_percent = 0;
+            per_second(&run(&model, spec, depth).0)
+        };
+        let (shallow, deep) = (rate(2), rate(32));
+        assert!(
+            deep > 0.97 * shallow,
+            "{name}: {deep} and {shallow} a second"
+        );
+    }
+}
+
 #[test]
 fn a_forced_write_waits_for_the_media() {
     let model = model("ST3250624AS");

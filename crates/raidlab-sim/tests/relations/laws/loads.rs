@@ -27,6 +27,20 @@ pub(crate) fn deeper_is_not_slower(lab: &mut Lab, point: &Point, came: &Came) ->
     least("at half the depth", rate(lab, &deeper)?, 0.93, came.rate())
 }
 
+/// The same of writes, which a drive's buffer and md sort as well; parity arrays end them as their stripes come together.
+pub(crate) fn deeper_writes_are_not_slower(lab: &mut Lab, point: &Point, came: &Came) -> Verdict {
+    let load = &point.load;
+    let few = load.depth <= 64 && load.direct && load.random && !load.read;
+    if point.state != "clean" || !few {
+        return None;
+    }
+    let deeper = point.with(|p| {
+        p.load.depth *= 2;
+        p.load.total *= 2;
+    });
+    least("at half the depth", rate(lab, &deeper)?, 0.93, came.rate())
+}
+
 /// Sorting gains: on disks with an arm no more than three times at the depths that are drawn; without one, never more
 /// than by what is in flight.
 pub(crate) fn twice_as_deep_is_at_most_twice(lab: &mut Lab, point: &Point, came: &Came) -> Verdict {

@@ -59,6 +59,10 @@ pub(crate) const LAWS: &[(&str, Law)] = &[
 /// Laws of thumb: mostly so, but lost turns, a resync that takes what a load leaves, and the order in which several processes
 /// come make exceptions that are right. The benchmark tells of them.
 pub(crate) const THUMB: &[(&str, Law)] = &[
+    (
+        "deeper writes are not slower",
+        loads::deeper_writes_are_not_slower,
+    ),
     ("in flight as Little says", alone::in_flight_as_little_says),
     (
         "the sentence names the busiest",
