@@ -323,7 +323,7 @@ impl Array {
         if !self.core.work.is_empty() {
             self.pass();
         }
-        if self.resyncs {
+        if self.resyncs && !matches!(&self.nodes[..], [root] if root.waits_for_cache()) {
             self.pump();
         }
     }

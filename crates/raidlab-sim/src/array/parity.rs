@@ -154,6 +154,11 @@ impl ParityArray {
         self.queue.is_empty() && !self.short
     }
 
+    /// Sectors of each member that the stripe cache has room for.
+    pub(super) fn room(&self) -> u64 {
+        u64::from(self.cache.rows() * cache::ROW)
+    }
+
     /// Rows of the stripe cache, if it is one that grows.
     pub(super) fn growing_rows(&self) -> Option<u32> {
         self.era.cache_grows.then_some(self.cache.rows())

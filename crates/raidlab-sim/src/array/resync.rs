@@ -17,6 +17,10 @@ use std::collections::VecDeque;
 
 /// Sectors of one request: 64 KiB (`RESYNC_BLOCK_SIZE` of raid1 and raid10).
 pub(super) const UNIT: u64 = 128;
+/// Most sectors of one request, and which part of those in flight it is at most, while a pace is looked for. Fitted on the pace of
+/// requests of [`UNIT`]: the initial sync of a RAID6 on twelve disks of 24 TB keeps it to 0.4 % in an hour and a half with up to 256 KiB, a
+/// sixteenth of its stripe cache, and goes on a quarter faster with 512 KiB. Those of mirrors keep it to the last digit.
+const COARSE: (u64, u64) = (512, 16);
 /// Requests in flight of raid1 and of raid10 (`RESYNC_DEPTH`: 32, and 32 MiB, memory permitting).
 pub(super) const DEPTH: usize = 32;
 pub(super) const DEPTH_RAID10: usize = 512;
@@ -32,6 +36,15 @@ const COURTESY: Span = Span::from_secs(1);
 /// What the superblocks say of a resync is at most so old (`UPDATE_FREQUENCY`), and lacks at most such a part of the whole.
 const CHECK_TIME: Span = Span::from_secs(300);
 const CHECK_PART: u64 = 16;
+
+/// Sectors of one request while the resync has the array for itself and its pace is looked for ([`Resync::limit`]), `in_flight` of
+/// them at the most: requests of neighbouring sectors are joined in the members' queues in any case, so that fewer and larger ones
+/// do the same with less work.
+fn coarse(in_flight: u64, chunk: u64) -> u64 {
+    let most = COARSE.0.min(chunk).max(UNIT);
+    let part = (in_flight / COARSE.1).clamp(UNIT, most);
+    1 << part.ilog2()
+}
 
 /// How far a resync or rebuild is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,7 +62,9 @@ pub struct Progress {
 #[derive(Clone, Debug)]
 pub(super) struct Resync {
     pub(super) end: u64,
+    /// Requests in flight at most, and sectors of one.
     depth: usize,
+    unit: u64,
     next: u64,
     /// Ends of the requests in flight, with whether each has ended; and the number of the first.
     window: VecDeque<(u64, bool)>,
@@ -93,6 +108,7 @@ impl Resync {
         Self {
             end,
             depth,
+            unit: UNIT,
             next: 0,
             window: VecDeque::new(),
             first: 0,
@@ -273,7 +289,7 @@ impl Resync {
 
     /// The number of the next request, and where it begins and ends.
     fn piece(&self) -> (u64, u64, u64) {
-        let end = (self.next / UNIT + 1) * UNIT;
+        let end = (self.next / self.unit + 1) * self.unit;
         let number = self.first + self.window.len() as u64;
         (number, self.next, end.min(self.end))
     }
@@ -285,11 +301,25 @@ impl Resync {
         (self.next, self.courteous) = (to, false);
     }
 
-    /// Goes at most so fast from now on, bytes a second; what was before is not looked back at.
-    pub(super) fn limit(&mut self, now: Instant, most: u64) {
-        self.most = most >> 10;
+    /// Goes at most so fast from now on, bytes a second; what was before is not looked back at. Without a limit it is alone, and asks for
+    /// more at a time, `chunk` sectors at the most; `room` is what a stripe cache holds of each member, in sectors.
+    pub(super) fn limit(&mut self, now: Instant, most: Option<u64>, chunk: u64, room: Option<u64>) {
+        let in_flight = room.unwrap_or_else(|| self.depth as u64 * self.unit);
+        self.ask_for(match most {
+            None => coarse(in_flight, chunk),
+            Some(_) => UNIT,
+        });
+        self.most = most.unwrap_or(u64::MAX) >> 10;
         self.marks.clear();
         self.marks.push_back((now, self.issued - self.active));
+    }
+
+    /// Asks for so many sectors at a time from now on, with as many as before in flight in all.
+    fn ask_for(&mut self, unit: u64) {
+        if self.depth != usize::MAX {
+            self.depth = (self.depth as u64 * self.unit / unit) as usize;
+        }
+        self.unit = unit;
     }
 
     pub(super) const fn naps(&self) -> bool {
@@ -337,4 +367,33 @@ pub fn controlled(rate: u64, most: u64) -> u64 {
     }
     let bytes = (resync.issued - before) * SECTOR;
     (u128::from(bytes) * 1_000_000_000 / u128::from(end.since(settled).0)) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn alone_it_asks_for_more_at_a_time_but_not_for_more_in_all() {
+        // Windows of raid10 and raid1, and stripe caches: grown, as they begin, and the least.
+        let windows = [512 * UNIT, 32 * UNIT, 1024 * 8, 256 * 8, 17 * 8];
+        let units = windows.map(|window| coarse(window, u64::MAX));
+        assert_eq!(units, [512, 256, 512, 128, 128]);
+        // No request goes beyond a chunk.
+        assert_eq!(
+            [16, 128, 256, 1024].map(|chunk| coarse(512 * UNIT, chunk)),
+            [128, 128, 256, 512]
+        );
+        let spec = ArraySpec::new(super::super::ArrayKind::Single(
+            raidlab_core::units::Sectors(0),
+        ));
+        let mut resync = Resync::new(1 << 30, DEPTH_RAID10, UNIT, &spec, &spec.era);
+        resync.limit(Instant::ZERO, None, 1024, None);
+        assert_eq!((resync.depth, resync.unit), (128, 512));
+        resync.limit(Instant::ZERO, Some(1 << 30), 1024, None);
+        assert_eq!((resync.depth, resync.unit), (DEPTH_RAID10, UNIT));
+        // The first one after sectors that are done ends where they all do.
+        (resync.next, resync.unit) = (640, 512);
+        assert_eq!(resync.piece(), (0, 640, 1024));
+    }
 }

@@ -104,8 +104,21 @@ struct Course {
     tried: Option<(f64, f64)>,
     /// It is faster with the control's sleeps than without.
     controlled: bool,
+    /// Its pace was uneven in some zone: what is level for some seconds there is chance.
+    uneven: bool,
     /// It was slower than the limit in some zone, and is no faster in those further in: a pause may seem to make it so for a moment.
     slow: bool,
+}
+
+impl Course {
+    /// The pace of windows that are alike. Of a resync whose pace is uneven some seconds may be alike by chance: disks in order for as
+    /// long were taken for the pace of a whole zone, and it for three quarters faster than it is. Its mean is known in time either way.
+    const fn level(&self, seen: Seen) -> Option<Pace> {
+        match seen {
+            Seen::Steady(pace) if !self.uneven => Some(pace),
+            _ => None,
+        }
+    }
 }
 
 /// A leap that has been made.
@@ -326,7 +339,7 @@ impl Machine {
             }
             let most = self.sync_limit;
             let fast = attempt.fast.look(here, most, || Totals::of(host));
-            if let Seen::Steady(pace) = seen {
+            if let Some(pace) = course.level(seen) {
                 if course.tried.is_none() {
                     course.tried = Some(self.tried(pace));
                 }
@@ -339,6 +352,7 @@ impl Machine {
         }
         if uneven.is_some() {
             attempt.before = attempt.uneven.before.clone();
+            course.uneven |= !attempt.under;
         }
         uneven
     }
@@ -406,5 +420,23 @@ impl Machine {
                 .extra
                 .add(&warm.windows.since(&Totals::default(), share));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seconds_that_are_alike_are_no_pace_of_an_uneven_resync() {
+        let pace = Pace {
+            amount: 4,
+            time: Span::from_secs(4),
+        };
+        let mut course = Course::default();
+        assert_eq!(course.level(Seen::Steady(pace)), Some(pace));
+        assert_eq!(course.level(Seen::Mark), None);
+        course.uneven = true;
+        assert_eq!(course.level(Seen::Steady(pace)), None);
     }
 }

@@ -4,7 +4,7 @@ use super::super::node::{Node, Shape};
 use super::{Progress, UNIT};
 use raidlab_core::time::{Instant, Span};
 use raidlab_core::units::SECTOR;
-use raidlab_layout::MemberSet;
+use raidlab_layout::{Layout, MemberSet};
 
 impl Node {
     /// Sends what the resync may send now. Of a parity array it asks the thread, which counts what it sends: all that
@@ -13,6 +13,17 @@ impl Node {
         core.asks_thread = self.parity().is_some_and(|parity| parity.thread_syncs());
         self.send(core);
         core.come_to(usize::from(self.common.index));
+    }
+
+    /// Whether a resync waits for the stripe cache, as after most ends of requests of its members: it would send nothing, and nobody
+    /// would notice that it was asked.
+    #[inline]
+    pub(in super::super) fn waits_for_cache(&self) -> bool {
+        let (Some(resync), Shape::Parity(parity)) = (&self.resync, &self.shape) else {
+            return false;
+        };
+        let to_do = !self.common.filling.is_empty() || self.common.resyncing;
+        resync.short && !parity.has_quarter() && to_do && !self.common.lost
     }
 
     fn send(&mut self, core: &mut Core) {
@@ -143,7 +154,17 @@ impl Node {
 
     pub(in super::super) fn limit(&mut self, core: &Core, most: Option<u64>) {
         if let Some(resync) = &mut self.resync {
-            resync.limit(core.now, most.unwrap_or(u64::MAX));
+            let chunk = self.layout.as_ref().and_then(Layout::chunk);
+            let room = match &self.shape {
+                Shape::Parity(parity) => Some(parity.room()),
+                _ => None,
+            };
+            resync.limit(
+                core.now,
+                most,
+                chunk.map_or(u64::MAX, |chunk| chunk.0),
+                room,
+            );
         }
         if let Shape::Parity(parity) = &mut self.shape {
             parity.keep_cache(most.is_none());

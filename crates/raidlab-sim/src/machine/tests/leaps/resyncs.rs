@@ -10,8 +10,17 @@ fn same_resync(layout: &str, state: &str, capacity_gb: u64) {
 /// The same of so many arrays that have a resync at the same time, and rates that may differ by so much.
 fn same_resyncs(layout: &str, state: &str, capacity_gb: u64, arrays: u64, within: f64) {
     let text = text(layout, state, capacity_gb, "name = \"random\"");
+    same_resyncs_of(
+        &text,
+        &format!("{layout} {state} {capacity_gb} GB"),
+        arrays,
+        within,
+    );
+}
+
+fn same_resyncs_of(text: &str, told: &str, arrays: u64, within: f64) {
     let of = |leaps| {
-        let mut machine = built(&text, leaps);
+        let mut machine = built(text, leaps);
         // No leap goes across an edge, so that both come to a halt behind the same one.
         // The disks of a member that is an array have theirs close together.
         let mut edges = machine.sync_edges.clone();
@@ -25,7 +34,6 @@ fn same_resyncs(layout: &str, state: &str, capacity_gb: u64, arrays: u64, within
         (done.expect("it is resynced"), run)
     };
     let ((full, whole), (fast, part)) = (of(false), of(true));
-    let told = format!("{layout} {state} {capacity_gb} GB");
     assert!(
         part.0 < whole.0 / 10 * 9,
         "{told}: {part} of {whole} was run"
@@ -33,7 +41,30 @@ fn same_resyncs(layout: &str, state: &str, capacity_gb: u64, arrays: u64, within
     assert!(close(full.bytes as f64, fast.bytes as f64, 0.002), "{told}");
     let rates = [full.rate(), fast.rate()];
     assert!(close(rates[0], rates[1], within), "{told}: {rates:?}");
-    same_shares(&told, &full.why, &fast.why);
+    same_shares(told, &full.why, &fast.why);
+}
+
+/// What a resync asks for at a time while its pace is looked for goes by the chunk.
+fn same_in_chunks(layout: &str, state: &str, capacity_gb: u64, chunks: &[&str]) {
+    for chunk in chunks {
+        let text = text(layout, state, capacity_gb, "name = \"random\"");
+        let text = text.replace("[array]", &format!("[array]\nchunk = \"{chunk}\""));
+        let told = format!("{layout} {state} {capacity_gb} GB in chunks of {chunk}");
+        same_resyncs_of(&text, &told, 1, 0.005);
+    }
+}
+
+#[test]
+fn chunks_of_mirrors_are_resynced() {
+    same_in_chunks("raid10", "resyncing", 42, &["16KiB", "64KiB", "256KiB"]);
+    same_in_chunks("raid10", "rebuilding 1", 42, &["64KiB"]);
+}
+
+#[test]
+fn chunks_of_parity_are_resynced() {
+    same_in_chunks("raid5", "resyncing", 42, &["16KiB", "128KiB"]);
+    same_in_chunks("raid6", "resyncing", 42, &["64KiB", "512KiB"]);
+    same_in_chunks("raid5", "rebuilding 1", 42, &["64KiB"]);
 }
 
 /// Two arrays beside each other, one of them alone, and a mirror of arrays.
