@@ -53,6 +53,16 @@ const CASES: &[(&str, &str, &str)] = &[
         "array.layout = \"raid10\"\nhost.memory = \"64MiB\"",
         r#"name = "sequential", block = "256KiB", depth = 2, read-percent = 0, direct = "no", time = "100000s""#,
     ),
+    (
+        "rewriting a file at random, ext4",
+        "array.layout = \"raid0\"\nfilesystem = \"ext4\"\nhost.memory = \"64MiB\"",
+        r#"name = "random", size = "64MiB", read-percent = 0, direct = "no", time = "100000s""#,
+    ),
+    (
+        "rewriting a file at random, xfs",
+        "array.layout = \"raid0\"\nfilesystem = \"xfs\"\nhost.memory = \"64MiB\"",
+        r#"name = "random", size = "64MiB", read-percent = 0, direct = "no", time = "100000s""#,
+    ),
 ];
 
 /// The most that was allocated at a time, beside what was there before, while a machine was built and `total`
