@@ -14,6 +14,7 @@
 //! have let a resync of that pace go on ([`array::controlled`]). Some resyncs are faster with its sleeps than without: there the
 //! control stays on ([`control`]). Where the pace is chance from second to second its mean is looked for ([`uneven`]).
 mod control;
+mod course;
 mod pace;
 mod uneven;
 
@@ -22,6 +23,7 @@ use super::{Load, Machine, Why, edges};
 use crate::array::{self, Array};
 use crate::host::Host;
 use crate::storage::Storage;
+use course::Course;
 use pace::Fast;
 use raidlab_core::drive::{Pace, Progress, Seen, Steady};
 use raidlab_core::target::Target;
@@ -90,35 +92,6 @@ struct Attempt {
     /// The machine when it began, if the control may have held it back then.
     kept: Option<Box<Host<Storage>>>,
     warm: Option<Warm>,
-}
-
-/// What is known on the way.
-#[derive(Default)]
-struct Course {
-    /// No attempt before this position.
-    later: u64,
-    /// For so long the speed control held it back. What it does on the whole does not tell that: of a disk that is slower towards its
-    /// end the limit holds back the first part alone, and several arrays have a control each.
-    held: Span,
-    /// The first pace that was found, and the one it has after a pause, bytes a second.
-    tried: Option<(f64, f64)>,
-    /// It is faster with the control's sleeps than without.
-    controlled: bool,
-    /// Its pace was uneven in some zone: what is level for some seconds there is chance.
-    uneven: bool,
-    /// It was slower than the limit in some zone, and is no faster in those further in: a pause may seem to make it so for a moment.
-    slow: bool,
-}
-
-impl Course {
-    /// The pace of windows that are alike. Of a resync whose pace is uneven some seconds may be alike by chance: disks in order for as
-    /// long were taken for the pace of a whole zone, and it for three quarters faster than it is. Its mean is known in time either way.
-    const fn level(&self, seen: Seen) -> Option<Pace> {
-        match seen {
-            Seen::Steady(pace) if !self.uneven => Some(pace),
-            _ => None,
-        }
-    }
 }
 
 /// A leap that has been made.
@@ -420,23 +393,5 @@ impl Machine {
                 .extra
                 .add(&warm.windows.since(&Totals::default(), share));
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn seconds_that_are_alike_are_no_pace_of_an_uneven_resync() {
-        let pace = Pace {
-            amount: 4,
-            time: Span::from_secs(4),
-        };
-        let mut course = Course::default();
-        assert_eq!(course.level(Seen::Steady(pace)), Some(pace));
-        assert_eq!(course.level(Seen::Mark), None);
-        course.uneven = true;
-        assert_eq!(course.level(Seen::Steady(pace)), None);
     }
 }
