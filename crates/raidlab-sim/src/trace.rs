@@ -39,6 +39,10 @@ pub struct Record {
     pub lba: u64,
     /// Sectors; 0 for a flush. Requests of odd bytes are widened to whole sectors.
     pub sectors: u32,
+    /// A write before which all that was written is to be on the medium (`REQ_PREFLUSH`), as the commit of a journal wants it.
+    pub preflush: bool,
+    /// A write that is itself to be on the medium when it is told to have ended (`REQ_FUA`).
+    pub fua: bool,
     /// How long it took when it was recorded, if the trace says.
     pub response: Option<Span>,
 }

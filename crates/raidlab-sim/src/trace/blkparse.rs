@@ -67,6 +67,11 @@ fn kind(letters: &str) -> Kind {
     }
 }
 
+/// Whether the letters of a write have an `F` behind the `W`: it must be durable when it ends.
+fn is_fua(letters: &str) -> bool {
+    letters.trim_start_matches('F').contains('F')
+}
+
 /// What stands behind the kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Extent {
@@ -193,6 +198,8 @@ impl State {
                 kind,
                 lba,
                 sectors,
+                preflush: kind == BlockKind::Write && event.letters.starts_with('F'),
+                fua: kind == BlockKind::Write && is_fua(event.letters),
                 response: None,
             });
         } else {

@@ -157,8 +157,7 @@ impl<'a> Fields<'a> {
         field: Field<'_>,
     ) -> Result<(u64, u32), TraceError> {
         let end = offset.checked_add(bytes).filter(|_| bytes > 0);
-        let end =
-            end.ok_or_else(|| self.error(field, "a size in bytes that a request can have"))?;
+        let end = end.ok_or_else(|| self.error(field, "a size that a request can have"))?;
         let lba = offset / SECTOR;
         let sectors = u32::try_from(end.div_ceil(SECTOR) - lba).ok();
         let sectors = sectors.filter(|n| *n < 1 << 23);

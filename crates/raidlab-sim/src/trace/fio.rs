@@ -80,6 +80,8 @@ impl State {
             kind,
             lba,
             sectors,
+            preflush: false,
+            fua: false,
             response: None,
         }))
     }

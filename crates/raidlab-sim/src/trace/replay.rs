@@ -1,14 +1,16 @@
 //! Replaying a trace: each request is issued when it came, or when there is room for it, and the target's response
 //! times are compared with the recorded ones.
+mod load;
+
 use super::{Demerit, Record, TraceError};
+use load::Load;
+#[cfg(test)]
+pub(super) use load::wrapped;
 use raidlab_core::drive::{DriveError, DriveOptions, Lane, Tally, drive};
-use raidlab_core::op::{BlockKind, BlockOp, Op};
 use raidlab_core::target::{Errno, Target};
-use raidlab_core::time::{Instant, Span};
+use raidlab_core::time::Span;
 use raidlab_core::units::{SECTOR, common_multiple};
 use raidlab_core::words::count;
-use raidlab_core::workload::{Next, OpRecord, Workload};
-use std::collections::BTreeMap;
 
 /// Sectors of 512 bytes in 1 MiB.
 const MIB_SECTORS: u64 = (1 << 20) / SECTOR;
@@ -145,160 +147,6 @@ pub enum Misfit {
     Failed(DriveError),
 }
 
-/// A request and where it goes.
-#[derive(Clone, Copy)]
-struct Placed {
-    record: Record,
-    lba: u64,
-    bytes: u32,
-}
-
-struct Load<'t, I, F> {
-    records: I,
-    options: ReplayOptions,
-    sectors: u64,
-    next: Option<Placed>,
-    start: Option<Instant>,
-    /// Those in flight by number.
-    open: BTreeMap<u64, Placed>,
-    issued: u64,
-    moved: u64,
-    measured: Vec<u64>,
-    predicted: Vec<u64>,
-    error: Option<ReplayError>,
-    /// Line of the first request that did not end as it should.
-    failed: Option<usize>,
-    each: &'t mut F,
-}
-
-impl<I, F> Load<'_, I, F>
-where
-    I: Iterator<Item = Result<Record, TraceError>>,
-{
-    /// The next request, moved inside the target.
-    fn fetch(&mut self) -> Option<Placed> {
-        let record = match self.records.next()? {
-            Ok(record) => record,
-            Err(error) => {
-                self.error = Some(error.into());
-                return None;
-            }
-        };
-        let line = record.line;
-        let placed = self.place(record);
-        placed
-            .map_err(|misfit| self.error = Some(ReplayError::Request { line, misfit }))
-            .ok()
-    }
-
-    fn place(&mut self, record: Record) -> Result<Placed, Misfit> {
-        let (lba, sectors) = (record.lba, record.sectors);
-        if record.at > LONGEST {
-            return Err(Misfit::TooLate(record.at));
-        }
-        if record.kind == BlockKind::Flush {
-            return Ok(Placed {
-                record,
-                lba,
-                bytes: 0,
-            });
-        }
-        let bytes = u64::from(sectors) * SECTOR;
-        let bytes = u32::try_from(bytes).map_err(|_| Misfit::TooLarge(sectors))?;
-        let logical = self.options.logical.max(1);
-        if !lba.is_multiple_of(u64::from(logical)) || !sectors.is_multiple_of(logical) {
-            let logical = u64::from(logical) * SECTOR;
-            return Err(Misfit::Unaligned {
-                lba,
-                sectors,
-                logical,
-            });
-        }
-        let end = lba.saturating_add(u64::from(sectors));
-        let mut placed = Placed { record, lba, bytes };
-        if end > self.sectors {
-            if !self.options.wrap || u64::from(sectors) > self.sectors {
-                let sectors = self.sectors;
-                return Err(Misfit::Beyond { end, sectors });
-            }
-            placed.lba = wrapped(lba, u64::from(sectors), self.sectors, self.options.grain);
-            self.moved += 1;
-        }
-        Ok(placed)
-    }
-}
-
-/// Where a request of `length` sectors goes that reaches beyond the end of a target of `sectors`, but is no larger than it.
-pub(super) fn wrapped(lba: u64, length: u64, sectors: u64, grain: u64) -> u64 {
-    let grain = grain.min(sectors).max(1);
-    let lba = lba % (sectors - sectors % grain).max(1);
-    let over = (lba + length).saturating_sub(sectors);
-    lba.saturating_sub(over.div_ceil(grain) * grain)
-}
-
-impl<I, F> Workload for Load<'_, I, F>
-where
-    I: Iterator<Item = Result<Record, TraceError>>,
-    F: FnMut(&Replayed),
-{
-    fn next(&mut self, now: Instant) -> Next {
-        let start = *self.start.get_or_insert(now);
-        if self.next.is_none() {
-            self.next = self.fetch();
-        }
-        let Some(placed) = self.next else {
-            return Next::Done;
-        };
-        let due = match self.options.depth {
-            Some(_) => now,
-            None => start + placed.record.at,
-        };
-        if due > now {
-            return Next::Idle { until: Some(due) };
-        }
-        self.next = None;
-        self.open.insert(self.issued, placed);
-        self.issued += 1;
-        Next::Issue {
-            op: Op::Block(BlockOp {
-                kind: placed.record.kind,
-                len: placed.bytes,
-                offset: if placed.record.kind == BlockKind::Flush {
-                    0
-                } else {
-                    placed.lba * SECTOR
-                },
-            }),
-            intended: Some(due),
-            counted: true,
-        }
-    }
-
-    fn completed(&mut self, ended: &OpRecord) {
-        let Some(Placed { record, lba, bytes }) = self.open.remove(&ended.index) else {
-            return;
-        };
-        if ended.result != Ok(bytes) {
-            self.failed.get_or_insert(record.line);
-        }
-        let response = ended.completed.since(ended.intended);
-        if let Some(measured) = record.response {
-            self.measured.push(measured.0);
-            self.predicted.push(response.0);
-        }
-        (self.each)(&Replayed {
-            index: ended.index,
-            record,
-            lba,
-            came: self
-                .start
-                .map_or(record.at, |start| ended.intended.since(start)),
-            response,
-            error: ended.result.err(),
-        });
-    }
-}
-
 /// Replays `records` on `target`, telling `each` of every request as it ends.
 ///
 /// Memory is that of the requests in flight, and 16 bytes for each that has a recorded response.
@@ -317,21 +165,7 @@ where
     F: FnMut(&Replayed),
 {
     let limits = target.limits();
-    let load = Load {
-        records,
-        options,
-        sectors: limits.size / SECTOR,
-        next: None,
-        start: None,
-        open: BTreeMap::new(),
-        issued: 0,
-        moved: 0,
-        measured: Vec::new(),
-        predicted: Vec::new(),
-        error: None,
-        failed: None,
-        each: &mut each,
-    };
+    let load = Load::new(records, options, limits.size / SECTOR, &mut each);
     let mut lanes = [Lane {
         workload: load,
         depth: options.depth.unwrap_or(limits.max_in_flight),

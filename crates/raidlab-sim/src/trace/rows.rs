@@ -76,6 +76,8 @@ impl State {
             kind,
             lba,
             sectors,
+            preflush: false,
+            fua: false,
             response: None,
         })
     }
@@ -108,6 +110,8 @@ impl State {
             kind,
             lba,
             sectors,
+            preflush: false,
+            fua: false,
             response: Some(Span(response.saturating_mul(FILE_TIME))),
         }))
     }
@@ -174,6 +178,8 @@ impl State {
             },
             lba,
             sectors,
+            preflush: false,
+            fua: false,
             response,
         })
     }

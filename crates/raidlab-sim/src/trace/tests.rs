@@ -170,7 +170,7 @@ fn what_is_wrong_is_said_with_its_place() {
     1:1: 'hello' is not a device such as 8,0: correct or remove the line
     1:9: 'abc' is not a time in seconds, a decimal number that is not negative: correct or remove the line
     2:9: 'X' is not an opcode, R or W: correct or remove the line
-    1:5: '0' is not a size in bytes that a request can have: correct or remove the line
+    1:5: '0' is not a size that a request can have: correct or remove the line
     1:17: the response time is missing at the end of the line: correct or remove the line
     1:7: 'Peek' is not a type, Read or Write: correct or remove the line
     1:1: '-1' is not a time in milliseconds, a decimal number that is not negative: correct or remove the line

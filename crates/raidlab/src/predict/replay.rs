@@ -108,7 +108,7 @@ fn on(
     lines.failure()?;
     let came = came.map_err(|error| notes::failure(&args.trace, &error))?;
     notes::left_out(&args.trace, found.left_out);
-    if came.tally.all_ops == 0 {
+    if came.tally.ops == 0 {
         return Err(notes::nothing(args, format, &found.others));
     }
     rows.finish()?;

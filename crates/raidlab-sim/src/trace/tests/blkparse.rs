@@ -41,6 +41,36 @@ CPU3 (8,0):
     );
 }
 
+/// The first letter of a write's kind is an `F` when a flush goes before it; one behind the `W` makes it durable.
+#[test]
+fn what_a_write_flushes_is_read() {
+    let text = "\
+  8,0    0        1     0.000000000   697  Q  WS 0 + 8 [dd]
+  8,0    0        2     0.000001000   697  Q FWS 8 + 8 [dd]
+  8,0    0        3     0.000002000   697  Q WFS 16 + 8 [dd]
+  8,0    0        4     0.000003000   697  Q FWFSM 24 + 8 [jbd2/sda1-8]
+  8,0    0        5     0.000004000   697  Q  RA 32 + 8 [dd]
+  8,0    0        6     0.000005000   697  Q FN [fsync]
+";
+    let flushes = |r: Record| (r.kind, r.preflush, r.fua);
+    let all: Vec<_> = read(Format::Blkparse, text)
+        .unwrap()
+        .into_iter()
+        .map(flushes)
+        .collect();
+    assert_eq!(
+        all,
+        [
+            (BlockKind::Write, false, false),
+            (BlockKind::Write, true, false),
+            (BlockKind::Write, false, true),
+            (BlockKind::Write, true, true),
+            (BlockKind::Read, false, false),
+            (BlockKind::Flush, false, false),
+        ]
+    );
+}
+
 /// The kernel splits what is larger than a device takes at a time (`X`), and each part has a completion of its own, in any order: the
 /// request has ended with the last of them.
 #[test]

@@ -209,6 +209,8 @@ fn a_request_of_too_many_bytes_is_refused() {
         kind: BlockKind::Read,
         lba: 0,
         sectors: 1 << 23,
+        preflush: false,
+        fua: false,
         response: None,
     };
     let options = ReplayOptions::default();
@@ -233,6 +235,76 @@ fn a_request_at_which_the_target_fails_is_told_with_its_line() {
         |_| {},
     );
     insta::assert_snapshot!(came.unwrap_err(), @"3: operation 1 (read of 4 KiB at 500 KiB) failed with error 5");
+}
+
+/// Response times in milliseconds by number, how long the whole took, and what is counted of a blkparse text.
+fn replayed(text: &str, depth: Option<u32>) -> (Vec<f64>, f64, u64) {
+    let options = ReplayOptions {
+        depth,
+        ..ReplayOptions::default()
+    };
+    let mut all = Vec::new();
+    let records = Reader::new(Format::Blkparse, text.lines());
+    let came = replay(records, &mut disk(), options, |r| {
+        all.push((r.index, r.response.as_secs_f64() * 1e3));
+    });
+    let tally = came.unwrap().tally;
+    all.sort_by_key(|(index, _)| *index);
+    let responses = all.into_iter().map(|(_, ms)| ms).collect();
+    (responses, tally.elapsed().as_secs_f64() * 1e3, tally.ops)
+}
+
+/// What a journal's commit is: what was written before is on the medium first, and the commit itself before it is told. A drive that has
+/// the writes in its buffer is through with them at once, were it not for that.
+#[test]
+fn a_commit_waits_until_the_disk_has_written_what_came_before() {
+    let text = |commit: &str| {
+        let lines = [
+            (0, "WS", 1_000_000),
+            (1, "WS", 70_000_000),
+            (2, commit, 2_000_000),
+            (60, "WS", 2_000_008),
+        ];
+        let line = |(ms, kind, lba): (u32, &str, u64)| {
+            format!("  8,0    1        1     0.{ms:03}000000   697  Q {kind:>3} {lba} + 8 [jbd2]\n")
+        };
+        lines.map(line).concat()
+    };
+    for depth in [None, Some(1)] {
+        let (plain, _, ops) = replayed(&text("WS"), depth);
+        assert_eq!((plain.len(), ops), (4, 4));
+        assert!(plain.iter().all(|ms| *ms < 1.0), "{plain:?}");
+        let (flushed, _, ops) = replayed(&text("FWS"), depth);
+        // Two writes at far places: more than half a turn of 11 ms each.
+        assert!(flushed[2] > 11.0, "{flushed:?}");
+        assert_eq!((flushed.len(), ops), (4, 4));
+        let others = [flushed[0], flushed[1], flushed[3]];
+        assert!(others.iter().all(|ms| *ms < 1.0), "{flushed:?}");
+    }
+}
+
+/// Linux has SATA disks flush behind a write that must be durable, after which blkparse shows the write as ended.
+#[test]
+fn what_must_be_durable_is_flushed_behind_the_write() {
+    let text = |kind: &str| {
+        format!(
+            "  8,0    1        1     0.000000000   697  Q {kind:>5} 1000000 + 8 [md0_raid1]\n\
+             \x20 8,0    1        2     0.000001000   697  Q FN [fsync]\n"
+        )
+    };
+    let (plain, took, _) = replayed(&text("WS"), Some(1));
+    let (durable, longer, ops) = replayed(&text("WFS"), Some(1));
+    assert_eq!(ops, 2);
+    assert!(
+        plain[0] < 1.0 && (plain[0] - durable[0]).abs() < 1e-9,
+        "{plain:?} {durable:?}"
+    );
+    // The flush that follows finds nothing to do.
+    assert!(plain[1] > 1.0 && durable[1] < 0.5, "{plain:?} {durable:?}");
+    assert!((took - longer).abs() < 0.5, "{took} {longer}");
+    let (alone, lasts, ops) = replayed(text("FWFSM").lines().next().unwrap(), None);
+    assert_eq!((alone.len(), ops), (1, 1));
+    assert!(lasts > alone[0] + 1.0, "{lasts} {alone:?}");
 }
 
 proptest! {

@@ -124,7 +124,7 @@ pub(super) fn tell(
             .collect();
         return print_json(&json!({
             "trace": args.trace, "format": format, "on": name, "seed": args.seed,
-            "requests": came.tally.all_ops, "skipped": found.skipped(), "moved": came.moved,
+            "requests": came.tally.ops, "skipped": found.skipped(), "moved": came.moved,
             "has_times": found.has_times, "depth": found.depth, "out_of_order": found.sorted,
             "unread_lines": found.left_out.unread, "discards": found.left_out.discards,
             "other_requests": found.left_out.others, "failed_requests": found.left_out.failed,
@@ -182,7 +182,7 @@ fn summary(
         text,
         "{} ({format}) on {name}: {} in {}{}",
         args.trace.display(),
-        count(came.tally.all_ops, "request"),
+        count(came.tally.ops, "request"),
         came.tally.elapsed(),
         how(found, came)
     );
