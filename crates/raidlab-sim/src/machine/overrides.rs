@@ -54,7 +54,7 @@ pub fn model(name: &str, text: &str, overrides: &Overrides) -> Result<DiskModel,
         .map_err(|e: toml::de::Error| OverrideError::Model(e.message().to_owned()))?;
     match &plain.disk {
         DiskModel::Hdd(model) => hard_disk(&mut file, model, overrides)?,
-        DiskModel::Ssd(_) => solid_state(&mut file, overrides)?,
+        DiskModel::Ssd(_) => solid_state(&mut file, plain.disk.physical(), overrides)?,
     }
     let made = read(name, &file.to_string())?.disk;
     let capacity = Bytes(made.sectors() * SECTOR);
@@ -119,12 +119,18 @@ fn whole(
     Ok(i64::try_from(size.0 / unit).unwrap_or(i64::MAX))
 }
 
+/// Sectors of 512 bytes of a capacity, on a disk whose model has physical sectors of so many. 500 GB are whole sectors of 512
+/// bytes, and none of 4 KiB: no drive ends within one.
+fn sectors(capacity: Bytes, physical: u32, o: &Overrides) -> Result<i64, OverrideError> {
+    let sectors = whole("capacity", capacity, SECTOR, "sectors of 512 bytes")?;
+    let physical = physical_sector(o).map_or(i64::from(physical), |bytes| bytes / 512);
+    Ok(sectors / physical * physical)
+}
+
 fn hard_disk(file: &mut Table, model: &HddModel, o: &Overrides) -> Result<(), OverrideError> {
     if let Some(capacity) = o.capacity {
-        let sectors = whole("capacity", capacity, SECTOR, "sectors of 512 bytes")?;
-        // 500 GB are whole sectors of 512 bytes, and none of 4 KiB: no drive ends within one.
-        let physical = physical_sector(o).map_or(i64::from(model.spec.physical), |b| b / 512);
-        set(file, "geometry", "sectors", sectors / physical * physical);
+        let sectors = sectors(capacity, model.spec.physical, o)?;
+        set(file, "geometry", "sectors", sectors);
     }
     if let Some(rpm) = o.rpm {
         set(file, "geometry", "rpm", i64::from(rpm));
@@ -224,7 +230,7 @@ fn average(model: &HddModel) -> u64 {
     (sum / weights.max(1)) as u64
 }
 
-fn solid_state(file: &mut Table, o: &Overrides) -> Result<(), OverrideError> {
+fn solid_state(file: &mut Table, physical: u32, o: &Overrides) -> Result<(), OverrideError> {
     let mechanical = [
         ("rpm", o.rpm.is_some()),
         ("seek-average", o.seek_average.is_some()),
@@ -237,7 +243,7 @@ fn solid_state(file: &mut Table, o: &Overrides) -> Result<(), OverrideError> {
         return Err(OverrideError::NotOfSsd { key });
     }
     if let Some(capacity) = o.capacity {
-        let sectors = whole("capacity", capacity, SECTOR, "sectors of 512 bytes")?;
+        let sectors = sectors(capacity, physical, o)?;
         set(file, "drive", "sectors", sectors);
     }
     if let Some(physical) = physical_sector(o) {
@@ -290,6 +296,10 @@ mod tests {
         };
         assert_eq!(hdd("nearline-24tb", &given).spec.sectors, 976_562_496);
         assert_eq!(hdd("ST340015A", &given).spec.sectors, 976_562_500);
+        for name in ["sata-ssd", "nvme-ssd"] {
+            let made = model(name, text(name), &given).expect("a disk");
+            assert_eq!(made.sectors(), 976_562_496, "{name}");
+        }
     }
 
     #[test]
