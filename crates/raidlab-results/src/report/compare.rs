@@ -2,6 +2,7 @@
 mod doubted;
 mod gates;
 mod matching;
+mod setups;
 mod tails;
 mod told;
 mod types;
@@ -16,6 +17,7 @@ use crate::record::Provenance;
 use gates::{said, worst};
 use matching::{Matching, Pair, matched};
 use raidlab_stats::{Comparison, Flag, Pairing};
+use setups::Setups;
 pub use tails::TailGate;
 use told::{closing, table};
 pub use types::{CompareReport, CompareRequest, GateResult, NotCompared, PhaseGate};
@@ -38,7 +40,8 @@ pub fn compare_request(request: &CompareRequest) -> Result<CompareReport, Report
     };
     let judging = shell.judging()?;
     let (base, new) = (group(&request.baseline), group(&request.candidate));
-    let matching = matched(&base, &new, !request.candidate_narrowed);
+    let setups = Setups::of(&request.sessions);
+    let matching = matched(&base, &new, &setups, !request.candidate_narrowed);
     let pairs = &matching.pairs;
     let judged = outcomes(pairs, &judging);
     if judged.is_empty() {

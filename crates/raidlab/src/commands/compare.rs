@@ -33,12 +33,15 @@ pub(crate) fn run(args: &CompareArgs, place: &place::Store) -> Result<Outcome, F
         return Err(Failure::bad_request("two sides are needed"));
     };
     different(&baseline.trials, &candidate.trials)?;
+    let mut sessions = baseline.sessions;
+    sessions.extend(candidate.sessions);
     let mut environments = baseline.environments;
     environments.extend(candidate.environments);
     let request = CompareRequest {
         names: [args.baseline.clone(), args.candidate.clone()],
         baseline: baseline.trials,
         candidate: candidate.trials,
+        sessions,
         environments,
         gate: args.gate,
         gate_latency: latency_gates(args)?,

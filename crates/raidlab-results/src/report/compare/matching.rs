@@ -1,5 +1,6 @@
 //! Which cells of two sides belong together.
 use super::NotCompared;
+use super::setups::Setups;
 use crate::report::group::{Group, provenance_kind};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -51,6 +52,7 @@ fn same_label(a: &Group<'_>, b: &Group<'_>) -> bool {
 pub(super) fn matched<'g, 'a>(
     base: &'g [Group<'a>],
     new: &'g [Group<'a>],
+    setups: &Setups,
     whole: bool,
 ) -> Matching<'g, 'a> {
     let mut of_candidate: Vec<Option<usize>> = vec![None; new.len()];
@@ -80,7 +82,7 @@ pub(super) fn matched<'g, 'a>(
         .filter_map(|(candidate, found)| Some((&base[(*found)?], candidate)))
         .collect();
     Matching {
-        differing: pairs.iter().filter_map(differing).collect(),
+        differing: differing(&pairs, setups),
         pairs,
         alone,
     }
@@ -124,8 +126,56 @@ fn lonely(
     }
 }
 
-/// In what the sides of a pair differ, in words. Cells that are called otherwise say it by their names.
-fn differing((base, candidate): &Pair<'_, '_>) -> Option<String> {
+/// In what the sides of each pair differ, in words; what is the same of all pairs is told once.
+fn differing(pairs: &[Pair<'_, '_>], setups: &Setups) -> Vec<String> {
+    let mut each: Vec<Vec<String>> = pairs
+        .iter()
+        .map(|pair| {
+            let mut parts = in_cell(pair);
+            let told = |part: &String| parts.contains(part);
+            let news: Vec<String> = in_setup(pair, setups)
+                .into_iter()
+                .filter(|part| !told(part))
+                .collect();
+            parts.extend(news);
+            parts
+        })
+        .collect();
+    let mut shared = Vec::new();
+    if let [first, rest @ ..] = each.as_slice()
+        && !rest.is_empty()
+    {
+        let of_all = |part: &&String| rest.iter().all(|parts| parts.contains(part));
+        shared = first.iter().filter(of_all).cloned().collect();
+    }
+    for parts in &mut each {
+        parts.retain(|part| !shared.contains(part));
+    }
+    let all = (!shared.is_empty()).then(|| format!("all: {}", shared.join(", ")));
+    let told = pairs
+        .iter()
+        .zip(each)
+        .filter_map(|((_, candidate), parts)| {
+            let (profile, label) = (candidate.profile, &candidate.label);
+            (!parts.is_empty()).then(|| format!("{profile} of {label}: {}", parts.join(", ")))
+        });
+    all.into_iter().chain(told).collect()
+}
+
+/// In what the arrays and hosts of a pair differ that are called the same, where both sessions tell.
+fn in_setup((base, candidate): &Pair<'_, '_>, setups: &Setups) -> Vec<String> {
+    let (Some(a), Some(b)) = (setups.get(base), setups.get(candidate)) else {
+        return Vec::new();
+    };
+    if same_label(base, candidate) {
+        unlike(a, b)
+    } else {
+        Vec::new()
+    }
+}
+
+/// In what the sides of a pair differ by their settings and factors. Cells that are called otherwise say it by their names.
+fn in_cell((base, candidate): &Pair<'_, '_>) -> Vec<String> {
     let mut parts = unlike(&base.settings, &candidate.settings);
     if same_label(base, candidate) {
         let factors = unlike(&base.cell.factors, &candidate.cell.factors).into_iter();
@@ -133,15 +183,7 @@ fn differing((base, candidate): &Pair<'_, '_>) -> Option<String> {
         let news: Vec<String> = factors.filter(|part| !parts.contains(part)).collect();
         parts.extend(news);
     }
-    let told = || {
-        format!(
-            "{} of {}: {}",
-            candidate.profile,
-            candidate.label,
-            parts.join(", ")
-        )
-    };
-    (!parts.is_empty()).then(told)
+    parts
 }
 
 /// What is not the same in both, the candidate's value first.

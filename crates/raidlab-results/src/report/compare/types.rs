@@ -2,7 +2,7 @@
 use super::super::document::Document;
 use super::super::percentile::Percentile;
 use super::tails::TailGate;
-use crate::record::TrialRecord;
+use crate::record::{Session, TrialRecord};
 use raidlab_core::flag::FlagKind;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,6 +16,8 @@ pub struct CompareRequest {
     pub baseline: Vec<TrialRecord>,
     /// The candidate's trials.
     pub candidate: Vec<TrialRecord>,
+    /// The sessions of both sides, whose plans tell what their cells are; those that are missing tell nothing.
+    pub sessions: Vec<Session>,
     /// Environment records by digest.
     pub environments: BTreeMap<String, serde_json::Value>,
     /// Least gain (candidate over baseline, or its inverse where lower is better) that passes, such

@@ -22,6 +22,7 @@ pub(super) fn request(baseline: Vec<TrialRecord>, candidate: Vec<TrialRecord>) -
         names: ["before".to_owned(), "after".to_owned()],
         baseline,
         candidate,
+        sessions: Vec::new(),
         environments: BTreeMap::new(),
         gate: Some(0.95),
         gate_latency: BTreeMap::new(),

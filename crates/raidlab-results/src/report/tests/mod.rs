@@ -14,6 +14,7 @@ mod many;
 mod matched;
 mod ratios;
 mod rebuild;
+mod setups;
 mod snapshots;
 mod synthetic;
 mod tails;

@@ -167,6 +167,7 @@ fn request(
         names: ["before".to_owned(), "after".to_owned()],
         baseline,
         candidate,
+        sessions: Vec::new(),
         environments: BTreeMap::new(),
         gate: None,
         gate_latency: gates.iter().copied().collect(),

@@ -39,6 +39,7 @@ pub(super) fn side(
             );
         }
         bundle.trials.extend(one.trials);
+        bundle.sessions.extend(one.sessions);
         bundle.environments.extend(one.environments);
     }
     if let Some(label) = label {
