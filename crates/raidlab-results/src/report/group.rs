@@ -314,8 +314,14 @@ pub(crate) fn exclusions(groups: &[Group<'_>]) -> Vec<String> {
                 lines.push(format!("{name}: {flag}"));
                 continue;
             }
+            let why = |phase: &'_ PhaseRecord| phase.flags.iter().find(|f| f.voids).cloned();
             for phase in &trial.phases {
-                if let Some(flag) = phase.flags.iter().find(|f| f.voids) {
+                // A part has the doubts of the whole, which tells them.
+                let whole = trial
+                    .phases
+                    .iter()
+                    .find(|p| Some(&p.phase[..]) == phase.whole());
+                if let Some(flag) = why(phase).filter(|_| whole.and_then(why).is_none()) {
                     lines.push(format!("{name}, {}: {flag}", phase.phase));
                 }
             }

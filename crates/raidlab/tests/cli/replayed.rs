@@ -45,6 +45,28 @@ fn moved_requests_keep_their_place_and_are_told() {
     assert_eq!(json["moved"], 3);
 }
 
+/// The flushes of a journal's commit are no requests of the trace, but are waited for.
+#[test]
+fn a_commit_is_one_request() {
+    let lab = lab();
+    let line = |ms: u32, kind: &str, lba: u32| {
+        format!("  8,0    0    1     0.{ms:03}000000   697  Q {kind} {lba} + 8 [jbd2/sda1-8]\n")
+    };
+    let writes = line(0, "WS", 1000) + &line(1, "WS", 9_000_000);
+    lab.write("commit", format!("{writes}{}", line(2, "FWFSM", 2000)));
+    let ran = lab.run("replay commit --disk small.toml").done();
+    let ran = ran.says(&["3 requests in"]);
+    let all = rows(&ran.out);
+    let commit = all.iter().find(|row| row[0] == "2").expect("the third");
+    let response: f64 = commit[6].parse().expect("a time");
+    assert!(response > 1.0, "{commit:?}");
+    let json = lab
+        .run("replay commit --disk small.toml --json")
+        .done()
+        .json();
+    assert_eq!(json["requests"], 3);
+}
+
 /// fio before 3.31 writes no times. The requests are made as fio makes them: so many at a time.
 #[test]
 fn a_log_without_times_is_replayed_by_depth() {

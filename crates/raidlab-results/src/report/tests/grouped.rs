@@ -2,7 +2,7 @@
 use super::synthetic;
 use crate::record::{Provenance, TrialRecord};
 use crate::reference::WITHHELD;
-use crate::report::group::{group, median};
+use crate::report::group::{exclusions, group, median};
 use raidlab_core::flag::{Flag, FlagKind};
 use raidlab_core::rng::Stream;
 
@@ -13,6 +13,25 @@ fn a_median_is_the_one_in_the_middle_or_between_two() {
     assert_eq!(of(&[3.0]), Some(3.0));
     assert_eq!(of(&[9.0, 1.0, 2.0]), Some(2.0));
     assert_eq!(of(&[9.0, 1.0, 4.0, 2.0]), Some(3.0));
+}
+
+/// The reads and the writes of a phase that does both are void as a whole.
+#[test]
+fn what_is_kept_out_as_a_whole_is_told_once() {
+    let mut trial = synthetic::trial("one", &[], "random", 0);
+    let void = Flag::new(FlagKind::ServedFromCache, "the device read nothing");
+    let phase = |name| {
+        let mut phase = synthetic::phase(name, 50.0, Stream::new(0));
+        phase.flags.push(void.clone());
+        phase
+    };
+    trial.phases = ["mixed", "mixed: read", "mixed: write", "read"]
+        .map(phase)
+        .into();
+    let trials = [trial];
+    let told = exclusions(&group(&trials));
+    let of = |phase: &str| format!("one, run 1, {phase}: {void}");
+    assert_eq!(told, [of("mixed"), of("read")]);
 }
 
 /// What is remarked of one phase is told of no other, and what is remarked of a figure that counts for nothing of none.
