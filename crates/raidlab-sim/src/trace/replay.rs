@@ -7,6 +7,7 @@ use load::Load;
 #[cfg(test)]
 pub(super) use load::wrapped;
 use raidlab_core::drive::{DriveError, DriveOptions, Lane, Tally, drive};
+use raidlab_core::histogram::Latencies;
 use raidlab_core::target::{Errno, Target};
 use raidlab_core::time::Span;
 use raidlab_core::units::{SECTOR, common_multiple};
@@ -80,8 +81,10 @@ pub struct Replayed {
 /// What a replay came to.
 #[derive(Clone, Debug)]
 pub struct Replay {
-    /// Counts, rates and the distribution of the response times.
+    /// Counts and rates, with all operations in flight: a request that flushes is several.
     pub tally: Tally,
+    /// The distribution of the requests' response times.
+    pub responses: Latencies,
     /// Requests that were moved inside the target.
     pub moved: u64,
     /// The distance to the recorded response times, for the requests that have one.
@@ -192,6 +195,7 @@ where
     let tally = tallies.next().ok_or(DriveError::Deadlock)?;
     Ok(Replay {
         tally,
+        responses: load.responses,
         moved: load.moved,
         demerit: Demerit::of(&mut load.measured, &mut load.predicted),
     })

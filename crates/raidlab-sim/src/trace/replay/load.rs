@@ -6,6 +6,7 @@
 //! shows; others find the disk busy with the flush behind it.
 use super::{LONGEST, Misfit, ReplayError, ReplayOptions, Replayed};
 use crate::trace::{Record, TraceError};
+use raidlab_core::histogram::Latencies;
 use raidlab_core::op::{BlockKind, BlockOp, Op};
 use raidlab_core::time::Instant;
 use raidlab_core::units::SECTOR;
@@ -96,6 +97,7 @@ pub(super) struct Load<'t, I, F> {
     issued: u64,
     requests: u64,
     pub(super) moved: u64,
+    pub(super) responses: Latencies,
     pub(super) measured: Vec<u64>,
     pub(super) predicted: Vec<u64>,
     pub(super) error: Option<ReplayError>,
@@ -119,6 +121,7 @@ impl<'t, I, F> Load<'t, I, F> {
             issued: 0,
             requests: 0,
             moved: 0,
+            responses: Latencies::new(),
             measured: Vec::new(),
             predicted: Vec::new(),
             error: None,
@@ -262,6 +265,7 @@ where
             return;
         }
         let response = ended.completed.since(step.came);
+        self.responses.record(response);
         if let Some(measured) = record.response {
             self.measured.push(measured.0);
             self.predicted.push(response.0);

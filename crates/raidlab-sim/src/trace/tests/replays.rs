@@ -248,7 +248,13 @@ fn replayed(text: &str, depth: Option<u32>) -> (Vec<f64>, f64, u64) {
     let came = replay(records, &mut disk(), options, |r| {
         all.push((r.index, r.response.as_secs_f64() * 1e3));
     });
-    let tally = came.unwrap().tally;
+    let Replay {
+        tally, responses, ..
+    } = came.unwrap();
+    // What is flushed besides is no response.
+    let sum: f64 = all.iter().map(|(_, ms)| ms).sum();
+    assert_eq!(responses.count(), all.len() as u64);
+    assert!((responses.sum() as f64 / 1e6 - sum).abs() < 1e-6);
     all.sort_by_key(|(index, _)| *index);
     let responses = all.into_iter().map(|(_, ms)| ms).collect();
     (responses, tally.elapsed().as_secs_f64() * 1e3, tally.ops)

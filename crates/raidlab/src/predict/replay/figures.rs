@@ -98,22 +98,13 @@ fn row_of(row: &mut String, device: &str, replayed: &Replayed) {
     );
 }
 
-/// The response times of all requests together.
-fn responses(came: &Replay) -> Latencies {
-    let mut all = Latencies::new();
-    for latencies in came.tally.response.iter().flatten() {
-        all.merge(latencies);
-    }
-    all
-}
-
 pub(super) fn tell(
     args: &ReplayArgs,
     name: &str,
     found: &Found,
     came: &Replay,
 ) -> Result<(), Failure> {
-    let all = responses(came);
+    let all = &came.responses;
     let format = Format::ALL.iter().find(|(_, known)| *known == found.format);
     let format = format.map_or("", |(name, _)| name);
     let millis = |span: Option<raidlab_core::time::Span>| span.map(|s| s.as_millis_f64());
@@ -139,7 +130,7 @@ pub(super) fn tell(
             })),
         }));
     }
-    let text = summary(args, (name, format), found, came, &all);
+    let text = summary(args, (name, format), found, came, all);
     match args.out.as_deref().filter(|path| !is_stdout(path)) {
         Some(path) => {
             talk::note(&format!("wrote {}", path.display()));
