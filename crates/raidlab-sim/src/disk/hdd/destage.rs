@@ -165,9 +165,11 @@ impl Hdd {
 
     /// The drive's processor sets up writing anew, while the arm moves, unless it goes on where the arm
     /// is: behind a gap of a few sectors that may cost a turn. Assumed: as long as for a read from the
-    /// media.
+    /// media. Drives that take several commands at a time set up the next while the arm is busy with this one, as they do with
+    /// what waits in their queue: without that, blocks that lie close together took three times as long through the buffer
+    /// as past it.
     fn set_up(&self, lba: u64) -> u64 {
-        if self.widen(lba, 1).0 == self.position {
+        if self.model.spec.queue.tags > 1 || self.widen(lba, 1).0 == self.position {
             0
         } else {
             self.model.spec.overhead.read_miss.0

