@@ -85,6 +85,10 @@ pub(super) struct ParityArray {
     /// Somebody waits for room, a resync perhaps: until a quarter is free nobody is given any
     /// (`raid5.c:get_active_stripe`, `R5_INACTIVE_BLOCKED`).
     short: bool,
+    /// A resync waits for room: the row that it then gets is kept for it.
+    sync_waits: bool,
+    /// Something has been written.
+    written: bool,
     /// Sectors of requests of read-ahead that found no room.
     refused: u64,
     /// Since when those that wait are to be looked at again: room has come up.
@@ -123,6 +127,8 @@ impl ParityArray {
             waiters: Slab::new(),
             queue: VecDeque::new(),
             short: false,
+            sync_waits: false,
+            written: false,
             refused: 0,
             rested: None,
             delayed: VecDeque::new(),
@@ -148,10 +154,15 @@ impl ParityArray {
         self.era.thread_syncs
     }
 
-    /// Whether a resync that waited for room in the stripe cache goes on: there is more than a quarter, and nobody
-    /// else waits.
-    pub(super) fn has_quarter(&self) -> bool {
-        self.queue.is_empty() && !self.short
+    /// Whether a resync that asked for more than there was room for waits still.
+    pub(super) const fn sync_waits(&self) -> bool {
+        self.sync_waits
+    }
+
+    /// There is no resync any more.
+    pub(super) const fn sync_ends(&mut self) {
+        self.sync_waits = false;
+        self.cache.take_kept();
     }
 
     /// Sectors of each member that the stripe cache has room for.

@@ -255,10 +255,10 @@ impl Resync {
         self.short = true;
     }
 
-    /// Whether it may go on as far as the stripe cache is concerned, of which a quarter is free or not. When it is, whoever
-    /// makes a resync wait lets it sleep for a tick, so that others find room first.
-    fn has_room(&mut self, now: Instant, quarter: bool) -> bool {
-        if self.short && quarter {
+    /// Whether it may go on as far as the stripe cache is concerned, for whose room it waits or not. When it has waited and
+    /// got one stripe, it sleeps for a tick before it asks for what is in it, so that others find room.
+    fn has_room(&mut self, now: Instant, waits: bool) -> bool {
+        if self.short && !waits {
             (self.naps, self.short) = (Some(self.tick(now)), false);
         }
         !self.short && !self.still_naps(now)

@@ -6,6 +6,7 @@ mod parity;
 mod pools;
 mod resilver;
 mod resync;
+mod room;
 mod thread;
 mod toy;
 mod windows;

@@ -13,6 +13,9 @@ use raidlab_layout::{Member, MemberSet};
 /// apart at which requests to members are cut, and where the cache has no room for more, at a fourth
 /// of the work.
 const GRAIN: u32 = 4;
+/// The same in sectors. Where writes have come, a resync has its rows in such parts as well: a part that it has in flight cannot be
+/// divided, and writes would wait for all of it, and with them all behind them.
+const GRAIN_SECTORS: u32 = GRAIN * ROW;
 
 /// How far the admission of a group came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -153,7 +156,8 @@ impl ParityArray {
     /// Admits a group, [`GRAIN`] after [`GRAIN`] when it is to be written.
     #[inline]
     fn enter_grains(&mut self, common: &Common, core: &mut Core, group: Group) -> bool {
-        let grain = GRAIN * ROW;
+        let grain = GRAIN_SECTORS;
+        self.written |= group.want.is_empty();
         if group.full.is_empty() || group.to - group.from <= grain {
             return self.enter(common, core, group);
         }
@@ -220,7 +224,12 @@ impl ParityArray {
             ahead: false,
             task: 0,
         };
-        let all = self.queue.is_empty() && self.admit(common, core, &mut group) == Admitted::All;
+        let all = self.admit(common, core, &mut group) == Admitted::All;
+        self.sync_waits = !all;
+        if self.cache.take_kept() && (self.short || !self.queue.is_empty()) {
+            // What it came for was there already: its row is for those that wait.
+            self.rested.get_or_insert(core.now);
+        }
         *at = stripe * chunk + u64::from(group.from);
         all
     }
@@ -254,12 +263,20 @@ impl ParityArray {
                     key
                 }
                 Found::Gap(end) => {
-                    let room = self.cache.available().min(self.cache.most_rows());
-                    if room == 0 || self.short {
+                    let kept = group.resync && self.cache.take_kept();
+                    let room = match self.short {
+                        true => 0,
+                        false => self.cache.available().min(self.cache.most_rows()),
+                    };
+                    let room = room.max(u32::from(kept));
+                    if room == 0 {
                         self.runs_short(group);
                         return Admitted::NoRoom;
                     }
-                    let to = end.min(group.from + room * ROW);
+                    let mut to = end.min(group.from + room * ROW);
+                    if group.resync && self.written {
+                        to = to.min((group.from / GRAIN_SECTORS + 1) * GRAIN_SECTORS);
+                    }
                     self.cache
                         .insert(group.stripe, group.from, to, group.parity)
                 }
@@ -366,6 +383,9 @@ impl ParityArray {
                 break;
             }
             self.short = false;
+            if std::mem::take(&mut self.sync_waits) && self.cache.available() > 0 {
+                self.cache.keep_row();
+            }
             if !self.queue.is_empty() {
                 // Whoever waited goes on submitting, and what he submits is held back again.
                 self.plugged.get_or_insert(core.now);

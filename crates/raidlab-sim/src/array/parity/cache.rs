@@ -44,6 +44,8 @@ pub(super) struct Cache {
     keeps: bool,
     /// Rows in a request to a member at most.
     request: u32,
+    /// A row is kept for a resync.
+    kept: bool,
 }
 
 impl Cache {
@@ -60,6 +62,7 @@ impl Cache {
             grown: false,
             keeps: false,
             request: u32::MAX,
+            kept: false,
         }
     }
 
@@ -77,6 +80,21 @@ impl Cache {
     #[inline]
     pub(super) const fn available(&self) -> u32 {
         self.rows - (self.used_rows - self.idle_rows)
+    }
+
+    /// Keeps a row for a resync; there must be room.
+    pub(super) fn keep_row(&mut self) {
+        self.make_room(1);
+        self.used_rows += 1;
+        self.kept = true;
+    }
+
+    /// Keeps it no longer; whether it did.
+    pub(super) const fn take_kept(&mut self) -> bool {
+        let kept = self.kept;
+        self.kept = false;
+        self.used_rows -= kept as u32;
+        kept
     }
 
     /// It was found too small, and holds a row more from now on; only one until something has become free (`R5_ALLOC_MORE`,

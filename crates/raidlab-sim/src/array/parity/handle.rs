@@ -412,7 +412,7 @@ impl ParityArray {
         let band = self.cache.get_mut(key);
         (band.fua, band.sync, band.bad) = (false, false, MemberSet::EMPTY);
         self.cache.rest(key);
-        if self.short || !self.queue.is_empty() {
+        if self.short || self.sync_waits || !self.queue.is_empty() {
             self.rested.get_or_insert(core.now);
         }
     }

@@ -23,7 +23,7 @@ impl Node {
             return false;
         };
         let to_do = !self.common.filling.is_empty() || self.common.resyncing;
-        resync.short && !parity.has_quarter() && to_do && !self.common.lost
+        resync.short && parity.sync_waits() && to_do && !self.common.lost
     }
 
     fn send(&mut self, core: &mut Core) {
@@ -38,7 +38,7 @@ impl Node {
         }
         while let Some(resync) = &mut self.resync {
             if let Shape::Parity(parity) = &self.shape
-                && !resync.has_room(core.now, parity.has_quarter())
+                && !resync.has_room(core.now, parity.sync_waits())
             {
                 return;
             }
@@ -123,8 +123,10 @@ impl Node {
         self.resync = None;
         self.common.filling = MemberSet::EMPTY;
         self.common.resyncing = false;
-        if let Shape::Mirror(mirror) = &mut self.shape {
-            mirror.unguard(&self.common, core);
+        match &mut self.shape {
+            Shape::Mirror(mirror) => mirror.unguard(&self.common, core),
+            Shape::Parity(parity) => parity.sync_ends(),
+            _ => {}
         }
     }
 

@@ -180,45 +180,6 @@ fn a_resync_gives_way_to_others() {
 }
 
 #[test]
-fn a_resync_fills_the_stripe_cache_and_then_waits_for_a_quarter_of_it_and_a_tick() {
-    let mut spec = in_state(layout("raid5", 4, 64 * 1000), "rebuilding 1", &[2]);
-    (spec.era.cache_grows, spec.era.checkpoints) = (false, Checkpoints::AtOnce);
-    let mut toy = Toy::new(&spec, 0);
-    while toy.log.len() < 3 {
-        assert!(toy.step());
-    }
-    let reads = |toy: &Toy| toy.resynced(Read).len() as u32 / 8;
-    // A row of each survivor for each of the 256 stripes.
-    assert_eq!((reads(&toy), toy.now), (3 * 256, Instant::ZERO));
-    // They are read and written in a fraction of a millisecond; the next ones come at the second tick.
-    while reads(&toy) == 3 * 256 {
-        assert!(toy.step());
-    }
-    assert_eq!(toy.now, Instant(8_000_000));
-    assert_eq!(reads(&toy), 2 * 3 * 256);
-}
-
-#[test]
-fn whoever_wants_a_stripe_waits_for_the_quarter_that_a_resync_waits_for() {
-    let mut spec = in_state(layout("raid5", 4, 64 * 1000), "rebuilding 1", &[2]);
-    spec.era.cache_grows = false;
-    let mut toy = Toy::new(&spec, 7);
-    while toy.log.is_empty() {
-        assert!(toy.step());
-    }
-    // All stripes are the resync's, and end eight by eight.
-    toy.submit(bio(0, Read, 100_000, 8));
-    toy.unplug();
-    let asked = |toy: &Toy| toy.log.iter().any(|a| !a.bio.origin.background);
-    while !asked(&toy) {
-        assert!(toy.step());
-    }
-    assert!(toy.filled() / 8 > 64, "{} of 256", toy.filled() / 8);
-    toy.settle();
-    assert!(toy.ended[0].result.is_ok());
-}
-
-#[test]
 fn what_the_thread_of_an_array_has_not_come_to_hides_nobody_from_its_resync() {
     // 264 stripes: the second burst is looked at after 192 sectors of each member.
     let burst = |thread_syncs| {
