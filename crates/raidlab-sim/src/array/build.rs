@@ -124,7 +124,7 @@ fn begin_resync(node: &mut Node, spec: &ArraySpec) {
             (parity.resync_sectors(), usize::MAX, 8)
         }
         Shape::Mirror(mirror) => {
-            mirror.guard(era.local_barrier);
+            mirror.guard(era.local_barrier, spec.resync_build);
             // A rebuild goes by the sectors of the members.
             let end = if node.common.resyncing {
                 layout.capacity().0

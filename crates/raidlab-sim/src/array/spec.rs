@@ -1,5 +1,6 @@
 //! What an array is made of, and which kernel runs it.
 use super::bitmap::BitmapSpec;
+use raidlab_core::time::Span;
 use raidlab_core::units::Sectors;
 use raidlab_experiment::kernel::Kernel;
 use raidlab_experiment::setup::ArrayState;
@@ -243,6 +244,8 @@ pub struct ArraySpec {
     pub bitmap: Option<BitmapSpec>,
     /// Processor time.
     pub cost: ParityCost,
+    /// What a resync or rebuild of a mirror needs the processor for until it has built a request and asks for the next.
+    pub resync_build: Span,
     /// The kernel.
     pub era: Era,
 }
@@ -286,6 +289,7 @@ impl ArraySpec {
             superblock: None,
             bitmap: None,
             cost: ParityCost::default(),
+            resync_build: Span::ZERO,
             era: Era::of(Kernel::DEFAULT),
         }
     }

@@ -14,12 +14,6 @@ const BUCKETS: usize = 1024;
 /// log2 of the sectors of a part (`BARRIER_UNIT_SECTOR_BITS`).
 const PART: u32 = 17;
 
-/// What a resync takes to build its next request and come here again. Whoever waited for the same request as the resync is
-/// awake at the same time, and asks again within it: a guest's raid10 of 6.1 sent 1.2 requests of a rebuild for each read of a
-/// process that reads at random, and 0.7 of a resync, where one that sends all it may at once would have sent its whole window. There
-/// it builds 24 000 a second (42 µs). Assumed.
-const BUILD: Span = Span::from_micros(20);
-
 /// Requests and resync of one mirror.
 #[derive(Clone, Debug)]
 pub(super) struct Barrier {
@@ -33,13 +27,17 @@ pub(super) struct Barrier {
     wants: bool,
     /// It has waited, been let in, and builds its next request until this time.
     builds: Option<Instant>,
+    /// What it takes to build its next request and come here again. Whoever waited for the same request as the resync is awake at
+    /// the same time, and asks again within it: a guest's raid10 of 6.1 sent 1.2 requests of a rebuild for each read of a process
+    /// that reads at random, and 0.7 of a resync, where one that sends all it may at once would have sent its whole window.
+    build: Span,
     pub(super) held: VecDeque<(Up, Bio)>,
     /// What the resync has read while the array's thread waits: its copy, the request and how that ended.
     pub(super) read: Vec<(u32, Op, Result<(), DiskError>)>,
 }
 
 impl Barrier {
-    pub(super) fn new(local: bool) -> Self {
+    pub(super) fn new(local: bool, build: Span) -> Self {
         Self {
             shift: if local { PART } else { 63 },
             pending: vec![0; if local { BUCKETS } else { 1 }],
@@ -47,6 +45,7 @@ impl Barrier {
             part: 0,
             wants: false,
             builds: None,
+            build,
             held: VecDeque::new(),
             read: Vec::new(),
         }
@@ -99,7 +98,7 @@ impl Barrier {
         }
         self.wants = false;
         self.raised += 1;
-        self.builds = waited.then(|| now + BUILD);
+        self.builds = waited.then(|| now + self.build);
         true
     }
 

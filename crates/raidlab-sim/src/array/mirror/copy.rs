@@ -6,7 +6,7 @@ use crate::array::node::Common;
 use crate::block::{Bio, Origin};
 use crate::disk::DiskError;
 use raidlab_core::op::BlockKind;
-use raidlab_core::time::Instant;
+use raidlab_core::time::{Instant, Span};
 use raidlab_core::units::Lba;
 use raidlab_layout::{Content, Layout, Member, MemberSet, Place, Places};
 
@@ -26,9 +26,9 @@ pub(super) struct Copy {
 
 impl Mirror {
     /// Guards requests against the resync, from now on.
-    pub(in crate::array) fn guard(&mut self, local: bool) {
+    pub(in crate::array) fn guard(&mut self, local: bool, build: Span) {
         let local = local && matches!(self.map, Map::Same { .. });
-        self.barrier = Some(Box::new(Barrier::new(local)));
+        self.barrier = Some(Box::new(Barrier::new(local, build)));
     }
 
     /// The resync is through: nobody is held any more.

@@ -3,12 +3,14 @@ use super::resync::{beside_reads, in_state, layout};
 use super::toy::{Asked, Toy};
 use super::*;
 use BlockKind::Read;
+use raidlab_core::time::Span;
 
 /// An array of two that is resyncing, or whose member 1 is rebuilt, as all of it counts at once.
 fn busy(text: &str, state: &str, mib: u64) -> ArraySpec {
     let failed: &[u16] = if state == "resyncing" { &[] } else { &[1] };
     let mut spec = in_state(layout(text, 2, mib << 11), state, failed);
     spec.era.checkpoints = Checkpoints::AtOnce;
+    spec.resync_build = Span::from_micros(20);
     spec
 }
 

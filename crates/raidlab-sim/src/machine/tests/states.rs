@@ -195,3 +195,31 @@ fn what_is_left_in_the_caches_of_disks_is_told() {
     assert_eq!(flags("true", 60), [None, None]);
     assert_eq!(flags("false", 4), [None, None]);
 }
+
+/// A processor that is slow for whoever waits for a resync is as slow for the resync that builds its next request.
+#[test]
+fn a_resync_takes_turns_with_whoever_waits_on_a_slow_processor_as_well() {
+    let done = |state: &str, clock: u32| {
+        let text = format!(
+            r#"
+title = "Turns"
+disks = {{ model = "ST3250624AS", count = 4, override = {{ capacity = "2000007168B" }} }}
+array = {{ layout = "raid10", state = "{state}" }}
+host = {{ cpu-mhz = {clock} }}
+[profile]
+name = "random"
+depth = 1
+read-percent = 100
+time = "4s"
+"#
+        );
+        let experiment = experiment(&text);
+        let mut machine = machine(&experiment, &experiment.cells[0]);
+        run(&mut machine);
+        machine.resync().map_or(u64::MAX, |progress| progress.done)
+    };
+    for state in ["rebuilding 1", "resyncing"] {
+        let (slow, fast) = (done(state, 100), done(state, 3500));
+        assert!(slow < 2 * fast, "{state}: {slow} {fast}");
+    }
+}
