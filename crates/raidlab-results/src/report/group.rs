@@ -99,6 +99,21 @@ impl<'a> Group<'a> {
         }
     }
 
+    /// The runs of a phase that nothing voids, of which some may have figures and no rate: of those the value is 0.
+    pub(crate) fn told_runs(&self, phase: &str) -> Vec<RunValue<'a>> {
+        let trials = self.trials.iter().filter(|trial| trial.is_valid());
+        let run = |trial: &&'a TrialRecord| {
+            let record = trial.phases.iter().find(|p| p.phase == phase)?;
+            (!record.flags.iter().any(|flag| flag.voids)).then(|| RunValue {
+                session: &trial.session,
+                round: trial.round,
+                value: record.rate.unwrap_or_default(),
+                phase: record,
+            })
+        };
+        trials.filter_map(run).collect()
+    }
+
     /// The response times of all valid runs of a phase together.
     pub(crate) fn latencies(&self, phase: &str) -> Option<Latencies> {
         let mut all: Option<Latencies> = None;

@@ -199,14 +199,23 @@ pub(crate) fn summary(record: &TrialRecord) -> String {
 
 fn rates(phases: &[PhaseRecord]) -> String {
     let rates: Vec<String> = phases.iter().map(rate).collect();
-    let legend = match phases.iter().all(PhaseRecord::is_valid) {
-        true => "",
-        false => " († is kept out of the figures: the report says why)",
+    let legend = match rates.iter().any(|rate| rate.contains('†')) {
+        true => " († is kept out of the figures: the report says why)",
+        false => "",
     };
     rates.join(", ") + legend
 }
 
 fn rate(phase: &PhaseRecord) -> String {
+    let loaded = phase
+        .figures
+        .iter()
+        .find(|f| f.name == "rebuild-rate-loaded");
+    if let (None, Some(loaded)) = (phase.rate, loaded) {
+        // A resync of a real array is not carried out again by itself.
+        let rate = loaded.value / MIB as f64;
+        return format!("{} {rate:.1} MiB/s beside the load", phase.phase);
+    }
     let value = match (phase.rate, phase.unit) {
         (None, _) => "no figure".to_owned(),
         (Some(rate), Unit::BytesPerSecond) => format!("{:.1} MiB/s", rate / MIB as f64),
@@ -223,6 +232,7 @@ fn rate(phase: &PhaseRecord) -> String {
 mod tests {
     use super::*;
     use raidlab_core::flag::Flag;
+    use raidlab_results::record::Figure;
 
     #[test]
     fn a_rate_is_told_with_its_unit_and_its_doubt() {
@@ -248,6 +258,17 @@ mod tests {
             rate(&PhaseRecord::bare("seeks", None, Unit::PerSecond)),
             "seeks no figure†"
         );
+    }
+
+    #[test]
+    fn a_resync_that_has_no_time_by_itself_is_told_as_beside_the_load() {
+        let mut phase = PhaseRecord::bare("rebuild", None, Unit::BytesPerSecond);
+        phase.figures.push(Figure {
+            name: "rebuild-rate-loaded".to_owned(),
+            value: 10.0 * MIB as f64,
+            unit: Unit::BytesPerSecond,
+        });
+        assert_eq!(rates(&[phase]), "rebuild 10.0 MiB/s beside the load");
     }
 
     #[test]

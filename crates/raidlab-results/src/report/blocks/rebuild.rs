@@ -1,6 +1,6 @@
 //! Time and rate of resync and rebuild.
 use super::tool_table::join_figure;
-use crate::record::TrialRecord;
+use crate::record::{Provenance, TrialRecord};
 use crate::report::analysis::{Judging, join, summarise};
 use crate::report::columns::REBUILD;
 use crate::report::document::{Cell, Column, Table, Value};
@@ -17,6 +17,9 @@ const BY_ARRAY: &str = "a resync of raid10 by md is counted in sectors of the ar
 /// Why a load seems to leave more than there is.
 const OUTER: &str = "of the part that it got through beside the load, which lies further out, where the disks are faster than on the whole; \
                      the time it would take is its time by itself, longer by what the load took from it there";
+
+/// Why a measured resync has no time by itself.
+const NOT_ALONE: &str = "on real devices a rebuild is carried out again by itself, after the phases, and a resync is not";
 
 /// What a short load makes of the rate beside it (`md.c:md_do_sync`: ten marks, three seconds apart).
 const BRIEF: &str = "beside a load of less than half a minute, which is as far as md looks back: it does not give way at once, and a longer \
@@ -66,11 +69,11 @@ pub(crate) fn rebuilds(groups: &[Group<'_>], judging: &Judging) -> Option<Table>
     };
     let mut table = Table::new("rebuild", format!("{caption}{how}"), columns);
     for group in groups {
-        let Some(rate) = summarise(group, REBUILD, judging) else {
+        let rate = summarise(group, REBUILD, judging).map(|rate| rate.headline.value);
+        let runs = group.told_runs(REBUILD);
+        if runs.is_empty() {
             continue;
-        };
-        let rate = rate.headline.value;
-        let runs = group.runs(REBUILD);
+        }
         let figure = |name: &str| join_figure(&runs, name, judging);
         let time = |name: &str| {
             let found = figure(name);
@@ -85,28 +88,33 @@ pub(crate) fn rebuilds(groups: &[Group<'_>], judging: &Judging) -> Option<Table>
         let bytes = runs.iter().filter_map(|run| run.phase.bytes);
         let bytes = join(bytes.map(|bytes| bytes as f64), judging);
         let loaded = figure("rebuild-rate-loaded");
-        let alone = figure("rebuild-time").is_some();
+        let alone = rate.filter(|_| figure("rebuild-time").is_some());
+        let measured = !matches!(group.provenance, Provenance::Simulated);
         let to_do = bytes.map_or_else(Cell::absent, |bytes| plain(bytes / GIB as f64));
         let to_do = match by_array(group) {
             true => to_do.mark(table.footnote(BY_ARRAY)),
             false => to_do,
         };
         let beside = match loaded {
-            Some(loaded) if alone && loaded > rate => number(loaded).mark(table.footnote(OUTER)),
+            Some(loaded) if alone.is_some_and(|alone| loaded > alone) => {
+                number(loaded).mark(table.footnote(OUTER))
+            }
             loaded => loaded.map_or_else(Cell::absent, number),
         };
         let beside = match loaded.is_some() && is_brief(group) {
             true => beside.mark(table.footnote(BRIEF)),
             false => beside,
         };
+        let by_itself = match alone {
+            Some(alone) => number(alone),
+            None if measured => Cell::absent().mark(table.footnote(NOT_ALONE)),
+            None => Cell::absent(),
+        };
         table.rows.push(vec![
             Cell::text(group.label.clone()),
             state.map_or_else(Cell::absent, Cell::text),
             to_do,
-            match alone {
-                true => number(rate),
-                false => Cell::absent(),
-            },
+            by_itself,
             time("rebuild-time"),
             beside,
             time("rebuild-time-loaded"),

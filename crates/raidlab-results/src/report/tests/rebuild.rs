@@ -87,6 +87,24 @@ fn rebuilding(label: &str, runs: &[(f64, f64)]) -> Vec<TrialRecord> {
     runs.iter().enumerate().map(of_run).collect()
 }
 
+/// A resync of a real array is not carried out again by itself: what it did beside the load is told all the same.
+#[test]
+fn a_resync_without_a_time_by_itself_has_its_rate_beside_the_load() {
+    let mut trials = rebuilding("raid10", &[(100.0, 20.0)]);
+    trials[0].phases.retain(|phase| phase.phase == "rebuild");
+    let record = &mut trials[0].phases[0];
+    (record.rate, record.bytes) = (None, None);
+    record
+        .figures
+        .retain(|figure| figure.name != "rebuild-time");
+    let table = rebuilds(&group(&trials), &judging()).unwrap();
+    assert_eq!(table.rows.len(), 1);
+    let notes = table.footnotes.join(" ");
+    assert!(notes.contains("a resync is not"), "{notes}");
+    let told = format!("{:?}", table.rows[0]);
+    assert!(told.contains("20.0"), "{told}");
+}
+
 /// Why it takes so long, of arrays with a floor of 100 MiB/s, on a kernel since 4.1.
 fn why(cells: &[(&str, f64)]) -> Vec<String> {
     why_of(cells, |_| GivesWay::Drains)
