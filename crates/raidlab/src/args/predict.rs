@@ -19,9 +19,9 @@ Every request is issued when the trace says, however far behind the disk is. A l
 2, which fio before 3.31 writes, has no times: its requests are issued one after the other, or as
 many at a time as --depth says, as fio's iodepth.
 
-A write that blkparse shows with a flush before it (FWS, as a journal's commit) is begun when the disk
-has written all that it held, and one that must be durable (WFS) is followed by another such flush, as
-Linux does with SATA disks; its response ends with the write, as blkparse's does.
+A write that blkparse shows with a flush before it (FWS, as a journal's commit) is begun when the
+disk has written all that it held, and one that must be durable (WFS) is followed by another such
+flush, as Linux does with SATA disks; its response ends with the write, as blkparse's does.
 
 Response times go to standard output as CSV, in the order in which requests end, and the summary to
 standard error; with --out the CSV goes to a file and the summary to standard output. Sectors have
