@@ -55,6 +55,7 @@ pub struct Storage {
     rotational: bool,
     max_sectors: u32,
     paged: u32,
+    queue: u64,
     /// Sectors of pages side by side that are read ahead as one request, which ends when all of it has come.
     window: u32,
     large_call: u32,
@@ -133,12 +134,8 @@ impl Storage {
 
     /// Sectors of writes that the queues hold before a submitter must wait.
     #[must_use]
-    pub fn queue_sectors(&self) -> u64 {
-        let of = |m: &Member| {
-            let spec = m.queue.spec();
-            u64::from(spec.requests.each[1]) * u64::from(spec.max_sectors)
-        };
-        self.members.iter().map(of).sum()
+    pub const fn queue_sectors(&self) -> u64 {
+        self.queue
     }
 
     /// The fabric, for the counters of its disks.

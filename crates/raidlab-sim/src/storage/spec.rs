@@ -152,6 +152,19 @@ fn large_call(spec: &StorageSpec) -> u32 {
     }
 }
 
+/// Sectors of writes that the members' queues hold before a submitter must wait: what is written in one stretch to members
+/// behind each other fills one of them.
+fn queue(spec: &StorageSpec) -> u64 {
+    let each = spec.members.iter().map(|member| {
+        let queue = &member.queue;
+        u64::from(queue.requests.each[1]) * u64::from(queue.max_sectors)
+    });
+    match &spec.array.kind {
+        ArrayKind::Md(Layout::Linear(_)) => each.max().unwrap_or(0),
+        _ => each.sum(),
+    }
+}
+
 /// Sectors of the largest request that all members' queues take.
 fn member_request(spec: &StorageSpec) -> u32 {
     let limits = spec.members.iter().map(|member| member.queue.max_sectors);
@@ -245,6 +258,7 @@ pub(super) fn build(spec: &StorageSpec, seed: u64) -> Result<Storage, StorageErr
         rotational: spec.members.iter().any(|member| member.queue.rotational),
         max_sectors: max_sectors(spec),
         paged: max_sectors(spec).min(pages(spec).saturating_mul(PAGE)),
+        queue: queue(spec),
         window: window(spec),
         large_call: large_call(spec),
         large_go: matches!(spec.array.kind, ArrayKind::Md(_))

@@ -131,3 +131,11 @@ fn what_is_made_of_single_pages_is_no_larger_than_the_driver_takes_pages() {
     assert_eq!((hints(168).max_sectors, hints(168).paged), (2560, 1344));
     assert_eq!(hints(u32::MAX).paged, 2560);
 }
+
+/// One stretch of writes comes to the queues of all members of a stripe, and of members behind each other to that of one.
+#[test]
+fn writers_fill_one_queue_of_a_linear_array() {
+    let queue = |levels, members| told_to_host(levels, members, 64, Kernel::Linux(2, 6, 16)).queue;
+    let one = 128 * 1024;
+    assert_eq!((queue("linear", 4), queue("raid0", 4)), (one, 4 * one));
+}
