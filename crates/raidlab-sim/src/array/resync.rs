@@ -19,7 +19,8 @@ use std::collections::VecDeque;
 pub(super) const UNIT: u64 = 128;
 /// Most sectors of one request, and which part of those in flight it is at most, while a pace is looked for. Fitted on the pace of
 /// requests of [`UNIT`]: the initial sync of a RAID6 on twelve disks of 24 TB keeps it to 0.4 % in an hour and a half with up to 256 KiB, a
-/// sixteenth of its stripe cache, and goes on a quarter faster with 512 KiB. Those of mirrors keep it to the last digit.
+/// sixteenth of its stripe cache, and goes on a quarter faster with 512 KiB. Those of mirrors keep it to the last digit. Fitted with
+/// requests to members of 1280 KiB; [`coarse`] keeps to what those come to.
 const COARSE: (u64, u64) = (512, 16);
 /// Requests in flight of raid1 and of raid10 (`RESYNC_DEPTH`: 32, and 32 MiB, memory permitting).
 pub(super) const DEPTH: usize = 32;
