@@ -132,12 +132,6 @@ impl Storage {
         }
     }
 
-    /// Sectors of writes that the queues hold before a submitter must wait.
-    #[must_use]
-    pub const fn queue_sectors(&self) -> u64 {
-        self.queue
-    }
-
     /// The fabric, for the counters of its disks.
     #[must_use]
     pub const fn fabric(&self) -> &Fabric {

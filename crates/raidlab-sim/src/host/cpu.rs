@@ -24,6 +24,15 @@ pub struct CpuModel {
     pub peak: u64,
 }
 
+impl CpuModel {
+    /// Work that a core does in a microsecond, in thousandths of what the reference does in a clock; at `mhz` where that is given.
+    #[must_use]
+    pub fn speed(&self, mhz: Option<u32>) -> u64 {
+        let clock = mhz.unwrap_or(self.mhz);
+        u64::from(clock.max(1)) * u64::from(self.per_clock.max(1))
+    }
+}
+
 /// Time of each kind of work in nanoseconds on the reference processor, an Athlon 64 at 2000 MHz.
 ///
 /// The sums were checked against the published processor shares of reading and writing 8 KiB calls
@@ -97,8 +106,7 @@ pub(super) struct Costs {
 impl Costs {
     pub(super) fn of(model: &CpuModel, mhz: Option<u32>) -> Self {
         let clock = u64::from(mhz.unwrap_or(model.mhz).max(1));
-        let speed = clock * u64::from(model.per_clock.max(1));
-        let scale = ((u64::from(REFERENCE_MHZ) * 1000) << 16) / speed;
+        let scale = ((u64::from(REFERENCE_MHZ) * 1000) << 16) / model.speed(mhz);
         let of = |ns: u64| (ns * scale) >> 16;
         let per_byte = |rate: u64| (1_000_000_000 << 20) / rate.max(1);
         let cached =

@@ -106,14 +106,12 @@ pub(super) fn fabric(
 /// copying there (the kernel picks the fastest of its routines at boot, and prefetches) and at two
 /// thirds of that; a stripe costs what five system calls do, and each request to a member what one to a disk does.
 fn parity_cost(cpu: &CpuModel, mhz: Option<u32>) -> ParityCost {
-    let clock = mhz.unwrap_or(cpu.mhz).max(1);
-    let speed = u64::from(clock) * u64::from(cpu.per_clock.max(1));
     ParityCost {
         xor: cpu.copy_cached,
         syndrome: cpu.copy_cached * 2 / 3,
         copy: cpu.copy,
         // 2 us on a core of 2 GHz that does 1000 thousandths of the reference's work a clock.
-        stripe: 2000 * 2_000_000 / speed.max(1),
+        stripe: 2000 * 2_000_000 / cpu.speed(mhz),
         submit: submit_time(cpu, mhz).0,
     }
 }
@@ -122,9 +120,7 @@ fn parity_cost(cpu: &CpuModel, mhz: Option<u32>) -> ParityCost {
 /// thousandths of the reference's work a clock, and so much longer on a slower one, as whoever waits for it takes to ask again. A
 /// guest whose core does 1000 million instructions a second builds one each 42 to 46 us, its disks' server included.
 fn resync_build(cpu: &CpuModel, mhz: Option<u32>) -> Span {
-    let clock = mhz.unwrap_or(cpu.mhz).max(1);
-    let speed = u64::from(clock) * u64::from(cpu.per_clock.max(1));
-    Span(20_000 * 7_700_000 / speed)
+    Span(20_000 * 7_700_000 / cpu.speed(mhz))
 }
 
 /// The members of a cell.

@@ -18,7 +18,7 @@ impl Device for Storage {
             large_call: self.large_call,
             stripe: self.stripe(),
             rotational: self.rotational,
-            queue: self.queue_sectors(),
+            queue: self.queue,
         }
     }
 
