@@ -29,6 +29,7 @@ pub(crate) use self::bitmap::room as bitmap_room;
 pub(crate) use self::build::fills_last;
 pub use self::core::MemberBio;
 pub(crate) use self::order::PARITY_REQUEST;
+pub use self::refill::Refill;
 pub use self::resync::{Progress, controlled};
 pub use self::spec::{
     ArrayError, ArrayKind, ArraySpec, Checkpoints, Courtesy, Era, ParityCost, STRIPE_CACHE,
@@ -55,6 +56,8 @@ pub struct Array {
     resyncs: bool,
     /// Some array of the tree has a bitmap.
     bitmaps: bool,
+    /// What the state of the array has to do.
+    refill: Refill,
     scan: Scan,
     sectors: u64,
     /// The array of the tree that each member is in, and its role there.

@@ -30,7 +30,7 @@ pub use why::{Account, Load, Share, Why};
 #[cfg(test)]
 mod tests;
 
-use crate::array::ArrayKind;
+use crate::array::{ArrayKind, Refill};
 use crate::disk::Fault;
 use crate::fabric::FabricSpec;
 use crate::host::fs::{FileSystem, FsSpec};
@@ -176,11 +176,14 @@ impl Machine {
     #[must_use]
     pub fn account(&self) -> Account {
         let totals = self.totals();
+        let array = self.host.device().array();
         Account {
             at: self.now(),
             busy: totals.busy,
             moved: totals.moved,
             refused: totals.refused,
+            refilled: totals.refilled,
+            refill: array.map_or(Refill::default(), |array| array.refilled().1),
             memory: self.memory_rate,
         }
     }

@@ -7,6 +7,7 @@ use super::node::{Common, Node, Shape};
 use super::order::Sizes;
 use super::parity::ParityArray;
 use super::raidz::RaidzVdev;
+use super::refill::Refill;
 use super::resync::{DEPTH, DEPTH_RAID10, Resync, UNIT};
 use super::spec::{ArrayError, ArrayKind, ArraySpec, LEAST_CACHE};
 use raidlab_core::units::SECTOR;
@@ -88,6 +89,11 @@ pub(super) fn array(spec: &ArraySpec) -> Result<Array, ArrayError> {
         core,
         resyncs,
         bitmaps,
+        refill: match spec.state {
+            ArrayState::Rebuilding(_) if zfs => Refill::Resilver,
+            ArrayState::Rebuilding(_) => Refill::Rebuild,
+            _ => Refill::Resync,
+        },
         scan: spec.era.scan,
         sectors,
         homes: builder.homes,

@@ -191,6 +191,8 @@ pub(super) struct Core {
     pub(super) others: Option<Instant>,
     /// When a resilver ended last.
     pub(super) resilvered: Option<Instant>,
+    /// Sectors that resyncs, rebuilds and resilvers have asked of disks.
+    pub(super) refilled: u64,
 }
 
 impl Core {
@@ -209,6 +211,7 @@ impl Core {
             asked: false,
             others: None,
             resilvered: None,
+            refilled: 0,
         }
     }
 
@@ -296,6 +299,7 @@ impl Core {
         };
         match child {
             Child::Disk(member) => {
+                self.refilled += u64::from(op.sectors) * u64::from(op.origin.background);
                 let lba = Lba(op.lba.wrapping_add(self.base));
                 let bio = Bio { lba, ..bio };
                 self.out.push(MemberBio { member, bio });

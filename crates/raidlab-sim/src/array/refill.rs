@@ -7,6 +7,30 @@ use crate::block::{Extent, Watch};
 use raidlab_core::time::{Instant, Span};
 use std::ops::ControlFlow;
 
+/// What makes the members of an array agree again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Refill {
+    /// All agree but for what is compared or made anew, a first sync too.
+    #[default]
+    Resync,
+    /// A new member is filled.
+    Rebuild,
+    /// The same, of ZFS.
+    Resilver,
+}
+
+impl Refill {
+    /// Its word.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Resync => "resync",
+            Self::Rebuild => "rebuild",
+            Self::Resilver => "resilver",
+        }
+    }
+}
+
 impl Array {
     /// How far resync or rebuild are, added over the arrays of the tree that have one; `None` when
     /// everything agrees.
@@ -125,6 +149,12 @@ impl Array {
     pub fn stripe_caches(&self) -> impl Iterator<Item = (u32, bool)> {
         let parities = self.nodes.iter().filter_map(Node::parity);
         parities.map(parity::ParityArray::stripes)
+    }
+
+    /// Sectors that resyncs, rebuilds and resilvers have asked of disks, and which of these it was.
+    #[must_use]
+    pub const fn refilled(&self) -> (u64, Refill) {
+        (self.core.refilled, self.refill)
     }
 
     /// Sectors of read-ahead for which stripe caches had no room.

@@ -21,6 +21,8 @@ pub(super) struct Totals {
     pub(super) written: u64,
     /// Bytes of read-ahead for which stripe caches had no room.
     pub(super) refused: u64,
+    /// Bytes that were asked of disks to make the members of the array agree.
+    pub(super) refilled: u64,
 }
 
 /// `value` times `number` over `of`.
@@ -47,6 +49,7 @@ impl Totals {
             moved: moved * SECTOR,
             written: written * SECTOR,
             refused: storage.array().map_or(0, Array::refused) * SECTOR,
+            refilled: storage.array().map_or(0, |array| array.refilled().0) * SECTOR,
         }
     }
 
@@ -72,6 +75,7 @@ impl Totals {
         self.moved += other.moved;
         self.written += other.written;
         self.refused += other.refused;
+        self.refilled += other.refilled;
     }
 
     /// What has come to it since `earlier`, times a share.
@@ -108,6 +112,7 @@ impl Totals {
             moved: count(self.moved, earlier.moved),
             written: count(self.written, earlier.written),
             refused: count(self.refused, earlier.refused),
+            refilled: count(self.refilled, earlier.refilled),
         }
     }
 }

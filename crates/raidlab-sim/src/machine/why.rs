@@ -2,6 +2,7 @@
 //! limit.
 mod words;
 
+use crate::array::Refill;
 use crate::block::{Busy, ResourceKind};
 use raidlab_core::time::{Instant, Span};
 use words::{named, names, part, percent, range};
@@ -20,6 +21,8 @@ const ALSO: f64 = 0.90;
 /// Read-ahead that a stripe cache refuses is told from this share of what disks move on. Assumed: less is asked for again while more
 /// is on its way.
 const REFUSED: f64 = 0.10;
+/// What a resync moves is told from this share of what disks move on. Assumed: less is not felt.
+const BESIDE: f64 = 0.02;
 
 /// All busy times at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -32,6 +35,10 @@ pub struct Account {
     pub moved: u64,
     /// Bytes of requests of read-ahead for which the stripe cache of a parity array had no room since the start.
     pub refused: u64,
+    /// Bytes that a resync, rebuild or resilver has asked of the disks since the start, and which of these it is.
+    pub refilled: u64,
+    /// See [`refilled`](Self::refilled).
+    pub refill: Refill,
     /// Bytes a second that the computer's memory gives or takes at the most; 0: not known. It limits nothing.
     pub memory: u64,
 }
@@ -97,6 +104,7 @@ impl Why {
                 of(after.memory as f64)
             ));
         }
+        sentence.push_str(&beside(before, after, load));
         let refused = after.refused.saturating_sub(before.refused);
         if refused as f64 >= moved as f64 * REFUSED && refused > 0 {
             sentence.push_str(
@@ -112,6 +120,24 @@ impl Why {
     pub fn busiest(&self) -> Option<&Share> {
         self.shares.iter().max_by(|a, b| a.busy.total_cmp(&b.busy))
     }
+}
+
+/// What of the disks' work is not the load's, where a load goes beside it: how busy they are does not tell who keeps them so.
+fn beside(before: &Account, after: &Account, load: Load) -> String {
+    let megabytes =
+        |bytes: u64| bytes as f64 / after.at.since(before.at).as_secs_f64().max(1e-9) / 1e6;
+    let moved = megabytes(after.moved.saturating_sub(before.moved));
+    // What is in flight at the end is asked for and not moved.
+    let refilled = megabytes(after.refilled.saturating_sub(before.refilled)).min(moved);
+    let loaded = load.open || load.in_flight > 0.0;
+    if !loaded || refilled < moved * BESIDE || refilled <= 0.0 {
+        return String::new();
+    }
+    let digits = usize::from(refilled < 10.0);
+    format!(
+        "; {refilled:.digits$} of the {moved:.digits$} MB/s that the disks move are the {}'s",
+        after.refill.name()
+    )
 }
 
 /// The shares of all; of what is full duplex that of the direction that is busier.

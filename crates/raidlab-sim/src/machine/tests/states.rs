@@ -38,6 +38,17 @@ fn all(state: &str, layouts: &str) {
                 "{label} {state}: {sum} {area}"
             );
             assert!(!run.why.sentence.is_empty() && run.why.shares.len() > 1);
+            // What else the disks do is told, and only where they do.
+            let refill = match state {
+                "resyncing" | "initial-sync" => Some("are the resync's"),
+                _ if state.starts_with("rebuilding") => Some("are the rebuild's"),
+                _ => None,
+            };
+            let sentence = &run.why.sentence;
+            assert!(
+                refill.map_or(!sentence.contains("'s"), |told| sentence.ends_with(told)),
+                "{label} {state}: {sentence}"
+            );
             assert!(run.why.shares.iter().all(|s| (0.0..=1.0).contains(&s.busy)));
         }
     }

@@ -239,6 +239,37 @@ fn only_the_time_between_the_accounts_counts() {
     assert_eq!(none.shares[0].busy.to_bits(), 0);
 }
 
+/// Disks that a rebuild keeps busy were told to be the limit of the load beside it, as if they had nothing else to do.
+#[test]
+fn what_a_rebuild_moves_beside_a_load_is_told() {
+    let told = |refilled: u64, load| {
+        let account = Account {
+            at: Instant(2_000_000_000),
+            busy: vec![disk("disk0", 1980, 1500)],
+            moved: 20_000_000,
+            refilled,
+            refill: Refill::Rebuild,
+            ..Account::default()
+        };
+        Why::between(&Account::default(), &account, load).sentence
+    };
+    let deep = Load {
+        in_flight: 16.0,
+        open: false,
+    };
+    let seeks = "disk0 is 99 % busy, of that 76 % seeking";
+    assert_eq!(
+        told(16_000_000, deep),
+        format!("{seeks}; 8.0 of the 10.0 MB/s that the disks move are the rebuild's")
+    );
+    // What is asked for at the end has not been moved.
+    assert!(told(20_500_000, deep).contains("; 10 of the 10 MB/s"));
+    assert_eq!(told(0, deep), seeks);
+    assert_eq!(told(200_000, deep), seeks);
+    // By itself it is what the sentence is about.
+    assert_eq!(told(20_000_000, Load::default()), seeks);
+}
+
 /// Small calls that the buffer serves keep neither arm nor cable busy, and a cable of a disk's own is a limit like any.
 #[test]
 fn what_takes_a_disks_commands_is_a_limit_of_its_own() {
