@@ -153,7 +153,12 @@ impl<D: Device> Host<D> {
         if pressure == Pressure::None {
             return false;
         }
-        if pressure == Pressure::Full && self.journal.part == Part::Stages {
+        let waits = match pressure {
+            Pressure::None | Pressure::Some => false,
+            Pressure::Full => self.journal.part == Part::Stages,
+            Pressure::Wait => true,
+        };
+        if waits {
             self.wait_for_open(tag);
             return true;
         }

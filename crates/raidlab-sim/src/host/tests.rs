@@ -15,7 +15,7 @@ use super::fs::{FileSystem, FsSpec};
 use super::*;
 use crate::catalogue;
 use crate::disk::Disk;
-use raidlab_core::drive::{DriveOptions, Lane, Tally, drive};
+use raidlab_core::drive::{DriveError, DriveOptions, Lane, Tally, drive};
 use raidlab_core::op::OpenMode;
 use raidlab_core::rng::Stream;
 use raidlab_core::time::Span;
@@ -67,6 +67,13 @@ fn disk() -> BareDisk {
 }
 
 fn run<D: Device>(host: &mut Host<D>, jobs: &[(WorkloadSpec, u32)]) -> Vec<Tally> {
+    attempt(host, jobs).unwrap()
+}
+
+fn attempt<D: Device>(
+    host: &mut Host<D>,
+    jobs: &[(WorkloadSpec, u32)],
+) -> Result<Vec<Tally>, DriveError> {
     let mut lanes: Vec<Lane<AnyWorkload>> = jobs
         .iter()
         .enumerate()
@@ -75,6 +82,6 @@ fn run<D: Device>(host: &mut Host<D>, jobs: &[(WorkloadSpec, u32)]) -> Vec<Tally
             depth: *depth,
         })
         .collect();
-    let driven = drive(&mut lanes, host, &DriveOptions::default(), &mut ()).unwrap();
-    driven.tallies
+    let driven = drive(&mut lanes, host, &DriveOptions::default(), &mut ())?;
+    Ok(driven.tallies)
 }

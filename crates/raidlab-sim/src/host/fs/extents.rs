@@ -3,11 +3,15 @@
 //! Modelled: where data goes and how long its runs are, delayed allocation and preallocation, a log
 //! that is written round and round with flushes (xfs, NTFS), copy on write with duplicated metadata
 //! and superblocks (btrfs), records of files and blocks of directories with the blocks that a call
-//! touches. Left out: the shape of the trees (a directory is blocks of names, found by hash), free
-//! space trees beyond one block a group, growing metadata chunks, checksums' own reads, compression,
-//! snapshots, reflinks, real-time volumes, NTFS compression, sparse files and short names. btrfs nodes
-//! are read at a fixed place of the metadata chunk although they move.
+//! touches. Left out: the shape of the trees (a directory is blocks of names, found by hash; of those
+//! of extents and checksums only the leaves count), free space trees beyond one block a group, nodes
+//! that are written before their transaction ends and then again, growing metadata chunks, checksums'
+//! own reads, compression, snapshots, reflinks, real-time volumes, NTFS compression, sparse files and
+//! short names. btrfs nodes are read at a fixed place of the metadata chunk although they move.
 mod commit;
+mod cow;
+mod files;
+mod held;
 mod kind;
 mod lease;
 mod leaves;
@@ -23,10 +27,12 @@ use super::space::{Run, Shape, Space};
 use super::spec::FsSpec;
 use super::stamp::{Clock, Stamp};
 use commit::Log;
+use cow::{Reserve, Spots};
+use held::Held;
 use kind::Kind;
 use lease::Kept;
 use logged::Logged;
-use raidlab_core::op::{FileId, OpenMode};
+use raidlab_core::op::FileId;
 use raidlab_core::time::Span;
 use raidlab_core::units::{Lba, MIB, SECTOR};
 use small::Small;
@@ -56,6 +62,7 @@ struct File {
     stamp: Stamp,
     /// What was written in the running transaction and is in no log of btrfs yet.
     fresh: Fresh,
+    spots: Spots,
 }
 
 /// The file system.
@@ -77,10 +84,15 @@ pub(super) struct Extents {
     tree: TreeLog,
     /// Blocks of data placed in this transaction.
     placed: u64,
-    /// And the extents they are.
+    /// And the extents they are; items of files that were added side by side for them.
     extents: u64,
+    items: u64,
+    /// Data files of btrfs whose extents the transaction changed.
+    spotted: Vec<FileId>,
+    held: Held,
     freed: Vec<Run>,
     pending: u64,
+    reserve: Reserve,
 }
 
 impl Extents {
@@ -113,7 +125,7 @@ impl Extents {
         };
         let log = Log::new(&kind, &mut space).ok_or(too_small)?;
         let small = Small::new(&kind, &mut space);
-        Ok(Self {
+        let mut made = Self {
             traits: kind.traits(spec),
             kind,
             space,
@@ -127,9 +139,15 @@ impl Extents {
             tree: TreeLog::default(),
             placed: 0,
             extents: 0,
+            items: 0,
+            spotted: Vec::new(),
+            held: Held::new(kind.block, kind.node_bytes()),
             freed: Vec::new(),
             pending: 0,
-        })
+            reserve: Reserve::default(),
+        };
+        made.set_reserve();
+        Ok(made)
     }
 
     pub(super) const fn traits(&self) -> &Traits {
@@ -237,11 +255,13 @@ impl Extents {
                 f.fresh.extents += u64::from(replaces);
                 f.fresh.blocks += to - at;
             }
+            let runs = f.pending.len();
             f.pending.insert(Mapped {
                 at,
                 dev: at,
                 len: to - at,
             });
+            self.reserve.change(runs, f.pending.len());
             at = to;
         }
         Ok(())
@@ -265,8 +285,9 @@ impl Extents {
                 done = Err(FsError::NoSpace);
                 break;
             };
-            let mut old = Vec::new();
+            let (mut old, runs) = (Vec::new(), f.pending.len());
             f.pending.carve(run.at, run.at + got.len, &mut old);
+            self.reserve.change(runs, f.pending.len());
             old.clear();
             f.runs.carve(run.at, run.at + got.len, &mut old);
             for run in old {
@@ -278,8 +299,7 @@ impl Extents {
                 len: got.len,
             });
             self.pending -= got.len;
-            self.placed += got.len;
-            self.extents += 1;
+            self.placed_in(id, &mut f, run.at, got);
             if !f.stamp.joined(false, self.transaction) {
                 let block = self.small.record(&self.kind, f.record);
                 self.join(block, charge);
@@ -293,17 +313,24 @@ impl Extents {
 
     #[inline]
     pub(super) const fn pressure(&self) -> Pressure {
+        if self.reserve.is_full() {
+            return Pressure::Wait;
+        }
         self.logged.pressure()
     }
 
+    /// What overwrites and has no place yet frees what it replaces, too.
     pub(super) fn frees_at_commit(&self) -> bool {
-        !self.freed.is_empty()
+        !self.freed.is_empty() || (self.kind.cow && self.pending > 0)
     }
 
     /// Frees a run from the next commit on.
     fn release(&mut self, run: Run, charge: &mut Charge) {
         self.join_group(run.start, charge);
-        self.freed.push(run);
+        match self.kind.cow {
+            true => self.held.release(run, self.transaction, &mut self.freed),
+            false => self.freed.push(run),
+        }
     }
 
     #[inline]
@@ -361,74 +388,6 @@ impl Extents {
             cpu: Span(self.kind.cpu[0] / 4),
             ..Charge::default()
         }
-    }
-
-    pub(super) fn open(&mut self, file: FileId, mode: OpenMode) -> Result<Charge, FsError> {
-        match (mode, self.files.contains_key(&file)) {
-            (OpenMode::Create, true) => return Ok(self.truncate(file, 0)),
-            (OpenMode::Create, false) => {}
-            (_, true) => return Ok(Charge::default()),
-            (_, false) => return Err(FsError::NoFile),
-        }
-        let mut charge = Charge {
-            cpu: Span(self.kind.cpu[2]),
-            ..Charge::default()
-        };
-        let record = self.new_record(0, &mut charge)?;
-        let new = File {
-            record,
-            kept: Kept::new(&self.kind),
-            stamp: Stamp::made(self.transaction),
-            ..File::default()
-        };
-        self.files.insert(file, new);
-        Ok(charge)
-    }
-
-    pub(super) fn provide(&mut self, file: FileId, bytes: u64) -> Result<(), FsError> {
-        let _ = self.open(file, OpenMode::Create)?;
-        let _ = self.reserve(file, 0, bytes)?;
-        let mut pieces = Vec::new();
-        let placed = self.place(file, 0, bytes, &mut pieces);
-        self.end();
-        placed.map(|_| ())
-    }
-
-    pub(super) fn truncate(&mut self, file: FileId, bytes: u64) -> Charge {
-        let mut charge = Charge {
-            cpu: Span(self.kind.cpu[2]),
-            ..Charge::default()
-        };
-        let Some(mut f) = self.files.remove(&file) else {
-            return charge;
-        };
-        let keep = bytes.div_ceil(self.kind.block);
-        let mut freed = Vec::new();
-        f.pending.carve(keep, u64::MAX, &mut freed);
-        self.pending -= freed.drain(..).map(|run| run.len).sum::<u64>();
-        f.runs.carve(keep, u64::MAX, &mut freed);
-        for run in freed {
-            self.release(run, &mut charge);
-        }
-        if let Some(lease) = f.kept.lease.take() {
-            self.space.give(lease);
-        }
-        f.kept = Kept::new(&self.kind);
-        f.stamp.placed(self.transaction);
-        f.stamp.bytes = f.stamp.bytes.min(bytes);
-        let block = self.small.record(&self.kind, f.record);
-        self.join(block, &mut charge);
-        self.files.insert(file, f);
-        charge
-    }
-
-    pub(super) fn remove(&mut self, file: FileId) -> Charge {
-        let charge = self.truncate(file, 0);
-        if let Some(f) = self.files.remove(&file) {
-            self.small.free_record(f.record);
-            self.logged.record(true);
-        }
-        charge
     }
 }
 

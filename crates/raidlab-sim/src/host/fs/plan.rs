@@ -100,6 +100,8 @@ pub enum Pressure {
     Some,
     /// And who would add to it waits until it is closed, when the one before is still being written.
     Full,
+    /// And who would add to it waits until it is closed.
+    Wait,
 }
 
 /// What `fsync` waits for.

@@ -2,14 +2,12 @@
 use super::super::plan::{Commit, Place, Stage, Synced};
 use super::super::space::{Run, Space};
 use super::kind::Kind;
-use super::tree_log::{self, CHECKSUM, ITEM, TreeLog};
+use super::tree_log::TreeLog;
 use super::{Extents, Heads};
 use raidlab_core::op::FileId;
 use raidlab_core::time::Span;
 use raidlab_core::units::{GIB, KIB, Lba, MIB, SECTOR};
 
-/// Bytes of trees that an extent adds: an item of the file, and one of the tree of extents (24 bytes and a reference of 29).
-const EXTENT: u64 = tree_log::EXTENT + ITEM + 24 + 29;
 /// Nodes that every commit of btrfs copies: the paths of the file, extent, checksum and root trees,
 /// each of two levels. Assumed.
 const PATHS: u64 = 8;
@@ -107,11 +105,14 @@ impl Extents {
         self.running.clear();
         self.logged.end();
         self.tree = TreeLog::default();
-        (self.placed, self.extents) = (0, 0);
+        (self.placed, self.extents, self.items) = (0, 0, 0);
+        self.spotted.clear();
+        self.held.end();
         self.transaction += 1;
         for run in self.freed.drain(..) {
             self.space.give(run);
         }
+        self.set_reserve();
     }
 
     pub(in super::super) fn commit(&mut self) -> Option<Commit> {
@@ -171,10 +172,8 @@ impl Extents {
 
     /// Copies of what changed go to new places, twice; then the superblocks.
     fn copy_trees(&mut self) -> Commit {
-        let leaf = self.kind.node * self.kind.block;
-        let checksums = (self.placed * CHECKSUM * self.kind.block / 4096).div_ceil(leaf);
-        let extents = (self.extents * EXTENT).div_ceil(leaf);
-        let nodes = self.running.len() as u64 / self.kind.node.max(1) + checksums + extents + PATHS;
+        let nodes =
+            self.running.len() as u64 / self.kind.node.max(1) + self.leaves_of_data() + PATHS;
         Commit {
             data_first: true,
             stages: self.write_nodes(nodes, &SUPERS),

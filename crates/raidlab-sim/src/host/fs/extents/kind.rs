@@ -1,6 +1,7 @@
 //! What differs between xfs, btrfs and NTFS.
 use super::super::plan::{Fsync, Traits};
 use super::super::spec::FsSpec;
+use super::cow;
 use super::logged::Logged;
 use super::tree_log::{ENTRY, HEADER, INODE};
 use raidlab_core::time::Span;
@@ -145,7 +146,7 @@ impl Kind {
             4 * KIB
         };
         let node = node.max(block);
-        let chunk = (spec.device_bytes() / 20).clamp(8 * MIB, 256 * MIB);
+        let chunk = cow::metadata_chunk(spec.device_bytes());
         Self {
             block,
             group: GIB / block,

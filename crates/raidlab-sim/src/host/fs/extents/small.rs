@@ -280,7 +280,7 @@ impl Extents {
             };
             self.join_group(whole.start, charge);
             self.placed += blocks;
-            self.extents += 1;
+            (self.extents, self.items) = (self.extents + 1, self.items + 1);
             charge.cpu += Span(self.kind.cpu[1]);
             charge.written.push(self.at(whole));
             run = Some(whole);

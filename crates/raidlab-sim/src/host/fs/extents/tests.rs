@@ -1,9 +1,10 @@
+mod cow;
 mod small;
 
 use super::super::{FileSystem, FsSpec};
 use super::*;
 use proptest::prelude::*;
-use raidlab_core::op::{Entry, FileOp};
+use raidlab_core::op::{Entry, FileOp, OpenMode};
 use raidlab_core::units::{GIB, KIB};
 use raidlab_experiment::kernel::{FilesystemKind, Kernel};
 
@@ -51,17 +52,22 @@ fn every_size_of_blocks_makes_a_file_system() {
     }
 }
 
-/// Blocks 4 KiB apart are written over in a file of btrfs, and made durable: what they had is free. 1 MiB finds room as a whole.
+/// Extents of 4 KiB are written over in a file of btrfs, and what they had is free. 1 MiB finds room as a whole.
 #[test]
 fn what_btrfs_writes_goes_whole_where_there_is_room_for_it() {
     let mut fs = made(FilesystemKind::Btrfs, 4 * GIB);
     let _ = fs.open(0, OpenMode::Create).unwrap();
-    write(&mut fs, 0, 0, 16 * MIB);
+    write(&mut fs, 0, 0, 8 * MIB);
+    for at in (8 * MIB..16 * MIB).step_by(4 << 10) {
+        write(&mut fs, 0, at, 4 * KIB);
+    }
     let _ = fs.commit();
     for at in (8 * MIB..16 * MIB).step_by(128 << 10) {
         write(&mut fs, 0, at, 4 * KIB);
     }
+    let before = extents(&fs).space.free();
     let _ = fs.commit();
+    assert_eq!(extents(&fs).space.free() - before, 64);
     for at in (0..8 * MIB).step_by(MIB as usize) {
         assert_eq!(write(&mut fs, 0, at, MIB).len(), 1, "at {at}");
     }
