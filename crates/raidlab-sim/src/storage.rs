@@ -14,7 +14,7 @@ mod tests;
 pub use spec::{MemberSpec, StorageError, StorageSpec};
 
 use crate::array::{Array, MemberBio};
-use crate::block::{Alone, Bio, BlockTarget, Busy, Ended, RESYNC};
+use crate::block::{Alone, Bio, BlockTarget, Busy, Ended, Origin, RESYNC};
 use crate::disk::{Disk, Fault};
 use crate::fabric::Fabric;
 use crate::queue::Queue;
@@ -72,6 +72,8 @@ pub struct Storage {
     wanted: Vec<MemberBio>,
     /// Arrays of it have threads.
     threads: bool,
+    /// Writes of members are submitted by the thread of an array with parity.
+    by_thread: bool,
     /// Requests to members cost processor time, and are counted.
     counts: bool,
     asked: Asked,
@@ -122,6 +124,15 @@ impl Storage {
     #[must_use]
     pub const fn max_sectors(&self) -> u32 {
         self.max_sectors
+    }
+
+    /// Whether a process that submits so waits in a member's queue. What an array's thread submits makes nobody else wait.
+    pub(crate) fn sleeps(&self, origin: &Origin) -> bool {
+        !self.by_thread
+            && self
+                .members
+                .iter()
+                .any(|member| member.queue.sleeps(origin))
     }
 
     /// A writer is held back for how much is dirty. What is dirty on an array is not on its members, whose queues do

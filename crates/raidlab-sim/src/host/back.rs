@@ -202,6 +202,11 @@ impl<D: Device> Host<D> {
             let Some((writer, file, wanted)) = self.next_writer() else {
                 break;
             };
+            // Whoever sleeps until a request is free leaves the rest dirty: what is dirtied meanwhile is found when it comes to it.
+            // What is under way then wakes it.
+            if self.back.sectors > 0 && self.below.device.sleeps(&self.origin_of(writer)) {
+                break;
+            }
             let wanted = match writer {
                 Writer::Flusher => wanted,
                 Writer::Held(_) => self.or_run_of(file, wanted.min(self.at_a_time())),

@@ -51,6 +51,12 @@ pub trait Device {
         Asked::default()
     }
 
+    /// Whoever submits with such an origin sleeps in it, with more that has no request yet.
+    fn sleeps(&self, origin: &Origin) -> bool {
+        let _ = origin;
+        false
+    }
+
     /// A writer is held back for how much is dirty on it.
     fn writer_sleeps(&mut self, now: Instant) {
         let _ = now;

@@ -7,6 +7,7 @@ mod refusals;
 mod resilver;
 mod states;
 mod theory;
+mod written_back;
 
 use super::*;
 use crate::catalogue;

@@ -4,7 +4,7 @@
 //! is let in when it is its turn, goes on as far as it may, and waits again behind all others.
 use super::Queue;
 use super::spec::Admits;
-use crate::block::Bio;
+use crate::block::{Bio, Origin, RESYNC};
 use raidlab_core::time::{Instant, Span};
 use std::collections::VecDeque;
 
@@ -21,10 +21,10 @@ struct Who {
 }
 
 impl Who {
-    const fn of(bio: &Bio) -> Self {
+    const fn of(origin: &Origin) -> Self {
         Self {
-            task: bio.origin.task,
-            sync: bio.origin.sync,
+            task: origin.task,
+            sync: origin.sync,
         }
     }
 }
@@ -70,7 +70,7 @@ impl Starved {
 
     /// The bio waits behind what its process has yet to submit, or the process behind all others.
     fn push(&mut self, bio: Bio) {
-        let who = Who::of(&bio);
+        let who = Who::of(&bio.origin);
         self.bios += 1;
         if let Some(waiter) = self.waiters.iter_mut().find(|waiter| waiter.who == who) {
             waiter.bios.push_back(bio);
@@ -84,9 +84,9 @@ impl Starved {
         self.waiters.push_back(Waiter { who, bios });
     }
 
-    /// Whether its submitter waits.
-    fn has(&self, bio: &Bio) -> bool {
-        let who = Who::of(bio);
+    /// Whether the submitter of what has such an origin waits.
+    fn has(&self, origin: &Origin) -> bool {
+        let who = Who::of(origin);
         self.bios > 0 && self.waiters.iter().any(|waiter| waiter.who == who)
     }
 
@@ -101,7 +101,7 @@ impl Starved {
 
     /// Takes one of those that its submitter may have beyond the limit (`ioc_batching`), if there is one left.
     fn takes_of_batch(&mut self, now: Instant, bio: &Bio) -> bool {
-        let who = Who::of(bio);
+        let who = Who::of(&bio.origin);
         let Some(batch) = self.batch.as_mut().filter(|batch| batch.who == who) else {
             return false;
         };
@@ -112,6 +112,13 @@ impl Starved {
 }
 
 impl Queue {
+    /// Whether a process that submits so waits for a request, or for less write-back of all to be there.
+    pub(crate) fn sleeps(&self, origin: &Origin) -> bool {
+        let held = |wbt: &super::Wbt| wbt.waiting() > 0 && !origin.sync && origin.task != RESYNC;
+        self.starved.iter().any(|starved| starved.has(origin))
+            || self.wbt.as_deref().is_some_and(held)
+    }
+
     /// Makes a request of a bio, or lets it wait for a free one.
     #[inline(always)]
     pub(super) fn find_room(&mut self, now: Instant, bio: Bio, class: u16) {
@@ -131,7 +138,7 @@ impl Queue {
 
     #[inline(never)]
     fn seek_room(&mut self, now: Instant, bio: Bio, class: u16, group: usize) {
-        if !self.starved[group].has(&bio) && self.may_have(now, &bio, group) {
+        if !self.starved[group].has(&bio.origin) && self.may_have(now, &bio, group) {
             return self.make(now, &bio, class, group);
         }
         self.starved[group].push(bio);
@@ -146,7 +153,7 @@ impl Queue {
         if self.room(group) {
             let starved = &mut self.starved[group];
             if batches && self.used[group] + 1 >= each && !starved.takes_of_batch(now, bio) {
-                starved.favour(now, Who::of(bio));
+                starved.favour(now, Who::of(&bio.origin));
                 starved.takes_of_batch(now, bio);
             }
             return true;

@@ -1,7 +1,7 @@
 //! The storage as the device of a host.
 use super::{Asked, Storage};
 use crate::array::Array;
-use crate::block::{Bio, Ended};
+use crate::block::{Bio, Ended, Origin};
 use crate::host::{Device, Hints};
 use raidlab_core::time::{Instant, Span};
 
@@ -40,6 +40,11 @@ impl Device for Storage {
     #[inline]
     fn asked(&self) -> Asked {
         self.asked()
+    }
+
+    #[inline]
+    fn sleeps(&self, origin: &Origin) -> bool {
+        self.sleeps(origin)
     }
 
     fn writer_sleeps(&mut self, now: Instant) {

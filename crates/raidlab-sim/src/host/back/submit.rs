@@ -18,17 +18,7 @@ impl<D: Device> Host<D> {
             return 0;
         };
         let (page, pages) = self.whole_units(file, page, pages);
-        let (task, sync) = match writer {
-            Writer::Durable(tag) => (self.origin(tag, true).task, true),
-            Writer::Held(tag) => (self.origin(tag, false).task, false),
-            Writer::Journal | Writer::Flusher => (0, false),
-        };
-        let origin = Origin {
-            task,
-            sync,
-            paged: self.fs.is_raw(),
-            ..Origin::default()
-        };
+        let origin = self.origin_of(writer);
         let (requests, cost) = self.submit_dirty(file, page, pages, origin);
         let requests = requests + self.below.beside();
         let cost = cost + Span(pages * self.costs.flush + self.costs.submit.0 * requests);
@@ -51,6 +41,21 @@ impl<D: Device> Host<D> {
             known.dirtied = None;
         }
         pages
+    }
+
+    /// Who submits for a writer.
+    pub(super) fn origin_of(&self, writer: Writer) -> Origin {
+        let (task, sync) = match writer {
+            Writer::Durable(tag) => (self.origin(tag, true).task, true),
+            Writer::Held(tag) => (self.origin(tag, false).task, false),
+            Writer::Journal | Writer::Flusher => (0, false),
+        };
+        Origin {
+            task,
+            sync,
+            paged: self.fs.is_raw(),
+            ..Origin::default()
+        }
     }
 
     /// The run with the rest of the units at its ends: a unit is written as a whole.

@@ -52,6 +52,24 @@ fn who_waits_is_a_process_not_a_bio() {
     }
 }
 
+/// What writes back leaves the rest dirty while it sleeps.
+#[test]
+fn who_waits_is_known_to_sleep() {
+    let (mut queue, mut has) = filled(spec(Scheduler::Noop, 64));
+    let of = |task, sync| Origin {
+        task,
+        sync,
+        ..Origin::default()
+    };
+    submit(&mut queue, 1, 0, 2);
+    let sync = of_task(0, 1, 0, 8).origin.sync;
+    assert!(queue.sleeps(&of(1, sync)));
+    assert!(!queue.sleeps(&of(1, !sync)) && !queue.sleeps(&of(2, sync)));
+    let all = has.len();
+    end(&mut queue, &mut has, all, ms(1));
+    assert!(!queue.sleeps(&of(1, sync)));
+}
+
 /// `ioc_batching`: 128 requests and 32 more for who took the last one; nobody is let in until there are fewer than 128 again, and
 /// then 32 of one process at once.
 #[test]
