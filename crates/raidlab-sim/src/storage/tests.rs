@@ -226,7 +226,7 @@ fn what_a_submitter_collects_is_joined_and_what_it_does_not_is_not() {
             lba: Lba(0),
             sectors: 2048,
             fua: false,
-            origin: crate::block::Origin {
+            origin: Origin {
                 task: 1,
                 sync: true,
                 ..Default::default()
@@ -263,7 +263,7 @@ fn some_bio(id: u64, draw: u64, numbers: &Stream) -> Bio {
         lba: Lba(numbers.below(2 * id + 1, 1 << 16) * 8),
         sectors: 8 << (draw >> 8 & 7),
         fua: draw >> 16 & 15 == 0,
-        origin: crate::block::Origin {
+        origin: Origin {
             task: 1,
             sync: true,
             ..Default::default()

@@ -84,7 +84,7 @@ fn parts(levels: &str, kernel: Kernel) -> Vec<(u64, u64)> {
             lba: Lba(320),
             sectors: 4096,
             fua: false,
-            origin: crate::block::Origin::default(),
+            origin: Origin::default(),
         },
     );
     let mut asked = Vec::new();
