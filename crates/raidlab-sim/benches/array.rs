@@ -164,9 +164,7 @@ fn request(case: &Case, stream: Stream, sectors: u64, i: u64) -> Bio {
         origin: Origin {
             task: 1,
             sync: true,
-            background: false,
-            ahead: false,
-            paged: false,
+            ..Origin::default()
         },
     }
 }

@@ -27,6 +27,9 @@ pub struct Origin {
     pub task: u16,
     /// Somebody waits for it: reads, direct and durable writes. Write-back is not.
     pub sync: bool,
+    /// A write that somebody waits for and after which nothing is to be expected nearby, so that CFQ keeps no disk idle for it: what
+    /// `fsync` and the journal write (`REQ_NOIDLE`; since 4.10 `REQ_SYNC` without `REQ_IDLE`).
+    pub last: bool,
     /// For a resync or rebuild, which gives way when it sees anything else.
     pub background: bool,
     /// Asked for by read-ahead, which does without what would take waiting for room (`REQ_RAHEAD`).
@@ -45,6 +48,7 @@ impl Origin {
         Self {
             task: RESYNC,
             sync: matches!(kind, BlockKind::Read),
+            last: false,
             background: true,
             ahead: false,
             paged: false,

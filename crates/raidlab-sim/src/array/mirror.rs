@@ -7,7 +7,7 @@ use super::node::Common;
 use super::resilver::Needs;
 use super::slab::Slab;
 use super::spec::Era;
-use crate::block::Bio;
+use crate::block::{Bio, Origin};
 use crate::disk::DiskError;
 use barrier::Barrier;
 use copy::Copy;
@@ -52,6 +52,9 @@ struct Head {
 pub(super) struct Mirror {
     pub(super) map: Map,
     balance: Balance,
+    /// Its thread asks for what is written, and whether what is asked for then says that nothing will follow; nothing of
+    /// ZFS, which passes on what it was asked.
+    writes: Option<(bool, bool)>,
     heads: Vec<Head>,
     last_used: usize,
     /// Where the last read of the array ended.
@@ -87,6 +90,7 @@ impl Mirror {
         Self {
             map,
             balance,
+            writes: (!zfs).then_some((era.thread_writes, era.writes_are_last)),
             heads: solid.iter().map(head).collect(),
             last_used: 0,
             run: 0,
@@ -136,7 +140,7 @@ impl Mirror {
                 lba: 0,
                 sectors: len as u32,
                 fua: bio.fua,
-                origin: bio.origin,
+                origin: self.asks(bio),
                 tries: 0,
             };
             if bio.kind == BlockKind::Read {
@@ -154,6 +158,20 @@ impl Mirror {
             at += len;
         }
         core.close(parent, Ok(()));
+    }
+
+    /// Who asks the members for a request, as their schedulers see it.
+    #[inline]
+    fn asks(&self, bio: &Bio) -> Origin {
+        let origin = bio.origin;
+        match self.writes {
+            Some((thread, last)) if bio.kind == BlockKind::Write && !origin.background => Origin {
+                task: if thread { 0 } else { origin.task },
+                last: last && origin.sync,
+                ..origin
+            },
+            _ => origin,
+        }
     }
 
     #[inline]

@@ -68,6 +68,13 @@ pub struct Era {
     /// Raid1 remembers where the next read of a run is expected on each disk, and prefers idle
     /// solid-state disks (since 3.6); before, once for the array.
     pub run_per_disk: bool,
+    /// The thread of a mirror asks its members for what is written (before 3.6, `raid1.c:flush_pending_writes`); since, whoever
+    /// writes does ("md/raid1: submit IO from originating thread instead of md thread", "md/raid10: ...").
+    pub thread_writes: bool,
+    /// What copies and parity make of a write that somebody waits for does not say that more will follow (`raid1_write_request`
+    /// and `ops_run_io` keep `REQ_SYNC` alone, which since 4.10 means that: "block: replace REQ_NOIDLE with REQ_IDLE"). Before, they
+    /// lost the mark that nothing will.
+    pub writes_are_last: bool,
     /// Reads of a complete parity array go around the stripe cache (since 2.6.20,
     /// `raid5.c:chunk_aligned_read`).
     pub aligned_reads: bool,
@@ -145,6 +152,8 @@ impl Era {
         let since = |major, minor, patch| kernel >= Kernel::Linux(major, minor, patch);
         Self {
             run_per_disk: since(3, 6, 0),
+            thread_writes: !since(3, 6, 0),
+            writes_are_last: since(4, 10, 0),
             aligned_reads: since(2, 6, 20),
             aligned_degraded: !since(4, 2, 0),
             ahead_fails: since(4, 19, 0),

@@ -325,9 +325,15 @@ impl<D: Device> Host<D> {
         Origin {
             task: self.calls[tag as usize].process,
             sync,
-            background: false,
-            ahead: false,
-            paged: false,
+            ..Origin::default()
+        }
+    }
+
+    /// Of what a call writes for `fsync`: it waits for it, and writes nothing more then.
+    pub(super) fn durable(&self, tag: u32) -> Origin {
+        Origin {
+            last: true,
+            ..self.origin(tag, self.era.marks_durable)
         }
     }
 

@@ -64,6 +64,9 @@ pub(super) struct Era {
     /// A direct call on a device that is one request collects nothing: what the layers below make of it is
     /// handed over piece by piece (`block/fops.c:__blkdev_direct_IO_async`, Linux since 5.16).
     pub(super) bare_direct: bool,
+    /// What `fsync` and the journal write is marked as waited for (`WRITE_SYNC` for `WB_SYNC_ALL` and in jbd, Linux since 2.6.30);
+    /// before, schedulers take it for write-back.
+    pub(super) marks_durable: bool,
     /// Of a process that has several calls under way, those that read through the cache are carried out by workers of the
     /// kernel (io_uring since Linux 5.1), and not since 5.9 by the process, which waits for pages of all of them
     /// (`FMODE_BUF_RASYNC`: ext4, XFS and block devices; not ZFS). Before io_uring it waits for each itself.
@@ -107,6 +110,7 @@ const LINUX: Era = Era {
     unplug_ahead: false,
     unplug_batch: false,
     bare_direct: false,
+    marks_durable: false,
     workers_read: false,
     workers_write: false,
     balance: Balance::Proportional,
@@ -136,6 +140,7 @@ const WINDOWS: Era = Era {
     unplug_ahead: true,
     unplug_batch: true,
     bare_direct: false,
+    marks_durable: true,
     workers_read: false,
     workers_write: false,
     balance: Balance::Half,
@@ -193,6 +198,7 @@ impl Era {
         era.unplug_ahead = since(2, 6, 33);
         era.unplug_batch = since(2, 6, 39);
         era.bare_direct = since(5, 16, 0);
+        era.marks_durable = since(2, 6, 30);
         era.workers_read = since(5, 1, 0) && !since(5, 9, 0);
         era.workers_write = since(5, 1, 0);
         if since(3, 2, 0) {
@@ -218,6 +224,7 @@ impl Era {
             ahead_by_request: LINUX.ahead_by_request,
             ahead_fits: LINUX.ahead_fits,
             ahead_of_disks: LINUX.ahead_of_disks,
+            marks_durable: true,
             writes_use: LINUX.writes_use,
             workers_read: self.workers_write,
             ..self

@@ -54,14 +54,6 @@ pub(super) struct Journal {
 /// Pages of a transaction at the least where its size follows the rate (`zfs_write_limit_min`, 32 MiB).
 const LEAST: u64 = (32 << 20) / super::PAGE;
 
-const ORIGIN: Origin = Origin {
-    task: 0,
-    sync: true,
-    background: false,
-    ahead: false,
-    paged: false,
-};
-
 impl Journal {
     /// A file and how many of its pages the journal wants written now.
     pub(super) fn data_wanted(&self) -> Option<(u32, u64)> {
@@ -88,6 +80,15 @@ impl Journal {
 }
 
 impl<D: Device> Host<D> {
+    /// Who asks for what a commit writes: a thread of the kernel.
+    fn of_journal(&self) -> Origin {
+        Origin {
+            sync: self.era.marks_durable,
+            last: true,
+            ..Origin::default()
+        }
+    }
+
     /// The running transaction holds something from now on.
     #[inline]
     pub(super) fn joined_transaction(&mut self) {
@@ -262,12 +263,12 @@ impl<D: Device> Host<D> {
             if !writes {
                 if stage.flush_before {
                     journal.left = 1;
-                    return self.submit_flush(super::Owner::Journal, ORIGIN);
+                    return self.submit_flush(super::Owner::Journal, self.of_journal());
                 }
                 continue;
             }
             let stage = std::mem::take(stage);
-            let count = self.submit_stage(&stage, super::Owner::Journal, ORIGIN);
+            let count = self.submit_stage(&stage, super::Owner::Journal, self.of_journal());
             self.journal.left = count;
             if count > 0 {
                 return;

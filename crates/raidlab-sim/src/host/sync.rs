@@ -228,7 +228,7 @@ impl<D: Device> Host<D> {
     /// Submits what is in the small file that the call has made; false when write-back has come to all of it.
     fn content_of_call(&mut self, tag: u32) -> bool {
         let content = std::mem::take(&mut self.calls[tag as usize].content);
-        let origin = self.origin(tag, true);
+        let origin = self.durable(tag);
         let mut count = 0;
         for place in &content {
             let (page, pages) = Self::pages_at(place);
@@ -259,7 +259,7 @@ impl<D: Device> Host<D> {
                 continue;
             }
             let stage = std::mem::take(stage);
-            let origin = self.origin(tag, true);
+            let origin = self.durable(tag);
             let count = self.submit_stage(&stage, super::Owner::Call(tag), origin);
             self.calls[tag as usize].left += count;
             if count > 0 {
@@ -316,7 +316,7 @@ impl<D: Device> Host<D> {
     /// Empties the drive's cache for a call.
     fn flush_for(&mut self, tag: u32) {
         self.calls[tag as usize].left += 1;
-        self.submit_flush(super::Owner::Call(tag), self.origin(tag, true));
+        self.submit_flush(super::Owner::Call(tag), self.durable(tag));
     }
 
     pub(super) fn submit_flush(&mut self, owner: super::Owner, origin: crate::block::Origin) {

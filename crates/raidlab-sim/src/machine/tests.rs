@@ -1,6 +1,7 @@
 //! Machines of whole experiments.
 mod first;
 mod golden;
+mod idle;
 mod leaps;
 mod pools;
 mod refusals;

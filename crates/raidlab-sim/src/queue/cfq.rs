@@ -51,11 +51,27 @@ pub enum Version {
     Trees,
 }
 
+/// What it makes of a request that says that nothing will follow it nearby ([`Origin::last`](crate::block::Origin::last)).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Last {
+    /// Nothing: there is no such mark (to 2.6.29).
+    Nothing,
+    /// The disk is not kept idle when it has ended (`cfq_completed_request` to 2.6.32).
+    End,
+    /// The same for processes that seek; the others are waited for (to 2.6.36, `noidle_tree_requires_idle`).
+    EndOfSeeking,
+    /// Its process counts as one that seeks, for which alone the disk is not kept ("cfq: improve fsync performance for small
+    /// files", 2.6.37).
+    Process,
+}
+
 /// What can be set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tunables {
     /// Its ways.
     pub version: Version,
+    /// And those with what is written for `fsync`.
+    pub last: Last,
     /// How long the disk is kept idle for a process.
     pub slice_idle: Span,
     /// Length of an asynchronous and a synchronous slice.
@@ -77,8 +93,15 @@ impl Tunables {
             old if old < Kernel::Linux(2, 6, 33) => Version::Latency,
             _ => Version::Trees,
         };
+        let last = match kernel {
+            old if old < Kernel::Linux(2, 6, 30) => Last::Nothing,
+            old if old < Kernel::Linux(2, 6, 33) => Last::End,
+            old if old < Kernel::Linux(2, 6, 37) => Last::EndOfSeeking,
+            _ => Last::Process,
+        };
         Self {
             version,
+            last,
             slice_idle: SLICE_IDLE,
             slice: SLICE,
             fifo_expire: FIFO_EXPIRE,
@@ -93,6 +116,8 @@ struct TaskQueue {
     in_device: u32,
     /// Waiting for its next request is worth while.
     idles: bool,
+    /// The request that ended last said that nothing will follow it.
+    last: bool,
     /// In line for a slice.
     queued: bool,
 }
@@ -103,6 +128,7 @@ impl TaskQueue {
             history: History::default(),
             in_device: 0,
             idles,
+            last: false,
             queued: false,
         }
     }
@@ -195,7 +221,8 @@ impl Cfq {
         history.request(rq.lba, rq.end(), Some(thought));
         let think = history.think;
         let stops = self.tagged || self.with.version == Version::Trees;
-        if stops && self.seeky(rq.class) {
+        let last = rq.origin.last && self.with.last == Last::Process;
+        if last || (stops && self.seeky(rq.class)) {
             self.queues[rq.class].idles = false;
         } else if think.valid() {
             self.queues[rq.class].idles = think.mean <= self.with.slice_idle.0;
@@ -282,7 +309,16 @@ impl Cfq {
         if version >= Version::Selective && !self.rotational && self.tagged {
             return false;
         }
-        if self.queues[class].idles {
+        let TaskQueue { idles, last, .. } = self.queues[class];
+        let unexpected = match self.with.last {
+            Last::End => last,
+            Last::EndOfSeeking => last && !idles,
+            Last::Nothing | Last::Process => false,
+        };
+        if unexpected {
+            return false;
+        }
+        if idles {
             return true;
         }
         // Processes that are not waited for one by one share the wait of the last of them.
@@ -366,6 +402,7 @@ impl Cfq {
         self.queues[class].in_device -= 1;
         if class != ASYNC {
             self.queues[class].history.last_end = Some(now.0);
+            self.queues[class].last = rq.origin.last;
             if now.0 > rq.since + self.with.fifo_expire[1].0 {
                 self.last_delayed = now.0;
             }

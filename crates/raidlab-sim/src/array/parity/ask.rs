@@ -97,6 +97,7 @@ impl ParityArray {
             origin: Origin {
                 task: asks,
                 sync: read || band.sync,
+                last: !read && band.sync && self.era.writes_are_last,
                 background,
                 ahead: false,
                 paged: true,

@@ -2,6 +2,7 @@
 use super::toy::Toy;
 use super::*;
 use BlockKind::{Flush, Read, Write};
+use raidlab_experiment::kernel::Kernel;
 use raidlab_layout::{Copies, Layout};
 
 fn raid1(members: usize) -> ArraySpec {
@@ -225,4 +226,31 @@ fn requests_beyond_the_end_and_states_without_redundancy_are_refused() {
     insta::assert_snapshot!(refused("raid0", "resyncing", vec![]), @"an array without redundancy cannot be resyncing");
     insta::assert_snapshot!(refused("raid1", "degraded 2", vec![0, 1]), @"the array does not survive the failure of its members [0, 1]");
     insta::assert_snapshot!(refused("raid1", "degraded 1", vec![7]), @"the array has no member 7");
+}
+
+/// Who asks a member for a direct write of process 1, and whether the request says that nothing will follow it.
+fn asked(kind: BlockKind, last: bool, kernel: Kernel) -> (u16, bool, bool) {
+    let mut spec = raid1(2);
+    spec.era = Era::of(kernel);
+    let mut toy = Toy::new(&spec, 0);
+    let mut of = bio(0, kind, 64, 8);
+    of.origin.last = last;
+    toy.submit(of);
+    toy.settle();
+    let origin = toy.log[0].bio.origin;
+    (origin.task, origin.sync, origin.last)
+}
+
+#[test]
+fn copies_of_a_write_lose_what_it_says_of_what_follows() {
+    let [old, threads, own, last] =
+        [(2, 6, 18), (3, 5, 0), (3, 6, 0), (4, 10, 0)].map(|(a, b, c)| Kernel::Linux(a, b, c));
+    for kernel in [old, threads] {
+        assert_eq!(asked(Write, true, kernel), (0, true, false));
+        assert_eq!(asked(Read, false, kernel), (1, true, false));
+    }
+    for marked in [false, true] {
+        assert_eq!(asked(Write, marked, own), (1, true, false));
+        assert_eq!(asked(Write, marked, last), (1, true, true));
+    }
 }

@@ -45,16 +45,13 @@ impl<D: Device> Host<D> {
 
     /// Who submits for a writer.
     pub(super) fn origin_of(&self, writer: Writer) -> Origin {
-        let (task, sync) = match writer {
-            Writer::Durable(tag) => (self.origin(tag, true).task, true),
-            Writer::Held(tag) => (self.origin(tag, false).task, false),
-            Writer::Journal | Writer::Flusher => (0, false),
-        };
         Origin {
-            task,
-            sync,
             paged: self.fs.is_raw(),
-            ..Origin::default()
+            ..match writer {
+                Writer::Durable(tag) => self.durable(tag),
+                Writer::Held(tag) => self.origin(tag, false),
+                Writer::Journal | Writer::Flusher => Origin::default(),
+            }
         }
     }
 

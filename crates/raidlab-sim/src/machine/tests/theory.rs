@@ -3,7 +3,7 @@ use super::*;
 use crate::block::ResourceKind;
 use crate::disk::Counters;
 
-fn text(disks: &str, array: &str, profile: &str) -> String {
+pub(super) fn text(disks: &str, array: &str, profile: &str) -> String {
     format!("title = \"Theory\"\ndisks = {disks}\n\n[array]\n{array}\n\n[profile]\n{profile}\n")
 }
 
@@ -11,7 +11,7 @@ fn text(disks: &str, array: &str, profile: &str) -> String {
 const EIGHT: &str = r#"{ model = "ST3250624AS", count = 8, override = { capacity = "4GiB" } }"#;
 
 /// The first phase of such an experiment, and the counters of the disks after it.
-fn first(text: &str) -> (PhaseRun, Vec<Counters>) {
+pub(super) fn first(text: &str) -> (PhaseRun, Vec<Counters>) {
     let experiment = experiment(text);
     let mut machine = machine(&experiment, &experiment.cells[0]);
     let run = run(&mut machine).remove(0);
@@ -19,7 +19,7 @@ fn first(text: &str) -> (PhaseRun, Vec<Counters>) {
     (run, disks.map(|disk| *disk.counters()).collect())
 }
 
-fn rate(run: &PhaseRun) -> f64 {
+pub(super) fn rate(run: &PhaseRun) -> f64 {
     run.outcome.bytes_per_second().expect("time has passed")
 }
 

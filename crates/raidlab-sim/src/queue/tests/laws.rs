@@ -52,9 +52,9 @@ fn bio(id: u64, step: &Step) -> Bio {
         origin: Origin {
             task: step.task,
             sync,
+            last: step.what == 11,
             background: step.what == 9,
-            ahead: false,
-            paged: false,
+            ..Origin::default()
         },
     }
 }

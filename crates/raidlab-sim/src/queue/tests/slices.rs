@@ -151,3 +151,51 @@ fn many_processes_have_shorter_slices_since_2_6_33() {
     // 300 ms for six.
     assert!((165..=205).contains(&short), "{short}");
 }
+
+/// Two processes that write for `fsync`, and have written some before: when the second one's request is given out after the
+/// first one's has ended at 5 ms.
+fn after_fsync(kernel: Kernel, last: bool) -> Instant {
+    let spec = QueueSpec::of(kernel, Some(Scheduler::Cfq), true, 1024, 1);
+    let mut queue = Queue::new(QueueSpec {
+        plugging: Plugging::Off,
+        ..spec
+    });
+    let of = |id, task, lba| {
+        let mut bio = of_task(id, task, lba, 8);
+        (bio.kind, bio.origin.last) = (BlockKind::Write, last);
+        bio
+    };
+    queue.submit(ms(0), of(1, 1, 0));
+    let first = queue.dispatch(ms(0)).unwrap();
+    queue.submit(ms(1), of(2, 2, 900_000));
+    queue.ended(ms(5), first.id, Ok(()), &mut Vec::new());
+    let mut now = ms(5);
+    loop {
+        if let Some(second) = queue.dispatch(now) {
+            assert_eq!(second.lba.0, 900_000);
+            return now;
+        }
+        now = queue.next_event().expect("something waits");
+    }
+}
+
+#[test]
+fn no_disk_is_kept_idle_for_what_follows_an_fsync() {
+    for (minor, waits) in [
+        (29, true),
+        (30, false),
+        (32, false),
+        (34, true),
+        (37, false),
+    ] {
+        let kernel = Kernel::Linux(2, 6, minor);
+        let expected = if waits { ms(13) } else { ms(5) };
+        assert_eq!(after_fsync(kernel, true), expected, "2.6.{minor}");
+        assert_eq!(after_fsync(kernel, false), ms(13), "2.6.{minor}, direct");
+    }
+    let newest = Kernel::Linux(4, 20, 0);
+    assert_eq!(
+        [after_fsync(newest, true), after_fsync(newest, false)],
+        [ms(5), ms(13)]
+    );
+}
