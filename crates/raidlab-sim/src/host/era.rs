@@ -65,7 +65,7 @@ pub(super) struct Era {
     /// handed over piece by piece (`block/fops.c:__blkdev_direct_IO_async`, Linux since 5.16).
     pub(super) bare_direct: bool,
     /// What `fsync` and the journal write is marked as waited for (`WRITE_SYNC` for `WB_SYNC_ALL` and in jbd, Linux since 2.6.30);
-    /// before, schedulers take it for write-back.
+    /// before, schedulers take it for write-back. Left out: of single buffers, a commit's last block among them, it is since 2.6.27.
     pub(super) marks_durable: bool,
     /// Of a process that has several calls under way, those that read through the cache are carried out by workers of the
     /// kernel (io_uring since Linux 5.1), and not since 5.9 by the process, which waits for pages of all of them
