@@ -9,6 +9,7 @@
 //! Sequential stretches of hundreds of gibibytes at a steady pace are leapt over ([`raidlab_core::drive`]): the models run
 //! on at another place, and the machine's clock is put forward, so that its own time is that of the
 //! models and what was leapt over. [`Machine::set_fast_forward`] turns that off.
+mod begins;
 mod build;
 mod edges;
 mod error;
@@ -22,6 +23,7 @@ mod run;
 mod totals;
 mod why;
 
+pub use begins::Split;
 pub use error::{MachineError, RunError};
 pub use resync::Resynced;
 pub use run::PhaseRun;
@@ -57,6 +59,13 @@ pub fn fabric(
     write_cache: bool,
 ) -> Result<FabricSpec, MachineError> {
     build::fabric(experiment, members, write_cache)
+}
+
+/// The first disk of a cell's array that is used from within a physical sector on; `None` where there is none, or the array cannot
+/// be built.
+#[must_use]
+pub fn split(experiment: &Experiment, cell: &Cell) -> Option<Split> {
+    begins::split(experiment, &cell.setup)
 }
 
 /// A computer with an array, in virtual time.

@@ -124,7 +124,7 @@ fn resync_build(cpu: &CpuModel, mhz: Option<u32>) -> Span {
 }
 
 /// The members of a cell.
-struct Parts<'e> {
+pub(super) struct Parts<'e> {
     disks: Vec<&'e Disk>,
     models: Vec<DiskModel>,
     /// The controllers that have members, in the order of the experiment.
@@ -132,7 +132,7 @@ struct Parts<'e> {
 }
 
 impl<'e> Parts<'e> {
-    fn of(experiment: &'e Experiment, members: &[String]) -> Result<Self, MachineError> {
+    pub(super) fn of(experiment: &'e Experiment, members: &[String]) -> Result<Self, MachineError> {
         let disk = |name: &String| {
             let unknown = || MachineError::UnknownDisk(name.clone());
             experiment.disk(name).ok_or_else(unknown)
@@ -157,6 +157,13 @@ impl<'e> Parts<'e> {
             disks,
             models,
         })
+    }
+
+    /// The name of the first disk whose physical sectors, so many logical ones each, are as wanted.
+    pub(super) fn first(&self, wanted: impl Fn(u32) -> bool) -> Option<(&str, u32)> {
+        let disks = self.disks.iter().zip(&self.models);
+        let mut of = disks.map(|(disk, model)| (disk.name.as_str(), model.physical()));
+        of.find(|(_, physical)| wanted(*physical))
     }
 
     fn fabric(&self, experiment: &Experiment) -> Result<FabricSpec, MachineError> {

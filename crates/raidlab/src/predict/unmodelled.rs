@@ -1,13 +1,58 @@
-//! What experiments name and the simulator has no model of, but goes on without: processors and mount options.
-use raidlab_experiment::Experiment;
+//! What is said beforehand of a prediction: what the simulator has no model of, but goes on without (processors and mount options),
+//! and partitions that make it slow.
+use raidlab_core::phase::Evidence;
+use raidlab_experiment::setup::Engine;
+use raidlab_experiment::{Cell, Experiment};
 use raidlab_sim::catalogue::cpu::{MODELS, stand_in};
 use raidlab_sim::host::fs::FsSpec;
+use raidlab_sim::machine;
 
 /// A sentence for each of them.
 pub(super) fn told(experiment: &Experiment) -> Vec<String> {
     let mut told = processors(experiment);
     told.extend(mount_options(experiment));
+    told.extend(partitions(experiment));
     told
+}
+
+/// Of partitions that begin within sectors of their disks, where something is written: figures of old systems are low by that.
+fn partitions(experiment: &Experiment) -> Vec<String> {
+    let mut told = Vec::new();
+    for cell in experiment.cells.iter().filter(|cell| writes(cell)) {
+        let Some(split) = machine::split(experiment, cell) else {
+            continue;
+        };
+        let setup = &cell.setup;
+        let (why, remedy) = match setup.array.member_start {
+            Some(_) => ("", "A member-start of \"1MiB\" is at the beginning of one."),
+            None if setup.array.engine == Engine::Controller => (
+                ", as the first one does in the system's time",
+                "Later systems begin at the beginning of one.",
+            ),
+            None => (
+                ", as the first one does in the system's time",
+                "member-start = \"1MiB\" in [array] has it begin where later systems do.",
+            ),
+        };
+        let sentence = format!(
+            "The partition on '{}' begins at {}{why}, which is within one of the disk's sectors of {}: what it writes in part it reads \
+             first. {remedy}",
+            split.disk, split.start, split.sector
+        );
+        if !told.contains(&sentence) {
+            told.push(sentence);
+        }
+    }
+    told
+}
+
+fn writes(cell: &Cell) -> bool {
+    let setup = &cell.setup;
+    let plan = setup.profile.plan(&setup.context(512));
+    plan.is_ok_and(|plan| {
+        let mut phases = plan.phases.iter();
+        phases.any(|phase| matches!(phase.evidence, Evidence::WritesReachDevice | Evidence::Both))
+    })
 }
 
 /// Of mount options that change nothing here, whatever they do on a real kernel: cells that differ in them alone come out alike.
@@ -104,5 +149,39 @@ mod tests {
         assert!(told[1].contains("'commit=60'"), "{told:?}");
         assert!(of("xfs", "defaults,noatime").is_empty());
         assert_eq!(of("xfs", "data=journal").len(), 1);
+    }
+
+    #[test]
+    fn partitions_within_sectors_are_told_where_something_is_written() {
+        let of = |model: &str, array: &str, kernels: &str, profile: &str| {
+            let text = format!(
+                "title = 't'\ndisks = {{ model = '{model}', count = 2 }}\n[profile]\n{profile}\n[array]\nlayout = 'raid0'\n{array}\n\
+                 [factors]\nkernel = {kernels}\n"
+            );
+            super::told(&read(&text, "x.toml", std::path::Path::new("")).unwrap())
+        };
+        let both = "name = 'random'";
+        let told = of("ST3000DM001", "", "['2.6.18', '2.6.32', '6.1']", both);
+        assert_eq!(
+            told,
+            [
+                "The partition on 'disk0' begins at 31.5 KiB, as the first one does in the system's time, which is within one of the \
+                 disk's sectors of 4 KiB: what it writes in part it reads first. member-start = \"1MiB\" in [array] has it begin where \
+                 later systems do."
+            ]
+        );
+        let given = of("ST3000DM001", "member-start = '31.5KiB'", "['6.1']", both);
+        assert!(given[0].contains("31.5 KiB, which is within"), "{given:?}");
+        let none: [Vec<String>; 3] = [
+            of("ST3000DM001", "", "['2.6.33', '6.1']", both),
+            of("ST3250624AS", "", "['2.6.18']", both),
+            of(
+                "ST3000DM001",
+                "",
+                "['2.6.18']",
+                "name = 'random'\nread-percent = 100",
+            ),
+        ];
+        assert!(none.iter().all(Vec::is_empty), "{none:?}");
     }
 }
