@@ -109,7 +109,7 @@ mod tests {
 
     fn of(host: &str, kernels: &str) -> Vec<String> {
         let text = format!(
-            "title = 't'\ndisks = {{ model = 'nvme-ssd', count = 2 }}\nprofile = 'random'\n[host]\n{host}\n\
+            "title = 't'\ndisks = {{ model = 'ST3250624AS', count = 2 }}\nprofile = 'random'\n[host]\n{host}\n\
              [array]\nlayout = 'raid0'\n[factors]\nkernel = {kernels}\n"
         );
         let experiment = read(&text, "x.toml", std::path::Path::new("")).unwrap();
