@@ -122,6 +122,12 @@ impl Array {
             .sum()
     }
 
+    /// Whether threads of arrays ask members for what is written: of those with parity, and of mirrors before Linux 3.6.
+    #[must_use]
+    pub fn writes_by_thread(&self) -> bool {
+        self.nodes.iter().any(Node::writes_by_thread)
+    }
+
     /// Work that one of the threads was given so far, whether it has done it or not.
     #[must_use]
     pub fn worked(&self, thread: usize) -> Span {

@@ -72,7 +72,7 @@ pub struct Storage {
     wanted: Vec<MemberBio>,
     /// Arrays of it have threads.
     threads: bool,
-    /// Writes of members are submitted by the thread of an array with parity.
+    /// Members are asked for what is written by threads of arrays.
     by_thread: bool,
     /// Requests to members cost processor time, and are counted.
     counts: bool,

@@ -160,6 +160,10 @@ impl Mirror {
         core.close(parent, Ok(()));
     }
 
+    pub(super) fn writes_by_thread(&self) -> bool {
+        self.writes.is_some_and(|(thread, _)| thread)
+    }
+
     /// Who asks the members for a request, as their schedulers see it.
     #[inline]
     fn asks(&self, bio: &Bio) -> Origin {

@@ -248,6 +248,15 @@ impl Node {
         }
     }
 
+    /// Whether its thread asks its members for what is written.
+    pub(super) fn writes_by_thread(&self) -> bool {
+        match &self.shape {
+            Shape::Parity(_) => true,
+            Shape::Mirror(mirror) => mirror.writes_by_thread(),
+            _ => false,
+        }
+    }
+
     /// The parity array that it is, if it is one.
     pub(super) fn parity(&self) -> Option<&ParityArray> {
         match &self.shape {

@@ -243,9 +243,7 @@ pub(super) fn build(spec: &StorageSpec, seed: u64) -> Result<Storage, StorageErr
     let counts = matches!(spec.array.kind, ArrayKind::Md(_)) && spec.array.cost.submit > 0;
     let mut storage = Storage {
         threads: array.as_ref().is_some_and(|array| array.threads() > 0),
-        by_thread: array
-            .as_ref()
-            .is_some_and(|array| array.stripe_caches().next().is_some()),
+        by_thread: array.as_ref().is_some_and(Array::writes_by_thread),
         counts,
         asked: Asked::default(),
         sectors: match (&array, &spec.array.kind) {
