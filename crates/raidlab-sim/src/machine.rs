@@ -15,6 +15,7 @@ mod edges;
 mod error;
 mod first;
 mod leap;
+mod models;
 pub mod overrides;
 mod place;
 mod resilver;
@@ -25,6 +26,7 @@ mod why;
 
 pub use begins::Split;
 pub use error::{MachineError, RunError};
+pub use models::Models;
 pub use resync::Resynced;
 pub use run::PhaseRun;
 pub use why::{Account, Load, Share, Why};
@@ -101,9 +103,24 @@ impl Machine {
     /// [`MachineError`], with what is wrong and where: a model that is not known, an override that makes
     /// no disk, a layout that cannot be built.
     pub fn build(experiment: &Experiment, cell: &Cell, seed: u64) -> Result<Self, MachineError> {
+        let members = &cell.setup.array.members;
+        let disks = members.iter().filter_map(|name| experiment.disk(name));
+        Self::build_of(experiment, &Models::of(disks), cell, seed)
+    }
+
+    /// The same with models that were built before.
+    ///
+    /// # Errors
+    /// As [`Self::build`].
+    pub fn build_of(
+        experiment: &Experiment,
+        models: &Models,
+        cell: &Cell,
+        seed: u64,
+    ) -> Result<Self, MachineError> {
         let setup = &cell.setup;
         let host = HostSpec::of(&setup.host);
-        let mut plans = build::plans(experiment, cell, &host.cpu)?;
+        let mut plans = build::plans(experiment, models, cell, &host.cpu)?;
         // Whoever sets the size of the stripe cache does so afterwards, and md drops what is above.
         if setup.array.initial_sync && setup.array.stripe_cache.is_none() {
             plans.storage.array.grown_caches = first::grown_caches(&plans.storage, seed)?;

@@ -1,4 +1,9 @@
 //! The link of a hard disk: one transfer at a time.
+use super::spec::HddModel;
+use raidlab_core::units::SECTOR;
+
+/// Bytes a second that a link has at least.
+pub(super) const SLOWEST_LINK: u64 = 100_000;
 
 /// Transfers that are kept without a look at which of them are over.
 const KEPT: usize = 16;
@@ -75,10 +80,70 @@ impl Link {
     }
 }
 
+/// Nanoseconds that a sector takes on a link of so many bytes a second, in 2^-20 ns; 0 where nothing limits it.
+pub(super) fn sector_nanos(link: u64) -> u64 {
+    if link == 0 {
+        return 0;
+    }
+    ((u128::from(SECTOR) * 1_000_000_000) << 20).div_ceil(u128::from(link)) as u64
+}
+
+impl HddModel {
+    /// Nanoseconds that `sectors` take on the link.
+    #[must_use]
+    #[inline]
+    pub fn link_nanos(&self, sectors: u64) -> u64 {
+        (sectors * self.link_sector) >> 20
+    }
+
+    /// The same disk on a link of another rate, its write cache turned off if `cache_off`. No table depends on either, so that none
+    /// is made again: to solve a seek curve takes milliseconds. With a rate that no link has it stays as it is.
+    pub(crate) fn behind(&self, link: u64, cache_off: bool) -> Self {
+        let mut model = self.clone();
+        if link == 0 || link >= SLOWEST_LINK {
+            (model.spec.link, model.link_sector) = (link, sector_nanos(link));
+            model.spec.cache.write_back &= !cache_off;
+        }
+        model
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::catalogue;
+    use crate::disk::DiskModel;
     use proptest::prelude::*;
+
+    /// What is put behind another link is the disk that its specification with that link makes, tables and all.
+    #[test]
+    fn a_disk_behind_another_link_is_the_one_that_would_be_built() {
+        let models = catalogue::MODELS.iter();
+        let models = models.map(|(name, _)| catalogue::find(name).expect("known").disk);
+        let mut disks = 0;
+        for model in models {
+            let DiskModel::Hdd(hdd) = model else { continue };
+            disks += 1;
+            for (link, off) in [
+                (0, false),
+                (150_000_000, true),
+                (600_000_000, false),
+                (1, true),
+            ] {
+                let mut spec = hdd.spec.clone();
+                (spec.link, spec.cache.write_back) = (link, spec.cache.write_back && !off);
+                let built = spec.build().unwrap_or_else(|_| HddModel::clone(&hdd));
+                let behind = hdd.behind(link, off);
+                assert_eq!(
+                    format!("{behind:?}"),
+                    format!("{built:?}"),
+                    "{}",
+                    hdd.spec.name
+                );
+            }
+        }
+        assert!(disks > 5, "{disks}");
+    }
 
     #[test]
     fn what_is_ready_sooner_goes_before_and_waits_for_what_is_under_way() {

@@ -1,6 +1,7 @@
 //! What a hard disk is, as data: the immutable specification that a model file is lowered into, and
 //! the tables that are built from it.
 use super::geometry::{Geometry, GeometryError, Switches, ZoneSpec};
+use super::link::{SLOWEST_LINK, sector_nanos};
 use super::rotation::{FASTEST, Spindle};
 use super::rough::Rough;
 use super::seek::{SeekCurve, SeekError, SeekSpec};
@@ -200,7 +201,7 @@ pub enum SpecError {
         most: Span,
     },
     /// The link.
-    #[error("a link of {0} bytes a second is not possible: at least 100000 are")]
+    #[error("a link of {0} bytes a second is not possible: at least {SLOWEST_LINK} are")]
     Link(u64),
     /// The buffer.
     #[error("a buffer with segments of {0} sectors is not possible: at most 2^32 are")]
@@ -261,11 +262,6 @@ impl HddSpec {
             ..switches
         };
         let geometry = self.geometry(switches)?;
-        let link_sector = if self.link == 0 {
-            0
-        } else {
-            ((u128::from(SECTOR) * 1_000_000_000) << 20).div_ceil(u128::from(self.link)) as u64
-        };
         let spindle = Spindle::new(self.decirpm, 0);
         // What a stream may reach is compared exactly.
         let window = self.cache.segment_sectors + u64::from(geometry.widest());
@@ -274,7 +270,7 @@ impl HddSpec {
             rough: Rough::new(&seek, cylinders, &spindle, self.write_settle.0, near),
             geometry,
             seek,
-            link_sector,
+            link_sector: sector_nanos(self.link),
             spec: self,
         })
     }
@@ -353,7 +349,7 @@ impl HddSpec {
             },
         );
         unless(
-            self.link == 0 || self.link >= 100_000,
+            self.link == 0 || self.link >= SLOWEST_LINK,
             SpecError::Link(self.link),
         );
         let largest = cache.largest_segment().max(cache.write_sectors);
@@ -384,13 +380,6 @@ impl HddModel {
     #[must_use]
     pub fn spindle(&self, phase: u64) -> Spindle {
         Spindle::new(self.spec.decirpm, phase)
-    }
-
-    /// Nanoseconds that `sectors` take on the link.
-    #[must_use]
-    #[inline]
-    pub fn link_nanos(&self, sectors: u64) -> u64 {
-        (sectors * self.link_sector) >> 20
     }
 
     /// Sustained rate of sequential reading at `lba` in bytes a second: a cylinder's sectors over its

@@ -1,6 +1,5 @@
 //! Disk models as they are behind a line: with another link, or with the write cache off.
 use crate::disk::DiskModel;
-use crate::disk::spec::HddSpec;
 use crate::disk::ssd::SsdModel;
 use std::sync::Arc;
 
@@ -38,11 +37,7 @@ fn with_link(model: &DiskModel, link: u64, cache_off: bool) -> DiskModel {
             if hdd.spec.link == link && hdd.spec.cache.write_back == write_back {
                 return model.clone();
             }
-            let mut spec = HddSpec::clone(&hdd.spec);
-            (spec.link, spec.cache.write_back) = (link, write_back);
-            // Neither change can make a specification wrong that was right.
-            spec.build()
-                .map_or_else(|_| model.clone(), |hdd| DiskModel::Hdd(Arc::new(hdd)))
+            DiskModel::Hdd(Arc::new(hdd.behind(link, cache_off)))
         }
         DiskModel::Ssd(ssd) if ssd.spec.link == link => model.clone(),
         DiskModel::Ssd(ssd) => {

@@ -31,7 +31,7 @@ pub(super) fn split(experiment: &Experiment, setup: &Setup) -> Option<Split> {
     if begins.is_multiple_of(8) {
         return None;
     }
-    let parts = Parts::of(experiment, &array.members).ok()?;
+    let parts = Parts::of(experiment, &Models::default(), &array.members).ok()?;
     let within = |physical: u32| !begins.is_multiple_of(u64::from(physical.max(1)));
     let (disk, physical) = parts.first(within)?;
     Some(Split {

@@ -3,10 +3,9 @@ mod engines;
 
 use super::edges::Below;
 use super::error::MachineError;
-use super::overrides;
+use super::models::Models;
 use super::place::{self, Area, area};
 use crate::array::{ArrayKind, ArraySpec, BitmapSpec, Era, ParityCost};
-use crate::catalogue::{self, UnknownModel};
 use crate::disk::DiskModel;
 use crate::fabric::{BusSpec, ControllerSpec, DiskSlot, Fabric, FabricSpec, PortInfo};
 use crate::host::CpuModel;
@@ -50,12 +49,13 @@ pub(super) struct Plans {
 
 pub(super) fn plans(
     experiment: &Experiment,
+    models: &Models,
     cell: &Cell,
     cpu: &CpuModel,
 ) -> Result<Plans, MachineError> {
     let setup = &cell.setup;
     modelled(&setup.array)?;
-    let parts = Parts::of(experiment, &setup.array.members)?;
+    let parts = Parts::of(experiment, models, &setup.array.members)?;
     let mut fabric = parts.fabric(experiment)?;
     fabric.write_cache_off = !setup.host.write_cache;
     let mut plans = match setup.array.engine {
@@ -95,7 +95,8 @@ pub(super) fn fabric(
     members: &[String],
     write_cache: bool,
 ) -> Result<FabricSpec, MachineError> {
-    let fabric = Parts::of(experiment, members)?.fabric(experiment)?;
+    let disks = members.iter().filter_map(|name| experiment.disk(name));
+    let fabric = Parts::of(experiment, &Models::of(disks), members)?.fabric(experiment)?;
     Ok(FabricSpec {
         write_cache_off: !write_cache,
         ..fabric
@@ -132,25 +133,18 @@ pub(super) struct Parts<'e> {
 }
 
 impl<'e> Parts<'e> {
-    pub(super) fn of(experiment: &'e Experiment, members: &[String]) -> Result<Self, MachineError> {
+    pub(super) fn of(
+        experiment: &'e Experiment,
+        models: &Models,
+        members: &[String],
+    ) -> Result<Self, MachineError> {
         let disk = |name: &String| {
             let unknown = || MachineError::UnknownDisk(name.clone());
             experiment.disk(name).ok_or_else(unknown)
         };
         let disks: Vec<&Disk> = members.iter().map(disk).collect::<Result<_, _>>()?;
-        let mut models: Vec<DiskModel> = Vec::with_capacity(disks.len());
-        for (index, disk) in disks.iter().enumerate() {
-            // To read a model and solve its seek curve takes milliseconds, and the disks of an array are mostly alike.
-            let same = disks[..index].iter().position(|known| {
-                known.model == disk.model
-                    && known.model_text == disk.model_text
-                    && known.overrides == disk.overrides
-            });
-            models.push(match same {
-                Some(known) => models[known].clone(),
-                None => model(disk)?,
-            });
-        }
+        let models = disks.iter().map(|disk| models.get(disk));
+        let models = models.collect::<Result<_, _>>()?;
         let used = |c: &&Controller| disks.iter().any(|disk| disk.controller == c.name);
         Ok(Self {
             controllers: experiment.controllers.iter().filter(used).collect(),
@@ -397,24 +391,4 @@ impl Parts<'_> {
             ..spec
         })
     }
-}
-
-fn model(disk: &Disk) -> Result<DiskModel, MachineError> {
-    let mut known = catalogue::MODELS.iter().copied();
-    let own = disk.model_text.as_deref();
-    let own = own.map(|text| (disk.model.as_str(), text));
-    let of_catalogue = || known.find(|(name, _)| name.eq_ignore_ascii_case(&disk.model));
-    let Some((name, text)) = own.or_else(of_catalogue) else {
-        return Err(MachineError::UnknownModel {
-            disk: disk.name.clone(),
-            source: UnknownModel {
-                name: disk.model.clone(),
-            },
-        });
-    };
-    overrides::model(name, text, &disk.overrides).map_err(|source| MachineError::Override {
-        disk: disk.name.clone(),
-        model: disk.model.clone(),
-        source,
-    })
 }

@@ -12,13 +12,14 @@ use raidlab_experiment::setup::{ArrayState, Engine, Setup};
 use raidlab_experiment::{Cell, Experiment};
 use raidlab_results::record::{BusyPart, Explained, Figure, MemberIo, PhaseRecord, Resource, Unit};
 use raidlab_sim::block::ResourceKind;
-use raidlab_sim::machine::{Machine, Resynced, RunError, Why};
+use raidlab_sim::machine::{Machine, Models, Resynced, RunError, Why};
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Machines of an experiment's cells.
 pub(super) struct Machines<'e> {
     experiment: &'e Experiment,
+    models: Models,
     fast_forward: bool,
 }
 
@@ -31,6 +32,7 @@ fn same_machine(a: &Setup, b: &Setup) -> bool {
 impl<'e> Machines<'e> {
     pub(super) fn new(experiment: &'e Experiment, fast_forward: bool) -> Self {
         Self {
+            models: Models::of(&experiment.disks),
             experiment,
             fast_forward,
         }
@@ -99,7 +101,7 @@ impl<'e> Machines<'e> {
 
     /// The machine of a cell, and what is run on it.
     fn planned(&self, cell: &Cell, seed: u64) -> Result<(Machine, Plan), String> {
-        let built = Machine::build(self.experiment, cell, seed);
+        let built = Machine::build_of(self.experiment, &self.models, cell, seed);
         let machine = built.map_err(|error| error.to_string())?;
         let plan = machine.plan().map_err(|error| error.to_string())?;
         if machine.awaits_resilver() && machine.allocated(&plan).0 == 0 {
