@@ -97,6 +97,8 @@ pub(super) fn array(spec: &ArraySpec) -> Result<Array, ArrayError> {
         scan: spec.era.scan,
         sectors,
         homes: builder.homes,
+        #[cfg(test)]
+        asks_always: false,
     })
 }
 

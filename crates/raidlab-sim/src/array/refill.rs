@@ -187,6 +187,16 @@ impl Array {
         last.is_some_and(|node| node.resync.as_ref().is_some_and(resync::Resync::naps))
     }
 
+    /// Whether the one resync that there is waits for the stripe cache.
+    #[inline]
+    pub(super) fn waits_for_cache(&self) -> bool {
+        #[cfg(test)]
+        if self.asks_always {
+            return false;
+        }
+        matches!(&self.nodes[..], [root] if root.waits_for_cache(self.core.now))
+    }
+
     /// Whether they are paused and nothing of them is in flight.
     #[must_use]
     pub fn resync_drained(&self) -> bool {

@@ -67,14 +67,6 @@ impl Segments {
         self.size
     }
 
-    #[inline]
-    pub(super) fn get(&self, index: u8) -> Segment {
-        self.list
-            .get(usize::from(index))
-            .copied()
-            .unwrap_or_default()
-    }
-
     /// Whether any segment begins close enough before `lba` to hold it, perhaps; false for certain.
     #[inline]
     pub(super) fn may_hold(&self, lba: u64) -> bool {
@@ -111,10 +103,19 @@ impl Segments {
 
     /// A segment that holds the sectors from `lba` up to the coordinate `end`, the active one apart.
     pub(super) fn find(&self, lba: u64, end: u64) -> Option<u8> {
-        (0..self.list.len() as u8).find(|&index| {
-            let segment = self.get(index);
-            segment.start <= lba && lba - segment.start < self.most && end <= segment.filled
-        })
+        let mark = self.mark(lba);
+        let held = self
+            .marks
+            .iter()
+            .zip(&self.list)
+            .position(|(&at, segment)| {
+                // What begins elsewhere is told by the marks alone, which lie together.
+                mark.wrapping_sub(at) < 2
+                    && segment.start <= lba
+                    && lba - segment.start < self.most
+                    && end <= segment.filled
+            });
+        held.map(|index| index as u8)
     }
 
     /// Makes `index` the latest used.
@@ -273,6 +274,11 @@ mod tests {
                 if segments.find(lba, 1).is_some() {
                     prop_assert!(segments.may_hold(lba));
                 }
+            }
+            for lba in starts.iter().flat_map(|start| [start.saturating_sub(1), *start, start + offset % (3 * size)]) {
+                let holds = |of: &Segment| of.start <= lba && lba - of.start < segments.most && 1 <= of.filled;
+                let looked = segments.list.iter().position(holds);
+                prop_assert_eq!(segments.find(lba, 1).map(usize::from), looked);
             }
             // The latest is there for certain, so that the test cannot pass by finding nothing.
             let latest = starts[starts.len() - 1];

@@ -111,6 +111,10 @@ impl Class {
         if self.sorted.front() == Some(&(lba, slot)) {
             return 0;
         }
+        // What a stream goes on with stands last.
+        if self.sorted.back() == Some(&(lba, slot)) {
+            return self.sorted.len() - 1;
+        }
         let mut at = self.sorted.partition_point(|&(key, _)| key < lba);
         while self.sorted[at].1 != slot {
             at += 1;

@@ -15,15 +15,19 @@ impl Node {
         core.come_to(usize::from(self.common.index));
     }
 
-    /// Whether a resync waits for the stripe cache, as after most ends of requests of its members: it would send nothing, and nobody
-    /// would notice that it was asked.
+    /// Whether a resync waits for the stripe cache, or for the tick after that, as after most ends of requests of its members: it
+    /// would send nothing, and nobody would notice that it was asked.
     #[inline]
-    pub(in super::super) fn waits_for_cache(&self) -> bool {
+    pub(in super::super) fn waits_for_cache(&self, now: Instant) -> bool {
         let (Some(resync), Shape::Parity(parity)) = (&self.resync, &self.shape) else {
             return false;
         };
         let to_do = !self.common.filling.is_empty() || self.common.resyncing;
-        resync.short && parity.sync_waits() && to_do && !self.common.lost
+        let waits = match resync.short {
+            true => parity.sync_waits(),
+            false => resync.naps.is_some_and(|until| until > now),
+        };
+        waits && to_do && !self.common.lost
     }
 
     fn send(&mut self, core: &mut Core) {

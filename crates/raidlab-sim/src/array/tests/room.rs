@@ -96,3 +96,38 @@ fn a_write_waits_for_a_resync_of_its_own_stripes_and_keeps_nobody_behind_it() {
     }
     assert!(toy.ended.iter().all(|end| end.result.is_ok()));
 }
+
+/// A resync that waits for room is not asked: what comes of that is what comes of asking it after each end.
+#[test]
+fn a_resync_that_waits_need_not_be_asked() {
+    let states = [("rebuilding 1", true), ("resyncing", false)];
+    for (seed, (state, grows)) in states.into_iter().cycle().take(12).enumerate() {
+        let seed = seed as u64;
+        let failed: &[u16] = if state == "resyncing" { &[] } else { &[2] };
+        let mut spec = in_state(layout("raid6", 5, 64 * 1000), state, failed);
+        (spec.era.cache_grows, spec.stripe_cache) = (grows, 64 << (seed % 3));
+        spec.era.thread_syncs = seed % 4 < 2;
+        if seed % 3 == 0 {
+            spec.cost.xor = 1_000_000_000;
+        }
+        let run = |asks_always| {
+            let mut toy = Toy::new(&spec, seed);
+            toy.array.asks_always = asks_always;
+            let mut given = 0;
+            while toy.now < Instant(150_000_000) && toy.step() {
+                // Others come and go, in places that the resync has passed and others.
+                if toy.now > Instant(given * 5_000_000) && given < 20 {
+                    let kind = if given % 2 == 0 { Write } else { Read };
+                    toy.submit(bio(given, kind, given * 7919 % 180_000, 8 << (given % 6)));
+                    toy.unplug();
+                    given += 1;
+                }
+            }
+            assert!(toy.ended.len() > 10, "{}", toy.ended.len());
+            (toy.log, toy.ended)
+        };
+        let (short, long) = (run(false), run(true));
+        assert!(short.0.len() > 1000, "{}", short.0.len());
+        assert!(short == long, "{state} with seed {seed}");
+    }
+}

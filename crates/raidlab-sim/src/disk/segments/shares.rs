@@ -178,7 +178,7 @@ mod tests {
             segments.fill(index, u64::MAX);
             // It is asked for now and then.
             if i % 8 == 7 {
-                let end = segments.get(stream).filled;
+                let end = segments.list[usize::from(stream)].filled;
                 assert_eq!(
                     segments.find(held + 127, end),
                     Some(stream),
