@@ -15,6 +15,7 @@
 //! | `space`, `runs` | free space by groups, and where the blocks of one file lie |
 mod ext;
 mod extents;
+mod lent;
 pub mod plan;
 mod raw;
 mod runs;

@@ -20,6 +20,7 @@ mod small;
 mod tree_log;
 
 use super::FsError;
+use super::lent::{back, lend};
 use super::plan::{Charge, Piece, Place, Pressure, Traits};
 use super::raw::push_sectors;
 use super::runs::{Mapped, Runs};
@@ -275,7 +276,7 @@ impl Extents {
         end: u64,
         charge: &mut Charge,
     ) -> Result<(), FsError> {
-        let Some(mut f) = self.files.remove(&id) else {
+        let Some(mut f) = lend(&mut self.files, id) else {
             return Err(FsError::NoFile);
         };
         let mut done = Ok(());
@@ -307,7 +308,7 @@ impl Extents {
             }
             f.stamp.placed(self.transaction);
         }
-        self.files.insert(id, f);
+        back(&mut self.files, id, f);
         done
     }
 

@@ -20,6 +20,7 @@ mod tree;
 mod txg;
 
 use super::FsError;
+use super::lent::{back, lend};
 use super::plan::{Charge, Fsync, Piece, Place, Synced, Traits};
 use super::raw::push_sectors;
 use super::runs::{Mapped, Runs};
@@ -188,7 +189,7 @@ impl Zfs {
             cpu: Span(CALL),
             ..Charge::default()
         };
-        let Some(mut f) = self.files.remove(&file) else {
+        let Some(mut f) = lend(&mut self.files, file) else {
             return charge;
         };
         if self.atime {
@@ -214,7 +215,7 @@ impl Zfs {
                 at = run.at + len;
             }
         }
-        self.files.insert(file, f);
+        back(&mut self.files, file, f);
         charge
     }
 

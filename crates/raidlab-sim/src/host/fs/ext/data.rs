@@ -3,6 +3,7 @@ mod found;
 mod lease;
 
 use super::super::FsError;
+use super::super::lent::{back, lend};
 use super::super::plan::Charge;
 use super::super::runs::Mapped;
 use super::super::space::Run;
@@ -115,7 +116,7 @@ impl Ext {
         end: u64,
         charge: &mut Charge,
     ) -> Result<(), FsError> {
-        let Some(mut f) = self.files.remove(&file) else {
+        let Some(mut f) = lend(&mut self.files, file) else {
             return Err(FsError::NoFile);
         };
         let joined = f.stamp.joined(false, self.transaction);
@@ -123,7 +124,7 @@ impl Ext {
         if !joined && f.stamp.joined(false, self.transaction) {
             self.join(self.geometry.inode_block(f.inode), charge);
         }
-        self.files.insert(file, f);
+        back(&mut self.files, file, f);
         done
     }
 

@@ -1,5 +1,6 @@
 //! Records and indirect blocks get their places, new ones at every write.
 use super::super::FsError;
+use super::super::lent::{back, lend};
 use super::super::plan::{Charge, Piece};
 use super::super::raw::push_sectors;
 use super::super::runs::Mapped;
@@ -19,12 +20,12 @@ impl Zfs {
     ) -> Result<Charge, FsError> {
         let (first, end) = (offset / self.record, (offset + len).div_ceil(self.record));
         let mut charge = Charge::default();
-        let Some(mut f) = self.files.remove(&file) else {
+        let Some(mut f) = lend(&mut self.files, file) else {
             return Err(FsError::NoFile);
         };
         let before = self.group.writes.len();
         let done = self.place_in(file, &mut f, first..end, out, &mut charge);
-        self.files.insert(file, f);
+        back(&mut self.files, file, f);
         // Above records that have their places, an indirect block is written as soon as it has its own
         // (`ZIO_WAIT_READY` of its children, not `DONE`): among the data, not after it.
         charge.along = self.group.writes.split_off(before);

@@ -1,4 +1,5 @@
 //! Transaction groups: what one rewrites, in which order.
+use super::super::lent::{back, lend};
 use super::super::plan::{Commit, Place, Stage};
 use super::super::runs::{Mapped, Runs};
 use super::super::space::Run;
@@ -132,13 +133,13 @@ impl Zfs {
     /// Indirect blocks of data files that have no new place yet, level by level.
     fn file_metadata(&mut self) {
         while let Some((id, level, index)) = self.group.dirty.pop_first() {
-            let Some(mut f) = self.files.remove(&id) else {
+            let Some(mut f) = lend(&mut self.files, id) else {
                 continue;
             };
             // The slop keeps room for metadata; without any the old place stays.
             let _ = self.indirect(id, &mut f, level, index);
             f.last = None;
-            self.files.insert(id, f);
+            back(&mut self.files, id, f);
         }
     }
 
