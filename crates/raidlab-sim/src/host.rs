@@ -15,6 +15,7 @@
 //! | `call`, `read`, `write`, `direct`, `names` | system calls |
 //! | `back`, `throttle`, `sync`, `journal` | what brings dirty pages to the device |
 //! | `control` | what the owner of the machine does beside the calls |
+mod agenda;
 mod back;
 mod cache;
 mod call;
@@ -41,6 +42,7 @@ pub use device::{BareDisk, Device, DeviceCounters, Hints};
 pub use spec::HostSpec;
 
 use crate::block::{Ended, RESYNC};
+use agenda::Agenda;
 use back::WriteBack;
 use cache::{Cache, Left, PAGE};
 use call::Call;
@@ -54,8 +56,6 @@ use raidlab_core::target::{Completion, Errno, Limits, Tag, Target, TargetError};
 use raidlab_core::time::{Instant, Span};
 use raidlab_core::units::SECTOR;
 use readahead::ReadAhead;
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 
 /// Calls in flight at most.
 const IN_FLIGHT: u32 = 4096;
@@ -131,7 +131,8 @@ pub struct Host<D> {
     journal: Journal,
     /// Block operations go past the page cache.
     direct_blocks: bool,
-    events: BinaryHeap<Reverse<(Instant, u64, What)>>,
+    events: Agenda,
+    /// Reads of files so far, to tell which way of reading was not used for longest.
     order: u64,
     ended: Vec<Ended>,
     pieces: Vec<Piece>,
@@ -173,7 +174,7 @@ impl<D: Device> Host<D> {
             sleepers: Vec::new(),
             journal: Journal::default(),
             direct_blocks: true,
-            events: BinaryHeap::new(),
+            events: Agenda::default(),
             order: 0,
             ended: Vec::new(),
             pieces: Vec::new(),
@@ -182,17 +183,16 @@ impl<D: Device> Host<D> {
 
     #[inline]
     fn at(&mut self, at: Instant, what: What) {
-        self.order += 1;
-        self.events.push(Reverse((at, self.order, what)));
+        self.events.put(at, what);
     }
 
     /// The next time at which anything happens by itself, and whether it is in the device.
     #[inline]
     fn next(&self) -> (Instant, bool) {
         let below = self.below.next();
-        match self.events.peek() {
+        match self.events.next() {
             // What ends in the device comes first.
-            Some(Reverse((at, ..))) if *at < below => (*at, false),
+            Some(at) if at < below => (at, false),
             _ => (below, true),
         }
     }
@@ -205,7 +205,7 @@ impl<D: Device> Host<D> {
             self.requests_end();
             return;
         }
-        let Some(Reverse((_, _, what))) = self.events.pop() else {
+        let Some(what) = self.events.take() else {
             return;
         };
         match what {
@@ -242,7 +242,9 @@ impl<D: Device> Host<D> {
     /// The threads of arrays below have the cores that processes leave them.
     #[inline]
     fn share_cores(&mut self) {
-        self.members_asked();
+        if !self.below.asks_nothing() {
+            self.members_asked();
+        }
         for thread in 0..self.cores.below() {
             let given = self.below.device.worked(thread);
             let late = self.cores.give(thread, self.now, given);

@@ -297,6 +297,12 @@ impl<D: Device> Below<D> {
         std::mem::replace(&mut self.beside, 0)
     }
 
+    /// Whether nothing was asked of the members that [`Self::asked`] and [`Self::beside`] would tell, as mostly.
+    #[inline]
+    pub(super) fn asks_nothing(&self) -> bool {
+        self.beside == 0 && self.device.asked() == self.asked
+    }
+
     /// What was asked of the members since this was last called, and not by who submitted to the device at the time.
     #[inline]
     pub(super) fn asked(&mut self) -> Asked {

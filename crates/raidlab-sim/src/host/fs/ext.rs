@@ -35,6 +35,8 @@ struct File {
     whole: u64,
     /// The indirect blocks above the data blocks before this, down from the last allocation, exist.
     path_end: u64,
+    /// The last of those.
+    above: Option<u64>,
     /// Blocks kept for it from the free space: its reservation window or preallocation.
     lease: Option<Run>,
     /// Size of the next lease in blocks, but with ext4's driver.

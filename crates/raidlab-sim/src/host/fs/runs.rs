@@ -17,6 +17,8 @@ pub(super) struct Mapped {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Runs {
     map: BTreeMap<u64, (u64, u64)>,
+    /// Behind the last of them: a sequential writer asks for what is not there.
+    end: u64,
     /// The run that was looked at last: sequential access finds it again.
     last: Option<Mapped>,
 }
@@ -35,6 +37,9 @@ impl Runs {
             && at < run.at + run.len
         {
             return Some(rest(run, at));
+        }
+        if at >= self.end {
+            return None;
         }
         let run = self.look(at)?;
         self.last = Some(run);
@@ -64,17 +69,21 @@ impl Runs {
 
     /// Adds a run where there was none.
     pub(super) fn insert(&mut self, mut new: Mapped) {
-        // A sequential writer continues the last run at the end of the file.
-        if let Some(run) = &mut self.last
-            && run.at + run.len == new.at
-            && run.dev + run.len == new.dev
-            && let Some((&at, held)) = self.map.iter_mut().next_back()
-            && at == run.at
+        // A sequential writer continues the last run of the file.
+        if new.at == self.end
+            && let Some(mut last) = self.map.last_entry()
         {
-            run.len += new.len;
-            held.1 = run.len;
-            return;
+            let at = *last.key();
+            let (dev, len) = last.get_mut();
+            if *dev + *len == new.dev {
+                *len += new.len;
+                self.end += new.len;
+                let (dev, len) = (*dev, *len);
+                self.last = Some(Mapped { at, dev, len });
+                return;
+            }
         }
+        self.end = self.end.max(new.at + new.len);
         self.last = None;
         // Files are mostly written from front to back: what lies behind all others has none behind it.
         let end = self.map.last_key_value();
@@ -107,8 +116,7 @@ impl Runs {
     /// Takes the blocks `[at, end)` out; what they occupied is added to `freed`.
     pub(super) fn carve(&mut self, at: u64, end: u64, freed: &mut Vec<Run>) {
         self.last = None;
-        let end_of = |(&at, &(_, len)): (&u64, &(u64, u64))| at + len;
-        if self.map.last_key_value().map_or(0, end_of) <= at {
+        if self.end <= at {
             return;
         }
         while let Some(run) = self.look(at).filter(|run| run.at < end) {
@@ -127,6 +135,8 @@ impl Runs {
                 len: to - from,
             });
         }
+        let end_of = |(&at, &(_, len)): (&u64, &(u64, u64))| at + len;
+        self.end = self.map.last_key_value().map_or(0, end_of);
     }
 
     /// All runs, in the order of the file.

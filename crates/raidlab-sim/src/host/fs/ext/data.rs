@@ -138,12 +138,15 @@ impl Ext {
     ) -> Result<(), FsError> {
         let mut at = first;
         while at < end {
-            let path = self.tree.path(at);
-            if path.end != f.path_end {
-                self.indirect(id, f, path.slots(), charge)?;
-                f.path_end = path.end;
+            if !self.tree.shares(at, f.path_end) {
+                let path = self.tree.path(at);
+                if path.end != f.path_end {
+                    self.indirect(id, f, path.slots(), charge)?;
+                    f.path_end = path.end;
+                    f.above = path.slots().last().and_then(|s| f.runs.get(*s));
+                }
             }
-            let to = end.min(path.end);
+            let to = end.min(f.path_end);
             let (mut slot, last) = (self.tree.slot(at), self.tree.slot(to - 1) + 1);
             let begin = slot;
             while slot < last {
@@ -165,7 +168,7 @@ impl Ext {
                     f.whole = f.whole.max(at + slot.min(last) - begin);
                 }
             }
-            if let Some(above) = path.slots().last().and_then(|s| f.runs.get(*s)) {
+            if let Some(above) = f.above {
                 self.join(above, charge);
             }
             at = to;

@@ -121,6 +121,13 @@ impl Tree {
         }
     }
 
+    /// Whether the [path](Self::path) of a data block is the one that ends at `end`, of some block; false may be wrong of extents.
+    #[inline]
+    pub(super) const fn shares(self, block: u64, end: u64) -> bool {
+        // The last indirect block points to so many, and an inode to fewer by itself.
+        block < end && end - block <= self.pointers
+    }
+
     /// Slots of a file whose first `blocks` data blocks are all there.
     #[cfg(test)]
     pub(super) const fn slots(self, blocks: u64) -> u64 {
@@ -135,6 +142,23 @@ impl Tree {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn blocks_below_one_indirect_block_share_their_path() {
+        let tree = Tree { pointers: 4 };
+        let ends: BTreeSet<u64> = (0..tree.limit()).map(|b| tree.path(b).end).collect();
+        for block in 0..tree.limit() {
+            let shared = ends.iter().filter(|end| tree.shares(block, **end));
+            let shared: Vec<u64> = shared.copied().collect();
+            // The inode points to more by itself than such a small block does.
+            let few = block + 4 < DIRECT;
+            assert_eq!(shared.len(), usize::from(!few), "{block}");
+            assert!(few || shared == [tree.path(block).end], "{block}");
+        }
+        let tree = Tree::indirect(1024);
+        assert!((0..DIRECT).all(|block| tree.shares(block, DIRECT) && !tree.shares(block, 0)));
+    }
 
     /// Slots as a sequential writer meets them, one by one.
     fn walked(tree: Tree, blocks: u64) -> (Vec<u64>, Vec<Vec<u64>>) {
