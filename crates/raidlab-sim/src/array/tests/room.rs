@@ -107,7 +107,7 @@ fn a_resync_that_waits_need_not_be_asked() {
         let mut spec = in_state(layout("raid6", 5, 64 * 1000), state, failed);
         (spec.era.cache_grows, spec.stripe_cache) = (grows, 64 << (seed % 3));
         spec.era.thread_syncs = seed % 4 < 2;
-        if seed % 3 == 0 {
+        if seed.is_multiple_of(3) {
             spec.cost.xor = 1_000_000_000;
         }
         let run = |asks_always| {

@@ -2,7 +2,7 @@
 use raidlab_core::op::FileId;
 use std::collections::BTreeMap;
 
-/// Takes a file out; an empty one has its place until it is put [back](back). To take it out of the map and put it in again would cost
+/// Takes a file out; an empty one has its place until it is put [back]. To take it out of the map and put it in again would cost
 /// more than all that most calls have to do.
 pub(super) fn lend<F: Default>(files: &mut BTreeMap<FileId, F>, id: FileId) -> Option<F> {
     files.get_mut(&id).map(std::mem::take)
