@@ -1,5 +1,6 @@
 //! Members that begin within a physical sector: what such a disk writes begins and ends within sectors that it reads first.
 use super::build::Parts;
+use super::models::Models;
 use super::place::area;
 use raidlab_core::units::{Bytes, SECTOR};
 use raidlab_experiment::Experiment;
