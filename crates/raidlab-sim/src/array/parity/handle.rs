@@ -220,6 +220,9 @@ impl ParityArray {
         let band = self.cache.get_mut(key);
         band.phase = Phase::Computing(purpose);
         let touched = band.full.union(band.part);
+        // With one member missing, the parity that does not make up for it is checked (`handle_parity_checks6`).
+        let checks =
+            purpose == Purpose::Sync && self.layout.level().parities() == 2 && missing.len() == 1;
         let (sums, copies) = match purpose {
             Purpose::Write => {
                 band.moving = touched;
@@ -245,7 +248,8 @@ impl ParityArray {
             }
             // What does not agree is computed once more, to be written (`raid5.c:handle_parity_checks5`, `6`).
             Purpose::Sync => {
-                let sums = if common.unlike() { 2 * data } else { data };
+                let twice = common.unlike() || checks;
+                let sums = if twice { 2 * data } else { data };
                 (sums, 0)
             }
         };
@@ -258,6 +262,7 @@ impl ParityArray {
             syndrome: self.layout.level().parities() == 2,
             copies,
             comes_again: purpose == Purpose::Read,
+            checks,
         };
         self.thread.run(core.now, key, job);
     }

@@ -17,6 +17,8 @@ pub(super) struct Job {
     pub(super) copies: u32,
     /// The thread comes to the stripes once more before it is through with them, by [`Thread::leave`].
     pub(super) comes_again: bool,
+    /// It comes to them twice more than to others: to check a parity, and when that is done.
+    pub(super) checks: bool,
 }
 
 /// What the thread does with a band.
@@ -132,7 +134,12 @@ impl Thread {
         } else {
             Span::ZERO
         };
-        let handle = self.handling(job.sectors) - again;
+        let checking = if job.checks {
+            self.checking(job.sectors)
+        } else {
+            Span::ZERO
+        };
+        let handle = self.handling(job.sectors) - again + checking;
         for (spent, more) in self.spent.iter_mut().zip([sum, copy, handle]) {
             *spent += more;
         }
@@ -148,6 +155,12 @@ impl Thread {
     /// when they have been handed over.
     fn leaving(&self, sectors: u32) -> Span {
         Span(self.handling(sectors).0 / 3)
+    }
+
+    /// Of six times that it comes to a stripe of raid6 that lacks one member and is synchronised, two more than to one of raid5: when it
+    /// has the other parity checked, and when that is done (`raid5.c:handle_parity_checks6`, `check_state_run_q` and `..._check_result`).
+    fn checking(&self, sectors: u32) -> Span {
+        Span(self.handling(sectors).0 / 2)
     }
 
     /// It comes to a band a last time, after all that it has to do before.

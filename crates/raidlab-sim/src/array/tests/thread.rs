@@ -1,5 +1,6 @@
 //! When the thread of a parity array hands over what it asks for, and what its work takes.
 use super::parity::raid5;
+use super::resync::{in_state, layout};
 use super::toy::Toy;
 use super::*;
 use BlockKind::{Read, Write};
@@ -205,4 +206,26 @@ fn what_more_is_wanted_of_a_row_is_asked_for_by_who_wants_it() {
     // Of the second, which is lost, all others are wanted; then nothing is left to be asked for.
     assert_eq!(asked(true, &[1]), (4, 4, 3));
     assert_eq!(asked(false, &[1]), (1, 4, 3));
+}
+
+/// What the thread takes for a stripe of four members that is synchronised, in stripes of others.
+fn of_a_stripe(level: &str, state: &str, failed: &[u16]) -> f64 {
+    let mut spec = in_state(layout(level, 4, 64 * 100), state, failed);
+    (spec.cost.stripe, spec.era.checkpoints) = (1000, Checkpoints::AtTheEnd);
+    let mut toy = Toy::new(&spec, 0);
+    toy.settle();
+    let rows = 64 * 100 / 8;
+    toy.array.worked(0).0 as f64 / f64::from(1000 * rows)
+}
+
+#[test]
+fn a_rebuild_of_raid6_checks_the_parity_that_it_does_not_need() {
+    assert!((of_a_stripe("raid5", "rebuilding 1", &[2]) - 1.0).abs() < 1e-9);
+    for failed in 0..4 {
+        let one = of_a_stripe("raid6", "rebuilding 1", &[failed]);
+        assert!((one - 1.5).abs() < 1e-9, "{failed}: {one}");
+    }
+    // There is none to check, and with none missing it is all that there is to do.
+    assert!((of_a_stripe("raid6", "rebuilding 2", &[1, 2]) - 1.0).abs() < 1e-9);
+    assert!((of_a_stripe("raid6", "resyncing", &[]) - 1.0).abs() < 1e-9);
 }
