@@ -12,6 +12,7 @@
 //! Left out: write-mostly members, journals, reshaping, bad block lists.
 mod bitmap;
 mod build;
+mod clean;
 mod core;
 mod mirror;
 mod node;
@@ -23,6 +24,7 @@ mod resilver;
 mod resync;
 mod slab;
 mod spec;
+mod superblock;
 
 pub use self::bitmap::BitmapSpec;
 pub(crate) use self::bitmap::room as bitmap_room;
@@ -33,8 +35,9 @@ pub use self::refill::Refill;
 pub use self::resync::{Progress, controlled};
 pub use self::spec::{
     ArrayError, ArrayKind, ArraySpec, Checkpoints, Courtesy, Era, ParityCost, STRIPE_CACHE,
-    SYNC_SPEED_MAX, SYNC_SPEED_MIN, Scan,
+    SYNC_SPEED_MAX, SYNC_SPEED_MIN, SafeMode, Scan,
 };
+pub use self::superblock::SuperblockSpec;
 
 use self::core::{Core, Up, Work};
 use self::node::Node;
@@ -246,10 +249,17 @@ impl Array {
         if !self.core.ended.is_empty() {
             return self.core.now;
         }
+        self.next_by_itself()
+    }
+
+    /// When something happens beside handing over what has ended.
+    #[inline]
+    fn next_by_itself(&self) -> Instant {
+        let next = self.core.clean_next();
         if self.is_quiet() {
-            return NEVER;
+            return next;
         }
-        self.nodes_next()
+        next.min(self.nodes_next())
     }
 
     fn nodes_next(&self) -> Instant {
@@ -257,8 +267,8 @@ impl Array {
         nodes.fold(NEVER, |next, node| next.min(node.next()))
     }
 
-    /// Whether nothing will happen by itself, as mostly, but that what has ended is [handed over](Self::hand_over):
-    /// an array of disks without a resync that waits for nothing but them.
+    /// Whether nothing will happen by itself, as mostly, but that what has ended is [handed over](Self::hand_over), and that it
+    /// [becomes clean](Self::becomes_clean): an array of disks without a resync that waits for nothing but them.
     #[inline]
     pub(crate) fn is_quiet(&self) -> bool {
         let quiet =
@@ -268,6 +278,12 @@ impl Array {
             "it would do something"
         );
         quiet
+    }
+
+    /// When it is to look whether it is clean; later than anything when it is not to.
+    #[inline]
+    pub(crate) fn becomes_clean(&self) -> Instant {
+        self.core.clean_next()
     }
 
     /// Appends what has ended, of a [quiet](Self::is_quiet) array.

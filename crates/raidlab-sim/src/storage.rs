@@ -311,8 +311,10 @@ impl Storage {
         }
         let mut array_next = NEVER;
         if let Some(array) = &mut self.array {
-            if array.is_quiet() {
+            let looks = array.becomes_clean();
+            if looks > t && array.is_quiet() {
                 array.hand_over(&mut self.ended);
+                array_next = looks;
             } else {
                 array_next = array.next();
                 if array_next <= t {

@@ -14,8 +14,7 @@
 //! keeps its bit, until that member is there again.
 //!
 //! At first all is clear, as in an array that was left alone for a while (a new one has all bits set, for ten seconds).
-//! Left out: superblocks, which are written for an array that becomes idle or busy, with or without a bitmap; that a rebuild stops
-//! every five seconds to clear bits (`md_bitmap_cond_end_sync`); that who waits for pages does not read meanwhile, either.
+//! Left out: that a rebuild stops every five seconds to clear bits (`md_bitmap_cond_end_sync`); that who waits for pages does not read meanwhile, either.
 mod driven;
 
 use crate::block::Bio;

@@ -1,6 +1,7 @@
 //! From a specification to a tree of arrays.
 use super::Array;
 use super::bitmap::{self, Bitmap};
+use super::clean::Clean;
 use super::core::{Child, Core, Heard};
 use super::mirror::{Map, Mirror};
 use super::node::{Common, Node, Shape};
@@ -10,6 +11,7 @@ use super::raidz::RaidzVdev;
 use super::refill::Refill;
 use super::resync::{DEPTH, DEPTH_RAID10, Resync, UNIT};
 use super::spec::{ArrayError, ArrayKind, ArraySpec, LEAST_CACHE};
+use super::superblock::Superblock;
 use raidlab_core::units::SECTOR;
 use raidlab_experiment::setup::ArrayState;
 use raidlab_layout::parity::ParityLevel;
@@ -76,9 +78,11 @@ pub(super) fn array(spec: &ArraySpec) -> Result<Array, ArrayError> {
         ArrayKind::Pool(pool) => builder.pool(pool),
     };
     builder.states()?;
+    let clean = builder.superblocks();
     let bitmaps = builder.bitmaps()?;
     let mut core = Core::new();
     core.base = spec.base();
+    core.clean = clean;
     let resyncs = builder.nodes.iter().any(|node| node.resync.is_some());
     if resyncs {
         let silence = |node: &Node| vec![Heard::default(); node.common.children.len()];
@@ -182,7 +186,7 @@ impl Builder<'_> {
                 front: 0,
                 // Of ZFS what is lacking is told by place.
                 known: if layout.is_none() { u64::MAX } else { 0 },
-                noting: 0,
+                superblock: Superblock::default(),
                 lacks: Vec::new(),
             },
             shape,
@@ -267,6 +271,28 @@ impl Builder<'_> {
                 .extend((0..children.len() as u16).map(|role| (index, role)));
         }
         all
+    }
+
+    /// Each array of md with redundancy writes superblocks, and says in them whether it is clean.
+    fn superblocks(&mut self) -> Vec<Option<Clean>> {
+        let spec = self.spec;
+        if spec.superblock.is_none() {
+            return Vec::new();
+        }
+        let mut clean = vec![None; self.nodes.len()];
+        for node in &mut self.nodes {
+            if node.layout.is_none() || !redundant(node) {
+                continue;
+            }
+            node.common.superblock = Superblock::new(spec.superblock);
+            if let Some(mode) = spec.era.safe_mode {
+                clean[usize::from(node.common.index)] = Some(Clean::new(mode));
+            }
+        }
+        if clean.iter().all(Option::is_none) {
+            return Vec::new();
+        }
+        clean
     }
 
     /// Each array of md with redundancy has a bitmap, if there are any; whether some have.

@@ -3,6 +3,7 @@
 //! A request from above becomes a *parent* that counts what it waits for. What goes to a member is an
 //! *op*; its number is the identity of the member's request. In an array of arrays a member may be
 //! another array: then the op is the origin of that array's parent.
+use super::clean::Clean;
 use super::slab::Slab;
 use crate::block::{Bio, Ended, Origin};
 use crate::disk::DiskError;
@@ -62,15 +63,25 @@ pub(super) struct Parent {
     pub(super) error: Option<DiskError>,
 }
 
-/// A request that is kept apart from the resync of an array of the tree, or noted in its bitmap.
+/// What a request of an array of the tree is followed for until it has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum GuardOf {
+    /// It is kept apart from the resync.
+    Resync,
+    /// It is noted in the bitmap.
+    Bitmap,
+    /// It is a write, while which the array is not clean.
+    Clean,
+}
+
+/// A request that is followed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Guard {
     pub(super) up: Up,
     pub(super) node: u16,
     pub(super) from: u64,
     pub(super) end: u64,
-    /// It is in the bitmap; else it is kept apart.
-    pub(super) noted: bool,
+    pub(super) of: GuardOf,
 }
 
 /// What an op is for.
@@ -179,6 +190,8 @@ pub(super) struct Core {
     pub(super) ended: Vec<Ended>,
     pub(super) work: VecDeque<Work>,
     pub(super) guards: Slab<Guard>,
+    /// By array of the tree, if some have superblocks to say whether they are clean.
+    pub(super) clean: Vec<Option<Clean>>,
     /// Sectors before the data of each disk that are told, too: those of the disks begin so far before those of their array.
     pub(super) base: u64,
     /// By array of the tree and role, while there is a resync.
@@ -205,6 +218,7 @@ impl Core {
             ended: Vec::new(),
             work: VecDeque::new(),
             guards: Slab::new(),
+            clean: Vec::new(),
             base: 0,
             heard: Vec::new(),
             asks_thread: false,
@@ -266,7 +280,11 @@ impl Core {
             }
             Up::Guard(guard) => {
                 let guard = self.guards.remove(guard as u32);
-                self.work.push_back(Work::Left(guard));
+                let now = self.now;
+                match (guard.of, self.clean_of(guard.node)) {
+                    (GuardOf::Clean, Some(clean)) => clean.ends(now),
+                    _ => self.work.push_back(Work::Left(guard)),
+                }
                 self.finish(guard.up, result);
             }
             Up::Part(parent) => self.close(parent as u32, result),

@@ -1,13 +1,14 @@
 //! One array of the tree: its members, their state, and its level.
 use super::NEVER;
 use super::bitmap::Bitmap;
-use super::core::{Child, Core, Guard, Op, Task, Up};
+use super::core::{Child, Core, Guard, GuardOf, Op, Task, Up};
 use super::mirror::Mirror;
 use super::order::Sizes;
 use super::parity::ParityArray;
 use super::raidz::RaidzVdev;
 use super::resilver::Resilver;
 use super::resync::Resync;
+use super::superblock::Superblock;
 use crate::block::Bio;
 use crate::disk::DiskError;
 use raidlab_core::op::BlockKind;
@@ -42,8 +43,7 @@ pub(super) struct Common {
     pub(super) front: u64,
     /// Up to here it is taken for through: md reads what has been rebuilt only then. See [`Checkpoints`](super::spec::Checkpoints).
     pub(super) known: u64,
-    /// Requests for superblocks under way, for which md's thread waits.
-    pub(super) noting: u32,
+    pub(super) superblock: Superblock,
     /// ZFS: places of its members that those that are being filled lack, ascending and apart.
     pub(super) lacks: Vec<(u64, u64)>,
 }
@@ -113,6 +113,9 @@ impl Node {
     /// Takes a request of the array.
     #[inline]
     pub(super) fn submit(&mut self, core: &mut Core, up: Up, bio: &Bio) {
+        if self.waits_for_superblocks(core, up, bio) {
+            return;
+        }
         if bio.kind == BlockKind::Flush {
             return self.flush(core, up, bio);
         }
@@ -125,7 +128,18 @@ impl Node {
         if self.is_too_large(bio) {
             return self.submit_large(core, up, bio);
         }
-        if bio.kind == BlockKind::Write && self.bitmap.is_some() {
+        if bio.kind == BlockKind::Write && (self.bitmap.is_some() || !core.clean.is_empty()) {
+            return self.submit_write(core, up, bio);
+        }
+        self.submit_now(core, up, bio);
+    }
+
+    /// Takes a write, before which superblocks and bitmap may have to tell of it.
+    fn submit_write(&mut self, core: &mut Core, up: Up, bio: &Bio) {
+        let Some(up) = self.begins(core, up, bio) else {
+            return;
+        };
+        if self.bitmap.is_some() {
             return self.submit_noted(core, up, bio);
         }
         self.submit_now(core, up, bio);
@@ -192,7 +206,7 @@ impl Node {
                 Task::Part(parent) => parity.around_ended(&self.common, core, parent, op, result),
                 Task::Band(band) => parity.band_ended(&self.common, core, band, op, result),
                 Task::Bitmap(page) => self.page_ended(core, page, op),
-                Task::Superblock => self.noted_progress(core, op),
+                Task::Superblock => self.superblock_ended(core, op),
                 Task::Copy(_) | Task::Resilver(_) => {}
             };
         }
@@ -205,7 +219,7 @@ impl Node {
     fn other_ended(&mut self, core: &mut Core, op: &Op, result: Result<(), DiskError>) {
         match op.task {
             Task::Bitmap(page) => return self.page_ended(core, page, op),
-            Task::Superblock => return self.noted_progress(core, op),
+            Task::Superblock => return self.superblock_ended(core, op),
             _ => {}
         }
         if op.kind == BlockKind::Flush {
@@ -235,16 +249,11 @@ impl Node {
     }
 
     /// A guarded request has ended.
-    pub(super) fn left(
-        &mut self,
-        Guard {
-            from, end, noted, ..
-        }: Guard,
-    ) {
-        if noted {
-            self.noted_ends(from, end);
-        } else if let Shape::Mirror(mirror) = &mut self.shape {
-            mirror.left(from, end);
+    pub(super) fn left(&mut self, Guard { from, end, of, .. }: Guard) {
+        match (of, &mut self.shape) {
+            (GuardOf::Bitmap, _) => self.noted_ends(from, end),
+            (GuardOf::Resync, Shape::Mirror(mirror)) => mirror.left(from, end),
+            _ => {}
         }
     }
 
@@ -306,7 +315,7 @@ impl Node {
         next.fold(own, Instant::min)
     }
 
-    /// Whether [`advance`](Self::advance) would do nothing at any time.
+    /// Whether [`advance`](Self::advance) would do nothing at any time, but for what becomes of a clean array.
     #[inline]
     pub(super) fn is_quiet(&self) -> bool {
         self.resync.is_none()
@@ -325,6 +334,9 @@ impl Node {
         }
         if self.bitmap.is_some() {
             self.bitmap_advance(core);
+        }
+        if core.clean_next() <= core.now {
+            self.clean_advance(core);
         }
     }
 

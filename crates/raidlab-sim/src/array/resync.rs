@@ -5,7 +5,6 @@
 //! each 128 KiB the speed since a mark of up to half a minute ago is looked at. Above the most, half a
 //! second of sleep; above the least, way is given to others when they were heard, since Linux 6.16 with enough in flight alone.
 mod driven;
-mod superblock;
 
 use super::core::Heard;
 use super::node::Common;
@@ -110,8 +109,6 @@ pub(super) struct Resync {
     checked: (u64, Instant),
     /// It is to be written into the superblocks.
     notes: bool,
-    /// Where these are on each member.
-    superblock: Option<i64>,
     started: bool,
     paused: bool,
 }
@@ -146,7 +143,6 @@ impl Resync {
             checkpoints: era.checkpoints,
             checked: (0, Instant::ZERO),
             notes: false,
-            superblock: spec.superblock,
             started: false,
             paused: false,
         }

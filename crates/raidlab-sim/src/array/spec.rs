@@ -1,8 +1,9 @@
 //! What an array is made of, and which kernel runs it.
 use super::bitmap::BitmapSpec;
+use super::superblock::SuperblockSpec;
 use raidlab_core::time::Span;
 use raidlab_core::units::Sectors;
-use raidlab_experiment::kernel::Kernel;
+use raidlab_experiment::kernel::{Kernel, TICK};
 use raidlab_experiment::setup::ArrayState;
 use raidlab_layout::{Layout, Pool, WritePolicy, ZfsMirror};
 
@@ -46,6 +47,24 @@ pub enum Courtesy {
     Waits,
     /// It sleeps for a tick first. In the source of 5.0 and in a guest of 6.1; that it came with 4.8 is from memory.
     Ticks,
+}
+
+/// When md takes an array that nobody writes for clean (`md.c:md_write_end`, `safemode_timeout`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SafeMode {
+    /// Ticks of the kernel after the last write (`safe_mode_delay`): 200 ms and a tick; before 2.6.18, "md: Increase the delay before marking
+    /// metadata clean, and make it configurable", 20 ms and a tick.
+    pub delay: u64,
+    /// They are counted from the end of the period of so many ticks that the write ended in, whether others are under way or not
+    /// (since 4.12, "MD: use per-cpu counter for writes_pending"); before, from when none was under way any more.
+    pub by_periods: bool,
+    /// So is one that is being resynced: the condition on `recovery_cp` went with 4.12.
+    pub while_resyncing: bool,
+    /// See [`Era::late_timers`].
+    pub late_timers: bool,
+    /// The thread waits for a grace period of RCU first (since 4.12): three ticks, seen of 6.1 in a guest of one idle processor. How long it
+    /// is elsewhere, on more of them or busy ones, is not known.
+    pub grace: Span,
 }
 
 /// How ZFS goes through what it resilvers.
@@ -136,6 +155,8 @@ pub struct Era {
     pub thread_syncs: bool,
     /// A timer goes off a tick later than it is set to (since 4.8, `timer.c:calc_index`).
     pub late_timers: bool,
+    /// How md takes arrays for clean; `None`: it does not, before 2.6.
+    pub safe_mode: Option<SafeMode>,
     /// A resync of raid1 keeps requests out of where it is, not out of the whole array (since 3.13).
     pub local_barrier: bool,
     /// ZFS reads from the least busy child (`vdev_mirror_load`, since 0.6.3 of 2014, the time of
@@ -195,6 +216,17 @@ impl Era {
             resync_depth: if since(6, 16, 0) { 32 } else { 0 },
             thread_syncs: since(3, 16, 0),
             late_timers: since(4, 8, 0),
+            safe_mode: since(2, 6, 0).then_some(SafeMode {
+                delay: if since(2, 6, 18) { 51 } else { 6 },
+                by_periods: since(4, 12, 0),
+                while_resyncing: since(4, 12, 0),
+                late_timers: since(4, 8, 0),
+                grace: if since(4, 12, 0) {
+                    Span(3 * TICK.0)
+                } else {
+                    Span::ZERO
+                },
+            }),
             local_barrier: since(3, 13, 0),
             zfs_load: since(3, 12, 0),
             scan: if since(5, 1, 0) {
@@ -246,9 +278,9 @@ pub struct ArraySpec {
     pub sync_speed_min: u64,
     /// Resync and rebuild go at most so fast, bytes a second.
     pub sync_speed_max: u64,
-    /// Where md's superblock is on each member, in sectors from the first one of data, to be written as a resync goes on; `None`:
-    /// it is not. Of an array of arrays: at the beginning of each.
-    pub superblock: Option<i64>,
+    /// md's superblock, to be written as a resync goes on, and as an array with redundancy begins and ends to be written; `None`: it is
+    /// not.
+    pub superblock: Option<SuperblockSpec>,
     /// Its write-intent bitmap, and that of each array of the tree that has redundancy.
     pub bitmap: Option<BitmapSpec>,
     /// Processor time.
@@ -271,7 +303,10 @@ impl ArraySpec {
     #[must_use]
     pub fn base(&self) -> u64 {
         let bitmap = self.bitmap.as_ref().map(|bitmap| bitmap.at);
-        let first = bitmap.into_iter().chain(self.superblock).fold(0, i64::min);
+        let first = bitmap
+            .into_iter()
+            .chain(self.superblock.map(|superblock| superblock.at))
+            .fold(0, i64::min);
         first.unsigned_abs()
     }
 

@@ -1,5 +1,6 @@
 mod bitmap;
 mod checkpoints;
+mod clean;
 mod content;
 mod mirrors;
 mod parity;

@@ -5,7 +5,7 @@ use super::edges::Below;
 use super::error::MachineError;
 use super::models::Models;
 use super::place::{self, Area, area};
-use crate::array::{ArrayKind, ArraySpec, BitmapSpec, Era, ParityCost};
+use crate::array::{ArrayKind, ArraySpec, BitmapSpec, Era, ParityCost, SuperblockSpec};
 use crate::disk::DiskModel;
 use crate::fabric::{BusSpec, ControllerSpec, DiskSlot, Fabric, FabricSpec, PortInfo};
 use crate::host::CpuModel;
@@ -17,7 +17,7 @@ use raidlab_core::time::Span;
 use raidlab_core::units::{Bytes, SECTOR};
 use raidlab_experiment::hardware::{Controller, Disk, Link};
 use raidlab_experiment::kernel::{Kernel, Scheduler};
-use raidlab_experiment::setup::{Array, ArrayState, Bitmap, Engine, Setup};
+use raidlab_experiment::setup::{Array, Bitmap, Engine, Metadata, Setup};
 use raidlab_experiment::{Cell, Experiment};
 
 /// libata knows native queueing from here on (2.6.18, K: its release notes).
@@ -339,6 +339,11 @@ impl<'e> Parts<'e> {
             // The limit is md's; a resilver goes as fast as the disks do.
             plain.sync_speed_max = u64::MAX;
         }
+        let mut era = Era::of(setup.host.kernel);
+        if matches!(given.metadata, Some(Metadata::Imsm | Metadata::Ddf)) {
+            // mdmon tells these, after times of its own.
+            era.safe_mode = None;
+        }
         ArraySpec {
             state: given.state,
             failed: given.failed.clone(),
@@ -353,24 +358,33 @@ impl<'e> Parts<'e> {
             sync_speed_max: given.sync_speed_max.unwrap_or(plain.sync_speed_max),
             superblock: self.superblock(setup),
             bitmap: self.bitmap(setup),
-            era: Era::of(setup.host.kernel),
+            era,
             ..plain
         }
     }
 }
 
 impl Parts<'_> {
-    /// Where md writes how far a resync is, of an array that has one.
-    fn superblock(&self, setup: &Setup) -> Option<i64> {
+    /// Where md writes how far a resync is, and whether the array is clean.
+    fn superblock(&self, setup: &Setup) -> Option<SuperblockSpec> {
         let array = &setup.array;
-        let syncs = array.state.is_unsynced() || matches!(array.state, ArrayState::Rebuilding(_));
-        if array.engine != Engine::Md || !syncs {
+        if array.engine != Engine::Md {
             return None;
         }
         let start = array.member_start.map(|start| start.0 / SECTOR);
         let first = self.models.iter().map(DiskModel::sectors).min()?;
         let kernel = setup.host.kernel;
-        Some(place::superblock(kernel, array.metadata, first, start))
+        let sectors = place::superblock_sectors(kernel, array.metadata);
+        Some(SuperblockSpec {
+            at: place::superblock(kernel, array.metadata, first, start),
+            sectors: sectors.next_multiple_of(self.block()),
+        })
+    }
+
+    /// Sectors of the largest logical sector of the disks.
+    fn block(&self) -> u32 {
+        let block = |disk: &&Disk| disk.logical_sector().0 / SECTOR;
+        self.disks.iter().map(block).max().unwrap_or(1).max(1) as u32
     }
 
     /// The bitmap that mdadm makes.
@@ -384,10 +398,9 @@ impl Parts<'_> {
         let first = self.models.iter().map(DiskModel::sectors).min()?;
         let of = array.member_size.map(|size| size.0 / SECTOR);
         let spec = place::bitmap(setup.host.kernel, array.metadata, first, start, of);
-        let block = |disk: &&Disk| disk.logical_sector().0 / SECTOR;
         Some(BitmapSpec {
             chunk: array.bitmap_chunk.map(|chunk| chunk.0 / SECTOR),
-            block: self.disks.iter().map(block).max().unwrap_or(1) as u32,
+            block: self.block(),
             ..spec
         })
     }

@@ -89,6 +89,15 @@ fn usual(kernel: Kernel) -> Metadata {
     }
 }
 
+/// Sectors of md's superblock of this form, or that of the time: of 0.90 4 KiB, of 1.x 256 bytes and two for each of 128 members
+/// (`super_1_load` on `max_dev`; mdadm 4.2 with Linux 6.1 writes one sector, as seen in a guest).
+pub(super) fn superblock_sectors(kernel: Kernel, form: Option<Metadata>) -> u32 {
+    match form.unwrap_or_else(|| usual(kernel)) {
+        Metadata::V0_90 => 8,
+        _ => 1,
+    }
+}
+
 /// Where md's superblock of this form, or that of the time, is on members of disks with `sectors`, in sectors from the first one of
 /// data.
 pub(super) fn superblock(

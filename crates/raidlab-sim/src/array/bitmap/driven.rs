@@ -1,6 +1,6 @@
 //! What a bitmap makes its array do: hold writes, write pages, let those go that have waited.
 use super::{Bitmap, Note, PAGE_SECTORS, Waits};
-use crate::array::core::{Child, Core, Guard, Op, Task, Up};
+use crate::array::core::{Child, Core, Guard, GuardOf, Op, Task, Up};
 use crate::array::node::{Node, Shape};
 use crate::array::parity::PLUG;
 use crate::block::Bio;
@@ -41,7 +41,7 @@ impl Node {
             node: self.common.index,
             from: bio.lba.0,
             end: bio.end(),
-            noted: true,
+            of: GuardOf::Bitmap,
         })));
         if bitmap.holds() {
             bitmap.held.push(Note { up, bio, turn });

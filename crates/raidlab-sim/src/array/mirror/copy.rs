@@ -1,7 +1,7 @@
 //! Resync and rebuild of mirrors: read one copy, write the others.
 use super::barrier::Barrier;
 use super::{Map, Mirror};
-use crate::array::core::{Core, Guard, Op, Task, Up};
+use crate::array::core::{Core, Guard, GuardOf, Op, Task, Up};
 use crate::array::node::Common;
 use crate::block::{Bio, Origin};
 use crate::disk::DiskError;
@@ -60,7 +60,7 @@ impl Mirror {
             node: common.index,
             from: bio.lba.0,
             end: bio.end(),
-            noted: false,
+            of: GuardOf::Resync,
         });
         Some(Up::Guard(u64::from(guard)))
     }
@@ -247,7 +247,7 @@ impl Mirror {
         result: Result<(), DiskError>,
     ) {
         // The thread is who writes what has been read (`sync_request_write`).
-        if common.noting > 0
+        if common.superblock.keeps_thread()
             && op.kind == BlockKind::Read
             && let Some(barrier) = &mut self.barrier
         {

@@ -49,7 +49,7 @@ impl Node {
             let may = resync.may(core.now, &mut core.heard[index]);
             self.common.known = resync.known(&self.common);
             if std::mem::take(&mut resync.notes) {
-                self.note_progress(core);
+                self.write_superblocks(core);
             }
             if !may {
                 return;

@@ -59,7 +59,10 @@ fn how_far_a_resync_is_goes_to_the_superblocks_after_a_flush() {
     use BlockKind::{Flush, Write};
     for level in ["raid1", "raid5", "raid6", "raid10"] {
         let mut spec = in_state(layout(level, 4, 64 * 2000), "rebuilding 1", &[2]);
-        spec.superblock = Some(-2040);
+        spec.superblock = Some(SuperblockSpec {
+            at: -2040,
+            sectors: 2,
+        });
         spec.cost.stripe = 1000;
         let mut toy = Toy::new(&spec, 3);
         toy.settle();

@@ -160,15 +160,23 @@ impl Toy {
         }
     }
 
+    /// When the next thing happens.
+    pub(super) fn next(&self) -> Option<Instant> {
+        let members = self.flight.iter().map(|f| f.0);
+        members.chain(self.array.next_event()).min()
+    }
+
+    /// Until then.
+    pub(super) fn run_to(&mut self, until: Instant) {
+        while self.next().is_some_and(|at| at <= until) && self.step() {}
+        self.now = until;
+    }
+
     /// The next thing that happens; false when nothing does.
     pub(super) fn step(&mut self) -> bool {
         let member = self.flight.iter().map(|f| (f.0, f.1)).min();
-        let array = self.array.next_event();
-        let at = match (member, array) {
-            (None, None) => return false,
-            (Some((at, _)), None) => at,
-            (None, Some(at)) => at,
-            (Some((a, _)), Some(b)) => a.min(b),
+        let Some(at) = self.next() else {
+            return false;
         };
         self.now = self.now.max(at);
         if let Some((end, number)) = member.filter(|m| m.0 <= self.now) {
