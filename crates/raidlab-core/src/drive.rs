@@ -97,7 +97,7 @@ pub struct Driven {
 #[derive(Debug, thiserror::Error)]
 pub enum DriveError {
     /// An operation failed.
-    #[error("operation {index} ({op}) failed with error {}", errno.0)]
+    #[error("operation {index} ({op}) failed with error {errno}")]
     Op {
         /// Its number within its workload.
         index: u64,

@@ -25,6 +25,35 @@ pub struct Errno(pub i32);
 impl Errno {
     /// "Resource temporarily unavailable" (EAGAIN): the operation would have had to be waited for.
     pub const AGAIN: Self = Self(11);
+
+    /// Its name and what it means, of those that storage gives (`include/uapi/asm-generic/errno-base.h` and `errno.h`).
+    const fn meaning(self) -> Option<&'static str> {
+        Some(match self.0 {
+            4 => "EINTR: interrupted",
+            5 => "EIO: the device could not do it",
+            11 => "EAGAIN: it would have had to be waited for",
+            12 => "ENOMEM: no memory left",
+            16 => "EBUSY: somebody else has it",
+            19 => "ENODEV: the device is gone",
+            22 => "EINVAL: not possible in this size or at this place",
+            27 => "EFBIG: the file would be too large",
+            28 => "ENOSPC: no space left",
+            30 => "EROFS: read-only",
+            110 => "ETIMEDOUT: the device did not answer in time",
+            122 => "EDQUOT: the quota is used up",
+            _ => return None,
+        })
+    }
+}
+
+/// The number, and what it means where that is known.
+impl std::fmt::Display for Errno {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.meaning() {
+            Some(meaning) => write!(f, "{} ({meaning})", self.0),
+            None => write!(f, "{}", self.0),
+        }
+    }
 }
 
 /// What a target can do.

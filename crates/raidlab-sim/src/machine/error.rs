@@ -151,7 +151,7 @@ pub enum RunError {
     )]
     NothingAllocated,
     /// A call before the phase failed.
-    #[error("phase '{phase}': preparing it failed with error {}", errno.0)]
+    #[error("phase '{phase}': preparing it failed with error {errno}")]
     Call {
         /// The phase.
         phase: String,

@@ -2,6 +2,7 @@
 mod cost;
 mod data;
 mod geometry;
+mod homes;
 mod inodes;
 mod journal;
 mod names;

@@ -9,6 +9,7 @@ use super::super::runs::{Mapped, Runs};
 use super::super::space::{Run, Space};
 use super::super::spec::FsSpec;
 use super::geometry::Geometry;
+use super::homes::Homes;
 use super::inodes::Inodes;
 use super::{Ext, by_ext4, cost};
 use raidlab_core::op::{Entry, FileOp};
@@ -62,6 +63,8 @@ pub(super) struct Names {
     pub ahead: bool,
     /// Inode after the last that was ever used, by group.
     pub used: BTreeMap<u64, u64>,
+    /// Where directories are.
+    pub homes: Homes,
 }
 
 impl Names {
@@ -79,7 +82,13 @@ impl Names {
             skips: spec.kind != FilesystemKind::Ext2,
             ahead: spec.kind == FilesystemKind::Ext4 || by_ext4(spec),
             used: BTreeMap::new(),
+            homes: Homes::new(spec, geometry),
         }
+    }
+
+    #[cfg(test)]
+    pub(super) fn inodes_of_directories(&self) -> impl Iterator<Item = u64> {
+        self.directories.values().map(|d| d.inode)
     }
 
     fn file(&self, index: u32) -> Result<Small, FsError> {
@@ -168,14 +177,14 @@ impl Ext {
         Ok(runs)
     }
 
-    /// A directory of the top level goes to a group of its own (Orlov's allocator spreads those; here
-    /// by a hash of its number); files go where their directory is.
+    /// Files go where their directory is.
     fn make_directory(&mut self, directory: u32, charge: &mut Charge) -> Result<(), FsError> {
         if self.names.directories.contains_key(&directory) {
             return Ok(());
         }
-        let group = mix(u64::from(directory) + 1) % self.geometry.groups();
+        let group = self.group_of_directory(directory);
         let inode = self.take_inode(group, charge)?;
+        self.names.homes.took(inode / self.geometry.inodes);
         let mut d = Directory {
             inode,
             ..Directory::default()
@@ -260,6 +269,7 @@ impl Ext {
         // To see that the name is new, and to find room for it.
         charge.cpu += self.search(2 * d.entries) + Span(cost::MAKE);
         let inode = self.take_inode(d.inode / self.geometry.inodes, charge)?;
+        self.names.homes.filled(inode / self.geometry.inodes);
         let mut runs = Vec::new();
         let blocks = size.div_ceil(u64::from(self.geometry.block));
         if blocks > 0 {
@@ -370,6 +380,7 @@ impl Ext {
             self.release(run, charge);
         }
         self.give_inode(d.inode, charge);
+        self.names.homes.gave(d.inode / self.geometry.inodes);
         charge.cpu += Span(cost::FREE);
         Ok(())
     }

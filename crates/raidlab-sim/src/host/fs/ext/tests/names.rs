@@ -64,3 +64,33 @@ fn old_drivers_read_one_block_at_a_time() {
     let (made, _) = reads(FilesystemKind::Ext2, old, 4096);
     assert!((128..=129).contains(&made), "{made}");
 }
+
+/// Groups that a hundred directories are in, with a file in each of them.
+fn homes(kind: FilesystemKind, kernel: Kernel) -> Vec<u64> {
+    let spec = FsSpec::new(kind, kernel, 200 * GIB / SECTOR);
+    let mut fs = FileSystem::new(&spec).unwrap();
+    let make = |directory| FileOp::MakeDirectory { directory };
+    for directory in 0..100 {
+        let _ = fs.small(&make(directory)).unwrap();
+    }
+    let all = ext(&fs).names.inodes_of_directories();
+    all.map(|inode| inode / ext(&fs).geometry.inodes).collect()
+}
+
+/// Those in a directory go where it is (`find_group_orlov`), and only those of the root directory are spread: the directories of a run
+/// are in its working directory. ext2 has one to a group as long as groups have more blocks of their own than of directories.
+#[test]
+fn directories_go_where_the_working_directory_is() {
+    for kind in [FilesystemKind::Ext3, FilesystemKind::Ext4] {
+        for kernel in [Kernel::Linux(2, 6, 28), Kernel::DEFAULT] {
+            let groups: BTreeSet<_> = homes(kind, kernel).into_iter().collect();
+            assert_eq!(groups.len(), 1, "{kind:?} {kernel}");
+        }
+    }
+    let groups = homes(FilesystemKind::Ext2, Kernel::DEFAULT);
+    let (first, last) = (groups[0], groups[99]);
+    assert!((20..=100).contains(&(last - first)), "{first} to {last}");
+    let groups = homes(FilesystemKind::Ext3, Kernel::Linux(2, 4, 20));
+    let apart: BTreeSet<_> = groups.into_iter().collect();
+    assert!(apart.len() > 90);
+}
