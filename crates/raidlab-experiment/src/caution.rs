@@ -83,7 +83,8 @@ fn data(plan: &Plan) -> Bytes {
         .phases
         .iter()
         .map(|phase| phase.needs.iter().map(|need| need.size.0).sum());
-    Bytes(plan.space_needed.0.max(found.max().unwrap_or(0)))
+    plan.data_set
+        .unwrap_or_else(|| Bytes(plan.space_needed.0.max(found.max().unwrap_or(0))))
 }
 
 /// A larger file, or less memory where that can be said.
@@ -102,7 +103,7 @@ fn help(cell: &Cell, memory: Bytes, size: Bytes, modelled: bool) -> String {
         ),
     };
     match size.0 / 2 / MIB {
-        less if modelled && less >= 64 => {
+        less if modelled && less >= 64 && less < memory.0 / MIB => {
             format!("use {larger}, or less memory, memory = \"{less}MiB\" in [host]")
         }
         _ => format!("use {larger}"),

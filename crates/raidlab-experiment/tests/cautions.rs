@@ -33,6 +33,18 @@ fn files_that_a_cache_can_hold_are_told_with_the_remedy() {
     assert_eq!(told(buffered, Some(Bytes(1 << 30))), "");
 }
 
+/// bonnie's small files, and the copy that hdbench makes, need room and are no part of the file that the memory is held against.
+#[test]
+fn less_memory_is_half_of_the_file() {
+    let host = "[host]\nmemory = \"2GiB\"\n[array]\nlayout = \"raid1\"\n";
+    let of = |profile: &str| told(&format!("{host}[profile]\n{profile}"), None);
+    let bonnie =
+        of("name = \"bonnie\"\nsize = \"512MiB\"\nfiles = 256\nfile-size-max = \"16KiB\"\n");
+    assert!(bonnie.contains("memory = \"256MiB\""), "{bonnie}");
+    let hdbench = of("name = \"hdbench\"\nsizes = [\"1GiB\"]\n");
+    assert!(hdbench.contains("memory = \"512MiB\""), "{hdbench}");
+}
+
 #[test]
 fn what_no_cache_can_hold_is_no_matter() {
     let large = "[profile]\nname = \"random\"\nsize = \"8GiB\"\n[array]\nlayout = \"zfs-mirror\"\n";

@@ -88,6 +88,8 @@ pub struct Plan {
     pub space_needed: Bytes,
     /// Files and directories that will be there at a time, where they are many.
     pub files_needed: u64,
+    /// Bytes of the data set that the memory is held against, where the profile has one.
+    pub data_set: Option<Bytes>,
 }
 
 impl Plan {
@@ -100,6 +102,7 @@ impl Plan {
             flags: Vec::new(),
             space_needed: Bytes(0),
             files_needed: 0,
+            data_set: None,
         }
     }
 
@@ -141,6 +144,7 @@ impl Plan {
     /// Notes and flags what a data set of `size` means on a machine with so much memory. Direct I/O does not go
     /// through the page cache: what fits in the memory is not read from there.
     pub(super) fn judge_size(&mut self, size: Bytes, memory: Bytes, chosen: bool, direct: bool) {
+        self.data_set = self.data_set.max(Some(size));
         if !chosen {
             self.notes.push(format!(
                 "the data set is {size}: twice the memory of {memory}, so that no cache can hold it; set 'size' for another"
