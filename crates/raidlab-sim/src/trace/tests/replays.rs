@@ -234,7 +234,7 @@ fn a_request_at_which_the_target_fails_is_told_with_its_line() {
         ReplayOptions::default(),
         |_| {},
     );
-    insta::assert_snapshot!(came.unwrap_err(), @"3: operation 1 (read of 4 KiB at 500 KiB) failed with error 5");
+    insta::assert_snapshot!(came.unwrap_err(), @"3: operation 1 (read of 4 KiB at 500 KiB) failed with error 5 (EIO: the device could not do it)");
 }
 
 /// Response times in milliseconds by number, how long the whole took, and what is counted of a blkparse text.
