@@ -2,8 +2,9 @@
 //! only a few requests are in a disk's queue at a time, fewer while others read, and fewer still when reads take too long.
 //!
 //! The submitter sleeps in the kernel and here its bios wait, which comes to the same for write-back by one flusher. The window's
-//! timer is looked at with the next request that comes or ends. Left out: what a resync or rebuild writes, and writes that are waited for, which
-//! the kernel throttles where md takes the mark of a direct call from them, with a limit of two to four times as many.
+//! timer is looked at with the next request that comes or ends. Left out: what a resync or rebuild writes, and writes that are waited for. Of
+//! those the kernel throttles all but direct calls, by the mark `REQ_IDLE` (`wbt_should_throttle`), with a limit of two to four times as many:
+//! what `fsync` writes, the journal's until "jbd2: increase the journal IO's priority", and direct calls whose mark md takes from them.
 use super::Queue;
 use super::spec::Policy;
 use crate::block::{Bio, RESYNC};

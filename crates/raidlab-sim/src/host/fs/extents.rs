@@ -7,7 +7,8 @@
 //! of extents and checksums only the leaves count), free space trees beyond one block a group, nodes
 //! that are written before their transaction ends and then again, growing metadata chunks, checksums'
 //! own reads, compression, snapshots, reflinks, real-time volumes, NTFS compression, sparse files and
-//! short names. btrfs nodes are read at a fixed place of the metadata chunk although they move.
+//! short names, and that each new directory of xfs goes to the next group, with its files
+//! (`xfs_ialloc_next_ag`): here all are in the first. btrfs nodes are read at a fixed place of the metadata chunk although they move.
 mod commit;
 mod cow;
 mod files;
