@@ -42,7 +42,7 @@ pub use self::superblock::SuperblockSpec;
 use self::core::{Core, Up, Work};
 use self::node::Node;
 use self::parity::ParityArray;
-use crate::block::{Bio, Busy, Ended};
+use crate::block::{Bio, Busy, Ended, Origin};
 use crate::disk::DiskError;
 use raidlab_core::time::{Instant, Span};
 
@@ -132,6 +132,14 @@ impl Array {
     #[must_use]
     pub fn writes_by_thread(&self) -> bool {
         self.nodes.iter().any(Node::writes_by_thread)
+    }
+
+    /// Whether a process that submits so waits for a stripe of what it writes, with more that has none yet.
+    pub(crate) fn sleeps(&self, origin: &Origin) -> bool {
+        self.nodes
+            .iter()
+            .filter_map(Node::parity)
+            .any(|of| of.sleeps(origin))
     }
 
     /// Work that one of the threads was given so far, whether it has done it or not.

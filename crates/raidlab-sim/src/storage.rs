@@ -126,13 +126,18 @@ impl Storage {
         self.max_sectors
     }
 
-    /// Whether a process that submits so waits in a member's queue. What an array's thread submits makes nobody else wait.
+    /// Whether a process that submits so waits in a member's queue, or for stripes. What an array's thread submits makes nobody
+    /// else wait.
     pub(crate) fn sleeps(&self, origin: &Origin) -> bool {
-        !self.by_thread
-            && self
-                .members
-                .iter()
-                .any(|member| member.queue.sleeps(origin))
+        if self.by_thread {
+            return self
+                .array
+                .as_ref()
+                .is_some_and(|array| array.sleeps(origin));
+        }
+        self.members
+            .iter()
+            .any(|member| member.queue.sleeps(origin))
     }
 
     /// A writer is held back for how much is dirty. What is dirty on an array is not on its members, whose queues do

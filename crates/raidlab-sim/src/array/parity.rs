@@ -166,6 +166,15 @@ impl ParityArray {
         self.cache.take_kept();
     }
 
+    /// Whether a process that submits so waits for a stripe of what it writes, with more that has none yet
+    /// (`raid5.c:raid5_get_active_stripe`).
+    pub(super) fn sleeps(&self, origin: &Origin) -> bool {
+        let writes = |group: &Group| group.want.is_empty() && !group.resync;
+        self.queue
+            .iter()
+            .any(|it| writes(it) && it.task == origin.task && it.sync == origin.sync)
+    }
+
     /// What the stripe cache has room for.
     pub(super) fn room(&self) -> Room {
         let sectors = |rows: u32| u64::from(rows) * u64::from(cache::ROW);

@@ -131,3 +131,24 @@ fn a_resync_that_waits_need_not_be_asked() {
         assert!(short == long, "{state} with seed {seed}");
     }
 }
+
+#[test]
+fn who_waits_for_stripes_of_what_he_writes_is_known_to_sleep() {
+    let mut spec = super::parity::raid5(4, 128);
+    (spec.era.cache_grows, spec.stripe_cache) = (false, 64);
+    let mut toy = Toy::new(&spec, 0);
+    let of = |task, sync| Origin {
+        task,
+        sync,
+        ..Origin::default()
+    };
+    // One more than there are stripes, each in another chunk.
+    for i in 0..65 {
+        assert!(!toy.array.sleeps(&of(1, true)), "{i} of 64");
+        toy.submit(bio(i, Write, i * 384, 8));
+    }
+    assert!(toy.array.sleeps(&of(1, true)));
+    assert!(!toy.array.sleeps(&of(1, false)) && !toy.array.sleeps(&of(2, true)));
+    toy.settle();
+    assert!(!toy.array.sleeps(&of(1, true)));
+}
