@@ -24,7 +24,7 @@ fn bio(id: u64, kind: BlockKind, lba: u64, sectors: u32) -> Bio {
         lba: Lba(lba),
         sectors,
         fua: false,
-        origin: crate::block::Origin {
+        origin: Origin {
             task: 1,
             sync: true,
             ..Default::default()

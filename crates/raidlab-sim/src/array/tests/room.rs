@@ -134,7 +134,7 @@ fn a_resync_that_waits_need_not_be_asked() {
 
 #[test]
 fn who_waits_for_stripes_of_what_he_writes_is_known_to_sleep() {
-    let mut spec = super::parity::raid5(4, 128);
+    let mut spec = parity::raid5(4, 128);
     (spec.era.cache_grows, spec.stripe_cache) = (false, 64);
     let mut toy = Toy::new(&spec, 0);
     let of = |task, sync| Origin {
