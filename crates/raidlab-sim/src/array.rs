@@ -134,12 +134,10 @@ impl Array {
         self.nodes.iter().any(Node::writes_by_thread)
     }
 
-    /// Whether a process that submits so waits for a stripe of what it writes, with more that has none yet.
+    /// Whether a process that submits so waits for superblocks, or for a stripe of what it writes, with more that has none yet.
     pub(crate) fn sleeps(&self, origin: &Origin) -> bool {
-        self.nodes
-            .iter()
-            .filter_map(Node::parity)
-            .any(|of| of.sleeps(origin))
+        let mut parities = self.nodes.iter().filter_map(Node::parity);
+        self.core.holds_writes() || parities.any(|of| of.sleeps(origin))
     }
 
     /// Work that one of the threads was given so far, whether it has done it or not.

@@ -32,6 +32,7 @@ mod readahead;
 mod spec;
 mod sync;
 mod throttle;
+mod workers;
 mod write;
 
 #[cfg(test)]
@@ -56,6 +57,7 @@ use raidlab_core::target::{Completion, Errno, Limits, Tag, Target, TargetError};
 use raidlab_core::time::{Instant, Span};
 use raidlab_core::units::SECTOR;
 use readahead::ReadAhead;
+use workers::Workers;
 
 /// Calls in flight at most.
 const IN_FLIGHT: u32 = 4096;
@@ -117,6 +119,7 @@ pub struct Host<D> {
     era: Era,
     costs: Costs,
     cores: Cores,
+    workers: Workers,
     cache: Cache,
     /// Largest read-ahead window in pages.
     ahead_most: u64,
@@ -166,6 +169,7 @@ impl<D: Device> Host<D> {
             era,
             costs: Costs::of(&spec.cpu, spec.mhz),
             cores: Cores::new(spec.cores).with_below(threads),
+            workers: Workers::new(era.workers_sync, spec.cores),
             ahead_most: ahead,
             files: vec![File::default()],
             calls: Vec::new(),
@@ -212,12 +216,16 @@ impl<D: Device> Host<D> {
             What::Done(tag) => {
                 let call = &mut self.calls[tag as usize];
                 call.busy = false;
+                let (by_worker, process) = (call.by_worker, call.process);
                 self.in_flight -= 1;
                 done.push(Completion {
                     tag: Tag(tag),
                     result: call.result(),
                     at: self.now,
                 });
+                if by_worker {
+                    self.worker_ends(process);
+                }
             }
             What::Step(tag) => self.step(tag),
             What::Wake => self.flusher_wakes(),

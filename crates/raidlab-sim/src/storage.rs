@@ -129,15 +129,10 @@ impl Storage {
     /// Whether a process that submits so waits in a member's queue, or for stripes. What an array's thread submits makes nobody
     /// else wait.
     pub(crate) fn sleeps(&self, origin: &Origin) -> bool {
-        if self.by_thread {
-            return self
-                .array
-                .as_ref()
-                .is_some_and(|array| array.sleeps(origin));
-        }
-        self.members
-            .iter()
-            .any(|member| member.queue.sleeps(origin))
+        let array = self.array.as_ref();
+        let mut members = self.members.iter();
+        array.is_some_and(|array| array.sleeps(origin))
+            || (!self.by_thread && members.any(|member| member.queue.sleeps(origin)))
     }
 
     /// A writer is held back for how much is dirty. What is dirty on an array is not on its members, whose queues do

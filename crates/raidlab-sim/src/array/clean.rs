@@ -99,6 +99,12 @@ impl Core {
         self.clean.get_mut(usize::from(node))?.as_mut()
     }
 
+    /// Whether whoever writes waits for superblocks.
+    pub(super) fn holds_writes(&self) -> bool {
+        let mut all = self.clean.iter().flatten();
+        all.any(|clean| !clean.held.is_empty())
+    }
+
     /// When something happens with one of them by itself.
     #[inline]
     pub(super) fn clean_next(&self) -> Instant {

@@ -95,6 +95,8 @@ pub(super) struct Call {
     pub(super) all: bool,
     /// Closes a device that nobody else has open.
     pub(super) closes: bool,
+    /// A worker of the kernel carries it out.
+    pub(super) by_worker: bool,
 }
 
 /// What a process does with the bytes itself.
@@ -122,7 +124,7 @@ impl Call {
         self.busy = true;
         (self.direct, self.durable, self.write) = (false, false, false);
         self.block = false;
-        (self.all, self.closes) = (false, false);
+        (self.all, self.closes, self.by_worker) = (false, false, false);
         self.error = None;
         self.bytes = bytes;
         self.file = file;
@@ -154,7 +156,7 @@ impl<D: Device> Host<D> {
                 let file = self.known(0);
                 if block.kind.is_flush() {
                     self.calls[tag as usize].renew(file, 0, 0, 0);
-                    self.start_sync(tag, Some(0), block.kind == BlockKind::FlushData);
+                    self.begin_sync(tag, Some(0), block.kind == BlockKind::FlushData);
                     return Ok(());
                 }
                 let write = block.kind == BlockKind::Write;

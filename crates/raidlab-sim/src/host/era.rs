@@ -74,6 +74,8 @@ pub(super) struct Era {
     /// The same of those that write to a block device through the cache, still in 6.1. Those that write to one file are carried out
     /// by one worker after the other (`io_wq_hash_work`).
     pub(super) workers_write: bool,
+    /// The same of those that make durable, whatever they make so. Left out: what there was before io_uring.
+    pub(super) workers_sync: bool,
     pub(super) balance: Balance,
     /// A page that is written counts as used, so that a file that is read and rewritten stays in memory before
     /// others (Linux before 4.7, "mm: filemap: only do access activations on reads").
@@ -113,6 +115,7 @@ const LINUX: Era = Era {
     marks_durable: false,
     workers_read: false,
     workers_write: false,
+    workers_sync: false,
     balance: Balance::Proportional,
     writes_use: true,
     dirties_of_all: true,
@@ -143,6 +146,7 @@ const WINDOWS: Era = Era {
     marks_durable: true,
     workers_read: false,
     workers_write: false,
+    workers_sync: false,
     balance: Balance::Half,
     writes_use: true,
     dirties_of_all: false,
@@ -201,6 +205,7 @@ impl Era {
         era.marks_durable = since(2, 6, 30);
         era.workers_read = since(5, 1, 0) && !since(5, 9, 0);
         era.workers_write = since(5, 1, 0);
+        era.workers_sync = since(5, 1, 0);
         if since(3, 2, 0) {
             era.throttle = Throttle::Sleeps;
         }

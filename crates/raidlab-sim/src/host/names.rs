@@ -36,7 +36,7 @@ impl<D: Device> Host<D> {
         }
         let charge = match *op {
             FileOp::Sync { file, data_only } => {
-                return self.start_sync(tag, Some(file), data_only);
+                return self.begin_sync(tag, Some(file), data_only);
             }
             FileOp::Open {
                 file,

@@ -230,3 +230,17 @@ fn a_thread_that_waits_for_the_grace_period_keeps_nobody_from_writing() {
         assert_eq!(wait(&mut toy, 10), 4, "{level}");
     }
 }
+
+/// Whoever writes sleeps meanwhile, and leaves the rest dirty.
+#[test]
+fn who_waits_for_superblocks_is_known_to_sleep() {
+    for level in LEVELS {
+        let mut toy = Toy::new(&spec(level, "clean", &[]), 0);
+        let of = bio(0, Write, 0, 8);
+        assert!(!toy.array.sleeps(&of.origin), "{level}");
+        toy.submit(of);
+        assert!(toy.array.sleeps(&of.origin), "{level}");
+        toy.settle();
+        assert!(!toy.array.sleeps(&of.origin), "{level}");
+    }
+}
