@@ -13,7 +13,7 @@
 //! | `era` | what the memory management of each kernel does |
 //! | `cache`, `readahead` | pages in memory; which are read before they are wanted |
 //! | `call`, `read`, `write`, `direct`, `names` | system calls |
-//! | `back`, `throttle`, `sync`, `journal` | what brings dirty pages to the device |
+//! | `back`, `throttle`, `sync`, `workers`, `journal` | what brings dirty pages to the device |
 //! | `control` | what the owner of the machine does beside the calls |
 mod agenda;
 mod back;
