@@ -3,18 +3,18 @@ use super::*;
 
 /// MiB/s at which `total` MiB of 8 KiB calls anywhere in 512 MiB are written over through the page cache of a machine with as much
 /// memory and Linux 6.1.
-fn written_over(array: &str, disks: u32, total: u32) -> f64 {
-    written_and_synced(array, disks, total, 0)
+fn written_over(array: &str, disks: u32, member: &str, total: u32) -> f64 {
+    written_and_synced((array, disks, member), total, 0)
 }
 
 /// The same with an `fsync` after each so many calls.
-fn written_and_synced(array: &str, disks: u32, total: u32, fsync: u32) -> f64 {
+fn written_and_synced((array, disks, member): (&str, u32, &str), total: u32, fsync: u32) -> f64 {
     let text = format!(
         r#"
 title = "Written over"
 disks = {{ model = "ST3250624AS", count = {disks} }}
 filesystem = "ext4"
-array = {{ layout = "{array}", member-size = "4GiB" }}
+array = {{ layout = "{array}", member-size = "{member}" }}
 host = {{ memory = "512MiB", kernel = "6.1" }}
 [profile]
 name = "random"
@@ -37,14 +37,14 @@ fsync = {fsync}
 /// the file with half as many dirty pages on its way, at 9.0.
 #[test]
 fn what_becomes_dirty_while_the_flusher_sleeps_is_found_on_its_way() {
-    let rate = written_over("single", 1, 256);
+    let rate = written_over("single", 1, "4GiB", 256);
     assert!((11.0..17.5).contains(&rate), "{rate:.1} MiB/s");
 }
 
 /// A guest has 4.5 MiB/s. While the flusher did not wait for stripes, it was 3.6.
 #[test]
 fn what_becomes_dirty_while_the_flusher_waits_for_stripes_is_found_as_well() {
-    let rate = written_over("raid5", 4, 96);
+    let rate = written_over("raid5", 4, "1GiB", 96);
     assert!((4.1..5.0).contains(&rate), "{rate:.1} MiB/s");
 }
 
@@ -53,7 +53,7 @@ fn what_becomes_dirty_while_the_flusher_waits_for_stripes_is_found_as_well() {
 #[test]
 fn as_many_calls_make_durable_as_there_are_workers() {
     let rates = [("single", 1), ("raid10", 4), ("raid5", 4)]
-        .map(|(array, disks)| written_and_synced(array, disks, 16, 16));
+        .map(|(array, disks)| written_and_synced((array, disks, "1GiB"), 16, 16));
     for (rate, seen) in rates.into_iter().zip([2.06, 3.57, 2.27]) {
         assert!((0.9..1.15).contains(&(rate / seen)), "{rates:.2?}");
     }

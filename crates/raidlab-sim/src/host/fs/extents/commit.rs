@@ -185,7 +185,7 @@ impl Extents {
 
     /// So many nodes to new places, and then those superblocks that there is room for.
     fn write_nodes(&mut self, nodes: u64, supers: &[u64]) -> Vec<Stage> {
-        let sectors = self.log.sectors(nodes * self.kind.node * self.kind.block);
+        let sectors = self.log.sectors(nodes * self.kind.node_bytes());
         let copies = [0, 1].map(|copy| self.log.next(sectors, copy));
         self.log.advance(sectors);
         let device = self.space.blocks() * self.kind.block;
@@ -234,7 +234,7 @@ impl Extents {
                 let fresh = std::mem::take(&mut file.fresh);
                 self.tree.file(fresh, self.kind.block);
             }
-            let nodes = self.tree.write(self.kind.node * self.kind.block);
+            let nodes = self.tree.write(self.kind.node_bytes());
             // `write_all_supers` with one mirror.
             synced.stages = self.write_nodes(nodes, &SUPERS[..1]);
         }

@@ -137,8 +137,8 @@ impl Kind {
         }
     }
 
-    /// Nodes of 4 KiB, of 16 KiB since 3.12, and never smaller than a block (`mkfs/main.c`); metadata twice in a chunk of its own (`DUP`), here 256
-    /// MiB for each copy from 1 MiB on; data after it.
+    /// Nodes of 4 KiB, of 16 KiB since 3.12, and never smaller than a block (`mkfs/main.c`); metadata twice (`DUP`) in
+    /// [one chunk](cow::metadata_chunk) for each copy from 1 MiB on; data after it.
     fn btrfs(spec: &FsSpec, block: u64) -> Self {
         let node = if spec.kernel >= Kernel::Linux(3, 12, 0) {
             16 * KIB
