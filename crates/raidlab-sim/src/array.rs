@@ -134,6 +134,11 @@ impl Array {
         self.nodes.iter().any(Node::writes_by_thread)
     }
 
+    /// Whether threads of arrays collect what is written that no submitter does: of those with parity, and of mirrors.
+    pub(crate) fn collects_writes(&self) -> bool {
+        self.nodes.iter().any(Node::collects_writes)
+    }
+
     /// Whether a process that submits so waits for superblocks, or for a stripe of what it writes, with more that has none yet.
     pub(crate) fn sleeps(&self, origin: &Origin) -> bool {
         let mut parities = self.nodes.iter().filter_map(Node::parity);

@@ -18,6 +18,7 @@ use crate::block::{Alone, Bio, BlockTarget, Busy, Ended, Origin, RESYNC};
 use crate::disk::{Disk, Fault};
 use crate::fabric::Fabric;
 use crate::queue::Queue;
+use raidlab_core::op::BlockKind;
 use raidlab_core::time::{Instant, Span};
 
 /// Later than anything.
@@ -210,9 +211,11 @@ impl Storage {
     }
 
     /// Takes a request of a submitter that collects nothing: what an array makes of it goes to the members'
-    /// ports piece by piece, as far as they take it. What the array's own thread asks for is collected.
+    /// ports piece by piece, as far as they take it. What the array's own thread asks for is collected, and all writes where it
+    /// sends them.
     pub fn submit_bare(&mut self, now: Instant, bio: Bio) {
-        let Some(array) = &mut self.array else {
+        let collects = |array: &Array| bio.kind == BlockKind::Write && array.collects_writes();
+        let Some(array) = self.array.as_mut().filter(|array| !collects(array)) else {
             return self.submit_alone(now, bio);
         };
         array.submit(now, bio);

@@ -266,6 +266,11 @@ impl Node {
         }
     }
 
+    /// Whether its thread collects what is written that no submitter does (`raid1.c:flush_pending_writes` and its like).
+    pub(super) const fn collects_writes(&self) -> bool {
+        matches!(self.shape, Shape::Parity(_) | Shape::Mirror(_))
+    }
+
     /// The parity array that it is, if it is one.
     pub(super) fn parity(&self) -> Option<&ParityArray> {
         match &self.shape {

@@ -100,8 +100,12 @@ impl<D: Device> Host<D> {
         } else {
             BlockKind::Read
         };
-        // Writes are collected all the same: by md's threads, and where the driver sleeps while it sends them.
-        let bare = !write && self.era.bare_direct && self.fs.is_raw() && end - at <= ONE_BIO;
+        let collects_nothing = if write {
+            self.era.bare_writes
+        } else {
+            self.era.bare_direct
+        };
+        let bare = collects_nothing && self.fs.is_raw() && end - at <= ONE_BIO;
         self.below.bare = bare;
         for piece in &pieces {
             let wish = Wish {

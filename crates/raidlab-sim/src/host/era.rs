@@ -64,6 +64,8 @@ pub(super) struct Era {
     /// A direct call on a device that is one request collects nothing: what the layers below make of it is
     /// handed over piece by piece (`block/fops.c:__blkdev_direct_IO_async`, Linux since 5.16).
     pub(super) bare_direct: bool,
+    /// Nor does such a write; until then `blkdev_write_iter` collects around all that it does (commit 712c7364655f, Linux 6.5).
+    pub(super) bare_writes: bool,
     /// What `fsync` and the journal write is marked as waited for (`WRITE_SYNC` for `WB_SYNC_ALL` and in jbd, Linux since 2.6.30);
     /// before, schedulers take it for write-back. Left out: of single buffers, a commit's last block among them, it is since 2.6.27.
     pub(super) marks_durable: bool,
@@ -112,6 +114,7 @@ const LINUX: Era = Era {
     unplug_ahead: false,
     unplug_batch: false,
     bare_direct: false,
+    bare_writes: false,
     marks_durable: false,
     workers_read: false,
     workers_write: false,
@@ -143,6 +146,7 @@ const WINDOWS: Era = Era {
     unplug_ahead: true,
     unplug_batch: true,
     bare_direct: false,
+    bare_writes: false,
     marks_durable: true,
     workers_read: false,
     workers_write: false,
@@ -202,6 +206,7 @@ impl Era {
         era.unplug_ahead = since(2, 6, 33);
         era.unplug_batch = since(2, 6, 39);
         era.bare_direct = since(5, 16, 0);
+        era.bare_writes = since(6, 5, 0);
         era.marks_durable = since(2, 6, 30);
         era.workers_read = since(5, 1, 0) && !since(5, 9, 0);
         era.workers_write = since(5, 1, 0);

@@ -1,4 +1,5 @@
 //! Machines of whole experiments.
+mod collected;
 mod first;
 mod golden;
 mod idle;
