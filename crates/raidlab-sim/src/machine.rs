@@ -127,6 +127,7 @@ impl Machine {
         }
         let storage = Storage::new(&plans.storage, seed)?;
         let mut spec = FsSpec::of(setup, storage.sectors());
+        spec.stripe = storage.stripe();
         let physical = storage.disks().map(|disk| disk.model().physical()).max();
         spec.sector = physical.unwrap_or(1) * SECTOR as u32;
         if let ArrayKind::Pool(pool) = &plans.storage.array.kind {

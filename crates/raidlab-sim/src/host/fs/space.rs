@@ -179,6 +179,33 @@ impl<S: Shape> Space<S> {
         Some(Run { start, len })
     }
 
+    /// Takes up to `want` blocks in one run that begins at a multiple of `align`, as [`Self::take`] does; `None` when none is free.
+    pub(super) fn take_from(&mut self, goal: u64, want: u64, align: u64) -> Option<Run> {
+        let groups = self.groups();
+        let goal = if goal < self.blocks { goal } else { 0 };
+        let first = self.group_of(goal);
+        (0..=groups).find_map(|i| {
+            let (group, from) = ((first + i) % groups, if i == 0 { goal } else { 0 });
+            let runs = self.runs(group);
+            let after = &runs[runs.partition_point(|run| run.end() <= from)..];
+            let start = |run: &Run| run.start.max(from).next_multiple_of(align);
+            let run = after.iter().find(|run| start(run) < run.end())?;
+            let start = start(run);
+            self.take_in(group, start, want)
+        })
+    }
+
+    /// Whether a block is free.
+    pub(super) fn is_free(&mut self, block: u64) -> bool {
+        if block >= self.blocks {
+            return false;
+        }
+        let group = self.group_of(block);
+        let runs = self.runs(group);
+        let at = runs.partition_point(|run| run.end() <= block);
+        runs.get(at).is_some_and(|run| run.start <= block)
+    }
+
     /// Takes exactly `len` blocks that begin at `goal` and end in its group. `None` when they are not free.
     pub(super) fn take_here(&mut self, goal: u64, len: u64) -> Option<Run> {
         if goal >= self.blocks {

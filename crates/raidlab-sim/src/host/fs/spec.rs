@@ -34,6 +34,8 @@ pub struct FsSpec {
     pub vdevs: Vec<Vdev>,
     /// Bytes of an array's chunk as md tells who makes a file system on it (`minimum_io_size`), 0 without.
     pub chunk: u64,
+    /// Bytes of data in a stripe of one (`optimal_io_size`), 0 without.
+    pub stripe: u64,
     /// Bytes of a physical sector of the device.
     pub sector: u32,
 }
@@ -56,6 +58,7 @@ impl FsSpec {
             record: 128 << 10,
             vdevs: Vec::new(),
             chunk: 0,
+            stripe: 0,
             sector: SECTOR as u32,
         }
     }

@@ -30,6 +30,8 @@ pub(super) struct Kind {
     pub block: u64,
     /// Blocks of an allocation group.
     pub group: u64,
+    /// Blocks of the stripe unit that the ends of files begin at (xfs on an array with chunks), 0 without.
+    pub unit: u64,
     /// Blocks at the start of each group that describe it.
     pub head: u64,
     /// Blocks of the log, or of the chunk that holds metadata, and where it begins.
@@ -78,29 +80,26 @@ impl Kind {
         }
     }
 
-    /// Four allocation groups below 4 TiB and one a TiB above; a log of 1/2048 of the device, from
+    /// Allocation groups: see [`Self::xfs_group`]. A log of 1/2048 of the device, from
     /// 10 MiB to 128 MiB once and from 64 MiB to 2 GiB since mkfs 5.15, in the middle group;
     /// barriers since 2.6.17. Inodes of 256 bytes (512 since mkfs 3.2.3, 2015). Known, not re-read.
     fn xfs(spec: &FsSpec, block: u64) -> Self {
         let bytes = spec.device_bytes();
-        let groups = if bytes < 4096 * GIB {
-            4
-        } else {
-            bytes.div_ceil(1024 * GIB)
-        };
+        let (group, unit) = Self::xfs_group(spec, block);
+        let groups = bytes / block / group;
         let modern = spec.kernel >= Kernel::Linux(5, 15, 0);
         let (least, most) = if modern {
             (64 * MIB, 2 * GIB)
         } else {
             (10 * MIB, 128 * MIB)
         };
-        let given = (bytes / 2048).clamp(least, most);
+        // It lies in one group.
+        let given = (bytes / 2048).clamp(least, most).min(group / 8 * 7 * block);
         let log = if spec.journal > 0 {
             spec.journal
         } else {
             given
         };
-        let group = (bytes / block).div_ceil(groups);
         let inode = if spec.kernel >= Kernel::Linux(4, 0, 0) {
             512
         } else {
@@ -109,6 +108,7 @@ impl Kind {
         Self {
             block,
             group,
+            unit,
             head: 8,
             log: log / block,
             log_at: groups / 2 * group + 8,
@@ -137,6 +137,29 @@ impl Kind {
         }
     }
 
+    /// Blocks of an allocation group, and of the stripe unit. Four groups below 4 TiB and one a TiB above; on an array with stripes
+    /// 8 up to 8 GiB, 16 up to 512 GiB and 32 up to 32 TiB, of whole stripe units and not of whole stripes, or all would begin on the
+    /// same member (`mkfs/xfs_mkfs.c:calc_default_ag_geometry`, `align_ag_geometry`; mkfs 6.1 made 8 groups of 75 584 blocks of
+    /// 605 184 on a raid10 with chunks of 256 KiB).
+    fn xfs_group(spec: &FsSpec, block: u64) -> (u64, u64) {
+        let (bytes, blocks) = (spec.device_bytes(), spec.device_bytes() / block);
+        let (unit, stripe) = (spec.chunk / block, spec.stripe / block);
+        let striped = unit > 0 && stripe > unit;
+        let groups = match bytes / GIB {
+            gib if gib >= if striped { 32_768 } else { 4096 } => bytes.div_ceil(1024 * GIB),
+            _ if !striped => 4,
+            0..8 => 8,
+            8..512 => 16,
+            _ => 32,
+        };
+        if !striped {
+            return (blocks.div_ceil(groups), 0);
+        }
+        let group = blocks / groups / unit * unit;
+        let all_begin_alike = group.is_multiple_of(stripe);
+        (group - if all_begin_alike { unit } else { 0 }, unit)
+    }
+
     /// Nodes of 4 KiB, of 16 KiB since 3.12, and never smaller than a block (`mkfs/main.c`); metadata twice (`DUP`) in
     /// [one chunk](cow::metadata_chunk) for each copy from 1 MiB on; data after it.
     fn btrfs(spec: &FsSpec, block: u64) -> Self {
@@ -150,6 +173,7 @@ impl Kind {
         Self {
             block,
             group: GIB / block,
+            unit: 0,
             head: 0,
             log: 2 * chunk / block,
             log_at: MIB / block,
@@ -188,6 +212,7 @@ impl Kind {
         Self {
             block,
             group: bytes / block,
+            unit: 0,
             head: 16 * KIB / block + 1,
             log: log / block,
             log_at: bytes / 2 / block + 1,

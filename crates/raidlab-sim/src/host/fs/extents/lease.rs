@@ -140,10 +140,13 @@ impl Extents {
                 let before = at.checked_sub(1).and_then(|before| f.runs.get(before));
                 let goal = before.map_or(self.small.near(f.record), |dev| dev + 1);
                 let window = f.kept.taken(&self.kind, at, want);
+                let begins = self.begins_unit(f, at, window, before.map(|_| goal));
                 let run = match self.kind.ahead {
                     Ahead::Whole => self.space.take_whole(goal, window),
-                    _ => self.space.take(goal, window),
+                    _ if begins => self.space.take_from(goal, window, self.kind.unit),
+                    _ => None,
                 };
+                let run = run.or_else(|| self.space.take(goal, window));
                 let run = match run {
                     Some(run) => run,
                     None => self.steal(goal, want)?,
@@ -163,6 +166,14 @@ impl Extents {
             start: lease.start,
             len,
         })
+    }
+
+    /// Whether `len` blocks from the file's block `at` on are to begin where a stripe unit does: at the end of the file, when they
+    /// fill one and cannot go `behind` the block before (`xfs_bmap_btalloc`, `xfs_bmap_isaeof`).
+    fn begins_unit(&mut self, f: &mut File, at: u64, len: u64, behind: Option<u64>) -> bool {
+        let unit = self.kind.unit;
+        let last = unit > 0 && len >= unit && f.runs.from(at).is_none();
+        last && behind.is_none_or(|behind| !self.space.is_free(behind))
     }
 
     /// The device is full but for what files keep for themselves: that is given up.

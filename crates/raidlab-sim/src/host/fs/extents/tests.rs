@@ -259,6 +259,28 @@ fn commits_go_round_in_the_log_and_twice_in_btrfs() {
     }
 }
 
+/// What mkfs 6.1 makes of 605 184 blocks on a raid10 of four with chunks of 256 KiB: 8 groups of 75 584 blocks, which are whole
+/// stripe units and not whole stripes. Where a file begins or goes on elsewhere, a stripe unit does; small ones go anywhere.
+#[test]
+fn xfs_begins_files_at_stripe_units() {
+    let mut spec = FsSpec::new(FilesystemKind::Xfs, Kernel::DEFAULT, 605_184 * 8);
+    assert_eq!(Kind::new(&spec).group, 151_296);
+    (spec.chunk, spec.stripe) = (256 * KIB, 512 * KIB);
+    assert_eq!(Kind::new(&spec).group, 75_584);
+    let mut fs = FileSystem::new(&spec).unwrap();
+    for file in 0..4 {
+        let _ = fs.open(file, OpenMode::Create).unwrap();
+    }
+    let off = |pieces: &[Piece]| pieces[0].lba.0 * SECTOR % (256 * KIB);
+    write(&mut fs, 0, 0, 4 * KIB);
+    assert_eq!(off(&write(&mut fs, 1, 0, 64 * MIB)), 0);
+    assert_ne!(off(&write(&mut fs, 2, 0, 16 * KIB)), 0);
+    // Behind what is there, as long as nothing of another file is.
+    write(&mut fs, 3, 0, 300 * KIB);
+    let next = write(&mut fs, 3, 300 * KIB, MIB);
+    assert_eq!(off(&next), 300 * KIB % (256 * KIB));
+}
+
 /// KiB of the log for a first write that is made durable, measured with mkfs 6.1 and Linux 6.18: 1.0 (1.5 where nothing was kept
 /// for the file yet), 4 with sectors of 4 KiB, on stripes as `-d su` tells them 64, 256 and 32.
 #[test]

@@ -84,22 +84,22 @@ impl Ext {
         follows: bool,
     ) -> Option<Run> {
         let block = u64::from(self.geometry.block);
-        // What is not delayed is asked for page by page.
-        let asked = if self.traits.delayed { wanted.len } else { 1 };
+        let largest = 8 * MIB / block;
+        // What is delayed is asked for in as many blocks at the most (`MAX_WRITEPAGES_EXTENT_LEN`), and what is not page by page.
+        let asked = if self.traits.delayed {
+            wanted.len.min(largest)
+        } else {
+            1
+        };
         let size = f.size.max(wanted.at + asked);
         if size <= SMALL {
             return self.shared(goal, wanted.len.min(SMALL - wanted.at));
         }
-        let largest = 8 * MIB / block;
-        let whole = if asked > largest {
-            wanted.len
-        } else {
-            let end = normalized(wanted.at * block, size * block) / block;
-            // Nor is more kept than up to what has a place.
-            let next = f.runs.from(wanted.slot).map(|run| run.at - wanted.slot);
-            let room = next.unwrap_or(u64::MAX);
-            end.saturating_sub(wanted.at).max(asked).min(room)
-        };
+        let end = normalized(wanted.at * block, size * block) / block;
+        // Nor is more kept than up to what has a place.
+        let next = f.runs.from(wanted.slot).map(|run| run.at - wanted.slot);
+        let room = next.unwrap_or(u64::MAX);
+        let whole = end.saturating_sub(wanted.at).max(asked).min(room);
         // Where the block before lies, if all of it has room there (`ext4_mb_find_by_goal`; maps of indirect blocks do not
         // ask for it).
         let there = follows && !self.by_ext4;
@@ -107,7 +107,7 @@ impl Ext {
             return Some(run);
         }
         // `ext4_mb_simple_scan_group`: a power of two is a buddy of that order.
-        let buddy = whole.is_power_of_two() && whole > asked;
+        let buddy = whole.is_power_of_two() && (whole > asked || whole == largest);
         let buddy = buddy.then(|| self.space.take_aligned(goal, whole));
         buddy.flatten().or_else(|| self.space.take(goal, whole))
     }
