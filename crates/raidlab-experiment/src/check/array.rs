@@ -40,6 +40,7 @@ pub(super) fn array(
     let is_zfs = engine == Engine::Zfs;
     let ashift = is_zfs.then(|| view.count(Key::Ashift));
     let ashift = ashift.map(|a| a.unwrap_or_else(|| At::new(12, layout.at.clone())));
+    let has_units = zfs::has_units(problems, hardware, &chosen, ashift.as_ref());
     let parts = Parts {
         layout: &layout,
         sizes: &sizes,
@@ -76,7 +77,7 @@ pub(super) fn array(
     let room = room.filter(|_| known && is_built);
     let allocated = zfs::allocated(problems, view, (engine, state), room);
     // Whatever was wrong has been told by now, all of it.
-    there.filter(|()| fit && is_built)?;
+    there.filter(|()| fit && is_built && has_units)?;
     let ((state, failed), form) = (of_state?, form?);
     let array = Array {
         engine,

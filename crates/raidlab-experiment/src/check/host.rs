@@ -136,13 +136,13 @@ fn suits(
     Some(())
 }
 
-/// The file system: what is given, or what a profile that makes files would find.
+/// The file system: what is given, or what a profile that makes files would find, on an array of logical sectors of `sector`.
 pub(super) fn filesystem(
     problems: &Problems,
     view: &View<'_>,
     array: Option<&Array>,
     kernel: Kernel,
-    makes_files: bool,
+    (makes_files, sector): (bool, Bytes),
 ) -> Option<Option<Filesystem>> {
     let given = view.filesystem(Key::Filesystem);
     let zfs = array.is_some_and(|a| a.engine == Engine::Zfs);
@@ -173,6 +173,18 @@ pub(super) fn filesystem(
         let message = format!("no file system has blocks of {}", block.value);
         let help = "use a power of two from 512B to 64KiB";
         problems.wrong(&block.at, message, help);
+        return None;
+    }
+    if let Some(block) = &block
+        && kind != FilesystemKind::Zfs
+        && block.value < sector
+    {
+        let message = format!(
+            "blocks of {} on an array of disks whose logical sectors have {sector}",
+            block.value
+        );
+        let help = format!("no file system can be made so: use {sector} or more");
+        problems.wrong(&block.at, message, &help);
         return None;
     }
     // ZFS has records, see `record-size`.

@@ -141,7 +141,11 @@ fn resolve(problems: &Problems, hardware: Option<&Hardware>, view: &View<'_>) ->
     let makes_files = chosen.as_ref().map(|c| profile::makes_files(&c.profile));
     let filesystem = match (view.is_broken("filesystem") || !system_known, makes_files) {
         (false, Some(makes_files)) => {
-            host::filesystem(problems, view, array.as_ref(), kernel, makes_files)?
+            let sector = array
+                .as_ref()
+                .map_or(Bytes(SECTOR), |a| sector(a, hardware));
+            let finds = (makes_files, sector);
+            host::filesystem(problems, view, array.as_ref(), kernel, finds)?
         }
         _ => None,
     };

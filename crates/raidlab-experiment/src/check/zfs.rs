@@ -1,10 +1,13 @@
 //! What is ZFS's alone: records, and what fits into a pool.
+use super::members::Chosen;
+use super::place::Hardware;
 use super::profile::On;
 use super::state::Redundancy;
 use super::view::View;
 use crate::diagnostic::{Diagnostic, Problems};
 use crate::kernel::Kernel;
 use crate::read::key::Key;
+use crate::read::tree::At;
 use crate::setup::{ArrayState, Engine};
 use raidlab_core::phase::{Evidence, Phase};
 use raidlab_core::profile::Plan;
@@ -16,6 +19,35 @@ const RECORD: Bytes = Bytes::kib(128);
 const RECORDS: (u64, u64) = (512, 16 * MIB);
 /// Of the memory, what may be dirty at a time (`zfs_dirty_data_max_percent`, a tenth).
 const DIRTY: u64 = 10;
+
+/// Whether the members of a pool take its units of allocation: ZFS gives no vdev smaller ones than the logical sectors of its
+/// disks. Told when not; an ashift that no pool has is told elsewhere.
+pub(super) fn has_units(
+    problems: &Problems,
+    hardware: &Hardware,
+    chosen: &Chosen,
+    ashift: Option<&At<u32>>,
+) -> bool {
+    let Some(ashift) = ashift.filter(|ashift| (9..=16).contains(&ashift.value)) else {
+        return true;
+    };
+    let unit = Bytes(1 << ashift.value);
+    let mut disks = chosen.disks.iter().map(|index| &hardware.disks[*index]);
+    let Some(disk) = disks.find(|disk| disk.logical_sector() > unit) else {
+        return true;
+    };
+    let sector = disk.logical_sector();
+    let message = format!(
+        "an ashift of {} is a unit of {unit}, less than the {sector} of a logical sector of {}",
+        ashift.value, disk.name
+    );
+    let help = format!(
+        "ZFS has no such pool: use {} or more, or disks that hide their sectors ('sector-logical' of 512B, which they have when nothing is said)",
+        sector.0.ilog2()
+    );
+    problems.wrong(&ashift.at, message, &help);
+    false
+}
 
 /// The record of a pool's files; `None` when there is no such, which is told.
 pub(super) fn record_size(problems: &Problems, view: &View<'_>) -> Option<Bytes> {

@@ -290,6 +290,36 @@ layout = "raid1"
 "#
 );
 
+// Both were predicted as if the disks took sectors of 512 bytes.
+told!(
+    units_of_a_pool_smaller_than_the_disks_sectors,
+    r#"title = "t"
+disks = { model = "nearline-24tb", count = 2, override = { sector-logical = "4KiB" } }
+profile = "random"
+[array]
+layout = "zfs-mirror"
+[factors]
+ashift = [9, 11, 12, 13]
+"#
+);
+
+told!(
+    blocks_smaller_than_the_disks_sectors,
+    r#"title = "t"
+profile = "random"
+[disks.old]
+model = "nearline-24tb"
+[disks.native]
+model = "nearline-24tb"
+override = { sector-logical = "4KiB" }
+[array]
+layout = "raid1"
+[filesystem]
+kind = "ext4"
+block = "1KiB"
+"#
+);
+
 // A power of two is no remedy where the disks have no room for it.
 told!(
     a_chunk_larger_than_the_disks,

@@ -63,6 +63,16 @@ pub enum FsError {
         /// The file system.
         kind: FilesystemKind,
     },
+    /// Records of ZFS smaller than its unit of allocation, which it has and the model has not.
+    #[error(
+        "records of {record} bytes, smaller than the pool's unit of allocation of {unit} bytes (2^ashift), are not modelled"
+    )]
+    SmallRecord {
+        /// The record in bytes.
+        record: u64,
+        /// The unit in bytes.
+        unit: u64,
+    },
     /// A block, record or journal size that it cannot have.
     #[error("{kind} cannot have a {what} of {given} bytes")]
     Size {
@@ -103,7 +113,7 @@ impl FileSystem {
     /// Freshly made and mounted, with its metadata in memory as far as mounting reads it.
     ///
     /// # Errors
-    /// [`FsError::DeviceTooSmall`], [`FsError::DeviceTooLarge`] and [`FsError::Size`].
+    /// [`FsError::DeviceTooSmall`], [`FsError::DeviceTooLarge`], [`FsError::SmallRecord`] and [`FsError::Size`].
     pub fn new(spec: &FsSpec) -> Result<Self, FsError> {
         Ok(Self(match spec.kind {
             FilesystemKind::None => Inner::Raw(raw::Raw::new(spec)),

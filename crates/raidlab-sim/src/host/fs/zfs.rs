@@ -96,13 +96,16 @@ impl Zfs {
     pub(super) fn new(spec: &FsSpec) -> Result<Self, FsError> {
         let record = u64::from(spec.record);
         // Records below the unit of allocation are possible, and nothing that anybody would choose.
-        let least = 1_u64 << spec.ashift.clamp(9, 16);
-        if !record.is_power_of_two() || !(least..=16 * MIB).contains(&record) {
+        let unit = 1_u64 << spec.ashift.clamp(9, 16);
+        if !record.is_power_of_two() || !(SECTOR..=16 * MIB).contains(&record) {
             return Err(FsError::Size {
                 kind: spec.kind,
                 what: "record",
                 given: record,
             });
+        }
+        if record < unit {
+            return Err(FsError::SmallRecord { record, unit });
         }
         let pool = Pool::new(spec)?;
         Ok(Self {

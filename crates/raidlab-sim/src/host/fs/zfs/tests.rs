@@ -50,6 +50,19 @@ fn stream(kernel: Kernel, ashift: u32) -> (Vec<Piece>, Vec<Place>) {
     (data, meta)
 }
 
+/// ZFS has such records, and an experiment may ask for them: it is the model that has none.
+#[test]
+fn records_below_the_unit_of_allocation_are_told_to_be_without_a_model() {
+    let told = |ashift, record| {
+        let mut spec = FsSpec::new(FilesystemKind::Zfs, Kernel::DEFAULT, GIB / SECTOR);
+        (spec.ashift, spec.record) = (ashift, record);
+        FileSystem::new(&spec).unwrap_err().to_string()
+    };
+    insta::assert_snapshot!(told(13, 4096), @"records of 4096 bytes, smaller than the pool's unit of allocation of 8192 bytes (2^ashift), are not modelled");
+    insta::assert_snapshot!(told(12, 3072), @"zfs cannot have a record of 3072 bytes");
+    insta::assert_snapshot!(told(12, 256), @"zfs cannot have a record of 256 bytes");
+}
+
 #[test]
 fn prefetch_reaches_as_far_as_that_of_the_release() {
     let ahead = |major, minor| {
