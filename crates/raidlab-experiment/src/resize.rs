@@ -1,5 +1,5 @@
 //! Arrays of which less is used than their file says.
-use crate::check::{NO_CHUNK, share};
+use crate::check::{NO_CHUNK, btrfs_capacity, share};
 use crate::setup::{Array, ArrayLayout, Engine};
 use raidlab_core::units::Bytes;
 use raidlab_layout::{Geometry, SpecError};
@@ -22,9 +22,8 @@ impl Array {
         let capacity = match &self.layout {
             ArrayLayout::Single => size,
             ArrayLayout::Zfs(pool) => pool.build(&sizes, self.ashift.unwrap_or(12))?.capacity(),
-            // Two copies of everything, on however many members.
-            ArrayLayout::Fixed(_, text) if self.engine == Engine::Btrfs && text == "raid1" => {
-                Bytes(size.0 * sizes.len() as u64 / 2)
+            ArrayLayout::Fixed(_, text) if self.engine == Engine::Btrfs => {
+                btrfs_capacity(text, &sizes, true).unwrap_or_default()
             }
             ArrayLayout::Fixed(spec, _) => {
                 let geometry = Geometry {

@@ -1,4 +1,5 @@
 //! The array of a cell: members, layout, chunk, engine, state.
+use super::btrfs;
 use super::engine::{engine, has_engine};
 use super::form::form;
 use super::members::{Chosen, choose};
@@ -48,6 +49,7 @@ pub(super) fn array(
         outer_chunk: outer_chunk.as_ref(),
         ashift: ashift.as_ref(),
         engine,
+        degenerate: kernel >= Kernel::Linux(5, 15, 0),
     };
     let built = md_chunks(problems, &parts).and_then(|()| build(problems, view, &parts));
     let is_built = built.is_some();
@@ -277,6 +279,8 @@ struct Parts<'p> {
     outer_chunk: Option<&'p At<Bytes>>,
     ashift: Option<&'p At<u32>>,
     engine: Engine,
+    /// Of btrfs: see [`btrfs::capacity`].
+    degenerate: bool,
 }
 
 fn build(problems: &Problems, view: &View<'_>, parts: &Parts<'_>) -> Option<(Redundancy, Bytes)> {
@@ -319,15 +323,16 @@ fn try_build(parts: &Parts<'_>) -> Result<(Redundancy, Bytes), SpecError> {
         }
         // Two copies of everything, on however many members.
         ArrayLayout::Fixed(_, text) if parts.engine == Engine::Btrfs && text == "raid1" => {
-            let all: u64 = parts.sizes.iter().map(|size| size.0).sum();
-            let largest = parts.sizes.iter().map(|size| size.0).max().unwrap_or(0);
-            let copies = (all / 2).min(all - largest);
-            Ok((Redundancy::Mirror(2), Bytes(copies)))
+            let copies = btrfs::capacity(text, parts.sizes, parts.degenerate);
+            Ok((Redundancy::Mirror(2), copies.unwrap_or_default()))
         }
-        ArrayLayout::Fixed(spec, _) => {
+        ArrayLayout::Fixed(spec, text) => {
+            let by_chunks = parts.engine == Engine::Btrfs;
+            let by_chunks = by_chunks.then(|| btrfs::capacity(text, parts.sizes, parts.degenerate));
             let sectors = parts.sizes.iter().map(|size| size.to_sectors()).collect();
             fixed(spec, sectors, parts).map(|layout| {
-                let capacity = layout.capacity().to_bytes();
+                let capacity = by_chunks.flatten();
+                let capacity = capacity.unwrap_or_else(|| layout.capacity().to_bytes());
                 (Redundancy::Layout(Box::new(layout)), capacity)
             })
         }

@@ -1,5 +1,6 @@
 //! From declarations to an experiment: hardware in its places, every cell resolved and checked.
 mod array;
+mod btrfs;
 mod design;
 mod engine;
 mod form;
@@ -17,6 +18,7 @@ mod write_back;
 mod zfs;
 
 pub(crate) use array::{NO_CHUNK, share};
+pub(crate) use btrfs::capacity as btrfs_capacity;
 
 use crate::Known;
 use crate::diagnostic::{Diagnostic, Problems};
