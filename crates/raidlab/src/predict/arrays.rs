@@ -38,7 +38,9 @@ pub(super) fn facts(experiment: &Experiment) -> Vec<ArrayFacts> {
 }
 
 fn hold_the_same(one: &Array, other: &Array) -> bool {
-    one.capacity_disks == other.capacity_disks
+    // What btrfs survives is not what arrays of that name do.
+    (one.engine == Engine::Btrfs) == (other.engine == Engine::Btrfs)
+        && one.capacity_disks == other.capacity_disks
         && match (one.capacity, other.capacity) {
             (Some(one), Some(other)) => {
                 let difference = one.0.abs_diff(other.0) as f64;
@@ -165,6 +167,16 @@ fn of(experiment: &Experiment, array: &Array, name: String, label: &str) -> Arra
             Some(0.0),
             vec!["survives any 1 failure: btrfs keeps two copies".to_owned()],
         ),
+        // Each chunk has pairs of its own, and no one chose them to be those of the others: md's share of second failures is
+        // not promised.
+        ArrayLayout::Fixed(_, text) if array.engine == Engine::Btrfs && text == "raid10" => (
+            1,
+            None,
+            vec![
+                "survives any 1 failure: btrfs keeps two copies; a second one only when no chunk has both of them on the two disks"
+                    .to_owned(),
+            ],
+        ),
         ArrayLayout::Fixed(..) => match layout(experiment, array) {
             Some(layout) => (
                 layout.tolerance().guaranteed(),
@@ -244,4 +256,32 @@ fn layout(experiment: &Experiment, array: &Array) -> Option<Layout> {
         outer_chunk: array.outer_chunk.map(Bytes::to_sectors),
     };
     spec.build(&geometry).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use raidlab_experiment::{Known, parse};
+
+    /// `raid10` of btrfs was told to survive what md's does: two of three second failures.
+    #[test]
+    fn no_second_failure_is_promised_of_btrfs() {
+        let text = "title = 't'\ndisks = { model = 'm', count = 4 }\nprofile = 'bonnie'\n[factors]\n\
+                    array = [{ name = 'b', layout = 'raid10', engine = 'btrfs', filesystem = 'btrfs' },\n\
+                    { name = 'one', layout = 'raid1', engine = 'btrfs', filesystem = 'btrfs' },\n\
+                    { name = 'md', layout = 'raid10' }]\n";
+        let known = Known {
+            disks: vec![raidlab_experiment::KnownDisk {
+                name: "m",
+                capacity: Some(Bytes::gib(100)),
+                link: None,
+            }],
+            ..Known::default()
+        };
+        let experiment =
+            parse(text, "lab.toml", &known).unwrap_or_else(|e| panic!("{}", e.render(false)));
+        let told = facts(&experiment);
+        let told: Vec<_> = told.iter().map(|of| (of.survives, of.second)).collect();
+        assert_eq!(told, [(1, None), (1, Some(0.0)), (1, Some(2.0 / 3.0))]);
+    }
 }
