@@ -221,6 +221,10 @@ impl Raid10 {
                 });
             }
         }
+        // Each member has all, at the same places.
+        if self.copies.near == self.members {
+            return self.capacity() - lba;
+        }
         self.chunk().0 - offset
     }
 
