@@ -54,6 +54,9 @@ pub(super) struct Era {
     /// A first window that the call uses up and the one after it are together no larger than the largest
     /// (Linux since 4.19); before, they were two of them.
     pub(super) ahead_fits: bool,
+    /// A window is no smaller than the one before ("mm/readahead: fix large folio support in async readahead": Linux 6.13, and 6.1.124,
+    /// 6.6.70 and 6.12.9 of those that are maintained for long, which are meant where no third number is given).
+    pub(super) ahead_keeps: bool,
     /// The default of disks that turn, and of arrays of them that have no stripes, is two of their largest requests: seen on 6.18; that
     /// it came with 6.17, as the larger requests did, is from memory.
     pub(super) ahead_of_disks: bool,
@@ -110,6 +113,7 @@ const LINUX: Era = Era {
     ahead_before_wait: false,
     ahead_by_request: false,
     ahead_fits: false,
+    ahead_keeps: false,
     ahead_of_disks: false,
     unplug_ahead: false,
     unplug_batch: false,
@@ -142,6 +146,7 @@ const WINDOWS: Era = Era {
     ahead_before_wait: false,
     ahead_by_request: false,
     ahead_fits: false,
+    ahead_keeps: false,
     ahead_of_disks: false,
     unplug_ahead: true,
     unplug_batch: true,
@@ -202,6 +207,12 @@ impl Era {
         era.writes_use = !since(4, 7, 0);
         era.ahead_by_request = since(4, 10, 0);
         era.ahead_fits = since(4, 19, 0);
+        era.ahead_keeps = match kernel {
+            Kernel::Linux(6, 1, patch) => patch == 0 || patch >= 124,
+            Kernel::Linux(6, 6, patch) => patch == 0 || patch >= 70,
+            Kernel::Linux(6, 12, patch) => patch == 0 || patch >= 9,
+            _ => since(6, 13, 0),
+        };
         era.ahead_of_disks = since(6, 17, 0);
         era.unplug_ahead = since(2, 6, 33);
         era.unplug_batch = since(2, 6, 39);
@@ -233,6 +244,7 @@ impl Era {
             ahead_before_wait: LINUX.ahead_before_wait,
             ahead_by_request: LINUX.ahead_by_request,
             ahead_fits: LINUX.ahead_fits,
+            ahead_keeps: LINUX.ahead_keeps,
             ahead_of_disks: LINUX.ahead_of_disks,
             marks_durable: true,
             writes_use: LINUX.writes_use,

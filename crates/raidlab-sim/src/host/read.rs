@@ -116,6 +116,7 @@ impl<D: Device> Host<D> {
             most: self.ahead_most,
             request,
             joined_fit: self.era.ahead_fits,
+            keeps: self.era.ahead_keeps,
             end: known.size.div_ceil(PAGE),
         };
         let cache = &mut self.cache;

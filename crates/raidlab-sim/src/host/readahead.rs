@@ -70,6 +70,8 @@ pub(super) struct Look {
     pub(super) request: u64,
     /// Two windows are joined only as far as they fit in the largest one.
     pub(super) joined_fit: bool,
+    /// A window is no smaller than the one before it, though the call wants less of it.
+    pub(super) keeps: bool,
     /// Pages of the file.
     pub(super) end: u64,
 }
@@ -251,7 +253,12 @@ impl ReadAhead {
             // The call may have begun before the marker; it wants what is left from there on.
             most = look.most_for(page + pages - at);
             self.start += self.size;
-            self.size = next_on_demand(self.size, most);
+            let next = next_on_demand(self.size, most);
+            self.size = if look.keeps {
+                next.max(self.size)
+            } else {
+                next
+            };
             self.ahead_size = self.size;
         } else if page == 0 || close || pages > most {
             self.start = page;

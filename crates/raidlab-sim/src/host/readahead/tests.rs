@@ -20,6 +20,7 @@ fn sequence_of(kind: Ahead, calls: u64, pages: u64, request: u64) -> Vec<(u64, u
                 most: 32,
                 request,
                 joined_fit: request > 0,
+                keeps: false,
                 end: 1 << 20,
             };
             let present = held.saturating_sub(at).min(look.pages);
@@ -88,6 +89,7 @@ fn windows_go_on_over_what_is_in_memory_and_behind_it() {
             most: 32,
             request: 0,
             joined_fit: false,
+            keeps: false,
             end: 1 << 20,
         };
         let missing = |from: u64, n: u64| (from..from + n).filter(|p| !held(*p)).count() as u64;
@@ -117,6 +119,7 @@ fn random_calls_read_what_they_want_alone() {
                 most: 32,
                 request: 0,
                 joined_fit: false,
+                keeps: false,
                 end: 1 << 20,
             };
             let (windows, again) = ahead.look(kind, look, |_, n| n);
@@ -136,9 +139,43 @@ fn nothing_is_read_past_the_end() {
             most: 32,
             request: 0,
             joined_fit: false,
+            keeps: false,
             end: 3,
         };
         let (windows, _) = ahead.look(kind, look, |_, n| n);
         assert_eq!(windows.as_slice(), &[(0, 3)], "{kind:?}");
     }
+}
+
+/// Calls of 1 MiB with a read-ahead of 256 KiB and requests of 1280 KiB: what a guest of 6.1.192 read ahead (probes at
+/// `page_cache_ra_unbounded`), and the same before windows kept their size.
+#[test]
+fn a_window_keeps_its_size_in_the_middle_of_a_call() {
+    let of = |keeps: bool| {
+        let (mut ahead, mut all) = (ReadAhead::new(), Vec::new());
+        for page in [0, 128, 256, 384, 512, 640, 768] {
+            let look = Look {
+                page,
+                pages: 256 - page % 256,
+                most: 64,
+                request: 320,
+                joined_fit: true,
+                keeps,
+                end: 1 << 20,
+            };
+            if page == 0 || !ahead.quiet(page, 128) {
+                let (windows, _) = ahead.look(Ahead::Marked, look, |_, n| n);
+                all.extend_from_slice(windows.as_slice());
+            }
+        }
+        all
+    };
+    assert_eq!(
+        of(true),
+        [(0, 256), (256, 256), (512, 256), (768, 256), (1024, 256)]
+    );
+    assert_eq!(
+        of(false)[..4],
+        [(0, 256), (256, 128), (384, 256), (640, 128)]
+    );
 }

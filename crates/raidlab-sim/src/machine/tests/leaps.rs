@@ -105,7 +105,8 @@ fn writes_past_the_cache() {
 
 #[test]
 fn reads_through_the_cache() {
-    same_pass("linear", 1, 100, "no", 4);
+    // Some 7 ms of a processor differ, however long the pass: 1.04 % of that time at 4 GiB, 0.6 % at 8.
+    same_pass("linear", 1, 100, "no", 6);
 }
 
 /// Any sequential pass: what it is told to do, at what place the array ends, how it is made.
