@@ -80,13 +80,12 @@ impl Kind {
         }
     }
 
-    /// Allocation groups: see [`Self::xfs_group`]. A log of 1/2048 of the device, from
+    /// Allocation groups: see [`Self::xfs_groups`]. A log of 1/2048 of the device, from
     /// 10 MiB to 128 MiB once and from 64 MiB to 2 GiB since mkfs 5.15, in the middle group;
     /// barriers since 2.6.17. Inodes of 256 bytes (512 since mkfs 3.2.3, 2015). Known, not re-read.
     fn xfs(spec: &FsSpec, block: u64) -> Self {
         let bytes = spec.device_bytes();
-        let (group, unit) = Self::xfs_group(spec, block);
-        let groups = bytes / block / group;
+        let (groups, group, unit) = Self::xfs_groups(spec, block);
         let modern = spec.kernel >= Kernel::Linux(5, 15, 0);
         let (least, most) = if modern {
             (64 * MIB, 2 * GIB)
@@ -137,14 +136,14 @@ impl Kind {
         }
     }
 
-    /// Blocks of an allocation group, and of the stripe unit. Four groups below 4 TiB and one a TiB above; on an array with stripes
-    /// 8 up to 8 GiB, 16 up to 512 GiB and 32 up to 32 TiB, of whole stripe units and not of whole stripes, or all would begin on the
-    /// same member (`mkfs/xfs_mkfs.c:calc_default_ag_geometry`, `align_ag_geometry`; mkfs 6.1 made 8 groups of 75 584 blocks of
-    /// 605 184 on a raid10 with chunks of 256 KiB).
-    fn xfs_group(spec: &FsSpec, block: u64) -> (u64, u64) {
+    /// Allocation groups, blocks of one, and of the stripe unit. Four groups below 4 TiB and one a TiB above; on an array with stripes
+    /// 8 up to 8 GiB, 16 up to 512 GiB and 32 up to 32 TiB, of whole stripe units and not of whole stripes of several, or all would
+    /// begin on the same member (`mkfs/xfs_mkfs.c:calc_default_ag_geometry`, `align_ag_geometry`; up to 8 GiB as mkfs 6.1 made them, the
+    /// other numbers are from memory).
+    fn xfs_groups(spec: &FsSpec, block: u64) -> (u64, u64, u64) {
         let (bytes, blocks) = (spec.device_bytes(), spec.device_bytes() / block);
         let (unit, stripe) = (spec.chunk / block, spec.stripe / block);
-        let striped = unit > 0 && stripe > unit;
+        let striped = unit > 0 && stripe > 0;
         let groups = match bytes / GIB {
             gib if gib >= if striped { 32_768 } else { 4096 } => bytes.div_ceil(1024 * GIB),
             _ if !striped => 4,
@@ -153,11 +152,11 @@ impl Kind {
             _ => 32,
         };
         if !striped {
-            return (blocks.div_ceil(groups), 0);
+            return (groups, blocks.div_ceil(groups), 0);
         }
         let group = blocks / groups / unit * unit;
-        let all_begin_alike = group.is_multiple_of(stripe);
-        (group - if all_begin_alike { unit } else { 0 }, unit)
+        let all_begin_alike = stripe > unit && group.is_multiple_of(stripe);
+        (groups, group - if all_begin_alike { unit } else { 0 }, unit)
     }
 
     /// Nodes of 4 KiB, of 16 KiB since 3.12, and never smaller than a block (`mkfs/main.c`); metadata twice (`DUP`) in

@@ -259,6 +259,22 @@ fn commits_go_round_in_the_log_and_twice_in_btrfs() {
     }
 }
 
+/// Whatever is left over when a device is divided into groups.
+#[test]
+fn the_log_of_xfs_is_in_the_middle_group() {
+    for (more, stripe) in [0, 1, 2, 3, 65]
+        .into_iter()
+        .flat_map(|m| [(m, 0), (m, 512)])
+    {
+        let blocks = 4 * GIB / (4 * KIB) + more;
+        let mut spec = FsSpec::new(FilesystemKind::Xfs, Kernel::DEFAULT, blocks * 8);
+        (spec.chunk, spec.stripe) = (stripe / 2 * KIB, stripe * KIB);
+        let kind = Kind::new(&spec);
+        let groups = if stripe > 0 { 8 } else { 4 };
+        assert_eq!(kind.log_at / kind.group, groups / 2, "{more} {stripe}");
+    }
+}
+
 /// What mkfs 6.1 makes of 605 184 blocks on a raid10 of four with chunks of 256 KiB: 8 groups of 75 584 blocks, which are whole
 /// stripe units and not whole stripes. Where a file begins or goes on elsewhere, a stripe unit does; small ones go anywhere.
 #[test]
@@ -267,6 +283,16 @@ fn xfs_begins_files_at_stripe_units() {
     assert_eq!(Kind::new(&spec).group, 151_296);
     (spec.chunk, spec.stripe) = (256 * KIB, 512 * KIB);
     assert_eq!(Kind::new(&spec).group, 75_584);
+    // The same of a raid5 of three and, where all members have the same, of a raid10 of two with chunks of 64 KiB.
+    (spec.chunk, spec.stripe) = (64 * KIB, 128 * KIB);
+    assert_eq!(Kind::new(&spec).group, 75_632);
+    let mut alike = FsSpec::new(FilesystemKind::Xfs, Kernel::DEFAULT, 302_592 * 8);
+    (alike.chunk, alike.stripe) = (64 * KIB, 64 * KIB);
+    assert_eq!(
+        (Kind::new(&alike).group, Kind::new(&alike).unit),
+        (37_824, 16)
+    );
+    (spec.chunk, spec.stripe) = (256 * KIB, 512 * KIB);
     let mut fs = FileSystem::new(&spec).unwrap();
     for file in 0..4 {
         let _ = fs.open(file, OpenMode::Create).unwrap();
