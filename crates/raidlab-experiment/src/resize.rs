@@ -22,6 +22,7 @@ impl Array {
         let capacity = match &self.layout {
             ArrayLayout::Single => size,
             ArrayLayout::Zfs(pool) => pool.build(&sizes, self.ashift.unwrap_or(12))?.capacity(),
+            // All are of one size, so that the kernel makes no difference.
             ArrayLayout::Fixed(_, text) if self.engine == Engine::Btrfs => {
                 btrfs_capacity(text, &sizes, true).unwrap_or_default()
             }

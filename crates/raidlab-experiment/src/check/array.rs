@@ -327,12 +327,13 @@ fn try_build(parts: &Parts<'_>) -> Result<(Redundancy, Bytes), SpecError> {
             Ok((Redundancy::Mirror(2), copies.unwrap_or_default()))
         }
         ArrayLayout::Fixed(spec, text) => {
-            let by_chunks = parts.engine == Engine::Btrfs;
-            let by_chunks = by_chunks.then(|| btrfs::capacity(text, parts.sizes, parts.degenerate));
+            let by_chunks = match parts.engine {
+                Engine::Btrfs => btrfs::capacity(text, parts.sizes, parts.degenerate),
+                _ => None,
+            };
             let sectors = parts.sizes.iter().map(|size| size.to_sectors()).collect();
             fixed(spec, sectors, parts).map(|layout| {
-                let capacity = by_chunks.flatten();
-                let capacity = capacity.unwrap_or_else(|| layout.capacity().to_bytes());
+                let capacity = by_chunks.unwrap_or_else(|| layout.capacity().to_bytes());
                 (Redundancy::Layout(Box::new(layout)), capacity)
             })
         }

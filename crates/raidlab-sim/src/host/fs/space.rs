@@ -114,16 +114,26 @@ impl<S: Shape> Space<S> {
     /// Takes up to `want` blocks in one run: at `goal` or the next free place after it in its group,
     /// else in the groups after it in turn, at last from the start of its own group.
     pub(super) fn take(&mut self, goal: u64, want: u64) -> Option<Run> {
+        self.take_from(goal, want, 1)
+    }
+
+    /// The same of runs that begin at a multiple of `align`.
+    pub(super) fn take_from(&mut self, goal: u64, want: u64, align: u64) -> Option<Run> {
         if self.free == 0 || want == 0 {
             return None;
         }
         let groups = self.groups();
         let goal = if goal < self.blocks { goal } else { 0 };
         let first = self.group_of(goal);
-        if let Some(run) = self.take_in(first, goal, want) {
-            return Some(run);
-        }
-        (1..=groups).find_map(|i| self.take_in((first + i) % groups, 0, want))
+        (0..=groups).find_map(|i| {
+            let (group, from) = ((first + i) % groups, if i == 0 { goal } else { 0 });
+            let runs = self.runs(group);
+            let after = &runs[runs.partition_point(|run| run.end() <= from)..];
+            let start = |run: &Run| run.start.max(from).next_multiple_of(align);
+            let run = after.iter().find(|run| start(run) < run.end())?;
+            let start = start(run);
+            self.take_in(group, start, want)
+        })
     }
 
     /// Takes `want` blocks where they have room in one run: at `goal` or the first such place after it in its group, else in
@@ -177,33 +187,6 @@ impl<S: Shape> Space<S> {
         }
         self.free -= len;
         Some(Run { start, len })
-    }
-
-    /// Takes up to `want` blocks in one run that begins at a multiple of `align`, as [`Self::take`] does; `None` when none is free.
-    pub(super) fn take_from(&mut self, goal: u64, want: u64, align: u64) -> Option<Run> {
-        let groups = self.groups();
-        let goal = if goal < self.blocks { goal } else { 0 };
-        let first = self.group_of(goal);
-        (0..=groups).find_map(|i| {
-            let (group, from) = ((first + i) % groups, if i == 0 { goal } else { 0 });
-            let runs = self.runs(group);
-            let after = &runs[runs.partition_point(|run| run.end() <= from)..];
-            let start = |run: &Run| run.start.max(from).next_multiple_of(align);
-            let run = after.iter().find(|run| start(run) < run.end())?;
-            let start = start(run);
-            self.take_in(group, start, want)
-        })
-    }
-
-    /// Whether a block is free.
-    pub(super) fn is_free(&mut self, block: u64) -> bool {
-        if block >= self.blocks {
-            return false;
-        }
-        let group = self.group_of(block);
-        let runs = self.runs(group);
-        let at = runs.partition_point(|run| run.end() <= block);
-        runs.get(at).is_some_and(|run| run.start <= block)
     }
 
     /// Takes exactly `len` blocks that begin at `goal` and end in its group. `None` when they are not free.

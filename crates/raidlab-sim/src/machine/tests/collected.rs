@@ -1,11 +1,11 @@
 //! What of a direct call on an array's own device is collected before it goes to the members.
 use super::theory::{first, text};
 
-/// Commands at the two members for each call of 256 KiB, of which each of two stripes has 32 chunks.
-fn commands(layout: &str, kernel: &str, read: u32) -> f64 {
-    let members = if layout == "raid0" { 2 } else { 4 };
-    let disks = r#"{ model = "nvme-ssd", count = COUNT, override = { capacity = "4GiB" } }"#
-        .replace("COUNT", &members.to_string());
+/// Commands at all members for each call of 256 KiB, which are 64 chunks.
+fn commands(layout: &str, members: u32, kernel: &str, read: u32) -> f64 {
+    let disks = format!(
+        "{{ model = \"nvme-ssd\", count = {members}, override = {{ capacity = \"4GiB\" }} }}"
+    );
     let profile = format!(
         "name = \"random\"\nblock = \"256KiB\"\ntotal = \"16MiB\"\ndepth = 1\nread-percent = {read}"
     );
@@ -29,7 +29,8 @@ fn writes_to_an_array_itself_are_collected_until_6_5_and_reads_until_5_16() {
         // md's thread collects what nobody else does.
         ("raid10", "6.6", 0, 4.0),
     ] {
-        let got = commands(layout, kernel, read);
+        let members = if layout == "raid0" { 2 } else { 4 };
+        let got = commands(layout, members, kernel, read);
         assert!(
             (got - expected).abs() < 0.1,
             "{layout} {kernel} {read}: {got}"
@@ -41,18 +42,6 @@ fn writes_to_an_array_itself_are_collected_until_6_5_and_reads_until_5_16() {
 /// guest of 6.1 read such an array of two or three disks at 109 MB/s in order with chunks of 64 and of 512 KiB.
 #[test]
 fn a_raid10_that_has_all_on_every_member_splits_nothing() {
-    let commands = |members: u32| {
-        let disks = format!(
-            "{{ model = \"nvme-ssd\", count = {members}, override = {{ capacity = \"4GiB\" }} }}"
-        );
-        let profile = "name = \"random\"\nblock = \"256KiB\"\ntotal = \"16MiB\"\ndepth = 1\nread-percent = 100";
-        let (run, disks) = first(&text(
-            &disks,
-            "layout = \"raid10\"\nchunk = \"4KiB\"",
-            profile,
-        ));
-        let all: u64 = disks.iter().map(|disk| disk.reads).sum();
-        all as f64 / run.outcome.ops as f64
-    };
-    assert_eq!((commands(2), commands(4)), (1.0, 64.0));
+    let of = |members| commands("raid10", members, "6.1", 100);
+    assert_eq!((of(2), of(4)), (1.0, 64.0));
 }

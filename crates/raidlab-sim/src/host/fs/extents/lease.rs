@@ -170,10 +170,10 @@ impl Extents {
 
     /// Whether `len` blocks from the file's block `at` on are to begin where a stripe unit does: at the end of the file, when they
     /// fill one and cannot go `behind` the block before (`xfs_bmap_btalloc`, `xfs_bmap_isaeof`).
-    fn begins_unit(&mut self, f: &mut File, at: u64, len: u64, behind: Option<u64>) -> bool {
+    fn begins_unit(&self, f: &mut File, at: u64, len: u64, behind: Option<u64>) -> bool {
         let unit = self.kind.unit;
         let last = unit > 0 && len >= unit && f.runs.from(at).is_none();
-        last && behind.is_none_or(|behind| !self.space.is_free(behind))
+        last && behind.is_none_or(|behind| self.space.taken(behind, 1) > 0)
     }
 
     /// The device is full but for what files keep for themselves: that is given up.
