@@ -143,7 +143,8 @@ impl Kind {
     fn xfs_groups(spec: &FsSpec, block: u64) -> (u64, u64, u64) {
         let (bytes, blocks) = (spec.device_bytes(), spec.device_bytes() / block);
         let (unit, stripe) = (spec.chunk / block, spec.stripe / block);
-        let striped = unit > 0 && stripe > 0;
+        // Chunks of which the smallest group would not hold some are not regarded (assumed).
+        let striped = unit > 0 && stripe > 0 && blocks / 32 >= 2 * unit;
         let groups = match bytes / GIB {
             gib if gib >= if striped { 32_768 } else { 4096 } => bytes.div_ceil(1024 * GIB),
             _ if !striped => 4,

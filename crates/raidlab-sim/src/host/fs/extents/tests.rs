@@ -292,6 +292,12 @@ fn xfs_begins_files_at_stripe_units() {
         (Kind::new(&alike).group, Kind::new(&alike).unit),
         (37_824, 16)
     );
+    // Groups would have no whole chunk.
+    (spec.chunk, spec.stripe) = (512 * MIB, GIB);
+    assert_eq!(
+        (Kind::new(&spec).group, Kind::new(&spec).unit),
+        (151_296, 0)
+    );
     (spec.chunk, spec.stripe) = (256 * KIB, 512 * KIB);
     let mut fs = FileSystem::new(&spec).unwrap();
     for file in 0..4 {
