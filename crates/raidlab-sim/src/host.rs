@@ -25,6 +25,7 @@ mod device;
 mod direct;
 mod era;
 pub mod fs;
+mod inode;
 mod journal;
 mod names;
 mod read;
@@ -51,6 +52,7 @@ use cpu::{Cores, Costs};
 use device::{Below, Owner};
 use era::Era;
 use fs::{FileSystem, Piece, Traits};
+use inode::Lock;
 use journal::Journal;
 use raidlab_core::op::Op;
 use raidlab_core::target::{Completion, Errno, Limits, Tag, Target, TargetError};
@@ -107,6 +109,7 @@ struct File {
     expired: u64,
     /// A write-back failed; told by the next call that makes it durable.
     failed: bool,
+    lock: Lock,
 }
 
 /// A computer with one block device `D`.
@@ -216,7 +219,7 @@ impl<D: Device> Host<D> {
             What::Done(tag) => {
                 let call = &mut self.calls[tag as usize];
                 call.busy = false;
-                let (by_worker, process) = (call.by_worker, call.process);
+                let by_worker = call.by_worker;
                 self.in_flight -= 1;
                 done.push(Completion {
                     tag: Tag(tag),
@@ -224,7 +227,7 @@ impl<D: Device> Host<D> {
                     at: self.now,
                 });
                 if by_worker {
-                    self.worker_ends(process);
+                    self.worker_ends(tag);
                 }
             }
             What::Step(tag) => self.step(tag),

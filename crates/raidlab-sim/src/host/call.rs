@@ -1,6 +1,7 @@
 //! A system call in flight: what it does next and what it waits for.
 use super::device::{Device, Wish};
 use super::fs::{Place, Synced};
+use super::inode::Wants;
 use super::readahead::Windows;
 use super::{EINVAL, Host, META, PAGE, SECTOR, What};
 use crate::block::Origin;
@@ -20,6 +21,8 @@ pub(super) enum Work {
     Write,
     /// Past the page cache: what is dirty there is written first.
     DirectFirst,
+    /// Past the page cache: the process has come to the file system.
+    DirectNext,
     /// Past the page cache: to the device.
     Direct,
     /// Names and attributes; metadata is read, the rest is done.
@@ -97,6 +100,10 @@ pub(super) struct Call {
     pub(super) closes: bool,
     /// A worker of the kernel carries it out.
     pub(super) by_worker: bool,
+    /// What it has of its file's inode: until it gives that back, or, of a look, goes on.
+    pub(super) inode: Option<Wants>,
+    /// When it looked at the clock for the file's time, which it does before it waits.
+    pub(super) looked: Instant,
 }
 
 /// What a process does with the bytes itself.
@@ -125,6 +132,7 @@ impl Call {
         (self.direct, self.durable, self.write) = (false, false, false);
         self.block = false;
         (self.all, self.closes, self.by_worker) = (false, false, false);
+        self.inode = None;
         self.error = None;
         self.bytes = bytes;
         self.file = file;
@@ -253,6 +261,7 @@ impl<D: Device> Host<D> {
             Work::Read => self.read_on(tag, Span::ZERO),
             Work::Write => self.write_on(tag, Span::ZERO),
             Work::DirectFirst => self.direct_first(tag),
+            Work::DirectNext => self.direct_next(tag),
             Work::Direct => self.direct_submit(tag),
             Work::Names => self.names_on(tag),
             Work::Sync(part) => self.sync_on(tag, part),
@@ -291,6 +300,9 @@ impl<D: Device> Host<D> {
     #[inline]
     pub(super) fn finish(&mut self, tag: u32, system: Span, user: Span) {
         let at = self.work(tag, system, user);
+        if self.calls[tag as usize].inode.is_some() {
+            self.gives_inode(tag);
+        }
         let call = &mut self.calls[tag as usize];
         call.work = Work::End;
         let at = at.max(call.until);

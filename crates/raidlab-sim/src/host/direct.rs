@@ -1,9 +1,10 @@
 //! Reading and writing past the page cache.
-use super::call::Work;
+use super::call::{Call, Work};
 use super::device::{Device, Wish};
+use super::inode::Wants;
 use super::sync::Part;
 use super::{EFBIG, ENOSPC, Host, SECTOR, What, pages_of};
-use crate::host::fs::FsError;
+use crate::host::fs::{FsError, Punts};
 use raidlab_core::op::BlockKind;
 use raidlab_core::target::Errno;
 use raidlab_core::time::Span;
@@ -42,9 +43,48 @@ impl<D: Device> Host<D> {
                 self.cache.forget(file, page, pages, true);
             }
         }
-        let mut system = self.costs.call;
+        if self.fs.is_raw() {
+            return self.direct_on(tag, self.costs.call);
+        }
+        // What others do until the processor has come to it comes before it.
+        self.calls[tag as usize].work = Work::DirectNext;
+        self.work_then_step(tag, self.costs.call, Span::ZERO);
+    }
+
+    /// The file system is told of a direct call.
+    pub(super) fn direct_next(&mut self, tag: u32) {
+        let Call {
+            file,
+            end,
+            write,
+            by_worker,
+            ..
+        } = self.calls[tag as usize];
+        let call = &mut self.calls[tag as usize];
+        if call.inode.is_none() {
+            call.looked = self.now;
+        }
+        let changes = write && self.changes_inode(tag, end);
+        let wants = if changes { Wants::Change } else { Wants::Look };
+        let (punts, in_turn) = match self.traits.punts {
+            Punts::None => (false, false),
+            Punts::Changing { in_turn } => (changes || !self.would_have_inode(tag, wants), in_turn),
+            Punts::All => (true, true),
+        };
+        if punts && write && !by_worker && self.era.workers_sync {
+            return self.by_worker(tag, in_turn.then_some(file));
+        }
+        if self.has_inode(tag, wants) {
+            self.direct_on(tag, Span::ZERO);
+        }
+    }
+
+    /// Room is found for what a direct call writes, and its requests are made.
+    fn direct_on(&mut self, tag: u32, begun: Span) {
+        let call = &self.calls[tag as usize];
+        let (file, at, end, write) = (call.file, call.at, call.end, call.write);
+        let mut system = begun;
         if write {
-            self.fs.clock(self.now.0);
             let charge = match self.fs.reserve_direct(file - 1, at, end - at) {
                 Ok(charge) => charge,
                 Err(error) if self.waits_for_space(tag, error) => return,
@@ -64,6 +104,9 @@ impl<D: Device> Host<D> {
 
     /// The processor has come to submitting the requests.
     pub(super) fn direct_submit(&mut self, tag: u32) {
+        if self.calls[tag as usize].inode.is_some() {
+            self.gives_inode(tag);
+        }
         if !self.metadata_there(tag) {
             return;
         }
@@ -127,6 +170,9 @@ impl<D: Device> Host<D> {
         if self.calls[tag as usize].left == 0 {
             // All of it holes.
             self.direct_ended(tag);
+        } else if self.calls[tag as usize].by_worker {
+            // Its end is not waited for by the worker.
+            self.worker_ends(tag);
         }
     }
 

@@ -24,7 +24,7 @@ pub mod spec;
 mod stamp;
 mod zfs;
 
-pub use plan::{Charge, Commit, Fsync, Piece, Place, Pressure, Stage, Synced, Traits};
+pub use plan::{Charge, Commit, Fsync, Piece, Place, Pressure, Punts, Stage, Synced, Traits};
 pub use spec::FsSpec;
 pub(crate) use zfs::NEW as NEW_ZFS;
 
@@ -146,6 +146,21 @@ impl FileSystem {
             Inner::Raw(_) | Inner::Zfs(_) => {}
             Inner::Ext(ext) => ext.clock.now = now,
             Inner::Extents(extents) => extents.clock.now = now,
+        }
+    }
+
+    /// The next write changes the time of a data file.
+    pub(super) fn outdate(&mut self, file: FileId) {
+        if let Inner::Extents(extents) = &mut self.0 {
+            extents.outdate(file);
+        }
+    }
+
+    /// Whether a write up to byte `end` changes the inode of a data file.
+    pub(super) fn changes(&self, file: FileId, end: u64) -> bool {
+        match &self.0 {
+            Inner::Raw(_) | Inner::Zfs(_) | Inner::Ext(_) => false,
+            Inner::Extents(extents) => extents.changes(file, end),
         }
     }
 

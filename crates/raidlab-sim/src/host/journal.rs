@@ -122,6 +122,25 @@ impl<D: Device> Host<D> {
         }
     }
 
+    /// A call waits for the transaction that is being written; `None` when none is. Else whether its end, with which the drive's
+    /// cache is emptied, has been sent off already.
+    pub(super) fn wait_for_written(&mut self, tag: u32) -> Option<bool> {
+        let journal = &mut self.journal;
+        if journal.part != Part::Stages {
+            return None;
+        }
+        self.calls[tag as usize].transaction = journal.closed;
+        journal.waiting.push(tag);
+        Some(journal.stage.div_ceil(2) >= journal.stages.len())
+    }
+
+    /// Whether a call was the first to wait for what it waits for.
+    pub(super) fn leads(&self, tag: u32) -> bool {
+        let of = |tag: u32| self.calls[tag as usize].transaction;
+        let mut waiting = self.journal.waiting.iter();
+        waiting.find(|&&other| of(other) == of(tag)) == Some(&tag)
+    }
+
     /// A call waits for the running transaction, or for the one that is being committed when that is
     /// empty; false when there is nothing to wait for.
     pub(super) fn wait_for_commit(&mut self, tag: u32) -> bool {

@@ -2,6 +2,7 @@
 use super::call::Work;
 use super::device::{Device, Wish};
 use super::fs::{Fsync, Place, Stage, Synced};
+use super::inode::Wants;
 use super::{EIO, Host, META};
 use raidlab_core::op::{BlockKind, FileId};
 use raidlab_core::time::Span;
@@ -86,18 +87,18 @@ impl<D: Device> Host<D> {
                     None => return,
                 },
                 Part::Commit => {
-                    let all = self.calls[tag as usize].all;
-                    if !all {
-                        self.plan_sync(tag);
+                    self.calls[tag as usize].work = Work::Sync(part);
+                    if !self.calls[tag as usize].all && !self.has_inode(tag, Wants::Force) {
+                        return;
                     }
-                    let commit = all || self.calls[tag as usize].synced.commit;
-                    if commit && self.wait_for_commit(tag) {
+                    if self.commit_for(tag) {
                         self.calls[tag as usize].work = Work::Sync(Part::Home);
                         return;
                     }
                     Part::Home
                 }
                 Part::Home => {
+                    self.gives_inode(tag);
                     // What a commit left to be written home is written by `sync` as well.
                     if self.calls[tag as usize].all && self.unclean(META) {
                         self.calls[tag as usize].file = META;
@@ -127,6 +128,31 @@ impl<D: Device> Host<D> {
                 }
             }
         }
+    }
+
+    /// Begins to wait for the transaction of a call's file, or for the running one; false when there is nothing to wait for.
+    fn commit_for(&mut self, tag: u32) -> bool {
+        if self.calls[tag as usize].all {
+            return self.wait_for_commit(tag);
+        }
+        self.plan_sync(tag);
+        let synced = &self.calls[tag as usize].synced;
+        let shared = synced.flush_shared;
+        if synced.commit {
+            let waits = self.wait_for_commit(tag);
+            let follows = waits && shared && !self.leads(tag);
+            self.calls[tag as usize].synced.flush |= follows;
+            return waits;
+        }
+        if !synced.under_way {
+            return false;
+        }
+        let Some(past) = self.wait_for_written(tag) else {
+            return false;
+        };
+        // jbd: the commit that is waited for empties the drive's cache (`jbd2_trans_will_send_data_barrier`).
+        self.calls[tag as usize].synced.flush &= past || shared;
+        true
     }
 
     /// Writes a file's dirty pages; the part after when there is nothing to wait for.

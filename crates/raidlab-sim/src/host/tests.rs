@@ -1,6 +1,7 @@
 //! Hosts over a modelled disk and over a device of fixed speed.
 mod dirty;
 mod files;
+mod forces;
 mod groups;
 mod laws;
 mod logs;

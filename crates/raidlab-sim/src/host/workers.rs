@@ -1,21 +1,32 @@
-//! Workers of the kernel that make durable for a process which has several calls under way.
+//! Workers of the kernel that carry out calls of a process which has several under way (io_uring, `io-wq.c`).
 use super::Host;
 use super::device::Device;
 use raidlab_core::op::FileId;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// Of each process and for each processor (io_uring, `io_init_wq_offload`: four times those that are online, or as many as it
-/// has room for). `fsync` is never begun by the process itself (`io_fsync_prep`). Left out: those that write through the
-/// cache, one to a file, take a place as well.
+/// Of each process and for each processor (`io_init_wq_offload`: four times those that are online, or as many as it has room for).
 const EACH: u32 = 4;
 
-/// A call that waits for one.
+/// What a worker does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Act {
+    /// Makes durable. The process itself never begins that (`io_fsync_prep`).
+    Sync {
+        file: Option<FileId>,
+        data_only: bool,
+    },
+    /// Goes on with a call that the process would have to wait for.
+    Go,
+}
+
+/// A call that waits for a worker.
 #[derive(Clone, Copy, Debug)]
-struct Waiting {
+struct Job {
     process: u16,
     tag: u32,
-    file: Option<FileId>,
-    data_only: bool,
+    /// It writes to this file: one worker at a time does (`io_wq_hash_work`).
+    file: Option<u32>,
+    act: Act,
 }
 
 /// Who is at work, by process, and who waits.
@@ -23,7 +34,10 @@ struct Waiting {
 pub(super) struct Workers {
     most: u32,
     busy: BTreeMap<u16, u32>,
-    waiting: VecDeque<Waiting>,
+    waiting: VecDeque<Job>,
+    /// Files that are written to, and the calls that their workers have taken along, by the call at work.
+    written: BTreeSet<(u16, u32)>,
+    along: BTreeMap<u32, VecDeque<Job>>,
 }
 
 impl Workers {
@@ -33,53 +47,118 @@ impl Workers {
             most: if are { EACH * cores } else { u32::MAX },
             busy: BTreeMap::new(),
             waiting: VecDeque::new(),
+            written: BTreeSet::new(),
+            along: BTreeMap::new(),
         }
     }
 
-    /// One begins, if there is one.
-    fn begins(&mut self, process: u16) -> bool {
-        let busy = self.busy.entry(process).or_default();
-        let free = *busy < self.most;
-        *busy += u32::from(free);
-        free
+    /// A call waits: behind the last one that writes to the same file, else behind all (`io_wq_insert_work`).
+    fn put(&mut self, job: Job) {
+        let same = |other: &Job| other.process == job.process && other.file == job.file;
+        let last = job.file.and_then(|_| self.waiting.iter().rposition(same));
+        let at = last.map_or(self.waiting.len(), |last| last + 1);
+        self.waiting.insert(at, job);
     }
 
-    /// One is through; who goes on.
-    fn ends(&mut self, process: u16) -> Option<Waiting> {
-        let mut waiting = self.waiting.iter();
-        let next = waiting.position(|of| of.process == process);
-        let next = next.and_then(|next| self.waiting.remove(next));
-        if next.is_none()
-            && let Some(busy) = self.busy.get_mut(&process)
-        {
-            *busy -= 1;
+    /// Whoever is next of a process's, if there is a worker for him.
+    fn begins(&mut self, process: u16) -> Option<Job> {
+        let busy = self.busy.entry(process).or_default();
+        if *busy == self.most {
+            return None;
+        }
+        *busy += 1;
+        let next = self.next(process);
+        if next.is_none() {
+            self.rests(process);
         }
         next
+    }
+
+    /// A worker takes the first call that it can, with all those that write to the same file (`io_get_next_work`).
+    fn next(&mut self, process: u16) -> Option<Job> {
+        let written = &self.written;
+        let may = |job: &Job| {
+            job.process == process
+                && job
+                    .file
+                    .is_none_or(|file| !written.contains(&(process, file)))
+        };
+        let at = self.waiting.iter().position(may)?;
+        let job = self.waiting.remove(at)?;
+        if let Some(file) = job.file {
+            self.written.insert((process, file));
+            let same = |job: &&Job| job.process == process && job.file == Some(file);
+            let count = self.waiting.iter().skip(at).take_while(same).count();
+            self.along
+                .insert(job.tag, self.waiting.drain(at..at + count).collect());
+        }
+        Some(job)
+    }
+
+    /// The worker of a call is through with it; what it does next.
+    fn ends(&mut self, process: u16, tag: u32, file: u32) -> Option<Job> {
+        if let Some(mut along) = self.along.remove(&tag) {
+            if let Some(next) = along.pop_front() {
+                self.along.insert(next.tag, along);
+                return Some(next);
+            }
+            self.written.remove(&(process, file));
+        }
+        let next = self.next(process);
+        if next.is_none() {
+            self.rests(process);
+        }
+        next
+    }
+
+    fn rests(&mut self, process: u16) {
+        if let Some(busy) = self.busy.get_mut(&process) {
+            *busy -= 1;
+        }
     }
 }
 
 impl<D: Device> Host<D> {
     /// A call makes a file durable as soon as there is a worker for it.
     pub(super) fn begin_sync(&mut self, tag: u32, file: Option<FileId>, data_only: bool) {
+        self.put(tag, None, Act::Sync { file, data_only });
+    }
+
+    /// A call goes on as soon as there is a worker for it, and for the file that it has to itself.
+    pub(super) fn by_worker(&mut self, tag: u32, file: Option<u32>) {
+        self.put(tag, file, Act::Go);
+    }
+
+    fn put(&mut self, tag: u32, file: Option<u32>, act: Act) {
         let call = &mut self.calls[tag as usize];
         call.by_worker = true;
         let process = call.process;
-        if self.workers.begins(process) {
-            return self.start_sync(tag, file, data_only);
-        }
-        self.workers.waiting.push_back(Waiting {
+        self.workers.put(Job {
             process,
             tag,
             file,
-            data_only,
+            act,
         });
+        if let Some(job) = self.workers.begins(process) {
+            self.begin_job(job);
+        }
     }
 
-    /// The worker of a call that has ended goes on with the next one.
+    fn begin_job(&mut self, job: Job) {
+        match job.act {
+            Act::Sync { file, data_only } => self.start_sync(job.tag, file, data_only),
+            Act::Go => self.step(job.tag),
+        }
+    }
+
+    /// The worker of a call is through with it, and goes on with the next one.
     #[cold]
-    pub(super) fn worker_ends(&mut self, process: u16) {
-        if let Some(next) = self.workers.ends(process) {
-            self.start_sync(next.tag, next.file, next.data_only);
+    pub(super) fn worker_ends(&mut self, tag: u32) {
+        let call = &mut self.calls[tag as usize];
+        call.by_worker = false;
+        let (process, file) = (call.process, call.file);
+        if let Some(next) = self.workers.ends(process, tag, file) {
+            self.begin_job(next);
         }
     }
 }
@@ -88,25 +167,66 @@ impl<D: Device> Host<D> {
 mod tests {
     use super::*;
 
+    fn job(process: u16, tag: u32, file: Option<u32>) -> Job {
+        let act = Act::Go;
+        Job {
+            process,
+            tag,
+            file,
+            act,
+        }
+    }
+
+    /// Puts a call there; which one begins.
+    fn put(workers: &mut Workers, job: Job) -> Option<u32> {
+        workers.put(job);
+        workers.begins(job.process).map(|job| job.tag)
+    }
+
     #[test]
     fn each_process_has_so_many_and_those_that_wait_come_in_turn() {
         let mut workers = Workers::new(true, 2);
-        assert!((0..8).all(|_| workers.begins(1)));
-        assert!(!workers.begins(1) && workers.begins(2));
-        for tag in [7, 8] {
-            workers.waiting.push_back(Waiting {
-                process: 1,
-                tag,
-                file: None,
-                data_only: false,
-            });
+        for tag in 0..8 {
+            assert_eq!(put(&mut workers, job(1, tag, None)), Some(tag));
         }
-        assert!(workers.ends(2).is_none());
-        assert_eq!(workers.ends(1).map(|next| next.tag), Some(7));
-        assert!(!workers.begins(1));
-        assert_eq!(workers.ends(1).map(|next| next.tag), Some(8));
-        assert!(workers.ends(1).is_none() && workers.begins(1));
+        assert_eq!(put(&mut workers, job(1, 8, None)), None);
+        assert_eq!(put(&mut workers, job(2, 9, None)), Some(9));
+        assert_eq!(put(&mut workers, job(1, 10, None)), None);
+        assert!(workers.ends(2, 9, 0).is_none());
+        assert_eq!(workers.ends(1, 3, 0).map(|next| next.tag), Some(8));
+        assert_eq!(workers.ends(1, 8, 0).map(|next| next.tag), Some(10));
+        assert!(workers.ends(1, 10, 0).is_none());
+        assert_eq!(put(&mut workers, job(1, 11, None)), Some(11));
         let mut none = Workers::new(false, 1);
-        assert!((0..100).all(|_| none.begins(1)));
+        for tag in 0..100 {
+            assert_eq!(put(&mut none, job(1, tag, None)), Some(tag));
+        }
+    }
+
+    #[test]
+    fn one_worker_writes_to_a_file_and_takes_along_what_is_there() {
+        let mut workers = Workers::new(true, 1);
+        assert_eq!(put(&mut workers, job(1, 0, Some(7))), Some(0));
+        assert_eq!(put(&mut workers, job(1, 1, Some(7))), None);
+        assert_eq!(put(&mut workers, job(1, 2, Some(8))), Some(2));
+        for tag in 3..5 {
+            assert_eq!(put(&mut workers, job(1, tag, None)), Some(tag));
+        }
+        // All four are at work; of those who wait the ones of a file stand together.
+        assert_eq!(put(&mut workers, job(1, 5, None)), None);
+        assert_eq!(put(&mut workers, job(1, 6, Some(7))), None);
+        let tags =
+            |workers: &Workers| -> Vec<u32> { workers.waiting.iter().map(|job| job.tag).collect() };
+        assert_eq!(tags(&workers), [1, 6, 5]);
+        // File 7 has its worker still.
+        assert_eq!(workers.ends(1, 2, 8).map(|next| next.tag), Some(5));
+        assert_eq!(workers.ends(1, 0, 7).map(|next| next.tag), Some(1));
+        assert_eq!(put(&mut workers, job(1, 8, Some(7))), None);
+        assert_eq!(put(&mut workers, job(1, 9, None)), None);
+        // 6 was taken along, 8 came after.
+        assert_eq!(workers.ends(1, 1, 7).map(|next| next.tag), Some(6));
+        assert_eq!(workers.ends(1, 6, 7).map(|next| next.tag), Some(8));
+        assert_eq!(workers.ends(1, 8, 7).map(|next| next.tag), Some(9));
+        assert_eq!(workers.busy[&1], 4);
     }
 }

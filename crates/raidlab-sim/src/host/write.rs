@@ -3,6 +3,7 @@ use super::call::Call;
 use super::device::Device;
 use super::direct::errno;
 use super::fs::FsError;
+use super::inode::Wants;
 use super::{Host, PAGE, What, pages_of};
 use raidlab_core::time::Span;
 
@@ -47,6 +48,12 @@ impl<D: Device> Host<D> {
                     self.work(tag, system, Span::ZERO);
                     return;
                 }
+                // Of a write through the cache the mapping alone takes it so (`xfs_buffered_write_iomap_begin`).
+                if !self.has_inode(tag, Wants::Change) {
+                    self.work(tag, system, Span::ZERO);
+                    return;
+                }
+                self.gives_inode(tag);
                 self.fs.clock(self.now.0);
                 match self.fs.reserve(file - 1, at, part - at) {
                     Ok(mut charge) => {
@@ -120,6 +127,7 @@ impl<D: Device> Host<D> {
             return false;
         }
         call.tries += 1;
+        self.gives_inode(tag);
         self.wait_for_commit(tag)
     }
 

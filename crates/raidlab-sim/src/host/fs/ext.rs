@@ -9,7 +9,7 @@ mod names;
 mod tree;
 
 use super::FsError;
-use super::plan::{Charge, Commit, Fsync, Pressure, Stage, Synced, Traits};
+use super::plan::{Charge, Commit, Fsync, Pressure, Punts, Stage, Synced, Traits};
 use super::runs::Runs;
 use super::space::{Run, Space};
 use super::spec::FsSpec;
@@ -143,6 +143,8 @@ impl Ext {
                 prefetch: None,
                 page_cache: true,
                 direct: true,
+                fsync_holds: false,
+                punts: Punts::None,
                 zero_fill: false,
             },
             tree: if ext4 {
@@ -222,19 +224,22 @@ impl Ext {
     }
 
     pub(super) fn sync(&mut self, file: Option<FileId>, data_only: bool, _: u64) -> Synced {
-        let joined = match file.and_then(|f| self.files.get(&f)) {
-            Some(file) => file.stamp.joined(data_only, self.transaction),
-            None => !self.running.is_empty(),
+        let known = file.and_then(|f| self.files.get(&f));
+        let (joined, left) = match known {
+            Some(file) => file.stamp.last(data_only, self.transaction),
+            None => (!self.running.is_empty(), false),
         };
         let mut synced = Synced {
             data: file.is_some(),
             commit: joined,
+            under_way: left && self.journal.exists(),
             stages: Vec::new(),
             flush: if self.journal.exists() {
                 self.journal.barriers() && !joined
             } else {
                 file.is_some() && self.flushes
             },
+            flush_shared: false,
             cpu: Span(cost::HANDLE),
         };
         if !self.journal.exists() && joined {

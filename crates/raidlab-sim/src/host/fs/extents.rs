@@ -175,6 +175,17 @@ impl Extents {
         self.logged.run();
     }
 
+    pub(super) fn outdate(&mut self, file: FileId) {
+        if let Some(file) = self.files.get_mut(&file) {
+            file.stamp.outdate();
+        }
+    }
+
+    pub(super) fn changes(&self, file: FileId, end: u64) -> bool {
+        let known = self.files.get(&file);
+        known.is_some_and(|file| file.stamp.changes(self.clock, end))
+    }
+
     #[inline]
     pub(super) fn reserve(
         &mut self,

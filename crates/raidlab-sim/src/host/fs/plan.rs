@@ -123,12 +123,33 @@ pub struct Synced {
     /// Then commit the running transaction with [`FileSystem::commit`](super::FileSystem::commit)
     /// and wait for it.
     pub commit: bool,
+    /// Or wait for the transaction before, while that is being written.
+    pub under_way: bool,
     /// Then these writes (an intent log, or an inode written in place).
     pub stages: Vec<Stage>,
     /// Then empty the drive's cache.
     pub flush: bool,
+    /// And do so after a commit that another call has asked for (`xfs_file_fsync`: only who sends the log's write off is told that
+    /// it does, by `log_flushed`).
+    pub flush_shared: bool,
     /// Processor time of the call on the reference processor.
     pub cpu: Span,
+}
+
+/// Which writes past the page cache a process that has several calls under way leaves to a worker of the kernel, because it would
+/// have to wait itself (`IOCB_NOWAIT`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Punts {
+    /// None: it begins each itself.
+    #[default]
+    None,
+    /// Those that change the inode, be it the file's time alone (XFS, `kiocb_modified` since 6.0), and those that find it held.
+    Changing {
+        /// To workers of which one at a time writes to a file, as any call that writes (to 6.3: `FMODE_DIO_PARALLEL_WRITE`).
+        in_turn: bool,
+    },
+    /// All (btrfs, which gives them new places, `btrfs_write_check`).
+    All,
 }
 
 /// What decides how the host treats the files of a file system.
@@ -174,6 +195,10 @@ pub struct Traits {
     pub page_cache: bool,
     /// Direct calls go past memory. ZFS before 2.3 (2025) takes `O_DIRECT` and goes through the ARC all the same.
     pub direct: bool,
+    /// `fsync` keeps a file's inode from being changed while it waits for the log, see `inode`.
+    pub fsync_holds: bool,
+    /// Which direct writes are left to workers.
+    pub punts: Punts,
     /// A read past what was written in a preallocated file fills with zeros (NTFS valid data length).
     pub zero_fill: bool,
 }

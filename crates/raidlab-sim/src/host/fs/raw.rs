@@ -1,6 +1,6 @@
 //! No file system: a file is the device itself, byte for byte.
 use super::FsError;
-use super::plan::{Charge, Commit, Fsync, Piece, Synced, Traits};
+use super::plan::{Charge, Commit, Fsync, Piece, Punts, Synced, Traits};
 use super::spec::FsSpec;
 use raidlab_core::op::{FileId, FileOp, OpenMode};
 use raidlab_core::time::Span;
@@ -38,6 +38,8 @@ impl Raw {
                 prefetch: None,
                 page_cache: true,
                 direct: true,
+                fsync_holds: false,
+                punts: Punts::None,
                 zero_fill: false,
             },
             sectors: spec.device_sectors,

@@ -69,6 +69,25 @@ impl Stamp {
         self.any = transaction;
     }
 
+    /// The next write gives it another time.
+    pub(super) const fn outdate(&mut self) {
+        self.until = 0;
+    }
+
+    /// Whether a write up to byte `end` changes the inode.
+    #[inline]
+    pub(super) const fn changes(&self, clock: Clock, end: u64) -> bool {
+        end > self.bytes || clock.now >= self.until
+    }
+
+    /// Whether `fsync` has to wait for this transaction, and whether for the one before as long as that is being written.
+    pub(super) const fn last(&self, data_only: bool, transaction: u64) -> (bool, bool) {
+        (
+            self.joined(data_only, transaction),
+            self.joined(data_only, transaction - 1),
+        )
+    }
+
     /// Whether `fsync` has to wait for this transaction, or `fdatasync` with `data_only`.
     #[inline]
     pub(super) const fn joined(&self, data_only: bool, transaction: u64) -> bool {

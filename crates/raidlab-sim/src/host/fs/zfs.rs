@@ -21,7 +21,7 @@ mod txg;
 
 use super::FsError;
 use super::lent::{back, lend};
-use super::plan::{Charge, Fsync, Piece, Place, Synced, Traits};
+use super::plan::{Charge, Fsync, Piece, Place, Punts, Synced, Traits};
 use super::raw::push_sectors;
 use super::runs::{Mapped, Runs};
 use super::space::Run;
@@ -346,11 +346,11 @@ impl Zfs {
         let bytes = names + if inline { dirty } else { SECTOR };
         Synced {
             data: file.is_some() && !inline,
-            commit: false,
             // The disks empty their buffers once for all blocks (`zil_commit_writer`).
             stages: self.log(bytes),
             flush: true,
             cpu: Span(2 * CALL + CHECKSUM_KIB * bytes.div_ceil(KIB)),
+            ..Synced::default()
         }
     }
 }
@@ -397,6 +397,8 @@ fn traits(spec: &FsSpec) -> Traits {
         }),
         page_cache: false,
         direct: false,
+        fsync_holds: false,
+        punts: Punts::None,
         zero_fill: false,
     }
 }

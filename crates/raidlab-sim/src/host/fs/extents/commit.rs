@@ -216,9 +216,9 @@ impl Extents {
         data_only: bool,
         _: u64,
     ) -> Synced {
-        let joined = match file.and_then(|f| self.files.get(&f)) {
-            Some(file) => file.stamp.joined(data_only, self.transaction),
-            None => !self.running.is_empty(),
+        let (joined, left) = match file.and_then(|f| self.files.get(&f)) {
+            Some(file) => file.stamp.last(data_only, self.transaction),
+            None => (!self.running.is_empty(), false),
         };
         let mut synced = Synced {
             data: file.is_some(),
@@ -227,7 +227,8 @@ impl Extents {
             ..Synced::default()
         };
         if self.kind.node == 0 {
-            synced.commit = joined;
+            (synced.commit, synced.under_way) = (joined, left);
+            synced.flush_shared = self.kind.barriers;
         } else if joined {
             // The running transaction goes on.
             if let Some(file) = file.and_then(|f| self.files.get_mut(&f)) {

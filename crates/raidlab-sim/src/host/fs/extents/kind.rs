@@ -1,5 +1,5 @@
 //! What differs between xfs, btrfs and NTFS.
-use super::super::plan::{Fsync, Traits};
+use super::super::plan::{Fsync, Punts, Traits};
 use super::super::spec::FsSpec;
 use super::cow;
 use super::logged::Logged;
@@ -261,6 +261,15 @@ impl Kind {
             prefetch: None,
             page_cache: true,
             direct: true,
+            fsync_holds: spec.kind == FilesystemKind::Xfs
+                && (Kernel::Linux(4, 4, 0)..Kernel::Linux(6, 18, 0)).contains(&spec.kernel),
+            punts: match spec.kind {
+                FilesystemKind::Btrfs => Punts::All,
+                FilesystemKind::Xfs if spec.kernel >= Kernel::Linux(6, 0, 0) => Punts::Changing {
+                    in_turn: spec.kernel < Kernel::Linux(6, 4, 0),
+                },
+                _ => Punts::None,
+            },
             zero_fill: ntfs,
         }
     }
