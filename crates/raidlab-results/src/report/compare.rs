@@ -82,7 +82,7 @@ pub fn compare_request(request: &CompareRequest) -> Result<CompareReport, Report
             throughput,
             latency,
         ));
-        out.extend(closing(request, &all, &matching));
+        out.extend(closing(request, [&base, &new], &matching));
         document.settle_ids();
         document
     };

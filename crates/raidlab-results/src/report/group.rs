@@ -6,7 +6,7 @@ use raidlab_core::flag::{Flag, FlagKind};
 use raidlab_core::histogram::Latencies;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The repeats of one cell: same profile, factors, settings and kind of provenance.
+/// The repeats of one cell: same profile, factors, settings, kind of provenance, and units of their phases.
 #[derive(Clone, Debug)]
 pub(crate) struct Group<'a> {
     /// Unique among the groups of a profile.
@@ -134,6 +134,17 @@ impl<'a> Group<'a> {
             .map(|p| p.unit)
     }
 
+    /// Whether the phases of a trial are counted in what those of this group are: megabytes and operations have no mean.
+    fn counts_as(&self, trial: &TrialRecord) -> bool {
+        let mut phases = trial.phases.iter();
+        phases.all(|p| self.unit(&p.phase).is_none_or(|unit| unit == p.unit))
+    }
+
+    /// Whether a phase of both groups is counted in different units.
+    pub(crate) fn counts_otherwise(&self, other: &Group<'_>) -> bool {
+        other.trials.iter().any(|trial| !self.counts_as(trial))
+    }
+
     /// Remarks on a phase, each with the kind of doubt and the number of runs that earned it;
     /// withheld and `+++++` are not among them, for the cell itself says so.
     pub(crate) fn remarks(&self, phase: &str) -> Vec<(FlagKind, String)> {
@@ -229,6 +240,7 @@ pub(crate) fn group(trials: &[TrialRecord]) -> Vec<Group<'_>> {
                 && *g.cell == trial.cell
                 && g.settings == settings
                 && provenance_kind(g.provenance) == provenance_kind(&trial.provenance)
+                && g.counts_as(trial)
         };
         match groups.iter_mut().find(fits) {
             Some(group) => group.trials.push(trial),
@@ -285,6 +297,10 @@ fn tell_apart(groups: &mut [Group<'_>]) {
                     parts.push(part);
                 }
             }
+            // What is the same in all that makes a cell differs in what it was counted in.
+            if parts.is_empty() && twins.iter().any(|g| g.counts_otherwise(group)) {
+                parts.extend(counted_otherwise(group, &twins));
+            }
             if parts.is_empty() {
                 String::new()
             } else {
@@ -295,6 +311,26 @@ fn tell_apart(groups: &mut [Group<'_>]) {
     for (group, suffix) in groups.iter_mut().zip(suffixes) {
         group.label.push_str(&suffix);
     }
+}
+
+/// The phases of a group that a twin counts in another unit, with the unit that they are counted in here.
+fn counted_otherwise(group: &Group<'_>, twins: &[&Group<'_>]) -> Vec<String> {
+    let told = |phase: &str| {
+        let unit = group.unit(phase)?;
+        let other = |twin: &&Group<'_>| twin.unit(phase).is_some_and(|its| its != unit);
+        let name = match unit {
+            Unit::BytesPerSecond => "bytes/s",
+            Unit::PerSecond => "1/s",
+            Unit::Seconds => "s",
+            Unit::Percent => "%",
+        };
+        twins
+            .iter()
+            .any(other)
+            .then(|| format!("{phase} in {name}"))
+    };
+    let phases = phases(std::slice::from_ref(group));
+    phases.into_iter().filter_map(told).collect()
 }
 
 /// The kind of provenance in words: figures of one kind may be averaged, of two never. The file

@@ -17,7 +17,8 @@ pub(super) struct Matching<'g, 'a> {
 }
 
 /// Whether two cells of a profile belong together, the surest way first.
-const WAYS: [fn(&Group<'_>, &Group<'_>) -> bool; 8] = [
+const WAYS: [fn(&Group<'_>, &Group<'_>) -> bool; 9] = [
+    |a, b| same_cell(a, b) && a.settings == b.settings && same_kind(a, b) && !a.counts_otherwise(b),
     |a, b| same_cell(a, b) && a.settings == b.settings && same_kind(a, b),
     |a, b| same_cell(a, b) && a.settings == b.settings,
     same_cell,
@@ -110,8 +111,14 @@ fn lonely(
         .peekable();
     let known = found.peek().is_some();
     let ambiguous = found.any(left);
+    let same = |other: &&Group<'_>| alike(other) && group.settings == other.settings;
+    let other_unit = others
+        .iter()
+        .filter(same)
+        .any(|o| o.counts_otherwise(group));
     let why = match (known, ambiguous) {
         (false, _) => format!("no such cell in the {side}"),
+        (true, false) if other_unit => format!("counted in another unit in the {side}"),
         (true, false) => format!("not with these settings in the {side}"),
         (true, true) => format!(
             "the {side} has such cells with other settings only, and which one it belongs to cannot be told"

@@ -12,9 +12,12 @@ use raidlab_stats::Verdict;
 
 pub(super) fn closing(
     request: &CompareRequest,
-    groups: &[Group<'_>],
+    [base, new]: [&[Group<'_>]; 2],
     matching: &Matching<'_, '_>,
 ) -> Vec<Block> {
+    // Cells of both sides are called the same as a rule.
+    let mut groups = of_side("baseline", base);
+    groups.extend(of_side("candidate", new));
     let mut out = Vec::new();
     if !matching.differing.is_empty() {
         out.push(Block::paragraph("Compared although they differ:"));
@@ -27,10 +30,19 @@ pub(super) fn closing(
         let items = matching.alone.iter().map(told).collect();
         out.push(Block::List { items });
     }
-    out.extend(context::kept_out(groups));
-    out.extend(environments(groups, &request.environments));
-    out.extend(context::repeat(groups));
+    out.extend(context::kept_out(&groups));
+    out.extend(environments(&groups, &request.environments));
+    out.extend(context::repeat(&groups));
     out
+}
+
+/// The cells of a side, called by it.
+fn of_side<'a>(side: &str, groups: &[Group<'a>]) -> Vec<Group<'a>> {
+    let called = |group: &Group<'a>| Group {
+        label: format!("{side}: {}", group.label),
+        ..group.clone()
+    };
+    groups.iter().map(called).collect()
 }
 
 pub(super) fn table(request: &CompareRequest, judging: &Judging, phases: &[PhaseGate]) -> Table {

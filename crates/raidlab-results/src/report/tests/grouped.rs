@@ -1,6 +1,6 @@
 //! What is said of the runs of a cell together.
 use super::synthetic;
-use crate::record::{Provenance, TrialRecord};
+use crate::record::{Provenance, TrialRecord, Unit};
 use crate::reference::WITHHELD;
 use crate::report::group::{exclusions, group, median};
 use raidlab_core::flag::{Flag, FlagKind};
@@ -112,4 +112,30 @@ fn seeds_and_names_of_logs_make_no_cell() {
         assert_eq!(cells("fio", &[(name, a)], &[(name, b)]), 2, "{name}");
     }
     assert_eq!(cells("bonnie++", &[one], &[two]), 2, "another tool's word");
+}
+
+/// Megabytes and operations a second have no mean: they are two cells, each called by what it counts.
+#[test]
+fn what_is_counted_in_another_unit_is_another_cell() {
+    let run = |round, unit| {
+        let mut trial = synthetic::trial("one", &[], "tool", round);
+        let phase = |name| synthetic::phase(name, 50.0, Stream::new(u64::from(round)));
+        trial.phases = vec![phase("write"), phase("read")];
+        trial.phases[0].unit = unit;
+        trial
+    };
+    let trials = [
+        run(0, Unit::BytesPerSecond),
+        run(1, Unit::PerSecond),
+        run(2, Unit::BytesPerSecond),
+    ];
+    let groups = group(&trials);
+    let labels: Vec<(&str, usize)> = groups
+        .iter()
+        .map(|group| (&group.label[..], group.trials.len()))
+        .collect();
+    assert_eq!(
+        labels,
+        [("one (write in bytes/s)", 2), ("one (write in 1/s)", 1)]
+    );
 }

@@ -1,6 +1,6 @@
 //! Which cells of two sides are compared: those that are called the same, whatever else differs, and what is told of it.
 use super::compared::{STEADY, request, session, told};
-use crate::record::TrialRecord;
+use crate::record::{TrialRecord, Unit};
 use crate::report::{ReportError, compare_request};
 
 /// Two layouts of so many disks.
@@ -73,4 +73,22 @@ fn what_cannot_be_told_says_what_would_do() {
         why,
         "no trial of either side got as far as its first figure"
     );
+}
+
+/// Of runs of one cell that count different things, those are compared that count what the other side does.
+#[test]
+fn only_what_is_counted_in_the_same_unit_is_compared() {
+    let baseline = session('a', "raid5", &STEADY);
+    let mut other = session('b', "raid5", &STEADY[..3]);
+    for phase in other.iter_mut().flat_map(|trial| &mut trial.phases) {
+        phase.unit = Unit::PerSecond;
+        phase.rate = phase.rate.map(|rate| rate / 4096.0);
+    }
+    let candidate = [session('c', "raid5", &STEADY), other].concat();
+    let report = compare_request(&request(baseline, candidate)).unwrap();
+    let ratios: Vec<Option<f64>> = report.phases.iter().map(|phase| phase.ratio).collect();
+    assert!(ratios.iter().all(|ratio| *ratio == Some(1.0)), "{ratios:?}");
+    let text = told(&report);
+    let told = "  - random of raid5 (read in 1/s): counted in another unit in the baseline\n";
+    assert!(text.contains(told), "{text}");
 }
