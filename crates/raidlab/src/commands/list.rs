@@ -27,14 +27,33 @@ pub(crate) fn run(args: &ListArgs, store: &place::Store) -> Result<Outcome, Fail
         return Ok(Outcome::Done);
     }
     if sessions.is_empty() {
-        talk::note(
-            "no sessions; 'raidlab bench PATH' measures, 'raidlab run FILE --on sim' predicts, \
-             'raidlab import FILE' reads other tools' output",
-        );
+        talk::note(&none_such(args));
         return Ok(Outcome::Done);
     }
     print_folded(&talk::plain(&table(&sessions, screen::width())))?;
     Ok(Outcome::Done)
+}
+
+/// What is to be done where nothing is listed.
+fn none_such(args: &ListArgs) -> String {
+    let of = [
+        args.profile
+            .as_ref()
+            .map(|name| format!("of profile '{name}'")),
+        args.label
+            .as_ref()
+            .map(|label| format!("with a cell that matches '{label}'")),
+    ];
+    let of: Vec<String> = of.into_iter().flatten().collect();
+    if of.is_empty() {
+        return "no sessions; 'raidlab bench PATH' measures, 'raidlab run FILE --on sim' predicts, \
+                'raidlab import FILE' reads other tools' output"
+            .to_owned();
+    }
+    format!(
+        "no sessions {}; 'raidlab list' shows all of them",
+        of.join(" ")
+    )
 }
 
 /// `last`, and the sessions by the beginnings of their ids, the last one first: what shells complete.

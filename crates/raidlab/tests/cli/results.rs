@@ -62,7 +62,10 @@ fn sessions_are_listed_shown_and_removed() {
     lab.run("list --profile dd").done().prints(&["dd on place"]);
     lab.run("list --label nothing*")
         .refused(0)
-        .says(&["no sessions"]);
+        .says(&["no sessions with a cell that matches 'nothing*'; 'raidlab list' shows all"]);
+    lab.run("list --profile bonnie --label place")
+        .refused(0)
+        .says(&["no sessions of profile 'bonnie' with a cell that matches 'place'"]);
     assert_eq!(
         lab.run("list --label pla?e --json")
             .done()
