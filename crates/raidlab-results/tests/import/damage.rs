@@ -127,6 +127,22 @@ fn a_report_without_its_last_line_is_refused() {
     }
 }
 
+/// No dd writes a time below zero, in any language: without its sign it would be another time.
+#[test]
+fn a_time_below_zero_is_refused() {
+    let dd = |time: &str| {
+        let text = format!(
+            "1+0 records in\n1+0 records out\n1000000 bytes (1.0 MB, 977 KiB) copied, {time} s, 1.0 MB/s\n"
+        );
+        import(text.as_bytes(), &Source::new("f"))
+    };
+    assert!(dd("1.0").is_ok() && dd("1,0").is_ok());
+    for time in ["-1.0", "-1,0", "\u{2212}1,0"] {
+        let error = dd(time).unwrap_err().to_string();
+        assert!(error.starts_with("f:3:"), "{error}");
+    }
+}
+
 #[test]
 fn an_empty_or_foreign_file_is_refused() {
     for text in [

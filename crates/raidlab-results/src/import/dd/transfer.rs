@@ -109,6 +109,9 @@ impl Transfer {
 /// rounded, seconds, and last a rate with its unit; a comma may stand before the decimals. That the rate
 /// is bytes by seconds ([`Transfer::contradicted`]) tells whether it was understood.
 pub(super) fn foreign(line: &str) -> Option<Transfer> {
+    if line.split_whitespace().any(is_negative) {
+        return None;
+    }
     let numbers = numbers(line);
     let [first, rounded @ .., seconds, rate] = numbers.as_slice() else {
         return None;
@@ -123,6 +126,12 @@ pub(super) fn foreign(line: &str) -> Option<Transfer> {
         seconds: seconds.value,
         rate: Some((rate.value * unit, step * unit)),
     })
+}
+
+/// Whether a word is a number below zero, which dd writes in no language.
+fn is_negative(word: &str) -> bool {
+    let number = word.trim_start_matches('(').strip_prefix(['-', '\u{2212}']);
+    number.is_some_and(|digits| digits.starts_with(|c: char| c.is_ascii_digit()))
 }
 
 /// `GB/s`, of which the second may be in another script; until the end of the line.
