@@ -139,9 +139,9 @@ fn known_baseline(args: &BenchArgs, plan: &Plan) -> Result<(), Failure> {
     let Some(text) = &args.baseline else {
         return Ok(());
     };
-    let selector: Selector = text
-        .parse()
-        .map_err(|error| Failure::from_error(BAD_REQUEST, &error))?;
+    let labels = plan.arms.iter().map(|arm| &arm.label[..]);
+    let selector =
+        Selector::among(text, labels).map_err(|error| Failure::from_error(BAD_REQUEST, &error))?;
     if plan.arms.iter().any(|arm| selector.matches(&arm.cell())) {
         return Ok(());
     }

@@ -57,6 +57,21 @@ impl fmt::Display for Selector {
 }
 
 impl Selector {
+    /// What `text` names among cells of these labels: the one that is called so, though it look like factors; else as
+    /// [`FromStr`](std::str::FromStr) reads it.
+    ///
+    /// # Errors
+    /// [`ParseSelectorError`]: neither.
+    pub fn among<'l>(
+        text: &str,
+        mut labels: impl Iterator<Item = &'l str>,
+    ) -> Result<Self, ParseSelectorError> {
+        match labels.any(|label| label == text) {
+            true => Ok(Self::Label(text.to_owned())),
+            false => text.parse(),
+        }
+    }
+
     /// Whether a cell is meant.
     #[must_use]
     pub fn matches(&self, cell: &Cell) -> bool {
@@ -192,6 +207,18 @@ mod tests {
     }
 
     /// Near and far copies, symmetric and asymmetric parity are of one level, and not the same.
+    #[test]
+    fn a_label_that_looks_like_factors_is_a_label() {
+        let labels = ["size=4GiB", "=1", " old"];
+        for text in labels {
+            let read = Selector::among(text, labels.into_iter());
+            assert_eq!(read, Ok(Selector::Label(text.to_owned())));
+        }
+        let factors = Selector::among("size=8GiB", labels.into_iter());
+        assert_eq!(factors, "size=8GiB".parse());
+        assert!(Selector::among("=2", labels.into_iter()).is_err());
+    }
+
     #[test]
     fn a_factor_baseline_has_the_layout_of_its_cell() {
         let of = |layout: &str, state: &str| {

@@ -84,7 +84,7 @@ fn overridden(
         base.title.clone_from(title);
     }
     if let Some(text) = &args.baseline {
-        base.baseline = Some(Baseline::Cell(selector(text)?));
+        base.baseline = Some(Baseline::Cell(selector(text, &base.trials)?));
         // Whoever names a baseline wants to see what it is one of.
         if !request.tables.contains(&WantedTable::Ratios) {
             let figures = request
@@ -98,9 +98,9 @@ fn overridden(
     Ok(request)
 }
 
-fn selector(text: &str) -> Result<Selector, Failure> {
-    text.parse()
-        .map_err(|error| Failure::from_error(BAD_REQUEST, &error))
+fn selector(text: &str, trials: &[TrialRecord]) -> Result<Selector, Failure> {
+    let labels = trials.iter().map(|trial| &trial.cell.label[..]);
+    Selector::among(text, labels).map_err(|error| Failure::from_error(BAD_REQUEST, &error))
 }
 
 /// Prints answers; the report itself is made for files alone.
@@ -244,7 +244,7 @@ fn request(
 ) -> Result<ReportRequest, Failure> {
     let trials = in_order_of_cells(&bundle.sessions, bundle.trials);
     let baseline = match baseline {
-        Some(text) => Some(selector(text)?),
+        Some(text) => Some(selector(text, &trials)?),
         None => first_of_several(&trials),
     };
     Ok(ReportRequest {

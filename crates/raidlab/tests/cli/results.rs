@@ -159,6 +159,25 @@ fn several_sessions_are_one_report() {
         .says(&["cannot write nowhere/r.html"]);
 }
 
+/// What a report prints as a label is one, though it looks like factors.
+#[test]
+fn any_label_may_be_the_baseline() {
+    let lab = Lab::new();
+    let sample = samples().join("hdparm-tT.txt");
+    for label in ["disks=4", "=1"] {
+        let mut import = lab.command("import");
+        import.arg(&sample).args(["--label", label]);
+        ended(import).done();
+    }
+    for label in ["disks=4", "=1"] {
+        let mut report = lab.command("report last~1 last");
+        report.arg(format!("--baseline={label}"));
+        ended(report).done().prints(&[&format!("ratio to {label}")]);
+    }
+    let factors = lab.run("report last~1 last --baseline disks=5");
+    factors.refused(2).says(&["'disks=5' is none of the cells"]);
+}
+
 #[test]
 fn a_layout_tells_what_its_rebuild_meets() {
     let lab = Lab::new();
