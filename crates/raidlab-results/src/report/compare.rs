@@ -60,6 +60,7 @@ pub fn compare_request(request: &CompareRequest) -> Result<CompareReport, Report
         said => said,
     };
     let all: Vec<Group<'_>> = base.iter().chain(&new).cloned().collect();
+    let unfinished = told::unfinished(request);
     let document = {
         let mut document =
             Document::new(format!("{} against {}", request.names[1], request.names[0]));
@@ -70,6 +71,11 @@ pub fn compare_request(request: &CompareRequest) -> Result<CompareReport, Report
                 out.push(told);
             }
         }
+        out.extend(
+            unfinished
+                .iter()
+                .map(|text| Block::warning(format!("{text}."))),
+        );
         let differ = pairs.iter().any(|(a, b)| !same_streams(a, b));
         out.extend(differ.then(|| context::told_of_streams(request.allow_mixed_streams)));
         out.push(Block::Table(table(request, &judging, &phases)));
@@ -91,6 +97,7 @@ pub fn compare_request(request: &CompareRequest) -> Result<CompareReport, Report
         phases,
         response_times: timed,
         not_compared: matching.alone,
+        unfinished,
         throughput,
         latency,
         overall: throughput.max(latency),

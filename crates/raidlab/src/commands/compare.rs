@@ -66,6 +66,7 @@ pub(crate) fn run(args: &CompareArgs, place: &place::Store) -> Result<Outcome, F
             "phases": report.phases,
             "response_times": report.response_times,
             "not_compared": report.not_compared,
+            "unfinished": report.unfinished,
         }))?;
         write_files(&report.document, &args.output)?;
     } else {
@@ -89,6 +90,9 @@ fn latency_gates(args: &CompareArgs) -> Result<BTreeMap<Percentile, f64>, Failur
 fn outcome(args: &CompareArgs, request: &CompareRequest, report: &CompareReport) -> Outcome {
     // Whatever the gate says, it says of these.
     warn_doubted(report);
+    if report.overall != GateResult::NotAsked {
+        report.unfinished.iter().for_each(|text| talk::warn(text));
+    }
     if report.overall == GateResult::Fail {
         return Outcome::Worse;
     }

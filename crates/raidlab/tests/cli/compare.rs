@@ -254,3 +254,31 @@ fn a_gate_of_response_times_has_the_exit_codes_of_the_other() {
     assert_eq!(told[0]["percentile"], "p50");
     assert_eq!(told[0]["verdict"], "better");
 }
+
+/// Of a run that was killed, the cells and rounds that it did not come to are not in what a gate passes.
+#[test]
+fn a_side_that_is_unfinished_is_told() {
+    let lab = Lab::new();
+    two_sessions(&lab, 1.0);
+    let export = lab.run("export bbbb --store compared.sqlite").done().out;
+    let cut = export
+        .replacen("\"finished\":true", "\"finished\":false", 1)
+        .replacen("\"planned\":8", "\"planned\":80", 1);
+    assert_ne!(cut, export);
+    lab.write(
+        "cut.jsonl",
+        cut.replace("bbbbbbbb", "cccccccc")
+            .replace("\"b000", "\"c000"),
+    );
+    lab.run("import cut.jsonl --store compared.sqlite").done();
+    let told = "is unfinished: not all of its 80 trials were run";
+    let ran = lab.run("compare aaaa cccc --gate 0.95 --store compared.sqlite");
+    ran.done().prints(&[told]).says(&[told]);
+    let ran = lab.run("compare aaaa bbbb --gate 0.95 --store compared.sqlite");
+    assert!(!ran.done().out.contains("unfinished"));
+    let json = lab
+        .run("compare cccc aaaa --json --store compared.sqlite")
+        .done()
+        .json();
+    assert_eq!(json["unfinished"].as_array().map(Vec::len), Some(1));
+}

@@ -8,6 +8,7 @@ use super::super::document::{Block, Cell, Column, Table, Tone, Value};
 use super::super::group::Group;
 use super::matching::Matching;
 use super::types::{CompareRequest, GateResult, NotCompared, PhaseGate};
+use crate::id;
 use raidlab_stats::Verdict;
 
 pub(super) fn closing(
@@ -34,6 +35,22 @@ pub(super) fn closing(
     out.extend(environments(&groups, &request.environments));
     out.extend(context::repeat(&groups));
     out
+}
+
+/// Sessions that were killed or are still run: of what they have not measured yet nothing is compared.
+pub(super) fn unfinished(request: &CompareRequest) -> Vec<String> {
+    let mut told: Vec<String> = Vec::new();
+    for session in request.sessions.iter().filter(|one| !one.finished) {
+        let all = session
+            .planned
+            .map_or_else(String::new, |number| format!(" of its {number}"));
+        let (id, title) = (id::short(&session.id), &session.title);
+        let text = format!("session {id} ({title}) is unfinished: not all{all} trials were run");
+        if !told.contains(&text) {
+            told.push(text);
+        }
+    }
+    told
 }
 
 /// The cells of a side, called by it.

@@ -144,6 +144,9 @@ pub struct CompareReport {
     pub response_times: Vec<TailGate>,
     /// Cells that the other side lacks, or has more than once.
     pub not_compared: Vec<NotCompared>,
+    /// Sessions of either side that have more trials to run, a sentence each.
+    #[serde(default)]
+    pub unfinished: Vec<String>,
     /// The worst of all phases. A phase that could not be judged does not fail the gate, but does not let it pass without a
     /// warning either; when none was, the whole is [`GateResult::NotJudged`].
     pub throughput: GateResult,
