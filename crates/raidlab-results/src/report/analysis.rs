@@ -14,6 +14,7 @@ use raidlab_stats::{
     Aggregate, Comparison, Confidence, Criteria, Direction, Flag, Headline, Pairing, Sample,
     StatsError, Summary, Verdict, compare,
 };
+use std::collections::BTreeMap;
 
 /// What figures and comparisons are judged by.
 #[derive(Clone, Copy, Debug)]
@@ -216,22 +217,30 @@ fn by_session(runs: &[RunValue<'_>]) -> Vec<Vec<f64>> {
 }
 
 /// The values of the rounds in which both sides ran, when nearly all runs are in such rounds: runs
-/// of one session are interleaved, so that what is common to a round cancels.
+/// of one session are interleaved, so that what is common to a round cancels. Of models it is all that was drawn by lot, in
+/// whichever sessions they ran.
 fn pairs(baseline: &[RunValue<'_>], candidate: &[RunValue<'_>]) -> Option<(Vec<f64>, Vec<f64>)> {
-    let key = |run: &RunValue<'_>| (run.session.to_owned(), run.round);
-    let unique = |runs: &[RunValue<'_>]| {
-        let keys: std::collections::BTreeSet<_> = runs.iter().map(key).collect();
-        keys.len() == runs.len()
+    let interleaved = pairs_by(baseline, candidate, |run| Some((run.session, run.round)));
+    interleaved.or_else(|| pairs_by(baseline, candidate, |run| run.drawn))
+}
+
+/// The values of the runs that have a key in common; `None` where a run has none, or two of a side the same.
+fn pairs_by<'a, K: Ord>(
+    baseline: &[RunValue<'a>],
+    candidate: &[RunValue<'a>],
+    key: impl Fn(&RunValue<'a>) -> Option<K>,
+) -> Option<(Vec<f64>, Vec<f64>)> {
+    let keyed = |runs: &[RunValue<'a>]| {
+        let keys: Option<BTreeMap<K, f64>> = runs
+            .iter()
+            .map(|run| Some((key(run)?, run.value)))
+            .collect();
+        keys.filter(|keys| keys.len() == runs.len())
     };
-    if !unique(baseline) || !unique(candidate) {
-        return None;
-    }
+    let (_, twins) = (keyed(baseline)?, keyed(candidate)?);
     let (a, b): (Vec<f64>, Vec<f64>) = baseline
         .iter()
-        .filter_map(|x| {
-            let twin = candidate.iter().find(|y| key(y) == key(x))?;
-            Some((x.value, twin.value))
-        })
+        .filter_map(|run| Some((run.value, *twins.get(&key(run)?)?)))
         .unzip();
     let fewer = baseline.len().min(candidate.len());
     // Runs kept out of the aggregate may leave gaps; half of the pairs gone is no pairing any more.

@@ -27,6 +27,9 @@ pub(crate) struct Group<'a> {
 pub(crate) struct RunValue<'a> {
     pub(crate) session: &'a str,
     pub(crate) round: u32,
+    /// What a simulated run was drawn from: its seed, and what operations that gave. Runs of models that have both in common
+    /// are of one round, whichever session they are in.
+    pub(crate) drawn: Option<(u64, u64)>,
     pub(crate) value: f64,
     pub(crate) phase: &'a PhaseRecord,
 }
@@ -77,6 +80,7 @@ impl<'a> Group<'a> {
                 runs.push(RunValue {
                     session: &trial.session,
                     round: trial.round,
+                    drawn: drawn(trial),
                     value,
                     phase: record,
                 });
@@ -107,6 +111,7 @@ impl<'a> Group<'a> {
             (!record.flags.iter().any(|flag| flag.voids)).then(|| RunValue {
                 session: &trial.session,
                 round: trial.round,
+                drawn: drawn(trial),
                 value: record.rate.unwrap_or_default(),
                 phase: record,
             })
@@ -196,6 +201,13 @@ impl<'a> Group<'a> {
     /// Known digests of the operation streams.
     pub(crate) fn digests(&self) -> BTreeSet<u64> {
         self.trials.iter().filter_map(|t| t.digest).collect()
+    }
+}
+
+fn drawn(trial: &TrialRecord) -> Option<(u64, u64)> {
+    match trial.provenance {
+        Provenance::Simulated => trial.seed.zip(trial.digest),
+        _ => None,
     }
 }
 

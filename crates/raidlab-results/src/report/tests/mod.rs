@@ -12,6 +12,7 @@ mod loads;
 mod made;
 mod many;
 mod matched;
+mod paired;
 mod ratios;
 mod rebuild;
 mod setups;
