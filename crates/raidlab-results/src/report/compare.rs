@@ -12,7 +12,7 @@ use super::blocks::context;
 use super::blocks::ratios::{basis, digits, verdict_text};
 use super::document::{Block, Document};
 use super::group::{Group, group, phases};
-use super::{ReportError, ReportRequest};
+use super::{ReportError, ReportRequest, format};
 use crate::record::Provenance;
 use gates::{said, worst};
 use matching::{Matching, Pair, matched};
@@ -119,11 +119,8 @@ fn outcomes(pairs: &[Pair<'_, '_>], judging: &Judging) -> Vec<(PhaseGate, Outcom
 
 fn nothing_in_common(base: &[Group<'_>], new: &[Group<'_>], paired: bool) -> ReportError {
     let names = |groups: &[Group<'_>]| {
-        let all: Vec<String> = groups
-            .iter()
-            .map(|g| format!("{} of {}", g.profile, g.label))
-            .collect();
-        all.join("; ")
+        let all = groups.iter();
+        format::names(all.map(|g| format!("{} of {}", g.profile, g.label)))
     };
     let in_both = |group: &Group<'_>| new.iter().any(|other| other.profile == group.profile);
     let why = match (paired, base.iter().any(in_both)) {

@@ -116,6 +116,25 @@ pub(crate) fn slug(text: &str) -> String {
     slug.trim_end_matches('-').to_owned()
 }
 
+/// So many names are listed in a line.
+const MOST_NAMES: usize = 20;
+
+/// Names in a line, each once: the first of many, and how many more there are.
+pub(crate) fn names(all: impl IntoIterator<Item = String>) -> String {
+    let mut each: Vec<String> = Vec::new();
+    for name in all {
+        if !each.contains(&name) {
+            each.push(name);
+        }
+    }
+    let more = each.len().saturating_sub(MOST_NAMES);
+    each.truncate(MOST_NAMES);
+    match more {
+        0 => each.join("; "),
+        more => format!("{}; and {more} more", each.join("; ")),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -125,6 +144,14 @@ mod tests {
         assert_eq!(slug("read-0.1gb"), "read-0-1gb");
         assert_eq!(slug("  Täst // x "), "t-st-x");
         assert_eq!(slug("../../x\"><y"), "x-y");
+    }
+
+    #[test]
+    fn names_are_told_once_and_not_all_of_hundreds() {
+        let of = |number: usize| (0..number).map(|n| format!("c{}", n % 300));
+        assert_eq!(names(of(2).chain(of(3))), "c0; c1; c2");
+        assert!(names(of(20)).ends_with("; c18; c19"));
+        assert!(names(of(900)).ends_with("; c19; and 280 more"));
     }
 
     #[test]

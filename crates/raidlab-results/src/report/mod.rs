@@ -67,7 +67,7 @@ pub enum ReportError {
     #[error("no trials: nothing to report on")]
     NoTrials,
     /// The baseline names nothing.
-    #[error("the baseline '{wanted}' is none of the cells: {}", known.join("; "))]
+    #[error("the baseline '{wanted}' is none of the cells: {}", format::names(known.iter().cloned()))]
     NoBaseline {
         /// What was asked for.
         wanted: String,
@@ -260,10 +260,8 @@ fn check_baseline(baseline: Option<&Baseline>, groups: &[Group<'_>]) -> Result<(
     if groups.iter().any(|g| selector.matches(g.cell)) {
         return Ok(());
     }
-    let mut known: Vec<String> = groups.iter().map(|g| g.cell.label.clone()).collect();
-    known.dedup();
     Err(ReportError::NoBaseline {
         wanted: selector.to_string(),
-        known,
+        known: groups.iter().map(|g| g.cell.label.clone()).collect(),
     })
 }

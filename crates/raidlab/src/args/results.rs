@@ -94,7 +94,7 @@ gate passes: exit code 6.
 
 Repeats within one session do not show what changes from session to session: measure both sides in
 one, where they alternate (bench A B), or several sessions of each, whose scatter then counts.
-Simulated runs of one seed had the same operations and are compared one by one, in whatever sessions.
+Simulated runs of one seed are compared one by one, in whatever sessions they are.
 
 Examples:
   raidlab compare 3f9a 71c0                       is the second better than the first?
