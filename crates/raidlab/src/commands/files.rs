@@ -79,7 +79,21 @@ pub(crate) fn write(path: &Path, content: &[u8]) -> Result<(), Failure> {
 /// # Errors
 /// When it cannot be made.
 pub(crate) fn directory(path: &Path) -> Result<(), Failure> {
-    std::fs::create_dir_all(path).map_err(|error| cannot_write(path, &error))
+    std::fs::create_dir_all(path).map_err(|error| no_directory(path, &error))
+}
+
+/// A file that stands where a directory is wanted is told as such.
+fn no_directory(path: &Path, error: &Error) -> Failure {
+    match error.kind() {
+        ErrorKind::AlreadyExists | ErrorKind::NotADirectory => {
+            let message = format!(
+                "cannot write {}: a file stands where a directory is wanted",
+                path.display()
+            );
+            Failure::new(MISSING, message).remedy("name a directory; one that is not there is made")
+        }
+        _ => cannot_write(path, error),
+    }
 }
 
 /// Whether a file could be written, found out without leaving a trace.
@@ -121,7 +135,7 @@ pub(crate) fn check_directory(path: &Path) -> Result<(), Failure> {
     let there = there.filter(|found| !found.as_os_str().is_empty());
     New::beside(&there.unwrap_or(Path::new(".")).join("file"))
         .map(drop)
-        .map_err(|error| cannot_write(path, &error))
+        .map_err(|error| no_directory(path, &error))
 }
 
 fn destination(path: &Path) -> Result<Destination, Failure> {

@@ -170,6 +170,7 @@ fn what_cannot_be_done_is_known_before_it_is_measured() {
         "--html nowhere/r.html",
         "--html place",
         "--images /dev/null/charts",
+        "--images /dev/null",
     ] {
         let ran = lab
             .run(&format!("bench place -n 1 {DD} {output}"))
@@ -180,7 +181,13 @@ fn what_cannot_be_done_is_known_before_it_is_measured() {
             "a name that nobody gave: {}",
             ran.err
         );
-        ran.says(&["cannot write", path, "help:"]);
+        let ran = ran.says(&["cannot write", path, "help:"]);
+        if output.starts_with("--images") {
+            ran.says(&[
+                "a file stands where a directory is wanted",
+                "name a directory",
+            ]);
+        }
         lab.assert_untouched();
     }
 }
