@@ -38,6 +38,21 @@ pub struct Origin {
     /// that are submitted one by one (`fs/buffer.c:__block_write_full_page`, `submit_bh`), and what md asks of members for
     /// its stripes, each of which has pages of its own. Queues join them; what is above queues meets them one after the other.
     pub paged: bool,
+    /// What the file system says of a write that nobody waits for.
+    pub marked: Marked,
+}
+
+/// What Linux since 4.10 is told of write-back, by which it is held back (`block/blk-wbt.c:get_limit`). Of md's arrays only those
+/// without copies and parity pass it on to their members.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Marked {
+    /// Nothing.
+    #[default]
+    Plain,
+    /// Of the flusher (`REQ_BACKGROUND`).
+    Background,
+    /// Metadata (`REQ_META`).
+    Metadata,
 }
 
 impl Origin {
@@ -52,6 +67,7 @@ impl Origin {
             background: true,
             ahead: false,
             paged: false,
+            marked: Marked::Plain,
         }
     }
 }

@@ -64,6 +64,8 @@ pub struct Queue {
     starved: [Starved; 2],
     /// Holds back write-back that nobody waits for.
     wbt: Option<Box<Wbt>>,
+    /// A list for those who are let go, empty between.
+    woken: Vec<starved::Waiter>,
     /// It has something to look at: else nothing of what comes and ends is told to it.
     watches: bool,
     /// Others read until a moment before.
@@ -90,6 +92,7 @@ impl Queue {
         Self {
             order: Order::new(&spec),
             wbt: spec.wbt.map(|with| Box::new(Wbt::new(with, spec.depth))),
+            woken: Vec::new(),
             watches: false,
             read_until: Instant::ZERO,
             spec,

@@ -7,7 +7,7 @@ use super::node::Common;
 use super::resilver::Needs;
 use super::slab::Slab;
 use super::spec::Era;
-use crate::block::{Bio, Origin};
+use crate::block::{Bio, Marked, Origin};
 use crate::disk::DiskError;
 use barrier::Barrier;
 use copy::Copy;
@@ -172,6 +172,7 @@ impl Mirror {
             Some((thread, last)) if bio.kind == BlockKind::Write && !origin.background => Origin {
                 task: if thread { 0 } else { origin.task },
                 last: last && origin.sync,
+                marked: Marked::Plain,
                 ..origin
             },
             _ => origin,

@@ -84,7 +84,7 @@ impl<D: Device> Host<D> {
     fn of_journal(&self) -> Origin {
         Origin {
             sync: self.era.marks_durable,
-            last: true,
+            last: !self.traits.free_log,
             ..Origin::default()
         }
     }

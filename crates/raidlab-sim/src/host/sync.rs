@@ -4,6 +4,7 @@ use super::device::{Device, Wish};
 use super::fs::{Fsync, Place, Stage, Synced};
 use super::inode::Wants;
 use super::{EIO, Host, META};
+use crate::block::Origin;
 use raidlab_core::op::{BlockKind, FileId};
 use raidlab_core::time::Span;
 
@@ -285,7 +286,10 @@ impl<D: Device> Host<D> {
                 continue;
             }
             let stage = std::mem::take(stage);
-            let origin = self.durable(tag);
+            let origin = Origin {
+                last: !self.traits.free_log,
+                ..self.durable(tag)
+            };
             let count = self.submit_stage(&stage, super::Owner::Call(tag), origin);
             self.calls[tag as usize].left += count;
             if count > 0 {
@@ -299,7 +303,7 @@ impl<D: Device> Host<D> {
         &mut self,
         stage: &Stage,
         owner: super::Owner,
-        origin: crate::block::Origin,
+        origin: Origin,
     ) -> u32 {
         let mut count = 0;
         for place in &stage.writes {
@@ -322,7 +326,7 @@ impl<D: Device> Host<D> {
         place: &Place,
         fua: bool,
         owner: super::Owner,
-        origin: crate::block::Origin,
+        origin: Origin,
     ) -> u32 {
         if self.traits.copy_on_write {
             // What was changed in memory is there still, at its new place.
@@ -345,7 +349,7 @@ impl<D: Device> Host<D> {
         self.submit_flush(super::Owner::Call(tag), self.durable(tag));
     }
 
-    pub(super) fn submit_flush(&mut self, owner: super::Owner, origin: crate::block::Origin) {
+    pub(super) fn submit_flush(&mut self, owner: super::Owner, origin: Origin) {
         let wish = Wish {
             kind: BlockKind::Flush,
             lba: 0,

@@ -31,9 +31,9 @@ impl Who {
 
 /// A process that waits, with all that it has yet to submit.
 #[derive(Clone, Debug)]
-struct Waiter {
+pub(super) struct Waiter {
     who: Who,
-    bios: VecDeque<Bio>,
+    pub(super) bios: VecDeque<Bio>,
 }
 
 /// What somebody may have beyond the limit.
@@ -69,7 +69,7 @@ impl Starved {
     }
 
     /// The bio waits behind what its process has yet to submit, or the process behind all others.
-    fn push(&mut self, bio: Bio) {
+    pub(super) fn push(&mut self, bio: Bio) {
         let who = Who::of(&bio.origin);
         self.bios += 1;
         if let Some(waiter) = self.waiters.iter_mut().find(|waiter| waiter.who == who) {
@@ -82,6 +82,28 @@ impl Starved {
         let mut bios = self.spare.pop().unwrap_or_default();
         bios.push_back(bio);
         self.waiters.push_back(Waiter { who, bios });
+    }
+
+    /// The bio that is let in first.
+    pub(super) fn front(&self) -> Option<&Bio> {
+        self.waiters.front().and_then(|waiter| waiter.bios.front())
+    }
+
+    /// Whoever waits longest, out of those who wait.
+    pub(super) fn pop(&mut self) -> Option<Waiter> {
+        let waiter = self.waiters.pop_front()?;
+        self.bios -= waiter.bios.len();
+        Some(waiter)
+    }
+
+    /// Whoever has been let in, waiting behind all others if it has something left.
+    pub(super) fn put_back(&mut self, waiter: Waiter) {
+        if waiter.bios.is_empty() {
+            self.spare.push(waiter.bios);
+        } else {
+            self.bios += waiter.bios.len();
+            self.waiters.push_back(waiter);
+        }
     }
 
     /// Whether the submitter of what has such an origin waits.
@@ -193,11 +215,10 @@ impl Queue {
     /// Whoever waits longest goes on with what it still has, of which neighbours are joined without a request of their own.
     fn let_in(&mut self, now: Instant, group: usize) {
         let starved = &mut self.starved[group];
-        let Some(mut waiter) = starved.waiters.pop_front() else {
+        let Some(mut waiter) = starved.pop() else {
             return;
         };
         starved.freed = 0;
-        starved.bios -= waiter.bios.len();
         if self.spec.requests.admits == Admits::InBatches {
             starved.favour(now, waiter.who);
         }
@@ -215,12 +236,6 @@ impl Queue {
             }
             waiter.bios.pop_front();
         }
-        let starved = &mut self.starved[group];
-        if waiter.bios.is_empty() {
-            starved.spare.push(waiter.bios);
-        } else {
-            starved.bios += waiter.bios.len();
-            starved.waiters.push_back(waiter);
-        }
+        self.starved[group].put_back(waiter);
     }
 }

@@ -14,7 +14,7 @@ mod vdev;
 mod wbt;
 
 use super::*;
-use crate::block::Origin;
+use crate::block::{Marked, Origin};
 use raidlab_core::units::Lba;
 use raidlab_experiment::kernel::{Kernel, Scheduler};
 

@@ -1,17 +1,23 @@
-//! Throttled write-back (`block/blk-wbt.c`, `blk-rq-qos.c`; Linux since 4.10 on blk-mq, off with bfq): of write-back that nobody waits for
-//! only a few requests are in a disk's queue at a time, fewer while others read, and fewer still when reads take too long.
+//! Throttled write-back (`block/blk-wbt.c`, `blk-rq-qos.c`; Linux since 4.10 on blk-mq, off with bfq): of writes only a few requests are
+//! in a disk's queue at a time, fewer while others read, and fewer still when reads take too long.
 //!
-//! The submitter sleeps in the kernel and here its bios wait, which comes to the same for write-back by one flusher. The window's
-//! timer is looked at with the next request that comes or ends. Left out: what a resync or rebuild writes, and writes that are waited for. Of
-//! those the kernel throttles all but direct calls, by the mark `REQ_IDLE` (`wbt_should_throttle`), with a limit of two to four times as many:
-//! what `fsync` writes, the journal's until "jbd2: increase the journal IO's priority", and direct calls whose mark md takes from them.
-use super::Queue;
+//! All writes count but those with both `REQ_SYNC` and `REQ_IDLE` (`wbt_should_throttle`): direct ones, the log of XFS since 5.7, that of
+//! jbd2 since 6.8. md's mirrors and parity arrays keep `REQ_SYNC` alone of what they pass on, so that all that they ask of their members
+//! counts. How many there may be (`get_limit`): all of the depth of what `fsync` writes and of metadata, a quarter of what the flusher
+//! marks as its own, else half, and a quarter beside reads; all for those who write on while they are held back for what is dirty.
+//!
+//! A process that may have no more sleeps with what it has yet to submit. The window's timer is looked at with the next request that
+//! comes or ends. Left out: what a resync or rebuild writes (the kernel counts it as write-back that is not marked), flushes (counted as
+//! what `fsync` writes, if they are not part of the log's write), the data that a commit of ext4 writes for other files (`REQ_SYNC`),
+//! that the thread of a parity array does nothing else while it sleeps, and that a sleeper is not there to write to the other members.
+mod held;
+
 use super::spec::Policy;
-use crate::block::{Bio, RESYNC};
+use super::starved::Starved;
+use crate::block::{Bio, Marked, RESYNC};
 use raidlab_core::op::BlockKind;
 use raidlab_core::time::{Instant, Span};
 use raidlab_experiment::kernel::Kernel;
-use std::collections::VecDeque;
 
 /// Since when.
 const SINCE: Kernel = Kernel::Linux(4, 10, 0);
@@ -66,7 +72,7 @@ pub(super) struct Wbt {
     /// Requests that the device takes at a time.
     depth: u32,
     in_flight: u32,
-    waiting: VecDeque<Bio>,
+    waiting: Starved,
     /// Halvings of the depth; below 0 doublings.
     step: i32,
     is_most: bool,
@@ -87,7 +93,7 @@ impl Wbt {
             with,
             depth,
             in_flight: 0,
-            waiting: VecDeque::new(),
+            waiting: Starved::default(),
             step: 0,
             is_most: false,
             most: 0,
@@ -102,9 +108,13 @@ impl Wbt {
         wbt
     }
 
-    /// Whether a bio is of write-back that nobody waits for.
+    /// Whether a bio is held back (`wbt_should_throttle`): all writes but those that somebody waits for who will ask for more
+    /// (`REQ_SYNC` with `REQ_IDLE`: direct ones).
     pub(super) const fn tracks(bio: &Bio) -> bool {
-        matches!(bio.kind, BlockKind::Write) && !bio.origin.sync && bio.origin.task != RESYNC
+        let origin = &bio.origin;
+        matches!(bio.kind, BlockKind::Write)
+            && (!origin.sync || origin.last)
+            && origin.task != RESYNC
     }
 
     pub(super) fn waiting(&self) -> usize {
@@ -113,11 +123,11 @@ impl Wbt {
 
     /// Whether a request may be made of a bio that is tracked; if not it waits here.
     pub(super) fn takes(&mut self, now: Instant, bio: &Bio, read_until: Instant) -> bool {
-        let taken = self.waiting.is_empty() && self.in_flight < self.limit(now, read_until);
+        let taken = self.waiting.is_empty() && self.may(now, bio, read_until);
         if taken {
             self.in_flight += 1;
         } else {
-            self.waiting.push_back(*bio);
+            self.waiting.push(*bio);
         }
         if self.ends.is_none() {
             self.watch(now);
@@ -187,15 +197,21 @@ impl Wbt {
         }
     }
 
-    /// Requests that there may be (`get_limit`).
-    fn limit(&self, now: Instant, read_until: Instant) -> u32 {
-        if self.recently_held(now) {
+    /// Requests that there may be with one made of a bio (`get_limit`).
+    fn limit(&self, now: Instant, bio: &Bio, read_until: Instant) -> u32 {
+        let marked = bio.origin.marked;
+        // `REQ_HIPRIO` is any of `REQ_SYNC`, `REQ_META` and `REQ_PRIO`.
+        if bio.origin.sync || marked == Marked::Metadata || self.recently_held(now) {
             self.most
-        } else if now < read_until {
+        } else if marked == Marked::Background || now < read_until {
             self.background()
         } else {
             self.normal()
         }
+    }
+
+    fn may(&self, now: Instant, bio: &Bio, read_until: Instant) -> bool {
+        self.in_flight < self.limit(now, bio, read_until)
     }
 
     fn watch(&mut self, now: Instant) {
@@ -297,90 +313,5 @@ impl Wbt {
         let wanted = 1 + (u64::from(least) << shift);
         self.most = wanted.min(u64::from(all)) as u32;
         wanted > u64::from(all)
-    }
-}
-
-impl Queue {
-    /// Whether a bio that is tracked has to wait until less of its kind is there.
-    #[inline(never)]
-    pub(super) fn holds(&mut self, now: Instant, bio: &Bio) -> bool {
-        if self.wbt.as_mut().is_some_and(|wbt| wbt.look(now)) {
-            self.let_go(now);
-        }
-        let until = self.read_until;
-        let taken = self.wbt.as_mut().map(|wbt| wbt.takes(now, bio, until));
-        self.watches = true;
-        let holds = taken == Some(false);
-        if holds {
-            // Whoever sleeps lets those there are go.
-            self.unplug(now);
-        }
-        holds
-    }
-
-    /// Notes that the device was given a request.
-    #[inline(never)]
-    pub(super) fn watched_start(&mut self, now: Instant, slot: u32) {
-        let kind = self.store.get(slot).kind;
-        if let Some(wbt) = &mut self.wbt {
-            wbt.given(now, slot, kind);
-        }
-    }
-
-    /// Notes the end of a request that the device had; true when those that wait may be looked at.
-    #[inline(never)]
-    pub(super) fn watched_end(&mut self, now: Instant, slot: u32) -> bool {
-        let rq = self.store.get(slot);
-        let (kind, started, tracked) = (rq.kind, Instant(rq.started), rq.is_tracked());
-        let Some(wbt) = &mut self.wbt else {
-            return false;
-        };
-        let grown = wbt.look(now);
-        wbt.ended(now, slot, kind, started);
-        // The last one may have become part of one that is not tracked, which has ended by now.
-        let fewer = (tracked && wbt.leaves(now)) || wbt.in_flight == 0;
-        self.watches = wbt.in_flight > 0 || wbt.ends.is_some() || wbt.waiting() > 0;
-        if !self.watches {
-            wbt.reading = None;
-        }
-        (grown || fewer) && wbt.waiting() > 0
-    }
-
-    /// Makes requests of those that waited, as many as there may be now.
-    #[inline(never)]
-    pub(super) fn let_go(&mut self, now: Instant) {
-        while let Some(bio) = self
-            .wbt
-            .as_ref()
-            .and_then(|wbt| wbt.waiting.front().copied())
-        {
-            let class = self.order.class(now, &bio);
-            let joined = self.store.waiting() > 0 && self.merge(&bio, class);
-            let Some(wbt) = &mut self.wbt else { return };
-            if !joined && wbt.in_flight >= wbt.limit(now, self.read_until) {
-                break;
-            }
-            wbt.waiting.pop_front();
-            if joined {
-                self.merges += 1;
-                continue;
-            }
-            wbt.in_flight += 1;
-            self.find_room(now, bio, class);
-        }
-        // They have waited long enough.
-        self.unplug(now);
-    }
-
-    /// Whether a bio may pass by all that is counted here.
-    pub(super) fn lets_pass(&self, bio: &Bio) -> bool {
-        !self.watches && !Wbt::tracks(bio)
-    }
-
-    /// A writer is held back for how much is dirty on this device itself.
-    pub(crate) fn writer_sleeps(&mut self, now: Instant) {
-        if let Some(wbt) = &mut self.wbt {
-            wbt.slept = Some(now);
-        }
     }
 }

@@ -3,7 +3,7 @@ use super::ParityArray;
 use super::cache::{NONE, Phase};
 use crate::array::core::{Core, Op, Task};
 use crate::array::node::Common;
-use crate::block::{Origin, RESYNC};
+use crate::block::{Marked, Origin, RESYNC};
 use raidlab_core::op::BlockKind;
 use raidlab_layout::{Member, MemberSet};
 
@@ -101,6 +101,7 @@ impl ParityArray {
                 background,
                 ahead: false,
                 paged: true,
+                marked: Marked::Plain,
             },
             tries: 0,
         }

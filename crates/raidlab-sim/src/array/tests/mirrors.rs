@@ -1,9 +1,10 @@
 //! Which copy is read.
 use super::toy::Toy;
 use super::*;
+use crate::block::Marked;
 use BlockKind::{Flush, Read, Write};
 use raidlab_experiment::kernel::Kernel;
-use raidlab_layout::{Copies, Layout};
+use raidlab_layout::{Copies, Layout, Raid0Order};
 
 fn raid1(members: usize) -> ArraySpec {
     ArraySpec::new(ArrayKind::Md(
@@ -252,5 +253,23 @@ fn copies_of_a_write_lose_what_it_says_of_what_follows() {
     for marked in [false, true] {
         assert_eq!(asked(Write, marked, own), (1, true, false));
         assert_eq!(asked(Write, marked, last), (1, true, true));
+    }
+}
+
+/// `raid1_write_request`, `raid10_write_request` and `ops_run_io` keep `REQ_SYNC` and `REQ_FUA`; `raid0_map_submit_bio` gives the bio on.
+#[test]
+fn stripes_alone_pass_on_what_is_said_of_a_write() {
+    let raid0 = Layout::raid0(&sizes(2, 1 << 30), Sectors(128), Raid0Order::Original).unwrap();
+    let raid0 = ArraySpec::new(ArrayKind::Md(raid0));
+    for (spec, kept) in [(raid1(2), Marked::Plain), (raid0, Marked::Background)] {
+        let mut toy = Toy::new(&spec, 0);
+        let mut of = bio(0, Write, 64, 8);
+        of.origin = Origin {
+            marked: Marked::Background,
+            ..Origin::default()
+        };
+        toy.submit(of);
+        toy.settle();
+        assert_eq!(toy.log[0].bio.origin.marked, kept);
     }
 }

@@ -1,6 +1,6 @@
 //! Dirty pages on their way to the device, with the metadata that goes with them.
 use super::Writer;
-use crate::block::Origin;
+use crate::block::{Marked, Origin};
 use crate::host::device::{Device, Owner, Wish};
 use crate::host::fs::{Piece, Place};
 use crate::host::{Host, META, PAGE, What, pages_of, sectors};
@@ -18,7 +18,10 @@ impl<D: Device> Host<D> {
             return 0;
         };
         let (page, pages) = self.whole_units(file, page, pages);
-        let origin = self.origin_of(writer);
+        let mut origin = self.origin_of(writer);
+        if file == META {
+            origin.marked = Marked::Metadata;
+        }
         let (requests, cost) = self.submit_dirty(file, page, pages, origin);
         let requests = requests + self.below.beside();
         let cost = cost + Span(pages * self.costs.flush + self.costs.submit.0 * requests);
@@ -50,7 +53,14 @@ impl<D: Device> Host<D> {
             ..match writer {
                 Writer::Durable(tag) => self.durable(tag),
                 Writer::Held(tag) => self.origin(tag, false),
-                Writer::Journal | Writer::Flusher => Origin::default(),
+                Writer::Journal => Origin::default(),
+                Writer::Flusher => Origin {
+                    marked: match self.traits.says_flusher {
+                        true => Marked::Background,
+                        false => Marked::Plain,
+                    },
+                    ..Origin::default()
+                },
             }
         }
     }
@@ -122,6 +132,10 @@ impl<D: Device> Host<D> {
 
     /// Submits metadata that goes with data; returns the requests.
     fn submit_along(&mut self, along: &[Place], origin: Origin) -> u64 {
+        let origin = Origin {
+            marked: Marked::Metadata,
+            ..origin
+        };
         let mut requests = 0;
         for place in along {
             let number = self.back.number;

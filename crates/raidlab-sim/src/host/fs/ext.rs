@@ -146,6 +146,9 @@ impl Ext {
                 fsync_holds: false,
                 punts: Punts::None,
                 zero_fill: false,
+                // `ext4_io_submit` sets `REQ_SYNC` at most.
+                says_flusher: false,
+                free_log: frees_log(spec.kernel),
             },
             tree: if ext4 {
                 Tree::EXTENTS
@@ -349,6 +352,16 @@ const RUN: u64 = 32_768;
 /// contiguous chunks") to 3.10 ("ext4: restructure writeback path" is of 3.11).
 fn runs_whole(kernel: Kernel) -> bool {
     (Kernel::Linux(2, 6, 32)..Kernel::Linux(3, 11, 0)).contains(&kernel)
+}
+
+/// Since when jbd2 has its writes kept from being held back ("jbd2: increase the journal IO's priority": Linux 6.8, and 6.1.74 and
+/// 6.6.13 of those that are maintained for long, which are meant where no third number is given).
+fn frees_log(kernel: Kernel) -> bool {
+    match kernel {
+        Kernel::Linux(6, 1, patch) => patch == 0 || patch >= 74,
+        Kernel::Linux(6, 6, patch) => patch == 0 || patch >= 13,
+        _ => kernel >= Kernel::Linux(6, 8, 0) && kernel != Kernel::Windows2000,
+    }
 }
 
 /// Largest and first window in blocks; ext4's driver has none (`data::lease`).

@@ -201,4 +201,9 @@ pub struct Traits {
     pub punts: Punts,
     /// A read past what was written in a preallocated file fills with zeros (NTFS valid data length).
     pub zero_fill: bool,
+    /// What the flusher writes of files is marked as its (`wbc_to_write_flags` on `REQ_BACKGROUND`).
+    pub says_flusher: bool,
+    /// The log's writes are marked as those of somebody who will ask for more (`REQ_SYNC` with `REQ_IDLE`), which keeps them from being
+    /// held back as write-back is.
+    pub free_log: bool,
 }

@@ -41,6 +41,8 @@ impl Raw {
                 fsync_holds: false,
                 punts: Punts::None,
                 zero_fill: false,
+                says_flusher: true,
+                free_log: false,
             },
             sectors: spec.device_sectors,
         }

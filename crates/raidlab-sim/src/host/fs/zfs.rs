@@ -400,6 +400,8 @@ fn traits(spec: &FsSpec) -> Traits {
         fsync_holds: false,
         punts: Punts::None,
         zero_fill: false,
+        says_flusher: false,
+        free_log: true,
     }
 }
 

@@ -67,7 +67,7 @@ fn less_is_written_while_others_read_and_more_for_writers_who_are_held_back() {
     assert_eq!(most(&|_| {}), 8);
     assert_eq!(most(&reads), 4);
     assert_eq!(most(&|queue| queue.writer_sleeps(ms(1))), 16);
-    // What somebody waits for is not held back, nor is a resync.
+    // A direct write is not held back, nor is a resync.
     let mut queue = queue_of(true);
     for id in 0..20 {
         let mut bio = far(id);
@@ -78,6 +78,79 @@ fn less_is_written_while_others_read_and_more_for_writers_who_are_held_back() {
         queue.submit(ms(0), Bio { id: id + 50, ..bio });
     }
     assert_eq!(given(&mut queue, 0).len(), 32);
+}
+
+/// How many of forty writes of one origin go at a time, on a disk that has been let alone or that was read from a moment before.
+fn at_a_time(origin: Origin, beside_reads: bool) -> usize {
+    let mut queue = queue_of(true);
+    if beside_reads {
+        queue.submit(ms(0), read(0, 0, 8));
+        let id = given(&mut queue, 0)[0];
+        end(&mut queue, 5, id);
+    }
+    for id in 100..140 {
+        queue.submit(ms(10), Bio { origin, ..far(id) });
+    }
+    given(&mut queue, 10).len()
+}
+
+/// `wbt_should_throttle` and `get_limit`.
+#[test]
+fn all_but_direct_writes_are_held_back_by_what_is_said_of_them() {
+    let plain = Origin::default();
+    let marked = |marked| Origin { marked, ..plain };
+    let direct = Origin {
+        sync: true,
+        ..plain
+    };
+    let durable = Origin {
+        last: true,
+        ..direct
+    };
+    for (origin, alone, beside_reads) in [
+        (direct, 32, 32),
+        (durable, 16, 16),
+        (plain, 8, 4),
+        (marked(Marked::Background), 4, 4),
+        (marked(Marked::Metadata), 16, 16),
+    ] {
+        assert_eq!(at_a_time(origin, false), alone, "{origin:?}");
+        assert_eq!(at_a_time(origin, true), beside_reads, "{origin:?}");
+    }
+}
+
+/// `rq_qos_wait` sleeps in the process: a wake gives one request to each, and whoever wants more sleeps behind the others.
+#[test]
+fn who_sleeps_is_let_go_in_turn() {
+    let mut queue = queue_of(true);
+    let durable = |task| Origin {
+        task,
+        sync: true,
+        last: true,
+        ..Origin::default()
+    };
+    for (task, first, count) in [(9, 0, 16), (1, 100, 40), (2, 200, 2), (3, 300, 1)] {
+        for id in first..first + count {
+            let origin = durable(task);
+            queue.submit(ms(0), Bio { origin, ..far(id) });
+        }
+    }
+    let has = |queue: &mut Queue, now| {
+        std::iter::from_fn(|| queue.dispatch(ms(now)))
+            .map(|bio| (bio.id, bio.lba.0 / 10_000))
+            .collect::<Vec<_>>()
+    };
+    let first = has(&mut queue, 0);
+    assert_eq!(first.len(), 16);
+    for (id, _) in first {
+        end(&mut queue, 1, id);
+    }
+    let mut second: Vec<u64> = has(&mut queue, 1).iter().map(|(_, lba)| *lba).collect();
+    second.sort_unstable();
+    // One of each, then the first of them up to the limit; who is left with one sleeps behind it.
+    let expected: Vec<u64> = (100..114).chain([200, 300]).collect();
+    assert_eq!(second, expected);
+    assert_eq!(queue.waiting(), 26 + 1);
 }
 
 /// Writes of 10 ms, always forty waiting; beside them reads of so many milliseconds, if any. How many writes the disk has at a

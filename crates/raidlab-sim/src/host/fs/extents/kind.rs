@@ -271,6 +271,9 @@ impl Kind {
                 _ => Punts::None,
             },
             zero_fill: ntfs,
+            says_flusher: !ntfs,
+            // "xfs: don't allow log IO to be throttled".
+            free_log: spec.kind == FilesystemKind::Xfs && spec.kernel >= Kernel::Linux(5, 7, 0),
         }
     }
 }
