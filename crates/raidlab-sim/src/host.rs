@@ -30,6 +30,7 @@ mod journal;
 mod names;
 mod read;
 mod readahead;
+mod shared_log;
 mod spec;
 mod sync;
 mod throttle;
@@ -59,6 +60,7 @@ use raidlab_core::target::{Completion, Errno, Limits, Tag, Target, TargetError};
 use raidlab_core::time::{Instant, Span};
 use raidlab_core::units::SECTOR;
 use readahead::ReadAhead;
+use shared_log::SharedLog;
 use workers::Workers;
 
 /// Calls in flight at most.
@@ -86,6 +88,8 @@ enum What {
     Commit,
     /// Metadata in the log goes home.
     Home,
+    /// Who writes a log has waited for others.
+    Log,
     /// Write-back goes on.
     Pump,
 }
@@ -135,6 +139,7 @@ pub struct Host<D> {
     sleepers: Vec<u32>,
     back: WriteBack,
     journal: Journal,
+    log: SharedLog,
     /// Block operations go past the page cache.
     direct_blocks: bool,
     events: Agenda,
@@ -180,6 +185,7 @@ impl<D: Device> Host<D> {
             in_flight: 0,
             sleepers: Vec::new(),
             journal: Journal::default(),
+            log: SharedLog::default(),
             direct_blocks: true,
             events: Agenda::default(),
             order: 0,
@@ -234,6 +240,7 @@ impl<D: Device> Host<D> {
             What::Wake => self.flusher_wakes(),
             What::Commit => self.commit_timer(),
             What::Home => self.home_timer(),
+            What::Log => self.log_timer(),
             What::Pump => self.pump(),
         }
     }

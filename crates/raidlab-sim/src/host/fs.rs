@@ -297,6 +297,14 @@ impl FileSystem {
         each!(&mut self.0, fs => fs.sync(file, data_only, dirty))
     }
 
+    /// Ends the log that those add to whose [`Synced::log`] says so, and says what it writes.
+    pub fn write_log(&mut self) -> Vec<Stage> {
+        match &mut self.0 {
+            Inner::Raw(_) | Inner::Zfs(_) | Inner::Ext(_) => Vec::new(),
+            Inner::Extents(extents) => extents.write_tree_log(),
+        }
+    }
+
     /// Where all blocks lie that have a place, as a walk through the tree of blocks meets them: what ZFS resilvers. Nothing of
     /// other file systems, whose arrays know nothing of blocks.
     #[must_use]

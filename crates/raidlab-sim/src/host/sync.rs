@@ -109,10 +109,14 @@ impl<D: Device> Host<D> {
                 }
                 Part::Stages => {
                     self.plan_sync(tag);
+                    if self.calls[tag as usize].synced.log {
+                        return self.join_log(tag);
+                    }
                     if self.stage_of_call(tag) {
                         self.calls[tag as usize].work = Work::Sync(Part::Stages);
                         return;
                     }
+                    self.log_written(tag);
                     Part::Flush
                 }
                 Part::Flush => {

@@ -235,6 +235,7 @@ impl Ext {
         let mut synced = Synced {
             data: file.is_some(),
             commit: joined,
+            log: false,
             under_way: left && self.journal.exists(),
             stages: Vec::new(),
             flush: if self.journal.exists() {

@@ -123,6 +123,8 @@ pub struct Synced {
     /// Then commit the running transaction with [`FileSystem::commit`](super::FileSystem::commit)
     /// and wait for it.
     pub commit: bool,
+    /// Or, with all others who do so, write the log with [`FileSystem::write_log`](super::FileSystem::write_log).
+    pub log: bool,
     /// Or wait for the transaction before, while that is being written.
     pub under_way: bool,
     /// Then these writes (an intent log, or an inode written in place).

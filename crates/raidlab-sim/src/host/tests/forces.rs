@@ -142,3 +142,28 @@ fn a_write_waits_for_the_log_that_fsync_of_xfs_waits_for() {
     assert!(!waits(began(Kernel::Linux(4, 3, 0), FilesystemKind::Xfs)));
     assert!(!waits(began(NEW, FilesystemKind::Ext4)));
 }
+
+/// Of four who make a file of btrfs durable at once one writes a log, and the three that came meanwhile write the next one
+/// together; on a disk that turns the first of them sleeps a tick for more to come, and so a fifth is with them.
+#[test]
+fn who_comes_while_a_log_of_btrfs_is_written_shares_the_next_one() {
+    for (rotational, logs) in [(false, 3), (true, 2)] {
+        let mut host = opened(NEW, FilesystemKind::Btrfs);
+        host.below.hints.rotational = rotational;
+        call(&mut host, 0, write(7));
+        let from = host.device().asked.len();
+        let durable = |host: &Host<Toy>| {
+            let asked = host.device().asked[from..].iter();
+            asked.filter(|(_, bio)| bio.fua).count()
+        };
+        for tag in 0..4 {
+            begin(&mut host, tag, FSYNC);
+        }
+        let first = ends(&mut host, 1)[0];
+        assert_eq!((first.0, durable(&host)), (0, 1));
+        pass(&mut host, Span::from_millis(1));
+        begin(&mut host, 4, FSYNC);
+        let rest = ends(&mut host, 4);
+        assert_eq!(durable(&host), logs, "{rest:?}");
+    }
+}

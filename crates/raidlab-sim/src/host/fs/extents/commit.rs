@@ -235,10 +235,15 @@ impl Extents {
                 let fresh = std::mem::take(&mut file.fresh);
                 self.tree.file(fresh, self.kind.block);
             }
-            let nodes = self.tree.write(self.kind.node_bytes());
-            // `write_all_supers` with one mirror.
-            synced.stages = self.write_nodes(nodes, &SUPERS[..1]);
+            synced.log = true;
         }
         synced
+    }
+
+    /// The log of trees with all that was added to it.
+    pub(in super::super) fn write_tree_log(&mut self) -> Vec<Stage> {
+        let nodes = self.tree.write(self.kind.node_bytes());
+        // `write_all_supers` with one mirror.
+        self.write_nodes(nodes, &SUPERS[..1])
     }
 }

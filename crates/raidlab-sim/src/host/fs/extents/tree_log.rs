@@ -3,7 +3,7 @@
 //! What is to be durable goes as items into a tree of its own, sorted: names of a directory, then inodes with their extents,
 //! then checksums. Leaves that changed are copied with the nodes above them and the root of such logs, and the first superblock
 //! points there. The end of a transaction makes it void. Left out: full transactions where a log will not do (a directory that
-//! was made in this transaction, renamed files), writers that share a log's write, and leaves that are half full.
+//! was made in this transaction, renamed files), and leaves that are half full. Who shares one: `shared_log` of the host.
 //!
 //! Checked against what Linux 6.18 gave a device (docs/validation/prediction.md).
 
