@@ -13,7 +13,8 @@
 //! | `era` | what the memory management of each kernel does |
 //! | `cache`, `readahead` | pages in memory; which are read before they are wanted |
 //! | `call`, `read`, `write`, `direct`, `names` | system calls |
-//! | `back`, `throttle`, `sync`, `workers`, `journal` | what brings dirty pages to the device |
+//! | `back`, `throttle`, `sync`, `journal`, `shared_log` | what brings dirty pages to the device |
+//! | `inode`, `workers` | who waits for a file's inode, and for a worker of the kernel |
 //! | `control` | what the owner of the machine does beside the calls |
 mod agenda;
 mod back;
