@@ -245,6 +245,10 @@ impl<D: Device> Host<D> {
         }
         if call.write {
             call.work = Work::Write;
+            if self.punts_cached(tag) {
+                let file = self.calls[tag as usize].file;
+                return self.by_worker(tag, Some(file));
+            }
             self.write_on(tag, self.costs.call);
         } else {
             call.work = Work::Read;
@@ -276,10 +280,11 @@ impl<D: Device> Host<D> {
             direct,
             write,
             process,
+            by_worker,
             ..
         } = self.calls[tag as usize];
         let workers = if write {
-            self.era.workers_write
+            self.era.workers_write || by_worker
         } else {
             self.era.workers_read
         };

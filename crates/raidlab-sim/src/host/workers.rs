@@ -1,6 +1,8 @@
 //! Workers of the kernel that carry out calls of a process which has several under way (io_uring, `io-wq.c`).
 use super::Host;
 use super::device::Device;
+use super::fs::Punts;
+use super::inode::Wants;
 use raidlab_core::op::FileId;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -127,6 +129,23 @@ impl<D: Device> Host<D> {
     /// A call goes on as soon as there is a worker for it, and for the file that it has to itself.
     pub(super) fn by_worker(&mut self, tag: u32, file: Option<u32>) {
         self.put(tag, file, Act::Go);
+    }
+
+    /// Whether a write through the cache is a worker's. Alone it is carried out at once either way.
+    #[inline]
+    pub(super) fn punts_cached(&mut self, tag: u32) -> bool {
+        if self.in_flight < 2 || !self.era.workers_sync {
+            return false;
+        }
+        match self.traits.punts_cached {
+            Punts::None => false,
+            Punts::All => true,
+            Punts::Changing { .. } => {
+                self.calls[tag as usize].looked = self.now;
+                let end = self.calls[tag as usize].end;
+                self.changes_inode(tag, end) || !self.would_have_inode(tag, Wants::Change)
+            }
+        }
     }
 
     fn put(&mut self, tag: u32, file: Option<u32>, act: Act) {

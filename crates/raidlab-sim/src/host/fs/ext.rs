@@ -145,6 +145,7 @@ impl Ext {
                 direct: true,
                 fsync_holds: false,
                 punts: Punts::None,
+                punts_cached: Punts::All,
                 zero_fill: false,
                 // `ext4_io_submit` sets `REQ_SYNC` at most.
                 says_flusher: false,

@@ -138,7 +138,7 @@ pub struct Synced {
     pub cpu: Span,
 }
 
-/// Which writes past the page cache a process that has several calls under way leaves to a worker of the kernel, because it would
+/// Which writes a process that has several calls under way leaves to a worker of the kernel, because it would
 /// have to wait itself (`IOCB_NOWAIT`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Punts {
@@ -150,7 +150,8 @@ pub enum Punts {
         /// To workers of which one at a time writes to a file, as any call that writes (to 6.3: `FMODE_DIO_PARALLEL_WRITE`).
         in_turn: bool,
     },
-    /// All (btrfs, which gives them new places, `btrfs_write_check`).
+    /// All (btrfs, which gives them new places, `btrfs_write_check`; through the cache where a file system is without
+    /// `FMODE_BUF_WASYNC`).
     All,
 }
 
@@ -201,6 +202,8 @@ pub struct Traits {
     pub fsync_holds: bool,
     /// Which direct writes are left to workers.
     pub punts: Punts,
+    /// And which of those through the page cache.
+    pub punts_cached: Punts,
     /// A read past what was written in a preallocated file fills with zeros (NTFS valid data length).
     pub zero_fill: bool,
     /// What the flusher writes of files is marked as its (`wbc_to_write_flags` on `REQ_BACKGROUND`).

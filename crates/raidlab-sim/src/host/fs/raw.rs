@@ -40,6 +40,7 @@ impl Raw {
                 direct: true,
                 fsync_holds: false,
                 punts: Punts::None,
+                punts_cached: Punts::None,
                 zero_fill: false,
                 says_flusher: true,
                 free_log: false,

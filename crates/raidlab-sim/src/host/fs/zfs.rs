@@ -399,6 +399,7 @@ fn traits(spec: &FsSpec) -> Traits {
         direct: false,
         fsync_holds: false,
         punts: Punts::None,
+        punts_cached: Punts::None,
         zero_fill: false,
         says_flusher: false,
         free_log: true,

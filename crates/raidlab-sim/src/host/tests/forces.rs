@@ -167,3 +167,30 @@ fn who_comes_while_a_log_of_btrfs_is_written_shares_the_next_one() {
         assert_eq!(durable(&host), logs, "{rest:?}");
     }
 }
+
+/// io_uring leaves writes through the cache to its workers where a file system cannot say that it would have to wait (ext4): while
+/// four calls that make durable have those, nothing is written, and one worker writes to a file.
+#[test]
+fn writes_through_the_cache_wait_for_a_worker() {
+    for (kind, waits) in [(FilesystemKind::Ext4, true), (FilesystemKind::Btrfs, false)] {
+        let mut host = opened(NEW, kind);
+        let cached = FileOp::Open {
+            file: 0,
+            mode: OpenMode::Update,
+            direct: false,
+            sync: false,
+        };
+        call(&mut host, 0, cached);
+        call(&mut host, 0, write(7));
+        let process = |host: &mut Host<Toy>, tag: u32, op| {
+            host.process = 1;
+            host.submit(Tag(tag), Op::File(op)).unwrap();
+        };
+        for tag in 0..4 {
+            process(&mut host, tag, FSYNC);
+        }
+        process(&mut host, 4, write(9));
+        let first = ends(&mut host, 1)[0].0;
+        assert_eq!(first != 4, waits, "{kind}");
+    }
+}

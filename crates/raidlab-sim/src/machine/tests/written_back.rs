@@ -49,8 +49,7 @@ fn what_becomes_dirty_while_the_flusher_waits_for_stripes_is_found_as_well() {
 }
 
 /// A guest has 2.06, 3.57 and 2.27 MiB/s: of 32 calls under way no more than four make durable at a time. With all of them it was 2.8,
-/// 5.2 and 2.6. Writes through the cache take such a worker as well there, one for a file, and stop while all make durable: that is
-/// not modelled, and what is predicted is as much above the guest.
+/// 5.2 and 2.6.
 #[test]
 fn as_many_calls_make_durable_as_there_are_workers() {
     let rates = [("single", 1), ("raid10", 4), ("raid5", 4)]

@@ -270,6 +270,13 @@ impl Kind {
                 },
                 _ => Punts::None,
             },
+            punts_cached: match (spec.kind, spec.kernel) {
+                (FilesystemKind::Xfs, kernel) if kernel >= Kernel::Linux(6, 0, 0) => {
+                    Punts::Changing { in_turn: true }
+                }
+                (FilesystemKind::Btrfs, kernel) if kernel >= Kernel::Linux(6, 1, 0) => Punts::None,
+                _ => Punts::All,
+            },
             zero_fill: ntfs,
             says_flusher: !ntfs,
             // "xfs: don't allow log IO to be throttled".
