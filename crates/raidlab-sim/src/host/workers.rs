@@ -131,10 +131,16 @@ impl<D: Device> Host<D> {
         self.put(tag, file, Act::Go);
     }
 
-    /// Whether a write through the cache is a worker's. Alone it is carried out at once either way.
+    /// Whether a write through the cache is a worker's: of a process that has others under way.
     #[inline]
     pub(super) fn punts_cached(&mut self, tag: u32) -> bool {
-        if self.in_flight < 2 || !self.era.workers_sync {
+        self.in_flight > 1 && self.era.workers_sync && self.punts_one_of_several(tag)
+    }
+
+    fn punts_one_of_several(&mut self, tag: u32) -> bool {
+        let process = self.calls[tag as usize].process;
+        let mut others = (0..).zip(&self.calls);
+        if !others.any(|(of, call)| call.busy && call.process == process && of != tag) {
             return false;
         }
         match self.traits.punts_cached {
