@@ -43,7 +43,7 @@ impl<D: Device> Host<D> {
                 self.cache.forget(file, page, pages, true);
             }
         }
-        if self.fs.is_raw() {
+        if self.fs.is_raw() || !(write || self.traits.fsync_holds) {
             return self.direct_on(tag, self.costs.call);
         }
         // What others do until the processor has come to it comes before it.

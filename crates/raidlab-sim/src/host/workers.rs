@@ -134,7 +134,8 @@ impl<D: Device> Host<D> {
     /// Whether a write through the cache is a worker's: of a process that has others under way.
     #[inline]
     pub(super) fn punts_cached(&mut self, tag: u32) -> bool {
-        self.in_flight > 1 && self.era.workers_sync && self.punts_one_of_several(tag)
+        let may = self.era.workers_sync && self.traits.punts_cached != Punts::None;
+        may && self.in_flight > 1 && self.punts_one_of_several(tag)
     }
 
     fn punts_one_of_several(&mut self, tag: u32) -> bool {
@@ -177,7 +178,6 @@ impl<D: Device> Host<D> {
     }
 
     /// The worker of a call is through with it, and goes on with the next one.
-    #[cold]
     pub(super) fn worker_ends(&mut self, tag: u32) {
         let call = &mut self.calls[tag as usize];
         call.by_worker = false;
