@@ -4,8 +4,7 @@
 //! and execution" (6.18). Whoever changes the inode meanwhile waits, and whoever comes after that one waits behind it although he
 //! would share the lock (`rwsem_down_read_slowpath`); when it is a sharer's turn all that wait go on with him (`rwsem_mark_wake`). A look
 //! takes no time here, nor does what a write through the cache changes; past it a change takes the time of the processor. Left out:
-//! write-back that gives blocks their places, and what
-//! reads through the cache look up.
+//! write-back that gives blocks their places, and what reads through the cache look up.
 use super::call::Call;
 use super::device::Device;
 use super::fs::Punts;
