@@ -332,9 +332,7 @@ fn counted_otherwise(group: &Group<'_>, twins: &[&Group<'_>]) -> Vec<String> {
         let other = |twin: &&Group<'_>| twin.unit(phase).is_some_and(|its| its != unit);
         let name = match unit {
             Unit::BytesPerSecond => "bytes/s",
-            Unit::PerSecond => "1/s",
-            Unit::Seconds => "s",
-            Unit::Percent => "%",
+            unit => super::format::suited(unit, 1.0).name,
         };
         twins
             .iter()
