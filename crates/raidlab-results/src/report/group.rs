@@ -1,7 +1,13 @@
 //! Trials of one cell taken together, and what was kept out.
+mod apart;
+mod once;
+
 use super::incidental::deciding;
+use super::select::Named;
 use crate::record::{Cell, Figure, PhaseRecord, Provenance, Status, TrialRecord, Unit};
 use crate::reference::WITHHELD;
+use apart::tell_apart;
+use once::{drawn_again, once_each};
 use raidlab_core::flag::{Flag, FlagKind};
 use raidlab_core::histogram::Latencies;
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,6 +26,8 @@ pub(crate) struct Group<'a> {
     pub(crate) settings: BTreeMap<String, String>,
     /// In the order of execution.
     pub(crate) trials: Vec<&'a TrialRecord>,
+    /// What other sessions drew once more, each with the session that had it before: no further measurement.
+    pub(crate) again: Vec<(&'a str, &'a TrialRecord)>,
 }
 
 /// One valid run of a phase.
@@ -47,6 +55,16 @@ pub(crate) enum State<'a> {
     Invalid,
     /// The valid runs, at least one.
     Runs(Vec<RunValue<'a>>),
+}
+
+impl Named for Group<'_> {
+    fn cell(&self) -> &Cell {
+        self.cell
+    }
+
+    fn label(&self) -> &str {
+        &self.label
+    }
 }
 
 impl<'a> Group<'a> {
@@ -264,6 +282,7 @@ pub(crate) fn group(trials: &[TrialRecord]) -> Vec<Group<'_>> {
                 provenance: &trial.provenance,
                 settings,
                 trials: vec![trial],
+                again: Vec::new(),
             }),
         }
     }
@@ -271,76 +290,10 @@ pub(crate) fn group(trials: &[TrialRecord]) -> Vec<Group<'_>> {
         // Sessions in the order of their beginning: drift is looked for over the order of the runs.
         let at = |t: &&TrialRecord| (t.started.clone(), t.session.clone(), t.round, t.order);
         group.trials.sort_by_key(at);
+        once_each(group);
     }
     tell_apart(&mut groups);
     groups
-}
-
-/// Gives groups of one profile and label different labels: by provenance, then by settings.
-fn tell_apart(groups: &mut [Group<'_>]) {
-    let suffixes: Vec<String> = groups
-        .iter()
-        .map(|group| {
-            let twins: Vec<&Group<'_>> = groups
-                .iter()
-                .filter(|g| g.profile == group.profile && g.label == group.label)
-                .collect();
-            let mut parts = Vec::new();
-            let kind = provenance_kind(group.provenance);
-            if twins.iter().any(|g| provenance_kind(g.provenance) != kind) {
-                parts.push(kind);
-            }
-            let differing = |name: &String| {
-                twins
-                    .iter()
-                    .any(|g| g.settings.get(name) != group.settings.get(name))
-            };
-            let settings = group.settings.iter().filter(|(name, _)| differing(name));
-            parts.extend(settings.map(|(name, value)| format!("{name}={value}")));
-            let factors = group.cell.factors.iter().filter(|(name, _)| {
-                twins
-                    .iter()
-                    .any(|g| g.cell.factors.get(*name) != group.cell.factors.get(*name))
-            });
-            // Importers keep what a factor says as a setting, too.
-            for (name, value) in factors {
-                let part = format!("{name}={value}");
-                if !parts.contains(&part) {
-                    parts.push(part);
-                }
-            }
-            // What is the same in all that makes a cell differs in what it was counted in.
-            if parts.is_empty() && twins.iter().any(|g| g.counts_otherwise(group)) {
-                parts.extend(counted_otherwise(group, &twins));
-            }
-            if parts.is_empty() {
-                String::new()
-            } else {
-                format!(" ({})", parts.join(", "))
-            }
-        })
-        .collect();
-    for (group, suffix) in groups.iter_mut().zip(suffixes) {
-        group.label.push_str(&suffix);
-    }
-}
-
-/// The phases of a group that a twin counts in another unit, with the unit that they are counted in here.
-fn counted_otherwise(group: &Group<'_>, twins: &[&Group<'_>]) -> Vec<String> {
-    let told = |phase: &str| {
-        let unit = group.unit(phase)?;
-        let other = |twin: &&Group<'_>| twin.unit(phase).is_some_and(|its| its != unit);
-        let name = match unit {
-            Unit::BytesPerSecond => "bytes/s",
-            unit => super::format::suited(unit, 1.0).name,
-        };
-        twins
-            .iter()
-            .any(other)
-            .then(|| format!("{phase} in {name}"))
-    };
-    let phases = phases(std::slice::from_ref(group));
-    phases.into_iter().filter_map(told).collect()
 }
 
 /// The kind of provenance in words: figures of one kind may be averaged, of two never. The file
@@ -365,6 +318,7 @@ pub(crate) fn provenance_kind(provenance: &Provenance) -> String {
 pub(crate) fn exclusions(groups: &[Group<'_>]) -> Vec<String> {
     let mut lines = Vec::new();
     for group in groups {
+        lines.extend(drawn_again(group));
         for (run, trial) in (1..).zip(&group.trials) {
             let name = format!("{}, run {run}", group.label);
             if let Status::Failed { reason } = &trial.status {

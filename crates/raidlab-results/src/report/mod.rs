@@ -58,7 +58,7 @@ use document::{Block, Chart};
 use group::Group;
 use raidlab_stats::Confidence;
 use raidlab_stats::compare::DEFAULT_MARGIN;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A request that no report can be made of.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -241,6 +241,23 @@ fn finish(
     out.extend(blocks::context::repeat(groups));
 }
 
+/// What a report of these trials calls their cells, each with the ids of its trials. Labels that cells share are told apart by
+/// what the cells differ in: "one (size=4GiB)".
+#[must_use]
+pub fn labels<'a>(trials: &'a [TrialRecord]) -> Vec<(String, BTreeSet<&'a str>)> {
+    let groups = group::group(trials);
+    let labelled = |group: &Group<'a>| {
+        let again = group.again.iter().map(|(_, trial)| trial);
+        let ids = group
+            .trials
+            .iter()
+            .chain(again)
+            .map(|trial| trial.id.as_str());
+        (group.label.clone(), ids.collect())
+    };
+    groups.iter().map(labelled).collect()
+}
+
 /// Groups by profile, in the order in which the profiles come.
 fn by_profile<'a>(groups: &[Group<'a>]) -> Vec<Vec<Group<'a>>> {
     let mut all: Vec<Vec<Group<'a>>> = Vec::new();
@@ -257,11 +274,11 @@ fn check_baseline(baseline: Option<&Baseline>, groups: &[Group<'_>]) -> Result<(
     let Some(Baseline::Cell(selector)) = baseline else {
         return Ok(());
     };
-    if groups.iter().any(|g| selector.matches(g.cell)) {
+    if groups.iter().any(|g| selector.names(g)) {
         return Ok(());
     }
     Err(ReportError::NoBaseline {
         wanted: selector.to_string(),
-        known: groups.iter().map(|g| g.cell.label.clone()).collect(),
+        known: groups.iter().map(|g| g.label.clone()).collect(),
     })
 }

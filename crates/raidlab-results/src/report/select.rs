@@ -82,6 +82,38 @@ impl Selector {
                 .all(|(name, level)| cell.factors.get(name) == Some(level)),
         }
     }
+
+    /// Whether this one is meant, by either of its labels.
+    pub(crate) fn names(&self, one: &impl Named) -> bool {
+        let by_label = matches!(self, Self::Label(label) if one.label() == label);
+        by_label || self.matches(one.cell())
+    }
+}
+
+/// What has a cell, and a label that tells it from others of the same cell: a report calls by it what differs in more than
+/// its cell.
+pub(crate) trait Named {
+    fn cell(&self) -> &Cell;
+
+    fn label(&self) -> &str {
+        &self.cell().label
+    }
+}
+
+impl Named for Cell {
+    fn cell(&self) -> &Cell {
+        self
+    }
+}
+
+impl<T: Named> Named for &T {
+    fn cell(&self) -> &Cell {
+        (*self).cell()
+    }
+
+    fn label(&self) -> &str {
+        (*self).label()
+    }
 }
 
 /// What the cells of a report are compared with.
@@ -104,18 +136,17 @@ const OF_LAYOUT: [&str; 2] = ["layout", "level"];
 
 impl Baseline {
     /// The place among `cells` of the baseline of `cell`; `None` when it has none.
-    #[must_use]
-    pub fn of(&self, cell: &Cell, cells: &[&Cell]) -> Option<usize> {
+    pub(crate) fn of<N: Named>(&self, cell: &impl Named, cells: &[N]) -> Option<usize> {
         match self {
             Self::Cell(Selector::Factors(factors)) => {
                 let selector = Selector::Factors(factors.clone());
-                let matching = cells.iter().filter(|c| selector.matches(c)).count();
+                let matching = cells.iter().filter(|c| selector.names(*c)).count();
                 if matching > 1 {
                     return Self::Factor(factors.clone()).of(cell, cells);
                 }
-                cells.iter().position(|c| selector.matches(c))
+                cells.iter().position(|c| selector.names(c))
             }
-            Self::Cell(selector) => cells.iter().position(|c| selector.matches(c)),
+            Self::Cell(selector) => cells.iter().position(|c| selector.names(c)),
             Self::Factor(factors) => {
                 let rest = |c: &Cell| -> BTreeMap<String, String> {
                     let mut rest = c.factors.clone();
@@ -126,10 +157,11 @@ impl Baseline {
                     });
                     rest
                 };
+                let cell = cell.cell();
                 let wanted = rest(cell);
                 let named = OF_LAYOUT.iter().any(|name| factors.contains_key(*name));
                 let same_layout = |c: &Cell| named || are_of_one_layout(cell, c);
-                cells.iter().position(|c| {
+                cells.iter().map(Named::cell).position(|c| {
                     factors
                         .iter()
                         .all(|(name, level)| c.factors.get(name) == Some(level))
@@ -138,8 +170,8 @@ impl Baseline {
                 })
             }
             Self::Cases(cases) => {
-                let (_, base) = cases.iter().find(|(when, _)| when.matches(cell))?;
-                cells.iter().position(|c| base.matches(c))
+                let (_, base) = cases.iter().find(|(when, _)| when.names(cell))?;
+                cells.iter().position(|c| base.names(c))
             }
         }
     }
@@ -206,7 +238,6 @@ mod tests {
         assert_eq!(typed("engine=controller").of(&other, &cells), Some(2));
     }
 
-    /// Near and far copies, symmetric and asymmetric parity are of one level, and not the same.
     #[test]
     fn a_label_that_looks_like_factors_is_a_label() {
         let labels = ["size=4GiB", "=1", " old"];
@@ -219,6 +250,7 @@ mod tests {
         assert!(Selector::among("=2", labels.into_iter()).is_err());
     }
 
+    /// Near and far copies, symmetric and asymmetric parity are of one level, and not the same.
     #[test]
     fn a_factor_baseline_has_the_layout_of_its_cell() {
         let of = |layout: &str, state: &str| {

@@ -14,7 +14,7 @@ use raidlab_results::record::{Session, TrialRecord};
 use raidlab_results::report::experiment::{ExperimentRequest, WantedTable};
 use raidlab_results::report::{
     Answers, Baseline, Document, ReportError, ReportRequest, Selector, answers, experiment_answers,
-    experiment_report, report,
+    experiment_report, labels as labels_of, report,
 };
 use raidlab_results::store::{Bundle, Store, TrialFilter};
 use raidlab_stats::compare::DEFAULT_MARGIN;
@@ -99,7 +99,9 @@ fn overridden(
 }
 
 fn selector(text: &str, trials: &[TrialRecord]) -> Result<Selector, Failure> {
-    let labels = trials.iter().map(|trial| &trial.cell.label[..]);
+    let told = labels_of(trials);
+    let own = trials.iter().map(|trial| &trial.cell.label[..]);
+    let labels = told.iter().map(|(label, _)| &label[..]).chain(own);
     Selector::among(text, labels).map_err(|error| Failure::from_error(BAD_REQUEST, &error))
 }
 

@@ -178,6 +178,37 @@ fn any_label_may_be_the_baseline() {
     factors.refused(2).says(&["'disks=5' is none of the cells"]);
 }
 
+/// Where cells share a label, a report tells them apart; what it calls them names them for it, too.
+#[test]
+fn cells_go_by_what_a_report_calls_them() {
+    let lab = Lab::new();
+    for count in [16, 32, 16, 32] {
+        let line = format!("bench place -n 1 --profile dd --block-size 4KiB --count {count}");
+        lab.run(&line).done();
+    }
+    let label = "place (count=32)";
+    let mut report = lab.command("report last~1 last");
+    report.arg(format!("--baseline={label}"));
+    ended(report)
+        .done()
+        .prints(&[&format!("ratio to {label}"), "place (count=16)"]);
+    let mut report = lab.command("report last~1 last --baseline");
+    report.arg("place (count=64)");
+    ended(report)
+        .refused(2)
+        .says(&["is none of the cells", label]);
+    let of = |label: &str| {
+        let mut compare = lab.command("compare --phase read");
+        for sessions in ["last~3,last~2", "last~1,last"] {
+            compare.arg(format!("{sessions}:{label}"));
+        }
+        ended(compare)
+    };
+    of(label).done().prints(&["read"]);
+    let unknown = of("place (count=64)").refused(2);
+    unknown.says(&["no cell 'place (count=64)'", label]);
+}
+
 #[test]
 fn a_layout_tells_what_its_rebuild_meets() {
     let lab = Lab::new();

@@ -149,7 +149,7 @@ impl Counted {
 /// The closing table and the picks; empty when the cells do not tell level and disks or have no
 /// figures in common.
 pub(crate) fn closing(what: &Closing<'_>, groups: &[Group<'_>], judging: &Judging) -> Vec<Block> {
-    let Some(base) = groups.iter().find(|g| what.baseline.matches(g.cell)) else {
+    let Some(base) = groups.iter().find(|g| what.baseline.names(*g)) else {
         return Vec::new();
     };
     let loads = loads(groups, what.arrays);

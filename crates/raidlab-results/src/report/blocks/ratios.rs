@@ -28,12 +28,11 @@ struct Line {
 
 /// The table of ratios; `None` when no cell has a baseline.
 pub(crate) fn ratios(what: &Ratios<'_>, groups: &[Group<'_>], judging: &Judging) -> Option<Table> {
-    let cells: Vec<_> = groups.iter().map(|g| g.cell).collect();
     let phases = phases(groups);
     if phases.is_empty() {
         return None;
     }
-    let mut lines = lines(what.baseline, &cells, groups, &phases, judging);
+    let mut lines = lines(what.baseline, groups, &phases, judging);
     if !lines
         .iter()
         .any(|line| line.base.is_some_and(|base| base != line.group))
@@ -113,7 +112,6 @@ fn headings(profile: &str, phases: &[&str], against: bool, verdicts: bool) -> Ve
 
 fn lines(
     baseline: &Baseline,
-    cells: &[&crate::record::Cell],
     groups: &[Group<'_>],
     phases: &[&str],
     judging: &Judging,
@@ -122,7 +120,7 @@ fn lines(
         .iter()
         .enumerate()
         .map(|(index, group)| {
-            let base = baseline.of(group.cell, cells);
+            let base = baseline.of(group, groups);
             let outcomes = phases
                 .iter()
                 .map(|phase| match base {

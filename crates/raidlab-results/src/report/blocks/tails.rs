@@ -65,11 +65,10 @@ pub(crate) fn judged<'a>(
     groups: &[Group<'a>],
     judging: &Judging,
 ) -> Vec<Line<'a>> {
-    let cells: Vec<_> = groups.iter().map(|g| g.cell).collect();
     let mut lines = Vec::new();
     for phase in phases(groups) {
         for (group, candidate) in groups.iter().enumerate() {
-            let base = baseline.of(candidate.cell, &cells);
+            let base = baseline.of(candidate, groups);
             let Some(base) = base.filter(|base| *base != group) else {
                 continue;
             };

@@ -3,6 +3,8 @@ use crate::bench::{open_store, store_failure};
 use crate::commands::reference;
 use crate::exit::Failure;
 use crate::place;
+use raidlab_results::record::TrialRecord;
+use raidlab_results::report::labels;
 use raidlab_results::store::{Bundle, Store, StoreError, TrialFilter};
 use std::collections::BTreeSet;
 
@@ -20,6 +22,7 @@ pub(super) fn side(
     };
     let mut bundle = Bundle::default();
     let mut known = BTreeSet::new();
+    let mut lack = None;
     for name in names.split(',') {
         let one = source(name, place, store)?;
         if !one
@@ -30,22 +33,56 @@ pub(super) fn side(
             let message = format!("'{text}' names the trials of '{name}' twice");
             return Err(Failure::bad_request(message).remedy("name each session once"));
         }
-        let labels: BTreeSet<&String> = one.trials.iter().map(|trial| &trial.cell.label).collect();
-        if let Some(label) = label.filter(|label| !labels.iter().any(|known| known == label)) {
-            let labels: Vec<&str> = labels.into_iter().map(String::as_str).collect();
-            let message = format!("{name} has no cell '{label}'");
-            return Err(
-                Failure::bad_request(message).remedy(format!("it has: {}", labels.join("; ")))
-            );
+        let mut own = one.trials.iter().map(|trial| &trial.cell.label);
+        if label.is_some_and(|label| own.all(|own| own != label)) {
+            lack.get_or_insert((name, labels_of(&one.trials)));
         }
         bundle.trials.extend(one.trials);
         bundle.sessions.extend(one.sessions);
         bundle.environments.extend(one.environments);
     }
     if let Some(label) = label {
-        bundle.trials.retain(|trial| trial.cell.label == label);
+        bundle.trials = called(label, bundle.trials, lack)?;
     }
     Ok(bundle)
+}
+
+/// The trials of the cells that are called `label`, by whoever ran them or by a report of all of them; `lack` is the first
+/// session that has none of that name, with what it has.
+fn called(
+    label: &str,
+    mut trials: Vec<TrialRecord>,
+    lack: Option<(&str, BTreeSet<String>)>,
+) -> Result<Vec<TrialRecord>, Failure> {
+    let Some((session, mut known)) = lack else {
+        trials.retain(|trial| trial.cell.label == label);
+        return Ok(trials);
+    };
+    let told = labels(&trials);
+    let of_label = told.iter().filter(|(told, _)| told == label);
+    let ids: BTreeSet<String> = of_label
+        .flat_map(|(_, ids)| ids)
+        .map(|id| (*id).to_owned())
+        .collect();
+    let ran_as = trials.iter().any(|trial| trial.cell.label == label);
+    if ids.is_empty() || ran_as {
+        if !ran_as {
+            known.extend(told.into_iter().map(|(label, _)| label));
+        }
+        let known: Vec<String> = known.into_iter().collect();
+        let message = format!("{session} has no cell '{label}'");
+        return Err(Failure::bad_request(message).remedy(format!("it has: {}", known.join("; "))));
+    }
+    trials.retain(|trial| ids.contains(&trial.id));
+    Ok(trials)
+}
+
+/// What the cells of trials were run as.
+fn labels_of(trials: &[TrialRecord]) -> BTreeSet<String> {
+    trials
+        .iter()
+        .map(|trial| trial.cell.label.clone())
+        .collect()
 }
 
 /// The store, opened when the first is asked for.
