@@ -22,6 +22,7 @@ const EXPERIMENTS: [(&str, usize, usize); 26] = [
     ("state-rebuilding", 6, 18),
     ("state-resyncing", 6, 18),
     ("vm-all-levels", 16, 48),
+    ("vm-btrfs", 12, 12),
     ("vm-cached", 8, 8),
     ("vm-calls", 4, 4),
     ("vm-chunks", 32, 32),

@@ -17,9 +17,11 @@
 //! | [`rebuild`] | what filling a failed member reads, and how likely it meets a sector that cannot be read |
 //! | [`covered`] | the parity that covers an array sector, level by level |
 //! | [`spec`], [`draw`], [`describe`] | from `raid10-f2` to a layout, its drawing, its description |
+//! | [`btrfs`] | the chunks of btrfs: on which members, and where |
 //! | [`zfs`], [`raidz`], [`pool`] | what a block occupies on the children of a ZFS mirror and of RAID-Z, and where its columns go; pools of them |
 #![forbid(unsafe_code)]
 
+pub mod btrfs;
 pub mod covered;
 pub mod describe;
 pub mod draw;
@@ -40,6 +42,7 @@ pub mod survival;
 pub mod types;
 pub mod zfs;
 
+pub use btrfs::{Btrfs, BtrfsProfile};
 pub use error::{LayoutError, PlanError, SpecError};
 pub use layout::Layout;
 pub use mirror::Copies;

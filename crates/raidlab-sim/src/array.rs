@@ -11,6 +11,7 @@
 //!
 //! Left out: write-mostly members, journals, reshaping, bad block lists.
 mod bitmap;
+mod btrfs;
 mod build;
 mod clean;
 mod core;

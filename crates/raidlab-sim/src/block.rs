@@ -38,7 +38,7 @@ pub struct Origin {
     /// that are submitted one by one (`fs/buffer.c:__block_write_full_page`, `submit_bh`), and what md asks of members for
     /// its stripes, each of which has pages of its own. Queues join them; what is above queues meets them one after the other.
     pub paged: bool,
-    /// What the file system says of a write that nobody waits for.
+    /// What the file system says of a write that nobody waits for, and of a read who asks.
     pub marked: Marked,
 }
 
@@ -53,6 +53,8 @@ pub enum Marked {
     Background,
     /// Metadata (`REQ_META`).
     Metadata,
+    /// Of a read: a worker asks for it, by whose number it has the other copy than by that of the process.
+    Worker,
 }
 
 impl Origin {

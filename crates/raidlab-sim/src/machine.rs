@@ -37,7 +37,7 @@ mod tests;
 use crate::array::{ArrayKind, Refill};
 use crate::disk::Fault;
 use crate::fabric::FabricSpec;
-use crate::host::fs::{FileSystem, FsSpec};
+use crate::host::fs::{FileSystem, FsSpec, Spread};
 use crate::host::{Host, HostSpec};
 use crate::storage::Storage;
 use leap::Leaping;
@@ -130,8 +130,10 @@ impl Machine {
         spec.stripe = storage.stripe();
         let physical = storage.disks().map(|disk| disk.model().physical()).max();
         spec.sector = physical.unwrap_or(1) * SECTOR as u32;
-        if let ArrayKind::Pool(pool) = &plans.storage.array.kind {
-            spec.vdevs = pool.vdevs().cloned().collect();
+        match &plans.storage.array.kind {
+            ArrayKind::Pool(pool) => spec.vdevs = pool.vdevs().cloned().collect(),
+            ArrayKind::Btrfs(btrfs) => spec.spread = Some(Spread::of(btrfs)),
+            _ => {}
         }
         let fs = FileSystem::new(&spec)?;
         let directory = !fs.is_raw();

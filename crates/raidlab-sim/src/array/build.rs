@@ -35,9 +35,12 @@ pub(super) fn array(spec: &ArraySpec) -> Result<Array, ArrayError> {
         ArrayKind::Md(layout) => layout.members(),
         ArrayKind::Zfs(mirror) => mirror.children(),
         ArrayKind::Pool(pool) => pool.members(),
+        ArrayKind::Btrfs(btrfs) => btrfs.members(),
     };
     let zfs = matches!(spec.kind, ArrayKind::Zfs(_) | ArrayKind::Pool(_));
+    let btrfs = matches!(spec.kind, ArrayKind::Btrfs(_));
     match spec.state {
+        state if btrfs && state != ArrayState::Clean => return Err(ArrayError::NotClean(state)),
         ArrayState::Resyncing if zfs => return Err(ArrayError::NoResync),
         ArrayState::InitialSync if zfs => return Err(ArrayError::NoInitialSync),
         _ => {}
@@ -76,6 +79,14 @@ pub(super) fn array(spec: &ArraySpec) -> Result<Array, ArrayError> {
             capacity
         }
         ArrayKind::Pool(pool) => builder.pool(pool),
+        ArrayKind::Btrfs(btrfs) => {
+            let children = (0..members as u16).map(Child::Disk).collect();
+            let capacity = btrfs.capacity().0;
+            let shape = Shape::Btrfs(Box::new(btrfs.clone()));
+            builder.push(None, children, capacity, shape, None);
+            builder.homes = (0..members as u16).map(|role| (0, role)).collect();
+            capacity
+        }
     };
     builder.states()?;
     let clean = builder.superblocks();
@@ -149,7 +160,11 @@ fn begin_resync(node: &mut Node, spec: &ArraySpec) {
             };
             (end, depth, UNIT)
         }
-        Shape::Linear(_) | Shape::Raid0(_) | Shape::Raidz(_) | Shape::Vdevs(_) => return,
+        Shape::Linear(_)
+        | Shape::Raid0(_)
+        | Shape::Raidz(_)
+        | Shape::Vdevs(_)
+        | Shape::Btrfs(_) => return,
     };
     node.resync = Some(Resync::new(end, depth, each, spec, &era));
 }

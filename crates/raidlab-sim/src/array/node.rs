@@ -15,7 +15,7 @@ use raidlab_core::op::BlockKind;
 use raidlab_core::time::Instant;
 use raidlab_core::units::Lba;
 use raidlab_layout::stripe::{Linear, Raid0};
-use raidlab_layout::{Layout, Member, MemberSet, Place, Survival};
+use raidlab_layout::{Btrfs, Layout, Member, MemberSet, Place, Survival};
 
 /// What all levels have.
 #[derive(Clone, Debug)]
@@ -93,6 +93,7 @@ pub(super) enum Shape {
     Mirror(Mirror),
     Parity(Box<ParityArray>),
     Raidz(RaidzVdev),
+    Btrfs(Box<Btrfs>),
     /// Several vdevs of ZFS, and the sector after the last one of each.
     Vdevs(Vec<u64>),
 }
@@ -168,6 +169,7 @@ impl Node {
             Shape::Parity(_) => {}
             Shape::Raidz(raidz) => raidz.submit(common, core, up, bio),
             Shape::Vdevs(ends) => pieces(common, core, up, bio, |at| vdev_of(ends, at)),
+            Shape::Btrfs(btrfs) => super::btrfs::submit(btrfs, common, core, up, bio),
         }
     }
 
@@ -231,7 +233,7 @@ impl Node {
             return self.resilvered(core, job, op, result.is_ok());
         }
         match &mut self.shape {
-            Shape::Linear(_) | Shape::Raid0(_) | Shape::Vdevs(_) => {
+            Shape::Linear(_) | Shape::Raid0(_) | Shape::Vdevs(_) | Shape::Btrfs(_) => {
                 if let Task::Part(parent) = op.task {
                     core.close(parent, result);
                 }
@@ -355,7 +357,7 @@ impl Node {
             (Some(layout), _) => layout.survives(missing) == Survival::Lost,
             (None, Shape::Raidz(raidz)) => !raidz.survives(missing),
             // None of its vdevs may be lost; a mirror survives while one child does.
-            (None, Shape::Vdevs(_)) => !missing.is_empty(),
+            (None, Shape::Vdevs(_) | Shape::Btrfs(_)) => !missing.is_empty(),
             (None, _) => missing.len() == common.children.len(),
         };
         common.lost

@@ -189,7 +189,7 @@ impl Node {
             Shape::Mirror(mirror) => mirror.run_at(at),
             Shape::Parity(parity) => parity.run_at(common, kind, at),
             Shape::Raid0(raid0) => raid0.place(at).1,
-            Shape::Raidz(_) | Shape::Vdevs(_) => u64::MAX,
+            Shape::Raidz(_) | Shape::Vdevs(_) | Shape::Btrfs(_) => u64::MAX,
         }
     }
 }

@@ -5,7 +5,7 @@ use raidlab_core::time::Span;
 use raidlab_core::units::Sectors;
 use raidlab_experiment::kernel::{Kernel, TICK};
 use raidlab_experiment::setup::ArrayState;
-use raidlab_layout::{Layout, Pool, WritePolicy, ZfsMirror};
+use raidlab_layout::{Btrfs, Layout, Pool, WritePolicy, ZfsMirror};
 
 /// What keeps the members together.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,6 +16,8 @@ pub enum ArrayKind {
     Md(Layout),
     /// A ZFS mirror: what its allocator hands out, from the end of the labels on.
     Zfs(ZfsMirror),
+    /// btrfs over several members: its addresses, superblocks and metadata before data.
+    Btrfs(Btrfs),
     /// RAID-Z, or several vdevs of ZFS: one vdev after the other, each with its labels at both ends and the space of
     /// its offsets between. A request is one block of ZFS: where it begins, and its data without parity.
     Pool(Pool),
@@ -377,6 +379,9 @@ pub enum ArrayError {
         "a bitmap of {0} bits has no room on the members, which have some for {1}; mdadm refuses it: use a larger bitmap-chunk"
     )]
     BitmapRoom(u64, u64),
+    /// A state of btrfs that is not modelled.
+    #[error("an array of btrfs that is {0} is not modelled: use clean")]
+    NotClean(ArrayState),
     /// A stripe cache that md refuses.
     #[error("a stripe cache of {0} stripes is too small: md has at least {LEAST_CACHE}")]
     StripeCache(u32),

@@ -1,4 +1,5 @@
 mod bitmap;
+mod btrfs;
 mod checkpoints;
 mod clean;
 mod content;

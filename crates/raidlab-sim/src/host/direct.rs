@@ -4,6 +4,7 @@ use super::device::{Device, Wish};
 use super::inode::Wants;
 use super::sync::Part;
 use super::{EFBIG, ENOSPC, Host, SECTOR, What, pages_of};
+use crate::block::Marked;
 use crate::host::fs::{FsError, Punts};
 use raidlab_core::op::BlockKind;
 use raidlab_core::target::Errno;
@@ -150,13 +151,17 @@ impl<D: Device> Host<D> {
         };
         let bare = collects_nothing && self.fs.is_raw() && end - at <= ONE_BIO;
         self.below.bare = bare;
+        let mut origin = self.origin(tag, true);
+        if !write && self.reads_by_another(tag, end - at) {
+            origin.marked = Marked::Worker;
+        }
         for piece in &pieces {
             let wish = Wish {
                 kind,
                 lba: piece.lba.0,
                 sectors: u64::from(piece.sectors),
                 fua: false,
-                origin: self.origin(tag, true),
+                origin,
             };
             self.submit_own(tag, wish);
         }

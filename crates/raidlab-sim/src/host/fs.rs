@@ -24,8 +24,9 @@ pub mod spec;
 mod stamp;
 mod zfs;
 
+pub(crate) use extents::metadata_chunk;
 pub use plan::{Charge, Commit, Fsync, Piece, Place, Pressure, Punts, Stage, Synced, Traits};
-pub use spec::FsSpec;
+pub use spec::{FsSpec, Spread};
 pub(crate) use zfs::NEW as NEW_ZFS;
 
 use crate::block::Watch;

@@ -40,6 +40,8 @@ pub(super) struct Workers {
     /// Files that are written to, and the calls that their workers have taken along, by the call at work.
     written: BTreeSet<(u16, u32)>,
     along: BTreeMap<u32, VecDeque<Job>>,
+    /// Whose turn it was to read.
+    other: bool,
 }
 
 impl Workers {
@@ -51,6 +53,7 @@ impl Workers {
             waiting: VecDeque::new(),
             written: BTreeSet::new(),
             along: BTreeMap::new(),
+            other: false,
         }
     }
 
@@ -139,9 +142,7 @@ impl<D: Device> Host<D> {
     }
 
     fn punts_one_of_several(&mut self, tag: u32) -> bool {
-        let process = self.calls[tag as usize].process;
-        let mut others = (0..).zip(&self.calls);
-        if !others.any(|(of, call)| call.busy && call.process == process && of != tag) {
+        if !self.is_one_of_several(tag) {
             return false;
         }
         match self.traits.punts_cached {
@@ -153,6 +154,23 @@ impl<D: Device> Host<D> {
                 self.changes_inode(tag, end) || !self.would_have_inode(tag, Wants::Change)
             }
         }
+    }
+
+    fn is_one_of_several(&self, tag: u32) -> bool {
+        let process = self.calls[tag as usize].process;
+        let mut others = (0..).zip(&self.calls);
+        others.any(|(of, call)| call.busy && call.process == process && of != tag)
+    }
+
+    /// Whether a worker whose number is odd where the process's is even, or even where it is odd, asks for a direct read of so many
+    /// bytes: of those that are left to workers, which only matters by their numbers, every other one.
+    pub(super) fn reads_by_another(&mut self, tag: u32, bytes: u64) -> bool {
+        let large = self.traits.punts_reads.is_some_and(|most| bytes > most);
+        if !large || self.in_flight <= 1 || !self.is_one_of_several(tag) {
+            return false;
+        }
+        self.workers.other = !self.workers.other;
+        self.workers.other
     }
 
     fn put(&mut self, tag: u32, file: Option<u32>, act: Act) {

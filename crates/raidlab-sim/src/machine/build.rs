@@ -63,26 +63,16 @@ pub(super) fn plans(
         Engine::None => parts.single(setup, fabric)?,
         Engine::Md => parts.md(setup, fabric)?,
         Engine::Zfs => parts.zfs(setup, fabric)?,
-        Engine::Btrfs => return Err(not_modelled(&setup.array)),
+        Engine::Btrfs => parts.btrfs(setup, fabric)?,
     };
     plans.storage.array.cost = parity_cost(cpu, setup.host.cpu_mhz);
     plans.storage.array.resync_build = resync_build(cpu, setup.host.cpu_mhz);
     Ok(plans)
 }
 
-fn not_modelled(array: &Array) -> MachineError {
-    MachineError::NotModelled(format!(
-        "engine '{}' with layout {}",
-        array.engine, array.layout
-    ))
-}
-
 /// Metadata of md that moves the data by some sectors makes no difference; what moves it elsewhere, or is written
 /// beside it, would.
 fn modelled(array: &Array) -> Result<(), MachineError> {
-    if array.engine == Engine::Btrfs {
-        return Err(not_modelled(array));
-    }
     if let Some(metadata) = array.metadata.filter(|metadata| metadata.is_container()) {
         return Err(MachineError::NotModelled(format!("metadata '{metadata}'")));
     }

@@ -4,7 +4,7 @@ use crate::array::{Array, ArrayError, ArrayKind, ArraySpec};
 use crate::fabric::{Fabric, FabricError, FabricSpec};
 use crate::queue::{Queue, QueueSpec};
 use raidlab_core::units::SECTOR;
-use raidlab_layout::{Layout, MAX_MEMBERS, Member as Role};
+use raidlab_layout::{BtrfsProfile, Layout, MAX_MEMBERS, Member as Role};
 
 /// A member of the array: a port of the fabric, or a part of one.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -78,6 +78,7 @@ fn used(kind: &ArrayKind, member: usize) -> u64 {
         ArrayKind::Single(sectors) => sectors.0,
         ArrayKind::Md(layout) => layout.used(Role::new(member)).0,
         ArrayKind::Zfs(mirror) => (mirror.data_start().0 + mirror.allocatable().0) / SECTOR,
+        ArrayKind::Btrfs(btrfs) => btrfs.size(Role::new(member)).0,
         ArrayKind::Pool(pool) => {
             let mut of = pool
                 .vdevs()
@@ -161,6 +162,9 @@ fn queue(spec: &StorageSpec) -> u64 {
     });
     match &spec.array.kind {
         ArrayKind::Md(Layout::Linear(_)) => each.max().unwrap_or(0),
+        ArrayKind::Btrfs(btrfs) if btrfs.profile() == BtrfsProfile::Single => {
+            each.max().unwrap_or(0)
+        }
         _ => each.sum(),
     }
 }
@@ -200,6 +204,7 @@ pub(super) fn build(spec: &StorageSpec, seed: u64) -> Result<Storage, StorageErr
             (layout.members(), stripe(layout), Some(array))
         }
         ArrayKind::Zfs(mirror) => (mirror.children(), 0, Some(Array::new(&spec.array)?)),
+        ArrayKind::Btrfs(btrfs) => (btrfs.members(), 0, Some(Array::new(&spec.array)?)),
         ArrayKind::Pool(pool) => (pool.members(), 0, Some(Array::new(&spec.array)?)),
     };
     let given = spec.members.len();
@@ -240,7 +245,8 @@ pub(super) fn build(spec: &StorageSpec, seed: u64) -> Result<Storage, StorageErr
         timed: false,
     });
     // What ZFS's own threads do for a child is in the costs of its blocks, which were fitted on a mirror.
-    let counts = matches!(spec.array.kind, ArrayKind::Md(_)) && spec.array.cost.submit > 0;
+    let many = matches!(spec.array.kind, ArrayKind::Md(_) | ArrayKind::Btrfs(_));
+    let counts = many && spec.array.cost.submit > 0;
     let mut storage = Storage {
         threads: array.as_ref().is_some_and(|array| array.threads() > 0),
         by_thread: array.as_ref().is_some_and(Array::writes_by_thread),

@@ -7,11 +7,11 @@ use crate::root::{Loop, Mounted, system};
 fn cells_without_a_model_are_told_by_the_plan() {
     let lab = Lab::new();
     let text = "title = 't'\ndisks = { model = 'nearline-24tb', count = 4 }\nprofile = 'random'\nfilesystem = 'btrfs'\n\
-                [array]\nlayout = 'raid10'\nmember-size = '1GiB'\n[factors]\nengine = ['btrfs', 'md']\n";
+                [array]\nlayout = 'raid5'\nmember-size = '1GiB'\n[factors]\nengine = ['btrfs', 'md']\n";
     lab.write("lab.toml", text);
     let told = [
         "1 of 2 cells cannot be predicted",
-        "btrfs: engine 'btrfs' with layout raid10 is not modelled",
+        "btrfs: engine 'btrfs' with layout raid5 is not modelled",
     ];
     let plan = lab.run("plan lab.toml").done();
     plan.prints(&["Not with --on sim"]).prints(&told);

@@ -295,6 +295,7 @@ fn small_experiments_that_come_with_the_program_run() {
     for name in [
         "pata-channels",
         "vm-all-levels",
+        "vm-btrfs",
         "vm-cached",
         "vm-calls",
         "vm-chunks",

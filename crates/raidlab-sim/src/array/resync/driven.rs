@@ -70,7 +70,11 @@ impl Node {
             let all = match &mut self.shape {
                 Shape::Parity(parity) => parity.resync(&self.common, core, parent, &mut to, end),
                 Shape::Mirror(mirror) => mirror.resync(&self.common, core, parent, &mut to, end),
-                Shape::Linear(_) | Shape::Raid0(_) | Shape::Raidz(_) | Shape::Vdevs(_) => false,
+                Shape::Linear(_)
+                | Shape::Raid0(_)
+                | Shape::Raidz(_)
+                | Shape::Vdevs(_)
+                | Shape::Btrfs(_) => false,
             };
             if !all && matches!(self.shape, Shape::Parity(_)) {
                 resync.runs_short();

@@ -146,6 +146,7 @@ impl Ext {
                 fsync_holds: false,
                 punts: Punts::None,
                 punts_cached: Punts::All,
+                punts_reads: None,
                 zero_fill: false,
                 // `ext4_io_submit` sets `REQ_SYNC` at most.
                 says_flusher: false,

@@ -29,6 +29,7 @@ use super::space::{Run, Shape, Space};
 use super::spec::FsSpec;
 use super::stamp::{Clock, Stamp};
 use commit::Log;
+pub(crate) use cow::metadata_chunk;
 use cow::{Reserve, Spots};
 use held::Held;
 use kind::Kind;
@@ -76,6 +77,8 @@ pub(super) struct Extents {
     files: BTreeMap<FileId, File>,
     small: Small,
     log: Log,
+    /// btrfs: where its superblocks are.
+    supers: Vec<Place>,
     /// Number of the running transaction, and the blocks in it.
     transaction: u64,
     pub(super) clock: Clock,
@@ -134,6 +137,7 @@ impl Extents {
             files: BTreeMap::new(),
             small,
             log,
+            supers: commit::supers(spec),
             transaction: 1,
             clock: Clock::new(kind.grain),
             running: BTreeSet::new(),

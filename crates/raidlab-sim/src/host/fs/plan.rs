@@ -204,6 +204,8 @@ pub struct Traits {
     pub punts: Punts,
     /// And which of those through the page cache.
     pub punts_cached: Punts,
+    /// Direct reads of more bytes than these are left to one, too; `None`: none are.
+    pub punts_reads: Option<u64>,
     /// A read past what was written in a preallocated file fills with zeros (NTFS valid data length).
     pub zero_fill: bool,
     /// What the flusher writes of files is marked as its (`wbc_to_write_flags` on `REQ_BACKGROUND`).

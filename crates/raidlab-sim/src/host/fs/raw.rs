@@ -41,6 +41,7 @@ impl Raw {
                 fsync_holds: false,
                 punts: Punts::None,
                 punts_cached: Punts::None,
+                punts_reads: None,
                 zero_fill: false,
                 says_flusher: true,
                 free_log: false,

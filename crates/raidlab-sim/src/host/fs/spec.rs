@@ -2,7 +2,30 @@
 use raidlab_core::units::{Bytes, SECTOR};
 use raidlab_experiment::kernel::{FilesystemKind, JournalMode, Kernel};
 use raidlab_experiment::setup::{Engine, Setup};
-use raidlab_layout::Vdev;
+use raidlab_layout::{Btrfs, Vdev};
+
+/// What btrfs has several devices for: the device of the specification is its space of addresses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Spread {
+    /// Bytes of the chunk of metadata, which is the first behind the superblocks.
+    pub metadata: u64,
+    /// Bytes of a chunk of data.
+    pub chunk: u64,
+    /// What all devices have for each byte of data.
+    pub copies: u64,
+}
+
+impl Spread {
+    /// As the devices are dealt out.
+    #[must_use]
+    pub fn of(btrfs: &Btrfs) -> Self {
+        Self {
+            metadata: btrfs.metadata().0 * SECTOR,
+            chunk: btrfs.chunk().0 * SECTOR,
+            copies: btrfs.profile().copies() as u64,
+        }
+    }
+}
 
 /// What a file system is made with. Zero stands for "as its maker would choose".
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,6 +61,8 @@ pub struct FsSpec {
     pub stripe: u64,
     /// Bytes of a physical sector of the device.
     pub sector: u32,
+    /// btrfs: over several devices.
+    pub spread: Option<Spread>,
 }
 
 impl FsSpec {
@@ -60,6 +85,7 @@ impl FsSpec {
             chunk: 0,
             stripe: 0,
             sector: SECTOR as u32,
+            spread: None,
         }
     }
 

@@ -400,6 +400,7 @@ fn traits(spec: &FsSpec) -> Traits {
         fsync_holds: false,
         punts: Punts::None,
         punts_cached: Punts::None,
+        punts_reads: None,
         zero_fill: false,
         says_flusher: false,
         free_log: true,

@@ -1,5 +1,6 @@
 //! Several that make one file durable, and what others do to it meanwhile.
 use super::*;
+use crate::block::{Bio, Marked};
 use raidlab_core::op::{BlockKind, FileOp, Op};
 use raidlab_core::target::{Tag, Target as _};
 
@@ -193,4 +194,34 @@ fn writes_through_the_cache_wait_for_a_worker() {
         let first = ends(&mut host, 1)[0].0;
         assert_eq!(first != 4, waits, "{kind}");
     }
+}
+
+/// Since 6.0 what is read past the cache in more than a page is left to workers, whose numbers are not the process's: of copies
+/// that go by them every other read has the other one. A call by itself is no worker's.
+#[test]
+fn large_direct_reads_of_several_are_asked_for_by_workers_on_btrfs() {
+    let helped = |kernel, kind, calls: u32, len| {
+        let mut host = opened(kernel, kind);
+        let from = host.device().asked.len();
+        for tag in 0..calls {
+            host.process = 1;
+            let read = FileOp::Read {
+                file: 0,
+                len,
+                offset: u64::from(tag) * 65_536,
+            };
+            host.submit(Tag(tag), Op::File(read)).unwrap();
+        }
+        ends(&mut host, calls as usize);
+        let asked = host.device().asked[from..].iter();
+        let worker = |bio: &Bio| bio.kind == BlockKind::Read && bio.origin.marked == Marked::Worker;
+        asked.filter(|(_, bio)| worker(bio)).count()
+    };
+    let (new, old) = (Kernel::Linux(6, 1, 0), Kernel::Linux(5, 10, 0));
+    let btrfs = FilesystemKind::Btrfs;
+    assert_eq!(helped(new, btrfs, 4, 65_536), 2);
+    assert_eq!(helped(new, btrfs, 1, 65_536), 0);
+    assert_eq!(helped(new, btrfs, 4, 4096), 0);
+    assert_eq!(helped(old, btrfs, 4, 65_536), 0);
+    assert_eq!(helped(new, FilesystemKind::Ext4, 4, 65_536), 0);
 }

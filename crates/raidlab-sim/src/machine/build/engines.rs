@@ -3,12 +3,14 @@ use super::{Parts, Plans};
 use crate::array::ArrayKind;
 use crate::disk::DiskModel;
 use crate::fabric::{FabricSpec, VolumeSpec};
+use crate::host::fs::metadata_chunk;
 use crate::machine::edges::{self, Below};
 use crate::machine::error::MachineError;
 use crate::machine::place::{Area, area};
 use raidlab_core::units::{Bytes, SECTOR, Sectors};
+use raidlab_experiment::kernel::Kernel;
 use raidlab_experiment::setup::{Array, ArrayLayout, ArrayState, Setup};
-use raidlab_layout::{Geometry, Layout, PoolSpec, VdevKind, ZfsMirror};
+use raidlab_layout::{Btrfs, BtrfsProfile, Geometry, Layout, PoolSpec, VdevKind, ZfsMirror};
 
 /// The pool that needs no vdevs: its places are those of its children.
 const ONE_MIRROR: PoolSpec = PoolSpec {
@@ -66,6 +68,37 @@ impl Parts<'_> {
             source,
         })?;
         self.plans(setup, fabric, ArrayKind::Zfs(mirror), &areas, Vec::new())
+    }
+
+    /// btrfs puts chunks where there is room, so that a place in a file says little about one on a disk.
+    pub(super) fn btrfs(&self, setup: &Setup, fabric: FabricSpec) -> Result<Plans, MachineError> {
+        let areas = self.areas(setup)?;
+        let array = &setup.array;
+        if areas.len() == 1 {
+            // Metadata twice on the one disk, as of a file system on any device.
+            let kind = ArrayKind::Single(Sectors(areas[0].sectors));
+            return self.plans(setup, fabric, kind, &areas, Vec::new());
+        }
+        let profile = match array.layout.to_string().as_str() {
+            "single" | "linear" => BtrfsProfile::Single,
+            "raid0" => BtrfsProfile::Raid0,
+            "raid1" => BtrfsProfile::Raid1,
+            "raid10" | "raid10-n2" => BtrfsProfile::Raid10,
+            other => {
+                let what = format!("engine 'btrfs' with layout {other}");
+                return Err(MachineError::NotModelled(what));
+            }
+        };
+        let sizes: Vec<Sectors> = areas.iter().map(|area| Sectors(area.sectors)).collect();
+        let all = areas.iter().map(|area| area.sectors * SECTOR).sum();
+        let degenerate = setup.host.kernel >= Kernel::Linux(5, 15, 0);
+        let built = Btrfs::new(profile, &sizes, Bytes(metadata_chunk(all)), degenerate);
+        let built = built.map_err(|source| MachineError::Layout {
+            layout: array.layout.to_string(),
+            members: sizes.len(),
+            source: source.into(),
+        })?;
+        self.plans(setup, fabric, ArrayKind::Btrfs(built), &areas, Vec::new())
     }
 
     /// A volume of the controller, with a partition on it. The controller's own metadata are left out.

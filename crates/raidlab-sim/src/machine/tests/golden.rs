@@ -56,6 +56,15 @@ host.memory = "64MiB"
 profile = { name = "bonnie", size = "64MiB", files = 1 }
 "#,
     ),
+    (
+        "btrfs on three disks, calls made durable",
+        r#"
+disks = { model = "ST3250624AS", count = 3 }
+array = { layout = "raid1", engine = "btrfs", member-size = "4GiB" }
+host.memory = "128MiB"
+profile = { name = "random", size = "256MiB", direct = true, jobs = 2, depth = 4, fsync = 16, read-percent = 50, total = "4MiB" }
+"#,
+    ),
 ];
 
 /// Everything of an outcome that a record keeps, as one number.

@@ -1,18 +1,32 @@
 //! The log of xfs and NTFS, and the trees that btrfs copies.
 use super::super::plan::{Commit, Place, Stage, Synced};
 use super::super::space::{Run, Space};
+use super::super::spec::FsSpec;
 use super::kind::Kind;
 use super::tree_log::TreeLog;
 use super::{Extents, Heads};
 use raidlab_core::op::FileId;
 use raidlab_core::time::Span;
-use raidlab_core::units::{GIB, KIB, Lba, MIB, SECTOR};
+use raidlab_core::units::{Lba, MIB, SECTOR};
+use raidlab_layout::Btrfs;
+use raidlab_layout::btrfs::{SUPER, SUPERS};
 
 /// Nodes that every commit of btrfs copies: the paths of the file, extent, checksum and root trees,
 /// each of two levels. Assumed.
 const PATHS: u64 = 8;
-/// Superblocks of btrfs.
-const SUPERS: [u64; 3] = [64 * KIB, 64 * MIB, 256 * GIB];
+/// Places of the superblocks of btrfs: on one device those that it has room for, on several what stands for them on all.
+pub(super) fn supers(spec: &FsSpec) -> Vec<Place> {
+    let at = |number: usize| match spec.spread {
+        None => Lba(SUPERS[number].0 / SECTOR),
+        Some(_) => Btrfs::super_at(number),
+    };
+    let fits = |place: &Place| place.lba.0 + MIB / SECTOR < spec.device_sectors;
+    let place = |number| Place {
+        lba: at(number),
+        sectors: (SUPER.0 / SECTOR) as u32,
+    };
+    (0..SUPERS.len()).map(place).filter(fits).collect()
+}
 
 /// A stretch that is written round and round: a log, or one copy of the metadata of btrfs.
 #[derive(Clone, Debug)]
@@ -38,12 +52,11 @@ impl Log {
             runs.push(run);
         }
         let (per, unit) = (kind.block / SECTOR, kind.log_unit / SECTOR);
-        let copies = if kind.node > 0 { 2 } else { 1 };
         Some(Self {
             runs,
             per,
             unit,
-            round: (kind.log / copies * per / unit * unit).max(unit),
+            round: (kind.log / kind.copies * per / unit * unit).max(unit),
             head: 0,
             used: 0,
         })
@@ -176,29 +189,23 @@ impl Extents {
             self.running.len() as u64 / self.kind.node.max(1) + self.leaves_of_data() + PATHS;
         Commit {
             data_first: true,
-            stages: self.write_nodes(nodes, &SUPERS),
+            stages: self.write_nodes(nodes, SUPERS.len()),
             later: Vec::new(),
             home: false,
             cpu: Span(100_000 + 15_000 * nodes),
         }
     }
 
-    /// So many nodes to new places, and then those superblocks that there is room for.
-    fn write_nodes(&mut self, nodes: u64, supers: &[u64]) -> Vec<Stage> {
+    /// So many nodes to new places, and then so many superblocks, as far as there is room for them.
+    fn write_nodes(&mut self, nodes: u64, supers: usize) -> Vec<Stage> {
         let sectors = self.log.sectors(nodes * self.kind.node_bytes());
-        let copies = [0, 1].map(|copy| self.log.next(sectors, copy));
+        let copies = (0..self.kind.copies).map(|copy| self.log.next(sectors, copy));
+        let nodes = copies.flatten().collect();
         self.log.advance(sectors);
-        let device = self.space.blocks() * self.kind.block;
-        let supers = supers
-            .iter()
-            .filter(|at| **at + MIB < device)
-            .map(|at| Place {
-                lba: Lba(at / SECTOR),
-                sectors: (4 * KIB / SECTOR) as u32,
-            });
+        let supers = self.supers.iter().take(supers).copied();
         vec![
             Stage {
-                writes: copies.into_iter().flatten().collect(),
+                writes: nodes,
                 ..Stage::default()
             },
             Stage {
@@ -244,6 +251,6 @@ impl Extents {
     pub(in super::super) fn write_tree_log(&mut self) -> Vec<Stage> {
         let nodes = self.tree.write(self.kind.node_bytes());
         // `write_all_supers` with one mirror.
-        self.write_nodes(nodes, &SUPERS[..1])
+        self.write_nodes(nodes, 1)
     }
 }

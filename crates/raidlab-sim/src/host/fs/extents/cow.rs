@@ -48,7 +48,7 @@ impl Reserve {
 
 /// Bytes of a chunk of metadata, each copy: 1 GiB above 50 GiB, and 256 MiB below (`init_alloc_chunk_ctl_policy_regular`); what
 /// mkfs 6.1 makes on smaller devices, as seen.
-pub(super) fn metadata_chunk(device: u64) -> u64 {
+pub(crate) fn metadata_chunk(device: u64) -> u64 {
     match device {
         device if device > 50 * GIB => GIB,
         device if device > 2 * GIB => 256 * MIB,
@@ -57,7 +57,7 @@ pub(super) fn metadata_chunk(device: u64) -> u64 {
 }
 
 /// And of one of data: 1 GiB, and no more than a tenth of the device.
-fn data_chunk(device: u64) -> u64 {
+pub(super) fn data_chunk(device: u64) -> u64 {
     GIB.min(device / 10)
 }
 
@@ -114,7 +114,7 @@ impl Extents {
         }
         let (node, block) = (self.kind.node_bytes(), self.kind.block);
         let device = self.space.blocks() * block;
-        let chunk = self.kind.log / 2 * block;
+        let chunk = self.kind.log / self.kind.copies * block;
         let runs = self
             .files
             .values()
@@ -123,8 +123,9 @@ impl Extents {
         let trees = self.held.leaves(node, block);
         let used = (libm::ceil(held::leaves(runs * EXTENT, node)) as u64 + trees) * node;
         let data = (self.space.blocks() - self.space.free() - self.kind.log) * block;
-        let data = data.next_multiple_of(data_chunk(device));
-        let rest = device.saturating_sub(data + 2 * chunk);
+        // What is left of the disks, and not of addresses.
+        let data = data.next_multiple_of(self.kind.data_chunk);
+        let rest = device.saturating_sub(data + self.kind.log * block) * self.kind.spread;
         // What is promised would be written twice.
         let room = chunk.saturating_sub(used + GLOBAL.max(trees * node)) + rest / 2 / PROMISED;
         self.reserve.most = (room / (2 * LEVELS * node)).max(1);

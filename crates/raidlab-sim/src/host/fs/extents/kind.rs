@@ -60,8 +60,13 @@ pub(super) struct Kind {
     pub grain: Span,
     /// New places for what is overwritten.
     pub cow: bool,
-    /// Blocks of a metadata node (btrfs), written twice.
+    /// Blocks of a metadata node (btrfs).
     pub node: u64,
+    /// How often each node is written here: twice on one device. What several devices do with a node is their array's to say.
+    pub copies: u64,
+    /// Bytes of addresses of a chunk of data, and what devices have for each byte of them.
+    pub data_chunk: u64,
+    pub spread: u64,
     /// Processor time of a write call, of a run allocated, of a name changed, in nanoseconds on the
     /// reference processor. Assumed.
     pub cpu: [u64; 3],
@@ -131,6 +136,9 @@ impl Kind {
             grain: TICK,
             cow: false,
             node: 0,
+            copies: 1,
+            data_chunk: 0,
+            spread: 1,
             cpu: [900, 8_000, 16_000],
             names_cpu: [3_000, 25_500, 12_000],
         }
@@ -161,7 +169,7 @@ impl Kind {
     }
 
     /// Nodes of 4 KiB, of 16 KiB since 3.12, and never smaller than a block (`mkfs/main.c`); metadata twice (`DUP`) in
-    /// [one chunk](cow::metadata_chunk) for each copy from 1 MiB on; data after it.
+    /// [one chunk](cow::metadata_chunk) for each copy from 1 MiB on, on several devices once in one of the array's; data after it.
     fn btrfs(spec: &FsSpec, block: u64) -> Self {
         let node = if spec.kernel >= Kernel::Linux(3, 12, 0) {
             16 * KIB
@@ -169,13 +177,18 @@ impl Kind {
             4 * KIB
         };
         let node = node.max(block);
-        let chunk = cow::metadata_chunk(spec.device_bytes());
+        let device = spec.device_bytes();
+        let (log, copies, data_chunk) = match &spec.spread {
+            None => (2 * cow::metadata_chunk(device), 2, cow::data_chunk(device)),
+            Some(spread) => (spread.metadata, 1, spread.chunk),
+        };
         Self {
             block,
-            group: GIB / block,
+            // Block groups are as large on one device, whatever the chunks of a small one are.
+            group: spec.spread.map_or(GIB, |spread| spread.chunk) / block,
             unit: 0,
             head: 0,
-            log: 2 * chunk / block,
+            log: log / block,
             log_at: MIB / block,
             log_unit: block,
             zone_at: MIB / block,
@@ -192,6 +205,9 @@ impl Kind {
             grain: TICK,
             cow: true,
             node: node / block,
+            copies,
+            data_chunk,
+            spread: spec.spread.map_or(1, |spread| spread.copies),
             cpu: [1_500, 20_000, 30_000],
             names_cpu: [3_400, 10_000, 27_000],
         }
@@ -230,6 +246,9 @@ impl Kind {
             grain: Span(100),
             cow: false,
             node: 0,
+            copies: 1,
+            data_chunk: 0,
+            spread: 1,
             cpu: [1_500, 6_000, 20_000],
             names_cpu: [5_000, 0, 0],
         }
@@ -277,6 +296,8 @@ impl Kind {
                 (FilesystemKind::Btrfs, kernel) if kernel >= Kernel::Linux(6, 1, 0) => Punts::None,
                 _ => Punts::All,
             },
+            // "btrfs: don't allow large NOWAIT direct reads": of more than a page. Seen of 6.1.
+            punts_reads: (btrfs && spec.kernel >= Kernel::Linux(6, 0, 0)).then_some(4096),
             zero_fill: ntfs,
             says_flusher: !ntfs,
             // "xfs: don't allow log IO to be throttled".

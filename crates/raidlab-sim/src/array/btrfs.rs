@@ -1,0 +1,67 @@
+//! btrfs over several members: each part of a request goes where its chunk is.
+//!
+//! Of two copies a reader has the one that follows from the number of its process (`volumes.c:find_live_mirror`,
+//! `preferred_mirror = first + (current->pid % num_stripes)`): one reader reads one of two disks, and two that were started one after
+//! the other both. So does each kernel since 3.x; the policies of 6.13 and newer are not the default (`CONFIG_BTRFS_EXPERIMENTAL`).
+//! What the kernel reads itself has the first. Large direct reads of a process that has several under way are asked for by
+//! workers of io_uring since 6.0, so that they have either copy.
+//!
+//! Left out: members that are out, and what is read again from the other copy.
+use super::core::{Core, Op, Task, Up};
+use super::node::Common;
+use crate::block::{Bio, Marked};
+use raidlab_core::op::BlockKind;
+use raidlab_core::units::Lba;
+use raidlab_layout::{Btrfs, Member, Place};
+
+pub(super) fn submit(btrfs: &Btrfs, common: &Common, core: &mut Core, up: Up, bio: &Bio) {
+    let parent = core.open(up);
+    let mut ask = |place: Place, at, sectors: u64| {
+        let op = Op {
+            node: common.index,
+            role: place.member.0,
+            task: Task::Part(parent),
+            at,
+            kind: bio.kind,
+            lba: place.sector.0,
+            sectors: sectors as u32,
+            fua: bio.fua,
+            origin: bio.origin,
+            tries: 0,
+        };
+        core.ask_part(common.children[place.member.index()], parent, op);
+    };
+    if let Some((sector, members)) = btrfs.super_of(bio.lba) {
+        let sectors = u64::from(bio.sectors);
+        let all = if bio.kind == BlockKind::Read {
+            1
+        } else {
+            members.len()
+        };
+        let place = |member: Member| Place { member, sector };
+        members
+            .into_iter()
+            .take(all)
+            .for_each(|member| ask(place(member), bio.lba.0, sectors));
+        return core.close(parent, Ok(()));
+    }
+    let (mut at, end) = (bio.lba.0, bio.end());
+    while at < end {
+        let Some((copies, run)) = btrfs.locate(Lba(at)) else {
+            // No file system puts anything there.
+            break;
+        };
+        let len = run.min(end - at);
+        let copies = match bio.kind {
+            BlockKind::Read => {
+                let other = bio.origin.marked == Marked::Worker;
+                let which = (usize::from(bio.origin.task) + usize::from(other)) % copies.len();
+                &copies[which..=which]
+            }
+            _ => &copies[..],
+        };
+        copies.iter().for_each(|place| ask(*place, at, len));
+        at += len;
+    }
+    core.close(parent, Ok(()));
+}
