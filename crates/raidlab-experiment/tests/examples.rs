@@ -7,7 +7,7 @@ use raidlab_experiment::{Experiment, expand, parse};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// File, cells and trials.
-const EXPERIMENTS: [(&str, usize, usize); 26] = [
+const EXPERIMENTS: [(&str, usize, usize); 27] = [
     ("bitmap", 18, 90),
     ("home-lab", 8, 24),
     ("partitions", 6, 30),
@@ -22,7 +22,7 @@ const EXPERIMENTS: [(&str, usize, usize); 26] = [
     ("state-rebuilding", 6, 18),
     ("state-resyncing", 6, 18),
     ("vm-all-levels", 16, 48),
-    ("vm-btrfs", 12, 12),
+    ("vm-btrfs", 20, 20),
     ("vm-cached", 8, 8),
     ("vm-calls", 4, 4),
     ("vm-chunks", 32, 32),

@@ -129,6 +129,12 @@ impl Array {
             .sum()
     }
 
+    /// Whether a process reads the same of two copies whatever is busy, and each disk has copies of what another has and no more: of
+    /// btrfs, where all chunks are on the same members.
+    pub(crate) fn reads_apart(&self) -> bool {
+        self.nodes.first().is_some_and(Node::reads_apart)
+    }
+
     /// Whether threads of arrays ask members for what is written: of those with parity, and of mirrors before Linux 3.6.
     #[must_use]
     pub fn writes_by_thread(&self) -> bool {

@@ -34,7 +34,7 @@ pub use why::{Account, Load, Share, Why};
 #[cfg(test)]
 mod tests;
 
-use crate::array::{ArrayKind, Refill};
+use crate::array::{Array, ArrayKind, Refill};
 use crate::disk::Fault;
 use crate::fabric::FabricSpec;
 use crate::host::fs::{FileSystem, FsSpec, Spread};
@@ -213,6 +213,15 @@ impl Machine {
             refused: totals.refused,
             refilled: totals.refilled,
             refill: array.map_or(Refill::default(), |array| array.refilled().1),
+            apart: match array.is_some_and(Array::reads_apart) {
+                true => {
+                    let disks = self.host.device().disks();
+                    disks
+                        .map(|disk| disk.counters().sectors_read * SECTOR)
+                        .collect()
+                }
+                false => Vec::new(),
+            },
             memory: self.memory_rate,
         }
     }

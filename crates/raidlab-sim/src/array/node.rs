@@ -15,7 +15,7 @@ use raidlab_core::op::BlockKind;
 use raidlab_core::time::Instant;
 use raidlab_core::units::Lba;
 use raidlab_layout::stripe::{Linear, Raid0};
-use raidlab_layout::{Btrfs, Layout, Member, MemberSet, Place, Survival};
+use raidlab_layout::{Btrfs, BtrfsProfile, Layout, Member, MemberSet, Place, Survival};
 
 /// What all levels have.
 #[derive(Clone, Debug)]
@@ -286,6 +286,18 @@ impl Node {
         match &mut self.shape {
             Shape::Parity(parity) => Some(parity),
             _ => None,
+        }
+    }
+
+    /// See [`super::Array::reads_apart`].
+    pub(super) fn reads_apart(&self) -> bool {
+        let Shape::Btrfs(btrfs) = &self.shape else {
+            return false;
+        };
+        match btrfs.profile() {
+            BtrfsProfile::Raid1 => btrfs.members() == 2,
+            BtrfsProfile::Raid10 => btrfs.members().is_multiple_of(2),
+            BtrfsProfile::Single | BtrfsProfile::Raid0 => false,
         }
     }
 

@@ -21,6 +21,10 @@ const ALSO: f64 = 0.90;
 /// Read-ahead that a stripe cache refuses is told from this share of what disks move on. Assumed: less is asked for again while more
 /// is on its way.
 const REFUSED: f64 = 0.10;
+/// A disk with copies of what others read is told when it reads less than this share of what one of them does. Assumed: metadata.
+const UNREAD: f64 = 0.05;
+/// ... where so much of what disks move is read. Assumed.
+const MOSTLY: f64 = 0.50;
 /// What a resync moves is told from this share of what disks move on. Assumed: less is not felt.
 const BESIDE: f64 = 0.02;
 
@@ -39,6 +43,8 @@ pub struct Account {
     pub refilled: u64,
     /// See [`refilled`](Self::refilled).
     pub refill: Refill,
+    /// Bytes that each disk has read since the start, where a process reads the same one of two copies whatever is busy; else none.
+    pub apart: Vec<u64>,
     /// Bytes a second that the computer's memory gives or takes at the most; 0: not known. It limits nothing.
     pub memory: u64,
 }
@@ -112,6 +118,7 @@ impl Why {
                  (a larger 'stripe-cache' or a smaller chunk helps)",
             );
         }
+        sentence.push_str(&apart(before, after, moved));
         Self { sentence, shares }
     }
 
@@ -137,6 +144,25 @@ fn beside(before: &Account, after: &Account, load: Load) -> String {
     format!(
         "; {refilled:.digits$} of the {moved:.digits$} MB/s that the disks move are the {}'s",
         after.refill.name()
+    )
+}
+
+/// Disks with copies that nobody reads, because btrfs gives a process one of two by its number, however busy their disks are.
+fn apart(before: &Account, after: &Account, moved: u64) -> String {
+    let earlier = before.apart.iter().copied().chain(std::iter::repeat(0));
+    let now = after.apart.iter().zip(earlier);
+    let read: Vec<u64> = now.map(|(now, then)| now.saturating_sub(then)).collect();
+    let most = read.iter().copied().max().unwrap_or(0);
+    let idle = read
+        .iter()
+        .filter(|bytes| (**bytes as f64) < most as f64 * UNREAD)
+        .count();
+    if idle == 0 || (read.iter().sum::<u64>() as f64) < moved as f64 * MOSTLY {
+        return String::new();
+    }
+    format!(
+        "; btrfs has each process read one of two copies, and the disks of the others, {idle} of {}, read next to nothing",
+        read.len()
     )
 }
 

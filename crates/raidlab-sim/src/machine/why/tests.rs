@@ -364,3 +364,25 @@ fn read_ahead_that_the_stripe_cache_refuses_is_told() {
         "{much}"
     );
 }
+
+/// One reader of a mirror of btrfs.
+#[test]
+fn copies_that_nobody_reads_are_told() {
+    let told = |apart: &[u64], moved| {
+        let account = Account {
+            at: Instant(1_000_000_000),
+            busy: vec![disk("disk0", 950, 0)],
+            moved,
+            apart: apart.to_vec(),
+            ..Account::default()
+        };
+        Why::between(&Account::default(), &account, Load::default()).sentence
+    };
+    let told_of = |apart: &[u64], moved| told(apart, moved).contains("btrfs");
+    assert!(told(&[1 << 30, 1 << 20], 1 << 30).ends_with(
+        "; btrfs has each process read one of two copies, and the disks of the others, 1 of 2, read next to nothing"
+    ));
+    assert!(!told_of(&[1 << 30, 1 << 29], 3 << 29));
+    assert!(!told_of(&[1 << 20, 0], 1 << 30), "it is written");
+    assert!(!told_of(&[], 1 << 30));
+}
