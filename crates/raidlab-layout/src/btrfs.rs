@@ -236,6 +236,17 @@ impl Btrfs {
             return Err(LayoutError::TooManyMembers { given: sizes.len() });
         }
         let sizes: Vec<u64> = sizes.iter().map(|size| size.0).collect();
+        let too_small = |member: usize, least: u64| LayoutError::MemberTooSmall {
+            level: level(),
+            member,
+            size: Sectors(sizes[member]),
+            least: Sectors(least),
+            remedy: "use a larger member",
+        };
+        // Each has room for what mkfs makes on the first.
+        if let Some(member) = sizes.iter().position(|size| *size < FIRST + STRIPE) {
+            return Err(too_small(member, FIRST + STRIPE));
+        }
         let mut room = Room {
             next: vec![RESERVED.0; sizes.len()],
             used: vec![0; sizes.len()],
@@ -276,14 +287,9 @@ impl Btrfs {
             chunks.push(chunk);
         }
         if chunks.len() < 2 {
-            let smallest = sizes.iter().zip(0..).min().unwrap_or((&0, 0));
-            return Err(LayoutError::MemberTooSmall {
-                level: level(),
-                member: smallest.1,
-                size: Sectors(*smallest.0),
-                least: Sectors(RESERVED.0 + metadata.0 / SECTOR + STRIPE),
-                remedy: "use a larger member",
-            });
+            let smallest = (0..sizes.len()).min_by_key(|member| sizes[*member]);
+            let least = RESERVED.0 + metadata.0 / SECTOR + STRIPE;
+            return Err(too_small(smallest.unwrap_or(0), least));
         }
         Ok(Self {
             profile,
@@ -495,7 +501,13 @@ mod tests {
                 .to_string()
         };
         assert!(of(BtrfsProfile::Raid1, &[1 << 30]).contains("at least 2"));
-        assert!(of(BtrfsProfile::Single, &[3, 3]).contains("less than the 257.1 MiB"));
+        assert!(
+            of(BtrfsProfile::Single, &[3, 3])
+                .contains("member 0 has 1.5 KiB, less than the 21.1 MiB")
+        );
+        // What mkfs leaves on the first would be beyond its end.
+        assert!(of(BtrfsProfile::Single, &[20_000, 1 << 24, 1 << 24]).contains("member 0"));
+        assert!(of(BtrfsProfile::Raid1, &[1 << 24, 60_000]).contains("member 1"));
         assert!(of(BtrfsProfile::Raid0, &[1 << 30; 200]).contains("200 members"));
     }
 
