@@ -157,7 +157,11 @@ fn apart(before: &Account, after: &Account, moved: u64) -> String {
         .iter()
         .filter(|bytes| (**bytes as f64) < most as f64 * UNREAD)
         .count();
-    if idle == 0 || (read.iter().sum::<u64>() as f64) < moved as f64 * MOSTLY {
+    // One of each pair. Where others are idle as well, what is read does not reach them.
+    if idle == 0
+        || 2 * idle != read.len()
+        || (read.iter().sum::<u64>() as f64) < moved as f64 * MOSTLY
+    {
         return String::new();
     }
     format!(

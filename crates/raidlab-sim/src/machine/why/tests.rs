@@ -384,5 +384,9 @@ fn copies_that_nobody_reads_are_told() {
     ));
     assert!(!told_of(&[1 << 30, 1 << 29], 3 << 29));
     assert!(!told_of(&[1 << 20, 0], 1 << 30), "it is written");
+    assert!(
+        !told_of(&[1 << 30, 0, 0, 0], 1 << 30),
+        "it is little that is read"
+    );
     assert!(!told_of(&[], 1 << 30));
 }
