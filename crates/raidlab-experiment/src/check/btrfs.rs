@@ -1,45 +1,12 @@
 //! What fits into btrfs on members of unlike sizes.
 use raidlab_core::units::Bytes;
-
-/// How a profile of btrfs takes room: each chunk lies on as many members as still have some (`btrfs_raid_array`).
-struct Takes {
-    /// No fewer members than these.
-    least: usize,
-    /// No more than these, where there is a limit.
-    most: Option<usize>,
-    /// A multiple of these.
-    multiple: usize,
-    copies: u64,
-    parities: u64,
-}
+use raidlab_layout::btrfs::Takes;
 
 /// Bytes of data that btrfs has room for, or nothing of a layout that it has not: its chunks go to the members with the most
 /// room, so that unlike ones are filled further than md's rows of the smallest. `degenerate`: `raid0` of one member and
 /// `raid10` of two are chunks, too, as they are since Linux 5.15. What metadata takes is not taken off.
 pub(crate) fn capacity(layout: &str, sizes: &[Bytes], degenerate: bool) -> Option<Bytes> {
-    let all = |least, multiple, parities| Takes {
-        least,
-        most: None,
-        multiple,
-        copies: 1,
-        parities,
-    };
-    let takes = match layout {
-        "linear" => return Some(Bytes(sizes.iter().map(|size| size.0).sum())),
-        "raid0" => all(if degenerate { 1 } else { 2 }, 1, 0),
-        "raid1" => Takes {
-            most: Some(2),
-            copies: 2,
-            ..all(2, 1, 0)
-        },
-        "raid10" => Takes {
-            copies: 2,
-            ..all(if degenerate { 2 } else { 4 }, 2, 0)
-        },
-        "raid5" => all(2, 1, 1),
-        "raid6" => all(3, 1, 2),
-        _ => return None,
-    };
+    let takes = Takes::of(layout, degenerate)?;
     Some(Bytes(filled(&takes, sizes)))
 }
 
@@ -48,11 +15,9 @@ fn filled(takes: &Takes, sizes: &[Bytes]) -> u64 {
     left.sort_unstable_by(|a, b| b.cmp(a));
     let mut data = 0;
     loop {
-        let most = takes.most.unwrap_or(left.len()).min(left.len());
-        let wide = most / takes.multiple * takes.multiple;
-        if wide < takes.least {
+        let Some(wide) = takes.wide(left.len()).filter(|wide| *wide > 0) else {
             return data;
-        }
+        };
         // The largest are in every chunk, and the others are filled in turn until nothing is left of them.
         let mut rest: u64 = left.iter().sum();
         let mut always = 0;
@@ -64,7 +29,7 @@ fn filled(takes: &Takes, sizes: &[Bytes]) -> u64 {
             rest -= left[always];
             always += 1;
         };
-        data += depth * (wide as u64 - takes.parities) / takes.copies;
+        data += depth * (wide - takes.parities) as u64 / takes.copies as u64;
         left.truncate(always);
         for size in &mut left {
             *size -= depth;

@@ -1,4 +1,4 @@
-//! Who makes the array of a cell: nobody, md, ZFS or the controller; and where its zones end.
+//! Who makes the array of a cell: nobody, md, ZFS, btrfs or the controller; and where its zones end.
 use super::{Parts, Plans};
 use crate::array::ArrayKind;
 use crate::disk::DiskModel;
@@ -79,16 +79,10 @@ impl Parts<'_> {
             let kind = ArrayKind::Single(Sectors(areas[0].sectors));
             return self.plans(setup, fabric, kind, &areas, Vec::new());
         }
-        let profile = match array.layout.to_string().as_str() {
-            "single" | "linear" => BtrfsProfile::Single,
-            "raid0" => BtrfsProfile::Raid0,
-            "raid1" => BtrfsProfile::Raid1,
-            "raid10" | "raid10-n2" => BtrfsProfile::Raid10,
-            other => {
-                let what = format!("engine 'btrfs' with layout {other}");
-                return Err(MachineError::NotModelled(what));
-            }
-        };
+        let layout = array.layout.to_string();
+        let profile = BtrfsProfile::of(&layout).ok_or_else(|| {
+            MachineError::NotModelled(format!("engine 'btrfs' with layout {layout}"))
+        })?;
         let sizes: Vec<Sectors> = areas.iter().map(|area| Sectors(area.sectors)).collect();
         let all = areas.iter().map(|area| area.sectors * SECTOR).sum();
         let degenerate = setup.host.kernel >= Kernel::Linux(5, 15, 0);

@@ -1,0 +1,181 @@
+//! Chunks of btrfs: where mkfs and the kernel put them, and where that leads.
+use super::*;
+use proptest::prelude::*;
+use std::collections::BTreeSet;
+
+const META: Bytes = Bytes(256 * MIB);
+const ALL: [BtrfsProfile; 4] = [
+    BtrfsProfile::Single,
+    BtrfsProfile::Raid0,
+    BtrfsProfile::Raid1,
+    BtrfsProfile::Raid10,
+];
+
+fn made(profile: BtrfsProfile, gib: &[u64]) -> Btrfs {
+    let sizes: Vec<Sectors> = gib
+        .iter()
+        .map(|gib| Bytes(gib * GIB).to_sectors())
+        .collect();
+    let large = gib.iter().sum::<u64>() > 50;
+    let metadata = if large { Bytes::gib(1) } else { META };
+    Btrfs::new(profile, &sizes, metadata, true).expect("an array")
+}
+
+/// The members of each chunk of data, in their order.
+fn dealt(array: &Btrfs) -> Vec<Vec<u16>> {
+    let members = |chunk: &Chunk| chunk.pieces.iter().map(|piece| piece.0).collect();
+    array.chunks[1..].iter().map(members).collect()
+}
+
+/// MiB that a chunk of data has of each member, and where on the first one of its.
+fn sizes(array: &Btrfs) -> Vec<f64> {
+    let of = |chunk: &Chunk| {
+        let data = (chunk.pieces.len() / chunk.copies) as u64;
+        (chunk.end - chunk.begin) as f64 / data as f64 / 2048.0
+    };
+    array.chunks[1..].iter().map(of).collect()
+}
+
+/// As Linux 6.18 and mkfs 6.2 dealt out files of several GiB on loop devices.
+#[test]
+fn chunks_are_those_of_a_real_file_system() {
+    let array = made(BtrfsProfile::Raid1, &[3; 2]);
+    assert_eq!(sizes(&array)[..3], [307.1875, 624.0, 624.0]);
+    assert_eq!(dealt(&array)[..3], [[0, 1], [1, 0], [1, 0]].map(Vec::from));
+    let array = made(BtrfsProfile::Raid1, &[100; 2]);
+    assert_eq!(sizes(&array)[..2], [1024.0; 2]);
+    let array = made(BtrfsProfile::Raid1, &[100; 3]);
+    let expected = [[1, 2], [0, 1], [0, 2], [0, 1], [0, 2], [0, 1]];
+    assert_eq!(dealt(&array)[..6], expected.map(Vec::from));
+    let array = made(BtrfsProfile::Raid10, &[3; 4]);
+    assert_eq!(sizes(&array)[..3], [307.1875, 624.0, 624.0]);
+    assert_eq!(
+        dealt(&array)[..2],
+        [[0, 1, 2, 3], [1, 2, 3, 0]].map(Vec::from)
+    );
+    let array = made(BtrfsProfile::Single, &[3; 2]);
+    assert_eq!(sizes(&array)[..3], [8.0, 624.0, 624.0]);
+    assert_eq!(dealt(&array)[..5], [[0], [1], [0], [1], [0]].map(Vec::from));
+    let array = made(BtrfsProfile::Single, &[100; 3]);
+    assert_eq!(dealt(&array)[..2], [[0], [0]].map(Vec::from));
+    let array = made(BtrfsProfile::Raid0, &[100; 4]);
+    assert_eq!(sizes(&array)[..2], [1024.0; 2]);
+    // Ten GiB over twelve members, rounded down by mkfs and up by the kernel.
+    let array = made(BtrfsProfile::Raid0, &[1024; 12]);
+    assert_eq!(sizes(&array)[..2], [853.3125, 864.0]);
+    assert_eq!(array.chunk(), Bytes(12 * 864 * MIB).to_sectors());
+}
+
+#[test]
+fn chunks_go_to_the_members_with_the_most_room() {
+    // Four members of which one is small: pairs of all four while that has room, and then of two.
+    let array = made(BtrfsProfile::Raid10, &[40, 40, 40, 12]);
+    let widths: BTreeSet<usize> = dealt(&array).iter().map(Vec::len).collect();
+    assert_eq!(widths, BTreeSet::from([2, 4]));
+    // They find no room for four as Linux before 5.15 wants them.
+    let sizes = [40, 40, 40, 12].map(|gib| Bytes(gib * GIB).to_sectors());
+    let old = Btrfs::new(BtrfsProfile::Raid10, &sizes, META, false).expect("an array");
+    assert!(dealt(&old).iter().all(|on| on.len() == 4));
+}
+
+#[test]
+fn stripes_and_copies_are_where_the_kernel_maps_them() {
+    let array = made(BtrfsProfile::Raid10, &[40; 4]);
+    let begin = array.chunks[1].begin;
+    let at = |sector: u64| {
+        let (copies, run) = array.locate(Lba(begin + sector)).expect("a place");
+        let members: Vec<u16> = copies.iter().map(|place| place.member.0).collect();
+        let first = |piece: &&(u16, u64)| piece.0 == copies[0].member.0;
+        let piece = array.chunks[1].pieces.iter().find(first).expect("a piece");
+        let inside = copies[0].sector.0 - piece.1;
+        (members, inside, run)
+    };
+    assert_eq!(at(0), (vec![0, 1], 0, 128));
+    assert_eq!(at(130), (vec![2, 3], 2, 126));
+    assert_eq!(at(256), (vec![0, 1], 128, 128));
+    let single = made(BtrfsProfile::Single, &[40; 2]);
+    let second = single.chunks[2].begin;
+    let (copies, run) = single.locate(Lba(second + 5)).expect("a place");
+    assert_eq!((copies.len(), run), (1, Bytes::gib(1).to_sectors().0 - 5));
+}
+
+#[test]
+fn superblocks_are_on_all_members_that_have_room() {
+    let array = made(BtrfsProfile::Raid0, &[300, 300, 200]);
+    let of = |number| {
+        array
+            .super_of(Btrfs::super_at(number))
+            .map(|(at, on)| (at.0, on.len()))
+    };
+    assert_eq!(of(0), Some((128, 3)));
+    assert_eq!(of(1), Some((64 * 2048, 3)));
+    assert_eq!(of(2), Some((256 << 21, 2)));
+    assert_eq!(array.super_of(Lba(0)), None);
+    assert_eq!(array.locate(Btrfs::super_at(0)), None);
+}
+
+#[test]
+fn too_little_is_refused() {
+    let of = |profile, sizes: &[u64]| {
+        let sizes: Vec<Sectors> = sizes.iter().map(|size| Sectors(*size)).collect();
+        Btrfs::new(profile, &sizes, META, true)
+            .expect_err("no array")
+            .to_string()
+    };
+    assert!(of(BtrfsProfile::Raid1, &[1 << 30]).contains("at least 2"));
+    assert!(
+        of(BtrfsProfile::Single, &[3, 3]).contains("member 0 has 1.5 KiB, less than the 21.1 MiB")
+    );
+    // What mkfs leaves on the first would be beyond its end.
+    assert!(of(BtrfsProfile::Single, &[20_000, 1 << 24, 1 << 24]).contains("member 0"));
+    assert!(of(BtrfsProfile::Raid1, &[1 << 24, 60_000]).contains("member 1"));
+    assert!(of(BtrfsProfile::Raid0, &[1 << 30; 200]).contains("200 members"));
+}
+
+proptest! {
+    /// No sector of a member is in two places, none is beyond its end, and copies are on different members.
+    #[test]
+    fn no_sector_is_given_out_twice(
+        profile in prop::sample::select(&ALL[..]),
+        gib in prop::collection::vec(2_u64..20, 2..7),
+    ) {
+        let array = made(profile, &gib);
+        let mut taken: Vec<Vec<(u64, u64)>> = vec![Vec::new(); gib.len()];
+        for chunk in &array.chunks {
+            let on: BTreeSet<u16> = chunk.pieces.iter().map(|piece| piece.0).collect();
+            prop_assert_eq!(on.len(), chunk.pieces.len());
+            let each = (chunk.end - chunk.begin) / (chunk.pieces.len() / chunk.copies) as u64;
+            for (member, begin) in &chunk.pieces {
+                taken[usize::from(*member)].push((*begin, begin + each));
+            }
+        }
+        for (member, mut runs) in taken.into_iter().enumerate() {
+            runs.sort_unstable();
+            prop_assert!(runs.first().is_none_or(|run| run.0 >= RESERVED.0), "{runs:?}");
+            prop_assert!(runs.windows(2).all(|pair| pair[0].1 <= pair[1].0));
+            let end = runs.last().map_or(0, |run| run.1);
+            prop_assert!(end <= array.size(Member::new(member)).0);
+        }
+        prop_assert!(array.chunks.windows(2).all(|pair| pair[0].end == pair[1].begin));
+    }
+
+    /// A run of addresses is a run on each of its members.
+    #[test]
+    fn a_run_lies_together(
+        profile in prop::sample::select(&ALL[..]),
+        gib in prop::collection::vec(2_u64..20, 2..7),
+        spot in 0_u64..1 << 20,
+    ) {
+        let array = made(profile, &gib);
+        let data = array.capacity().0 - RESERVED.0;
+        let at = RESERVED.0 + spot * (data / (1 << 20));
+        let (first, run) = array.locate(Lba(at)).expect("a place");
+        prop_assert!(run > 0 && at + run <= array.capacity().0);
+        let (last, rest) = array.locate(Lba(at + run - 1)).expect("a place");
+        prop_assert_eq!(rest, 1);
+        for (first, last) in first.iter().zip(&last) {
+            prop_assert_eq!(first.member, last.member);
+            prop_assert_eq!(first.sector.0 + run - 1, last.sector.0);
+        }
+    }
+}
