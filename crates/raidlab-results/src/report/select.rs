@@ -95,25 +95,7 @@ impl Selector {
 pub(crate) trait Named {
     fn cell(&self) -> &Cell;
 
-    fn label(&self) -> &str {
-        &self.cell().label
-    }
-}
-
-impl Named for Cell {
-    fn cell(&self) -> &Cell {
-        self
-    }
-}
-
-impl<T: Named> Named for &T {
-    fn cell(&self) -> &Cell {
-        (*self).cell()
-    }
-
-    fn label(&self) -> &str {
-        (*self).label()
-    }
+    fn label(&self) -> &str;
 }
 
 /// What the cells of a report are compared with.
@@ -136,7 +118,7 @@ const OF_LAYOUT: [&str; 2] = ["layout", "level"];
 
 impl Baseline {
     /// The place among `cells` of the baseline of `cell`; `None` when it has none.
-    pub(crate) fn of<N: Named>(&self, cell: &impl Named, cells: &[N]) -> Option<usize> {
+    pub(crate) fn of<N: Named>(&self, cell: &N, cells: &[N]) -> Option<usize> {
         match self {
             Self::Cell(Selector::Factors(factors)) => {
                 let selector = Selector::Factors(factors.clone());
@@ -192,6 +174,16 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    impl Named for &Cell {
+        fn cell(&self) -> &Cell {
+            self
+        }
+
+        fn label(&self) -> &str {
+            &self.label
+        }
+    }
+
     fn cell(label: &str, factors: &[(&str, &str)]) -> Cell {
         Cell {
             label: label.into(),
@@ -228,14 +220,14 @@ mod tests {
         let other = cell("four", &[("engine", "controller"), ("disks", "4")]);
         let cells = [&md, &bios, &other];
         let rule = Baseline::Factor(BTreeMap::from([("engine".into(), "md".into())]));
-        assert_eq!(rule.of(&bios, &cells), Some(0));
-        assert_eq!(rule.of(&md, &cells), Some(0));
-        assert_eq!(rule.of(&other, &cells), None);
+        assert_eq!(rule.of(&&bios, &cells), Some(0));
+        assert_eq!(rule.of(&&md, &cells), Some(0));
+        assert_eq!(rule.of(&&other, &cells), None);
         // As typed: one cell with these factors is the baseline of all, of several each has its own.
         let typed = |text: &str| Baseline::Cell(text.parse().unwrap());
-        assert_eq!(typed("engine=md").of(&other, &cells), Some(0));
-        assert_eq!(typed("engine=controller").of(&md, &cells), Some(1));
-        assert_eq!(typed("engine=controller").of(&other, &cells), Some(2));
+        assert_eq!(typed("engine=md").of(&&other, &cells), Some(0));
+        assert_eq!(typed("engine=controller").of(&&md, &cells), Some(1));
+        assert_eq!(typed("engine=controller").of(&&other, &cells), Some(2));
     }
 
     #[test]
@@ -264,14 +256,14 @@ mod tests {
         let cells: Vec<&Cell> = all.iter().flatten().collect();
         let rule = Baseline::Factor(BTreeMap::from([("state".into(), "clean".into())]));
         for [clean, degraded] in &all {
-            let base = rule.of(degraded, &cells).map(|place| &cells[place].label);
+            let base = rule.of(&degraded, &cells).map(|place| &cells[place].label);
             assert_eq!(base, Some(&clean.label));
         }
         // Whoever names the level means another layout; and a cell may not tell its own.
         let typed = |text: &str| Baseline::Cell(text.parse().unwrap());
-        assert_eq!(typed("level=raid10").of(cells[5], &cells), Some(1));
+        assert_eq!(typed("level=raid10").of(&cells[5], &cells), Some(1));
         let plain = cell("plain", &[("level", "raid5"), ("state", "degraded 1")]);
-        assert_eq!(rule.of(&plain, &cells), Some(4));
+        assert_eq!(rule.of(&&plain, &cells), Some(4));
     }
 
     proptest! {
