@@ -1,4 +1,4 @@
-//! Arrays of the kernel: md levels, arrays of arrays, and the vdevs of ZFS.
+//! Arrays of the kernel: md levels, arrays of arrays, the vdevs of ZFS, and the chunks of btrfs.
 //!
 //! An [`Array`] does no I/O of its own. It takes requests ([`Array::submit`]), gives out what it wants
 //! of its members ([`Array::take`]) and is told how that ended ([`Array::member_ended`]). It is a tree

@@ -2,7 +2,7 @@
 //!
 //! Of two copies a reader has the one that follows from the number of its process (`volumes.c:find_live_mirror`,
 //! `preferred_mirror = first + (current->pid % num_stripes)`): one reader reads one of two disks, and two that were started one after
-//! the other both. So does each kernel since 3.x; the policies of 6.13 and newer are not the default (`CONFIG_BTRFS_EXPERIMENTAL`).
+//! the other both. Traced on 6.1; that others do so, and have further policies since 6.13 that are not the default, is from memory.
 //! What the kernel reads itself has the first. Large direct reads of a process that has several under way are asked for by
 //! workers of io_uring since 6.0, so that they have either copy.
 //!

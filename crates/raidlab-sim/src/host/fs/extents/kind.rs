@@ -184,7 +184,7 @@ impl Kind {
         };
         Self {
             block,
-            // Block groups are as large on one device, whatever the chunks of a small one are.
+            // On one device 1 GiB, also where that is so small that its chunks are smaller.
             group: spec.spread.map_or(GIB, |spread| spread.chunk) / block,
             unit: 0,
             head: 0,
