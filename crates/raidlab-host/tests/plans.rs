@@ -359,6 +359,21 @@ layout = ["linear", "raid0", "raid1", "raid10", "raid5", "raid6"]
     let rest = r#"
 profile = "bonnie"
 [array]
+engine = "btrfs"
+[factors]
+array = [
+  { name = "the first", layout = "raid1", failed = [0] },
+  { name = "the last", layout = "raid10", failed = [3] },
+]
+"#;
+    let verify = Options {
+        verify: true,
+        ..options()
+    };
+    insta::assert_snapshot!("degraded_btrfs", told(&plans(4, rest, &verify)));
+    let rest = r#"
+profile = "bonnie"
+[array]
 layout = "zfs-mirror"
 [host]
 memory = "1GiB"

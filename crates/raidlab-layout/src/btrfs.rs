@@ -14,7 +14,7 @@ mod deal;
 mod tests;
 
 use crate::error::LayoutError;
-use crate::types::{MAX_MEMBERS, Member, Place};
+use crate::types::{MAX_MEMBERS, Member, MemberSet, Place};
 use raidlab_core::units::{Bytes, GIB, KIB, Lba, MIB, SECTOR, Sectors};
 use smallvec::SmallVec;
 
@@ -140,6 +140,7 @@ pub type CopiesOf = SmallVec<[Place; 2]>;
 pub struct Btrfs {
     profile: BtrfsProfile,
     sizes: Vec<u64>,
+    missing: MemberSet,
     /// The first has the metadata.
     chunks: Vec<Chunk>,
 }
@@ -155,6 +156,22 @@ impl Btrfs {
         sizes: &[Sectors],
         metadata: Bytes,
         degenerate: bool,
+    ) -> Result<Self, LayoutError> {
+        Self::degraded(profile, sizes, metadata, degenerate, MemberSet::EMPTY)
+    }
+
+    /// The same of a file system that was made whole and is mounted without some of its members (`-o degraded`) before anything is
+    /// written. What `mkfs` has made stays in use, also where a copy of it is on a member that is missing; the kernel's chunks are on
+    /// those that are there, and where these are too few for the profile, it keeps what is new once (`btrfs_reduce_alloc_profile`).
+    ///
+    /// # Errors
+    /// As [`Self::new`].
+    pub fn degraded(
+        profile: BtrfsProfile,
+        sizes: &[Sectors],
+        metadata: Bytes,
+        degenerate: bool,
+        missing: MemberSet,
     ) -> Result<Self, LayoutError> {
         let level = || format!("{} of btrfs", profile.name());
         if sizes.len() > MAX_MEMBERS {
@@ -182,7 +199,12 @@ impl Btrfs {
         if let Some(member) = sizes.iter().position(|size| *size < deal::LEAST) {
             return Err(too_small(member, deal::LEAST));
         }
-        let chunks = deal::chunks(profile, &sizes, metadata.to_sectors().0, degenerate);
+        let chunks = deal::chunks(
+            profile,
+            (&sizes, missing),
+            metadata.to_sectors().0,
+            degenerate,
+        );
         if chunks.len() < 2 {
             let smallest = (0..sizes.len()).min_by_key(|member| sizes[*member]);
             let least = RESERVED.0 + metadata.to_sectors().0 + STRIPE;
@@ -191,6 +213,7 @@ impl Btrfs {
         Ok(Self {
             profile,
             sizes,
+            missing,
             chunks,
         })
     }
@@ -199,6 +222,19 @@ impl Btrfs {
     #[must_use]
     pub const fn profile(&self) -> BtrfsProfile {
         self.profile
+    }
+
+    /// Copies of what is in the chunks that the kernel makes: of the profile, or one where too few members are there.
+    #[must_use]
+    pub fn copies(&self) -> usize {
+        let newest = self.chunks.last().map(|chunk| chunk.copies);
+        newest.unwrap_or(self.profile.copies())
+    }
+
+    /// Members that it is mounted without.
+    #[must_use]
+    pub const fn missing(&self) -> MemberSet {
+        self.missing
     }
 
     /// Members.
@@ -261,12 +297,14 @@ impl Btrfs {
         Lba((SUPERS[0].0 + number as u64 * SUPER.0) / SECTOR)
     }
 
-    /// Where a superblock is on each member, if the address is that of one, and which members have room for it.
+    /// Where a superblock is on each member, if the address is that of one, and which members that are there have room for it.
     #[must_use]
     pub fn super_of(&self, at: Lba) -> Option<(Lba, Vec<Member>)> {
         let number = (0..SUPERS.len()).find(|number| Self::super_at(*number) == at)?;
         let sector = SUPERS[number].0 / SECTOR;
-        let has = |member: &Member| self.size(*member).0 >= sector + SUPER.0 / SECTOR;
+        let has = |member: &Member| {
+            self.size(*member).0 >= sector + SUPER.0 / SECTOR && !self.missing.contains(*member)
+        };
         let members = (0..self.members()).map(Member::new).filter(has).collect();
         Some((Lba(sector), members))
     }

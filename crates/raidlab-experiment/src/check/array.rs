@@ -324,7 +324,10 @@ fn try_build(parts: &Parts<'_>) -> Result<(Redundancy, Bytes), SpecError> {
         // Two copies of everything, on however many members.
         ArrayLayout::Fixed(_, text) if parts.engine == Engine::Btrfs && text == "raid1" => {
             let copies = btrfs::capacity(text, parts.sizes, parts.degenerate);
-            Ok((Redundancy::Mirror(2), copies.unwrap_or_default()))
+            Ok((
+                Redundancy::One(parts.sizes.len()),
+                copies.unwrap_or_default(),
+            ))
         }
         ArrayLayout::Fixed(spec, text) => {
             let by_chunks = match parts.engine {
@@ -334,7 +337,14 @@ fn try_build(parts: &Parts<'_>) -> Result<(Redundancy, Bytes), SpecError> {
             let sectors = parts.sizes.iter().map(|size| size.to_sectors()).collect();
             fixed(spec, sectors, parts).map(|layout| {
                 let capacity = by_chunks.unwrap_or_else(|| layout.capacity().to_bytes());
-                (Redundancy::Layout(Box::new(layout)), capacity)
+                // Each chunk has pairs of its own, so that no two failures are sure to be survived.
+                let redundancy = match parts.engine {
+                    Engine::Btrfs if parts.layout.value.level() == "raid10" => {
+                        Redundancy::One(layout.members())
+                    }
+                    _ => Redundancy::Layout(Box::new(layout)),
+                };
+                (redundancy, capacity)
             })
         }
     }

@@ -16,6 +16,25 @@ pub(super) struct MdForm {
 /// Least bytes of a bit of a bitmap (mdadm: "sub-page chunks don't work yet").
 const LEAST_BITMAP_CHUNK: u64 = 4096;
 
+/// Whether btrfs has arrays in that state; told when not.
+fn of_btrfs(problems: &Problems, view: &View<'_>, layout: &ArrayLayout, state: ArrayState) -> bool {
+    let copies = matches!(layout.level().as_str(), "raid1" | "raid10");
+    let help = match state {
+        ArrayState::Clean => return true,
+        ArrayState::Degraded(_) if copies => return true,
+        ArrayState::Degraded(_) => "use state clean, engine = \"md\", or layout raid1 or raid10",
+        ArrayState::Rebuilding(_) => "use state clean or degraded, or engine = \"md\"",
+        _ if copies => {
+            "btrfs writes no copy that nobody asked for, so that there is nothing to sync: use state clean or degraded"
+        }
+        _ => "btrfs has nothing to sync: use state clean",
+    };
+    let at = view.place(&[Key::State, Key::Failed, Key::Engine]);
+    let message = format!("an array of btrfs of layout {layout} that is {state}");
+    problems.wrong(&at, message, help);
+    false
+}
+
 /// Metadata and bitmap of md; what the engine cannot do is told.
 pub(super) fn form(
     problems: &Problems,
@@ -24,10 +43,7 @@ pub(super) fn form(
     engine: Engine,
     state: ArrayState,
 ) -> Option<MdForm> {
-    if engine == Engine::Btrfs && state != ArrayState::Clean {
-        let at = view.place(&[Key::State, Key::Failed, Key::Engine]);
-        let message = format!("an array of btrfs that is {state}");
-        problems.wrong(&at, message, "use state clean, or engine = \"md\"");
+    if engine == Engine::Btrfs && !of_btrfs(problems, view, layout, state) {
         return None;
     }
     if engine != Engine::Md {

@@ -11,8 +11,8 @@ use raidlab_layout::{Layout, Member, MemberSet, Pool, Survival};
 pub(super) enum Redundancy {
     /// Nothing.
     None,
-    /// All members but one.
-    Mirror(usize),
+    /// Of so many members any one: of two copies.
+    One(usize),
     /// As the layout says.
     Layout(Box<Layout>),
     /// As the pool says.
@@ -23,7 +23,7 @@ impl Redundancy {
     fn members(&self) -> usize {
         match self {
             Self::None => 1,
-            Self::Mirror(n) => *n,
+            Self::One(members) => *members,
             Self::Layout(layout) => layout.members(),
             Self::Pool(pool) => pool.members(),
         }
@@ -32,7 +32,7 @@ impl Redundancy {
     fn survives(&self, failed: MemberSet) -> bool {
         match self {
             Self::None => failed.is_empty(),
-            Self::Mirror(n) => failed.len() < *n,
+            Self::One(_) => failed.len() <= 1,
             Self::Layout(layout) => layout.survives(failed) != Survival::Lost,
             Self::Pool(pool) => pool.survives(failed) != Survival::Lost,
         }

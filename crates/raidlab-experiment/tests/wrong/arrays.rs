@@ -201,6 +201,50 @@ fn the_devices_read_ahead_is_nothing_to_btrfs_and_zfs() {
     of("[array]\nlayout = \"raid1\"\n[factors]\nfilesystem = [\"ext4\", \"btrfs\"]").unwrap();
 }
 
+const STATES_OF_BTRFS: &str = r#"
+title = "t"
+disks = { model = "nearline-24tb", count = 4 }
+profile = "bonnie"
+[array]
+engine = "btrfs"
+state = "STATE"
+[factors]
+layout = ["LAYOUT"]
+"#;
+
+/// One of two copies may be missing, of however many members; nothing of it is synced.
+#[test]
+fn btrfs_is_clean_or_mounted_without_one_member() {
+    let of = |layout: &str, state: &str| {
+        let text = STATES_OF_BTRFS
+            .replace("LAYOUT", layout)
+            .replace("STATE", state);
+        let read = parse(&text, "lab.toml", &known());
+        let failed = |cell: &raidlab_experiment::Cell| cell.setup.array.failed.clone();
+        read.map(|experiment| failed(&experiment.cells[0]))
+            .map_err(|report| report.to_string())
+    };
+    for layout in ["raid1", "raid10"] {
+        assert_eq!(of(layout, "degraded"), Ok(vec![0]));
+        let told = of(layout, "degraded 2").unwrap_err();
+        assert!(told.contains("does not survive 2 failed members"), "{told}");
+        let told = of(layout, "rebuilding").unwrap_err();
+        assert!(told.contains("use state clean or degraded"), "{told}");
+        let told = of(layout, "resyncing").unwrap_err();
+        assert!(told.contains("nothing to sync"), "{told}");
+    }
+    let told = of("raid0", "degraded").unwrap_err();
+    assert!(told.contains("does not survive"), "{told}");
+    let told = of("raid5", "degraded").unwrap_err();
+    assert!(told.contains("layout raid1 or raid10"), "{told}");
+    // Any of all members may be named.
+    let text = STATES_OF_BTRFS
+        .replace("LAYOUT", "raid1")
+        .replace("state = \"STATE\"", "failed = [3]");
+    let read = parse(&text, "lab.toml", &known()).unwrap();
+    assert_eq!(read.cells[0].setup.array.failed, [3]);
+}
+
 #[test]
 fn they_stand_where_any_cell_has_a_use_for_them() {
     let text = IDLE

@@ -306,6 +306,23 @@ impl Claim {
         is_empty(&self.roots, file, &self.identity, &self.path)
     }
 
+    /// Takes the device back and clears what a step has made on it, which is all that is there: it carries one of these uuids.
+    ///
+    /// # Errors
+    /// As [`Self::retake`]; when something else is on it, and when it cannot be written.
+    pub(crate) fn empty(&mut self, uuids: &[String]) -> Result<()> {
+        self.retake()?;
+        let Hold::Exclusive(file) = &self.hold else {
+            return Ok(());
+        };
+        let labels = label::read(file, self.identity.size, &self.path)?;
+        if let Some(other) = labels.iter().find(|label| !label.is_one_of(uuids)) {
+            let why = format!("{} is on it, which raidlab has not made", other.what);
+            return Err(HostError::refused(&self.path, why));
+        }
+        clear(file, self.identity.size, &self.path)
+    }
+
     /// Makes sure that a lent device is part of what the step was to make, and of nothing else.
     ///
     /// # Errors

@@ -90,6 +90,8 @@ pub enum Check {
         point: PathBuf,
         /// The place of its uuid.
         uuid: String,
+        /// Members that it is mounted without: what is on the others is compared with its checksums.
+        missing: usize,
     },
 }
 
@@ -233,13 +235,14 @@ pub(super) fn pool(draft: &mut Draft<'_>, name: &str) {
     }
 }
 
-/// Plans the scrub of an array of btrfs, which is made by these words.
-pub(super) fn btrfs(draft: &mut Draft<'_>, words: &[String]) {
+/// Plans the scrub of an array of btrfs, which is made by these words, and mounted without so many of its members.
+pub(super) fn btrfs(draft: &mut Draft<'_>, words: &[String], missing: usize) {
     if draft.options.verify {
         let mut words = words.iter().skip_while(|word| *word != "-U").skip(1);
         draft.checks.push(Check::Filesystem {
             point: draft.options.mount.clone(),
             uuid: words.next().cloned().unwrap_or_default(),
+            missing,
         });
     }
 }
@@ -268,8 +271,13 @@ impl Built {
             let came = match check {
                 Check::Array { number, mirror } => compare::array(context, *number, *mirror),
                 Check::Pool { name } => pool::scrub(context, &self.filled_word(name)),
-                Check::Filesystem { point, uuid } => {
-                    btrfs::scrub(context, journal, point, &self.filled_word(uuid))
+                Check::Filesystem {
+                    point,
+                    uuid,
+                    missing,
+                } => {
+                    let uuid = self.filled_word(uuid);
+                    btrfs::scrub(context, journal, (point, &uuid), *missing)
                 }
             };
             match came {

@@ -179,10 +179,11 @@ fn no_journal(filesystem: &Filesystem) -> Result<(), PlanError> {
 /// btrfs over all members, which keeps copies and parity itself.
 pub(super) fn btrfs(draft: &mut Draft<'_>) -> Result<Target, PlanError> {
     let array = &draft.setup.array;
-    if array.state != ArrayState::Clean {
-        let message = "arrays of btrfs are only built clean";
+    if !matches!(array.state, ArrayState::Clean | ArrayState::Degraded(_)) {
+        let message = "arrays of btrfs are only built clean or degraded";
         return Err(PlanError(message.to_owned()));
     }
+    let missing: Vec<usize> = array.failed.iter().map(|role| usize::from(*role)).collect();
     let profile = match array.layout.to_string().as_str() {
         "single" => "single",
         "linear" => "single",
@@ -215,7 +216,7 @@ pub(super) fn btrfs(draft: &mut Draft<'_>) -> Result<Target, PlanError> {
     };
     let mut words = btrfs_words(draft, filesystem);
     words.extend(["-d", profile, "-m", metadata].map(str::to_owned));
-    super::check::btrfs(draft, &words);
+    super::check::btrfs(draft, &words, missing.len());
     let on: Vec<Node> = (0..draft.members.len()).map(Node::Member).collect();
     let paths: Vec<String> = on.iter().map(|node| draft.path(node)).collect();
     words.extend(paths.iter().cloned());
@@ -225,10 +226,25 @@ pub(super) fn btrfs(draft: &mut Draft<'_>) -> Result<Target, PlanError> {
         kind: FilesystemKind::Btrfs,
         stripe: None,
     });
+    for member in &missing {
+        let words = ["btrfs", "device", "scan", "--forget", &paths[*member]];
+        draft.steps.push(Step::Miss {
+            member: *member,
+            path: PathBuf::from(&paths[*member]),
+            words: words.map(str::to_owned).to_vec(),
+        });
+    }
+    let there = |node: &Node| !matches!(node, Node::Member(member) if missing.contains(member));
+    let on: Vec<Node> = on.into_iter().filter(there).collect();
     // Without udev no one has told the kernel which devices belong together.
-    let devices = paths.iter().skip(1).map(|path| format!("device={path}"));
-    let devices = devices.collect();
-    Ok(mounted(draft, FilesystemKind::Btrfs, on, devices))
+    let further = on.iter().skip(1);
+    let mut options: Vec<String> = further
+        .map(|node| format!("device={}", draft.path(node)))
+        .collect();
+    if !missing.is_empty() {
+        options.insert(0, "degraded".to_owned());
+    }
+    Ok(mounted(draft, FilesystemKind::Btrfs, on, options))
 }
 
 /// A ZFS pool over all members.

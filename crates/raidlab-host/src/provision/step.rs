@@ -108,6 +108,16 @@ pub enum Step {
         /// The stripes that it is told of: verified.
         stripe: Option<Stripe>,
     },
+    /// Takes a member out of a file system of btrfs that is not mounted yet, which is then mounted without it: what is on the member
+    /// is cleared, and the kernel forgets that it was a part.
+    Miss {
+        /// The member.
+        member: usize,
+        /// Its path, for printing.
+        path: PathBuf,
+        /// The command line that has the kernel forget it.
+        words: Vec<String>,
+    },
     /// Mounts it.
     Mount {
         /// Of the kernel.
@@ -169,6 +179,7 @@ impl Step {
                 )
             }
             Self::Filesystem { kind, .. } => format!("making {kind}"),
+            Self::Miss { path, .. } => format!("taking {} out of btrfs", path.display()),
             Self::Mount { fs_type, .. } => format!("mounting {fs_type}"),
             Self::Partition { path, .. } => format!("partitioning {}", path.display()),
             Self::Pool { .. } => "making the pool".to_owned(),
@@ -183,6 +194,7 @@ impl Step {
             | Self::Replace { words, .. }
             | Self::WriteCache { words, .. }
             | Self::Filesystem { words, .. }
+            | Self::Miss { words, .. }
             | Self::Pool { words, .. } => words,
             _ => return Vec::new(),
         };
@@ -225,6 +237,10 @@ impl fmt::Display for Step {
             | Self::WriteCache { words, .. }
             | Self::Filesystem { words, .. }
             | Self::Pool { words, .. } => f.write_str(&shell(words)),
+            // raidlab clears it itself; this makes the same.
+            Self::Miss { path, words, .. } => {
+                write!(f, "wipefs -a {} && {}", path.display(), shell(words))
+            }
             // raidlab writes it itself; this makes the same.
             Self::Partition { path, id, .. } => write!(
                 f,

@@ -76,6 +76,17 @@ impl Built {
                 kind,
                 stripe,
             } => self.make_filesystem(words, on, claims, (*kind, *stripe), context),
+            Step::Miss { member, words, .. } => {
+                let uuids: Vec<String> = self.uuids.iter().map(|uuid| label::plain(uuid)).collect();
+                if let Some(claim) = claims.get_mut(*member) {
+                    // It stays held, so that the kernel cannot take it back.
+                    claim.empty(&uuids)?;
+                }
+                Tool::new(words.clone())
+                    .cancelled_by(context.cancel)
+                    .run()
+                    .map(drop)
+            }
             Step::Mount { .. } => self.mount(step, claims, journal, roots),
             Step::Partition { member, id, .. } => self.partition(*member, id, claims),
             Step::Pool { .. } => self.make_pool(step, claims, journal, context),

@@ -6,6 +6,7 @@
 //! at on Linux 6.18 with mkfs 6.2 (`btrfs inspect-internal dump-tree -t chunk`), whose sort leaves what is equal in another order yet;
 //! that the first chunk of a mirror has the other order on 6.1, too, is how its reads in guests go.
 use super::{BtrfsProfile, Chunk, RESERVED, STRIPE, Takes};
+use crate::types::{Member, MemberSet};
 use raidlab_core::units::{GIB, MIB, SECTOR};
 use smallvec::SmallVec;
 
@@ -26,10 +27,11 @@ const ROUND: u64 = 16 * MIB / SECTOR;
 /// Fewest sectors of a member: room for what `mkfs` makes on the first.
 pub(super) const LEAST: u64 = FIRST + STRIPE;
 
-/// All chunks, as far as the members have room: that of metadata, of so many sectors, and those of data.
+/// All chunks, as far as the members have room: that of metadata, of so many sectors, and those of data. What `mkfs` makes is on all
+/// members, and what the kernel makes on those that are not missing.
 pub(super) fn chunks(
     profile: BtrfsProfile,
-    sizes: &[u64],
+    (sizes, missing): (&[u64], MemberSet),
     metadata: u64,
     degenerate: bool,
 ) -> Vec<Chunk> {
@@ -44,6 +46,7 @@ pub(super) fn chunks(
     let mut room = Room {
         next: vec![RESERVED.0; sizes.len()],
         used: vec![0; sizes.len()],
+        missing: MemberSet::EMPTY,
         sizes,
     };
     room.next[0] = FIRST;
@@ -70,6 +73,13 @@ pub(super) fn chunks(
     };
     let mut chunks = vec![first];
     chunks.extend(of_mkfs.filter(|chunk| chunk.end > chunk.begin));
+    room.missing = missing;
+    let there = room.there();
+    let most = CHUNK.min(there.iter().sum::<u64>() / 10);
+    let kept = Some(data_takes).filter(|takes| takes.wide(there.len()).is_some());
+    let Some(data_takes) = kept.or_else(|| takes(BtrfsProfile::Single)) else {
+        return chunks;
+    };
     while let Some(begin) = chunks.last().map(|chunk| chunk.end)
         && let Some(chunk) = room.chunk(&data_takes, begin, most)
         && chunk.end > chunk.begin
@@ -86,6 +96,8 @@ struct Room<'a> {
     next: Vec<u64>,
     /// What chunks have of each.
     used: Vec<u64>,
+    /// Members that get no more of them.
+    missing: MemberSet,
 }
 
 impl Room<'_> {
@@ -100,9 +112,15 @@ impl Room<'_> {
         self.sizes[member].saturating_sub(self.next[member])
     }
 
+    /// The sizes of the members that get chunks.
+    fn there(&self) -> Vec<u64> {
+        let there = (0..self.sizes.len()).filter(|m| !self.missing.contains(Member::new(*m)));
+        there.map(|member| self.sizes[member]).collect()
+    }
+
     /// Members with room for a piece, and how much of it at the most, by number.
     fn having(&self) -> Vec<(u64, u16)> {
-        let members = 0..self.sizes.len() as u16;
+        let members = (0..self.sizes.len() as u16).filter(|m| !self.missing.contains(Member(*m)));
         let room = members.map(|member| (self.of(member).min(PIECE), member));
         room.filter(|(most, _)| *most >= STRIPE).collect()
     }

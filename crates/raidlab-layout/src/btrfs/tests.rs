@@ -66,6 +66,42 @@ fn chunks_are_those_of_a_real_file_system() {
     assert_eq!(array.chunk(), Bytes(12 * 864 * MIB).to_sectors());
 }
 
+/// As Linux 6.1 dealt out 1500 MiB on members of 3 GiB, mounted without one of those that mkfs 6.2 had.
+#[test]
+fn a_degraded_one_deals_to_the_members_that_are_there() {
+    let without = |profile, members: usize, missing: u16| {
+        let sizes = vec![Bytes(3 * GIB).to_sectors(); members];
+        let missing = MemberSet::one(Member(missing));
+        Btrfs::degraded(profile, &sizes, META, true, missing).expect("an array")
+    };
+    // One disk of a mirror: once from then on, and no more than a tenth of it in a chunk.
+    let array = without(BtrfsProfile::Raid1, 2, 1);
+    assert_eq!(dealt(&array)[..3], [vec![0, 1], vec![0], vec![0]]);
+    assert_eq!(sizes(&array)[1..3], [320.0; 2]);
+    assert_eq!((array.copies(), array.profile().copies()), (1, 2));
+    let array = without(BtrfsProfile::Raid1, 3, 1);
+    assert_eq!(dealt(&array)[..3], [[1, 2], [0, 2], [0, 2]].map(Vec::from));
+    assert_eq!(sizes(&array)[1..3], [624.0; 2]);
+    let array = without(BtrfsProfile::Raid1, 3, 2);
+    assert_eq!(dealt(&array)[..3], [[1, 2], [0, 1], [0, 1]].map(Vec::from));
+    // Four of which three are there: a pair of them.
+    let array = without(BtrfsProfile::Raid10, 4, 1);
+    assert_eq!(dealt(&array)[..2], [vec![0, 1, 2, 3], vec![2, 3]]);
+    assert_eq!(sizes(&array)[1], 928.0);
+    assert_eq!(array.copies(), 2);
+    // Linux before 5.15 wants two pairs.
+    let three = vec![Bytes(3 * GIB).to_sectors(); 4];
+    let old = Btrfs::degraded(
+        BtrfsProfile::Raid10,
+        &three,
+        META,
+        false,
+        MemberSet::one(Member(1)),
+    )
+    .expect("an array");
+    assert_eq!(dealt(&old)[1].len(), 1);
+}
+
 #[test]
 fn chunks_go_to_the_members_with_the_most_room() {
     // Four members of which one is small: pairs of all four while that has room, and then of two.

@@ -6,7 +6,10 @@
 //! What the kernel reads itself has the first. Large direct reads of a process that has several under way are asked for by
 //! workers of io_uring since 6.0, so that they have either copy.
 //!
-//! Left out: members that are out, and what is read again from the other copy.
+//! A copy on a member that the file system is mounted without is neither written nor read: who would have it has the first that
+//! is there.
+//!
+//! Left out: what is read again from the other copy.
 use super::core::{Core, Op, Task, Up};
 use super::node::Common;
 use crate::block::{Bio, Marked};
@@ -31,6 +34,7 @@ pub(super) fn submit(btrfs: &Btrfs, common: &Common, core: &mut Core, up: Up, bi
         };
         core.ask_part(common.children[place.member.index()], parent, op);
     };
+    let is_there = |place: &Place| !common.gone.contains(place.member);
     if let Some((sector, members)) = btrfs.super_of(bio.lba) {
         let sectors = u64::from(bio.sectors);
         let all = if bio.kind == BlockKind::Read {
@@ -56,11 +60,17 @@ pub(super) fn submit(btrfs: &Btrfs, common: &Common, core: &mut Core, up: Up, bi
             BlockKind::Read => {
                 let other = bio.origin.marked == Marked::Worker;
                 let which = (usize::from(bio.origin.task) + usize::from(other)) % copies.len();
-                &copies[which..=which]
+                let which = match is_there(&copies[which]) {
+                    true => Some(which),
+                    false => copies.iter().position(is_there),
+                };
+                which.map_or(&[][..], |which| &copies[which..=which])
             }
             _ => &copies[..],
         };
-        copies.iter().for_each(|place| ask(*place, at, len));
+        // One is there always: a file system that lacks more than that is not mounted.
+        let there = copies.iter().filter(|place| is_there(place));
+        there.for_each(|place| ask(*place, at, len));
         at += len;
     }
     core.close(parent, Ok(()));

@@ -40,7 +40,9 @@ pub(super) fn array(spec: &ArraySpec) -> Result<Array, ArrayError> {
     let zfs = matches!(spec.kind, ArrayKind::Zfs(_) | ArrayKind::Pool(_));
     let btrfs = matches!(spec.kind, ArrayKind::Btrfs(_));
     match spec.state {
-        state if btrfs && state != ArrayState::Clean => return Err(ArrayError::NotClean(state)),
+        state if btrfs && !matches!(state, ArrayState::Clean | ArrayState::Degraded(_)) => {
+            return Err(ArrayError::NotOfBtrfs(state));
+        }
         ArrayState::Resyncing if zfs => return Err(ArrayError::NoResync),
         ArrayState::InitialSync if zfs => return Err(ArrayError::NoInitialSync),
         _ => {}
@@ -341,6 +343,14 @@ impl Builder<'_> {
     /// one failed member of the array above: as a whole it is gone, or new and being filled.
     fn states(&mut self) -> Result<(), ArrayError> {
         let state = self.spec.state;
+        if let (ArrayKind::Btrfs(btrfs), [root, ..]) = (&self.spec.kind, &mut self.nodes[..]) {
+            // It was mounted so.
+            root.common.gone = btrfs.missing();
+            return match root.common.gone.len() < btrfs.profile().copies() {
+                true => Ok(()),
+                false => Err(ArrayError::Lost(self.spec.failed.clone())),
+            };
+        }
         if state.failures() > 0 {
             for member in self.failed.iter() {
                 let (node, role) = self.homes[member.index()];

@@ -380,8 +380,8 @@ pub enum ArrayError {
     )]
     BitmapRoom(u64, u64),
     /// A state of btrfs that is not modelled.
-    #[error("an array of btrfs that is {0} is not modelled: use clean")]
-    NotClean(ArrayState),
+    #[error("an array of btrfs that is {0} is not modelled: use clean or degraded")]
+    NotOfBtrfs(ArrayState),
     /// A stripe cache that md refuses.
     #[error("a stripe cache of {0} stripes is too small: md has at least {LEAST_CACHE}")]
     StripeCache(u32),

@@ -44,6 +44,39 @@ fn assert_no_notes(lab: &Lab) {
     }
 }
 
+/// What has been a member is blank, and nobody's: the kernel cannot take it back.
+#[test]
+fn btrfs_is_measured_and_scrubbed_without_a_member() {
+    if !may("btrfs_is_measured_and_scrubbed_without_a_member") {
+        return;
+    }
+    let lab = Lab::new();
+    let text = MIRROR
+        .replace("count = 2", "count = 4")
+        .replace("layout = \"raid1\"\n", "")
+        .replace("4s", "200ms");
+    let arrays = "\n[factors]\narray = [\n  { name = \"first of two\", layout = \"raid1\", members = 2, failed = [0] },\n  \
+                  { name = \"one of four\", layout = \"raid10\", members = 4, state = \"degraded\", failed = [2] },\n]\n";
+    lab.write("lab.toml", &format!("{text}{arrays}"));
+    slowly(&lab, &format!("run lab.toml {ON_FILES}"))
+        .done()
+        .prints(&[
+            "Verified after the phases (btrfs scrub",
+            "consistent in 2 of 2 trials",
+        ]);
+    for trial in lab.trials() {
+        assert_eq!(trial["status"], "complete", "{trial:#}");
+        let counts = &trial["checks"][0]["counts"];
+        assert_eq!(counts["uncorrectable_errors"], 0, "{trial:#}");
+        let command = trial["command"].as_str().expect("a command");
+        assert!(command.contains("btrfs device scan --forget"), "{command}");
+        assert!(command.contains("-o degraded"), "{command}");
+    }
+    assert_no_notes(&lab);
+    assert_taken_apart(&lab);
+    lab.run("clean").done().says(&["nothing was left behind"]);
+}
+
 #[test]
 fn an_array_that_is_still_consistent_is_told_so() {
     if !may("an_array_that_is_still_consistent_is_told_so") {

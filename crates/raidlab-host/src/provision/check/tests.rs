@@ -1,7 +1,8 @@
 //! What md, ZFS and btrfs say of their arrays, as they say it.
-use super::btrfs::{devices, figures, found as found_by_btrfs, scrubbed};
+use super::btrfs::{devices, figures, found as found_by_btrfs, is_through, scrubbed};
 use super::compare::found;
 use super::pool::Status;
+use crate::tool::Output;
 
 #[test]
 fn mismatches_of_parity_are_never_benign_and_those_of_mirrors_may_be() {
@@ -100,6 +101,24 @@ fn a_scrub_of_btrfs_that_finds_nothing_is_told_so() {
     assert_eq!(read.get("data_bytes_scrubbed"), Some(&104_857_600));
     assert_eq!(read.get("csum_errors"), Some(&0));
     assert_eq!(found_by_btrfs(&read, &devices(STATS)), None);
+}
+
+/// As btrfs-progs 6.2 tells it of a mirror of two, one of which is missing.
+#[test]
+fn a_scrub_without_a_member_has_gone_through_the_others() {
+    let said = |status: &str, error: &str| Output {
+        out: SCRUB.replace("finished", status),
+        error: error.to_owned(),
+    };
+    let absent = "WARNING: device 2 not present\n\n";
+    assert!(is_through(&said("finished", ""), 0));
+    assert!(!is_through(&said("aborted", ""), 0));
+    assert!(is_through(&said("aborted", absent), 1));
+    assert!(is_through(&said("finished", ""), 1));
+    // More is missing than was to be, or it was cancelled.
+    assert!(!is_through(&said("aborted", absent), 0));
+    assert!(!is_through(&said("aborted", &absent.repeat(2)), 1));
+    assert!(!is_through(&said("aborted", ""), 1));
 }
 
 #[test]

@@ -2,12 +2,23 @@
 use super::*;
 use raidlab_core::units::{Bytes, MIB};
 use raidlab_experiment::setup::ArrayState;
-use raidlab_layout::{Btrfs, BtrfsProfile};
+use raidlab_layout::{Btrfs, BtrfsProfile, Member};
 
 fn spec(profile: BtrfsProfile, members: usize) -> ArraySpec {
     let sizes = vec![Bytes::gib(8).to_sectors(); members];
     let built = Btrfs::new(profile, &sizes, Bytes(256 * MIB), true).unwrap();
     ArraySpec::new(ArrayKind::Btrfs(built))
+}
+
+/// Mounted without these members.
+fn without(profile: BtrfsProfile, members: usize, missing: &[u16]) -> ArraySpec {
+    let sizes = vec![Bytes::gib(8).to_sectors(); members];
+    let gone = missing.iter().map(|role| Member(*role)).collect();
+    let built = Btrfs::degraded(profile, &sizes, Bytes(256 * MIB), true, gone).unwrap();
+    let mut spec = ArraySpec::new(ArrayKind::Btrfs(built));
+    spec.state = ArrayState::Degraded(missing.len() as u16);
+    spec.failed = missing.to_vec();
+    spec
 }
 
 /// The first sector of data.
@@ -94,13 +105,52 @@ fn superblocks_and_flushes_go_to_every_member() {
     assert_eq!(all.len(), 3);
 }
 
+/// What `mkfs` made has its two copies yet, of which one is there; what is made later is where the others are.
+#[test]
+fn a_member_that_is_missing_is_neither_read_nor_written() {
+    for (profile, members) in [(BtrfsProfile::Raid1, 2), (BtrfsProfile::Raid10, 4)] {
+        for missing in 0..members as u16 {
+            let spec = without(profile, members, &[missing]);
+            let mut array = Array::new(&spec).unwrap();
+            let end = array.sectors();
+            for at in [4096, data(&spec), end - 4096] {
+                for task in 0..3 {
+                    let read = asked(&mut array, of_task(task, BlockKind::Read, at, 64));
+                    assert_eq!(read.len(), 1);
+                    assert_ne!(read[0].0, missing);
+                }
+                let written = asked(&mut array, of_task(1, BlockKind::Write, at, 64));
+                assert!(written.iter().all(|(member, _)| *member != missing));
+                assert!((1..=2).contains(&written.len()));
+            }
+            let all = members - 1;
+            let at = Btrfs::super_at(0).0;
+            assert_eq!(
+                asked(&mut array, of_task(0, BlockKind::Write, at, 8)).len(),
+                all
+            );
+            assert_eq!(
+                asked(&mut array, of_task(0, BlockKind::Flush, 0, 0)).len(),
+                all
+            );
+        }
+    }
+}
+
 #[test]
 fn states_that_are_not_modelled_are_refused() {
     let mut spec = spec(BtrfsProfile::Raid1, 2);
-    (spec.state, spec.failed) = (ArrayState::Degraded(1), vec![0]);
+    (spec.state, spec.failed) = (ArrayState::Rebuilding(1), vec![0]);
     let told = Array::new(&spec).unwrap_err().to_string();
     assert_eq!(
         told,
-        "an array of btrfs that is degraded 1 is not modelled: use clean"
+        "an array of btrfs that is rebuilding 1 is not modelled: use clean or degraded"
+    );
+    // More than copies make good.
+    let spec = without(BtrfsProfile::Raid10, 4, &[0, 2]);
+    let told = Array::new(&spec).unwrap_err().to_string();
+    assert_eq!(
+        told,
+        "the array does not survive the failure of its members [0, 2]"
     );
 }

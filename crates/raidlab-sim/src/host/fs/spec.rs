@@ -22,7 +22,7 @@ impl Spread {
         Self {
             metadata: btrfs.metadata().0 * SECTOR,
             chunk: btrfs.chunk().0 * SECTOR,
-            copies: btrfs.profile().copies() as u64,
+            copies: btrfs.copies() as u64,
         }
     }
 }

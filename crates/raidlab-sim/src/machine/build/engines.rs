@@ -10,7 +10,9 @@ use crate::machine::place::{Area, area};
 use raidlab_core::units::{Bytes, SECTOR, Sectors};
 use raidlab_experiment::kernel::Kernel;
 use raidlab_experiment::setup::{Array, ArrayLayout, ArrayState, Setup};
-use raidlab_layout::{Btrfs, BtrfsProfile, Geometry, Layout, PoolSpec, VdevKind, ZfsMirror};
+use raidlab_layout::{
+    Btrfs, BtrfsProfile, Geometry, Layout, Member, PoolSpec, VdevKind, ZfsMirror,
+};
 
 /// The pool that needs no vdevs: its places are those of its children.
 const ONE_MIRROR: PoolSpec = PoolSpec {
@@ -86,7 +88,9 @@ impl Parts<'_> {
         let sizes: Vec<Sectors> = areas.iter().map(|area| Sectors(area.sectors)).collect();
         let all = areas.iter().map(|area| area.sectors * SECTOR).sum();
         let degenerate = setup.host.kernel >= Kernel::Linux(5, 15, 0);
-        let built = Btrfs::new(profile, &sizes, Bytes(metadata_chunk(all)), degenerate);
+        let metadata = Bytes(metadata_chunk(all));
+        let missing = array.failed.iter().map(|role| Member(*role)).collect();
+        let built = Btrfs::degraded(profile, &sizes, metadata, degenerate, missing);
         let built = built.map_err(|source| MachineError::Layout {
             layout: array.layout.to_string(),
             members: sizes.len(),
