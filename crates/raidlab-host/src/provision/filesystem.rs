@@ -5,6 +5,7 @@ use super::stripe::Stripe;
 use raidlab_core::units::Bytes;
 use raidlab_experiment::kernel::{FilesystemKind, JournalMode};
 use raidlab_experiment::setup::{ArrayLayout, ArrayState, Filesystem};
+use raidlab_layout::btrfs::Takes;
 use raidlab_layout::{Layout, VdevKind};
 use std::path::PathBuf;
 
@@ -227,11 +228,9 @@ pub(super) fn btrfs(draft: &mut Draft<'_>) -> Result<Target, PlanError> {
         stripe: None,
     });
     for member in &missing {
-        let words = ["btrfs", "device", "scan", "--forget", &paths[*member]];
         draft.steps.push(Step::Miss {
             member: *member,
             path: PathBuf::from(&paths[*member]),
-            words: words.map(str::to_owned).to_vec(),
         });
     }
     let there = |node: &Node| !matches!(node, Node::Member(member) if missing.contains(member));
@@ -243,6 +242,12 @@ pub(super) fn btrfs(draft: &mut Draft<'_>) -> Result<Target, PlanError> {
         .collect();
     if !missing.is_empty() {
         options.insert(0, "degraded".to_owned());
+        let takes = Takes::of(profile, true);
+        if takes.is_some_and(|takes| takes.wide(on.len()).is_none()) {
+            draft.notes.push(format!(
+                "btrfs keeps what is written once, not twice: {profile} takes more members than are there"
+            ));
+        }
     }
     Ok(mounted(draft, FilesystemKind::Btrfs, on, options))
 }

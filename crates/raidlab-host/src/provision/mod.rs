@@ -5,6 +5,7 @@
 mod build;
 mod check;
 mod filesystem;
+mod forget;
 mod md;
 pub(crate) mod partition;
 mod plan;

@@ -113,10 +113,8 @@ pub enum Step {
     Miss {
         /// The member.
         member: usize,
-        /// Its path, for printing.
+        /// Its path.
         path: PathBuf,
-        /// The command line that has the kernel forget it.
-        words: Vec<String>,
     },
     /// Mounts it.
     Mount {
@@ -194,7 +192,6 @@ impl Step {
             | Self::Replace { words, .. }
             | Self::WriteCache { words, .. }
             | Self::Filesystem { words, .. }
-            | Self::Miss { words, .. }
             | Self::Pool { words, .. } => words,
             _ => return Vec::new(),
         };
@@ -237,9 +234,10 @@ impl fmt::Display for Step {
             | Self::WriteCache { words, .. }
             | Self::Filesystem { words, .. }
             | Self::Pool { words, .. } => f.write_str(&shell(words)),
-            // raidlab clears it itself; this makes the same.
-            Self::Miss { path, words, .. } => {
-                write!(f, "wipefs -a {} && {}", path.display(), shell(words))
+            // raidlab does it itself; this makes the same.
+            Self::Miss { path, .. } => {
+                let path = path.display();
+                write!(f, "wipefs -a {path} && btrfs device scan --forget {path}")
             }
             // raidlab writes it itself; this makes the same.
             Self::Partition { path, id, .. } => write!(

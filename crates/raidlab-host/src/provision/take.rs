@@ -2,6 +2,7 @@
 mod mounted;
 
 use super::build::{Built, Context, Stage};
+use super::forget::forget;
 use super::partition;
 use super::step::{Node, Step, UUID};
 use super::stripe::Stripe;
@@ -76,16 +77,13 @@ impl Built {
                 kind,
                 stripe,
             } => self.make_filesystem(words, on, claims, (*kind, *stripe), context),
-            Step::Miss { member, words, .. } => {
+            Step::Miss { member, path } => {
                 let uuids: Vec<String> = self.uuids.iter().map(|uuid| label::plain(uuid)).collect();
                 if let Some(claim) = claims.get_mut(*member) {
                     // It stays held, so that the kernel cannot take it back.
                     claim.empty(&uuids)?;
                 }
-                Tool::new(words.clone())
-                    .cancelled_by(context.cancel)
-                    .run()
-                    .map(drop)
+                forget(path)
             }
             Step::Mount { .. } => self.mount(step, claims, journal, roots),
             Step::Partition { member, id, .. } => self.partition(*member, id, claims),

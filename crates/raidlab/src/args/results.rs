@@ -38,7 +38,7 @@ pub(crate) struct ReportArgs {
     #[arg(value_name = "SESSION")]
     pub(crate) sessions: Vec<String>,
 
-    /// Take the trials from an exported JSON-lines file instead of the store
+    /// Take the trials from an exported JSON-lines file instead of the store ('-' for standard input)
     #[arg(long, value_name = "FILE", conflicts_with = "sessions")]
     pub(crate) from_export: Option<PathBuf>,
 

@@ -89,11 +89,12 @@ pub(crate) fn write_files(document: &Document, output: &Output) -> Result<(), Fa
         write(path, html.as_bytes())?;
     }
     if let Some(directory) = &output.images {
-        files::directory(directory)?;
         let images =
             render_images(document).map_err(|error| Failure::from_error(MISSING, &error))?;
         if images.is_empty() {
             talk::note("there is no chart in this report: no image was written");
+        } else {
+            files::directory(directory)?;
         }
         for RenderedImage { name, svg, png } in images {
             write(&directory.join(format!("{name}.svg")), svg.as_bytes())?;

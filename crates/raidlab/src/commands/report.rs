@@ -1,4 +1,5 @@
 //! `raidlab report`, and the report at the end of `raidlab bench`.
+use super::import::name_of;
 use super::output::{check_stdout, emit, write_files};
 use super::print_json;
 use super::show::last_session;
@@ -33,7 +34,7 @@ pub(crate) fn run(args: &ReportArgs, store: &place::Store) -> Result<Outcome, Fa
         return print(document(), &args.output);
     }
     let (title, mut bundle) = match (exported, &args.from_export) {
-        (Some(bundle), Some(path)) => (path.display().to_string(), bundle),
+        (Some(bundle), Some(path)) => (name_of(path), bundle),
         _ => stored(&args.sessions, store)?,
     };
     if let Some(profile) = &args.profile {
@@ -184,24 +185,31 @@ fn print(document: Result<Document, ReportError>, output: &Output) -> Result<Out
 }
 
 fn exported(path: &Path) -> Result<Bundle, Failure> {
-    let file = super::files::open(path).map_err(|error| {
-        Failure::bad_request(format!("cannot read {}: {error}", path.display()))
-    })?;
-    import_jsonl(&path.display().to_string(), BufReader::new(file))
-        .map_err(|error| Failure::from_error(BAD_REQUEST, &error))
+    let name = name_of(path);
+    let bundle = if path == Path::new("-") {
+        import_jsonl(&name, std::io::stdin().lock())
+    } else {
+        let file = super::files::open(path)
+            .map_err(|error| Failure::bad_request(format!("cannot read {name}: {error}")))?;
+        import_jsonl(&name, BufReader::new(file))
+    };
+    bundle.map_err(|error| Failure::from_error(BAD_REQUEST, &error))
 }
 
 /// The trials of sessions by id, of the last one without.
 fn stored(wanted: &[String], place: &place::Store) -> Result<(String, Bundle), Failure> {
     let mut store = open_store(place)?;
-    let sessions = if wanted.is_empty() {
-        vec![last_session(&store)?]
-    } else {
-        wanted
-            .iter()
-            .map(|id| store.find_session(id).map_err(store_failure))
-            .collect::<Result<_, _>>()?
-    };
+    let mut sessions = Vec::new();
+    if wanted.is_empty() {
+        sessions.push(last_session(&store)?);
+    }
+    for id in wanted {
+        let session = store.find_session(id).map_err(store_failure)?;
+        // One that is named twice is told of once.
+        if !sessions.contains(&session) {
+            sessions.push(session);
+        }
+    }
     let title = match &sessions[..] {
         [only] if only.finished => only.title.clone(),
         [only] => {

@@ -120,6 +120,36 @@ fn from_standard_input_with_a_label() {
 }
 
 #[test]
+fn an_export_is_reported_from_standard_input() {
+    let lab = Lab::new();
+    lab.bench(&format!("-n 2 {DD}"));
+    let exported = lab.run("export").done().out;
+    lab.write("results.jsonl", &exported);
+    let reported = |from: &str| {
+        let mut command = lab.command(&format!("report --title same --from-export {from}"));
+        let input = std::fs::File::open(lab.path("results.jsonl")).expect("the export");
+        command.stdin(Stdio::from(input));
+        let output = command.output().expect("it ends");
+        let error = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(0), "{error}");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    assert_eq!(reported("-"), reported("results.jsonl"));
+    lab.run("report --from-export -")
+        .refused(2)
+        .says(&["standard input:1", "not an export"]);
+}
+
+/// Its title named it twice.
+#[test]
+fn a_session_that_is_named_twice_is_reported_once() {
+    let lab = Lab::new();
+    lab.bench(&format!("-n 2 {DD}"));
+    let once = lab.run("report last").done().out;
+    assert_eq!(lab.run("report last last").done().out, once);
+}
+
+#[test]
 fn an_export_comes_back_as_it_was() {
     let lab = Lab::new();
     lab.bench(&format!("-n 2 {DD}"));

@@ -95,6 +95,19 @@ fn a_file_called_dash_is_standard_output() {
     assert!(!lab.path("-").exists());
 }
 
+/// A directory of no images was left.
+#[test]
+fn without_charts_there_is_no_directory_of_them() {
+    let lab = Lab::new();
+    let text = "title = 't'\ndisks = { model = 'nearline-24tb', count = 1 }\nprofile = 'hdparm'\n[array]\nlayout = 'single'\n\
+                [report]\ncharts = []\n";
+    lab.write("lab.toml", text);
+    lab.run("run lab.toml --on sim -n 1 --images charts")
+        .done()
+        .says(&["no image was written"]);
+    assert!(!lab.path("charts").exists());
+}
+
 /// What would be lost is not replaced, and a device file stays one.
 #[test]
 fn files_that_must_not_be_replaced() {

@@ -157,7 +157,7 @@ impl Output {
     }
 }
 
-pub(super) fn name_of(path: &Path) -> String {
+pub(in crate::commands) fn name_of(path: &Path) -> String {
     if path == Path::new("-") {
         "standard input".to_owned()
     } else {
