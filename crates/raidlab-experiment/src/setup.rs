@@ -94,6 +94,23 @@ impl ArrayLayout {
         }
     }
 
+    /// Failures that btrfs is sure to survive with it, where it keeps copies.
+    #[must_use]
+    pub fn btrfs_spare(&self) -> Option<usize> {
+        match self.level().as_str() {
+            "raid1" | "raid10" => Some(1),
+            "raid1c3" => Some(2),
+            "raid1c4" => Some(3),
+            _ => None,
+        }
+    }
+
+    /// Whether btrfs alone has it.
+    #[must_use]
+    pub fn is_of_btrfs(&self) -> bool {
+        matches!(self.level().as_str(), "raid1c3" | "raid1c4")
+    }
+
     /// Whether it holds anything twice, or parity.
     #[must_use]
     pub fn is_redundant(&self) -> bool {
@@ -109,7 +126,7 @@ impl ArrayLayout {
         let Self::Fixed(..) = self else { return false };
         !matches!(
             self.level().as_str(),
-            "linear" | "jbod" | "raid1" | "raid11"
+            "linear" | "jbod" | "raid1" | "raid11" | "raid1c3" | "raid1c4"
         )
     }
 
@@ -151,6 +168,8 @@ impl FromStr for ArrayLayout {
             zfs if zfs.starts_with("zfs") || zfs.starts_with("raidz") => {
                 Ok(Self::Zfs(zfs.parse()?))
             }
+            // Of btrfs alone: three or four copies, on however many members.
+            "raid1c3" | "raid1c4" => Ok(Self::Fixed("raid1".parse()?, text)),
             _ => Ok(Self::Fixed(text.parse()?, text)),
         }
     }

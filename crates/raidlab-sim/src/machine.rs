@@ -47,6 +47,7 @@ use raidlab_core::target::{Completion, Limits, Tag, Target, TargetError};
 use raidlab_core::time::{Instant, Span};
 use raidlab_core::units::{Bytes, SECTOR};
 use raidlab_core::workload::Stretch;
+use raidlab_experiment::kernel::Kernel;
 use raidlab_experiment::{Cell, Experiment};
 use totals::Totals;
 
@@ -81,6 +82,8 @@ pub struct Machine {
     memory_rate: u64,
     /// There is a file system, so that data files are made as needed.
     directory: bool,
+    /// What is removed before a phase is off the device when it begins: raidlab's own way, which there is on Linux alone.
+    settles: bool,
     seed: u64,
     leaping: Leaping,
     /// What [`Target::keep`] was told to keep.
@@ -150,6 +153,7 @@ impl Machine {
             allocated: setup.array.allocated,
             kept: None,
             directory,
+            settles: setup.host.kernel != Kernel::Windows2000,
             seed,
         })
     }

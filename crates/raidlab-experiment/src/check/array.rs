@@ -33,7 +33,7 @@ pub(super) fn array(
     let layout = layout(problems, hardware, view)?;
     let chosen = choose(problems, hardware, view, &layout.value)?;
     let engine = engine(problems, hardware, view, &layout.value, &chosen)?;
-    let there = has_engine(problems, view, kernel, engine);
+    let there = has_engine(problems, view, kernel, (engine, &layout.value));
     let (sizes, fit) = sizes::sizes(problems, hardware, view, &chosen, engine);
     let chunk = chunk(view, &layout, kernel, engine);
     let outer_chunk = layout.value.is_nested().then(|| view.size(Key::OuterChunk));
@@ -321,15 +321,23 @@ fn try_build(parts: &Parts<'_>) -> Result<(Redundancy, Bytes), SpecError> {
                 (Redundancy::Pool(Box::new(pool)), capacity)
             })
         }
-        // Two copies of everything, on however many members.
-        ArrayLayout::Fixed(_, text) if parts.engine == Engine::Btrfs && text == "raid1" => {
-            let copies = btrfs::capacity(text, parts.sizes, parts.degenerate);
-            Ok((
-                Redundancy::One(parts.sizes.len()),
-                copies.unwrap_or_default(),
-            ))
-        }
         ArrayLayout::Fixed(spec, text) => {
+            let members = parts.sizes.len();
+            let layout = &parts.layout.value;
+            let spare = layout.btrfs_spare();
+            let spare = spare.filter(|_| parts.engine == Engine::Btrfs);
+            if let Some(least) = spare
+                .map(|spare| spare + 1)
+                .filter(|_| layout.is_of_btrfs())
+                && members < least
+            {
+                return Err(SpecError::Layout(LayoutError::TooFewMembers {
+                    level: text.clone(),
+                    least,
+                    given: members,
+                    instead: Some("raid1"),
+                }));
+            }
             let by_chunks = match parts.engine {
                 Engine::Btrfs => btrfs::capacity(text, parts.sizes, parts.degenerate),
                 _ => None,
@@ -337,12 +345,10 @@ fn try_build(parts: &Parts<'_>) -> Result<(Redundancy, Bytes), SpecError> {
             let sectors = parts.sizes.iter().map(|size| size.to_sectors()).collect();
             fixed(spec, sectors, parts).map(|layout| {
                 let capacity = by_chunks.unwrap_or_else(|| layout.capacity().to_bytes());
-                // Each chunk has pairs of its own, so that no two failures are sure to be survived.
-                let redundancy = match parts.engine {
-                    Engine::Btrfs if parts.layout.value.level() == "raid10" => {
-                        Redundancy::One(layout.members())
-                    }
-                    _ => Redundancy::Layout(Box::new(layout)),
+                // Each chunk has members of its own, so that of more failures none is sure to be survived.
+                let redundancy = match spare {
+                    Some(spare) => Redundancy::Copies { members, spare },
+                    None => Redundancy::Layout(Box::new(layout)),
                 };
                 (redundancy, capacity)
             })

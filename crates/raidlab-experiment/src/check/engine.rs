@@ -10,10 +10,12 @@ use crate::setup::{ArrayLayout, Engine};
 use raidlab_layout::POOLS;
 
 /// Layouts that btrfs has a profile for.
-const BTRFS: [&str; 7] = [
+const BTRFS: [&str; 9] = [
     "linear",
     "raid0",
     "raid1",
+    "raid1c3",
+    "raid1c4",
     "raid10",
     "raid10-n2",
     "raid5",
@@ -41,6 +43,7 @@ pub(super) fn engine(
     let given = view.engine(Key::Engine);
     let fallback = match layout {
         ArrayLayout::Zfs(_) => Engine::Zfs,
+        layout if layout.is_of_btrfs() => Engine::Btrfs,
         _ if raid_card => Engine::Controller,
         ArrayLayout::Single => Engine::None,
         ArrayLayout::Fixed(..) => Engine::Md,
@@ -55,6 +58,10 @@ pub(super) fn engine(
         None
     };
     match (layout, given.value) {
+        (layout, other) if layout.is_of_btrfs() && other != Engine::Btrfs => wrong(
+            format!("{layout} is an array of btrfs, not of engine '{other}'"),
+            "write engine = \"btrfs\", or drop it; md's raid1 has a copy on each of its members",
+        ),
         (ArrayLayout::Single, Engine::Md) => Some(Engine::None),
         (ArrayLayout::Single, Engine::Zfs | Engine::Btrfs | Engine::None)
         | (ArrayLayout::Zfs(_), Engine::Zfs)
@@ -67,7 +74,7 @@ pub(super) fn engine(
         }
         (ArrayLayout::Fixed(_, text), Engine::Btrfs) => wrong(
             format!("btrfs has no profile like '{text}'"),
-            "it has linear, raid0, raid1, raid10, raid5 and raid6",
+            "it has linear, raid0, raid1, raid1c3, raid1c4, raid10, raid5 and raid6",
         ),
         (ArrayLayout::Zfs(pool), other) => wrong(
             format!("{pool} is an array of ZFS, not of engine '{other}'"),
@@ -91,13 +98,20 @@ pub(super) fn engine(
     }
 }
 
-/// Whether the system has the engine; told when not.
+/// Whether the system has the engine with that layout; told when not.
 pub(super) fn has_engine(
     problems: &Problems,
     view: &View<'_>,
     kernel: Kernel,
-    engine: Engine,
+    (engine, layout): (Engine, &ArrayLayout),
 ) -> Option<()> {
+    if layout.is_of_btrfs() && kernel < Kernel::Linux(5, 5, 0) {
+        let at = view.place(&[Key::Layout]);
+        let problem = Diagnostic::new(at, format!("{kernel} has no {layout}"));
+        let problem = problem.also(view.place(&[Key::Kernel]), "this system");
+        problems.push(problem.help("btrfs keeps three and four copies since Linux 5.5"));
+        return None;
+    }
     if kernel != Kernel::Windows2000 || !matches!(engine, Engine::Md | Engine::Zfs | Engine::Btrfs)
     {
         return Some(());

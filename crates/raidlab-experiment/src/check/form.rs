@@ -18,11 +18,13 @@ const LEAST_BITMAP_CHUNK: u64 = 4096;
 
 /// Whether btrfs has arrays in that state; told when not.
 fn of_btrfs(problems: &Problems, view: &View<'_>, layout: &ArrayLayout, state: ArrayState) -> bool {
-    let copies = matches!(layout.level().as_str(), "raid1" | "raid10");
+    let copies = layout.btrfs_spare().is_some();
     let help = match state {
         ArrayState::Clean => return true,
         ArrayState::Degraded(_) if copies => return true,
-        ArrayState::Degraded(_) => "use state clean, engine = \"md\", or layout raid1 or raid10",
+        ArrayState::Degraded(_) => {
+            "use state clean, engine = \"md\", or a layout with copies, such as raid1"
+        }
         ArrayState::Rebuilding(_) => "use state clean or degraded, or engine = \"md\"",
         _ if copies => {
             "btrfs writes no copy that nobody asked for, so that there is nothing to sync: use state clean or degraded"

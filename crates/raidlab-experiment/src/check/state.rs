@@ -11,8 +11,13 @@ use raidlab_layout::{Layout, Member, MemberSet, Pool, Survival};
 pub(super) enum Redundancy {
     /// Nothing.
     None,
-    /// Of so many members any one: of two copies.
-    One(usize),
+    /// Of so many members any so many: of copies that each stretch has on others than the one before.
+    Copies {
+        /// Members.
+        members: usize,
+        /// How many of them may be lost, whichever they are.
+        spare: usize,
+    },
     /// As the layout says.
     Layout(Box<Layout>),
     /// As the pool says.
@@ -23,7 +28,7 @@ impl Redundancy {
     fn members(&self) -> usize {
         match self {
             Self::None => 1,
-            Self::One(members) => *members,
+            Self::Copies { members, .. } => *members,
             Self::Layout(layout) => layout.members(),
             Self::Pool(pool) => pool.members(),
         }
@@ -32,7 +37,7 @@ impl Redundancy {
     fn survives(&self, failed: MemberSet) -> bool {
         match self {
             Self::None => failed.is_empty(),
-            Self::One(_) => failed.len() <= 1,
+            Self::Copies { spare, .. } => failed.len() <= *spare,
             Self::Layout(layout) => layout.survives(failed) != Survival::Lost,
             Self::Pool(pool) => pool.survives(failed) != Survival::Lost,
         }

@@ -190,6 +190,8 @@ pub(super) fn btrfs(draft: &mut Draft<'_>) -> Result<Target, PlanError> {
         "linear" => "single",
         "raid0" => "raid0",
         "raid1" => "raid1",
+        "raid1c3" => "raid1c3",
+        "raid1c4" => "raid1c4",
         "raid5" => "raid5",
         "raid6" => "raid6",
         "raid10" | "raid10-n2" => "raid10",

@@ -149,8 +149,16 @@ impl Machine {
                 None => Ok(()),
             };
         }
+        let there = phase
+            .fresh
+            .iter()
+            .any(|file| self.host.file_size(*file) > 0);
         for &file in &phase.fresh {
             self.remove(phase, file)?;
+        }
+        // As on the host (`prepare.rs:settle`). Of btrfs it is free for the phase then, which it is only with the next transaction.
+        if there && self.settles && phase.evidence != Evidence::None {
+            self.sync(phase)?;
         }
         for need in needs.iter().filter(|need| need.size.0 > 0) {
             if self.host.file_size(need.file) >= need.size.0 {
@@ -210,12 +218,16 @@ impl Machine {
         }
     }
 
-    /// Takes what the phase reads out of the page cache, once it is on the device.
-    fn empty_cache(&mut self, phase: &Phase) -> Result<(), RunError> {
+    fn sync(&mut self, phase: &Phase) -> Result<(), RunError> {
         self.host.sync().map_err(|errno| RunError::Call {
             phase: phase.id.clone(),
             errno,
-        })?;
+        })
+    }
+
+    /// Takes what the phase reads out of the page cache, once it is on the device.
+    fn empty_cache(&mut self, phase: &Phase) -> Result<(), RunError> {
+        self.sync(phase)?;
         phase
             .needs
             .iter()

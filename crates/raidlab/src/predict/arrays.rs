@@ -1,5 +1,6 @@
 //! What the arrays of an experiment cost, hold and survive.
 use raidlab_core::units::{Bytes, Sectors};
+use raidlab_core::words::count;
 use raidlab_experiment::Experiment;
 use raidlab_experiment::kernel::Kernel;
 use raidlab_experiment::setup::{Array, ArrayLayout, Engine, Setup};
@@ -160,23 +161,9 @@ fn of(experiment: &Experiment, array: &Array, name: String, label: &str) -> Arra
                 Err(_) => (0, None, vec!["what it survives cannot be told".to_owned()]),
             }
         }
-        // Two copies of everything, on however many disks.
-        ArrayLayout::Fixed(_, text) if array.engine == Engine::Btrfs && text == "raid1" => (
-            1,
-            // Pieces are dealt to all pairs of disks, so that any two have some piece between them.
-            Some(0.0),
-            vec!["survives any 1 failure: btrfs keeps two copies".to_owned()],
-        ),
-        // Each chunk has pairs of its own, and no one chose them to be those of the others: md's share of second failures is
-        // not promised.
-        ArrayLayout::Fixed(_, text) if array.engine == Engine::Btrfs && text == "raid10" => (
-            1,
-            None,
-            vec![
-                "survives any 1 failure: btrfs keeps two copies; a second one only when no chunk has both of them on the two disks"
-                    .to_owned(),
-            ],
-        ),
+        layout if array.engine == Engine::Btrfs && layout.btrfs_spare().is_some() => {
+            of_copies(layout)
+        }
         ArrayLayout::Fixed(..) => match layout(experiment, array) {
             Some(layout) => (
                 layout.tolerance().guaranteed(),
@@ -196,6 +183,30 @@ fn of(experiment: &Experiment, array: &Array, name: String, label: &str) -> Arra
         survives,
         second,
         tolerance,
+    }
+}
+
+/// The same of btrfs, which keeps copies of each chunk on members of its own.
+fn of_copies(layout: &ArrayLayout) -> (usize, Option<f64>, Vec<String>) {
+    let spare = layout.btrfs_spare().unwrap_or_default();
+    let copies = match spare {
+        1 => "two",
+        2 => "three",
+        _ => "four",
+    };
+    let sure = format!(
+        "survives any {}: btrfs keeps {copies} copies",
+        count(spare, "failure")
+    );
+    match spare {
+        // No one chose the pairs of a chunk to be those of the others: md's share of second failures is not promised.
+        1 if layout.level() == "raid10" => {
+            let when = "a second one only when no chunk has both of them on the two disks";
+            (1, None, vec![format!("{sure}; {when}")])
+        }
+        // Pieces are dealt to all pairs of disks, so that any two have some piece between them.
+        1 => (1, Some(0.0), vec![sure]),
+        _ => (spare, Some(1.0), vec![sure]),
     }
 }
 

@@ -1,6 +1,7 @@
 //! `raidlab plan`, and what experiments may name.
 use crate::lab::{Lab, unfolded};
 use crate::models::DISK;
+use crate::real::slowly;
 use std::path::Path;
 
 pub(crate) const GOOD: &str = r#"title = "Two layouts"
@@ -308,6 +309,7 @@ fn small_experiments_that_come_with_the_program_run() {
         let text = std::fs::read_to_string(format!("{folder}/{name}.toml")).expect("an experiment");
         let file = format!("{name}.toml");
         lab.write(&file, text);
-        lab.run(&format!("run {file} --on sim --repeats 1")).done();
+        // Unoptimised, on a machine that may do other things.
+        slowly(&lab, &format!("run {file} --on sim --repeats 1")).done();
     }
 }
