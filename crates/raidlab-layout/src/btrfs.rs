@@ -10,8 +10,13 @@
 //! Left out: further chunks of metadata, and that superblocks leave holes in chunks (64 MiB and 256 GiB from each member's
 //! beginning).
 mod deal;
+mod dealt;
+mod rounds;
 #[cfg(test)]
 mod tests;
+mod told;
+
+pub use dealt::{Dealt, Group};
 
 use crate::error::LayoutError;
 use crate::types::{MAX_MEMBERS, Member, MemberSet, Place};
@@ -62,6 +67,8 @@ impl Takes {
             "single" | "linear" => most(1, 1),
             "raid0" => all(if degenerate { 1 } else { 2 }, 1, 1, 0),
             "raid1" => most(2, 2),
+            "raid1c3" => most(3, 3),
+            "raid1c4" => most(4, 4),
             "raid10" | "raid10-n2" => all(if degenerate { 2 } else { 4 }, 2, 2, 0),
             "raid5" => all(2, 1, 1, 1),
             "raid6" => all(3, 1, 1, 2),
@@ -75,6 +82,12 @@ impl Takes {
         let wide = having.min(self.most.unwrap_or(having)) / self.multiple * self.multiple;
         (wide >= self.least).then_some(wide)
     }
+
+    /// Pieces of data of a chunk on so many members: each of its pieces has one of the copies of one, or parity.
+    #[must_use]
+    pub const fn data(&self, wide: usize) -> usize {
+        wide.saturating_sub(self.parities) / self.copies
+    }
 }
 
 /// How the chunks of data keep what is in them.
@@ -86,12 +99,33 @@ pub enum BtrfsProfile {
     Raid0,
     /// Twice, on two members.
     Raid1,
+    /// Three times, on three members.
+    Raid1c3,
+    /// Four times, on four members.
+    Raid1c4,
     /// In stripes over pairs of members, each of which has it twice.
     Raid10,
+    /// In stripes with a parity.
+    Raid5,
+    /// In stripes with two parities.
+    Raid6,
 }
 
 impl BtrfsProfile {
-    /// Of a layout by its name; nothing of one with parity, or that btrfs has not.
+    /// All of them, as `mkfs` lists them.
+    pub const ALL: [Self; 8] = [
+        Self::Single,
+        Self::Raid0,
+        Self::Raid1,
+        Self::Raid1c3,
+        Self::Raid1c4,
+        Self::Raid10,
+        Self::Raid5,
+        Self::Raid6,
+    ];
+
+    /// Of a layout of an experiment by its name; nothing of one whose work is not modelled ([`named`](Self::named) knows those), or
+    /// that btrfs has not.
     #[must_use]
     pub fn of(layout: &str) -> Option<Self> {
         Some(match layout {
@@ -103,22 +137,115 @@ impl BtrfsProfile {
         })
     }
 
+    /// Any of them, by the name that `mkfs` has for it.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|profile| profile.name() == name)
+    }
+
     /// Copies of each byte.
     #[must_use]
     pub const fn copies(self) -> usize {
         match self {
-            Self::Single | Self::Raid0 => 1,
+            Self::Single | Self::Raid0 | Self::Raid5 | Self::Raid6 => 1,
             Self::Raid1 | Self::Raid10 => 2,
+            Self::Raid1c3 => 3,
+            Self::Raid1c4 => 4,
         }
     }
 
-    const fn name(self) -> &'static str {
+    /// Any so many members may fail.
+    #[must_use]
+    pub const fn survives(self) -> usize {
+        match self {
+            Self::Single | Self::Raid0 => 0,
+            Self::Raid1 | Self::Raid10 | Self::Raid5 => 1,
+            Self::Raid1c3 | Self::Raid6 => 2,
+            Self::Raid1c4 => 3,
+        }
+    }
+
+    /// How it takes room; `degenerate` as in [`Takes::of`].
+    #[must_use]
+    pub fn takes(self, degenerate: bool) -> Takes {
+        Takes::of(self.name(), degenerate).expect("each profile has a name of these")
+    }
+
+    /// How metadata is kept beside such data: as that, but twice where data is on one member alone.
+    #[must_use]
+    pub const fn of_metadata(self) -> Self {
+        match self {
+            Self::Single => Self::Raid1,
+            other => other,
+        }
+    }
+
+    /// As `mkfs` calls it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
         match self {
             Self::Single => "single",
             Self::Raid0 => "raid0",
             Self::Raid1 => "raid1",
+            Self::Raid1c3 => "raid1c3",
+            Self::Raid1c4 => "raid1c4",
             Self::Raid10 => "raid10",
+            Self::Raid5 => "raid5",
+            Self::Raid6 => "raid6",
         }
+    }
+}
+
+impl BtrfsProfile {
+    /// Whether `mkfs` takes members of these sizes.
+    fn check(self, sizes: &[Sectors], degenerate: bool) -> Result<(), LayoutError> {
+        if sizes.len() > MAX_MEMBERS {
+            return Err(LayoutError::TooManyMembers { given: sizes.len() });
+        }
+        let least = self.takes(degenerate).least.max(2);
+        if sizes.len() < least {
+            return Err(LayoutError::TooFewMembers {
+                level: format!("{} of btrfs", self.name()),
+                least,
+                given: sizes.len(),
+                instead: None,
+            });
+        }
+        // Each has room for what mkfs makes on the first.
+        match sizes.iter().position(|size| size.0 < deal::LEAST) {
+            Some(member) => Err(self.too_small(member, sizes[member], Sectors(deal::LEAST))),
+            None => Ok(()),
+        }
+    }
+
+    /// No chunk of data has room beside that of metadata.
+    fn no_room(self, sizes: &[u64], metadata: Bytes) -> LayoutError {
+        let smallest = (0..sizes.len()).min_by_key(|member| sizes[*member]);
+        let smallest = smallest.unwrap_or(0);
+        let least = RESERVED.0 + metadata.to_sectors().0 + STRIPE;
+        self.too_small(smallest, Sectors(sizes[smallest]), Sectors(least))
+    }
+
+    fn too_small(self, member: usize, size: Sectors, least: Sectors) -> LayoutError {
+        LayoutError::MemberTooSmall {
+            level: format!("{} of btrfs", self.name()),
+            member,
+            size,
+            least,
+            remedy: "use a larger member",
+        }
+    }
+}
+
+/// Bytes of a chunk of metadata, each copy: 1 GiB above 50 GiB, and 256 MiB below (`init_alloc_chunk_ctl_policy_regular`); what
+/// mkfs 6.1 makes on smaller devices, as seen.
+#[must_use]
+pub const fn metadata_chunk(device: u64) -> u64 {
+    match device {
+        device if device > 50 * GIB => GIB,
+        device if device > 2 * GIB => 256 * MIB,
+        device if device / 20 > 32 * MIB => device / 20,
+        _ => 32 * MIB,
     }
 }
 
@@ -128,6 +255,8 @@ struct Chunk {
     begin: u64,
     end: u64,
     copies: usize,
+    /// Members whose room is parity's; which ones changes from stripe to stripe.
+    parities: usize,
     /// Where it begins on each of its members; copies are side by side.
     pieces: SmallVec<[(u16, u64); 4]>,
 }
@@ -173,42 +302,12 @@ impl Btrfs {
         degenerate: bool,
         missing: MemberSet,
     ) -> Result<Self, LayoutError> {
-        let level = || format!("{} of btrfs", profile.name());
-        if sizes.len() > MAX_MEMBERS {
-            return Err(LayoutError::TooManyMembers { given: sizes.len() });
-        }
-        let takes = |profile: BtrfsProfile| Takes::of(profile.name(), degenerate);
-        let least = takes(profile).map_or(2, |takes| takes.least.max(2));
-        if sizes.len() < least {
-            return Err(LayoutError::TooFewMembers {
-                level: level(),
-                least,
-                given: sizes.len(),
-                instead: None,
-            });
-        }
+        profile.check(sizes, degenerate)?;
         let sizes: Vec<u64> = sizes.iter().map(|size| size.0).collect();
-        let too_small = |member: usize, least: u64| LayoutError::MemberTooSmall {
-            level: level(),
-            member,
-            size: Sectors(sizes[member]),
-            least: Sectors(least),
-            remedy: "use a larger member",
-        };
-        // Each has room for what mkfs makes on the first.
-        if let Some(member) = sizes.iter().position(|size| *size < deal::LEAST) {
-            return Err(too_small(member, deal::LEAST));
-        }
-        let chunks = deal::chunks(
-            profile,
-            (&sizes, missing),
-            metadata.to_sectors().0,
-            degenerate,
-        );
+        let metadata_sectors = metadata.to_sectors().0;
+        let chunks = deal::chunks(profile, (&sizes, missing), metadata_sectors, degenerate);
         if chunks.len() < 2 {
-            let smallest = (0..sizes.len()).min_by_key(|member| sizes[*member]);
-            let least = RESERVED.0 + metadata.to_sectors().0 + STRIPE;
-            return Err(too_small(smallest.unwrap_or(0), least));
+            return Err(profile.no_room(&sizes, metadata));
         }
         Ok(Self {
             profile,
@@ -274,13 +373,19 @@ impl Btrfs {
         let chunk = &self.chunks[self.chunks.partition_point(|chunk| chunk.end <= at.0)..];
         let chunk = chunk.first().filter(|chunk| chunk.begin <= at.0)?;
         let inside = at.0 - chunk.begin;
-        let wide = (chunk.pieces.len() / chunk.copies) as u64;
+        let wide = chunk.pieces.len() / chunk.copies;
+        let data = (wide - chunk.parities) as u64;
         let (first, sector, run) = match wide {
             1 => (0, inside, chunk.end - at.0),
             _ => {
                 let (stripe, within) = (inside / STRIPE, inside % STRIPE);
-                let first = (stripe % wide) as usize * chunk.copies;
-                (first, stripe / wide * STRIPE + within, STRIPE - within)
+                let (row, turn) = (stripe / data, (stripe % data) as usize);
+                // Behind the data are P and Q, and of the next row all begin one member later (`map_blocks_raid56_read`).
+                let first = match chunk.parities {
+                    0 => turn * chunk.copies,
+                    _ => (row as usize % wide + turn) % wide,
+                };
+                (first, row * STRIPE + within, STRIPE - within)
             }
         };
         let copies = &chunk.pieces[first..first + chunk.copies];

@@ -12,10 +12,10 @@ use raidlab_core::units::{Lba, Sectors};
 use raidlab_core::words::count;
 
 /// Fatal patterns that are written out; more are only mentioned.
-const PATTERNS: usize = 12;
+pub(crate) const PATTERNS: usize = 12;
 
 /// Members in all patterns together: of large ones fewer are written out.
-const NAMED: usize = 60;
+pub(crate) const NAMED: usize = 60;
 
 /// Numbers of failures beyond the guarantee that are written out.
 const LUCKY: usize = 5;

@@ -42,7 +42,7 @@ pub mod survival;
 pub mod types;
 pub mod zfs;
 
-pub use btrfs::{Btrfs, BtrfsProfile};
+pub use btrfs::{Btrfs, BtrfsProfile, Dealt};
 pub use error::{LayoutError, PlanError, SpecError};
 pub use layout::Layout;
 pub use mirror::Copies;

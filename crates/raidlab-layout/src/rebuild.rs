@@ -83,7 +83,7 @@ fn percent(share: f64) -> String {
     }
 }
 
-fn of_both(sure: usize, reads: impl Fn(usize) -> Option<Bytes>) -> Vec<Rebuild> {
+pub(crate) fn of_both(sure: usize, reads: impl Fn(usize) -> Option<Bytes>) -> Vec<Rebuild> {
     let mut numbers = vec![1, sure];
     numbers.dedup();
     let rebuild = |failed: usize| {

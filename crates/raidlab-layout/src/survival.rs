@@ -200,7 +200,7 @@ fn add_product(into: &mut Vec<u128>, a: &[u128], b: &[u128]) {
 }
 
 /// n over k, exact for n up to 128.
-fn binomial(n: usize, k: usize) -> u128 {
+pub(crate) fn binomial(n: usize, k: usize) -> u128 {
     if k > n {
         return 0;
     }

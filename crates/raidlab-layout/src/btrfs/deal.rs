@@ -12,15 +12,18 @@ use smallvec::SmallVec;
 
 /// Where chunks begin on the first member: before it are those that `mkfs` makes first and removes.
 const FIRST: u64 = 21 * MIB / SECTOR;
-/// The chunk of the system that `mkfs` makes: on each of a pair, and of stripes on all together. It holds nothing that is asked for
-/// here.
-const SYSTEM: (u64, u64) = (8 * MIB / SECTOR, 16 * MIB / SECTOR);
+/// The chunk of the system that `mkfs` makes: on each of a pair, of stripes on all together, and on each at the least. It
+/// holds nothing that is asked for here.
+const SYSTEM: (u64, u64, u64) = (8 * MIB / SECTOR, 16 * MIB / SECTOR, MIB / SECTOR);
 /// The chunk of data that `mkfs` leaves on it where data is kept once on one member, and its sectors.
 const LEFT: (u64, u64) = (13 * MIB / SECTOR, 8 * MIB / SECTOR);
 /// Of a member no more than this goes into one chunk (`init_alloc_chunk_ctl_policy_regular`).
-const PIECE: u64 = GIB / SECTOR;
+pub(super) const PIECE: u64 = GIB / SECTOR;
 /// Data of a chunk (`BTRFS_MAX_DATA_CHUNK_SIZE`), and no more than a tenth of all members.
 const CHUNK: u64 = 10 * GIB / SECTOR;
+/// The least pieces of `mkfs`'s: of metadata, and of data.
+const LEAST_METADATA: u64 = 32 * MIB / SECTOR;
+const LEAST_DATA: u64 = 64 * MIB / SECTOR;
 /// What a chunk that would be too large is made of multiples of.
 const ROUND: u64 = 16 * MIB / SECTOR;
 
@@ -35,14 +38,27 @@ pub(super) fn chunks(
     metadata: u64,
     degenerate: bool,
 ) -> Vec<Chunk> {
-    let of_metadata = match profile {
-        BtrfsProfile::Single => BtrfsProfile::Raid1,
-        other => other,
-    };
-    let takes = |profile: BtrfsProfile| Takes::of(profile.name(), degenerate);
-    let (Some(data_takes), Some(metadata_takes)) = (takes(profile), takes(of_metadata)) else {
+    let Some((mut chunks, mut deal)) = of_mkfs(profile, sizes, metadata, degenerate) else {
         return Vec::new();
     };
+    deal.without(missing, degenerate);
+    while let Some(begin) = chunks.last().map(|chunk| chunk.end)
+        && let Some(chunk) = deal.next(begin)
+    {
+        chunks.push(chunk);
+    }
+    chunks
+}
+
+/// The chunks that `mkfs` makes, that of metadata first, and what the kernel deals on from.
+pub(super) fn of_mkfs(
+    profile: BtrfsProfile,
+    sizes: &[u64],
+    metadata: u64,
+    degenerate: bool,
+) -> Option<(Vec<Chunk>, Deal<'_>)> {
+    let takes = profile.takes(degenerate);
+    let of_metadata = profile.of_metadata().takes(degenerate);
     let mut room = Room {
         next: vec![RESERVED.0; sizes.len()],
         used: vec![0; sizes.len()],
@@ -50,52 +66,106 @@ pub(super) fn chunks(
         sizes,
     };
     room.next[0] = FIRST;
-    let striped = matches!(profile, BtrfsProfile::Raid0 | BtrfsProfile::Raid10);
-    let system = if striped { SYSTEM.1 } else { SYSTEM.0 };
-    room.made(&metadata_takes, RESERVED.0, system);
-    let Some(first) = room.made(&metadata_takes, RESERVED.0, metadata) else {
-        return Vec::new();
-    };
+    let cut = |each, most, least| Cut::of(profile, each, most, least);
+    room.made(&of_metadata, RESERVED.0, cut(SYSTEM.0, SYSTEM.1, SYSTEM.2));
+    let least = LEAST_METADATA.min(metadata);
+    let first = room.made(&of_metadata, RESERVED.0, cut(metadata, metadata, least))?;
     let (most, begin) = (CHUNK.min(sizes.iter().sum::<u64>() / 10), first.end);
-    let of_mkfs = match profile {
+    let of_data = match profile {
         BtrfsProfile::Single => {
             room.used[0] += LEFT.1;
             Some(Chunk {
                 begin,
                 end: begin + LEFT.1,
                 copies: 1,
+                parities: 0,
                 pieces: SmallVec::from_slice(&[(0, LEFT.0)]),
             })
         }
         // It may be a tenth of what the members have together, with its copies.
-        BtrfsProfile::Raid1 => room.made(&data_takes, begin, most / 2),
-        BtrfsProfile::Raid0 | BtrfsProfile::Raid10 => room.made(&data_takes, begin, most),
+        BtrfsProfile::Raid1 => room.made(&takes, begin, cut(most / 2, most / 2, 0)),
+        _ => room.made(&takes, begin, cut(PIECE, most, LEAST_DATA)),
     };
     let mut chunks = vec![first];
-    chunks.extend(of_mkfs.filter(|chunk| chunk.end > chunk.begin));
-    room.missing = missing;
-    let there = room.there();
-    let most = CHUNK.min(there.iter().sum::<u64>() / 10);
-    let kept = Some(data_takes).filter(|takes| takes.wide(there.len()).is_some());
-    let Some(data_takes) = kept.or_else(|| takes(BtrfsProfile::Single)) else {
-        return chunks;
-    };
-    while let Some(begin) = chunks.last().map(|chunk| chunk.end)
-        && let Some(chunk) = room.chunk(&data_takes, begin, most)
-        && chunk.end > chunk.begin
-    {
-        chunks.push(chunk);
+    chunks.extend(of_data.filter(|chunk| chunk.end > chunk.begin));
+    Some((chunks, Deal { room, takes, most }))
+}
+
+/// How large `mkfs` makes the pieces of a chunk (`decide_stripe_size_regular` of its own).
+#[derive(Clone, Copy)]
+struct Cut {
+    /// So many sectors each, where all data together are no more than `most`; else that in as many parts as there are pieces.
+    each: u64,
+    most: u64,
+    /// And never less.
+    least: u64,
+}
+
+impl Cut {
+    /// As far as they are laid out here: `raid0` and `raid10` are always cut, which `mkfs` does to `raid10` of few members not, and
+    /// least sizes are left out but of the profiles that nothing is simulated of.
+    const fn of(profile: BtrfsProfile, each: u64, most: u64, least: u64) -> Self {
+        match profile {
+            BtrfsProfile::Single | BtrfsProfile::Raid1 => Self {
+                each,
+                most: u64::MAX,
+                least: 0,
+            },
+            BtrfsProfile::Raid0 | BtrfsProfile::Raid10 => Self {
+                each: most + 1,
+                most,
+                least: 0,
+            },
+            _ => Self { each, most, least },
+        }
     }
-    chunks
+
+    fn piece(&self, takes: &Takes, wide: usize) -> u64 {
+        let cut = self.each.saturating_mul(takes.data(wide) as u64) > self.most;
+        let each = if cut {
+            self.most / wide as u64
+        } else {
+            self.each
+        };
+        each.max(self.least)
+    }
+}
+
+/// The chunks of data that the kernel makes, one after the other.
+#[derive(Clone)]
+pub(super) struct Deal<'a> {
+    pub(super) room: Room<'a>,
+    takes: Takes,
+    /// Sectors of data of one.
+    most: u64,
+}
+
+impl Deal<'_> {
+    /// The file system is mounted without these members from here on.
+    fn without(&mut self, missing: MemberSet, degenerate: bool) {
+        self.room.missing = missing;
+        let there = self.room.there();
+        self.most = CHUNK.min(there.iter().sum::<u64>() / 10);
+        if self.takes.wide(there.len()).is_none() {
+            self.takes = BtrfsProfile::Single.takes(degenerate);
+        }
+    }
+
+    /// The next one, or nothing where too few members have room.
+    pub(super) fn next(&mut self, begin: u64) -> Option<Chunk> {
+        let chunk = self.room.chunk(&self.takes, begin, self.most)?;
+        (chunk.end > chunk.begin).then_some(chunk)
+    }
 }
 
 /// What is left of the members while chunks are made.
-struct Room<'a> {
-    sizes: &'a [u64],
+#[derive(Clone)]
+pub(super) struct Room<'a> {
+    pub(super) sizes: &'a [u64],
     /// Where the next piece begins on each.
-    next: Vec<u64>,
+    pub(super) next: Vec<u64>,
     /// What chunks have of each.
-    used: Vec<u64>,
+    pub(super) used: Vec<u64>,
     /// Members that get no more of them.
     missing: MemberSet,
 }
@@ -107,7 +177,7 @@ impl Room<'_> {
     }
 
     /// Sectors behind the last piece.
-    fn of(&self, member: u16) -> u64 {
+    pub(super) fn of(&self, member: u16) -> u64 {
         let member = usize::from(member);
         self.sizes[member].saturating_sub(self.next[member])
     }
@@ -116,6 +186,11 @@ impl Room<'_> {
     fn there(&self) -> Vec<u64> {
         let there = (0..self.sizes.len()).filter(|m| !self.missing.contains(Member::new(*m)));
         there.map(|member| self.sizes[member]).collect()
+    }
+
+    /// Sectors that no chunk has, wherever they are.
+    pub(super) fn left(&self, member: usize) -> u64 {
+        self.sizes[member].saturating_sub(self.used[member])
     }
 
     /// Members with room for a piece, and how much of it at the most, by number.
@@ -129,12 +204,11 @@ impl Room<'_> {
     fn chunk(&mut self, takes: &Takes, begin: u64, most: u64) -> Option<Chunk> {
         let mut members = self.having();
         members.sort_by_key(|(most, member)| {
-            let index = usize::from(*member);
-            let left = self.sizes[index].saturating_sub(self.used[index]);
+            let left = self.left(usize::from(*member));
             (u64::MAX - most, u64::MAX - left, self.turn(*member))
         });
         members.truncate(takes.wide(members.len())?);
-        let data = (members.len() / takes.copies) as u64;
+        let data = takes.data(members.len()) as u64;
         let mut each = members.last()?.0;
         if each * data > most {
             each = most.div_ceil(data).next_multiple_of(ROUND).min(each);
@@ -142,19 +216,19 @@ impl Room<'_> {
         Some(self.taken(takes, begin, members, each))
     }
 
-    /// A chunk of `mkfs`'s, on the last members: on each of one or two of them no more than `most`, on all of more together.
-    fn made(&mut self, takes: &Takes, begin: u64, most: u64) -> Option<Chunk> {
+    /// A chunk of `mkfs`'s, on the last members.
+    fn made(&mut self, takes: &Takes, begin: u64, cut: Cut) -> Option<Chunk> {
         let mut members = self.having();
         let wide = takes.wide(members.len())?;
         members.drain(..members.len() - wide);
-        let shares = takes.most.map_or(wide as u64, |_| 1);
         let least = members.iter().map(|(most, _)| *most).min()?;
-        Some(self.taken(takes, begin, members, least.min(most / shares)))
+        let each = least.min(cut.piece(takes, wide));
+        Some(self.taken(takes, begin, members, each))
     }
 
     fn taken(&mut self, takes: &Takes, begin: u64, members: Vec<(u64, u16)>, each: u64) -> Chunk {
         let each = each / STRIPE * STRIPE;
-        let data = (members.len() / takes.copies) as u64;
+        let data = takes.data(members.len()) as u64;
         let pieces = members.iter().map(|(_, member)| {
             let index = usize::from(*member);
             let begin = self.next[index];
@@ -165,6 +239,7 @@ impl Room<'_> {
         Chunk {
             begin,
             copies: takes.copies,
+            parities: takes.parities,
             pieces: pieces.collect(),
             end: begin + each * data,
         }

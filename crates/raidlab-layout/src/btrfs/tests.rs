@@ -4,12 +4,7 @@ use proptest::prelude::*;
 use std::collections::BTreeSet;
 
 const META: Bytes = Bytes(256 * MIB);
-const ALL: [BtrfsProfile; 4] = [
-    BtrfsProfile::Single,
-    BtrfsProfile::Raid0,
-    BtrfsProfile::Raid1,
-    BtrfsProfile::Raid10,
-];
+const ALL: [BtrfsProfile; 8] = BtrfsProfile::ALL;
 
 fn made(profile: BtrfsProfile, gib: &[u64]) -> Btrfs {
     let sizes: Vec<Sectors> = gib
@@ -30,7 +25,7 @@ fn dealt(array: &Btrfs) -> Vec<Vec<u16>> {
 /// MiB that a chunk of data has of each member, and where on the first one of its.
 fn sizes(array: &Btrfs) -> Vec<f64> {
     let of = |chunk: &Chunk| {
-        let data = (chunk.pieces.len() / chunk.copies) as u64;
+        let data = ((chunk.pieces.len() - chunk.parities) / chunk.copies) as u64;
         (chunk.end - chunk.begin) as f64 / data as f64 / 2048.0
     };
     array.chunks[1..].iter().map(of).collect()
@@ -100,6 +95,119 @@ fn a_degraded_one_deals_to_the_members_that_are_there() {
     )
     .expect("an array");
     assert_eq!(dealt(&old)[1].len(), 1);
+}
+
+/// As mkfs 6.2 made them on files: MiB of each piece of metadata and of data, and where those begin on the first member and the last.
+#[test]
+fn mkfs_makes_the_first_chunks_of_parity_and_of_many_copies() {
+    let of = |profile, gib: &[u64]| {
+        let array = made(profile, gib);
+        let told = |chunk: &Chunk| {
+            let data = (chunk.pieces.len() - chunk.parities) / chunk.copies;
+            let mib = |sectors: u64| sectors as f64 / 2048.0;
+            let (first, last) = (chunk.pieces[0], chunk.pieces[chunk.pieces.len() - 1]);
+            let each = mib((chunk.end - chunk.begin) / data as u64);
+            (each, (first.0, mib(first.1)), (last.0, mib(last.1)))
+        };
+        (told(&array.chunks[0]), told(&array.chunks[1]))
+    };
+    let (raid5, raid6) = (BtrfsProfile::Raid5, BtrfsProfile::Raid6);
+    assert_eq!(
+        of(raid5, &[3; 2]),
+        (
+            (256.0, (0, 29.0), (1, 9.0)),
+            (307.1875, (0, 285.0), (1, 265.0))
+        )
+    );
+    assert_eq!(
+        of(raid5, &[3; 4]),
+        (
+            (64.0, (0, 25.0), (3, 5.0)),
+            (307.1875, (0, 89.0), (3, 69.0))
+        )
+    );
+    assert_eq!(
+        of(raid6, &[100; 5]),
+        (
+            (204.75, (0, 24.1875), (4, 4.1875)),
+            (1024.0, (0, 228.9375), (4, 208.9375))
+        )
+    );
+    assert_eq!(
+        of(raid6, &[200; 14]),
+        (
+            (73.125, (0, 22.125), (13, 2.125)),
+            (731.375, (0, 95.25), (13, 75.25))
+        )
+    );
+    // The least of metadata is 32 MiB.
+    assert_eq!(
+        of(raid5, &[200; 37]),
+        (
+            (32.0, (0, 22.0), (36, 2.0)),
+            (276.75, (0, 54.0), (36, 34.0))
+        )
+    );
+    assert_eq!(
+        of(BtrfsProfile::Raid1c3, &[3; 4]),
+        (
+            (256.0, (1, 9.0), (3, 9.0)),
+            (1024.0, (1, 265.0), (3, 265.0))
+        )
+    );
+    assert_eq!(
+        of(BtrfsProfile::Raid1c4, &[100; 5]),
+        (
+            (1024.0, (1, 9.0), (4, 9.0)),
+            (1024.0, (1, 1033.0), (4, 1033.0))
+        )
+    );
+}
+
+/// Every sector of a chunk with parity is one of data or in a row's P or Q, which come behind its data in turn.
+#[test]
+fn parity_leaves_each_sector_of_data_a_place_of_its_own() {
+    for (profile, members) in [
+        (BtrfsProfile::Raid5, 2),
+        (BtrfsProfile::Raid5, 5),
+        (BtrfsProfile::Raid6, 3),
+        (BtrfsProfile::Raid6, 6),
+    ] {
+        let array = made(profile, &vec![2; members]);
+        let chunk = &array.chunks[1];
+        let rows = (chunk.end - chunk.begin) / STRIPE / (members - chunk.parities) as u64;
+        let mut taken = BTreeSet::new();
+        for stripe in 0..(chunk.end - chunk.begin) / STRIPE {
+            let (copies, run) = array
+                .locate(Lba(chunk.begin + stripe * STRIPE))
+                .expect("a place");
+            assert_eq!((copies.len(), run), (1, STRIPE));
+            let member = copies[0].member.0;
+            let piece = chunk.pieces.iter().position(|piece| piece.0 == member);
+            let piece = piece.expect("one of its members");
+            let row = (copies[0].sector.0 - chunk.pieces[piece].1) / STRIPE;
+            assert!(taken.insert((row, piece)), "{profile:?} {stripe}");
+        }
+        for row in 0..rows {
+            let free: BTreeSet<usize> = (0..members)
+                .filter(|piece| !taken.contains(&(row, *piece)))
+                .collect();
+            let behind = |nth: usize| (row as usize + members - 1 - nth) % members;
+            let parity = (0..chunk.parities).map(behind).collect();
+            assert_eq!(free, parity, "{profile:?} row {row}");
+        }
+    }
+}
+
+/// What experiments may have is what the simulator has a model of.
+#[test]
+fn profiles_without_a_model_are_known_by_name_alone() {
+    for profile in ALL {
+        assert_eq!(BtrfsProfile::named(profile.name()), Some(profile));
+        let old = ["single", "raid0", "raid1", "raid10"].contains(&profile.name());
+        assert_eq!(BtrfsProfile::of(profile.name()).is_some(), old);
+    }
+    assert_eq!(BtrfsProfile::named("raid7"), None);
 }
 
 #[test]
@@ -173,14 +281,15 @@ proptest! {
     #[test]
     fn no_sector_is_given_out_twice(
         profile in prop::sample::select(&ALL[..]),
-        gib in prop::collection::vec(2_u64..20, 2..7),
+        gib in prop::collection::vec(2_u64..20, 4..8),
     ) {
         let array = made(profile, &gib);
         let mut taken: Vec<Vec<(u64, u64)>> = vec![Vec::new(); gib.len()];
         for chunk in &array.chunks {
             let on: BTreeSet<u16> = chunk.pieces.iter().map(|piece| piece.0).collect();
             prop_assert_eq!(on.len(), chunk.pieces.len());
-            let each = (chunk.end - chunk.begin) / (chunk.pieces.len() / chunk.copies) as u64;
+            let data = (chunk.pieces.len() - chunk.parities) / chunk.copies;
+            let each = (chunk.end - chunk.begin) / data as u64;
             for (member, begin) in &chunk.pieces {
                 taken[usize::from(*member)].push((*begin, begin + each));
             }
@@ -199,7 +308,7 @@ proptest! {
     #[test]
     fn a_run_lies_together(
         profile in prop::sample::select(&ALL[..]),
-        gib in prop::collection::vec(2_u64..20, 2..7),
+        gib in prop::collection::vec(2_u64..20, 4..8),
         spot in 0_u64..1 << 20,
     ) {
         let array = made(profile, &gib);

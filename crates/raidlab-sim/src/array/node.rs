@@ -298,7 +298,7 @@ impl Node {
             _ if !btrfs.missing().is_empty() => false,
             BtrfsProfile::Raid1 => btrfs.members() == 2,
             BtrfsProfile::Raid10 => btrfs.members().is_multiple_of(2),
-            BtrfsProfile::Single | BtrfsProfile::Raid0 => false,
+            _ => false,
         }
     }
 

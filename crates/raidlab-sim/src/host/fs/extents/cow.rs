@@ -6,6 +6,7 @@ use super::{Extents, File};
 use crate::host::fs::space::Run;
 use raidlab_core::op::FileId;
 use raidlab_core::units::{GIB, MIB};
+pub(crate) use raidlab_layout::btrfs::metadata_chunk;
 
 /// Levels that a tree may have (`BTRFS_MAX_LEVEL`); a change may split the node of each (`btrfs_calc_insert_metadata_size`).
 const LEVELS: u64 = 8;
@@ -46,17 +47,7 @@ impl Reserve {
     }
 }
 
-/// Bytes of a chunk of metadata, each copy: 1 GiB above 50 GiB, and 256 MiB below (`init_alloc_chunk_ctl_policy_regular`); what
-/// mkfs 6.1 makes on smaller devices, as seen.
-pub(crate) fn metadata_chunk(device: u64) -> u64 {
-    match device {
-        device if device > 50 * GIB => GIB,
-        device if device > 2 * GIB => 256 * MIB,
-        device => (device / 20).max(32 * MIB),
-    }
-}
-
-/// And of one of data: 1 GiB, and no more than a tenth of the device.
+/// Bytes of a chunk of data: 1 GiB, and no more than a tenth of the device.
 pub(super) fn data_chunk(device: u64) -> u64 {
     GIB.min(device / 10)
 }
