@@ -63,6 +63,7 @@ pub(super) fn of_mkfs(
         next: vec![RESERVED.0; sizes.len()],
         used: vec![0; sizes.len()],
         missing: MemberSet::EMPTY,
+        hole: (0, 0),
         sizes,
     };
     room.next[0] = FIRST;
@@ -168,6 +169,8 @@ pub(super) struct Room<'a> {
     pub(super) used: Vec<u64>,
     /// Members that get no more of them.
     missing: MemberSet,
+    /// Where a stretch of the first member before its pieces begins and ends that is free.
+    hole: (u64, u64),
 }
 
 impl Room<'_> {
@@ -176,9 +179,17 @@ impl Room<'_> {
         (usize::from(member) + self.sizes.len() - 1) % self.sizes.len()
     }
 
-    /// Sectors behind the last piece.
+    /// Sectors that one piece could have: behind the last one, or before the first.
     pub(super) fn of(&self, member: u16) -> u64 {
-        let member = usize::from(member);
+        let behind = self.behind(usize::from(member));
+        if member == 0 {
+            behind.max(self.hole.1 - self.hole.0)
+        } else {
+            behind
+        }
+    }
+
+    fn behind(&self, member: usize) -> u64 {
         self.sizes[member].saturating_sub(self.next[member])
     }
 
@@ -186,6 +197,17 @@ impl Room<'_> {
     fn there(&self) -> Vec<u64> {
         let there = (0..self.sizes.len()).filter(|m| !self.missing.contains(Member::new(*m)));
         there.map(|member| self.sizes[member]).collect()
+    }
+
+    /// What `mkfs` makes first on the first member and removes is free, too.
+    pub(super) fn with_beginning(&mut self, profile: BtrfsProfile) {
+        if profile == BtrfsProfile::Single {
+            self.hole = (RESERVED.0, LEFT.0);
+        } else if self.next[0] == FIRST {
+            self.next[0] = RESERVED.0;
+        } else {
+            self.hole = (RESERVED.0, FIRST);
+        }
     }
 
     /// Sectors that no chunk has, wherever they are.
@@ -231,8 +253,14 @@ impl Room<'_> {
         let data = takes.data(members.len()) as u64;
         let pieces = members.iter().map(|(_, member)| {
             let index = usize::from(*member);
-            let begin = self.next[index];
-            self.next[index] += each;
+            let before = index == 0 && self.behind(0) < self.hole.1 - self.hole.0;
+            let next = if before {
+                &mut self.hole.0
+            } else {
+                &mut self.next[index]
+            };
+            let begin = *next;
+            *next += each;
             self.used[index] += each;
             (*member, begin)
         });

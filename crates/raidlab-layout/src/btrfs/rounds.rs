@@ -26,7 +26,7 @@ pub(super) fn all(deal: &mut Deal<'_>, mut told: impl FnMut(&Chunk, u64)) {
             return;
         }
         for member in 0..before.sizes.len() {
-            let taken = deal.room.next[member] - before.next[member];
+            let taken = deal.room.used[member] - before.used[member];
             deal.room.next[member] += taken * again;
             deal.room.used[member] += taken * again;
         }
@@ -37,7 +37,7 @@ pub(super) fn all(deal: &mut Deal<'_>, mut told: impl FnMut(&Chunk, u64)) {
 /// How many times the round between two states is dealt again at the least. `order`: the members, those with the most left before
 /// it first.
 fn alike(before: &Room<'_>, order: &[usize], after: &Room<'_>) -> u64 {
-    let taken = |member: usize| after.next[member] - before.next[member];
+    let taken = |member: usize| after.used[member] - before.used[member];
     let mut times = u64::MAX;
     let mut above: Option<usize> = None;
     for member in order.iter().copied() {

@@ -160,6 +160,8 @@ impl Dealt {
         let name = self.profile().name();
         let least = Takes::of(name, false)?.least;
         let then = match self.before_5_15()? {
+            // The rests of the last chunks alone.
+            Some(capacity) if capacity.0 >= self.capacity().0 / 100 * 99 => return None,
             Some(capacity) => format!("{} of data", capacity.to_bytes()),
             None => "none of these".into(),
         };
@@ -245,10 +247,8 @@ impl Dealt {
         }
         let takes = self.profile().takes(true);
         match takes.parities {
-            1 => lines
-                .push("One of the members of each has the parity, every 64 KiB another.".into()),
-            2 => lines
-                .push("Two of the members of each have the parities, every 64 KiB others.".into()),
+            1 => lines.push("Parity is on another of them every 64 KiB.".into()),
+            2 => lines.push("Both parities are on others of them every 64 KiB.".into()),
             _ if takes.copies > 1 => lines.push("= joins members that have the same.".into()),
             _ => {}
         }
