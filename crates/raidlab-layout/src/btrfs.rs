@@ -132,6 +132,8 @@ impl BtrfsProfile {
             "single" | "linear" => Self::Single,
             "raid0" => Self::Raid0,
             "raid1" => Self::Raid1,
+            "raid1c3" => Self::Raid1c3,
+            "raid1c4" => Self::Raid1c4,
             "raid10" | "raid10-n2" => Self::Raid10,
             _ => return None,
         })

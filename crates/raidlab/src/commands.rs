@@ -1,4 +1,5 @@
 //! The commands that work on results, studies, layouts and the machine.
+mod chunks;
 pub(crate) mod clean;
 pub(crate) mod compare;
 pub(crate) mod devices;

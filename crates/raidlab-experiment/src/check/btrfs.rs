@@ -42,6 +42,8 @@ fn filled(takes: &Takes, sizes: &[Bytes]) -> u64 {
 mod tests {
     use super::*;
     use crate::{Known, KnownDisk, parse};
+    use raidlab_core::units::Sectors;
+    use raidlab_layout::{BtrfsProfile, Dealt};
 
     /// Chunk for chunk, as the kernel takes them: a unit of each of the members with the most room.
     fn in_turn(layout: &str, sizes: &[u64], degenerate: bool) -> u64 {
@@ -116,6 +118,35 @@ mod tests {
             Some(Bytes(27_000_000_000_000))
         );
         assert_eq!(capacity("raid4", &tb(&[24, 3]), true), None);
+    }
+
+    /// What is filled continuously is what chunks come to, but for those of the system and of metadata and the rests of the last.
+    #[test]
+    fn dealt_chunks_have_as_much() {
+        let members: [&[u64]; 5] = [
+            &[8000, 8000, 4000, 2000],
+            &[8000, 8000, 8000, 8000],
+            &[24000, 3000, 3000, 3000, 3000],
+            &[500, 400, 300, 200, 100, 90],
+            &[1000, 1000, 1000, 700, 700, 700, 60],
+        ];
+        for (profile, gb) in BtrfsProfile::ALL
+            .into_iter()
+            .flat_map(|profile| members.map(|gb| (profile, gb)))
+        {
+            for degenerate in [true, false] {
+                let sizes: Vec<Bytes> = gb.iter().map(|gb| Bytes(gb * 1_000_000_000)).collect();
+                let sectors: Vec<Sectors> = sizes.iter().map(|size| size.to_sectors()).collect();
+                let dealt = Dealt::new(profile, &sectors, degenerate).unwrap();
+                let dealt = dealt.capacity().to_bytes().0;
+                let filled = capacity(profile.name(), &sizes, degenerate).unwrap().0;
+                let off = filled.abs_diff(dealt) >> 30;
+                assert!(
+                    off <= 3,
+                    "{profile:?} {gb:?} {degenerate}: {dealt} for {filled}"
+                );
+            }
+        }
     }
 
     /// It was that of md's rows of the smallest: 9 TB of `raid5`, and 6 of `raid10`.

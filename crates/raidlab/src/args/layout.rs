@@ -6,14 +6,17 @@ use raidlab_core::units::Bytes;
 #[command(after_help = "\
 Levels: linear, raid0, raid1, raid4, raid5 (raid5-la, -ra, -ls, -rs), raid6, raid10 (raid10-n2, -f2,
 -o2), and nested ones such as 'raid50 2x3' or 'raid01 2x2'; of ZFS zfs-stripe, zfs-mirror, raidz1,
-raidz2, raidz3, and pools of several such as 'raidz1 2x3', whose blocks have no fixed places.
+raidz2, raidz3, and pools of several such as 'raidz1 2x3', whose blocks have no fixed places; of
+btrfs btrfs-single, btrfs-raid0, btrfs-raid1, btrfs-raid1c3, btrfs-raid1c4, btrfs-raid10,
+btrfs-raid5, btrfs-raid6, of which the chunks of a full file system are told.
 
 Examples:
   raidlab layout raid5 --members 4
   raidlab layout raidz2 --members 6 --ashift 12 --member-size 8TB
   raidlab layout raid5 --members 6 --member-size 24TB --read-errors 1e15  is one parity enough?
   raidlab layout raid10-f2 --members 4 --chunk 64KiB --sector 123456
-  raidlab layout raid0 --member-size 1TB,2TB,2TB  unequal members: stripes of all, then of the rest")]
+  raidlab layout raid0 --member-size 1TB,2TB,2TB  unequal members: stripes of all, then of the rest
+  raidlab layout btrfs-raid1 --member-size 8TB,8TB,4TB,2TB  what has room, and which share chunks?")]
 pub(crate) struct LayoutArgs {
     /// The level, with its variant
     #[arg(value_name = "LEVEL", index = 1)]
@@ -27,7 +30,7 @@ pub(crate) struct LayoutArgs {
     #[arg(long, short = 'n', value_name = "N")]
     pub(crate) members: Option<u32>,
 
-    /// Chunk size; raid1, linear and pools of ZFS have none [default: 64KiB]
+    /// Chunk size; raid1, linear, pools of ZFS and btrfs have none [default: 64KiB]
     #[arg(long, value_name = "SIZE")]
     pub(crate) chunk: Option<Bytes>,
 

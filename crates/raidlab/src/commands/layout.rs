@@ -1,5 +1,5 @@
 //! `raidlab layout`.
-use super::{pool, print_json, print_text};
+use super::{chunks, pool, print_json, print_text};
 use crate::args::LayoutArgs;
 use crate::exit::{BAD_REQUEST, Failure, Outcome};
 use crate::{screen, talk};
@@ -28,6 +28,9 @@ pub(crate) fn run(args: &LayoutArgs) -> Result<Outcome, Failure> {
     }
     if pool::is_of_zfs(&args.level) {
         return pool::run(args);
+    }
+    if chunks::is_of_btrfs(&args.level) {
+        return chunks::run(args);
     }
     let bad = |error: &dyn std::error::Error| Failure::from_error(BAD_REQUEST, error);
     let (spec, drawn_as) = spec(args)?;
@@ -103,7 +106,8 @@ fn spec(args: &LayoutArgs) -> Result<(Spec, Option<String>), Failure> {
             Ok((spec, drawn_as))
         }
         Err(error @ SpecError::Level { .. }) => Err(bad(&error).remedy(format!(
-            "levels of ZFS: {POOLS}, and pools of several such as 'raidz1 2x3'"
+            "levels of ZFS: {POOLS}, and pools of several such as 'raidz1 2x3'; of btrfs: {}",
+            chunks::levels()
         ))),
         Err(SpecError::NotNested(level)) => Err(Failure::bad_request(format!(
             "{level} is not nested"

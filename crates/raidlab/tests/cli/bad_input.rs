@@ -266,6 +266,35 @@ fn commands_and_their_objects() {
         ),
         ("layout 'raid50 2x3' --members 5", &["has 6 members, not 5"]),
         (
+            "layout btrfs-raid7",
+            &["'btrfs-raid7' is no level of btrfs", "btrfs-raid1c3"],
+        ),
+        (
+            "layout btrfs-raid1 --chunk 64KiB",
+            &["no chunk to choose", "leave --chunk out"],
+        ),
+        (
+            "layout btrfs-raid1 --ashift 12",
+            &["--ashift is of ZFS", "leave --ashift out"],
+        ),
+        (
+            "layout btrfs-raid1 --sector 5",
+            &["no fixed places", "dump-tree -t chunk"],
+        ),
+        ("layout btrfs-raid1c4 -n 3", &["at least 4 members"]),
+        (
+            "layout btrfs-raid1 --member-size 1536B",
+            &["member 0 has 1.5 KiB", "use a larger member"],
+        ),
+        (
+            "layout btrfs-raid0 -n 200",
+            &["200 members are more than the 128"],
+        ),
+        (
+            "layout btrfs-raid0 -n 3 --member-size 4EiB",
+            &["more than 8 EiB"],
+        ),
+        (
             "layout raid5 --sector 99999999999",
             &["no sector 99999999999"],
         ),

@@ -22,6 +22,7 @@ mod experiments;
 mod first_steps;
 mod imports;
 mod interrupted;
+mod layouts;
 mod left_in_place;
 mod memory;
 mod models;

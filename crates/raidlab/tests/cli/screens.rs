@@ -40,6 +40,8 @@ fn lists_and_plans_fit_eighty_columns() {
         "layout raid10-f3 -n 9",
         "layout raid50 2x3 --member-size 24TB --read-errors 1e15",
         "layout raidz2 -n 6",
+        "layout btrfs-raid6 --member-size 8TB,8TB,4TB,2TB --read-errors 1e15",
+        "layout btrfs-raid1 -n 60",
     ] {
         let piped = run(&lab, line, &[]);
         assert_fits(&piped.out, 80, line);

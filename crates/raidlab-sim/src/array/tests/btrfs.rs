@@ -69,6 +69,21 @@ fn each_process_reads_a_copy_of_its_own_and_all_are_written() {
     }
 }
 
+/// Whose number is three more reads the same of three copies.
+#[test]
+fn three_copies_are_read_in_turn_by_number_and_all_written() {
+    let spec = spec(BtrfsProfile::Raid1c3, 4);
+    let mut array = Array::new(&spec).unwrap();
+    let at = data(&spec);
+    let mut read = |task| asked(&mut array, of_task(task, BlockKind::Read, at, 64))[0].0;
+    let all = [1, 2, 3].map(&mut read);
+    let each: std::collections::BTreeSet<u16> = all.into_iter().collect();
+    assert_eq!(each.len(), 3);
+    assert_eq!([4, 5, 6].map(&mut read), all);
+    let written = asked(&mut array, of_task(1, BlockKind::Write, at, 64));
+    assert_eq!(written.len(), 3);
+}
+
 #[test]
 fn stripes_are_of_64_kib_and_chunks_of_one_member_are_whole() {
     let striped = spec(BtrfsProfile::Raid0, 3);
@@ -108,7 +123,11 @@ fn superblocks_and_flushes_go_to_every_member() {
 /// What `mkfs` made has its two copies yet, of which one is there; what is made later is where the others are.
 #[test]
 fn a_member_that_is_missing_is_neither_read_nor_written() {
-    for (profile, members) in [(BtrfsProfile::Raid1, 2), (BtrfsProfile::Raid10, 4)] {
+    for (profile, members) in [
+        (BtrfsProfile::Raid1, 2),
+        (BtrfsProfile::Raid1c3, 4),
+        (BtrfsProfile::Raid10, 4),
+    ] {
         for missing in 0..members as u16 {
             let spec = without(profile, members, &[missing]);
             let mut array = Array::new(&spec).unwrap();
@@ -121,7 +140,7 @@ fn a_member_that_is_missing_is_neither_read_nor_written() {
                 }
                 let written = asked(&mut array, of_task(1, BlockKind::Write, at, 64));
                 assert!(written.iter().all(|(member, _)| *member != missing));
-                assert!((1..=2).contains(&written.len()));
+                assert!((1..=3).contains(&written.len()));
             }
             let all = members - 1;
             let at = Btrfs::super_at(0).0;
