@@ -41,6 +41,11 @@ pub(super) fn chunks(
     let Some((mut chunks, mut deal)) = of_mkfs(profile, sizes, metadata, degenerate) else {
         return Vec::new();
     };
+    // What mkfs makes first on the first member and removes is free where nothing of mkfs's follows it. Where something does, it is a
+    // hole that only a full file system uses (`Room::with_beginning`).
+    if deal.room.next[0] == FIRST && profile != BtrfsProfile::Single {
+        deal.room.next[0] = RESERVED.0;
+    }
     deal.without(missing, degenerate);
     while let Some(begin) = chunks.last().map(|chunk| chunk.end)
         && let Some(chunk) = deal.next(begin)
@@ -67,7 +72,7 @@ pub(super) fn of_mkfs(
         sizes,
     };
     room.next[0] = FIRST;
-    let cut = |each, most, least| Cut::of(profile, each, most, least);
+    let cut = |each, most, least| Cut { each, most, least };
     room.made(&of_metadata, RESERVED.0, cut(SYSTEM.0, SYSTEM.1, SYSTEM.2));
     let least = LEAST_METADATA.min(metadata);
     let first = room.made(&of_metadata, RESERVED.0, cut(metadata, metadata, least))?;
@@ -83,8 +88,6 @@ pub(super) fn of_mkfs(
                 pieces: SmallVec::from_slice(&[(0, LEFT.0)]),
             })
         }
-        // It may be a tenth of what the members have together, with its copies.
-        BtrfsProfile::Raid1 => room.made(&takes, begin, cut(most / 2, most / 2, 0)),
         _ => room.made(&takes, begin, cut(PIECE, most, LEAST_DATA)),
     };
     let mut chunks = vec![first];
@@ -103,24 +106,6 @@ struct Cut {
 }
 
 impl Cut {
-    /// As far as they are laid out here: `raid0` and `raid10` are always cut, which `mkfs` does to `raid10` of few members not, and
-    /// least sizes are left out but of the profiles that nothing is simulated of.
-    const fn of(profile: BtrfsProfile, each: u64, most: u64, least: u64) -> Self {
-        match profile {
-            BtrfsProfile::Single | BtrfsProfile::Raid1 => Self {
-                each,
-                most: u64::MAX,
-                least: 0,
-            },
-            BtrfsProfile::Raid0 | BtrfsProfile::Raid10 => Self {
-                each: most + 1,
-                most,
-                least: 0,
-            },
-            _ => Self { each, most, least },
-        }
-    }
-
     fn piece(&self, takes: &Takes, wide: usize) -> u64 {
         let cut = self.each.saturating_mul(takes.data(wide) as u64) > self.most;
         let each = if cut {

@@ -42,8 +42,15 @@ fn chunks_are_those_of_a_real_file_system() {
     let array = made(BtrfsProfile::Raid1, &[100; 3]);
     let expected = [[1, 2], [0, 1], [0, 2], [0, 1], [0, 2], [0, 1]];
     assert_eq!(dealt(&array)[..6], expected.map(Vec::from));
+    // What mkfs made there first has gone, so that it begins as the others do.
+    assert_eq!(array.chunks[2].pieces[0], (0, RESERVED.0));
+    // Of 16 GiB a tenth is more than a piece.
+    assert_eq!(sizes(&made(BtrfsProfile::Raid1, &[8; 2]))[0], 1024.0);
     let array = made(BtrfsProfile::Raid10, &[3; 4]);
     assert_eq!(sizes(&array)[..3], [307.1875, 624.0, 624.0]);
+    // Behind 8 MiB of the system's and 64 of metadata.
+    let begins = array.chunks[1].pieces.iter().map(|piece| piece.1 / 2048);
+    assert_eq!(begins.collect::<Vec<_>>(), [93, 73, 73, 73]);
     assert_eq!(
         dealt(&array)[..2],
         [[0, 1, 2, 3], [1, 2, 3, 0]].map(Vec::from)
@@ -204,8 +211,8 @@ fn parity_leaves_each_sector_of_data_a_place_of_its_own() {
 fn profiles_without_a_model_are_known_by_name_alone() {
     for profile in ALL {
         assert_eq!(BtrfsProfile::named(profile.name()), Some(profile));
-        let old = ["single", "raid0", "raid1", "raid10"].contains(&profile.name());
-        assert_eq!(BtrfsProfile::of(profile.name()).is_some(), old);
+        let parity = ["raid5", "raid6"].contains(&profile.name());
+        assert_eq!(BtrfsProfile::of(profile.name()).is_some(), !parity);
     }
     assert_eq!(BtrfsProfile::named("raid7"), None);
 }

@@ -240,8 +240,8 @@ impl Dealt {
                 (chunks + group.chunks, data + group.data.0)
             });
             lines.push(format!(
-                "and {} of members, with {chunks} chunks of {} of data",
-                count(rest.len(), "more choice"),
+                "and {}: {chunks} chunks, {} of data",
+                count(rest.len(), "more pattern"),
                 Bytes(data * SECTOR)
             ));
         }
