@@ -7,7 +7,7 @@ use raidlab_experiment::{Experiment, expand, parse};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// File, cells and trials.
-const EXPERIMENTS: [(&str, usize, usize); 27] = [
+const EXPERIMENTS: [(&str, usize, usize); 28] = [
     ("bitmap", 18, 90),
     ("home-lab", 8, 24),
     ("partitions", 6, 30),
@@ -23,6 +23,7 @@ const EXPERIMENTS: [(&str, usize, usize); 27] = [
     ("state-resyncing", 6, 18),
     ("vm-all-levels", 16, 48),
     ("vm-btrfs", 20, 20),
+    ("vm-btrfs-degraded", 15, 15),
     ("vm-cached", 8, 8),
     ("vm-calls", 4, 4),
     ("vm-chunks", 32, 32),

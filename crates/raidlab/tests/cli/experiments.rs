@@ -297,6 +297,7 @@ fn small_experiments_that_come_with_the_program_run() {
         "pata-channels",
         "vm-all-levels",
         "vm-btrfs",
+        "vm-btrfs-degraded",
         "vm-cached",
         "vm-calls",
         "vm-chunks",

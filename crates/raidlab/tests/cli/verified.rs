@@ -57,7 +57,7 @@ fn btrfs_is_measured_and_scrubbed_without_a_member() {
         .replace("4s", "200ms");
     let arrays = "\n[factors]\narray = [\n  { name = \"first of two\", layout = \"raid1\", members = 2, failed = [0] },\n  \
                   { name = \"one of four\", layout = \"raid10\", members = 4, state = \"degraded\", failed = [2] },\n]\n";
-    lab.write("lab.toml", &format!("{text}{arrays}"));
+    lab.write("lab.toml", format!("{text}{arrays}"));
     slowly(&lab, &format!("run lab.toml {ON_FILES}"))
         .done()
         .prints(&[

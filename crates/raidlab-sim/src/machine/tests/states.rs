@@ -234,3 +234,32 @@ time = "4s"
         assert!(slow < 2 * fast, "{state}: {slow} {fast}");
     }
 }
+
+/// What mkfs makes on all four is read from two pairs, and the kernel's chunks from the pair that is left. dd's second file has the place
+/// of the first, which is removed before and is off the device when the clock starts: behind it, it went at a pair's pace.
+#[test]
+fn btrfs_without_a_member_has_stripes_of_two_pairs_and_of_one() {
+    let text = |failed: &str, mib: u32| {
+        format!(
+            "title = 't'\ndisks = {{ model = 'ST3250624AS', count = 4 }}\nhost.memory = '256MiB'\n[array]\nlayout = 'raid10'\n\
+             engine = 'btrfs'\nmember-size = '3GiB'\n{failed}\n[profile]\nname = 'dd'\ncount = {mib}\n"
+        )
+    };
+    let rates = |failed: &str, mib: u32| {
+        let experiment = experiment(&text(failed, mib));
+        let runs = run(&mut machine(&experiment, &experiment.cells[0]));
+        let rate = |run: &PhaseRun| run.outcome.bytes as f64 / run.outcome.elapsed.as_secs_f64();
+        runs.iter().map(rate).collect::<Vec<f64>>()
+    };
+    let [first, read_first, second, read] = rates("failed = [1]", 1200)[..] else {
+        panic!("dd has four phases")
+    };
+    assert!((second / first - 1.0).abs() < 0.05, "{second} of {first}");
+    assert!(
+        (read / read_first - 1.0).abs() < 0.05,
+        "{read} of {read_first}"
+    );
+    let (whole, within) = (rates("", 1200)[3], rates("failed = [1]", 400)[3]);
+    assert!((within / whole - 1.0).abs() < 0.1, "{within} of {whole}");
+    assert!((0.5..0.8).contains(&(read / whole)), "{read} of {whole}");
+}
