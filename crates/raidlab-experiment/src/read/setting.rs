@@ -8,7 +8,7 @@ use crate::dirty::Dirty;
 use crate::setup::ArrayLayout;
 use raidlab_core::profile::{Profile, Setting};
 use raidlab_core::units::Bytes;
-use raidlab_layout::{POOLS, SpecError};
+use raidlab_layout::{BtrfsProfile, POOLS, SpecError};
 use std::ops::Range;
 use toml::de::DeValue;
 
@@ -136,6 +136,7 @@ fn layout(problems: &Problems, entry: Entry<'_, '_>) -> Option<ArrayLayout> {
         Err(error) => error,
     };
     let closed: String = text.value.split_whitespace().collect();
+    let of_btrfs = of_btrfs(&closed);
     problems.push(match error {
         SpecError::Zfs(_) => Diagnostic::new(
             text.at,
@@ -154,14 +155,32 @@ fn layout(problems: &Problems, entry: Entry<'_, '_>) -> Option<ArrayLayout> {
                 "write '{level}' alone, and members = {members} beside it; without members it has all disks"
             ))
         }
+        // As `raidlab layout` has them.
+        SpecError::Level { .. } if of_btrfs.is_some() => {
+            let layout = of_btrfs.unwrap_or_default();
+            Diagnostic::new(text.at, format!("'{}' is no level", shown(&text.value)))
+                .help(format!("write '{layout}', and engine = \"btrfs\" beside it"))
+        }
         // An experiment has pools, too.
         SpecError::Level { .. } => {
-            let message = format!("{error}; of ZFS {POOLS}, and pools such as 'raidz1 2x3'");
+            let message = format!(
+                "{error}; of ZFS {POOLS}, and pools such as 'raidz1 2x3'; of btrfs raid1c3 and raid1c4"
+            );
             Diagnostic::from_error(text.at, &message)
         }
         error => Diagnostic::from_error(text.at, &error.to_string()),
     });
     None
+}
+
+/// What `raidlab layout` calls `btrfs-raid1`, as an experiment has it.
+fn of_btrfs(text: &str) -> Option<&'static str> {
+    let lower = text.to_lowercase();
+    let profile = BtrfsProfile::named(lower.strip_prefix("btrfs-")?)?;
+    Some(match profile {
+        BtrfsProfile::Single => "linear",
+        profile => profile.name(),
+    })
 }
 
 /// How many members a number or a shape behind a level asks for.

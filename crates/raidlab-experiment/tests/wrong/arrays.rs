@@ -257,6 +257,19 @@ fn copies_of_three_and_four_are_of_btrfs() {
     }
 }
 
+/// `raidlab layout` calls them so.
+#[test]
+fn arrays_of_btrfs_are_named_by_layout_and_engine() {
+    for (text, layout) in [("btrfs-single", "linear"), ("BTRFS-raid1c3", "raid1c3")] {
+        let text = format!(
+            "title = 't'\ndisks = {{ model = 'nearline-24tb', count = 4 }}\nprofile = 'bonnie'\n[array]\nlayout = '{text}'\n"
+        );
+        let said = parse(&text, "lab.toml", &known()).unwrap_err().to_string();
+        let wanted = format!("write '{layout}', and engine = \"btrfs\" beside it");
+        assert!(said.contains(&wanted), "{said}");
+    }
+}
+
 /// One of two copies may be missing, of however many members; nothing of it is synced.
 #[test]
 fn btrfs_is_clean_or_mounted_without_one_member() {
