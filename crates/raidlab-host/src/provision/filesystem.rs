@@ -247,7 +247,7 @@ pub(super) fn btrfs(draft: &mut Draft<'_>) -> Result<Target, PlanError> {
         let takes = Takes::of(profile, true);
         if takes.is_some_and(|takes| takes.wide(on.len()).is_none()) {
             draft.notes.push(format!(
-                "btrfs keeps what is written once, not twice: {profile} takes more members than are there"
+                "btrfs keeps what is written once: {profile} takes more members than are there"
             ));
         }
     }
