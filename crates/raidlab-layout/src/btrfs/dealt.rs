@@ -5,7 +5,7 @@ use crate::rebuild::{Rebuild, of_both};
 use crate::survival::binomial;
 use crate::types::{Member, MemberSet};
 use raidlab_core::units::{Bytes, SECTOR, Sectors};
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Chunks that are on the same members.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -90,7 +90,7 @@ impl Dealt {
         let no_room = || profile.no_room(&sizes, metadata);
         let (first, mut deal) = made.ok_or_else(no_room)?;
         deal.room.with_beginning(profile);
-        let (mut groups, mut places) = (Vec::<Group>::new(), HashMap::new());
+        let (mut groups, mut places) = (Vec::<Group>::new(), BTreeMap::new());
         let mut tell = |chunk: &Chunk, times: u64| {
             let group = Group::of(chunk, times);
             let place = *places.entry(group.members.clone()).or_insert(groups.len());

@@ -3,7 +3,7 @@ use super::*;
 use crate::btrfs::RESERVED;
 use crate::btrfs::told::on;
 use proptest::prelude::*;
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 const TB: u64 = 1_000_000_000_000;
 
@@ -21,7 +21,7 @@ fn one_by_one(
     profile: BtrfsProfile,
     sizes: &[u64],
     degenerate: bool,
-) -> HashMap<Vec<Member>, (u64, u64)> {
+) -> BTreeMap<Vec<Member>, (u64, u64)> {
     let sizes: Vec<u64> = sizes.iter().map(|size| size / SECTOR).collect();
     let metadata = metadata_chunk(sizes.iter().sum::<u64>() * SECTOR) / SECTOR;
     let made = deal::of_mkfs(profile, &sizes, metadata, degenerate);
@@ -42,7 +42,7 @@ fn one_by_one(
     }));
     let apart = |pair: &[(u16, u64, u64)]| pair[0].0 != pair[1].0 || pair[0].2 <= pair[1].1;
     assert!(pieces.windows(2).all(apart), "{pieces:?}");
-    let mut groups = HashMap::new();
+    let mut groups = BTreeMap::new();
     for chunk in &chunks[1..] {
         let group = groups.entry(members(chunk)).or_insert((0, 0));
         group.0 += 1;
