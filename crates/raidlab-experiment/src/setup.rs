@@ -5,7 +5,7 @@ use crate::words::{by_text, words};
 use raidlab_core::profile::{Place, Profile, ProfileContext};
 use raidlab_core::suggest;
 use raidlab_core::units::Bytes;
-use raidlab_layout::{PoolSpec, Spec, VdevKind};
+use raidlab_layout::{BtrfsProfile, PoolSpec, Spec, VdevKind};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -97,12 +97,12 @@ impl ArrayLayout {
     /// Failures that btrfs is sure to survive with it, where it keeps copies.
     #[must_use]
     pub fn btrfs_spare(&self) -> Option<usize> {
-        match self.level().as_str() {
-            "raid1" | "raid10" => Some(1),
-            "raid1c3" => Some(2),
-            "raid1c4" => Some(3),
-            _ => None,
-        }
+        let Self::Fixed(_, text) = self else {
+            return None;
+        };
+        let copies = |profile: &BtrfsProfile| profile.copies() > 1;
+        let profile = BtrfsProfile::of(text).filter(copies)?;
+        Some(profile.survives())
     }
 
     /// Whether btrfs alone has it.

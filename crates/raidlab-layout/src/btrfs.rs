@@ -124,18 +124,13 @@ impl BtrfsProfile {
         Self::Raid6,
     ];
 
-    /// Of a layout of an experiment by its name; nothing of one whose work is not modelled ([`named`](Self::named) knows those), or
-    /// that btrfs has not.
+    /// Of a layout as experiments write it; nothing of one that btrfs has not.
     #[must_use]
     pub fn of(layout: &str) -> Option<Self> {
-        Some(match layout {
-            "single" | "linear" => Self::Single,
-            "raid0" => Self::Raid0,
-            "raid1" => Self::Raid1,
-            "raid1c3" => Self::Raid1c3,
-            "raid1c4" => Self::Raid1c4,
-            "raid10" | "raid10-n2" => Self::Raid10,
-            _ => return None,
+        Self::named(match layout {
+            "linear" => "single",
+            "raid10-n2" => "raid10",
+            other => other,
         })
     }
 

@@ -335,7 +335,7 @@ fn try_build(parts: &Parts<'_>) -> Result<(Redundancy, Bytes), SpecError> {
                     level: text.clone(),
                     least,
                     given: members,
-                    instead: Some("raid1"),
+                    instead: (members > 1).then_some("raid1"),
                 }));
             }
             let by_chunks = match parts.engine {

@@ -7,20 +7,7 @@ use crate::hardware::ControllerKind;
 use crate::kernel::Kernel;
 use crate::read::key::Key;
 use crate::setup::{ArrayLayout, Engine};
-use raidlab_layout::POOLS;
-
-/// Layouts that btrfs has a profile for.
-const BTRFS: [&str; 9] = [
-    "linear",
-    "raid0",
-    "raid1",
-    "raid1c3",
-    "raid1c4",
-    "raid10",
-    "raid10-n2",
-    "raid5",
-    "raid6",
-];
+use raidlab_layout::{BtrfsProfile, POOLS};
 
 pub(super) fn engine(
     problems: &Problems,
@@ -69,7 +56,7 @@ pub(super) fn engine(
         (ArrayLayout::Single | ArrayLayout::Fixed(..), Engine::Controller) if own_raid => {
             Some(Engine::Controller)
         }
-        (ArrayLayout::Fixed(_, text), Engine::Btrfs) if BTRFS.contains(&text.as_str()) => {
+        (ArrayLayout::Fixed(_, text), Engine::Btrfs) if BtrfsProfile::of(text).is_some() => {
             Some(Engine::Btrfs)
         }
         (ArrayLayout::Fixed(_, text), Engine::Btrfs) => wrong(

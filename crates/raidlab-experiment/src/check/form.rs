@@ -25,7 +25,8 @@ fn of_btrfs(problems: &Problems, view: &View<'_>, layout: &ArrayLayout, state: A
         ArrayState::Degraded(_) => {
             "use state clean, engine = \"md\", or a layout with copies, such as raid1"
         }
-        ArrayState::Rebuilding(_) => "use state clean or degraded, or engine = \"md\"",
+        ArrayState::Rebuilding(_) if copies => "use state clean or degraded, or engine = \"md\"",
+        ArrayState::Rebuilding(_) => "use state clean, or engine = \"md\"",
         _ if copies => {
             "btrfs writes no copy that nobody asked for, so that there is nothing to sync: use state clean or degraded"
         }

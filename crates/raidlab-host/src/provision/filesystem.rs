@@ -5,8 +5,7 @@ use super::stripe::Stripe;
 use raidlab_core::units::Bytes;
 use raidlab_experiment::kernel::{FilesystemKind, JournalMode};
 use raidlab_experiment::setup::{ArrayLayout, ArrayState, Filesystem};
-use raidlab_layout::btrfs::Takes;
-use raidlab_layout::{Layout, VdevKind};
+use raidlab_layout::{BtrfsProfile, Layout, VdevKind};
 use std::path::PathBuf;
 
 /// The file system of a setup on a device, or the device itself.
@@ -185,18 +184,9 @@ pub(super) fn btrfs(draft: &mut Draft<'_>) -> Result<Target, PlanError> {
         return Err(PlanError(message.to_owned()));
     }
     let missing: Vec<usize> = array.failed.iter().map(|role| usize::from(*role)).collect();
-    let profile = match array.layout.to_string().as_str() {
-        "single" => "single",
-        "linear" => "single",
-        "raid0" => "raid0",
-        "raid1" => "raid1",
-        "raid1c3" => "raid1c3",
-        "raid1c4" => "raid1c4",
-        "raid5" => "raid5",
-        "raid6" => "raid6",
-        "raid10" | "raid10-n2" => "raid10",
-        other => return Err(PlanError(format!("btrfs has no profile like {other}"))),
-    };
+    let layout = array.layout.to_string();
+    let profile = BtrfsProfile::of(&layout)
+        .ok_or_else(|| PlanError(format!("btrfs has no profile like {layout}")))?;
     let bare = Filesystem {
         kind: FilesystemKind::Btrfs,
         block: None,
@@ -213,12 +203,11 @@ pub(super) fn btrfs(draft: &mut Draft<'_>) -> Result<Target, PlanError> {
     // Metadata of plain data is kept twice on one disk by default: told, so that the default of a version does not
     // decide.
     let metadata = match (profile, draft.members.len()) {
-        ("single", 1) => "dup",
-        ("single", _) => "raid1",
-        (profile, _) => profile,
+        (BtrfsProfile::Single, 1) => "dup",
+        _ => profile.of_metadata().name(),
     };
     let mut words = btrfs_words(draft, filesystem);
-    words.extend(["-d", profile, "-m", metadata].map(str::to_owned));
+    words.extend(["-d", profile.name(), "-m", metadata].map(str::to_owned));
     super::check::btrfs(draft, &words, missing.len());
     let on: Vec<Node> = (0..draft.members.len()).map(Node::Member).collect();
     let paths: Vec<String> = on.iter().map(|node| draft.path(node)).collect();
@@ -244,10 +233,10 @@ pub(super) fn btrfs(draft: &mut Draft<'_>) -> Result<Target, PlanError> {
         .collect();
     if !missing.is_empty() {
         options.insert(0, "degraded".to_owned());
-        let takes = Takes::of(profile, true);
-        if takes.is_some_and(|takes| takes.wide(on.len()).is_none()) {
+        if profile.takes(true).wide(on.len()).is_none() {
             draft.notes.push(format!(
-                "btrfs keeps what is written once: {profile} takes more members than are there"
+                "btrfs keeps what is written once: {} takes more members than are there",
+                profile.name()
             ));
         }
     }

@@ -41,11 +41,6 @@ pub(super) fn chunks(
     let Some((mut chunks, mut deal)) = of_mkfs(profile, sizes, metadata, degenerate) else {
         return Vec::new();
     };
-    // What mkfs makes first on the first member and removes is free where nothing of mkfs's follows it. Where something does, it is a
-    // hole that only a full file system uses (`Room::with_beginning`).
-    if deal.room.next[0] == FIRST && profile != BtrfsProfile::Single {
-        deal.room.next[0] = RESERVED.0;
-    }
     deal.without(missing, degenerate);
     while let Some(begin) = chunks.last().map(|chunk| chunk.end)
         && let Some(chunk) = deal.next(begin)
@@ -92,6 +87,7 @@ pub(super) fn of_mkfs(
     };
     let mut chunks = vec![first];
     chunks.extend(of_data.filter(|chunk| chunk.end > chunk.begin));
+    room.with_beginning(profile);
     Some((chunks, Deal { room, takes, most }))
 }
 
@@ -185,7 +181,7 @@ impl Room<'_> {
     }
 
     /// What `mkfs` makes first on the first member and removes is free, too.
-    pub(super) fn with_beginning(&mut self, profile: BtrfsProfile) {
+    fn with_beginning(&mut self, profile: BtrfsProfile) {
         if profile == BtrfsProfile::Single {
             self.hole = (RESERVED.0, LEFT.0);
         } else if self.next[0] == FIRST {

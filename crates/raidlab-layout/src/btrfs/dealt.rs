@@ -70,8 +70,7 @@ pub struct Dealt {
 }
 
 impl Dealt {
-    /// As [`Btrfs::new`](super::Btrfs::new) lays them out, with metadata as `mkfs` makes it on members of these sizes, and with what it
-    /// leaves free at the beginning of the first.
+    /// As [`Btrfs::new`](super::Btrfs::new) lays them out, with metadata as `mkfs` makes it on members of these sizes.
     ///
     /// # Errors
     /// [`LayoutError`] as of that, and of members that have more than 8 EiB together.
@@ -89,7 +88,6 @@ impl Dealt {
         let made = deal::of_mkfs(profile, &sizes, metadata.to_sectors().0, degenerate);
         let no_room = || profile.no_room(&sizes, metadata);
         let (first, mut deal) = made.ok_or_else(no_room)?;
-        deal.room.with_beginning(profile);
         let (mut groups, mut places) = (Vec::<Group>::new(), BTreeMap::new());
         let mut tell = |chunk: &Chunk, times: u64| {
             let group = Group::of(chunk, times);

@@ -206,15 +206,17 @@ fn parity_leaves_each_sector_of_data_a_place_of_its_own() {
     }
 }
 
-/// What experiments may have is what the simulator has a model of.
 #[test]
-fn profiles_without_a_model_are_known_by_name_alone() {
+fn profiles_have_the_names_of_mkfs_and_of_layouts() {
     for profile in ALL {
         assert_eq!(BtrfsProfile::named(profile.name()), Some(profile));
-        let parity = ["raid5", "raid6"].contains(&profile.name());
-        assert_eq!(BtrfsProfile::of(profile.name()).is_some(), !parity);
+        assert_eq!(BtrfsProfile::of(profile.name()), Some(profile));
     }
-    assert_eq!(BtrfsProfile::named("raid7"), None);
+    assert_eq!(BtrfsProfile::of("linear"), Some(BtrfsProfile::Single));
+    assert_eq!(BtrfsProfile::of("raid10-n2"), Some(BtrfsProfile::Raid10));
+    for none in ["raid7", "raid4", "raid10-f2", "raid5-la"] {
+        assert_eq!(BtrfsProfile::of(none), None);
+    }
 }
 
 #[test]

@@ -348,7 +348,10 @@ impl Builder<'_> {
             root.common.gone = btrfs.missing();
             return match root.common.gone.len() < btrfs.profile().copies() {
                 true => Ok(()),
-                false => Err(ArrayError::Lost(self.spec.failed.clone())),
+                false => {
+                    let missing = btrfs.missing();
+                    Err(ArrayError::Lost(missing.iter().map(|m| m.0).collect()))
+                }
             };
         }
         if state.failures() > 0 {

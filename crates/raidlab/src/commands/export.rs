@@ -11,16 +11,8 @@ use raidlab_results::store::TrialFilter;
 
 pub(crate) fn run(args: &ExportArgs, store: &place::Store) -> Result<Outcome, Failure> {
     let mut store = open_store(store)?;
-    let sessions = args
-        .sessions
-        .iter()
-        .map(|wanted| {
-            store
-                .find_session(wanted)
-                .map(|session| session.id)
-                .map_err(store_failure)
-        })
-        .collect::<Result<Vec<_>, _>>()?;
+    let sessions = super::show::sessions(&store, &args.sessions)?;
+    let sessions = sessions.into_iter().map(|session| session.id).collect();
     let filter = TrialFilter {
         sessions,
         ..TrialFilter::default()

@@ -14,14 +14,7 @@ pub(crate) fn run(args: &RemoveArgs, store: &place::Store) -> Result<Outcome, Fa
     // Not made when it is not there: removing from nothing is a mistake.
     Store::open_read_only(&path).map_err(store_failure)?;
     let mut store = Store::open(&path).map_err(store_failure)?;
-    let mut sessions = Vec::new();
-    for wanted in &args.sessions {
-        let session = store.find_session(wanted).map_err(store_failure)?;
-        // One that is named twice is removed once.
-        if !sessions.contains(&session) {
-            sessions.push(session);
-        }
-    }
+    let sessions = super::show::sessions(&store, &args.sessions)?;
     for session in &sessions {
         talk::note(&format!(
             "{}  {}  {}",

@@ -2,7 +2,7 @@
 use super::import::name_of;
 use super::output::{check_stdout, emit, write_files};
 use super::print_json;
-use super::show::last_session;
+use super::show::{last_session, sessions};
 use crate::args::{BenchArgs, Output, ReportArgs};
 use crate::bench::{self, open_store, store_failure};
 use crate::exit::{BAD_REQUEST, Failure, MISSING, Outcome};
@@ -199,17 +199,10 @@ fn exported(path: &Path) -> Result<Bundle, Failure> {
 /// The trials of sessions by id, of the last one without.
 fn stored(wanted: &[String], place: &place::Store) -> Result<(String, Bundle), Failure> {
     let mut store = open_store(place)?;
-    let mut sessions = Vec::new();
-    if wanted.is_empty() {
-        sessions.push(last_session(&store)?);
-    }
-    for id in wanted {
-        let session = store.find_session(id).map_err(store_failure)?;
-        // One that is named twice is told of once.
-        if !sessions.contains(&session) {
-            sessions.push(session);
-        }
-    }
+    let sessions = match wanted {
+        [] => vec![last_session(&store)?],
+        wanted => sessions(&store, wanted)?,
+    };
     let title = match &sessions[..] {
         [only] if only.finished => only.title.clone(),
         [only] => {

@@ -61,6 +61,18 @@ pub(crate) fn last_session(store: &Store) -> Result<Session, Failure> {
     })
 }
 
+/// Sessions by id or as `last~1`, as they were named. One that is named twice is meant once.
+pub(super) fn sessions(store: &Store, wanted: &[String]) -> Result<Vec<Session>, Failure> {
+    let mut sessions = Vec::new();
+    for name in wanted {
+        let session = store.find_session(name).map_err(store_failure)?;
+        if !sessions.contains(&session) {
+            sessions.push(session);
+        }
+    }
+    Ok(sessions)
+}
+
 fn of_session(store: &Store, session: &Session) -> Result<Vec<TrialRecord>, Failure> {
     store
         .trials(&TrialFilter::of_session(&session.id))

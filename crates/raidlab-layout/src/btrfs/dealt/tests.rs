@@ -26,7 +26,6 @@ fn one_by_one(
     let metadata = metadata_chunk(sizes.iter().sum::<u64>() * SECTOR) / SECTOR;
     let made = deal::of_mkfs(profile, &sizes, metadata, degenerate);
     let (mut chunks, mut deal) = made.expect("an array");
-    deal.room.with_beginning(profile);
     while let Some(chunk) = deal.next(0) {
         chunks.push(chunk);
     }

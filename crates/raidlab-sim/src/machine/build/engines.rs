@@ -82,12 +82,14 @@ impl Parts<'_> {
             return self.plans(setup, fabric, kind, &areas, Vec::new());
         }
         let layout = array.layout.to_string();
-        let profile = BtrfsProfile::of(&layout).ok_or_else(|| {
+        let degenerate = setup.host.kernel >= Kernel::Linux(5, 15, 0);
+        let modelled = |profile: &BtrfsProfile| profile.takes(degenerate).parities == 0;
+        let profile = BtrfsProfile::of(&layout).filter(modelled);
+        let profile = profile.ok_or_else(|| {
             MachineError::NotModelled(format!("engine 'btrfs' with layout {layout}"))
         })?;
         let sizes: Vec<Sectors> = areas.iter().map(|area| Sectors(area.sectors)).collect();
         let all = areas.iter().map(|area| area.sectors * SECTOR).sum();
-        let degenerate = setup.host.kernel >= Kernel::Linux(5, 15, 0);
         let metadata = Bytes(metadata_chunk(all));
         let missing = array.failed.iter().map(|role| Member(*role)).collect();
         let built = Btrfs::degraded(profile, &sizes, metadata, degenerate, missing);
