@@ -12,11 +12,13 @@
 mod deal;
 mod dealt;
 mod rounds;
+mod share;
 #[cfg(test)]
 mod tests;
 mod told;
 
 pub use dealt::{Dealt, Group};
+pub use share::Share;
 
 use crate::error::LayoutError;
 use crate::types::{MAX_MEMBERS, Member, MemberSet, Place};
@@ -269,6 +271,8 @@ pub struct Btrfs {
     missing: MemberSet,
     /// The first has the metadata.
     chunks: Vec<Chunk>,
+    /// So many of them were made while no member was missing.
+    whole: usize,
 }
 
 impl Btrfs {
@@ -286,6 +290,35 @@ impl Btrfs {
         Self::degraded(profile, sizes, metadata, degenerate, MemberSet::EMPTY)
     }
 
+    /// The same of a file system that was made whole, had data written to it at addresses up to this one, and is mounted without some of
+    /// its members (`-o degraded`) from then on, as [`Self::degraded`] is from the beginning.
+    ///
+    /// # Errors
+    /// As [`Self::new`].
+    pub fn degraded_later(
+        profile: BtrfsProfile,
+        sizes: &[Sectors],
+        metadata: Bytes,
+        degenerate: bool,
+        (missing, written): (MemberSet, Lba),
+    ) -> Result<Self, LayoutError> {
+        profile.check(sizes, degenerate)?;
+        let sizes: Vec<u64> = sizes.iter().map(|size| size.0).collect();
+        let metadata_sectors = metadata.to_sectors().0;
+        let of = (&sizes[..], missing, written.0);
+        let (chunks, whole) = deal::chunks(profile, of, metadata_sectors, degenerate);
+        if chunks.len() < 2 {
+            return Err(profile.no_room(&sizes, metadata));
+        }
+        Ok(Self {
+            profile,
+            sizes,
+            missing,
+            chunks,
+            whole,
+        })
+    }
+
     /// The same of a file system that was made whole and is mounted without some of its members (`-o degraded`) before anything is
     /// written. What `mkfs` has made stays in use, also where a copy of it is on a member that is missing; the kernel's chunks are on
     /// those that are there, and where these are too few for the profile, it keeps what is new once (`btrfs_reduce_alloc_profile`).
@@ -299,19 +332,8 @@ impl Btrfs {
         degenerate: bool,
         missing: MemberSet,
     ) -> Result<Self, LayoutError> {
-        profile.check(sizes, degenerate)?;
-        let sizes: Vec<u64> = sizes.iter().map(|size| size.0).collect();
-        let metadata_sectors = metadata.to_sectors().0;
-        let chunks = deal::chunks(profile, (&sizes, missing), metadata_sectors, degenerate);
-        if chunks.len() < 2 {
-            return Err(profile.no_room(&sizes, metadata));
-        }
-        Ok(Self {
-            profile,
-            sizes,
-            missing,
-            chunks,
-        })
+        let later = (missing, Lba(0));
+        Self::degraded_later(profile, sizes, metadata, degenerate, later)
     }
 
     /// How data is kept.
@@ -331,6 +353,21 @@ impl Btrfs {
     #[must_use]
     pub const fn missing(&self) -> MemberSet {
         self.missing
+    }
+
+    /// The address after the last chunk that was made while no member was missing.
+    #[must_use]
+    pub fn whole(&self) -> Lba {
+        Lba(self.chunks[self.whole - 1].end)
+    }
+
+    /// What of each chunk is on a member, in the order of the places there.
+    #[must_use]
+    pub fn on(&self, member: Member) -> Vec<Share> {
+        let of = |chunk: &Chunk| chunk.on(member.0);
+        let mut shares: Vec<Share> = self.chunks.iter().filter_map(of).collect();
+        shares.sort_by_key(|share| share.place);
+        shares
     }
 
     /// Members.
@@ -399,14 +436,12 @@ impl Btrfs {
         Lba((SUPERS[0].0 + number as u64 * SUPER.0) / SECTOR)
     }
 
-    /// Where a superblock is on each member, if the address is that of one, and which members that are there have room for it.
+    /// Where a superblock is on each member, if the address is that of one, and which members have room for it.
     #[must_use]
     pub fn super_of(&self, at: Lba) -> Option<(Lba, Vec<Member>)> {
         let number = (0..SUPERS.len()).find(|number| Self::super_at(*number) == at)?;
         let sector = SUPERS[number].0 / SECTOR;
-        let has = |member: &Member| {
-            self.size(*member).0 >= sector + SUPER.0 / SECTOR && !self.missing.contains(*member)
-        };
+        let has = |member: &Member| self.size(*member).0 >= sector + SUPER.0 / SECTOR;
         let members = (0..self.members()).map(Member::new).filter(has).collect();
         Some((Lba(sector), members))
     }

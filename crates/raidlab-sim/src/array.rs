@@ -21,11 +21,13 @@ mod order;
 mod parity;
 mod raidz;
 mod refill;
+mod replace;
 mod resilver;
 mod resync;
 mod slab;
 mod spec;
 mod superblock;
+mod tally;
 
 pub use self::bitmap::BitmapSpec;
 pub(crate) use self::bitmap::room as bitmap_room;
@@ -35,8 +37,8 @@ pub(crate) use self::order::PARITY_REQUEST;
 pub use self::refill::Refill;
 pub use self::resync::{Progress, controlled};
 pub use self::spec::{
-    ArrayError, ArrayKind, ArraySpec, Checkpoints, Courtesy, Era, ParityCost, STRIPE_CACHE,
-    SYNC_SPEED_MAX, SYNC_SPEED_MIN, SafeMode, Scan,
+    ArrayError, ArrayKind, ArraySpec, Checkpoints, Copying, Courtesy, Era, ParityCost,
+    STRIPE_CACHE, SYNC_SPEED_MAX, SYNC_SPEED_MIN, SafeMode, Scan,
 };
 pub use self::superblock::SuperblockSpec;
 
@@ -63,6 +65,8 @@ pub struct Array {
     /// What the state of the array has to do.
     refill: Refill,
     scan: Scan,
+    copying: Copying,
+    member_requests: u32,
     sectors: u64,
     /// The array of the tree that each member is in, and its role there.
     homes: Vec<(u16, u16)>,
@@ -402,8 +406,11 @@ impl Array {
             for node in &mut self.nodes {
                 node.pump(&mut self.core);
                 node.pump_resilver(&mut self.core);
+                node.pump_replace(&mut self.core);
             }
-            let goes_on = |node: &Node| node.resync.is_some() || node.resilver.is_some();
+            let goes_on = |node: &Node| {
+                node.resync.is_some() || node.resilver.is_some() || node.replace.is_some()
+            };
             self.resyncs = self.nodes.iter().any(goes_on);
             if !self.resyncs {
                 self.core.heard.clear();

@@ -57,7 +57,7 @@ pub(super) fn array(
     let (redundancy, capacity) = built.or_else(|| of_own_sizes(&parts))?;
     let of_state = state(problems, view, &layout, &redundancy);
     let state = of_state.as_ref().map_or(ArrayState::Clean, |of| of.0);
-    let form = form(problems, view, &layout.value, engine, state);
+    let form = form(problems, view, &layout.value, (engine, kernel), state);
     let parity = layout.value.level().contains(['4', '5', '6']) && engine == Engine::Md;
     let stripe_cache = parity.then(|| view.count(Key::StripeCache)).flatten();
     let group_threads = match parity {
@@ -75,7 +75,11 @@ pub(super) fn array(
         true => zfs::record_size(problems, view).map(Some),
         false => Some(None),
     };
-    let room = zfs::room(&redundancy, record_size.flatten(), kernel);
+    let room = match (engine, state) {
+        // A little goes to its metadata.
+        (Engine::Btrfs, ArrayState::Rebuilding(_)) => Some(capacity),
+        _ => zfs::room(&redundancy, record_size.flatten(), kernel),
+    };
     let room = room.filter(|_| known && is_built);
     let allocated = zfs::allocated(problems, view, (engine, state), room);
     // Whatever was wrong has been told by now, all of it.

@@ -1,6 +1,7 @@
 //! What md writes on its members beside the data: its metadata and its bitmap.
 use super::view::View;
 use crate::diagnostic::{Diagnostic, Problems};
+use crate::kernel::Kernel;
 use crate::read::key::Key;
 use crate::setup::{ArrayLayout, ArrayState, Bitmap, Engine, Metadata};
 use raidlab_core::units::Bytes;
@@ -16,19 +17,29 @@ pub(super) struct MdForm {
 /// Least bytes of a bit of a bitmap (mdadm: "sub-page chunks don't work yet").
 const LEAST_BITMAP_CHUNK: u64 = 4096;
 
+/// `btrfs replace` is there from here on (K: the release notes of 3.8).
+const REPLACE: Kernel = Kernel::Linux(3, 8, 0);
+
 /// Whether btrfs has arrays in that state; told when not.
-fn of_btrfs(problems: &Problems, view: &View<'_>, layout: &ArrayLayout, state: ArrayState) -> bool {
+fn of_btrfs(
+    problems: &Problems,
+    view: &View<'_>,
+    layout: &ArrayLayout,
+    kernel: Kernel,
+    state: ArrayState,
+) -> bool {
     let copies = layout.btrfs_spare().is_some();
     let help = match state {
         ArrayState::Clean => return true,
-        ArrayState::Degraded(_) if copies => return true,
-        ArrayState::Degraded(_) => {
+        ArrayState::Rebuilding(_) if copies && kernel < REPLACE => {
+            "btrfs puts a new member in the place of another since Linux 3.8: use a newer kernel, or state clean or degraded"
+        }
+        ArrayState::Degraded(_) | ArrayState::Rebuilding(_) if copies => return true,
+        ArrayState::Degraded(_) | ArrayState::Rebuilding(_) => {
             "use state clean, engine = \"md\", or a layout with copies, such as raid1"
         }
-        ArrayState::Rebuilding(_) if copies => "use state clean or degraded, or engine = \"md\"",
-        ArrayState::Rebuilding(_) => "use state clean, or engine = \"md\"",
         _ if copies => {
-            "btrfs writes no copy that nobody asked for, so that there is nothing to sync: use state clean or degraded"
+            "btrfs writes no copy that nobody asked for, so that there is nothing to sync: use state clean, degraded or rebuilding"
         }
         _ => "btrfs has nothing to sync: use state clean",
     };
@@ -43,10 +54,10 @@ pub(super) fn form(
     problems: &Problems,
     view: &View<'_>,
     layout: &ArrayLayout,
-    engine: Engine,
+    (engine, kernel): (Engine, Kernel),
     state: ArrayState,
 ) -> Option<MdForm> {
-    if engine == Engine::Btrfs && !of_btrfs(problems, view, layout, state) {
+    if engine == Engine::Btrfs && !of_btrfs(problems, view, layout, kernel, state) {
         return None;
     }
     if engine != Engine::Md {

@@ -260,7 +260,7 @@ fn takes(name: &str) -> &'static str {
         "chunk" => "a striped layout",
         "outer-chunk" => "a nested layout such as 'raid50 2x3'",
         "ashift" | "record-size" => "a layout of ZFS such as zfs-mirror or raidz1",
-        "allocated" => "a rebuilding pool of ZFS",
+        "allocated" => "a rebuilding pool of ZFS, or array of btrfs",
         "metadata" => "engine md",
         "bitmap-chunk" => "bitmap = \"internal\" with a redundant layout of engine md",
         "bitmap" => "a redundant layout of engine md",

@@ -75,35 +75,51 @@ pub(super) fn room(
     }
 }
 
-/// How much lies in a pool that rebuilds; `None` when it does not fit there, which is told.
+/// How much lies in a pool, or an array of btrfs, that rebuilds; `None` when it does not fit there, which is told.
 pub(super) fn allocated(
     problems: &Problems,
     view: &View<'_>,
     (engine, state): (Engine, ArrayState),
     room: Option<Bytes>,
 ) -> Option<Option<Bytes>> {
-    let rebuilds = engine == Engine::Zfs && matches!(state, ArrayState::Rebuilding(_));
+    let by_use = matches!(engine, Engine::Zfs | Engine::Btrfs);
+    let rebuilds = by_use && matches!(state, ArrayState::Rebuilding(_));
     let Some(given) = rebuilds.then(|| view.size(Key::Allocated)).flatten() else {
         return Some(None);
     };
     match room {
         Some(room) if given.value > room => {
+            let what = noun(engine);
             let message = format!(
-                "'allocated' of {} is more than the pool has room for: {}",
+                "'allocated' of {} is more than the {what} has room for: {}",
                 given.value,
                 whole(room)
             );
-            let help = "say how much the files take that lie in the pool when its new members come; labels, whole \
-                        metaslabs, pointers to the records and the 32nd that ZFS keeps back are taken off";
+            let help = match engine {
+                Engine::Btrfs => {
+                    "say how much the files take that lie in the array when its new members come"
+                }
+                _ => {
+                    "say how much the files take that lie in the pool when its new members come; labels, whole \
+                     metaslabs, pointers to the records and the 32nd that ZFS keeps back are taken off"
+                }
+            };
             let problem = Diagnostic::new(given.at, message).help(help);
-            problems.push(problem.also(view.place(&[Key::Layout]), "in this pool"));
+            problems.push(problem.also(view.place(&[Key::Layout]), format!("in this {what}")));
             None
         }
         _ => Some(Some(given.value)),
     }
 }
 
-/// Tells when the files of the profile do not fit beside those that lie in the pool. What is written anew needs room before
+const fn noun(engine: Engine) -> &'static str {
+    match engine {
+        Engine::Btrfs => "array",
+        _ => "pool",
+    }
+}
+
+/// Tells when the files of the profile do not fit beside those that lie in the pool, or the array of btrfs. What is written anew needs room before
 /// the old is free: as much as may be dirty, and no more than there is.
 pub(super) fn fits(problems: &Problems, view: &View<'_>, on: &On<'_>, plan: &Plan) -> bool {
     let Some(room) = on.room.filter(|_| on.filesystem.is_some()) else {
@@ -133,8 +149,9 @@ pub(super) fn fits(problems: &Problems, view: &View<'_>, on: &On<'_>, plan: &Pla
         ),
         _ => (view.place(&[Key::Profile]), String::new()),
     };
+    let what = noun(on.array.engine);
     let message = format!(
-        "the pool has room for {}, and here are to be {lies}the profile's {}{}",
+        "the {what} has room for {}, and here are to be {lies}the profile's {}{}",
         whole(room),
         plan.space_needed,
         match anew {
@@ -144,7 +161,7 @@ pub(super) fn fits(problems: &Problems, view: &View<'_>, on: &On<'_>, plan: &Pla
     );
     let problem =
         Diagnostic::new(at, message).help("have less in it, smaller files, or larger members");
-    problems.push(problem.also(view.place(&[Key::Layout]), "in this pool"));
+    problems.push(problem.also(view.place(&[Key::Layout]), format!("in this {what}")));
     false
 }
 

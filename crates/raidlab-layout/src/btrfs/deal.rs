@@ -30,24 +30,31 @@ const ROUND: u64 = 16 * MIB / SECTOR;
 /// Fewest sectors of a member: room for what `mkfs` makes on the first.
 pub(super) const LEAST: u64 = FIRST + STRIPE;
 
-/// All chunks, as far as the members have room: that of metadata, of so many sectors, and those of data. What `mkfs` makes is on all
-/// members, and what the kernel makes on those that are not missing.
+/// All chunks, as far as the members have room: that of metadata, of so many sectors, and those of data; and how many of them were made
+/// while all members were there. These are what `mkfs` makes, and those of the kernel that were needed for what lies before the address
+/// `written`; the others are on the members that are not missing.
 pub(super) fn chunks(
     profile: BtrfsProfile,
-    (sizes, missing): (&[u64], MemberSet),
+    (sizes, missing, written): (&[u64], MemberSet, u64),
     metadata: u64,
     degenerate: bool,
-) -> Vec<Chunk> {
+) -> (Vec<Chunk>, usize) {
     let Some((mut chunks, mut deal)) = of_mkfs(profile, sizes, metadata, degenerate) else {
-        return Vec::new();
+        return (Vec::new(), 0);
     };
-    deal.without(missing, degenerate);
-    while let Some(begin) = chunks.last().map(|chunk| chunk.end)
-        && let Some(chunk) = deal.next(begin)
-    {
+    let mut whole = 0;
+    while let Some(begin) = chunks.last().map(|chunk| chunk.end) {
+        if whole == 0 && begin >= written {
+            whole = chunks.len();
+            deal.without(missing, degenerate);
+        }
+        let Some(chunk) = deal.next(begin) else {
+            break;
+        };
         chunks.push(chunk);
     }
-    chunks
+    let whole = if whole == 0 { chunks.len() } else { whole };
+    (chunks, whole)
 }
 
 /// The chunks that `mkfs` makes, that of metadata first, and what the kernel deals on from.

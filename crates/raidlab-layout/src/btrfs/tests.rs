@@ -104,6 +104,56 @@ fn a_degraded_one_deals_to_the_members_that_are_there() {
     assert_eq!(dealt(&old)[1].len(), 1);
 }
 
+/// What was written before a member failed is on it, what comes after is not.
+#[test]
+fn chunks_made_before_a_failure_are_on_all_members() {
+    let data = RESERVED.0 + Bytes::gib(1).to_sectors().0;
+    let written = |gib: u64| Lba(data + Bytes::gib(gib).to_sectors().0);
+    let later = |profile, members: usize, missing: u16, gib: u64| {
+        let sizes = vec![Bytes(100 * GIB).to_sectors(); members];
+        let later = (MemberSet::one(Member(missing)), written(gib));
+        Btrfs::degraded_later(profile, &sizes, Bytes::gib(1), true, later).expect("an array")
+    };
+    let of = |array: &Btrfs| {
+        let whole = array.chunks.iter().filter(|c| c.end <= array.whole().0);
+        let copies = array.chunks[1..].iter().map(|chunk| chunk.copies);
+        (whole.count(), copies.take(8).collect::<Vec<_>>())
+    };
+    // Chunks of 1 GiB each, and that of metadata; those after the failure are kept once.
+    assert_eq!(
+        of(&later(BtrfsProfile::Raid1, 2, 1, 4)),
+        (5, vec![2, 2, 2, 2, 1, 1, 1, 1])
+    );
+    // One is begun.
+    let begun = (MemberSet::one(Member(0)), Lba(written(4).0 + 1));
+    let sizes = [Bytes(100 * GIB).to_sectors(); 2];
+    let array =
+        Btrfs::degraded_later(BtrfsProfile::Raid1, &sizes, Bytes::gib(1), true, begun).unwrap();
+    assert_eq!(of(&array).0, 6);
+    // mkfs has made the first of data in any case.
+    let array = later(BtrfsProfile::Raid1, 3, 1, 0);
+    assert_eq!(of(&array).0, 2);
+    assert_eq!(
+        array,
+        Btrfs::degraded(
+            BtrfsProfile::Raid1,
+            &[Bytes(100 * GIB).to_sectors(); 3],
+            Bytes::gib(1),
+            true,
+            MemberSet::one(Member(1))
+        )
+        .unwrap()
+    );
+    // Where enough are left, copies are kept, on the others.
+    let array = later(BtrfsProfile::Raid1, 3, 1, 8);
+    assert_eq!(of(&array), (9, vec![2; 8]));
+    let after = dealt(&array).split_off(8);
+    assert!(after.len() > 80 && after.iter().all(|members| !members.contains(&1)));
+    // A file system that is full before has nothing to deal.
+    let array = later(BtrfsProfile::Raid10, 4, 1, 1000);
+    assert_eq!(array.whole(), Lba(array.capacity().0));
+}
+
 /// As mkfs 6.2 made them on files: MiB of each piece of metadata and of data, and where those begin on the first member and the last.
 #[test]
 fn mkfs_makes_the_first_chunks_of_parity_and_of_many_copies() {
@@ -314,6 +364,40 @@ proptest! {
     }
 
     /// A run of addresses is a run on each of its members.
+    /// What a member has of its chunks is what its addresses are mapped to, and all of that.
+    #[test]
+    fn shares_are_where_addresses_are_mapped_to(
+        profile in prop::sample::select(&ALL[..6]),
+        gib in prop::collection::vec(3_u64..40, 4..7),
+        member in 0_u16..7,
+        at: u64,
+    ) {
+        let array = made(profile, &gib);
+        let member = Member(member % gib.len() as u16);
+        let shares = array.on(member);
+        prop_assert!(shares.windows(2).all(|two| two[0].place + two[0].len <= two[1].place));
+        for share in &shares {
+            let inside = at % share.len;
+            let (address, run) = share.address(inside);
+            prop_assert!(run > 0 && inside + run <= share.len);
+            prop_assert_eq!(share.inside(address), inside);
+            let (copies, follow) = array.locate(Lba(address)).expect("a chunk");
+            prop_assert_eq!(follow, run);
+            let here = Place { member, sector: Lba(share.place + inside) };
+            prop_assert!(copies.contains(&here));
+            // What comes behind a stretch is the first of the next one.
+            prop_assert_eq!(share.inside(address + run), inside + run);
+        }
+        let address = at % array.capacity().0;
+        if let Some((copies, _)) = array.locate(Lba(address)) {
+            let has = |share: &Share| {
+                let inside = share.inside(address);
+                inside < share.len && share.address(inside).0 == address
+            };
+            prop_assert_eq!(shares.iter().any(has), copies.iter().any(|place| place.member == member));
+        }
+    }
+
     #[test]
     fn a_run_lies_together(
         profile in prop::sample::select(&ALL[..]),

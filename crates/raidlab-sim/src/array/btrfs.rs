@@ -7,7 +7,8 @@
 //! workers of io_uring since 6.0, so that they have either copy.
 //!
 //! A copy on a member that the file system is mounted without is neither written nor read: who would have it has the first that
-//! is there.
+//! is there. While the member is replaced its copies are written to the new one, and still not read
+//! (`volumes.c:handle_ops_on_dev_replace`).
 //!
 //! Left out: what is read again from the other copy.
 use super::core::{Core, Op, Task, Up};
@@ -35,18 +36,18 @@ pub(super) fn submit(btrfs: &Btrfs, common: &Common, core: &mut Core, up: Up, bi
         core.ask_part(common.children[place.member.index()], parent, op);
     };
     let is_there = |place: &Place| !common.gone.contains(place.member);
+    let is_read = |place: &Place| is_there(place) && !common.filling.contains(place.member);
     if let Some((sector, members)) = btrfs.super_of(bio.lba) {
         let sectors = u64::from(bio.sectors);
-        let all = if bio.kind == BlockKind::Read {
-            1
-        } else {
-            members.len()
-        };
         let place = |member: Member| Place { member, sector };
-        members
-            .into_iter()
-            .take(all)
-            .for_each(|member| ask(place(member), bio.lba.0, sectors));
+        let places = members.into_iter().map(place).filter(is_there);
+        match bio.kind {
+            BlockKind::Read => places
+                .filter(is_read)
+                .take(1)
+                .for_each(|place| ask(place, bio.lba.0, sectors)),
+            _ => places.for_each(|place| ask(place, bio.lba.0, sectors)),
+        }
         return core.close(parent, Ok(()));
     }
     let (mut at, end) = (bio.lba.0, bio.end());
@@ -60,9 +61,9 @@ pub(super) fn submit(btrfs: &Btrfs, common: &Common, core: &mut Core, up: Up, bi
             BlockKind::Read => {
                 let other = bio.origin.marked == Marked::Worker;
                 let which = (usize::from(bio.origin.task) + usize::from(other)) % copies.len();
-                let which = match is_there(&copies[which]) {
+                let which = match is_read(&copies[which]) {
                     true => Some(which),
-                    false => copies.iter().position(is_there),
+                    false => copies.iter().position(is_read),
                 };
                 which.map_or(&[][..], |which| &copies[which..=which])
             }

@@ -40,9 +40,7 @@ pub(super) fn array(spec: &ArraySpec) -> Result<Array, ArrayError> {
     let zfs = matches!(spec.kind, ArrayKind::Zfs(_) | ArrayKind::Pool(_));
     let btrfs = matches!(spec.kind, ArrayKind::Btrfs(_));
     match spec.state {
-        state if btrfs && !matches!(state, ArrayState::Clean | ArrayState::Degraded(_)) => {
-            return Err(ArrayError::NotOfBtrfs(state));
-        }
+        state if btrfs && state.is_unsynced() => return Err(ArrayError::NotOfBtrfs(state)),
         ArrayState::Resyncing if zfs => return Err(ArrayError::NoResync),
         ArrayState::InitialSync if zfs => return Err(ArrayError::NoInitialSync),
         _ => {}
@@ -112,6 +110,8 @@ pub(super) fn array(spec: &ArraySpec) -> Result<Array, ArrayError> {
             _ => Refill::Resync,
         },
         scan: spec.era.scan,
+        copying: spec.era.copying,
+        member_requests: spec.member_requests,
         sectors,
         homes: builder.homes,
         #[cfg(test)]
@@ -211,6 +211,7 @@ impl Builder<'_> {
             resync: None,
             bitmap: None,
             resilver: None,
+            replace: None,
         });
         index
     }
@@ -345,14 +346,15 @@ impl Builder<'_> {
         let state = self.spec.state;
         if let (ArrayKind::Btrfs(btrfs), [root, ..]) = (&self.spec.kind, &mut self.nodes[..]) {
             // It was mounted so.
-            root.common.gone = btrfs.missing();
-            return match root.common.gone.len() < btrfs.profile().copies() {
-                true => Ok(()),
-                false => {
-                    let missing = btrfs.missing();
-                    Err(ArrayError::Lost(missing.iter().map(|m| m.0).collect()))
-                }
-            };
+            let missing = btrfs.missing();
+            root.common.gone = missing;
+            if missing.len() >= btrfs.profile().copies() {
+                return Err(ArrayError::Lost(missing.iter().map(|m| m.0).collect()));
+            }
+            if matches!(state, ArrayState::Rebuilding(_)) {
+                root.replaces_next();
+            }
+            return Ok(());
         }
         if state.failures() > 0 {
             for member in self.failed.iter() {

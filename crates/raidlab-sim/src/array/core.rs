@@ -95,6 +95,8 @@ pub(super) enum Task {
     Copy(u32),
     /// A block of a resilver.
     Resilver(u32),
+    /// A part of what a member of btrfs is replaced with.
+    Replace(u32),
     /// A page of the bitmap.
     Bitmap(u32),
     /// The superblock.

@@ -394,7 +394,11 @@ impl Mirror {
         let parent = match op.task {
             Task::Part(parent) => parent,
             Task::Copy(job) => return self.copy_ended(common, core, job, op, result),
-            Task::Band(_) | Task::Resilver(_) | Task::Bitmap(_) | Task::Superblock => return,
+            Task::Band(_)
+            | Task::Resilver(_)
+            | Task::Replace(_)
+            | Task::Bitmap(_)
+            | Task::Superblock => return,
         };
         if result.is_ok() || common.lost {
             return core.close(parent, result);

@@ -6,6 +6,7 @@ use super::mirror::Mirror;
 use super::order::Sizes;
 use super::parity::ParityArray;
 use super::raidz::RaidzVdev;
+use super::replace::Replace;
 use super::resilver::Resilver;
 use super::resync::Resync;
 use super::superblock::Superblock;
@@ -108,6 +109,7 @@ pub(super) struct Node {
     pub(super) resync: Option<Resync>,
     pub(super) bitmap: Option<Box<Bitmap>>,
     pub(super) resilver: Option<Box<Resilver>>,
+    pub(super) replace: Option<Box<Replace>>,
 }
 
 impl Node {
@@ -209,7 +211,7 @@ impl Node {
                 Task::Band(band) => parity.band_ended(&self.common, core, band, op, result),
                 Task::Bitmap(page) => self.page_ended(core, page, op),
                 Task::Superblock => self.superblock_ended(core, op),
-                Task::Copy(_) | Task::Resilver(_) => {}
+                Task::Copy(_) | Task::Resilver(_) | Task::Replace(_) => {}
             };
         }
         self.other_ended(core, op, result);
@@ -229,8 +231,10 @@ impl Node {
             let survived = result.is_err() && !self.common.lost;
             return core.close(parent, if survived { Ok(()) } else { result });
         }
-        if let Task::Resilver(job) = op.task {
-            return self.resilvered(core, job, op, result.is_ok());
+        match op.task {
+            Task::Resilver(job) => return self.resilvered(core, job, op, result.is_ok()),
+            Task::Replace(job) => return self.replaced(core, job, op, result.is_ok()),
+            _ => {}
         }
         match &mut self.shape {
             Shape::Linear(_) | Shape::Raid0(_) | Shape::Vdevs(_) | Shape::Btrfs(_) => {
@@ -340,6 +344,7 @@ impl Node {
     pub(super) fn is_quiet(&self) -> bool {
         self.resync.is_none()
             && self.resilver.is_none()
+            && self.replace.is_none()
             && self.bitmap.is_none()
             && match &self.shape {
                 Shape::Parity(parity) => parity.is_quiet(),

@@ -1,6 +1,6 @@
 //! Resyncs, rebuilds and resilvers of a whole array, as whoever runs or leaps through them sees them: how far they are, how
 //! fast, and how they are held, limited and taken for done.
-use super::node::Node;
+use super::node::{Node, Shape};
 use super::resync::{self, Progress};
 use super::{Array, parity};
 use crate::block::{Extent, Watch};
@@ -53,14 +53,15 @@ impl Array {
             .reduce(|sum, more| sum + more)
     }
 
-    /// Whether vdevs of ZFS have new members and wait to be told what those lack: see [`Self::begin_resilver`].
+    /// Whether vdevs of ZFS or an array of btrfs have new members and wait to be told what those lack: see
+    /// [`Self::begin_resilver`].
     #[must_use]
     pub fn awaits_resilver(&self) -> bool {
         self.nodes.iter().any(Node::awaits_resilver)
     }
 
     /// Vdevs of ZFS with new members begin at `now` to fill them with what lies in `extents`, in the order of a walk through
-    /// the tree of blocks; each vdev with what lies in it.
+    /// the tree of blocks; each vdev with what lies in it. So does an array of btrfs, with what lies at these addresses.
     ///
     /// `watch` is asked now and then, and may end it: `Break`, and nothing can be made of the array any more.
     pub fn begin_resilver(
@@ -88,7 +89,12 @@ impl Array {
                 1 => std::mem::take(&mut extents),
                 _ => within(&extents, begin..*end),
             };
-            node.begin_resilver(&self.core, self.scan, own, ends.len() as u64, watch)?;
+            if matches!(node.shape, Shape::Btrfs(_)) {
+                let how = (self.copying, self.member_requests);
+                node.begin_replace(&self.core, how, own, watch)?;
+            } else {
+                node.begin_resilver(&self.core, self.scan, own, ends.len() as u64, watch)?;
+            }
             self.resyncs = true;
         }
         self.work();

@@ -21,16 +21,17 @@ mod list;
 
 use super::core::{Core, Op, Task};
 use super::node::{Common, Node, Shape};
-use super::resync::Progress;
 use super::spec::Scan;
+use super::tally::Tally;
 use crate::block::{Extent, Origin, Watch};
-use list::{places, sorted};
+pub(super) use list::places;
+use list::sorted;
 use raidlab_core::op::BlockKind;
 use raidlab_core::time::{Instant, Span};
 use raidlab_core::units::SECTOR;
 use raidlab_experiment::kernel::TICK;
 use raidlab_layout::{Member, MemberSet};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 /// Blocks at a time for each vdev of the pool (`zfs_top_maxinflight`).
@@ -38,9 +39,6 @@ const TOP: u64 = 32;
 /// Ticks after somebody's request for which a block waits (`zfs_scan_idle`), and how many it waits (`zfs_resilver_delay`).
 const IDLE: u64 = 50;
 const DELAY: u64 = 2;
-/// Time between marks for the rate, and how many are kept: half a minute, as of md.
-const MARK_STEP: Span = Span::from_secs(3);
-const MARKS: usize = 10;
 
 /// A block under way.
 #[derive(Clone, Debug)]
@@ -76,12 +74,7 @@ pub(super) struct Resilver {
     /// Blocks under way, by number, and numbers to be used again.
     jobs: Vec<Job>,
     free: Vec<u32>,
-    /// Sectors for all new members together: what has come to them, and in all.
-    done: u64,
-    total: u64,
-    /// New members at the beginning.
-    members: u64,
-    marks: VecDeque<(Instant, u64)>,
+    pub(super) tally: Tally,
     /// A block waits until then; whether it has.
     wakes: Option<Instant>,
     waited: bool,
@@ -89,7 +82,7 @@ pub(super) struct Resilver {
 
 impl Resilver {
     /// What a vdev of so many disks in a pool of so many vdevs has to do for `extents`.
-    fn new(scan: Scan, extents: Vec<Extent>, (disks, vdevs): (u64, u64), now: Instant) -> Self {
+    fn new(scan: Scan, extents: Vec<Extent>, (disks, vdevs): (u64, u64), tally: Tally) -> Self {
         let (work, walk, most) = match scan {
             Scan::Walk => (extents, 0, TOP * vdevs),
             Scan::Sorted { bytes, .. } => {
@@ -108,10 +101,7 @@ impl Resilver {
             flight: 0,
             jobs: Vec::new(),
             free: Vec::new(),
-            done: 0,
-            total: 0,
-            members: 1,
-            marks: VecDeque::from([(now, 0)]),
+            tally,
             wakes: None,
             waited: false,
         }
@@ -182,38 +172,13 @@ impl Resilver {
             Scan::Sorted { .. } => u64::from(sectors),
         }
     }
-
-    fn note(&mut self, now: Instant, sectors: u64) {
-        self.done += sectors;
-        if now.since(self.marks.back().map_or(now, |mark| mark.0)) >= MARK_STEP {
-            if self.marks.len() == MARKS {
-                self.marks.pop_front();
-            }
-            self.marks.push_back((now, self.done));
-        }
-    }
-
-    /// Sectors of each member that are done.
-    pub(super) const fn done(&self) -> u64 {
-        self.done / self.members
-    }
-
-    /// As of md, of each new member.
-    pub(super) fn progress(&self, now: Instant) -> Progress {
-        let (since, before) = self.marks.front().copied().unwrap_or((now, self.done));
-        let bytes = u128::from((self.done - before) / self.members * SECTOR) * 1_000_000_000;
-        Progress {
-            done: self.done(),
-            total: self.total / self.members,
-            rate: (bytes / u128::from(now.since(since).0.max(1))) as u64,
-        }
-    }
 }
 
 impl Node {
     /// Whether its new members wait to be told what they lack.
     pub(super) fn awaits_resilver(&self) -> bool {
-        self.layout.is_none() && !self.common.filling.is_empty() && self.resilver.is_none()
+        let told = self.resilver.is_some() || self.replace.is_some();
+        self.layout.is_none() && !self.common.filling.is_empty() && !told
     }
 
     /// Begins to fill its new members with what lies in `extents`, whose places are sectors of this vdev.
@@ -248,12 +213,9 @@ impl Node {
             .map(|extent| self.lacked(extent, &mut known))
             .sum();
         watch()?;
-        let resilver = Resilver::new(scan, extents, (disks, vdevs), core.now);
-        self.resilver = Some(Box::new(Resilver {
-            total,
-            members,
-            ..resilver
-        }));
+        let tally = Tally::new(total, members, core.now);
+        let resilver = Resilver::new(scan, extents, (disks, vdevs), tally);
+        self.resilver = Some(Box::new(resilver));
         ControlFlow::Continue(())
     }
 
@@ -328,7 +290,7 @@ impl Node {
             return;
         };
         if op.kind == BlockKind::Write && good {
-            resilver.note(core.now, u64::from(op.sectors));
+            resilver.tally.note(core.now, u64::from(op.sectors));
         }
         let entry = &mut resilver.jobs[job as usize];
         entry.flight -= 1;

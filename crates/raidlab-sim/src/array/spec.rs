@@ -83,6 +83,21 @@ pub enum Scan {
     },
 }
 
+/// How btrfs copies what a new member is to have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Copying {
+    /// As it comes: reads of up to 128 KiB, and what has been read is written at once by a worker (before 6.4).
+    Stream {
+        /// Reads under way (`SCRUB_BIOS_PER_SCTX`).
+        reads: usize,
+    },
+    /// By turns: so many stripes of 64 KiB are read, and when all have come they are written (since 6.4).
+    Turns {
+        /// Stripes of a turn: 8, since 6.6 128 (`SCRUB_STRIPES_PER_GROUP`, `SCRUB_GROUPS_PER_SCTX`).
+        stripes: usize,
+    },
+}
+
 /// What differs between kernels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Era {
@@ -166,6 +181,8 @@ pub struct Era {
     pub zfs_load: bool,
     /// How ZFS resilvers.
     pub scan: Scan,
+    /// How btrfs replaces a member.
+    pub copying: Copying,
 }
 
 impl Era {
@@ -239,6 +256,11 @@ impl Era {
             } else {
                 Scan::Walk
             },
+            copying: match kernel {
+                _ if since(6, 6, 0) => Copying::Turns { stripes: 128 },
+                _ if since(6, 4, 0) => Copying::Turns { stripes: 8 },
+                _ => Copying::Stream { reads: 64 },
+            },
         }
     }
 }
@@ -289,10 +311,14 @@ pub struct ArraySpec {
     pub cost: ParityCost,
     /// What a resync or rebuild of a mirror needs the processor for until it has built a request and asks for the next.
     pub resync_build: Span,
+    /// Writes that the queue of a member takes before whoever asks for more waits.
+    pub member_requests: u32,
     /// The kernel.
     pub era: Era,
 }
 
+/// Requests of a queue on blk-mq with a scheduler.
+const MEMBER_REQUESTS: u32 = 256;
 /// md's default stripe cache.
 pub const STRIPE_CACHE: u32 = 256;
 /// md's `sync_speed_min`: 1000 KiB a second.
@@ -336,6 +362,7 @@ impl ArraySpec {
             bitmap: None,
             cost: ParityCost::default(),
             resync_build: Span::ZERO,
+            member_requests: MEMBER_REQUESTS,
             era: Era::of(Kernel::DEFAULT),
         }
     }
@@ -380,7 +407,9 @@ pub enum ArrayError {
     )]
     BitmapRoom(u64, u64),
     /// A state of btrfs that is not modelled.
-    #[error("an array of btrfs that is {0} is not modelled: use clean or degraded")]
+    #[error(
+        "btrfs writes no copy that nobody asked for, so that none of its arrays is {0}: use clean, degraded or rebuilding"
+    )]
     NotOfBtrfs(ArrayState),
     /// A stripe cache that md refuses.
     #[error("a stripe cache of {0} stripes is too small: md has at least {LEAST_CACHE}")]

@@ -6,6 +6,7 @@ mod content;
 mod mirrors;
 mod parity;
 mod pools;
+mod replace;
 mod resilver;
 mod resync;
 mod room;

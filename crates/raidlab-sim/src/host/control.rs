@@ -98,6 +98,11 @@ impl<D: Device> Host<D> {
         self.fs.blocks_watched(watch)
     }
 
+    /// Nothing new is put before this place; see [`FileSystem::seal`].
+    pub(crate) fn seal(&mut self, end: raidlab_core::units::Lba) {
+        self.fs.seal(end);
+    }
+
     /// `posix_fadvise(POSIX_FADV_DONTNEED)`: puts the clean pages of a data file out of the page cache; dirty ones stay,
     /// see [`sync`](Self::sync). What ZFS has in a cache of its own stays (`zpl_fadvise`, since 2.2, hands all advice but that to
     /// read ahead to the kernel, whose page cache has nothing; before there is none).

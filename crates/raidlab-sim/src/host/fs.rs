@@ -31,6 +31,7 @@ pub(crate) use zfs::NEW as NEW_ZFS;
 
 use crate::block::Watch;
 use raidlab_core::op::{FileId, FileOp, OpenMode};
+use raidlab_core::units::Lba;
 use raidlab_experiment::kernel::FilesystemKind;
 use std::ops::ControlFlow;
 
@@ -306,8 +307,8 @@ impl FileSystem {
         }
     }
 
-    /// Where all blocks lie that have a place, as a walk through the tree of blocks meets them: what ZFS resilvers. Nothing of
-    /// other file systems, whose arrays know nothing of blocks.
+    /// Where all blocks lie that have a place, as a walk through the tree of blocks meets them: what ZFS resilvers; of btrfs by their
+    /// addresses, what a new member is filled with. Nothing of other file systems, whose arrays know nothing of blocks.
     #[must_use]
     pub fn blocks(&self) -> Vec<crate::block::Extent> {
         let mut on = || ControlFlow::Continue(());
@@ -319,7 +320,15 @@ impl FileSystem {
     pub fn blocks_watched(&self, watch: Watch<'_>) -> Option<Vec<crate::block::Extent>> {
         match &self.0 {
             Inner::Zfs(zfs) => zfs.blocks(watch),
+            Inner::Extents(extents) => extents.blocks(watch),
             _ => Some(Vec::new()),
+        }
+    }
+
+    /// btrfs: nothing new is put before this address, where chunks are full or being copied.
+    pub(super) fn seal(&mut self, end: Lba) {
+        if let Inner::Extents(extents) = &mut self.0 {
+            extents.seal(end);
         }
     }
 

@@ -260,11 +260,15 @@ impl<'e> Parts<'e> {
                 queue: self.queue(setup, role, &probe.ports()[port]),
             })
         });
-        let members = members.collect::<Result<_, MachineError>>()?;
+        let members = members.collect::<Result<Vec<_>, MachineError>>()?;
+        let mut array = self.array(setup, kind);
+        let requests = members.iter().map(|member| &member.queue.requests);
+        let writes = requests.map(|requests| requests.total.min(requests.each[1]));
+        array.member_requests = writes.min().unwrap_or(array.member_requests);
         Ok(Plans {
             storage: StorageSpec {
                 members,
-                array: self.array(setup, kind),
+                array,
                 fabric,
             },
             edges,

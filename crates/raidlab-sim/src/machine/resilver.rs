@@ -1,13 +1,16 @@
-//! What lies in a pool of ZFS whose new members are filled: they get that alone.
-use super::{Machine, RunError};
+//! What lies in a pool of ZFS or an array of btrfs whose new members are filled: they get that alone.
+use super::{Machine, MachineError, RunError};
 use crate::array::{self, Array};
+use crate::host::fs::{FileSystem, FsSpec, Spread};
 use raidlab_core::drive::Monitor;
 use raidlab_core::op::FileId;
 use raidlab_core::phase::Phase;
-use raidlab_core::profile::Plan;
+use raidlab_core::profile::{Place, Plan, ProfileContext};
 use raidlab_core::target::Target;
 use raidlab_core::time::Instant;
-use raidlab_core::units::Bytes;
+use raidlab_core::units::{Bytes, Lba, SECTOR};
+use raidlab_experiment::setup::Setup;
+use raidlab_layout::Btrfs;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
@@ -24,26 +27,70 @@ fn needed<'p>(phases: impl Iterator<Item = &'p Phase>) -> u64 {
     sizes.values().sum()
 }
 
+/// The address that files come to which lie in an array of btrfs when its new members come: as they will be laid out.
+pub(super) fn written(setup: &Setup, whole: &Btrfs) -> Result<Lba, MachineError> {
+    let capacity = whole.capacity();
+    let context = ProfileContext {
+        memory: setup.host.memory,
+        place: Place::Directory {
+            free: capacity.to_bytes(),
+        },
+        writable: true,
+        alignment: SECTOR as u32,
+    };
+    // Whether the profile fits is told when it is planned.
+    let Ok(plan) = setup.profile.plan(&context) else {
+        return Ok(Lba(0));
+    };
+    let mut spec = FsSpec::of(setup, capacity.0);
+    spec.spread = Some(Spread::of(whole));
+    let mut fs = FileSystem::new(&spec)?;
+    let first = plan.phases.first();
+    let rest = allocated(setup.array.allocated, &plan).0 - needed(first.into_iter());
+    let mut files = vec![(FILLER, rest)];
+    files.extend(
+        first
+            .iter()
+            .flat_map(|first| &first.needs)
+            .map(|need| (need.file, need.size.0)),
+    );
+    for (file, bytes) in files {
+        if fs.provide(file, bytes).is_err() {
+            // So is what has no room.
+            return Ok(Lba(capacity.0));
+        }
+    }
+    let ends = fs
+        .blocks()
+        .into_iter()
+        .map(|extent| extent.start + extent.len);
+    Ok(Lba(ends.max().unwrap_or(0)))
+}
+
+/// See [`Machine::allocated`].
+fn allocated(given: Option<Bytes>, plan: &Plan) -> Bytes {
+    let wanted = given.map_or_else(|| needed(plan.phases.iter()), |given| given.0);
+    Bytes(wanted.max(needed(plan.phases.iter().take(1))))
+}
+
 impl Machine {
-    /// Whether the array is a pool of ZFS whose new members wait for [`settle`](Self::settle).
+    /// Whether the array is a pool of ZFS, or one of btrfs, whose new members wait for [`settle`](Self::settle).
     #[must_use]
     pub fn awaits_resilver(&self) -> bool {
         let array = self.host.device().array();
         array.is_some_and(Array::awaits_resilver)
     }
 
-    /// Bytes of files that lie in the pool when its new members come: as the experiment says, else as many as the data files have
+    /// Bytes of files that lie in the array when its new members come: as the experiment says, else as many as the data files have
     /// that phases of `plan` find; what the first phase finds in any case.
     #[must_use]
     pub fn allocated(&self, plan: &Plan) -> Bytes {
-        let wanted = self
-            .allocated
-            .map_or_else(|| needed(plan.phases.iter()), |given| given.0);
-        Bytes(wanted.max(needed(plan.phases.iter().take(1))))
+        allocated(self.allocated, plan)
     }
 
-    /// Lays files out in a pool of ZFS whose new members have just come, and lets its resilver begin: those of the first phase,
-    /// and before them one that fills it up to [`allocated`](Self::allocated). Takes no time. Does nothing to other arrays.
+    /// Lays files out in a pool of ZFS, or an array of btrfs, whose new members have just come, and lets these be filled: those of the
+    /// first phase, and before them one that fills it up to [`allocated`](Self::allocated). Takes no time. Does nothing to other
+    /// arrays.
     ///
     /// # Errors
     /// When there is no room for them, or nothing to fill the new members with; when `monitor`, which is asked now and then, ends it.
@@ -72,7 +119,8 @@ impl Machine {
         self.begin_resilver(monitor)
     }
 
-    /// New members of a pool are filled with what lies in it now.
+    /// New members of a pool are filled with what lies in it now; so are those of btrfs, and nothing new goes into the chunks that have
+    /// a part on them: what is being copied takes none (`btrfs_inc_block_group_ro`), and what is full has no room.
     ///
     /// # Errors
     /// When `monitor` ends it.
@@ -82,6 +130,9 @@ impl Machine {
         }
         let (before, now) = (self.unbegun(), self.host.now());
         let mut watch = || monitor.poll(before);
+        if let Some(whole) = self.whole {
+            self.host.seal(whole);
+        }
         let blocks = self.host.blocks_watched(&mut watch);
         let extents = blocks.ok_or(RunError::Interrupted)?;
         let begin = |array: &mut Array| array.begin_resilver(now, extents, &mut watch);
@@ -100,7 +151,7 @@ impl Machine {
         self.host.device().array().and_then(Array::resync)
     }
 
-    /// When the last resilver of a pool of ZFS ended, if none goes on.
+    /// When the last resilver of a pool of ZFS, or replacement of members of btrfs, ended, if none goes on.
     #[must_use]
     pub fn resilvered(&self) -> Option<Instant> {
         let ended = self.host.device().array().and_then(Array::resilvered);

@@ -6,6 +6,7 @@ mod idle;
 mod leaps;
 mod pools;
 mod refusals;
+mod replace;
 mod resilver;
 mod states;
 mod theory;

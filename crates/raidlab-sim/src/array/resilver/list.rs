@@ -49,7 +49,7 @@ pub(super) fn sorted(mut extents: Vec<Extent>) -> Vec<Extent> {
 }
 
 /// Places that were in use, each from its first sector to the one after its last; ascending and apart.
-pub(super) fn places(extents: &[Extent]) -> Vec<(u64, u64)> {
+pub(in super::super) fn places(extents: &[Extent]) -> Vec<(u64, u64)> {
     let mut all: Vec<(u64, u64)> = extents.iter().map(|e| (e.start, e.start + e.len)).collect();
     all.sort();
     all.dedup_by(|next, last| {

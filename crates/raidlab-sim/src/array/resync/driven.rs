@@ -1,6 +1,7 @@
 //! What a resync does to its array: what it sends, what comes back, and how far everything agrees.
 use super::super::core::{Core, OfResync, Up};
 use super::super::node::{Node, Shape};
+use super::super::tally::Tally;
 use super::{Progress, UNIT};
 use raidlab_core::time::{Instant, Span};
 use raidlab_core::units::SECTOR;
@@ -140,16 +141,22 @@ impl Node {
 
     /// Sectors that are done, as [`Self::progress`] tells them.
     pub(in super::super) fn done(&self) -> Option<u64> {
-        match &self.resilver {
-            Some(resilver) => Some(resilver.done()),
+        match self.tally() {
+            Some(tally) => Some(tally.done()),
             None => self.resync.as_ref().map(|_| self.common.front),
         }
     }
 
+    /// What is filled by what is in use.
+    fn tally(&self) -> Option<&Tally> {
+        let resilver = self.resilver.as_ref().map(|resilver| &resilver.tally);
+        resilver.or(self.replace.as_ref().map(|replace| &replace.tally))
+    }
+
     /// Progress of the resync, if there is one.
     pub(in super::super) fn progress(&self, now: Instant) -> Option<Progress> {
-        if let Some(resilver) = &self.resilver {
-            return Some(resilver.progress(now));
+        if let Some(tally) = self.tally() {
+            return Some(tally.progress(now));
         }
         let resync = self.resync.as_ref()?;
         let synced = resync.issued - resync.active;

@@ -157,14 +157,18 @@ fn a_member_that_is_missing_is_neither_read_nor_written() {
 }
 
 #[test]
-fn states_that_are_not_modelled_are_refused() {
-    let mut spec = spec(BtrfsProfile::Raid1, 2);
-    (spec.state, spec.failed) = (ArrayState::Rebuilding(1), vec![0]);
-    let told = Array::new(&spec).unwrap_err().to_string();
-    assert_eq!(
-        told,
-        "an array of btrfs that is rebuilding 1 is not modelled: use clean or degraded"
-    );
+fn states_that_are_none_of_btrfs_are_refused() {
+    for state in [ArrayState::Resyncing, ArrayState::InitialSync] {
+        let mut spec = spec(BtrfsProfile::Raid1, 2);
+        spec.state = state;
+        let told = Array::new(&spec).unwrap_err().to_string();
+        assert_eq!(
+            told,
+            format!(
+                "btrfs writes no copy that nobody asked for, so that none of its arrays is {state}: use clean, degraded or rebuilding"
+            )
+        );
+    }
     // More than copies make good.
     let spec = without(BtrfsProfile::Raid10, 4, &[0, 2]);
     let told = Array::new(&spec).unwrap_err().to_string();

@@ -19,6 +19,7 @@ mod leaves;
 mod logged;
 mod small;
 mod tree_log;
+mod used;
 
 use super::FsError;
 use super::lent::{back, lend};

@@ -7,11 +7,12 @@ use crate::host::fs::metadata_chunk;
 use crate::machine::edges::{self, Below};
 use crate::machine::error::MachineError;
 use crate::machine::place::{Area, area};
-use raidlab_core::units::{Bytes, SECTOR, Sectors};
+use crate::machine::resilver::written;
+use raidlab_core::units::{Bytes, Lba, SECTOR, Sectors};
 use raidlab_experiment::kernel::Kernel;
 use raidlab_experiment::setup::{Array, ArrayLayout, ArrayState, Setup};
 use raidlab_layout::{
-    Btrfs, BtrfsProfile, Geometry, Layout, Member, PoolSpec, VdevKind, ZfsMirror,
+    Btrfs, BtrfsProfile, Geometry, Layout, LayoutError, Member, PoolSpec, VdevKind, ZfsMirror,
 };
 
 /// The pool that needs no vdevs: its places are those of its children.
@@ -92,12 +93,21 @@ impl Parts<'_> {
         let all = areas.iter().map(|area| area.sectors * SECTOR).sum();
         let metadata = Bytes(metadata_chunk(all));
         let missing = array.failed.iter().map(|role| Member(*role)).collect();
-        let built = Btrfs::degraded(profile, &sizes, metadata, degenerate, missing);
-        let built = built.map_err(|source| MachineError::Layout {
+        let told = |source: LayoutError| MachineError::Layout {
             layout: array.layout.to_string(),
             members: sizes.len(),
             source: source.into(),
-        })?;
+        };
+        let written = match array.state {
+            ArrayState::Rebuilding(_) => {
+                let whole = Btrfs::new(profile, &sizes, metadata, degenerate).map_err(told)?;
+                written(setup, &whole)?
+            }
+            _ => Lba(0),
+        };
+        let later = (missing, written);
+        let built = Btrfs::degraded_later(profile, &sizes, metadata, degenerate, later);
+        let built = built.map_err(told)?;
         self.plans(setup, fabric, ArrayKind::Btrfs(built), &areas, Vec::new())
     }
 

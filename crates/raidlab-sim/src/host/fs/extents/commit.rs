@@ -62,6 +62,11 @@ impl Log {
         })
     }
 
+    /// Where it begins.
+    pub(super) fn first(&self) -> Option<&Run> {
+        self.runs.first()
+    }
+
     /// Where it lies.
     #[cfg(test)]
     pub(super) fn runs(&self) -> &[Run] {
