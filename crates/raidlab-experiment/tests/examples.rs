@@ -7,8 +7,9 @@ use raidlab_experiment::{Experiment, expand, parse};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// File, cells and trials.
-const EXPERIMENTS: [(&str, usize, usize); 28] = [
+const EXPERIMENTS: [(&str, usize, usize); 29] = [
     ("bitmap", 18, 90),
+    ("btrfs-rebuilding", 8, 24),
     ("home-lab", 8, 24),
     ("partitions", 6, 30),
     ("pata-blocksize", 2 * 6 * 4 * 11, 2 * 6 * 4 * 11 * 10),

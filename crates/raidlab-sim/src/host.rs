@@ -143,6 +143,8 @@ pub struct Host<D> {
     log: SharedLog,
     /// Block operations go past the page cache.
     direct_blocks: bool,
+    /// The device may say where nothing new is to be put.
+    closes: bool,
     events: Agenda,
     /// Reads of files so far, to tell which way of reading was not used for longest.
     order: u64,
@@ -188,6 +190,7 @@ impl<D: Device> Host<D> {
             journal: Journal::default(),
             log: SharedLog::default(),
             direct_blocks: true,
+            closes: false,
             events: Agenda::default(),
             order: 0,
             ended: Vec::new(),
@@ -277,6 +280,9 @@ impl<D: Device> Host<D> {
     fn requests_end(&mut self) {
         let mut ended = std::mem::take(&mut self.ended);
         self.below.advance(self.now, &mut ended);
+        if self.closes {
+            self.close_copied();
+        }
         for end in ended.drain(..) {
             let (owner, beside) = self.below.owner_of(end.id);
             let cost = Span(self.costs.end.0 * (1 + u64::from(beside)));

@@ -45,7 +45,7 @@ use raidlab_core::op::Op;
 use raidlab_core::profile::{Place, Plan, Profile, ProfileContext, ProfileError};
 use raidlab_core::target::{Completion, Limits, Tag, Target, TargetError};
 use raidlab_core::time::{Instant, Span};
-use raidlab_core::units::{Bytes, Lba, SECTOR};
+use raidlab_core::units::{Bytes, SECTOR};
 use raidlab_core::workload::Stretch;
 use raidlab_experiment::kernel::Kernel;
 use raidlab_experiment::{Cell, Experiment};
@@ -96,8 +96,6 @@ pub struct Machine {
     sync_limit: u64,
     /// Bytes of files in a pool of ZFS or an array of btrfs when its new members come; `None`: those of the profile's own files.
     allocated: Option<Bytes>,
-    /// Up to this address chunks of btrfs were made before it lost members.
-    whole: Option<Lba>,
 }
 
 impl Machine {
@@ -153,10 +151,6 @@ impl Machine {
             memory: setup.host.memory,
             memory_rate: host.cpu.peak,
             allocated: setup.array.allocated,
-            whole: match &plans.storage.array.kind {
-                ArrayKind::Btrfs(btrfs) if !btrfs.missing().is_empty() => Some(btrfs.whole()),
-                _ => None,
-            },
             kept: None,
             directory,
             settles: setup.host.kernel != Kernel::Windows2000,

@@ -9,6 +9,8 @@ pub struct Share {
     pub place: u64,
     /// Sectors.
     pub len: u64,
+    /// The first address of the chunk, and the one after its last.
+    pub chunk: (u64, u64),
     /// The address of its first sector.
     at: u64,
     /// Sectors of a stretch, and from the beginning of one to that of the next among the addresses.
@@ -56,6 +58,7 @@ impl Chunk {
         Some(Share {
             place: self.pieces[index].1,
             len: data / wide,
+            chunk: (self.begin, self.end),
             at: self.begin + (index / self.copies) as u64 * run,
             run,
             step,

@@ -101,6 +101,14 @@ impl Array {
         ControlFlow::Continue(())
     }
 
+    /// Of btrfs that replaces members the chunk that is being copied: its first sector, and the one after its last. Until it is done
+    /// nothing new is put there (`btrfs_inc_block_group_ro`).
+    #[must_use]
+    pub fn copying(&self) -> Option<(u64, u64)> {
+        let root = self.nodes.first()?;
+        root.replace.as_ref()?.chunk()
+    }
+
     /// When the last resilver ended; `None` while there is one, or when there was none.
     #[must_use]
     pub fn resilvered(&self) -> Option<Instant> {

@@ -11,8 +11,9 @@
 //! written to it, too.
 //!
 //! Left out: before 6.4 that the copy read of three or four follows from the number of the tool's process; that transactions wait
-//! until nothing is under way and hold the copying up while they are committed; that a chunk takes no new data while it is copied;
-//! processor time of checksums; the tree blocks that the copying itself reads; members that are there when they are replaced.
+//! until nothing is under way and hold the copying up while they are committed; processor time of checksums; the tree blocks that the
+//! copying itself reads; members that are there when they are replaced. That a chunk takes nothing new while it is copied is the
+//! file system's ([`Array::copying`](super::Array::copying)).
 use super::core::{Core, Op, Task};
 use super::node::{Common, Node, Shape};
 use super::spec::Copying;
@@ -95,6 +96,11 @@ impl Replace {
             turn: 0,
             tally: Tally::new(0, 1, raidlab_core::time::Instant::ZERO),
         }
+    }
+
+    /// The chunk that is being copied: its first address, and the one after its last.
+    pub(super) fn chunk(&self) -> Option<(u64, u64)> {
+        self.shares.get(self.next.share).map(|share| share.chunk)
     }
 
     /// Nothing is under way.

@@ -98,9 +98,11 @@ impl<D: Device> Host<D> {
         self.fs.blocks_watched(watch)
     }
 
-    /// Nothing new is put before this place; see [`FileSystem::seal`].
-    pub(crate) fn seal(&mut self, end: raidlab_core::units::Lba) {
-        self.fs.seal(end);
+    /// The file system puts nothing new where the device [says so](Device::copying), from now on.
+    pub(crate) fn close_copied(&mut self) {
+        let copying = self.below.device.copying();
+        self.closes = copying.is_some();
+        self.fs.close(copying);
     }
 
     /// `posix_fadvise(POSIX_FADV_DONTNEED)`: puts the clean pages of a data file out of the page cache; dirty ones stay,

@@ -78,6 +78,11 @@ pub trait Device {
         let _ = (now, thread, time);
     }
 
+    /// Sectors where nothing new may be put for now: from the first to the one after the last.
+    fn copying(&self) -> Option<(u64, u64)> {
+        None
+    }
+
     /// When to call [`advance`](Self::advance) next.
     fn next_event(&self) -> Option<Instant>;
 

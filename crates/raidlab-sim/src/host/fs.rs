@@ -31,7 +31,6 @@ pub(crate) use zfs::NEW as NEW_ZFS;
 
 use crate::block::Watch;
 use raidlab_core::op::{FileId, FileOp, OpenMode};
-use raidlab_core::units::Lba;
 use raidlab_experiment::kernel::FilesystemKind;
 use std::ops::ControlFlow;
 
@@ -325,10 +324,10 @@ impl FileSystem {
         }
     }
 
-    /// btrfs: nothing new is put before this address, where chunks are full or being copied.
-    pub(super) fn seal(&mut self, end: Lba) {
+    /// btrfs: nothing new is put at these sectors, from the first to the one after the last, and again at those that were told before.
+    pub(super) fn close(&mut self, sectors: Option<(u64, u64)>) {
         if let Inner::Extents(extents) = &mut self.0 {
-            extents.seal(end);
+            extents.close(sectors);
         }
     }
 

@@ -147,7 +147,7 @@ pub enum RunError {
     },
     /// A pool of ZFS that rebuilds with nothing in it.
     #[error(
-        "ZFS fills a new member with what is allocated, and here nothing is: say how much lies in the pool, as in allocated = \"100GiB\""
+        "ZFS and btrfs fill a new member with what is allocated, and here nothing is: say how much lies in the array, as in allocated = \"100GiB\""
     )]
     NothingAllocated,
     /// A call before the phase failed.

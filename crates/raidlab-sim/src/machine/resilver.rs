@@ -119,8 +119,7 @@ impl Machine {
         self.begin_resilver(monitor)
     }
 
-    /// New members of a pool are filled with what lies in it now; so are those of btrfs, and nothing new goes into the chunks that have
-    /// a part on them: what is being copied takes none (`btrfs_inc_block_group_ro`), and what is full has no room.
+    /// New members of a pool, or of an array of btrfs, are filled with what lies in it now.
     ///
     /// # Errors
     /// When `monitor` ends it.
@@ -130,15 +129,13 @@ impl Machine {
         }
         let (before, now) = (self.unbegun(), self.host.now());
         let mut watch = || monitor.poll(before);
-        if let Some(whole) = self.whole {
-            self.host.seal(whole);
-        }
         let blocks = self.host.blocks_watched(&mut watch);
         let extents = blocks.ok_or(RunError::Interrupted)?;
         let begin = |array: &mut Array| array.begin_resilver(now, extents, &mut watch);
         let begun = self
             .host
             .with_device(|storage| storage.with_array(now, begin));
+        self.host.close_copied();
         match begun {
             Some(ControlFlow::Break(())) => Err(RunError::Interrupted),
             _ => Ok(()),

@@ -10,6 +10,10 @@ impl Device for Storage {
         self.sectors()
     }
 
+    fn copying(&self) -> Option<(u64, u64)> {
+        self.array().and_then(Array::copying)
+    }
+
     fn hints(&self) -> Hints {
         Hints {
             max_sectors: self.max_sectors(),

@@ -123,9 +123,9 @@ impl Work {
             depth = depth.max(in_flight);
         }
         work.solid_depth = is_solid.then_some(depth);
-        let zfs = setup.array.engine == Engine::Zfs;
+        let by_use = matches!(setup.array.engine, Engine::Zfs | Engine::Btrfs);
         work.resync = resync(&setup.array);
-        if zfs && matches!(setup.array.state, ArrayState::Rebuilding(_)) {
+        if by_use && matches!(setup.array.state, ArrayState::Rebuilding(_)) {
             let record = setup.array.record_size.map_or(128 << 10, |size| size.0);
             let files = plan.phases.iter().flat_map(|phase| &phase.needs);
             let files = files.map(|need| need.size.0).max().unwrap_or(0);
@@ -153,7 +153,7 @@ impl Work {
 
 /// Time of the resync or rebuild of an array of md.
 fn resync(array: &Array) -> f64 {
-    if array.engine == Engine::Zfs || !array.state.syncs() {
+    if matches!(array.engine, Engine::Zfs | Engine::Btrfs) || !array.state.syncs() {
         return 0.0;
     }
     // Parities and copies that lie beside what is read; far copies are written elsewhere, and evenly.

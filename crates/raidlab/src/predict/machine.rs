@@ -23,7 +23,7 @@ pub(super) struct Machines<'e> {
     fast_forward: bool,
 }
 
-/// Whether two cells have the same machine; a pool that rebuilds has files by the profile, too.
+/// Whether two cells have the same machine; a pool or array of btrfs that rebuilds has files by the profile, too.
 fn same_machine(a: &Setup, b: &Setup) -> bool {
     let same = a.array == b.array && a.host == b.host && a.filesystem == b.filesystem;
     same && (!matches!(a.array.state, ArrayState::Rebuilding(_)) || a.profile == b.profile)
@@ -49,11 +49,15 @@ impl<'e> Machines<'e> {
         }
     }
 
-    /// What to do with cells that cannot be predicted. Pools and btrfs are built clean only.
+    /// What to do with cells that cannot be predicted. Pools are built clean only, btrfs also degraded.
     fn instead(&self) -> &'static str {
         let can_be_built = |cell: &Cell| {
             let array = &cell.setup.array;
-            !matches!(array.engine, Engine::Zfs | Engine::Btrfs) || array.state == ArrayState::Clean
+            match array.engine {
+                Engine::Zfs => array.state == ArrayState::Clean,
+                Engine::Btrfs => !matches!(array.state, ArrayState::Rebuilding(_)),
+                _ => true,
+            }
         };
         let seed = self.experiment.design.seed;
         let mut cells = self.experiment.cells.iter();

@@ -192,7 +192,7 @@ fn pools_of_several_vdevs_are_resilvered() {
         );
         lab.run("run pools.toml --on sim --fresh")
             .done()
-            .prints(&["of a pool of ZFS of what is allocated", "to do"]);
+            .prints(&["of ZFS and btrfs of what is allocated", "to do"]);
         for trial in lab.trials() {
             let phases = trial["phases"].as_array().expect("phases");
             let rebuild = phases.iter().find(|phase| phase["phase"] == "rebuild");

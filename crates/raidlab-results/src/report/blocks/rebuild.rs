@@ -60,7 +60,7 @@ pub(crate) fn rebuilds(groups: &[Group<'_>], judging: &Judging) -> Option<Table>
         Column::number("MiB/s").under("beside the load"),
         Column::text("would take").under("beside the load"),
     ];
-    let caption = "Resync and rebuild of the whole array, of a pool of ZFS of what is allocated: with nothing else going \
+    let caption = "Resync and rebuild of the whole array, of ZFS and btrfs of what is allocated: with nothing else going \
                    on, and at the rate that the load of the phases leaves. Counted is what one member gets, of several \
                    arrays or vdevs at a time the sum";
     let how = match groups.iter().any(|group| group.runs(REBUILD).len() > 1) {

@@ -42,6 +42,7 @@ use raidlab_core::units::{Lba, MIB, SECTOR};
 use small::Small;
 use std::collections::{BTreeMap, BTreeSet};
 use tree_log::{Fresh, TreeLog};
+use used::Closed;
 
 /// Blocks at the start of a group.
 #[derive(Clone, Copy, Debug)]
@@ -97,6 +98,7 @@ pub(super) struct Extents {
     spotted: Vec<FileId>,
     held: Held,
     freed: Vec<Run>,
+    closed: Closed,
     pending: u64,
     reserve: Reserve,
 }
@@ -150,6 +152,7 @@ impl Extents {
             spotted: Vec::new(),
             held: Held::new(kind.block, kind.node_bytes()),
             freed: Vec::new(),
+            closed: Closed::default(),
             pending: 0,
             reserve: Reserve::default(),
         };

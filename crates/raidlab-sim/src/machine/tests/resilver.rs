@@ -159,7 +159,7 @@ fn a_pool_with_nothing_said_has_what_the_profile_reads_and_an_empty_one_is_told(
         .settle(&plan, &mut ())
         .expect_err("nothing is there")
         .to_string();
-    insta::assert_snapshot!(told, @r#"ZFS fills a new member with what is allocated, and here nothing is: say how much lies in the pool, as in allocated = "100GiB""#);
+    insta::assert_snapshot!(told, @r#"ZFS and btrfs fill a new member with what is allocated, and here nothing is: say how much lies in the array, as in allocated = "100GiB""#);
 }
 
 /// Somebody's calls go before a resilver: before 0.8 it goes on by two ticks of 4 ms a block, since it has one request at a

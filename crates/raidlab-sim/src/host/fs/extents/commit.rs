@@ -127,8 +127,8 @@ impl Extents {
         self.spotted.clear();
         self.held.end();
         self.transaction += 1;
-        for run in self.freed.drain(..) {
-            self.space.give(run);
+        for run in std::mem::take(&mut self.freed) {
+            self.give(run);
         }
         self.set_reserve();
     }

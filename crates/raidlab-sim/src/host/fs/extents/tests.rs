@@ -399,6 +399,46 @@ fn space_comes_back_and_a_full_device_says_so() {
     }
 }
 
+/// Where a chunk is copied nothing new is put and what is freed stays free; when it is done all is as if it had not been.
+#[test]
+fn nothing_new_goes_where_a_chunk_is_copied() {
+    let mut fs = made(FilesystemKind::Btrfs, 16 * GIB);
+    fs.provide(0, 3 * GIB).unwrap();
+    fs.provide(1, GIB).unwrap();
+    let free = |fs: &FileSystem| {
+        let fs = extents(fs);
+        let closed: u64 = fs.closed.runs.iter().map(|run| run.len).sum();
+        (fs.space.free() + closed, fs.closed.runs.is_empty())
+    };
+    let before = free(&fs);
+    let chunk = (2 * GIB / SECTOR, 6 * GIB / SECTOR);
+    fs.close(Some(chunk));
+    assert_eq!(free(&fs), (before.0, false));
+    let _ = fs.open(2, OpenMode::Create).unwrap();
+    let within = |piece: &Piece| {
+        let (from, end) = (piece.lba.0, piece.lba.0 + u64::from(piece.sectors));
+        from < chunk.1 && end > chunk.0
+    };
+    for i in 0..40 {
+        let pieces = write(&mut fs, 2, i * 100 * MIB, 100 * MIB);
+        assert!(!pieces.iter().any(within), "{i}: {pieces:?}");
+    }
+    // Freed there, and not to be had before it is done.
+    let _ = fs.remove(1);
+    let _ = fs.commit();
+    let pieces = write(&mut fs, 2, 4000 * MIB, GIB);
+    assert!(!pieces.iter().any(within), "{pieces:?}");
+    fs.close(Some((0, 2 * GIB / SECTOR)));
+    fs.close(None);
+    let _ = fs.remove(2);
+    let _ = fs.commit();
+    let _ = fs.remove(0);
+    let _ = fs.commit();
+    let all = free(&fs);
+    assert_eq!(all, (before.0 + 4 * GIB / 4096, true));
+    assert_eq!(all.0, free(&made(FilesystemKind::Btrfs, 16 * GIB)).0);
+}
+
 #[test]
 fn a_large_file_takes_little_memory() {
     for kind in KINDS {

@@ -3,7 +3,8 @@ use super::Extents;
 use super::held::leaves;
 use super::tree_log::EXTENT;
 use crate::block::{Extent, Watch};
-use raidlab_core::units::{Lba, SECTOR};
+use crate::host::fs::space::Run;
+use raidlab_core::units::SECTOR;
 
 impl Extents {
     /// Nodes of the trees that data files have: items of their extents, and what says that these are in use, with checksums.
@@ -43,23 +44,54 @@ impl Extents {
         Some(out)
     }
 
-    /// See [`FileSystem::seal`](super::super::FileSystem::seal).
-    pub(in super::super) fn seal(&mut self, end: Lba) {
-        let end = (end.0 * SECTOR / self.kind.block).min(self.space.blocks());
-        let groups = self.space.group_of(end.saturating_sub(1));
-        for group in 0..=groups {
-            let start = self.space.start_of(group);
-            while let Some(mut run) = self.space.take_in(group, start, u64::MAX) {
-                let ends = run.end() > end;
-                if ends {
-                    let cut = end.saturating_sub(run.start);
-                    run.start += cut;
-                    run.len -= cut;
-                    self.space.give(run);
+    /// See [`FileSystem::close`](super::super::FileSystem::close).
+    pub(in super::super) fn close(&mut self, sectors: Option<(u64, u64)>) {
+        let per = self.kind.block / SECTOR;
+        let blocks = sectors.map(|(from, end)| (from / per, (end / per).min(self.space.blocks())));
+        if self.closed.blocks == blocks {
+            return;
+        }
+        for run in self.closed.runs.drain(..) {
+            self.space.give(run);
+        }
+        self.closed.blocks = blocks;
+        let Some((from, end)) = blocks.filter(|(from, end)| from < end) else {
+            return;
+        };
+        for group in self.space.group_of(from)..=self.space.group_of(end - 1) {
+            let last = self.space.start_of(group + 1).min(end);
+            while let Some(run) =
+                self.space
+                    .take_in(group, from.max(self.space.start_of(group)), u64::MAX)
+            {
+                let within = last.saturating_sub(run.start).min(run.len);
+                if within < run.len {
+                    self.space.give(Run {
+                        start: run.start + within,
+                        len: run.len - within,
+                    });
+                }
+                if within == 0 {
                     break;
                 }
+                let len = within;
+                self.closed.runs.push(Run { len, ..run });
             }
         }
-        self.set_reserve();
     }
+
+    /// Blocks that nobody has any more are free, or will be when they lie in no chunk that is being copied.
+    pub(super) fn give(&mut self, run: Run) {
+        match self.closed.blocks {
+            Some((from, end)) if (from..end).contains(&run.start) => self.closed.runs.push(run),
+            _ => self.space.give(run),
+        }
+    }
+}
+
+/// Where nothing new is put for now: blocks from the first to the one after the last, and what of them is free.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Closed {
+    blocks: Option<(u64, u64)>,
+    pub(super) runs: Vec<Run>,
 }
