@@ -270,9 +270,9 @@ fn arrays_of_btrfs_are_named_by_layout_and_engine() {
     }
 }
 
-/// One of two copies may be missing, of however many members; nothing of it is synced.
+/// One of two copies may be missing, of however many members, or be replaced; nothing of it is synced.
 #[test]
-fn btrfs_is_clean_or_mounted_without_one_member() {
+fn btrfs_is_clean_or_lacks_one_member() {
     let of = |layout: &str, state: &str| {
         let text = STATES_OF_BTRFS
             .replace("LAYOUT", layout)
@@ -286,15 +286,16 @@ fn btrfs_is_clean_or_mounted_without_one_member() {
         assert_eq!(of(layout, "degraded"), Ok(vec![0]));
         let told = of(layout, "degraded 2").unwrap_err();
         assert!(told.contains("does not survive 2 failed members"), "{told}");
-        let told = of(layout, "rebuilding").unwrap_err();
-        assert!(told.contains("use state clean or degraded"), "{told}");
+        assert_eq!(of(layout, "rebuilding"), Ok(vec![0]));
         let told = of(layout, "resyncing").unwrap_err();
         assert!(told.contains("nothing to sync"), "{told}");
     }
     let told = of("raid0", "degraded").unwrap_err();
     assert!(told.contains("does not survive"), "{told}");
-    let told = of("raid5", "degraded").unwrap_err();
-    assert!(told.contains("a layout with copies"), "{told}");
+    for state in ["degraded", "rebuilding"] {
+        let told = of("raid5", state).unwrap_err();
+        assert!(told.contains("a layout with copies"), "{told}");
+    }
     // Any of all members may be named.
     let text = STATES_OF_BTRFS
         .replace("LAYOUT", "raid1")
@@ -433,3 +434,28 @@ layout = "raid6"
 chunk = "100TiB"
 "#
 );
+
+/// Members of btrfs are replaced with what is in use on them, since Linux 3.8.
+#[test]
+fn a_rebuilding_array_of_btrfs_has_files() {
+    let of = |allocated: &str, host: &str| {
+        let text = STATES_OF_BTRFS.replace("LAYOUT", "raid1").replace(
+            "state = \"STATE\"",
+            &format!("state = \"rebuilding\"\nallocated = \"{allocated}\""),
+        );
+        parse(&format!("{text}\n{host}"), "lab.toml", &known())
+            .map(|experiment| experiment.cells[0].setup.array.allocated)
+            .map_err(|report| report.to_string())
+    };
+    assert_eq!(
+        of("32GiB", ""),
+        Ok(Some(raidlab_core::units::Bytes::gib(32)))
+    );
+    let told = of("32GiB", "[host]\nkernel = \"3.7\"").unwrap_err();
+    assert!(told.contains("since Linux 3.8"), "{told}");
+    let told = of("900TiB", "").unwrap_err();
+    assert!(
+        told.contains("is more than the array has room for"),
+        "{told}"
+    );
+}
