@@ -394,6 +394,11 @@ impl Btrfs {
         Sectors(self.chunks[0].end - self.chunks[0].begin)
     }
 
+    /// The first address of each chunk of data.
+    pub fn begins(&self) -> impl Iterator<Item = Lba> {
+        self.chunks[1..].iter().map(|chunk| Lba(chunk.begin))
+    }
+
     /// Sectors of addresses of the largest chunk of data.
     #[must_use]
     pub fn chunk(&self) -> Sectors {

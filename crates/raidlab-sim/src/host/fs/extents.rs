@@ -126,7 +126,14 @@ impl Extents {
         if spec.journal > 0 && (kind.log < 16 || kind.log > blocks / 4) {
             return Err(size("journal", spec.journal));
         }
-        let mut space = Space::new(Heads(kind.head), blocks, kind.group);
+        let mut space = match &spec.spread {
+            Some(spread) if kind.cow => {
+                // Superblocks and metadata are in front of the first chunk of data.
+                let begins = spread.begins.iter().map(|at| at / kind.block);
+                Space::uneven(Heads(0), blocks, [0].into_iter().chain(begins).collect())
+            }
+            _ => Space::new(Heads(kind.head), blocks, kind.group),
+        };
         let too_small = FsError::DeviceTooSmall {
             sectors: spec.device_sectors,
             kind: spec.kind,

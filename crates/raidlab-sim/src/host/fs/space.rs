@@ -45,6 +45,8 @@ pub(super) struct Space<S> {
     blocks: u64,
     /// Blocks of a group; the last may have fewer.
     group: u64,
+    /// Where groups of unlike sizes begin, the first at 0; empty: they are alike.
+    begins: Vec<u64>,
     /// Free blocks.
     free: u64,
     /// Free runs of the groups that were touched, sorted, none next to another.
@@ -54,10 +56,21 @@ pub(super) struct Space<S> {
 impl<S: Shape> Space<S> {
     /// All free but the prefixes.
     pub(super) fn new(shape: S, blocks: u64, group: u64) -> Self {
+        Self::with(shape, blocks, group, Vec::new())
+    }
+
+    /// The same of groups that begin there, the first at 0.
+    pub(super) fn uneven(shape: S, blocks: u64, mut begins: Vec<u64>) -> Self {
+        begins.retain(|begin| *begin < blocks);
+        Self::with(shape, blocks, blocks, begins)
+    }
+
+    fn with(shape: S, blocks: u64, group: u64, begins: Vec<u64>) -> Self {
         let mut space = Self {
             shape,
             blocks,
             group,
+            begins,
             free: 0,
             touched: BTreeMap::new(),
         };
@@ -69,18 +82,31 @@ impl<S: Shape> Space<S> {
     }
 
     /// Number of groups.
-    pub(super) const fn groups(&self) -> u64 {
-        self.blocks.div_ceil(self.group)
+    pub(super) fn groups(&self) -> u64 {
+        match self.begins.len() {
+            0 => self.blocks.div_ceil(self.group),
+            uneven => uneven as u64,
+        }
     }
 
     /// The group of a block.
-    pub(super) const fn group_of(&self, block: u64) -> u64 {
-        block / self.group
+    pub(super) fn group_of(&self, block: u64) -> u64 {
+        match self.begins.len() {
+            0 => block / self.group,
+            _ => self.begins.partition_point(|begin| *begin <= block) as u64 - 1,
+        }
     }
 
     /// First block of a group.
-    pub(super) const fn start_of(&self, group: u64) -> u64 {
-        group * self.group
+    pub(super) fn start_of(&self, group: u64) -> u64 {
+        match self.begins.len() {
+            0 => group * self.group,
+            _ => self
+                .begins
+                .get(group as usize)
+                .copied()
+                .unwrap_or(self.blocks),
+        }
     }
 
     /// Blocks of the device.
@@ -95,8 +121,8 @@ impl<S: Shape> Space<S> {
 
     /// Free space of an untouched group.
     fn fresh(&self, group: u64) -> Option<Run> {
-        let start = group * self.group + self.shape.prefix(group);
-        let end = ((group + 1) * self.group).min(self.blocks);
+        let start = self.start_of(group) + self.shape.prefix(group);
+        let end = self.start_of(group + 1).min(self.blocks);
         (start < end).then(|| Run {
             start,
             len: end - start,
@@ -265,7 +291,7 @@ impl<S: Shape> Space<S> {
         self.free += run.len;
         while run.len > 0 {
             let group = self.group_of(run.start);
-            let here = run.len.min((group + 1) * self.group - run.start);
+            let here = run.len.min(self.start_of(group + 1) - run.start);
             let part = Run {
                 start: run.start,
                 len: here,
@@ -401,8 +427,15 @@ mod tests {
         #[test]
         fn no_block_is_given_twice_and_all_come_back(
             steps in proptest::collection::vec((0_u64..2000, 1_u64..90, any::<bool>()), 1..120),
+            uneven: bool,
         ) {
-            let mut space = Space::new(Ten, 1990, 128);
+            // Of unlike sizes, and the last one begins behind the end.
+            let mut space = match uneven {
+                true => Space::uneven(Ten, 1990, vec![0, 300, 350, 1000, 1100, 1900, 2500]),
+                false => Space::new(Ten, 1990, 128),
+            };
+            prop_assert_eq!(space.groups(), if uneven { 6 } else { 16 });
+            let begins: Vec<u64> = (0..space.groups()).map(|group| space.start_of(group)).collect();
             let all = space.free();
             let mut held: Vec<Run> = Vec::new();
             for (goal, want, back) in steps {
@@ -411,7 +444,9 @@ mod tests {
                     space.give(run);
                 } else if let Some(run) = space.take(goal, want) {
                     prop_assert!(run.len <= want && run.end() <= 1990);
-                    prop_assert!(run.start % 128 >= 10);
+                    let begin = begins[space.group_of(run.start) as usize];
+                    prop_assert!(run.start >= begin + 10);
+                    prop_assert!(begins.iter().all(|at| !(run.start + 1..run.end()).contains(at)));
                     prop_assert!(held.iter().all(|h| h.end() <= run.start || run.end() <= h.start));
                     held.push(run);
                 } else {

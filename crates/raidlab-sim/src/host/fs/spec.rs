@@ -5,7 +5,7 @@ use raidlab_experiment::setup::{Engine, Setup};
 use raidlab_layout::{Btrfs, Vdev};
 
 /// What btrfs has several devices for: the device of the specification is its space of addresses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Spread {
     /// Bytes of the chunk of metadata, which is the first behind the superblocks.
     pub metadata: u64,
@@ -13,6 +13,8 @@ pub struct Spread {
     pub chunk: u64,
     /// What all devices have for each byte of data.
     pub copies: u64,
+    /// Where each chunk of data begins, in bytes.
+    pub begins: Vec<u64>,
 }
 
 impl Spread {
@@ -23,6 +25,7 @@ impl Spread {
             metadata: btrfs.metadata().0 * SECTOR,
             chunk: btrfs.chunk().0 * SECTOR,
             copies: btrfs.copies() as u64,
+            begins: btrfs.begins().map(|at| at.0 * SECTOR).collect(),
         }
     }
 }

@@ -3,6 +3,7 @@ use super::super::plan::{Fsync, Punts, Traits};
 use super::super::spec::FsSpec;
 use super::cow;
 use super::logged::Logged;
+use super::small::CHUNK;
 use super::tree_log::{ENTRY, HEADER, INODE};
 use raidlab_core::time::Span;
 use raidlab_core::units::{GIB, KIB, MIB, SECTOR};
@@ -180,12 +181,13 @@ impl Kind {
         let device = spec.device_bytes();
         let (log, copies, data_chunk) = match &spec.spread {
             None => (2 * cow::metadata_chunk(device), 2, cow::data_chunk(device)),
-            Some(spread) => (spread.metadata, 1, spread.chunk),
+            // Inodes lie in the chunk of metadata, too.
+            Some(spread) => (spread.metadata - CHUNK * block, 1, spread.chunk),
         };
         Self {
             block,
             // On one device 1 GiB, also where that is so small that its chunks are smaller.
-            group: spec.spread.map_or(GIB, |spread| spread.chunk) / block,
+            group: spec.spread.as_ref().map_or(GIB, |spread| spread.chunk) / block,
             unit: 0,
             head: 0,
             log: log / block,
@@ -207,7 +209,7 @@ impl Kind {
             node: node / block,
             copies,
             data_chunk,
-            spread: spec.spread.map_or(1, |spread| spread.copies),
+            spread: spec.spread.as_ref().map_or(1, |spread| spread.copies),
             cpu: [1_500, 20_000, 30_000],
             names_cpu: [3_400, 10_000, 27_000],
         }

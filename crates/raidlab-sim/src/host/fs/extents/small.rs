@@ -10,7 +10,7 @@ use raidlab_core::time::Span;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Blocks of records taken at once where no zone is kept for them (64 inodes of xfs).
-const CHUNK: u64 = 16;
+pub(super) const CHUNK: u64 = 16;
 
 /// A directory: the blocks of its names.
 #[derive(Clone, Debug, Default)]
