@@ -191,7 +191,7 @@ impl Replace {
     }
 
     /// A job that has been read and may be written now.
-    fn to_write(&mut self, ends: bool) -> Option<u32> {
+    fn next_to_write(&mut self, ends: bool) -> Option<u32> {
         let may = match self.copying {
             Copying::Stream { .. } => self.writing < self.most,
             // All of the turn has come.
@@ -257,7 +257,7 @@ impl Node {
             let ends = part
                 .as_ref()
                 .is_none_or(|part| part.then.share != replace.next.share);
-            if let Some(job) = replace.to_write(ends) {
+            if let Some(job) = replace.next_to_write(ends) {
                 self.write(core, job);
                 continue;
             }

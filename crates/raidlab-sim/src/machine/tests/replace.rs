@@ -97,7 +97,7 @@ fn what_is_written_meanwhile_goes_to_chunks_that_are_not_copied() {
     let plan = machine.plan().expect("it fits");
     let written = |machine: &Machine| {
         let disks = machine.host().device().disks();
-        let of = disks.map(|disk| disk.counters().sectors_written * SECTOR >> 20);
+        let of = disks.map(|disk| (disk.counters().sectors_written * SECTOR) >> 20);
         of.collect::<Vec<u64>>()
     };
     let write = &plan.phases[0];
