@@ -4,8 +4,8 @@
 //! and of each what is in use; of one chunk all must be written before the next begins. Before Linux 6.4 so many reads of up to 128 KiB
 //! are under way, each of addresses that follow each other, and a worker writes what has come; it is held up when the queue of the
 //! new member takes no more. Since 6.4 whole stripes of 64 KiB are read, so many at a time, and when all have come what is in use of
-//! them is written; when all is written, the next ones are read (looked at on 6.18). What is read comes from another copy: before 6.4 from the first that
-//! is there, since from the next one.
+//! them is written; when all is written, the next ones are read (looked at on 6.18; what 6.4 and 6.5 do is from memory). What is read
+//! comes from another copy: before 6.4 from the first that is there, since from the next one.
 //!
 //! Members are replaced one after the other. Until one has been, nothing is read from it; what is written in the meantime is
 //! written to it, too.

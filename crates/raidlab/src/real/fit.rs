@@ -153,6 +153,30 @@ pub(super) fn check(experiment: &Experiment, time: GuestTime) -> Result<(), Fail
         .remedy("say in [array] how much of each disk is used: member-size = \"1GiB\""))
 }
 
+/// Whether the arrays can be built in the states that they are to be in, before a guest is booted for them.
+///
+/// # Errors
+/// The first cell whose array cannot.
+pub(super) fn states(experiment: &Experiment) -> Result<(), Failure> {
+    for cell in &experiment.cells {
+        let array = &cell.setup.array;
+        let only = match (array.engine, array.state) {
+            (_, ArrayState::Clean) => continue,
+            (Engine::Zfs, _) => "arrays of ZFS are only built clean",
+            (Engine::Btrfs, ArrayState::Degraded(_)) => continue,
+            (Engine::Btrfs, _) => "arrays of btrfs are only built clean or degraded",
+            _ => continue,
+        };
+        let message = format!(
+            "{}: {only}, and this one is to be {}",
+            cell.label, array.state
+        );
+        return Err(Failure::new(BAD_REQUEST, message)
+            .remedy("predict it with --on sim, or leave the cell out with --only or [[exclude]]"));
+    }
+    Ok(())
+}
+
 /// Whether an array is in an initial sync that depends on what is on its members: that of raid1 copies, and that of raid4 and
 /// raid5 fills the last one, whatever is there.
 fn compares(array: &Array) -> bool {

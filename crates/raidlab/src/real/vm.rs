@@ -79,6 +79,7 @@ pub(super) fn carry_out(
     place: &place::Store,
 ) -> Result<Option<Carried>, Failure> {
     fit::check(experiment, args.vm.time)?;
+    fit::states(experiment)?;
     fit::deaths(experiment, args)?;
     let mut tools = Vec::new();
     if args.real.driver == Driver::Tool {
