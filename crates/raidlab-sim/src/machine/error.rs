@@ -137,19 +137,24 @@ pub enum RunError {
         /// What the file system said.
         source: FsError,
     },
-    /// What lies in a pool before its new members come has no room there.
-    #[error("{wanted} do not fit into the pool before its new members come: {source}")]
+    /// What lies in a pool, or an array of btrfs, before its new members come has no room there.
+    #[error("{wanted} do not fit into the array before its new members come: {source}")]
     Allocated {
         /// Bytes of files.
         wanted: Bytes,
         /// What the file system said.
         source: FsError,
     },
-    /// A pool of ZFS that rebuilds with nothing in it.
+    /// A pool of ZFS, or an array of btrfs, that rebuilds with nothing in it.
     #[error(
         "ZFS and btrfs fill a new member with what is allocated, and here nothing is: say how much lies in the array, as in allocated = \"100GiB\""
     )]
     NothingAllocated,
+    /// Of what is allocated nothing lies on the new members.
+    #[error(
+        "nothing of what is allocated lies on the members that are new, so that there is nothing to fill them with: name others, as in failed = [1] (of btrfs mkfs puts the first chunks on the last members), or say that more is allocated"
+    )]
+    NothingThere,
     /// A call before the phase failed.
     #[error("phase '{phase}': preparing it failed with error {errno}")]
     Call {

@@ -116,7 +116,11 @@ impl Machine {
         if let Some(first) = plan.phases.first() {
             self.prepare(first, monitor)?;
         }
-        self.begin_resilver(monitor)
+        self.begin_resilver(monitor)?;
+        match self.resync() {
+            Some(_) => Ok(()),
+            None => Err(RunError::NothingThere),
+        }
     }
 
     /// New members of a pool, or of an array of btrfs, are filled with what lies in it now.

@@ -183,8 +183,8 @@ impl<'e> Machines<'e> {
             Ok::<_, String>(machine)
         };
         let (mut machine, mut there) = (rested(watch)?, None);
-        // What is never leapt through shows on its way what it does first, and to lay out the files of a pool again takes seconds.
-        if cell.setup.array.engine != Engine::Zfs {
+        // What is never leapt through shows on its way what it does first, and to lay out its files again takes seconds.
+        if !matches!(cell.setup.array.engine, Engine::Zfs | Engine::Btrfs) {
             there = pace_alone(machine, bytes, watch);
             machine = rested(watch)?;
             let alone = machine.run_resync(|driving| watch.poll(driving));

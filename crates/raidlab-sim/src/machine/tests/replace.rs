@@ -112,3 +112,22 @@ fn what_is_written_meanwhile_goes_to_chunks_that_are_not_copied() {
     assert!((2048..2070).contains(&all[0]), "{all:?}");
     assert!((2560 + 380..2560 + 515).contains(&all[1]), "{all:?}");
 }
+
+/// Of few files none are on the first of four members, which mkfs's chunks are not on.
+#[test]
+fn a_member_without_anything_is_told() {
+    let of = |failed: u16| {
+        let array = format!(
+            "layout = \"raid1\"\nstate = \"rebuilding\"\nfailed = [{failed}]\nallocated = \"512MiB\""
+        );
+        let experiment = experiment(&text("6.1", 4, &array, READS));
+        let mut machine = machine(&experiment, &experiment.cells[0]);
+        let plan = machine.plan().expect("the profile fits");
+        machine
+            .settle(&plan, &mut ())
+            .map_err(|error| error.to_string())
+    };
+    let told = of(0).expect_err("nothing is there");
+    assert!(told.contains("name others, as in failed"), "{told}");
+    assert_eq!(of(3), Ok(()));
+}
