@@ -271,8 +271,6 @@ pub struct Btrfs {
     missing: MemberSet,
     /// The first has the metadata.
     chunks: Vec<Chunk>,
-    /// So many of them were made while no member was missing.
-    whole: usize,
 }
 
 impl Btrfs {
@@ -306,7 +304,7 @@ impl Btrfs {
         let sizes: Vec<u64> = sizes.iter().map(|size| size.0).collect();
         let metadata_sectors = metadata.to_sectors().0;
         let of = (&sizes[..], missing, written.0);
-        let (chunks, whole) = deal::chunks(profile, of, metadata_sectors, degenerate);
+        let chunks = deal::chunks(profile, of, metadata_sectors, degenerate);
         if chunks.len() < 2 {
             return Err(profile.no_room(&sizes, metadata));
         }
@@ -315,7 +313,6 @@ impl Btrfs {
             sizes,
             missing,
             chunks,
-            whole,
         })
     }
 
@@ -353,12 +350,6 @@ impl Btrfs {
     #[must_use]
     pub const fn missing(&self) -> MemberSet {
         self.missing
-    }
-
-    /// The address after the last chunk that was made while no member was missing.
-    #[must_use]
-    pub fn whole(&self) -> Lba {
-        Lba(self.chunks[self.whole - 1].end)
     }
 
     /// What of each chunk is on a member, in the order of the places there.

@@ -71,6 +71,16 @@ pub fn split(experiment: &Experiment, cell: &Cell) -> Option<Split> {
     begins::split(experiment, &cell.setup)
 }
 
+/// What a profile is resolved for.
+const fn context(memory: Bytes, place: Place) -> ProfileContext {
+    ProfileContext {
+        memory,
+        place,
+        writable: true,
+        alignment: SECTOR as u32,
+    }
+}
+
 /// A computer with an array, in virtual time.
 #[derive(Debug)]
 pub struct Machine {
@@ -180,16 +190,12 @@ impl Machine {
     /// When a setting has a value that it cannot have here, or the device is too small.
     pub fn plan(&self) -> Result<Plan, ProfileError> {
         let size = Bytes(self.host.device().sectors() * SECTOR);
-        self.profile.plan(&ProfileContext {
-            memory: self.memory,
-            place: if self.directory {
-                Place::Directory { free: size }
-            } else {
-                Place::Device { size }
-            },
-            writable: true,
-            alignment: SECTOR as u32,
-        })
+        let place = if self.directory {
+            Place::Directory { free: size }
+        } else {
+            Place::Device { size }
+        };
+        self.profile.plan(&context(self.memory, place))
     }
 
     /// The host, with all that is below it.

@@ -119,8 +119,8 @@ const fn noun(engine: Engine) -> &'static str {
     }
 }
 
-/// Tells when the files of the profile do not fit beside those that lie in the pool, or the array of btrfs. What is written anew needs room before
-/// the old is free: as much as may be dirty, and no more than there is.
+/// Tells when the files of the profile do not fit beside those that lie in the pool, or the array of btrfs. What is written anew needs
+/// room before the old is free: as much as may be dirty, and no more than there is.
 pub(super) fn fits(problems: &Problems, view: &View<'_>, on: &On<'_>, plan: &Plan) -> bool {
     let Some(room) = on.room.filter(|_| on.filesystem.is_some()) else {
         return true;

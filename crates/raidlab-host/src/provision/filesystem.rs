@@ -4,7 +4,7 @@ use super::step::{Node, Step};
 use super::stripe::Stripe;
 use raidlab_core::units::Bytes;
 use raidlab_experiment::kernel::{FilesystemKind, JournalMode};
-use raidlab_experiment::setup::{ArrayLayout, ArrayState, Filesystem};
+use raidlab_experiment::setup::{Array, ArrayLayout, ArrayState, Engine, Filesystem};
 use raidlab_layout::{BtrfsProfile, Layout, VdevKind};
 use std::path::PathBuf;
 
@@ -176,13 +176,24 @@ fn no_journal(filesystem: &Filesystem) -> Result<(), PlanError> {
     Ok(())
 }
 
+/// Whether an array is built on real devices in the state that it is to be in.
+///
+/// # Errors
+/// What states there are.
+pub fn is_built(array: &Array) -> Result<(), PlanError> {
+    let message = match (array.engine, array.state) {
+        (_, ArrayState::Clean) | (Engine::Btrfs, ArrayState::Degraded(_)) => return Ok(()),
+        (Engine::Zfs, _) => "arrays of ZFS are only built clean",
+        (Engine::Btrfs, _) => "arrays of btrfs are only built clean or degraded",
+        _ => return Ok(()),
+    };
+    Err(PlanError(message.to_owned()))
+}
+
 /// btrfs over all members, which keeps copies and parity itself.
 pub(super) fn btrfs(draft: &mut Draft<'_>) -> Result<Target, PlanError> {
     let array = &draft.setup.array;
-    if !matches!(array.state, ArrayState::Clean | ArrayState::Degraded(_)) {
-        let message = "arrays of btrfs are only built clean or degraded";
-        return Err(PlanError(message.to_owned()));
-    }
+    is_built(array)?;
     let missing: Vec<usize> = array.failed.iter().map(|role| usize::from(*role)).collect();
     let layout = array.layout.to_string();
     let profile = BtrfsProfile::of(&layout)
@@ -246,10 +257,7 @@ pub(super) fn btrfs(draft: &mut Draft<'_>) -> Result<Target, PlanError> {
 /// A ZFS pool over all members.
 pub(super) fn zfs(draft: &mut Draft<'_>) -> Result<Target, PlanError> {
     let array = &draft.setup.array;
-    if array.state != ArrayState::Clean {
-        let message = "arrays of ZFS are only built clean";
-        return Err(PlanError(message.to_owned()));
-    }
+    is_built(array)?;
     let members = draft.members.len();
     // The word before the members of each vdev, and how many they are.
     let (kind, each) = match &array.layout {

@@ -30,31 +30,30 @@ const ROUND: u64 = 16 * MIB / SECTOR;
 /// Fewest sectors of a member: room for what `mkfs` makes on the first.
 pub(super) const LEAST: u64 = FIRST + STRIPE;
 
-/// All chunks, as far as the members have room: that of metadata, of so many sectors, and those of data; and how many of them were made
-/// while all members were there. These are what `mkfs` makes, and those of the kernel that were needed for what lies before the address
-/// `written`; the others are on the members that are not missing.
+/// All chunks, as far as the members have room: that of metadata, of so many sectors, and those of data. What `mkfs` makes is on
+/// all members, and so are those of the kernel that were needed for what lies before the address `written`; the others are on the
+/// members that are not missing.
 pub(super) fn chunks(
     profile: BtrfsProfile,
     (sizes, missing, written): (&[u64], MemberSet, u64),
     metadata: u64,
     degenerate: bool,
-) -> (Vec<Chunk>, usize) {
+) -> Vec<Chunk> {
     let Some((mut chunks, mut deal)) = of_mkfs(profile, sizes, metadata, degenerate) else {
-        return (Vec::new(), 0);
+        return Vec::new();
     };
-    let mut whole = 0;
+    let mut is_whole = true;
     while let Some(begin) = chunks.last().map(|chunk| chunk.end) {
-        if whole == 0 && begin >= written {
-            whole = chunks.len();
+        if is_whole && begin >= written {
             deal.without(missing, degenerate);
+            is_whole = false;
         }
         let Some(chunk) = deal.next(begin) else {
             break;
         };
         chunks.push(chunk);
     }
-    let whole = if whole == 0 { chunks.len() } else { whole };
-    (chunks, whole)
+    chunks
 }
 
 /// The chunks that `mkfs` makes, that of metadata first, and what the kernel deals on from.

@@ -149,6 +149,27 @@ impl Op {
             tries: 0,
         }
     }
+
+    /// A request of whoever fills new members.
+    pub(super) fn refill(
+        node: u16,
+        task: Task,
+        kind: BlockKind,
+        (role, lba, sectors): (u16, u64, u32),
+    ) -> Self {
+        Self {
+            node,
+            role,
+            task,
+            at: lba,
+            kind,
+            lba,
+            sectors,
+            fua: false,
+            origin: Origin::resync(kind),
+            tries: 0,
+        }
+    }
 }
 
 /// Something to be done within the tree.

@@ -18,7 +18,7 @@ use super::core::{Core, Op, Task};
 use super::node::{Common, Node, Shape};
 use super::spec::Copying;
 use super::tally::Tally;
-use crate::block::{Extent, Origin, Watch};
+use crate::block::{Extent, Watch};
 use raidlab_core::op::BlockKind;
 use raidlab_core::units::{KIB, Lba, SECTOR};
 use raidlab_layout::btrfs::Share;
@@ -35,10 +35,10 @@ const ASKED: u64 = 4096;
 /// Something that is read from a copy and then written to the new member.
 #[derive(Clone, Debug, Default)]
 struct Job {
-    /// Requests in flight.
-    flight: usize,
     /// Places on the new member, and sectors.
     writes: Vec<(u64, u32)>,
+    /// Of these under way.
+    flight: usize,
 }
 
 /// Where the copying is: a chunk's share of the member, and sectors from its beginning.
@@ -80,12 +80,49 @@ pub(super) struct Replace {
     pub(super) tally: Tally,
 }
 
+/// The first sectors in use from a place in a share on: where they begin there, and how many follow at addresses that do.
+fn in_use(used: &[(u64, u64)], share: &Share, from: u64) -> Option<(u64, u64)> {
+    let mut inside = from;
+    while inside < share.len {
+        let (at, run) = share.address(inside);
+        let after = used.partition_point(|used| used.1 <= at);
+        let (begin, end) = *used.get(after)?;
+        if begin <= at {
+            return Some((inside, run.min(end - at)));
+        }
+        inside = share.inside(begin);
+    }
+    None
+}
+
+/// Sectors in use on a member that has these shares.
+fn total(used: &[(u64, u64)], shares: &[Share], watch: Watch<'_>) -> ControlFlow<(), u64> {
+    let (mut total, mut parts) = (0, 0);
+    for share in shares {
+        let mut from = 0;
+        while let Some((inside, run)) = in_use(used, share, from) {
+            total += run;
+            from = inside + run;
+            parts += 1;
+            if parts % ASKED == 0 {
+                watch()?;
+            }
+        }
+    }
+    ControlFlow::Continue(total)
+}
+
 impl Replace {
-    fn new(copying: Copying, most: u32, used: Vec<(u64, u64)>) -> Self {
+    fn new(
+        (copying, most): (Copying, u32),
+        used: Vec<(u64, u64)>,
+        shares: Vec<Share>,
+        tally: Tally,
+    ) -> Self {
         Self {
             copying,
             used,
-            shares: Vec::new(),
+            shares,
             next: Place::default(),
             jobs: Vec::new(),
             free: Vec::new(),
@@ -94,7 +131,7 @@ impl Replace {
             writing: 0,
             most: most.max(1) as usize,
             turn: 0,
-            tally: Tally::new(0, 1, raidlab_core::time::Instant::ZERO),
+            tally,
         }
     }
 
@@ -108,27 +145,12 @@ impl Replace {
         self.reading == 0 && self.writing == 0 && self.read.is_empty()
     }
 
-    /// The first sectors in use from a place in a share on: where they begin there, and how many follow at addresses that do.
-    fn in_use(&self, share: &Share, from: u64) -> Option<(u64, u64)> {
-        let mut inside = from;
-        while inside < share.len {
-            let (at, run) = share.address(inside);
-            let after = self.used.partition_point(|used| used.1 <= at);
-            let (begin, end) = *self.used.get(after)?;
-            if begin <= at {
-                return Some((inside, run.min(end - at)));
-            }
-            inside = share.inside(begin);
-        }
-        None
-    }
-
     /// What is next; `None` when that was all of this member.
     fn part(&self) -> Option<Part> {
         let mut place = self.next;
         loop {
             let share = self.shares.get(place.share)?;
-            let Some((inside, run)) = self.in_use(share, place.inside) else {
+            let Some((inside, run)) = in_use(&self.used, share, place.inside) else {
                 place = Place {
                     share: place.share + 1,
                     inside: 0,
@@ -144,7 +166,9 @@ impl Replace {
             };
             let mut job = Job::default();
             let mut at = inside;
-            while let Some((inside, run)) = self.in_use(share, at).filter(|found| found.0 < end) {
+            while let Some((inside, run)) =
+                in_use(&self.used, share, at).filter(|found| found.0 < end)
+            {
                 at = (inside + run).min(end);
                 job.writes
                     .push((share.place + inside, (at - inside) as u32));
@@ -161,36 +185,15 @@ impl Replace {
         }
     }
 
-    /// Sectors in use on the member that is being replaced.
-    fn total(&self, watch: Watch<'_>) -> ControlFlow<(), u64> {
-        let (mut total, mut parts) = (0, 0);
-        for share in &self.shares {
-            let mut from = 0;
-            while let Some((inside, run)) = self.in_use(share, from) {
-                total += run;
-                from = inside + run;
-                parts += 1;
-                if parts % ASKED == 0 {
-                    watch()?;
-                }
-            }
-        }
-        ControlFlow::Continue(total)
-    }
-
-    /// Whether `part` may be read now.
-    fn may_read(&self, part: &Part) -> bool {
-        if part.then.share != self.next.share && !self.is_idle() {
-            // All of a chunk is there before the next begins.
-            return false;
-        }
+    /// Whether more may be read.
+    fn has_room(&self) -> bool {
         match self.copying {
             Copying::Stream { reads } => self.reading + self.read.len() < reads,
             Copying::Turns { stripes } => self.turn < stripes,
         }
     }
 
-    /// A job that has been read and may be written now.
+    /// A job that has been read and may be written now; `ends`: nothing more is read before all of this chunk has been written.
     fn next_to_write(&mut self, ends: bool) -> Option<u32> {
         let may = match self.copying {
             Copying::Stream { .. } => self.writing < self.most,
@@ -226,57 +229,64 @@ impl Node {
     pub(super) fn begin_replace(
         &mut self,
         core: &Core,
-        (copying, most): (Copying, u32),
+        how: (Copying, u32),
         extents: Vec<Extent>,
         watch: Watch<'_>,
     ) -> ControlFlow<()> {
         let Shape::Btrfs(btrfs) = &self.shape else {
             return ControlFlow::Continue(());
         };
-        let mut replace = Replace::new(copying, most, super::resilver::places(&extents));
+        let used = super::resilver::places(&extents);
         let members = self.common.filling.union(self.common.gone);
-        let mut total = 0;
+        let mut all = 0;
         for member in members.iter() {
-            replace.shares = btrfs.on(member);
-            match replace.total(watch) {
-                ControlFlow::Continue(sectors) => total += sectors,
-                ControlFlow::Break(()) => return ControlFlow::Break(()),
-            }
+            let ControlFlow::Continue(sectors) = total(&used, &btrfs.on(member), watch) else {
+                return ControlFlow::Break(());
+            };
+            all += sectors;
         }
-        replace.tally = Tally::new(total, members.len() as u64, core.now);
-        replace.shares = shares(btrfs, self.common.filling);
-        self.replace = Some(Box::new(replace));
+        let tally = Tally::new(all, members.len() as u64, core.now);
+        let shares = shares(btrfs, self.common.filling);
+        self.replace = Some(Box::new(Replace::new(how, used, shares, tally)));
         ControlFlow::Continue(())
     }
 
     /// Sends what may be sent now.
     pub(super) fn pump_replace(&mut self, core: &mut Core) {
         while let Some(replace) = &mut self.replace {
-            let pointless = self.common.filling.is_empty() || self.common.lost;
-            let part = replace.part().filter(|_| !pointless);
-            let ends = part
-                .as_ref()
-                .is_none_or(|part| part.then.share != replace.next.share);
-            if let Some(job) = replace.next_to_write(ends) {
+            if self.common.filling.is_empty() || self.common.lost {
+                // Nobody is there to be written to, or nothing to be read.
+                replace.read.clear();
+                if replace.is_idle() {
+                    self.end_replace(core);
+                }
+                return;
+            }
+            if let Some(job) = replace.next_to_write(false) {
                 self.write(core, job);
                 continue;
             }
             if replace.is_idle() {
                 replace.turn = 0;
             }
-            let Some(part) = part else {
-                if !replace.is_idle() {
-                    return;
-                }
-                self.end_replace(core);
-                continue;
-            };
-            if !replace.may_read(&part) {
+            if !replace.has_room() {
                 return;
             }
-            replace.next = part.then;
-            let job = replace.add(part.job);
-            self.read(core, job, part.at, part.sectors);
+            let part = replace.part();
+            let part =
+                part.filter(|part| part.then.share == replace.next.share || replace.is_idle());
+            if let Some(part) = part {
+                replace.next = part.then;
+                let job = replace.add(part.job);
+                self.read(core, job, part.at, part.sectors);
+            } else if replace.is_idle() {
+                self.end_replace(core);
+            } else if let Some(job) = replace.next_to_write(true) {
+                // All of a chunk is there before the next begins.
+                self.write(core, job);
+            } else {
+                return;
+            }
         }
     }
 
@@ -304,7 +314,6 @@ impl Node {
             return;
         };
         let on = (source.member.0, source.sector.0, sectors);
-        replace.jobs[job as usize].flight = 1;
         ask(common, core, job, BlockKind::Read, on);
     }
 
@@ -337,7 +346,6 @@ impl Node {
             if !good {
                 entry.writes.clear();
             }
-            entry.flight = 0;
             replace.reading -= 1;
             replace.read.push_back(job);
             return;
@@ -379,24 +387,7 @@ fn shares(btrfs: &Btrfs, filling: MemberSet) -> Vec<Share> {
     member.map_or(Vec::new(), |member: Member| btrfs.on(member))
 }
 
-fn ask(
-    common: &Common,
-    core: &mut Core,
-    job: u32,
-    kind: BlockKind,
-    (role, lba, sectors): (u16, u64, u32),
-) {
-    let op = Op {
-        node: common.index,
-        role,
-        task: Task::Replace(job),
-        at: lba,
-        kind,
-        lba,
-        sectors,
-        fua: false,
-        origin: Origin::resync(kind),
-        tries: 0,
-    };
-    core.ask(common.children[usize::from(role)], op);
+fn ask(common: &Common, core: &mut Core, job: u32, kind: BlockKind, on: (u16, u64, u32)) {
+    let op = Op::refill(common.index, Task::Replace(job), kind, on);
+    core.ask(common.children[usize::from(on.0)], op);
 }

@@ -23,7 +23,7 @@ use super::core::{Core, Op, Task};
 use super::node::{Common, Node, Shape};
 use super::spec::Scan;
 use super::tally::Tally;
-use crate::block::{Extent, Origin, Watch};
+use crate::block::{Extent, Watch};
 pub(super) use list::places;
 use list::sorted;
 use raidlab_core::op::BlockKind;
@@ -356,17 +356,7 @@ fn ask(
     if let Shape::Mirror(mirror) = shape {
         mirror.asked(role, lba + u64::from(sectors));
     }
-    let op = Op {
-        node: common.index,
-        role,
-        task: Task::Resilver(job),
-        at: lba,
-        kind,
-        lba,
-        sectors,
-        fua: false,
-        origin: Origin::resync(kind),
-        tries: 0,
-    };
+    let on = (role, lba, sectors);
+    let op = Op::refill(common.index, Task::Resilver(job), kind, on);
     core.ask(common.children[usize::from(role)], op);
 }

@@ -406,7 +406,7 @@ pub enum ArrayError {
         "a bitmap of {0} bits has no room on the members, which have some for {1}; mdadm refuses it: use a larger bitmap-chunk"
     )]
     BitmapRoom(u64, u64),
-    /// A state of btrfs that is not modelled.
+    /// A state that btrfs does not know.
     #[error(
         "btrfs writes no copy that nobody asked for, so that none of its arrays is {0}: use clean, degraded or rebuilding"
     )]

@@ -1,14 +1,14 @@
 //! What lies in a pool of ZFS or an array of btrfs whose new members are filled: they get that alone.
-use super::{Machine, MachineError, RunError};
+use super::{Machine, MachineError, RunError, context};
 use crate::array::{self, Array};
 use crate::host::fs::{FileSystem, FsSpec, Spread};
 use raidlab_core::drive::Monitor;
 use raidlab_core::op::FileId;
 use raidlab_core::phase::Phase;
-use raidlab_core::profile::{Place, Plan, ProfileContext};
+use raidlab_core::profile::{Place, Plan};
 use raidlab_core::target::Target;
 use raidlab_core::time::Instant;
-use raidlab_core::units::{Bytes, Lba, SECTOR};
+use raidlab_core::units::{Bytes, Lba};
 use raidlab_experiment::setup::Setup;
 use raidlab_layout::Btrfs;
 use std::collections::BTreeMap;
@@ -30,16 +30,11 @@ fn needed<'p>(phases: impl Iterator<Item = &'p Phase>) -> u64 {
 /// The address that files come to which lie in an array of btrfs when its new members come: as they will be laid out.
 pub(super) fn written(setup: &Setup, whole: &Btrfs) -> Result<Lba, MachineError> {
     let capacity = whole.capacity();
-    let context = ProfileContext {
-        memory: setup.host.memory,
-        place: Place::Directory {
-            free: capacity.to_bytes(),
-        },
-        writable: true,
-        alignment: SECTOR as u32,
+    let place = Place::Directory {
+        free: capacity.to_bytes(),
     };
     // Whether the profile fits is told when it is planned.
-    let Ok(plan) = setup.profile.plan(&context) else {
+    let Ok(plan) = setup.profile.plan(&context(setup.host.memory, place)) else {
         return Ok(Lba(0));
     };
     let mut spec = FsSpec::of(setup, capacity.0);

@@ -38,7 +38,7 @@ const SECONDS_A_RESYNC: f64 = 0.5;
 /// GiB of a member when it is run as it is. Measured 2 to 20 s for six disks of 24 TB, of which raid6 takes most, and 26 s for twelve,
 /// on a machine that was busy besides; 1.3 s for 100 GiB of four, by the ratio of those of six a seventh less now.
 const SECONDS_AN_UNEVEN_RESYNC: (f64, f64) = (12.0, 0.011);
-/// A block that ZFS resilvers, none of which is leapt over, with its reads and writes, and to lay it out twice; measured 0.8 us in a
+/// A block that ZFS resilvers or btrfs copies, none of which is leapt over, with its reads and writes, and to lay it out twice; measured 0.8 us in a
 /// mirror, 1.5 us in a raidz1 of four, 1.9 us in a raidz2 of six, 2.4 us of records of 1 MiB there.
 const SECONDS_A_BLOCK: f64 = 1.6e-6;
 /// A raw device is leapt through beyond so much in a phase, as a rule.

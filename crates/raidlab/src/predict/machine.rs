@@ -10,6 +10,7 @@ use raidlab_core::time::{Instant, Span};
 use raidlab_core::units::{GIB, SECTOR};
 use raidlab_experiment::setup::{ArrayState, Engine, Setup};
 use raidlab_experiment::{Cell, Experiment};
+use raidlab_host::provision::is_built;
 use raidlab_results::record::{BusyPart, Explained, Figure, MemberIo, PhaseRecord, Resource, Unit};
 use raidlab_sim::block::ResourceKind;
 use raidlab_sim::machine::{Machine, Models, Resynced, RunError, Why};
@@ -49,16 +50,9 @@ impl<'e> Machines<'e> {
         }
     }
 
-    /// What to do with cells that cannot be predicted. Pools are built clean only, btrfs also degraded.
+    /// What to do with cells that cannot be predicted.
     fn instead(&self) -> &'static str {
-        let can_be_built = |cell: &Cell| {
-            let array = &cell.setup.array;
-            match array.engine {
-                Engine::Zfs => array.state == ArrayState::Clean,
-                Engine::Btrfs => !matches!(array.state, ArrayState::Rebuilding(_)),
-                _ => true,
-            }
-        };
+        let can_be_built = |cell: &Cell| is_built(&cell.setup.array).is_ok();
         let seed = self.experiment.design.seed;
         let mut cells = self.experiment.cells.iter();
         if cells.any(|cell| can_be_built(cell) && self.planned(cell, seed).is_err()) {

@@ -7,7 +7,7 @@ use raidlab_experiment::hardware::Disk;
 use raidlab_experiment::kernel::FilesystemKind;
 use raidlab_experiment::setup::{Array, ArrayState, Engine};
 use raidlab_experiment::{Cell, Experiment};
-use raidlab_host::provision::MemberDevice;
+use raidlab_host::provision::{MemberDevice, is_built};
 use raidlab_io::observe::Roots;
 use raidlab_nbd::guest::Shown;
 use raidlab_vm::Image;
@@ -160,12 +160,8 @@ pub(super) fn check(experiment: &Experiment, time: GuestTime) -> Result<(), Fail
 pub(super) fn states(experiment: &Experiment) -> Result<(), Failure> {
     for cell in &experiment.cells {
         let array = &cell.setup.array;
-        let only = match (array.engine, array.state) {
-            (_, ArrayState::Clean) => continue,
-            (Engine::Zfs, _) => "arrays of ZFS are only built clean",
-            (Engine::Btrfs, ArrayState::Degraded(_)) => continue,
-            (Engine::Btrfs, _) => "arrays of btrfs are only built clean or degraded",
-            _ => continue,
+        let Err(only) = is_built(array) else {
+            continue;
         };
         let message = format!(
             "{}: {only}, and this one is to be {}",

@@ -3,7 +3,7 @@ use super::barrier::Barrier;
 use super::{Map, Mirror};
 use crate::array::core::{Core, Guard, GuardOf, Op, Task, Up};
 use crate::array::node::Common;
-use crate::block::{Bio, Origin};
+use crate::block::Bio;
 use crate::disk::DiskError;
 use raidlab_core::op::BlockKind;
 use raidlab_core::time::{Instant, Span};
@@ -222,17 +222,10 @@ impl Mirror {
             at: from, sectors, ..
         } = *self.copies.get(job);
         self.heads[at.member.index()].pending += 1;
+        let on = (at.member.0, at.sector.0, sectors);
         let op = Op {
-            node: common.index,
-            role: at.member.0,
-            task: Task::Copy(job),
             at: from,
-            kind,
-            lba: at.sector.0,
-            sectors,
-            fua: false,
-            origin: Origin::resync(kind),
-            tries: 0,
+            ..Op::refill(common.index, Task::Copy(job), kind, on)
         };
         core.ask(common.children[at.member.index()], op);
     }

@@ -65,6 +65,15 @@ host.memory = "128MiB"
 profile = { name = "random", size = "256MiB", direct = true, jobs = 2, depth = 4, fsync = 16, read-percent = 50, total = "4MiB" }
 "#,
     ),
+    (
+        "btrfs without two of three copies, being replaced, mixed",
+        r#"
+disks = { model = "ST3250624AS", count = 4 }
+array = { layout = "raid1c3", member-size = "4GiB", state = "rebuilding 2", failed = [1, 2] }
+host = { memory = "128MiB", kernel = "6.12" }
+profile = { name = "random", size = "512MiB", depth = 4, read-percent = 70, time = "4s" }
+"#,
+    ),
 ];
 
 /// Everything of an outcome that a record keeps, as one number.
