@@ -78,8 +78,9 @@ pub(super) fn carry_out(
     head: &Head,
     place: &place::Store,
 ) -> Result<Option<Carried>, Failure> {
-    fit::check(experiment, args.vm.time)?;
+    // What no member-size would help is told first.
     fit::states(experiment)?;
+    fit::check(experiment, args.vm.time)?;
     fit::deaths(experiment, args)?;
     let mut tools = Vec::new();
     if args.real.driver == Driver::Tool {
