@@ -24,7 +24,7 @@ pub use figures::{Figure, Quantity};
 pub use fio::{Fio, FioError, FioJob, Rw};
 pub use hdbench::Hdbench;
 pub use hdparm::Hdparm;
-pub use plan::{Place, Plan, ProfileContext, Skipped};
+pub use plan::{FILLER, Place, Plan, ProfileContext, Skipped};
 pub use setting::Setting;
 pub use tiobench::Tiobench;
 

@@ -198,6 +198,12 @@ fn trouble(line: &str) -> Option<&'static str> {
     if has(&["failed to open device for path"]) && lower.ends_with(": -16") {
         return None;
     }
+    // What lay on a member that a btrfs is mounted without is read elsewhere when another takes its place, which is told and counted as
+    // errors of the one that is not there. How a replacement ended, by undoing it too (-125), is told to whoever has asked for it.
+    let made_good = ["bdev <missing disk> errs", "on dev <missing disk>"];
+    if has(&["btrfs_scrub_dev("]) || (has(&made_good) && !has(&["unable to fix"])) {
+        return None;
+    }
     if has(&["blocked for more than"]) {
         return Some("a task hung");
     }
@@ -283,6 +289,10 @@ mod tests {
                 "the file system failed",
             ),
             (
+                "BTRFS error (device loop1): scrub: unable to fixup (regular) error at logical 1 on dev <missing disk> physical 1",
+                "the file system failed",
+            ),
+            (
                 "WARNING: Pool 'p' has encountered an uncorrectable I/O failure and has been suspended.",
                 "the file system failed",
             ),
@@ -296,6 +306,9 @@ mod tests {
             "md: recovery of RAID array md0",
             "zfs: module license 'CDDL' taints kernel.",
             "BTRFS error: failed to open device for path /dev/loop0 with flags 0x21: -16",
+            "BTRFS error (device loop1): bdev <missing disk> errs: wr 1, rd 0, flush 0, corrupt 0, gen 0",
+            "BTRFS error (device loop1): scrub: fixed up error at logical 139591680 on dev <missing disk> physical 139591680",
+            "BTRFS error (device loop2): btrfs_scrub_dev(<missing disk>, 2, /dev/loop1) failed -125",
         ] {
             assert_eq!(trouble(line), None, "{line}");
         }

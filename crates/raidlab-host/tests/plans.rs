@@ -374,6 +374,18 @@ array = [
     let rest = r#"
 profile = "bonnie"
 [array]
+engine = "btrfs"
+allocated = "1GiB"
+[factors]
+array = [
+  { name = "one", layout = "raid1", state = "rebuilding 1" },
+  { name = "two", layout = "raid1c3", state = "rebuilding 2", failed = [1, 3] },
+]
+"#;
+    insta::assert_snapshot!("rebuilding_btrfs", told(&plans(4, rest, &verify)));
+    let rest = r#"
+profile = "bonnie"
+[array]
 layout = "zfs-mirror"
 [host]
 memory = "1GiB"

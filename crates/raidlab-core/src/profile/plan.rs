@@ -92,6 +92,19 @@ pub struct Plan {
     pub data_set: Option<Bytes>,
 }
 
+/// The data file that fills an array up to what is to lie in it; no profile has one of this number.
+pub const FILLER: FileId = FileId::MAX;
+
+/// Bytes of all data files that some of these phases find, each at its largest.
+fn found<'p>(phases: impl IntoIterator<Item = &'p Phase>) -> u64 {
+    let mut sizes: BTreeMap<FileId, u64> = BTreeMap::new();
+    for need in phases.into_iter().flat_map(|phase| &phase.needs) {
+        let size = sizes.entry(need.file).or_default();
+        *size = need.size.0.max(*size);
+    }
+    sizes.values().fold(0, |all, one| all.saturating_add(*one))
+}
+
 impl Plan {
     pub(super) fn new(settings: BTreeMap<String, String>) -> Self {
         Self {
@@ -123,6 +136,25 @@ impl Plan {
             bytes = bytes.saturating_add(phase.expected().bytes.unwrap_or(0));
         }
         Bytes(bytes)
+    }
+
+    /// Bytes of files that lie in an array whose new members get no more than is in use (btrfs, ZFS) when these come: as many as are
+    /// `wanted`, else as many as the data files have that phases find; what the first phase finds in any case.
+    #[must_use]
+    pub fn allocated(&self, wanted: Option<Bytes>) -> Bytes {
+        let wanted = wanted.map_or_else(|| found(&self.phases), |wanted| wanted.0);
+        Bytes(wanted.max(found(self.phases.first())))
+    }
+
+    /// The same as data files, in the order in which they are written: [`FILLER`], where the first phase does not find as much, and what
+    /// that phase finds.
+    #[must_use]
+    pub fn laid_out(&self, wanted: Option<Bytes>) -> Vec<Needed> {
+        let size = Bytes(self.allocated(wanted).0 - found(self.phases.first()));
+        let filler = (size.0 > 0).then_some(Needed { file: FILLER, size });
+        let first = self.phases.first().into_iter();
+        let first = first.flat_map(|first| &first.needs).copied();
+        filler.into_iter().chain(first).collect()
     }
 
     /// Time of all phases that end by the clock.
@@ -278,4 +310,39 @@ pub(super) fn count(
         return Err(ProfileError::value(profile, setting, why));
     }
     Ok(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn finding(files: &[(FileId, u64)]) -> Phase {
+        let needs = files.iter().map(|&(file, size)| Needed {
+            file,
+            size: Bytes(size),
+        });
+        Phase {
+            needs: needs.collect(),
+            ..calls("read", "read", Counted::Bytes, Vec::new())
+        }
+    }
+
+    #[test]
+    fn what_lies_there_is_what_is_wanted_and_what_the_first_phase_finds() {
+        let mut plan = Plan::new(BTreeMap::new());
+        assert_eq!(plan.allocated(None), Bytes(0));
+        assert!(plan.laid_out(None).is_empty());
+        plan.phases = vec![finding(&[(0, 30), (1, 10)]), finding(&[(0, 20), (7, 100)])];
+        let files = |wanted: Option<u64>| -> Vec<(FileId, u64)> {
+            let files = plan.laid_out(wanted.map(Bytes));
+            files.iter().map(|file| (file.file, file.size.0)).collect()
+        };
+        // Nothing said: as much as all phases find, each file at its largest.
+        assert_eq!(plan.allocated(None), Bytes(140));
+        assert_eq!(files(None), [(FILLER, 100), (0, 30), (1, 10)]);
+        assert_eq!(files(Some(41)), [(FILLER, 1), (0, 30), (1, 10)]);
+        // The first phase has what it finds in any case.
+        assert_eq!(plan.allocated(Some(Bytes(5))), Bytes(40));
+        assert_eq!(files(Some(5)), [(0, 30), (1, 10)]);
+    }
 }

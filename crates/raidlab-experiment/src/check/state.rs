@@ -156,7 +156,11 @@ fn named(
             "'failed' names {}, and the state is '{state}'",
             count(roles.value.len(), "member")
         );
-        let help = format!("write state = \"degraded {}\"", roles.value.len().max(1));
+        let word = match state {
+            ArrayState::Rebuilding(_) => "rebuilding",
+            _ => "degraded",
+        };
+        let help = format!("write state = \"{word} {}\"", roles.value.len().max(1));
         return wrong(message, &help);
     }
     if let Some(beyond) = roles

@@ -25,6 +25,7 @@ use std::collections::BTreeMap;
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::io::Write as _;
+use std::ops::{Range, RangeBounds};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
@@ -209,18 +210,31 @@ impl Journal {
     /// # Errors
     /// When the journal cannot be written; all is undone nevertheless.
     pub fn undo_since(&mut self, roots: &Roots, mark: StepNumber) -> Result<Report> {
-        let (report, written) = self.undo_from(roots, mark);
+        let (report, written) = self.undo_among(roots, mark..);
         written.map(|()| report)
     }
 
-    /// As [`Self::undo_since`]; what was undone, and whether it could be written down.
-    fn undo_from(&mut self, roots: &Roots, mark: StepNumber) -> (Report, Result<()>) {
+    /// Undoes these steps alone, the last first.
+    ///
+    /// # Errors
+    /// When the journal cannot be written; all is undone nevertheless.
+    pub fn undo_steps(&mut self, roots: &Roots, steps: Range<StepNumber>) -> Result<Report> {
+        let (report, written) = self.undo_among(roots, steps);
+        written.map(|()| report)
+    }
+
+    /// What was undone of these steps, and whether it could be written down.
+    fn undo_among(
+        &mut self,
+        roots: &Roots,
+        among: impl RangeBounds<StepNumber>,
+    ) -> (Report, Result<()>) {
         let mut report = Report::default();
         let mut written = Ok(());
         let mut run = self.as_run();
         let steps: Vec<StepNumber> = self
             .open
-            .range(mark..)
+            .range(among)
             .map(|(step, _)| *step)
             .rev()
             .collect();
@@ -309,10 +323,10 @@ impl Journal {
     /// # Errors
     /// When it cannot be removed.
     pub fn finish(mut self, roots: &Roots) -> Result<Report> {
-        let (mut report, mut written) = self.undo_from(roots, 0);
+        let (mut report, mut written) = self.undo_among(roots, 0..);
         if !self.open.is_empty() && !report.undone.is_empty() {
             // What stood in the way may have been undone behind it, such as a file that could not be cleared and is no longer there.
-            let (again, again_written) = self.undo_from(roots, 0);
+            let (again, again_written) = self.undo_among(roots, 0..);
             written = written.and(again_written);
             report.undone.extend(again.undone);
             report.left = again.left;

@@ -128,6 +128,7 @@ pub(super) fn perform(
         }
         Undo::Pool { name } => pools::destroy(roots, name, run, taken),
         Undo::Scrub { point, uuid } => forget_scrub(roots, point, uuid),
+        Undo::Replacement { point, uuid } => Ok(end_replacement(roots, point, uuid)),
         Undo::Contents { member, uuids } => match recorded(member, of) {
             Some(member) => clear(roots, &member, uuids, run, before),
             None => Ok(Undone::Nothing),
@@ -235,9 +236,9 @@ fn detach(roots: &Roots, id: &FileId) -> Result<Undone> {
     })
 }
 
-/// Whether the file system of this uuid is mounted there. When it is not, a scrub asked for by that place would be one of the file
-/// system that the directory itself is on.
-fn scrub_may_go_on(roots: &Roots, point: &Path, uuid: &str) -> bool {
+/// Whether the file system of this uuid is mounted there. When it is not, what is asked of that place would be asked of the file system
+/// that the directory itself is on.
+fn is_mounted_there(roots: &Roots, point: &Path, uuid: &str) -> bool {
     let text = fs::read_to_string(roots.proc.join("self/mountinfo")).unwrap_or_default();
     let mounts = mountinfo::parse(&text).unwrap_or_default();
     let mount = mounts.iter().rfind(|mount| mount.point == point);
@@ -247,7 +248,7 @@ fn scrub_may_go_on(roots: &Roots, point: &Path, uuid: &str) -> bool {
 
 /// Ends a scrub that is still under way, whose file system could not be unmounted else, and removes the notes of it.
 fn forget_scrub(roots: &Roots, point: &Path, uuid: &str) -> Result<Undone> {
-    if scrub_may_go_on(roots, point, uuid) {
+    if is_mounted_there(roots, point, uuid) {
         // Mostly there is none.
         let cancel = Tool::new(["btrfs", "scrub", "cancel", &point.display().to_string()]);
         let _ = cancel.within(2 * PATIENCE).run();
@@ -262,6 +263,22 @@ fn forget_scrub(roots: &Roots, point: &Path, uuid: &str) -> Result<Undone> {
         }
     }
     Ok(undone)
+}
+
+/// Ends a replacement that is still under way.
+fn end_replacement(roots: &Roots, point: &Path, uuid: &str) -> Undone {
+    if !is_mounted_there(roots, point, uuid) {
+        return Undone::Nothing;
+    }
+    let cancel = Tool::new(["btrfs", "replace", "cancel", &point.display().to_string()]);
+    // Where none is under way the tool says so, and fails.
+    match cancel.within(2 * PATIENCE).run() {
+        Ok(_) => Undone::Done(format!(
+            "ended the replacement of members of {}",
+            point.display()
+        )),
+        Err(_) => Undone::Nothing,
+    }
 }
 
 fn restore(roots: &Roots, device: &Identity, attribute: &str, value: &str) -> Result<Undone> {

@@ -43,6 +43,13 @@ pub enum Undo {
         /// Its uuid.
         uuid: String,
     },
+    /// A replacement of members of btrfs, which goes on without its tool, and keeps the file system from being unmounted.
+    Replacement {
+        /// Where the file system is mounted.
+        point: PathBuf,
+        /// Its uuid.
+        uuid: String,
+    },
     /// What was written on a member: cleared, as long as all that is on it carries one of these uuids.
     Contents {
         /// The member.

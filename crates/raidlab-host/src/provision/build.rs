@@ -1,5 +1,6 @@
 //! Carrying out a plan: each step in the journal first, and looked at afterwards.
 use super::plan::{ProvisionPlan, Target};
+use super::refill::{Filled, Refill};
 use super::step::{Node, Step, UUID};
 use super::sync;
 use super::take::fail;
@@ -10,7 +11,7 @@ use crate::journal::{Journal, Report, StepNumber, Undo};
 use crate::label;
 use raidlab_io::observe::Roots;
 use std::collections::BTreeMap;
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -54,6 +55,10 @@ pub struct Built {
     pub(super) mark: StepNumber,
     pub(super) members: Vec<Identity>,
     pub(super) synced: Vec<(u32, Duration)>,
+    /// The steps of the journal by which a file system was mounted last.
+    pub(super) mounted: Range<StepNumber>,
+    pub(super) refill: Option<Refill>,
+    pub(super) filled: Option<Filled>,
 }
 
 /// Builds a plan on claimed members, given in the plan's order. When a step fails, what was built is undone before
@@ -91,6 +96,9 @@ pub fn build(
             .map(|member| member.identity.clone())
             .collect(),
         synced: Vec::new(),
+        mounted: 0..0,
+        refill: None,
+        filled: None,
     };
     let steps = plan.steps.clone();
     let made = built.announce(journal).and_then(|()| {
@@ -230,7 +238,8 @@ impl Built {
         numbers
     }
 
-    /// Rebuilds by itself what was being rebuilt during the phases, from the beginning and with nothing else going on;
+    /// Rebuilds by itself what was being rebuilt during the phases, from the beginning and with nothing else going on, unless
+    /// [`Self::fill_alone`] has;
     /// returns how long it took until all was whole, and how many bytes of each member were filled. `None` when nothing was
     /// rebuilt.
     ///
@@ -242,6 +251,9 @@ impl Built {
         journal: &mut Journal,
         context: &mut Context<'_>,
     ) -> Result<Option<(Duration, u64)>> {
+        if let Some(filled) = &self.filled {
+            return Ok(Some((filled.took, filled.bytes.iter().sum())));
+        }
         let replaced: Vec<Step> = self.plan.start.clone();
         let replaced: Vec<&Step> = replaced
             .iter()
@@ -287,6 +299,9 @@ impl Built {
         roots: &Roots,
     ) -> Result<Report> {
         self.arrays.clear();
+        if let Some(refill) = &self.refill {
+            refill.stop();
+        }
         // A member that has gone is no reason to leave anything on the others.
         let gone: Vec<String> = claims
             .iter_mut()

@@ -235,13 +235,12 @@ pub(super) fn pool(draft: &mut Draft<'_>, name: &str) {
     }
 }
 
-/// Plans the scrub of an array of btrfs, which is made by these words, and mounted without so many of its members.
-pub(super) fn btrfs(draft: &mut Draft<'_>, words: &[String], missing: usize) {
+/// Plans the scrub of an array of btrfs of this uuid, which is without so many of its members then.
+pub(super) fn btrfs(draft: &mut Draft<'_>, uuid: &str, missing: usize) {
     if draft.options.verify {
-        let mut words = words.iter().skip_while(|word| *word != "-U").skip(1);
         draft.checks.push(Check::Filesystem {
             point: draft.options.mount.clone(),
-            uuid: words.next().cloned().unwrap_or_default(),
+            uuid: uuid.to_owned(),
             missing,
         });
     }
@@ -267,6 +266,10 @@ impl Built {
                 done: 0,
                 of: 0,
             })?;
+            if let Some(refill) = &self.refill {
+                // Nothing is scrubbed while members are replaced.
+                refill.wait(context)?;
+            }
             self.flush()?;
             let came = match check {
                 Check::Array { number, mirror } => compare::array(context, *number, *mirror),

@@ -1,5 +1,6 @@
 //! File systems: the makers' command lines, with stripes as the layout has them.
 use super::plan::{Draft, PlanError, Target};
+use super::refill::Refilled;
 use super::step::{Node, Step};
 use super::stripe::Stripe;
 use raidlab_core::units::Bytes;
@@ -54,15 +55,12 @@ pub(super) fn on(
         kind,
         stripe,
     });
-    Ok(mounted(draft, kind, vec![node.clone()], Vec::new()))
+    let mount = mount(draft, kind, vec![node.clone()], Vec::new());
+    draft.steps.push(mount);
+    Ok(Target::Directory(draft.options.mount.clone()))
 }
 
-fn mounted(
-    draft: &mut Draft<'_>,
-    kind: FilesystemKind,
-    on: Vec<Node>,
-    mut options: Vec<String>,
-) -> Target {
+fn mount(draft: &Draft<'_>, kind: FilesystemKind, on: Vec<Node>, mut options: Vec<String>) -> Step {
     let filesystem = draft.setup.filesystem.as_ref();
     let journalled = matches!(kind, FilesystemKind::Ext3 | FilesystemKind::Ext4);
     match filesystem.and_then(|filesystem| filesystem.mode) {
@@ -79,15 +77,13 @@ fn mounted(
         FilesystemKind::Btrfs => "btrfs",
         _ => "ext4",
     };
-    let point = draft.options.mount.clone();
-    draft.steps.push(Step::Mount {
+    Step::Mount {
         fs_type,
         options: options.join(","),
         source: PathBuf::from(draft.path(&on[0])),
         on,
-        point: point.clone(),
-    });
-    Target::Directory(point)
+        point: draft.options.mount.clone(),
+    }
 }
 
 fn words(start: &[&str]) -> Vec<String> {
@@ -182,9 +178,9 @@ fn no_journal(filesystem: &Filesystem) -> Result<(), PlanError> {
 /// What states there are.
 pub fn is_built(array: &Array) -> Result<(), PlanError> {
     let message = match (array.engine, array.state) {
-        (_, ArrayState::Clean) | (Engine::Btrfs, ArrayState::Degraded(_)) => return Ok(()),
+        (Engine::Zfs, ArrayState::Clean) => return Ok(()),
         (Engine::Zfs, _) => "arrays of ZFS are only built clean",
-        (Engine::Btrfs, _) => "arrays of btrfs are only built clean or degraded",
+        (Engine::Btrfs, state) if state.is_unsynced() => "btrfs has nothing to resync",
         _ => return Ok(()),
     };
     Err(PlanError(message.to_owned()))
@@ -219,7 +215,13 @@ pub(super) fn btrfs(draft: &mut Draft<'_>) -> Result<Target, PlanError> {
     };
     let mut words = btrfs_words(draft, filesystem);
     words.extend(["-d", profile.name(), "-m", metadata].map(str::to_owned));
-    super::check::btrfs(draft, &words, missing.len());
+    let uuid = word_after(&words, "-U");
+    // By then members that are replaced are whole.
+    let lacks = match array.state {
+        ArrayState::Degraded(_) => missing.len(),
+        _ => 0,
+    };
+    super::check::btrfs(draft, &uuid, lacks);
     let on: Vec<Node> = (0..draft.members.len()).map(Node::Member).collect();
     let paths: Vec<String> = on.iter().map(|node| draft.path(node)).collect();
     words.extend(paths.iter().cloned());
@@ -229,29 +231,71 @@ pub(super) fn btrfs(draft: &mut Draft<'_>) -> Result<Target, PlanError> {
         kind: FilesystemKind::Btrfs,
         stripe: None,
     });
-    for member in &missing {
-        draft.steps.push(Step::Miss {
-            member: *member,
-            path: PathBuf::from(&paths[*member]),
-        });
-    }
+    let all = mount(
+        draft,
+        FilesystemKind::Btrfs,
+        on.clone(),
+        together(draft, &on),
+    );
     let there = |node: &Node| !matches!(node, Node::Member(member) if missing.contains(member));
-    let on: Vec<Node> = on.into_iter().filter(there).collect();
-    // Without udev no one has told the kernel which devices belong together.
-    let further = on.iter().skip(1);
-    let mut options: Vec<String> = further
-        .map(|node| format!("device={}", draft.path(node)))
-        .collect();
-    if !missing.is_empty() {
-        options.insert(0, "degraded".to_owned());
-        if profile.takes(true).wide(on.len()).is_none() {
-            draft.notes.push(format!(
-                "btrfs keeps what is written once: {} takes more members than are there",
-                profile.name()
-            ));
-        }
+    let rest: Vec<Node> = on.into_iter().filter(there).collect();
+    let mut options = together(draft, &rest);
+    options.insert(0, "degraded".to_owned());
+    let degraded = mount(draft, FilesystemKind::Btrfs, rest.clone(), options);
+    if !missing.is_empty() && profile.takes(true).wide(rest.len()).is_none() {
+        draft.notes.push(format!(
+            "btrfs keeps what is written once: {} takes more members than are there",
+            profile.name()
+        ));
     }
-    Ok(mounted(draft, FilesystemKind::Btrfs, on, options))
+    let fail = missing.iter().map(|member| Step::Miss {
+        member: *member,
+        path: PathBuf::from(&paths[*member]),
+    });
+    match array.state {
+        ArrayState::Degraded(_) => draft.steps.extend(fail.chain([degraded])),
+        ArrayState::Rebuilding(_) => {
+            let refill = Step::Refill {
+                point: draft.options.mount.clone(),
+                uuid,
+                members: refilled(&missing, &paths),
+                profile,
+                of: paths.len(),
+            };
+            let unmount = Step::Unmount {
+                point: draft.options.mount.clone(),
+            };
+            draft.steps.push(all);
+            draft.start.push(unmount);
+            draft.start.extend(fail.chain([degraded, refill]));
+        }
+        _ => draft.steps.push(all),
+    }
+    Ok(Target::Directory(draft.options.mount.clone()))
+}
+
+/// The word that follows another.
+fn word_after(words: &[String], word: &str) -> String {
+    let mut rest = words.iter().skip_while(|other| *other != word).skip(1);
+    rest.next().cloned().unwrap_or_default()
+}
+
+/// mkfs numbers the members from 1, as they are given.
+fn refilled(missing: &[usize], paths: &[String]) -> Vec<Refilled> {
+    let each = missing.iter().map(|member| Refilled {
+        id: member + 1,
+        member: *member,
+        path: PathBuf::from(&paths[*member]),
+    });
+    each.collect()
+}
+
+/// Without udev no one has told the kernel which devices belong together.
+fn together(draft: &Draft<'_>, on: &[Node]) -> Vec<String> {
+    let further = on.iter().skip(1);
+    further
+        .map(|node| format!("device={}", draft.path(node)))
+        .collect()
 }
 
 /// A ZFS pool over all members.

@@ -11,6 +11,7 @@ pub(crate) mod partition;
 mod plan;
 mod pool;
 mod ready;
+mod refill;
 mod step;
 mod stripe;
 mod sync;
@@ -24,6 +25,7 @@ pub use plan::{
     InitialSync, MemberDevice, Options, PlanError, ProvisionPlan, Target, digest, plan,
 };
 pub use ready::{adds_to_ddf, claimed_member, free_arrays, member, requirements};
+pub use refill::Refilled;
 pub use step::{Node, Step};
 pub use stripe::Stripe;
 pub use sync::SyncState;

@@ -1,5 +1,6 @@
 //! From a cell's setup and its members to the steps that build it. Pure: nothing is looked at or touched.
 use super::check::{self, Check};
+use super::refill::Refilled;
 use super::step::{Node, Step};
 use super::{filesystem, md, tune};
 use crate::identity::Identity;
@@ -210,6 +211,9 @@ impl ProvisionPlan {
     #[must_use]
     pub fn undo_lines(&self) -> Vec<String> {
         let mut lines = Vec::new();
+        if let Some(Step::Refill { point, .. }) = self.start.last() {
+            lines.push(format!("btrfs replace cancel {}", point.display()));
+        }
         let mut cleared: Vec<usize> = Vec::new();
         for step in self.steps.iter().rev() {
             match step {
@@ -257,6 +261,15 @@ impl ProvisionPlan {
         self.steps
             .iter()
             .any(|step| matches!(step, Step::System { .. }))
+    }
+
+    /// Members of a btrfs that are filled anew.
+    pub(super) fn refilled(&self) -> &[Refilled] {
+        let mut members = self.start.iter().filter_map(|step| match step {
+            Step::Refill { members, .. } => Some(members.as_slice()),
+            _ => None,
+        });
+        members.next().unwrap_or_default()
     }
 
     /// Numbers of the arrays that it makes, in order.

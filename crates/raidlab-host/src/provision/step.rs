@@ -1,7 +1,9 @@
 //! One step of building, as data: what it does can be printed as a command line before it is done.
+use super::refill::Refilled;
 use super::stripe::Stripe;
 use raidlab_core::units::Bytes;
 use raidlab_experiment::kernel::FilesystemKind;
+use raidlab_layout::BtrfsProfile;
 use std::fmt;
 use std::path::PathBuf;
 
@@ -129,6 +131,24 @@ pub enum Step {
         /// Where.
         point: PathBuf,
     },
+    /// Unmounts what was mounted before.
+    Unmount {
+        /// Where.
+        point: PathBuf,
+    },
+    /// Fills members of a btrfs anew that it is mounted without, one after the other.
+    Refill {
+        /// Where it is mounted.
+        point: PathBuf,
+        /// The place of its uuid.
+        uuid: String,
+        /// Which.
+        members: Vec<Refilled>,
+        /// What it was made as.
+        profile: BtrfsProfile,
+        /// Its members, with those that are missing.
+        of: usize,
+    },
     /// Writes a partition table with one partition over all of a member.
     Partition {
         /// The member.
@@ -179,6 +199,13 @@ impl Step {
             Self::Filesystem { kind, .. } => format!("making {kind}"),
             Self::Miss { path, .. } => format!("taking {} out of btrfs", path.display()),
             Self::Mount { fs_type, .. } => format!("mounting {fs_type}"),
+            Self::Unmount { point } => format!("unmounting {}", point.display()),
+            Self::Refill { members, .. } => {
+                let paths = members
+                    .iter()
+                    .map(|member| member.path.display().to_string());
+                format!("replacing {}", paths.collect::<Vec<_>>().join(", "))
+            }
             Self::Partition { path, .. } => format!("partitioning {}", path.display()),
             Self::Pool { .. } => "making the pool".to_owned(),
         }
@@ -193,6 +220,7 @@ impl Step {
             | Self::WriteCache { words, .. }
             | Self::Filesystem { words, .. }
             | Self::Pool { words, .. } => words,
+            Self::Refill { .. } => return vec!["btrfs"],
             _ => return Vec::new(),
         };
         let mut tools: Vec<&str> = words.first().map(String::as_str).into_iter().collect();
@@ -238,6 +266,15 @@ impl fmt::Display for Step {
             Self::Miss { path, .. } => {
                 let path = path.display();
                 write!(f, "wipefs -a {path} && btrfs device scan --forget {path}")
+            }
+            Self::Unmount { point } => write!(
+                f,
+                "umount {0} && rmdir {0}   # the files of the first phase are there by now",
+                point.display()
+            ),
+            Self::Refill { members, point, .. } => {
+                let lines = members.iter().map(|member| shell(&member.words(point)));
+                f.write_str(&lines.collect::<Vec<_>>().join(" && "))
             }
             // raidlab writes it itself; this makes the same.
             Self::Partition { path, id, .. } => write!(

@@ -86,6 +86,8 @@ impl Built {
                 forget(path)
             }
             Step::Mount { .. } => self.mount(step, claims, journal, roots),
+            Step::Unmount { .. } => self.unmount(journal, roots),
+            Step::Refill { .. } => self.refill(step, claims, journal),
             Step::Partition { member, id, .. } => self.partition(*member, id, claims),
             Step::Pool { .. } => self.make_pool(step, claims, journal, context),
         }

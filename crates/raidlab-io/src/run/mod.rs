@@ -36,7 +36,7 @@ use crate::observe::{Holes, Resolved, Roots};
 use raidlab_core::data::DataPolicy;
 use raidlab_core::op::FileId;
 use raidlab_core::outcome::PhaseOutcome;
-use raidlab_core::phase::Phase;
+use raidlab_core::phase::{Needed, Phase};
 use raidlab_core::time::Span;
 use raidlab_core::workload::Expected;
 use std::ops::ControlFlow;
@@ -161,6 +161,21 @@ pub fn make_ready(
 ) -> Result<(), RunError> {
     let content = Content::new(options.data, options.seed);
     ready(phase, place, options, &content, monitor).map(drop)
+}
+
+/// Makes data files in a directory before the phases that find them, and all of them durable.
+///
+/// # Errors
+/// See [`RunError`]: no space, cancelled.
+pub fn lay_out(
+    files: &[Needed],
+    place: &Place,
+    options: &RunOptions,
+    monitor: RunMonitor<'_>,
+) -> Result<(), RunError> {
+    let content = Content::new(options.data, options.seed);
+    prepare::provide(place, files, &content, options, monitor)?;
+    prepare::write_back(place)
 }
 
 /// What a phase reads of a given file, or of the file that a loop device shows, that no disk is read for.

@@ -98,6 +98,27 @@ impl Place {
         })
     }
 
+    /// Lets go of the working directory, with what is in it, while `remount` has its file system unmounted and mounted again, and
+    /// finds it again there. When that fails it is left to what becomes of the file system.
+    ///
+    /// # Errors
+    /// When it is not found again.
+    pub fn while_remounted<T, E>(
+        &mut self,
+        remount: impl FnOnce() -> Result<T, E>,
+    ) -> Result<Result<T, E>, RunError> {
+        let Kind::Directory(work) = &mut self.kind else {
+            return Ok(remount());
+        };
+        work.leave();
+        let came = remount();
+        if came.is_ok() {
+            work.come_back()?;
+            self.resolved = resolve(&Roots::system(), &self.resolved.path)?;
+        }
+        Ok(came)
+    }
+
     /// The path that was opened, its mount and the devices underneath.
     #[must_use]
     pub fn resolved(&self) -> &Resolved {

@@ -53,6 +53,17 @@ pub(super) fn prepare(
             _ => {}
         }
     }
+    provide(place, needs, content, options, monitor)
+}
+
+/// Makes those data files in a directory that are not there as they are needed.
+pub(super) fn provide(
+    place: &Place,
+    needs: &[Needed],
+    content: &Content,
+    options: &RunOptions,
+    monitor: RunMonitor<'_>,
+) -> Result<(), RunError> {
     let missing: Vec<&Needed> = needs
         .iter()
         .filter(|need| need.size.0 > 0)
@@ -86,7 +97,15 @@ pub(super) fn prepare(
 pub(super) fn settle(place: &Place, phase: &Phase) -> Result<(), RunError> {
     let small = |job: &Job| matches!(job.workload, WorkloadSpec::Files(_));
     let wanted = phase.cold || phase.evidence != Evidence::None || phase.jobs.iter().any(small);
-    let Some(directory) = place.inside().filter(|_| wanted) else {
+    match wanted {
+        true => write_back(place),
+        false => Ok(()),
+    }
+}
+
+/// Writes what is still in memory of the file system of a directory.
+pub(super) fn write_back(place: &Place) -> Result<(), RunError> {
+    let Some(directory) = place.inside() else {
         return Ok(());
     };
     let opened = File::open(directory).map_err(RunError::path("open", directory))?;

@@ -34,8 +34,8 @@ const FIRST_LINE: &str = "raidlab working directory; safe to remove when no raid
 #[derive(Debug)]
 pub struct WorkDir {
     path: PathBuf,
-    /// What was made there, whatever has its name now.
-    opened: Opened,
+    /// What was made there, whatever has its name now; `None` while it is let go of.
+    opened: Option<Opened>,
     /// Holds the lock that says the owner lives.
     owner: Option<File>,
 }
@@ -65,7 +65,7 @@ impl WorkDir {
         match written.and_then(synced) {
             Ok(file) => Ok(Self {
                 path,
-                opened,
+                opened: Some(opened),
                 owner: Some(file),
             }),
             Err(error) => {
@@ -94,7 +94,32 @@ impl WorkDir {
     /// it could have put a link to another in its place.
     #[must_use]
     pub fn way(&self) -> &Path {
-        self.opened.way()
+        self.opened.as_ref().map_or(&self.path, Opened::way)
+    }
+
+    /// Lets go of it, with all that is in it, so that its file system can be unmounted; what is dropped then stays.
+    pub(super) fn leave(&mut self) {
+        self.owner = None;
+        self.opened = None;
+    }
+
+    /// Finds it again where it was.
+    ///
+    /// # Errors
+    /// When it is not there.
+    pub(super) fn come_back(&mut self) -> Result<(), RunError> {
+        let again = || -> std::io::Result<_> {
+            let (Some(parent), Some(name)) = (self.path.parent(), self.path.file_name()) else {
+                return Err(ErrorKind::NotFound.into());
+            };
+            let opened = Opened::open(parent, name)?;
+            let owner = File::open(opened.way().join(OWNER))?;
+            let _ = flock(&owner, FlockOperation::NonBlockingLockExclusive);
+            Ok((opened, owner))
+        };
+        let (opened, owner) = again().map_err(RunError::path("find again", &self.path))?;
+        (self.opened, self.owner) = (Some(opened), Some(owner));
+        Ok(())
     }
 
     /// Removes it now and tells when that fails.
@@ -102,7 +127,15 @@ impl WorkDir {
     /// # Errors
     /// When something in it cannot be removed, or must not be: [`RunError::Stays`].
     pub fn remove(mut self) -> Result<(), RunError> {
-        remove_all(&self.path, &self.opened, self.owner.take())
+        self.remove_opened()
+    }
+
+    fn remove_opened(&mut self) -> Result<(), RunError> {
+        let owner = self.owner.take();
+        match &self.opened {
+            Some(opened) => remove_all(&self.path, opened, owner),
+            None => Ok(()),
+        }
     }
 
     /// Removes the working directories in `parent` whose owner is gone, but for those in which there is something that
@@ -163,7 +196,7 @@ fn stale_in(parent: &Path, alone: bool) -> Vec<(PathBuf, Opened)> {
 impl Drop for WorkDir {
     fn drop(&mut self) {
         // Gone already after `remove`; what cannot be removed is found by the next run.
-        let _ = remove_all(&self.path, &self.opened, self.owner.take());
+        let _ = self.remove_opened();
     }
 }
 

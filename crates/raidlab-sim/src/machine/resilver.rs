@@ -3,29 +3,13 @@ use super::{Machine, MachineError, RunError, context};
 use crate::array::{self, Array};
 use crate::host::fs::{FileSystem, FsSpec, Spread};
 use raidlab_core::drive::Monitor;
-use raidlab_core::op::FileId;
-use raidlab_core::phase::Phase;
-use raidlab_core::profile::{Place, Plan};
+use raidlab_core::profile::{FILLER, Place, Plan};
 use raidlab_core::target::Target;
 use raidlab_core::time::Instant;
 use raidlab_core::units::{Bytes, Lba};
 use raidlab_experiment::setup::Setup;
 use raidlab_layout::Btrfs;
-use std::collections::BTreeMap;
 use std::ops::ControlFlow;
-
-/// The file that fills the pool up to what is wanted; no profile has one of this number.
-const FILLER: FileId = FileId::MAX;
-
-/// Bytes of all data files that some of these phases find, each at its largest.
-fn needed<'p>(phases: impl Iterator<Item = &'p Phase>) -> u64 {
-    let mut sizes: BTreeMap<FileId, u64> = BTreeMap::new();
-    for need in phases.flat_map(|phase| &phase.needs) {
-        let size = sizes.entry(need.file).or_default();
-        *size = need.size.0.max(*size);
-    }
-    sizes.values().sum()
-}
 
 /// The address that files come to which lie in an array of btrfs when its new members come: as they will be laid out.
 pub(super) fn written(setup: &Setup, whole: &Btrfs) -> Result<Lba, MachineError> {
@@ -40,17 +24,8 @@ pub(super) fn written(setup: &Setup, whole: &Btrfs) -> Result<Lba, MachineError>
     let mut spec = FsSpec::of(setup, capacity.0);
     spec.spread = Some(Spread::of(whole));
     let mut fs = FileSystem::new(&spec)?;
-    let first = plan.phases.first();
-    let rest = allocated(setup.array.allocated, &plan).0 - needed(first.into_iter());
-    let mut files = vec![(FILLER, rest)];
-    files.extend(
-        first
-            .iter()
-            .flat_map(|first| &first.needs)
-            .map(|need| (need.file, need.size.0)),
-    );
-    for (file, bytes) in files {
-        if fs.provide(file, bytes).is_err() {
+    for need in plan.laid_out(setup.array.allocated) {
+        if fs.provide(need.file, need.size.0).is_err() {
             // So is what has no room.
             return Ok(Lba(capacity.0));
         }
@@ -60,12 +35,6 @@ pub(super) fn written(setup: &Setup, whole: &Btrfs) -> Result<Lba, MachineError>
         .into_iter()
         .map(|extent| extent.start + extent.len);
     Ok(Lba(ends.max().unwrap_or(0)))
-}
-
-/// See [`Machine::allocated`].
-fn allocated(given: Option<Bytes>, plan: &Plan) -> Bytes {
-    let wanted = given.map_or_else(|| needed(plan.phases.iter()), |given| given.0);
-    Bytes(wanted.max(needed(plan.phases.iter().take(1))))
 }
 
 impl Machine {
@@ -80,7 +49,7 @@ impl Machine {
     /// that phases of `plan` find; what the first phase finds in any case.
     #[must_use]
     pub fn allocated(&self, plan: &Plan) -> Bytes {
-        allocated(self.allocated, plan)
+        plan.allocated(self.allocated)
     }
 
     /// Lays files out in a pool of ZFS, or an array of btrfs, whose new members have just come, and lets these be filled: those of the
@@ -97,13 +66,13 @@ impl Machine {
         if wanted.0 == 0 {
             return Err(RunError::NothingAllocated);
         }
-        let rest = wanted.0 - needed(plan.phases.iter().take(1));
-        if rest > 0 {
+        let laid = plan.laid_out(self.allocated);
+        if let Some(filler) = laid.iter().find(|need| need.file == FILLER) {
             let told = |source| RunError::Allocated { wanted, source };
             let before = self.unbegun();
             let laid = self
                 .host
-                .provide_aside(FILLER, rest, &mut || monitor.poll(before));
+                .provide_aside(FILLER, filler.size.0, &mut || monitor.poll(before));
             if laid.map_err(told)?.is_break() {
                 return Err(RunError::Interrupted);
             }

@@ -1,12 +1,15 @@
 //! What goes on in an array beside the phases: a resync or a rebuild, as the cell's state asks for it.
 use super::host_failure;
-use super::trial::{Came, Lab, Turn, Watch};
-use crate::exit::Failure;
+use super::trial::{Came, Lab, Turn, Watch, monitor, run_failure};
+
+use crate::exit::{BAD_REQUEST, Failure};
 use raidlab_core::flag::{Flag, FlagKind};
+use raidlab_core::profile::Plan as ProfilePlan;
 use raidlab_experiment::setup::ArrayState;
 use raidlab_host::HostError;
 use raidlab_host::provision::{Built, Context, Stage, SyncState};
 use raidlab_io::observe::Roots;
+use raidlab_io::run::{Place, lay_out};
 use raidlab_results::record::{Figure, PhaseRecord, Unit};
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -20,6 +23,34 @@ pub(super) fn begin_background(
     watched(lab, watch, |lab, context| {
         built.start(lab.claims, lab.journal, context)
     })
+}
+
+/// As [`begin_background`], of an array whose new members get what is in use: the files of the first phase, and what fills the array
+/// up to what is wanted, are laid out while all members are there. Then these fail, are filled by themselves, and fail anew.
+pub(super) fn begin_with_files(
+    turn: Turn<'_>,
+    lab: &mut Lab<'_>,
+    built: &mut Built,
+    (profile, place): (&ProfilePlan, &mut Place),
+    watch: &mut dyn Watch,
+) -> Result<(), Failure> {
+    let files = profile.laid_out(turn.cell.setup.array.allocated);
+    if files.iter().all(|file| file.size.0 == 0) {
+        let message = "no file is in the array when its new members come, and they get nothing else: the first phase of the                        profile begins with none";
+        return Err(Failure::new(BAD_REQUEST, message)
+            .remedy("say how much is in the array: allocated = \"4GiB\" in [array]"));
+    }
+    let options = lab.options(turn);
+    let mut monitor = monitor(&options, watch);
+    lay_out(&files, place, &options, &mut monitor).map_err(|error| run_failure(&error))?;
+    drop(monitor);
+    let begun = place.while_remounted(|| {
+        watched(lab, watch, |lab, context| {
+            built.fill_alone(lab.claims, lab.journal, context)
+        })?;
+        begin_background(lab, built, watch)
+    });
+    begun.map_err(|error| run_failure(&error))?
 }
 
 /// Does `work`, which tells `watch` what it is at and ends early when the run is to stop.
@@ -41,12 +72,8 @@ pub(super) fn watched<R>(
     work(lab, &mut context).map_err(|error| host_failure(&error))
 }
 
-pub(super) fn syncs(roots: &Roots, built: &Built) -> Vec<SyncState> {
-    let numbers = built.busy_arrays();
-    numbers
-        .into_iter()
-        .map(|number| SyncState::of(roots, number))
-        .collect()
+pub(super) fn syncs(roots: &Roots, built: &Built) -> Result<Vec<SyncState>, Failure> {
+    built.syncs(roots).map_err(|error| host_failure(&error))
 }
 
 /// What the resync or rebuild did beside the phases, and how long a rebuild takes by itself.
@@ -111,13 +138,14 @@ pub(super) fn background(
     Ok(())
 }
 
-/// An array that is busy or degraded because the cell asks for it is no doubt about the figure.
-pub(super) fn expected_state(state: ArrayState, record: &mut PhaseRecord) {
+/// An array that is busy or degraded because the cell asks for it is no doubt about the figure. What fills members of btrfs
+/// goes through the very devices that the phases are seen to use (`refills`).
+pub(super) fn expected_state(state: ArrayState, refills: bool, record: &mut PhaseRecord) {
     if state == ArrayState::Clean {
         return;
     }
     for flag in &mut record.flags {
-        if flag.kind == FlagKind::ArrayBusy {
+        if flag.kind == FlagKind::ArrayBusy || (refills && flag.kind == FlagKind::ForeignIo) {
             flag.voids = false;
             flag.reason = format!("as the cell asks for ({state}): {}", flag.reason);
         }

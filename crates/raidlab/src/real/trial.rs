@@ -14,6 +14,7 @@ use crate::exit::Failure;
 use crate::patience;
 use came::record_of;
 use measure::measure;
+pub(super) use measure::{monitor, run_failure};
 use raidlab_core::flag::{Flag, FlagKind};
 use raidlab_core::time::Span;
 use raidlab_experiment::setup::ArrayState;
@@ -68,7 +69,7 @@ pub(crate) struct Lab<'a> {
 
 impl Lab<'_> {
     /// How the phases of a trial are run.
-    fn options(&self, turn: Turn<'_>) -> RunOptions {
+    pub(super) fn options(&self, turn: Turn<'_>) -> RunOptions {
         RunOptions {
             stall: self.stall,
             cancel: Arc::clone(&self.stop),

@@ -1,6 +1,6 @@
 //! Whose arrays are stopped.
 use super::whose::{are_ours, lies_on, not_ours};
-use super::{Run, arrays, scrub_may_go_on};
+use super::{Run, arrays, is_mounted_there};
 use crate::identity::Identity;
 use crate::journal::{Process, Undone};
 use raidlab_io::observe::{DeviceNumber, Roots};
@@ -80,14 +80,14 @@ fn a_scrub_is_ended_where_the_file_system_is_mounted_alone() {
     let mounted = |point: &str, kind: &str| {
         let line = format!("30 1 0:40 / {point} rw - {kind} /dev/sda rw\n");
         fs::write(roots.proc.join("self/mountinfo"), line).expect("written");
-        scrub_may_go_on(&roots, Path::new("/state/mnt"), uuid)
+        is_mounted_there(&roots, Path::new("/state/mnt"), uuid)
     };
     assert!(!mounted("/state/mnt", "btrfs"), "of another uuid");
     fs::create_dir_all(roots.sys.join("fs/btrfs").join(uuid)).expect("made");
     assert!(mounted("/state/mnt", "btrfs"));
     assert!(!mounted("/state", "btrfs"), "what the directory is on");
     assert!(!mounted("/state/mnt", "ext4"));
-    assert!(!scrub_may_go_on(&roots, point, "other"));
+    assert!(!is_mounted_there(&roots, point, "other"));
 }
 
 #[test]

@@ -30,6 +30,7 @@ impl Built {
             return Ok(());
         };
         self.lend(on, claims)?;
+        let first = journal.mark();
         if let Some(parent) = point.parent() {
             std::fs::create_dir_all(parent).map_err(HostError::call("make", parent))?;
         }
@@ -53,6 +54,7 @@ impl Built {
         mount(source, point, *fs_type, flags, Some(data.as_c_str()))
             .map_err(|error| HostError::Unexpected(format!("'{step}' failed: {error}")))?;
         journal.done(taken)?;
+        self.mounted = first..journal.mark();
         let table = roots.proc.join("self/mountinfo");
         let text = std::fs::read_to_string(&table).map_err(HostError::call("read", &table))?;
         let mounts = mountinfo::parse(&text)?;
@@ -68,6 +70,15 @@ impl Built {
             }
         }
         Ok(())
+    }
+
+    /// Unmounts what was mounted last, as if it were to be undone.
+    pub(super) fn unmount(&mut self, journal: &mut Journal, roots: &Roots) -> Result<()> {
+        let report = journal.undo_steps(roots, self.mounted.clone())?;
+        match report.left.first() {
+            Some(left) => Err(HostError::Unexpected(left.clone())),
+            None => Ok(()),
+        }
     }
 }
 

@@ -20,6 +20,35 @@ fn a_working_directory_goes_when_it_is_dropped() {
     assert_eq!(std::fs::read_dir(parent.path()).unwrap().count(), 0);
 }
 
+/// The file system that it is on can be unmounted meanwhile: nothing there is open any more.
+#[test]
+fn a_working_directory_that_is_let_go_of_is_found_again() {
+    let parent = tempfile::tempdir().unwrap();
+    let mut work = WorkDir::create(parent.path()).unwrap();
+    let path = work.path().to_owned();
+    std::fs::write(path.join("data-0"), "x").unwrap();
+    let opened = || {
+        let all = std::fs::read_dir("/proc/self/fd").unwrap().flatten();
+        let targets = all.filter_map(|entry| std::fs::read_link(entry.path()).ok());
+        targets.filter(|to| to.starts_with(parent.path())).count()
+    };
+    assert!(opened() > 0);
+    work.leave();
+    assert_eq!(opened(), 0);
+    assert!(path.join("data-0").exists());
+    work.come_back().unwrap();
+    assert!(opened() > 0);
+    // It is known as that of someone who lives.
+    assert!(WorkDir::remove_stale(parent.path()).removed.is_empty());
+    assert_eq!(std::fs::read(work.way().join("data-0")).unwrap(), b"x");
+    work.leave();
+    std::fs::rename(&path, parent.path().join("elsewhere")).unwrap();
+    let error = work.come_back().unwrap_err().to_string();
+    assert!(error.contains("find again"), "{error}");
+    drop(work);
+    assert!(parent.path().join("elsewhere/data-0").exists());
+}
+
 /// Where a file that is open cannot be removed, it gets another name and the directory stays.
 #[test]
 fn what_tells_the_owner_is_closed_before_it_is_removed() {

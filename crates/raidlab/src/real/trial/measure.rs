@@ -2,7 +2,7 @@
 use super::{Came, Lab, Turn, Watch};
 use crate::bench::{Recorded, of_phase};
 use crate::exit::{BAD_REQUEST, Failure, MISSING, TRIAL_FAILED};
-use crate::real::busy::{background, begin_background, expected_state, syncs};
+use crate::real::busy::{background, begin_background, begin_with_files, expected_state, syncs};
 use crate::real::driver::{self, Driver, Ground};
 use crate::real::traffic::Traffic;
 use crate::real::verify::verify;
@@ -21,6 +21,7 @@ use raidlab_io::observe::Roots;
 use raidlab_io::observe::environment::{Environment, memory, space_at};
 use raidlab_io::run::{Place, RunError, RunOptions, RunProgress, run_phase};
 use std::ops::ControlFlow;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
@@ -41,8 +42,16 @@ pub(super) fn measure(
         .iter()
         .map(|(number, took)| (format!("md{number}"), took.as_nanos() as u64))
         .collect();
-    let place = open(built, lab.claims)?;
-    let run = in_place(turn, lab, built, &place, watch, came, log.as_deref_mut());
+    let mut place = open(built, lab.claims)?;
+    let run = in_place(
+        turn,
+        lab,
+        built,
+        &mut place,
+        watch,
+        came,
+        log.as_deref_mut(),
+    );
     // Also of a trial that failed: what someone has put there goes with the file system else.
     let left = close(place, lab);
     if run.is_ok() {
@@ -61,7 +70,7 @@ fn in_place(
     turn: Turn<'_>,
     lab: &mut Lab<'_>,
     built: &mut Built,
-    place: &Place,
+    place: &mut Place,
     watch: &mut dyn Watch,
     came: &mut Came,
     mut log: Option<&mut KernelLog>,
@@ -90,8 +99,14 @@ fn in_place(
         false => Failing::Raidlab,
     };
     came.hear(log.as_deref_mut(), own);
-    begin_background(lab, built, watch)?;
-    let before = syncs(&roots, built);
+    if built.awaits_files() {
+        begin_with_files(turn, lab, built, (&profile, place), watch)?;
+        came.hear(log.as_deref_mut(), own);
+    } else {
+        begin_background(lab, built, watch)?;
+    }
+    let place = &*place;
+    let before = syncs(&roots, built)?;
     let begun = Instant::now();
     let run = (&profile, place);
     match came.driver {
@@ -102,7 +117,7 @@ fn in_place(
     watch.ended();
     came.profile = Some(profile);
     let elapsed = begun.elapsed().as_secs_f64();
-    let after = syncs(&roots, built);
+    let after = syncs(&roots, built)?;
     verify(When::WithData, lab, built, watch, came, log)?;
     Ok((before, after, elapsed))
 }
@@ -133,7 +148,7 @@ fn by_tool(
         place,
         options: &lab.options(turn),
         guest: own.is_some(),
-        busy: !built.busy_arrays().is_empty(),
+        busy: !built.busy_arrays().is_empty() || built.awaits_files(),
     };
     let mut tool = || driver::run(set, &ground, watch);
     let said = match &own {
@@ -171,7 +186,11 @@ fn by_phases(
             parts,
         } = of_phase(outcome, phase);
         traffic.end(&roots, &mut record);
-        expected_state(turn.cell.setup.array.state, &mut record);
+        expected_state(
+            turn.cell.setup.array.state,
+            built.awaits_files(),
+            &mut record,
+        );
         came.hear(log.as_deref_mut(), Failing::Nobody);
         if let Some(said) = came.said.trouble.as_ref() {
             record
@@ -193,18 +212,26 @@ fn one_phase(
     options: &RunOptions,
     watch: &mut dyn Watch,
 ) -> Result<PhaseOutcome, Failure> {
-    let mut monitor = |progress: RunProgress| {
-        watch.tick(&progress);
-        if options.cancel.load(Ordering::Relaxed) {
-            ControlFlow::Break(())
-        } else {
-            ControlFlow::Continue(())
-        }
-    };
+    let mut monitor = monitor(options, watch);
     run_phase(phase, place, options, &mut monitor).map_err(|error| run_failure(&error))
 }
 
-fn run_failure(error: &RunError) -> Failure {
+/// Tells what a run of phases is at, and ends it when it is to end.
+pub(in crate::real) fn monitor<'w>(
+    options: &RunOptions,
+    watch: &'w mut dyn Watch,
+) -> impl FnMut(RunProgress) -> ControlFlow<()> + 'w {
+    let cancel = Arc::clone(&options.cancel);
+    move |progress| {
+        watch.tick(&progress);
+        match cancel.load(Ordering::Relaxed) {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        }
+    }
+}
+
+pub(in crate::real) fn run_failure(error: &RunError) -> Failure {
     Failure::from_error(TRIAL_FAILED, error)
 }
 
