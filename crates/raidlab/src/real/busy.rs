@@ -2,7 +2,7 @@
 use super::host_failure;
 use super::trial::{Came, Lab, Turn, Watch, monitor, run_failure};
 
-use crate::exit::{BAD_REQUEST, Failure};
+use crate::exit::Failure;
 use raidlab_core::flag::{Flag, FlagKind};
 use raidlab_core::profile::Plan as ProfilePlan;
 use raidlab_experiment::setup::ArrayState;
@@ -35,11 +35,6 @@ pub(super) fn begin_with_files(
     watch: &mut dyn Watch,
 ) -> Result<(), Failure> {
     let files = profile.laid_out(turn.cell.setup.array.allocated);
-    if files.iter().all(|file| file.size.0 == 0) {
-        let message = "no file is in the array when its new members come, and they get nothing else: the first phase of the                        profile begins with none";
-        return Err(Failure::new(BAD_REQUEST, message)
-            .remedy("say how much is in the array: allocated = \"4GiB\" in [array]"));
-    }
     let options = lab.options(turn);
     let mut monitor = monitor(&options, watch);
     lay_out(&files, place, &options, &mut monitor).map_err(|error| run_failure(&error))?;

@@ -10,6 +10,7 @@ use raidlab_experiment::{Cell, Experiment};
 use raidlab_host::provision::{MemberDevice, is_built};
 use raidlab_io::observe::Roots;
 use raidlab_nbd::guest::Shown;
+use raidlab_sim::machine::RunError;
 use raidlab_vm::Image;
 
 /// What md and partitions keep of a member beside the data that is asked for.
@@ -112,6 +113,7 @@ pub(super) fn check(experiment: &Experiment, time: GuestTime) -> Result<(), Fail
         let members = cell.setup.array.members.iter();
         let sectors = members.map(|name| sector(experiment, name));
         direct_calls(cell, sectors.max().unwrap_or(SECTOR as u32))?;
+        something_allocated(cell)?;
         if cell.setup.array.engine == Engine::Controller {
             let message = format!(
                 "{}: a controller's own RAID has no kernel to run it",
@@ -204,6 +206,24 @@ pub(super) fn direct_calls(cell: &Cell, sector: u32) -> Result<(), Failure> {
             Err(Failure::new(BAD_REQUEST, message))
         }
     }
+}
+
+/// Whether anything lies in an array whose new members get what is in use, and no more.
+///
+/// # Errors
+/// That nothing does, with the cell.
+pub(super) fn something_allocated(cell: &Cell) -> Result<(), Failure> {
+    let (setup, array) = (&cell.setup, &cell.setup.array);
+    let by_use = matches!(array.engine, Engine::Btrfs | Engine::Zfs);
+    if !by_use || !matches!(array.state, ArrayState::Rebuilding(_)) {
+        return Ok(());
+    }
+    let plan = setup.profile.plan(&setup.context(SECTOR as u32));
+    if plan.is_ok_and(|plan| plan.allocated(array.allocated).0 == 0) {
+        let message = format!("cell '{}': {}", cell.label, RunError::NothingAllocated);
+        return Err(Failure::new(BAD_REQUEST, message));
+    }
+    Ok(())
 }
 
 /// Whether disks can be made to fail as is asked for.

@@ -156,6 +156,7 @@ pub(super) fn plans(
         if args.driver == Driver::Raidlab {
             fit::direct_calls(cell, fit::largest_sector(&chosen))?;
         }
+        fit::something_allocated(cell)?;
         let sync = initial_sync(args);
         let plan = trial::plan_of(cell, &chosen, sync, experiment.design.verify, false)?;
         verify::agreed_before(cell, &plan, args.assume_clean)?;

@@ -3,9 +3,10 @@
 use super::members::{self, Part, Source};
 use super::{host_failure, own_memory};
 use crate::exit::{BAD_REQUEST, Failure, MISSING};
-use raidlab_core::profile::{Place, ProfileContext, ProfileError};
+use raidlab_core::profile::{FILLER, Place, Plan, ProfileContext, ProfileError};
 use raidlab_core::units::Bytes;
 use raidlab_core::words::count;
+use raidlab_experiment::setup::ArrayState;
 use raidlab_experiment::{Cell, Experiment};
 use raidlab_host::loops::place;
 use raidlab_host::provision::MemberDevice;
@@ -92,7 +93,10 @@ fn of_cell(
         },
         ..context
     };
-    let error = setup.profile.plan(&within(room)).err()?;
+    let error = match setup.profile.plan(&within(room)) {
+        Ok(plan) => return of_files(cell, &plan, room, larger),
+        Err(error) => error,
+    };
     // What is wrong wherever it runs is told by whoever runs it.
     setup.profile.plan(&within(Bytes(1 << 50))).ok()?;
     let (message, smaller) = match &error {
@@ -116,6 +120,27 @@ fn of_cell(
     Some(Lack {
         message,
         remedy: format!("choose {smaller}, or {larger}"),
+        asked: true,
+    })
+}
+
+/// What lies in an array whose members are replaced, beside what the profile takes.
+fn of_files(cell: &Cell, plan: &Plan, room: Bytes, larger: &str) -> Option<Lack> {
+    let array = &cell.setup.array;
+    if !matches!(array.state, ArrayState::Rebuilding(_)) || array.allocated.is_none() {
+        return None;
+    }
+    let laid = plan.laid_out(array.allocated);
+    let beside = laid.iter().filter(|need| need.file == FILLER);
+    let beside: Bytes = Bytes(beside.map(|need| need.size.0).sum());
+    let wanted = Bytes(beside.0.saturating_add(plan.space_needed.0));
+    (wanted > room).then(|| Lack {
+        message: format!(
+            "cell '{}': {beside} of other files ('allocated') and the profile's {} need {wanted} of free space, and what is made of these \
+             devices holds {room} at most",
+            cell.label, plan.space_needed
+        ),
+        remedy: format!("choose a smaller 'allocated' in [array], or {larger}"),
         asked: true,
     })
 }

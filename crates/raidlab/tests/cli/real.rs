@@ -175,6 +175,22 @@ verify = true
     }
     assert_taken_apart(&lab);
     lab.run("clean").done().says(&["nothing was left behind"]);
+
+    lab.write("much.toml", text.replace("96MiB", "900MiB"));
+    let run = run.replace("lab.toml", "much.toml");
+    lab.run(&run)
+        .refused(2)
+        .says(&["836 MiB of other files", "smaller 'allocated'"]);
+    let none = text.replace("96MiB", "0").replace(
+        "\"random\"\nsize = \"64MiB\"\ntotal = \"256KiB\"",
+        "\"bonnie\"\nsize = \"64MiB\"",
+    );
+    lab.write("none.toml", none);
+    let run = run.replace("much.toml", "none.toml");
+    lab.run(&run)
+        .refused(2)
+        .says(&["say how much lies in the array"]);
+    assert_taken_apart(&lab);
 }
 
 #[test]

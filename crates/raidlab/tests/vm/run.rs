@@ -162,6 +162,68 @@ fn arrays_are_degraded_and_rebuilt_as_the_cell_says() {
     }
 }
 
+/// The second member fails when 96 MiB are there, and is filled with that and no more, in the guest as in the prediction.
+const REPLACED: &str = r#"title = "Replaced"
+disks = { model = "ST3250624AS", count = 2 }
+
+[profile]
+name = "sequential"
+size = "32MiB"
+total = "16MiB"
+read-percent = 100
+
+[array]
+engine = "btrfs"
+layout = "raid1"
+member-size = "512MiB"
+state = "rebuilding 1"
+failed = [1]
+allocated = "96MiB"
+
+[host]
+memory = "384MiB"
+
+[design]
+repeats = 1
+verify = true
+"#;
+
+#[test]
+fn a_member_of_btrfs_is_replaced_beside_the_phases() {
+    if !may("a_member_of_btrfs_is_replaced_beside_the_phases") {
+        return;
+    }
+    let lab = Lab::new();
+    lab.write("replaced.toml", REPLACED);
+    run(&lab, "run replaced.toml --on vm --with-sim").done();
+    let trials = lab.trials();
+    assert_eq!((trials.len(), complete(&trials)), (2, 2), "{trials:#?}");
+    let rebuilt = |place: &str| {
+        let trial = trials
+            .iter()
+            .find(|t| t["provenance"].to_string().contains(place));
+        let trial = trial.unwrap_or_else(|| panic!("none of {place}: {trials:#?}"));
+        let phases = trial["phases"].as_array().expect("phases");
+        let rebuild = phases.iter().find(|phase| phase["phase"] == "rebuild");
+        let rebuild = rebuild.unwrap_or_else(|| panic!("not rebuilt: {phases:#?}"));
+        let figure = |name: &str| rebuild[name].as_f64().expect("a figure");
+        (figure("bytes"), figure("rate"))
+    };
+    let ((bytes, rate), (predicted, at)) = (rebuilt("vm"), rebuilt("simul"));
+    let least = f64::from(96 << 20);
+    assert!((least..1.05 * least).contains(&predicted), "{predicted}");
+    // What was done since it was asked last is not counted.
+    assert!(
+        (0.9..1.05).contains(&(bytes / predicted)),
+        "{bytes} and {predicted}"
+    );
+    assert!((0.7..1.3).contains(&(rate / at)), "{rate} and {at}");
+    let checked = trials
+        .iter()
+        .filter(|trial| trial["checks"][0]["consistent"] == true);
+    assert_eq!(checked.count(), 1, "{trials:#?}");
+}
+
 /// What the trials of the last session ran on.
 fn environments(lab: &Lab) -> String {
     let said = lab.run("show --json").done().json()["environments"].to_string();
