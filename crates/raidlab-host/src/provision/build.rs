@@ -300,7 +300,7 @@ impl Built {
     ) -> Result<Report> {
         self.arrays.clear();
         if let Some(refill) = &self.refill {
-            refill.stop();
+            refill.end();
         }
         // A member that has gone is no reason to leave anything on the others.
         let gone: Vec<String> = claims

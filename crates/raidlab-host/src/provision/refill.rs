@@ -11,12 +11,15 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// How often it is asked how much is done: what was done since the last time is not counted.
 const POLL: Duration = Duration::from_millis(20);
 /// A replacement has begun, or has failed, within this time.
 const BEGINS: Duration = Duration::from_secs(10);
+/// One that is cancelled has ended within this time.
+const ENDS: Duration = Duration::from_secs(20);
 /// `BTRFS_IOC_SCRUB_PROGRESS` (linux/btrfs.h).
 const PROGRESS: rustix::ioctl::Opcode = opcode::read_write::<Asked>(0x94, 29);
 
@@ -58,6 +61,7 @@ pub(super) struct Refill {
     /// About so many bytes are to be copied.
     expected: u64,
     shared: Arc<Shared>,
+    thread: JoinHandle<()>,
 }
 
 #[derive(Debug, Default)]
@@ -83,9 +87,9 @@ impl Refill {
     /// Begins: a thread has the tool run for each, for one of them at a time is filled.
     fn begin(point: &Path, members: &[Refilled], expected: u64) -> Self {
         let shared = Arc::<Shared>::default();
-        let (theirs, point) = (Arc::clone(&shared), point.to_owned());
-        let each: Vec<Vec<String>> = members.iter().map(|member| member.words(&point)).collect();
-        std::thread::spawn(move || {
+        let theirs = Arc::clone(&shared);
+        let each: Vec<Vec<String>> = members.iter().map(|member| member.words(point)).collect();
+        let thread = std::thread::spawn(move || {
             for words in each {
                 if theirs.stop.load(Ordering::Acquire) {
                     return;
@@ -99,10 +103,11 @@ impl Refill {
             }
         });
         Self {
-            point,
+            point: point.to_owned(),
             members: members.to_vec(),
             expected,
             shared,
+            thread,
         }
     }
 
@@ -118,9 +123,21 @@ impl Refill {
         }
     }
 
-    /// No further member is begun with.
-    pub(super) fn stop(&self) {
+    /// Ends it. A tool that has just been started may not have begun yet, and is not to begin later.
+    pub(super) fn end(&self) {
         self.shared.stop.store(true, Ordering::Release);
+        let begun = Instant::now();
+        while !self.thread.is_finished() && begun.elapsed() < ENDS {
+            // It fails where nothing is under way.
+            let cancel = [
+                "btrfs",
+                "replace",
+                "cancel",
+                &self.point.display().to_string(),
+            ];
+            let _ = Tool::new(cancel).within(ENDS).run();
+            std::thread::sleep(POLL);
+        }
     }
 
     /// Waits until it has begun.
