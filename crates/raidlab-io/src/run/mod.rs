@@ -175,6 +175,7 @@ pub fn lay_out(
 ) -> Result<(), RunError> {
     let content = Content::new(options.data, options.seed);
     prepare::provide(place, files, &content, options, monitor)?;
+    place.laid_out(files);
     prepare::write_back(place)
 }
 

@@ -4,10 +4,12 @@ use super::workdir::{Stale, WorkDir};
 use crate::engine::{data_name, size_of};
 use crate::observe::{ObserveError, PathKind, Resolved, Roots, resolve};
 use raidlab_core::op::FileId;
+use raidlab_core::phase::Needed;
 use raidlab_core::units::Bytes;
 use std::fs::File;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 /// Size of a file or block device; [`NULL_SIZE`] for a character device.
 ///
@@ -39,6 +41,8 @@ pub struct Place {
     kind: Kind,
     resolved: Resolved,
     stale: Stale,
+    /// Data files that were laid out, as long as no phase has run since.
+    laid_out: Mutex<Vec<Needed>>,
 }
 
 impl Place {
@@ -64,6 +68,7 @@ impl Place {
             kind,
             resolved,
             stale,
+            laid_out: Mutex::default(),
         })
     }
 
@@ -95,7 +100,22 @@ impl Place {
             },
             resolved,
             stale: Stale::default(),
+            laid_out: Mutex::default(),
         })
+    }
+
+    /// Remembers data files that were just laid out.
+    pub(super) fn laid_out(&self, files: &[Needed]) {
+        let known = self.laid_out.lock();
+        known
+            .unwrap_or_else(PoisonError::into_inner)
+            .extend_from_slice(files);
+    }
+
+    /// The data files that are known to be there, once: what comes may change them.
+    pub(super) fn take_laid_out(&self) -> Vec<Needed> {
+        let known = self.laid_out.lock();
+        std::mem::take(&mut *known.unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Lets go of the working directory, with what is in it, while `remount` has its file system unmounted and mounted again, and

@@ -53,7 +53,14 @@ pub(super) fn prepare(
             _ => {}
         }
     }
-    provide(place, needs, content, options, monitor)
+    // To look into them again would take its time while what they were laid out for goes on.
+    let laid = place.take_laid_out();
+    let needs: Vec<Needed> = needs
+        .iter()
+        .filter(|need| !laid.contains(need))
+        .copied()
+        .collect();
+    provide(place, &needs, content, options, monitor)
 }
 
 /// Makes those data files in a directory that are not there as they are needed.
@@ -195,4 +202,55 @@ fn is_valid(path: &Path, need: &Needed, content: &Content) -> bool {
         Ok(true)
     };
     check().unwrap_or(false)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use raidlab_core::phase::{Access, Counted};
+    use std::ops::ControlFlow;
+
+    #[test]
+    fn files_that_were_laid_out_are_not_looked_into_before_the_first_phase() {
+        let parent = tempfile::tempdir().unwrap();
+        let place = Place::open(parent.path()).unwrap();
+        let options = RunOptions::new(7);
+        let content = Content::new(options.data, options.seed);
+        let file = Needed {
+            file: 0,
+            size: Bytes::kib(64),
+        };
+        super::super::lay_out(
+            &[file],
+            &place,
+            &options,
+            &mut |_| ControlFlow::Continue(()),
+        )
+        .unwrap();
+        let whole = std::fs::read(place.data(0)).unwrap();
+        assert_eq!(whole.len(), 64 << 10);
+        std::fs::write(place.data(0), "other").unwrap();
+        let phase = Phase {
+            needs: vec![file],
+            id: "read".to_owned(),
+            title: "read".to_owned(),
+            jobs: Vec::new(),
+            access: Access::Buffered,
+            counted: Counted::Bytes,
+            cold: false,
+            evidence: Evidence::None,
+            fresh: Vec::new(),
+            ramp: Span::ZERO,
+        };
+        let prepared = || {
+            prepare(&place, &phase, &content, &options, &mut |_| {
+                ControlFlow::Continue(())
+            })
+            .unwrap();
+            std::fs::read(place.data(0)).unwrap()
+        };
+        assert_eq!(prepared(), b"other");
+        // What a phase has changed is made anew for the next.
+        assert_eq!(prepared(), whole);
+    }
 }
