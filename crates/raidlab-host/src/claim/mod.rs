@@ -232,8 +232,16 @@ impl Claim {
     /// # Errors
     /// When it is no longer the device that was claimed; it is let go of for good then.
     pub(crate) fn lend(&mut self) -> Result<()> {
+        self.hand_over().map(drop)
+    }
+
+    /// Lends the device and gives away what holds it: as long as that is open, nobody else can take it. `None` when it is lent already.
+    ///
+    /// # Errors
+    /// As [`Self::lend`].
+    pub(crate) fn hand_over(&mut self) -> Result<Option<File>> {
         let Hold::Exclusive(file) = &self.hold else {
-            return Ok(());
+            return Ok(None);
         };
         let stays = self.verify(file).and_then(|()| {
             let stays = raidlab_io::observe::safety::open_for_reading(&self.path)?;
@@ -244,8 +252,11 @@ impl Claim {
             Ok(stays) => (Hold::Lent(stays), Ok(())),
             Err(error) => (Hold::Gone, Err(error)),
         };
-        self.hold = hold;
-        came
+        let held = std::mem::replace(&mut self.hold, hold);
+        came.map(|()| match held {
+            Hold::Exclusive(file) => Some(file),
+            Hold::Lent(_) | Hold::Gone => None,
+        })
     }
 
     /// Closes the device altogether, for a tool that must be the last to close it: the kernel then writes back what it

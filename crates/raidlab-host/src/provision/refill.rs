@@ -84,16 +84,18 @@ pub(super) struct Filled {
 }
 
 impl Refill {
-    /// Begins: a thread has the tool run for each, for one of them at a time is filled.
-    fn begin(point: &Path, members: &[Refilled], expected: u64) -> Self {
+    /// Begins: a thread has the tool run for each, for one of them at a time is filled. What holds a member is let go of when it is its
+    /// turn: until then it is empty, and nobody else is to take it.
+    fn begin(point: &Path, members: &[Refilled], held: Vec<Option<File>>, expected: u64) -> Self {
         let shared = Arc::<Shared>::default();
         let theirs = Arc::clone(&shared);
         let each: Vec<Vec<String>> = members.iter().map(|member| member.words(point)).collect();
         let thread = std::thread::spawn(move || {
-            for words in each {
+            for (words, held) in each.into_iter().zip(held) {
                 if theirs.stop.load(Ordering::Acquire) {
                     return;
                 }
+                drop(held);
                 if let Err(error) = Tool::new(words).run() {
                     let mut failed = theirs.failed.lock().unwrap_or_else(PoisonError::into_inner);
                     *failed = Some(error.to_string());
@@ -206,11 +208,7 @@ impl Built {
     /// Whether new members get what is in use when the phases begin, so that the files of the first phase have to be there before.
     #[must_use]
     pub fn awaits_files(&self) -> bool {
-        !self.refilled().is_empty()
-    }
-
-    fn refilled(&self) -> &[Refilled] {
-        self.plan.refilled()
+        !self.plan.refilled().is_empty()
     }
 
     /// How far all is that goes on beside the phases.
@@ -285,10 +283,10 @@ impl Built {
         else {
             return Ok(());
         };
+        let mut held = Vec::new();
         for refilled in members {
-            if let Some(claim) = claims.get_mut(refilled.member) {
-                claim.lend()?;
-            }
+            let claim = claims.get_mut(refilled.member);
+            held.push(claim.map_or(Ok(None), Claim::hand_over)?);
         }
         let used = rustix::fs::statvfs(point).map_or(0, |found| {
             (found.f_blocks - found.f_bfree).saturating_mul(found.f_frsize)
@@ -300,7 +298,9 @@ impl Built {
             uuid: self.filled_word(uuid),
         };
         let step = journal.intend("replacement of members of btrfs", &[undo])?;
-        let refill = self.refill.insert(Refill::begin(point, members, expected));
+        let refill = self
+            .refill
+            .insert(Refill::begin(point, members, held, expected));
         refill.begun()?;
         for refilled in members.iter().take(1) {
             if let Some(claim) = claims.get(refilled.member) {
