@@ -7,7 +7,7 @@ use raidlab_core::units::Bytes;
 use raidlab_experiment::kernel::{FilesystemKind, JournalMode};
 use raidlab_experiment::setup::{Array, ArrayLayout, ArrayState, Engine, Filesystem};
 use raidlab_layout::{BtrfsProfile, Layout, VdevKind};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The file system of a setup on a device, or the device itself.
 pub(super) fn on(
@@ -255,19 +255,24 @@ pub(super) fn btrfs(draft: &mut Draft<'_>) -> Result<Target, PlanError> {
     match array.state {
         ArrayState::Degraded(_) => draft.steps.extend(fail.chain([degraded])),
         ArrayState::Rebuilding(_) => {
+            let point = draft.options.mount.clone();
+            let member = |member: &usize| Refilled {
+                member: *member,
+                path: PathBuf::from(&paths[*member]),
+            };
             let refill = Step::Refill {
-                point: draft.options.mount.clone(),
+                point: point.clone(),
                 uuid,
-                members: refilled(&missing, &paths),
+                members: missing.iter().map(member).collect(),
                 profile,
                 of: paths.len(),
             };
-            let unmount = Step::Unmount {
-                point: draft.options.mount.clone(),
-            };
             draft.steps.push(all);
-            draft.start.push(unmount);
+            let convert = converted(profile, &point);
+            draft.start.push(Step::Unmount { point });
             draft.start.extend(fail.chain([degraded, refill]));
+            draft.fill.clone_from(&draft.start);
+            draft.fill.push(convert);
         }
         _ => draft.steps.push(all),
     }
@@ -280,14 +285,19 @@ fn word_after(words: &[String], word: &str) -> String {
     rest.next().cloned().unwrap_or_default()
 }
 
-/// mkfs numbers the members from 1, as they are given.
-fn refilled(missing: &[usize], paths: &[String]) -> Vec<Refilled> {
-    let each = missing.iter().map(|member| Refilled {
-        id: member + 1,
-        member: *member,
-        path: PathBuf::from(&paths[*member]),
-    });
-    each.collect()
+/// Chunks that were made while members were missing have fewer copies, and may lie on the new members alone, which are to fail again:
+/// they become what the file system was made as.
+fn converted(profile: BtrfsProfile, point: &Path) -> Step {
+    let (data, metadata) = (profile.name(), profile.of_metadata().name());
+    let filters = [("-d", data), ("-m", metadata), ("-s", metadata)];
+    let filters = filters.map(|(of, to)| format!("{of}convert={to},soft"));
+    let words = words(&["btrfs", "balance", "start", "-f"]).into_iter();
+    Step::Convert {
+        words: words
+            .chain(filters)
+            .chain([point.display().to_string()])
+            .collect(),
+    }
 }
 
 /// Without udev no one has told the kernel which devices belong together.

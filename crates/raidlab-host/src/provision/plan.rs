@@ -1,6 +1,5 @@
 //! From a cell's setup and its members to the steps that build it. Pure: nothing is looked at or touched.
 use super::check::{self, Check};
-use super::refill::Refilled;
 use super::step::{Node, Step};
 use super::{filesystem, md, tune};
 use crate::identity::Identity;
@@ -79,6 +78,9 @@ pub struct ProvisionPlan {
     pub members: Vec<MemberDevice>,
     /// Steps before the trial.
     pub steps: Vec<Step>,
+    /// Steps before [`start`](Self::start), when the files of the first phase are there: members that get what is in use are filled with
+    /// nothing else going on. Empty for all other arrays.
+    pub fill: Vec<Step>,
     /// Steps directly before the first phase: what the array is to be doing meanwhile begins.
     pub start: Vec<Step>,
     /// Asked after the phases: whether what was built is still consistent.
@@ -121,6 +123,7 @@ pub fn plan(
         members,
         options,
         steps: Vec::new(),
+        fill: Vec::new(),
         start: Vec::new(),
         checks: Vec::new(),
         notes: Vec::new(),
@@ -155,6 +158,7 @@ pub fn plan(
     Ok(ProvisionPlan {
         members: members.to_vec(),
         steps: draft.steps,
+        fill: draft.fill,
         start: draft.start,
         checks: draft.checks,
         target,
@@ -168,6 +172,7 @@ pub(super) struct Draft<'a> {
     pub(super) members: &'a [MemberDevice],
     pub(super) options: &'a Options,
     pub(super) steps: Vec<Step>,
+    pub(super) fill: Vec<Step>,
     pub(super) start: Vec<Step>,
     pub(super) checks: Vec<Check>,
     pub(super) notes: Vec<String>,
@@ -194,11 +199,12 @@ impl ProvisionPlan {
     /// The command lines that build it, in order.
     #[must_use]
     pub fn lines(&self) -> Vec<String> {
-        self.steps
-            .iter()
-            .chain(&self.start)
-            .map(ToString::to_string)
-            .collect()
+        self.all_steps().map(ToString::to_string).collect()
+    }
+
+    /// All steps, in order.
+    pub(super) fn all_steps(&self) -> impl Iterator<Item = &Step> {
+        self.steps.iter().chain(&self.fill).chain(&self.start)
     }
 
     /// Those that check it after the phases.
@@ -261,15 +267,6 @@ impl ProvisionPlan {
         self.steps
             .iter()
             .any(|step| matches!(step, Step::System { .. }))
-    }
-
-    /// Members of a btrfs that are filled anew.
-    pub(super) fn refilled(&self) -> &[Refilled] {
-        let mut members = self.start.iter().filter_map(|step| match step {
-            Step::Refill { members, .. } => Some(members.as_slice()),
-            _ => None,
-        });
-        members.next().unwrap_or_default()
     }
 
     /// Numbers of the arrays that it makes, in order.

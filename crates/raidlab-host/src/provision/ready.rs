@@ -81,7 +81,7 @@ pub fn requirements(roots: &Roots, plan: &ProvisionPlan) -> Result<()> {
             .tool()
             .map_or(Ok(()), |name| tool::need(name).map(drop))?;
     }
-    for step in plan.steps.iter().chain(&plan.start) {
+    for step in plan.all_steps() {
         for name in step.tools() {
             tool::need(name)?;
         }

@@ -32,8 +32,6 @@ const METADATA: usize = 7;
 /// What is replaced, as a step has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refilled {
-    /// Number of the device within its file system, from 1.
-    pub id: usize,
     /// The member.
     pub member: usize,
     /// Its path.
@@ -41,9 +39,14 @@ pub struct Refilled {
 }
 
 impl Refilled {
+    /// Number of the device within its file system: mkfs counts from 1, as members are given.
+    const fn id(&self) -> u64 {
+        self.member as u64 + 1
+    }
+
     /// The command line. What is on the device is not discarded, which would change what it holds.
     pub(super) fn words(&self, point: &Path) -> Vec<String> {
-        let (id, path) = (self.id.to_string(), self.path.display().to_string());
+        let (id, path) = (self.id().to_string(), self.path.display().to_string());
         let point = point.display().to_string();
         let words = ["btrfs", "replace", "start", "-B", "-f", "-K"].into_iter();
         words
@@ -147,7 +150,7 @@ impl Refill {
         let begun = Instant::now();
         while begun.elapsed() < BEGINS && self.whole() == 0 {
             self.check()?;
-            if done(&self.point, self.members[0].id).is_some() {
+            if done(&self.point, self.members[0].id()).is_some() {
                 return Ok(());
             }
             std::thread::sleep(Duration::from_millis(1));
@@ -164,7 +167,7 @@ impl Refill {
                 return Ok(bytes);
             }
             self.check()?;
-            if let Some(done) = done(&self.point, self.members[whole].id) {
+            if let Some(done) = done(&self.point, self.members[whole].id()) {
                 bytes[whole] = done;
             }
             context.tell(&Stage {
@@ -181,7 +184,7 @@ impl Refill {
         let whole = self.whole();
         let all = alone.map_or(&[][..], |alone| &alone.bytes);
         let now = self.members.get(whole);
-        let now = now.and_then(|member| done(&self.point, member.id));
+        let now = now.and_then(|member| done(&self.point, member.id()));
         let before: u64 = all.iter().take(whole).sum();
         let left = self.members.len() - whole;
         SyncState {
@@ -194,10 +197,10 @@ impl Refill {
 }
 
 /// Bytes of a member that is replaced which were gone through; `None` when it is not being replaced.
-fn done(point: &Path, id: usize) -> Option<u64> {
+fn done(point: &Path, id: u64) -> Option<u64> {
     let directory = File::open(point).ok()?;
     let mut asked: Asked = [0; 128];
-    asked[0] = id as u64;
+    asked[0] = id;
     // SAFETY: the number is that of a call which reads and writes one struct btrfs_ioctl_scrub_args, of 1024 bytes.
     let said = unsafe { ioctl(&directory, Updater::<PROGRESS, Asked>::new(&mut asked)) };
     said.ok()?;
@@ -208,7 +211,7 @@ impl Built {
     /// Whether new members get what is in use when the phases begin, so that the files of the first phase have to be there before.
     #[must_use]
     pub fn awaits_files(&self) -> bool {
-        !self.plan.refilled().is_empty()
+        !self.plan.fill.is_empty()
     }
 
     /// How far all is that goes on beside the phases.
@@ -236,31 +239,13 @@ impl Built {
         journal: &mut Journal,
         context: &mut Context<'_>,
     ) -> Result<()> {
-        if !self.awaits_files() {
-            return Ok(());
-        }
-        self.start(claims, journal, context)?;
-        if let Some(refill) = &self.refill {
-            let begun = Instant::now();
-            let bytes = refill.wait(context)?;
-            let took = begun.elapsed();
-            self.filled = Some(Filled { took, bytes });
-            self.convert()?;
-        }
-        Ok(())
-    }
-
-    /// Chunks that were made while members were missing have fewer copies, and may lie on the new members alone, which are to fail again:
-    /// they become what the file system was made as.
-    fn convert(&self) -> Result<()> {
-        for step in &self.plan.start {
-            if let Step::Refill { point, profile, .. } = step {
-                let (data, metadata) = (profile.name(), profile.of_metadata().name());
-                let filters = [("-d", data), ("-m", metadata), ("-s", metadata)];
-                let filters = filters.map(|(of, to)| format!("{of}convert={to},soft"));
-                let balance = ["btrfs", "balance", "start", "-f"].map(str::to_owned);
-                let words = balance.into_iter().chain(filters);
-                Tool::new(words.chain([point.display().to_string()])).run()?;
+        for step in self.plan.fill.clone() {
+            self.take(&step, claims, journal, context)?;
+            if let (Step::Refill { .. }, Some(refill)) = (&step, &self.refill) {
+                let begun = Instant::now();
+                let bytes = refill.wait(context)?;
+                let took = begun.elapsed();
+                self.filled = Some(Filled { took, bytes });
             }
         }
         Ok(())

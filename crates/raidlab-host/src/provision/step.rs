@@ -149,6 +149,11 @@ pub enum Step {
         /// Its members, with those that are missing.
         of: usize,
     },
+    /// Gives chunks of a btrfs that have fewer copies what the others have.
+    Convert {
+        /// The command line.
+        words: Vec<String>,
+    },
     /// Writes a partition table with one partition over all of a member.
     Partition {
         /// The member.
@@ -206,6 +211,7 @@ impl Step {
                     .map(|member| member.path.display().to_string());
                 format!("replacing {}", paths.collect::<Vec<_>>().join(", "))
             }
+            Self::Convert { .. } => "converting what btrfs keeps in fewer copies".to_owned(),
             Self::Partition { path, .. } => format!("partitioning {}", path.display()),
             Self::Pool { .. } => "making the pool".to_owned(),
         }
@@ -219,6 +225,7 @@ impl Step {
             | Self::Replace { words, .. }
             | Self::WriteCache { words, .. }
             | Self::Filesystem { words, .. }
+            | Self::Convert { words }
             | Self::Pool { words, .. } => words,
             Self::Refill { .. } => return vec!["btrfs"],
             _ => return Vec::new(),
@@ -261,6 +268,7 @@ impl fmt::Display for Step {
             Self::Fail { words, .. }
             | Self::WriteCache { words, .. }
             | Self::Filesystem { words, .. }
+            | Self::Convert { words }
             | Self::Pool { words, .. } => f.write_str(&shell(words)),
             // raidlab does it itself; this makes the same.
             Self::Miss { path, .. } => {

@@ -88,6 +88,7 @@ impl Built {
             Step::Mount { .. } => self.mount(step, claims, journal, roots),
             Step::Unmount { .. } => self.unmount(journal, roots),
             Step::Refill { .. } => self.refill(step, claims, journal),
+            Step::Convert { words } => Tool::new(words.clone()).run().map(drop),
             Step::Partition { member, id, .. } => self.partition(*member, id, claims),
             Step::Pool { .. } => self.make_pool(step, claims, journal, context),
         }

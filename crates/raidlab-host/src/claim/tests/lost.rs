@@ -19,6 +19,7 @@ fn a_member_that_is_no_longer_there_keeps_nothing_else_from_being_undone() {
             .map(|claim| claimed_member(&roots, claim))
             .collect(),
         steps: Vec::new(),
+        fill: Vec::new(),
         start: Vec::new(),
         checks: Vec::new(),
         target: Target::Device(Node::Member(1)),

@@ -16,6 +16,7 @@ fn the_mount_point_of_another_run_is_left_alone() {
             on: Vec::new(),
             point: point.clone(),
         }],
+        fill: Vec::new(),
         start: Vec::new(),
         checks: Vec::new(),
         target: Target::Directory(point.clone()),
