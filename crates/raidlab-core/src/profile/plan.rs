@@ -146,11 +146,17 @@ impl Plan {
         Bytes(wanted.max(found(self.phases.first())))
     }
 
+    /// How much of that is no file that the first phase finds.
+    #[must_use]
+    pub fn filler(&self, wanted: Option<Bytes>) -> Bytes {
+        Bytes(self.allocated(wanted).0 - found(self.phases.first()))
+    }
+
     /// The same as data files, in the order in which they are written: [`FILLER`], where the first phase does not find as much, and what
     /// that phase finds.
     #[must_use]
     pub fn laid_out(&self, wanted: Option<Bytes>) -> Vec<Needed> {
-        let size = Bytes(self.allocated(wanted).0 - found(self.phases.first()));
+        let size = self.filler(wanted);
         let filler = (size.0 > 0).then_some(Needed { file: FILLER, size });
         let first = self.phases.first().into_iter();
         let first = first.flat_map(|first| &first.needs).copied();

@@ -125,11 +125,8 @@ pub(super) fn fits(problems: &Problems, view: &View<'_>, on: &On<'_>, plan: &Pla
     let Some(room) = on.room.filter(|_| on.filesystem.is_some()) else {
         return true;
     };
-    let found = plan.phases.first().map_or(0, needed);
-    let beside = on
-        .array
-        .allocated
-        .map_or(0, |all| all.0.saturating_sub(found));
+    let all = on.array.allocated;
+    let beside = all.map_or(0, |all| plan.filler(Some(all)).0);
     let writes = |phase: &Phase| phase.evidence == Evidence::WritesReachDevice;
     let anew = if plan.phases.iter().any(writes) {
         plan.space_needed.0.min(on.host.memory.0 / DIRTY)
@@ -163,11 +160,6 @@ pub(super) fn fits(problems: &Problems, view: &View<'_>, on: &On<'_>, plan: &Pla
         Diagnostic::new(at, message).help("have less in it, smaller files, or larger members");
     problems.push(problem.also(view.place(&[Key::Layout]), format!("in this {what}")));
     false
-}
-
-/// Bytes of the data files that a phase finds.
-fn needed(phase: &Phase) -> u64 {
-    phase.needs.iter().map(|need| need.size.0).sum()
 }
 
 /// A size of which no more than a whole MiB is promised, exactly, for what is asked for may be told the same when rounded.

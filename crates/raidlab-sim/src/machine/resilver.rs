@@ -66,13 +66,13 @@ impl Machine {
         if wanted.0 == 0 {
             return Err(RunError::NothingAllocated);
         }
-        let laid = plan.laid_out(self.allocated);
-        if let Some(filler) = laid.iter().find(|need| need.file == FILLER) {
+        let filler = plan.filler(self.allocated).0;
+        if filler > 0 {
             let told = |source| RunError::Allocated { wanted, source };
             let before = self.unbegun();
             let laid = self
                 .host
-                .provide_aside(FILLER, filler.size.0, &mut || monitor.poll(before));
+                .provide_aside(FILLER, filler, &mut || monitor.poll(before));
             if laid.map_err(told)?.is_break() {
                 return Err(RunError::Interrupted);
             }

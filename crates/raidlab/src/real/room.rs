@@ -3,10 +3,9 @@
 use super::members::{self, Part, Source};
 use super::{host_failure, own_memory};
 use crate::exit::{BAD_REQUEST, Failure, MISSING};
-use raidlab_core::profile::{FILLER, Place, Plan, ProfileContext, ProfileError};
+use raidlab_core::profile::{Place, Plan, ProfileContext, ProfileError};
 use raidlab_core::units::Bytes;
 use raidlab_core::words::count;
-use raidlab_experiment::setup::ArrayState;
 use raidlab_experiment::{Cell, Experiment};
 use raidlab_host::loops::place;
 use raidlab_host::provision::MemberDevice;
@@ -127,12 +126,8 @@ fn of_cell(
 /// What lies in an array whose members are replaced, beside what the profile takes.
 fn of_files(cell: &Cell, plan: &Plan, room: Bytes, larger: &str) -> Option<Lack> {
     let array = &cell.setup.array;
-    if !matches!(array.state, ArrayState::Rebuilding(_)) || array.allocated.is_none() {
-        return None;
-    }
-    let laid = plan.laid_out(array.allocated);
-    let beside = laid.iter().filter(|need| need.file == FILLER);
-    let beside: Bytes = Bytes(beside.map(|need| need.size.0).sum());
+    // Known of arrays that rebuild by what is in use alone; else it is the profile's own.
+    let beside = plan.filler(Some(array.allocated?));
     let wanted = Bytes(beside.0.saturating_add(plan.space_needed.0));
     (wanted > room).then(|| Lack {
         message: format!(
