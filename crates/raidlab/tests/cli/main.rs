@@ -34,6 +34,7 @@ mod printing;
 mod quotas;
 mod real;
 mod real_places;
+mod replaced;
 mod replayed;
 mod results;
 mod rounds;
