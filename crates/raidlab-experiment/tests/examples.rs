@@ -7,7 +7,7 @@ use raidlab_experiment::{Experiment, expand, parse};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// File, cells and trials.
-const EXPERIMENTS: [(&str, usize, usize); 30] = [
+const EXPERIMENTS: [(&str, usize, usize); 31] = [
     ("bitmap", 18, 90),
     ("btrfs-rebuilding", 8, 24),
     ("home-lab", 8, 24),
@@ -34,6 +34,7 @@ const EXPERIMENTS: [(&str, usize, usize); 30] = [
     ("vm-readers", 8, 8),
     ("vm-states", 8, 24),
     ("vm-zfs-ashift", 2, 6),
+    ("vm-zfs-states", 24, 24),
     ("what-to-buy", 8, 40),
     ("write-back", 12, 60),
     ("zfs-ashift", 2, 6),

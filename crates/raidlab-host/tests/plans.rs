@@ -1,4 +1,7 @@
 //! The command lines for every level, variant, state and file system, as a user reads them in `raidlab plan`.
+#[path = "plans/pools.rs"]
+mod pools;
+
 use raidlab_core::units::Bytes;
 use raidlab_experiment::hardware::Link;
 use raidlab_experiment::{Cell, Experiment, Known, KnownDisk, parse};
@@ -275,20 +278,6 @@ fn what_has_redundancy_left_is_checked_and_what_has_not_is_told() {
 }
 
 #[test]
-fn arrays_of_btrfs_and_pools_are_scrubbed_with_redundancy_or_without() {
-    let verify = Options {
-        verify: true,
-        ..options()
-    };
-    let head = "[profile]\nname = \"bonnie\"\nsize = \"1GiB\"\n";
-    let btrfs = "[array]\nengine = \"btrfs\"\n[filesystem]\nkind = \"btrfs\"\n[factors]\nlayout = [\"raid0\", \"raid1\"]\n";
-    let pools = "[factors]\nlayout = [\"zfs-stripe\", \"zfs-mirror\", \"raidz1\"]\n";
-    let mut all = checked(&plans(3, &format!("{head}{btrfs}"), &verify));
-    all.push_str(&checked(&plans(3, &format!("{head}{pools}"), &verify)));
-    insta::assert_snapshot!(all);
-}
-
-#[test]
 fn another_check_is_another_digest() {
     let verify = Options {
         verify: true,
@@ -344,63 +333,6 @@ mount-options = "noatime,barrier=0"
         "options_of_a_file_system",
         told(&plans(1, rest, &options()))
     );
-}
-
-#[test]
-fn btrfs_and_zfs() {
-    let rest = r#"
-profile = "bonnie"
-[array]
-engine = "btrfs"
-[factors]
-layout = ["linear", "raid0", "raid1", "raid10", "raid5", "raid6"]
-"#;
-    insta::assert_snapshot!(told(&plans(4, rest, &options())));
-    let rest = r#"
-profile = "bonnie"
-[array]
-engine = "btrfs"
-[factors]
-array = [
-  { name = "the first", layout = "raid1", failed = [0] },
-  { name = "the last", layout = "raid10", failed = [3] },
-]
-"#;
-    let verify = Options {
-        verify: true,
-        ..options()
-    };
-    insta::assert_snapshot!("degraded_btrfs", told(&plans(4, rest, &verify)));
-    let rest = r#"
-profile = "bonnie"
-[array]
-engine = "btrfs"
-allocated = "1GiB"
-[factors]
-array = [
-  { name = "one", layout = "raid1", state = "rebuilding 1" },
-  { name = "two", layout = "raid1c3", state = "rebuilding 2", failed = [1, 3] },
-]
-"#;
-    insta::assert_snapshot!("rebuilding_btrfs", told(&plans(4, rest, &verify)));
-    let rest = r#"
-profile = "bonnie"
-[array]
-layout = "zfs-mirror"
-[host]
-memory = "1GiB"
-[factors]
-ashift = [9, 12]
-"#;
-    insta::assert_snapshot!("zfs", told(&plans(2, rest, &options())));
-    let rest = r#"
-profile = "bonnie"
-[array]
-record-size = "1MiB"
-[factors]
-layout = ["zfs-stripe", "raidz1", "raidz2", "zfs-mirror 2x2"]
-"#;
-    insta::assert_snapshot!("zfs_pools", told(&plans(4, rest, &options())));
 }
 
 #[test]

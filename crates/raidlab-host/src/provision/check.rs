@@ -7,6 +7,10 @@ mod btrfs;
 mod compare;
 mod pool;
 mod progress;
+mod status;
+
+pub(super) use progress::{HEARS, Progress, STALLED};
+pub(super) use status::{Status, WHOLE};
 
 use super::build::{Built, Context, Stage};
 use super::plan::{Draft, Target};

@@ -5,7 +5,7 @@ use super::step::{Node, Step};
 use super::stripe::Stripe;
 use raidlab_core::units::Bytes;
 use raidlab_experiment::kernel::{FilesystemKind, JournalMode};
-use raidlab_experiment::setup::{Array, ArrayLayout, ArrayState, Engine, Filesystem};
+use raidlab_experiment::setup::{ArrayLayout, ArrayState, Filesystem};
 use raidlab_layout::{BtrfsProfile, Layout, VdevKind};
 use std::path::{Path, PathBuf};
 
@@ -172,24 +172,9 @@ fn no_journal(filesystem: &Filesystem) -> Result<(), PlanError> {
     Ok(())
 }
 
-/// Whether an array is built on real devices in the state that it is to be in.
-///
-/// # Errors
-/// What states there are.
-pub fn is_built(array: &Array) -> Result<(), PlanError> {
-    let message = match (array.engine, array.state) {
-        (Engine::Zfs, ArrayState::Clean) => return Ok(()),
-        (Engine::Zfs, _) => "arrays of ZFS are only built clean",
-        (Engine::Btrfs, state) if state.is_unsynced() => "btrfs has nothing to resync",
-        _ => return Ok(()),
-    };
-    Err(PlanError(message.to_owned()))
-}
-
 /// btrfs over all members, which keeps copies and parity itself.
 pub(super) fn btrfs(draft: &mut Draft<'_>) -> Result<Target, PlanError> {
     let array = &draft.setup.array;
-    is_built(array)?;
     let missing: Vec<usize> = array.failed.iter().map(|role| usize::from(*role)).collect();
     let layout = array.layout.to_string();
     let profile = BtrfsProfile::of(&layout)
@@ -311,7 +296,6 @@ fn together(draft: &Draft<'_>, on: &[Node]) -> Vec<String> {
 /// A ZFS pool over all members.
 pub(super) fn zfs(draft: &mut Draft<'_>) -> Result<Target, PlanError> {
     let array = &draft.setup.array;
-    is_built(array)?;
     let members = draft.members.len();
     // The word before the members of each vdev, and how many they are.
     let (kind, each) = match &array.layout {
@@ -341,6 +325,7 @@ pub(super) fn zfs(draft: &mut Draft<'_>) -> Result<Target, PlanError> {
     words.extend(["-O".to_owned(), format!("mountpoint={}", point.display())]);
     words.push(name.clone());
     let on: Vec<Node> = (0..members).map(Node::Member).collect();
+    let mut partitions = Vec::new();
     for member in 0..members {
         if member % each == 0 {
             words.extend(kind.clone());
@@ -348,16 +333,52 @@ pub(super) fn zfs(draft: &mut Draft<'_>) -> Result<Target, PlanError> {
         let path = draft.members[member].path.clone();
         let id = draft.uuid();
         words.push(super::partition::node(&path.display().to_string()));
-        draft.steps.push(Step::Partition { member, path, id });
+        partitions.push(Step::Partition { member, path, id });
     }
+    draft.steps.extend(partitions.iter().cloned());
     super::check::pool(draft, &name);
     draft.steps.push(Step::Pool {
         words,
-        name,
+        name: name.clone(),
         on,
         point: point.clone(),
         ashift: array.ashift,
         record_size: array.record_size,
     });
+    fail_in_pool(draft, &name, &partitions);
     Ok(Target::Directory(point))
+}
+
+/// Members of a pool that are missing, or come anew when the phases begin.
+fn fail_in_pool(draft: &mut Draft<'_>, name: &str, partitions: &[Step]) {
+    let array = &draft.setup.array;
+    let missing: Vec<usize> = array.failed.iter().map(|role| usize::from(*role)).collect();
+    let path = |member: &usize| draft.members[*member].path.clone();
+    let offline: Vec<Step> = missing
+        .iter()
+        .map(|member| Step::Offline {
+            member: *member,
+            path: path(member),
+            name: name.to_owned(),
+        })
+        .collect();
+    let rebuilds = matches!(array.state, ArrayState::Rebuilding(_));
+    if !rebuilds {
+        draft.steps.extend(offline);
+        return;
+    }
+    let members = missing.iter().map(|member| Refilled {
+        member: *member,
+        path: path(member),
+    });
+    let resilver = Step::Resilver {
+        name: name.to_owned(),
+        members: members.collect(),
+        ashift: array.ashift,
+    };
+    draft.start.extend(offline);
+    let anew = missing.iter().filter_map(|member| partitions.get(*member));
+    draft.start.extend(anew.cloned());
+    draft.start.push(resilver);
+    draft.fill.clone_from(&draft.start);
 }

@@ -20,7 +20,6 @@ mod tune;
 
 pub use build::{Built, Context, Stage, build};
 pub use check::{Check, Checked, Found, When};
-pub use filesystem::is_built;
 pub use plan::{
     InitialSync, MemberDevice, Options, PlanError, ProvisionPlan, Target, digest, plan,
 };

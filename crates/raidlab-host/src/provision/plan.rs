@@ -199,7 +199,10 @@ impl ProvisionPlan {
     /// The command lines that build it, in order.
     #[must_use]
     pub fn lines(&self) -> Vec<String> {
-        self.all_steps().map(ToString::to_string).collect()
+        let before = self.steps.iter().map(ToString::to_string);
+        let fill = self.fill.iter().map(Step::alone);
+        let start = self.start.iter().map(ToString::to_string);
+        before.chain(fill).chain(start).collect()
     }
 
     /// All steps, in order.

@@ -77,6 +77,28 @@ impl Built {
         journal.done(taken)
     }
 
+    /// ZFS lets go of a member; it is cleared, so that nothing takes it for one again, and stays held.
+    pub(super) fn take_offline(
+        &mut self,
+        member: usize,
+        name: &str,
+        claims: &mut [Claim],
+    ) -> Result<()> {
+        let Some(claim) = claims.get_mut(member) else {
+            return Ok(());
+        };
+        let path = claim.path().to_owned();
+        let node = partition::node(&path.display().to_string());
+        Tool::new(["zpool", "offline", &self.filled_word(name), &node]).run()?;
+        let uuids: Vec<String> = self.uuids.iter().map(|uuid| label::plain(uuid)).collect();
+        claim.empty(&uuids)?;
+        let held = claim.held().map_or(Ok(()), partition::forget);
+        held.map_err(HostError::call(
+            "have the kernel forget the partition of",
+            &path,
+        ))
+    }
+
     /// What was set is what the pool has: its property, the label on each member, and the file system's record size.
     fn verify_pool(
         &self,

@@ -1,5 +1,5 @@
 //! One step of building, as data: what it does can be printed as a command line before it is done.
-use super::refill::Refilled;
+use super::refill::{Refilled, replaces, resilvers};
 use super::stripe::Stripe;
 use raidlab_core::units::Bytes;
 use raidlab_experiment::kernel::FilesystemKind;
@@ -163,6 +163,24 @@ pub enum Step {
         /// The place of the disk's id.
         id: String,
     },
+    /// Takes a member out of a pool: offline for ZFS, cleared, its partition forgotten by the kernel.
+    Offline {
+        /// The member.
+        member: usize,
+        /// Its path.
+        path: PathBuf,
+        /// The pool.
+        name: String,
+    },
+    /// Puts new members in the place of such, which ZFS fills from then on, all of them at once.
+    Resilver {
+        /// The pool.
+        name: String,
+        /// Which.
+        members: Vec<Refilled>,
+        /// As the pool was made.
+        ashift: Option<u32>,
+    },
     /// Makes a ZFS pool, which mounts itself.
     Pool {
         /// The command line.
@@ -203,9 +221,10 @@ impl Step {
             }
             Self::Filesystem { kind, .. } => format!("making {kind}"),
             Self::Miss { path, .. } => format!("taking {} out of btrfs", path.display()),
+            Self::Offline { path, .. } => format!("taking {} out of the pool", path.display()),
             Self::Mount { fs_type, .. } => format!("mounting {fs_type}"),
             Self::Unmount { point } => format!("unmounting {}", point.display()),
-            Self::Refill { members, .. } => {
+            Self::Refill { members, .. } | Self::Resilver { members, .. } => {
                 let paths = members
                     .iter()
                     .map(|member| member.path.display().to_string());
@@ -214,6 +233,17 @@ impl Step {
             Self::Convert { .. } => "converting what btrfs keeps in fewer copies".to_owned(),
             Self::Partition { path, .. } => format!("partitioning {}", path.display()),
             Self::Pool { .. } => "making the pool".to_owned(),
+        }
+    }
+
+    /// The command lines of a step by which new members are filled before the phases: with what is waited for.
+    pub(super) fn alone(&self) -> String {
+        match self {
+            Self::Offline { .. } => {
+                format!("{self}   # the files of the first phase are there by now")
+            }
+            Self::Resilver { name, .. } => format!("{self} && zpool wait -t resilver {name}"),
+            _ => self.to_string(),
         }
     }
 
@@ -228,6 +258,7 @@ impl Step {
             | Self::Convert { words }
             | Self::Pool { words, .. } => words,
             Self::Refill { .. } => return vec!["btrfs"],
+            Self::Offline { .. } | Self::Resilver { .. } => return vec!["zpool"],
             _ => return Vec::new(),
         };
         let mut tools: Vec<&str> = words.first().map(String::as_str).into_iter().collect();
@@ -281,8 +312,28 @@ impl fmt::Display for Step {
                 point.display()
             ),
             Self::Refill { members, point, .. } => {
-                let lines = members.iter().map(|member| shell(&member.words(point)));
+                let lines = members.iter().map(|member| shell(&replaces(member, point)));
                 f.write_str(&lines.collect::<Vec<_>>().join(" && "))
+            }
+            Self::Offline { path, name, .. } => {
+                let path = path.display().to_string();
+                let node = super::partition::node(&path);
+                write!(
+                    f,
+                    "zpool offline {name} {node} && wipefs -a {node} && sgdisk --zap-all {path}"
+                )
+            }
+            Self::Resilver {
+                name,
+                members,
+                ashift,
+            } => {
+                let line = |member: &Refilled| shell(&resilvers(member, name, *ashift));
+                let mut lines: Vec<String> = members.iter().map(line).collect();
+                if members.len() > 1 {
+                    lines.push(format!("zpool resilver {name}"));
+                }
+                f.write_str(&lines.join(" && "))
             }
             // raidlab writes it itself; this makes the same.
             Self::Partition { path, id, .. } => write!(

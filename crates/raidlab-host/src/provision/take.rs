@@ -91,6 +91,8 @@ impl Built {
             Step::Convert { words } => Tool::new(words.clone()).run().map(drop),
             Step::Partition { member, id, .. } => self.partition(*member, id, claims),
             Step::Pool { .. } => self.make_pool(step, claims, journal, context),
+            Step::Offline { member, name, .. } => self.take_offline(*member, name, claims),
+            Step::Resilver { .. } => self.resilver(step, claims, context),
         }
     }
 

@@ -10,7 +10,6 @@ use raidlab_core::time::{Instant, Span};
 use raidlab_core::units::{GIB, SECTOR};
 use raidlab_experiment::setup::{ArrayState, Engine, Setup};
 use raidlab_experiment::{Cell, Experiment};
-use raidlab_host::provision::is_built;
 use raidlab_results::record::{BusyPart, Explained, Figure, MemberIo, PhaseRecord, Resource, Unit};
 use raidlab_sim::block::ResourceKind;
 use raidlab_sim::machine::{Machine, Models, Resynced, RunError, Why};
@@ -52,10 +51,10 @@ impl<'e> Machines<'e> {
 
     /// What to do with cells that cannot be predicted.
     fn instead(&self) -> &'static str {
-        let can_be_built = |cell: &Cell| is_built(&cell.setup.array).is_ok();
         let seed = self.experiment.design.seed;
-        let mut cells = self.experiment.cells.iter();
-        if cells.any(|cell| can_be_built(cell) && self.planned(cell, seed).is_err()) {
+        // What else is wrong with a cell is wrong wherever it runs.
+        let no_model = |cell| Machine::build_of(self.experiment, &self.models, cell, seed).is_err();
+        if self.experiment.cells.iter().any(no_model) {
             "leave them out with --only, or measure them with --on vm or --on host"
         } else {
             "leave them out with --only"

@@ -7,7 +7,7 @@ use raidlab_experiment::hardware::Disk;
 use raidlab_experiment::kernel::FilesystemKind;
 use raidlab_experiment::setup::{Array, ArrayState, Engine};
 use raidlab_experiment::{Cell, Experiment};
-use raidlab_host::provision::{MemberDevice, is_built};
+use raidlab_host::provision::MemberDevice;
 use raidlab_io::observe::Roots;
 use raidlab_nbd::guest::Shown;
 use raidlab_sim::machine::RunError;
@@ -153,26 +153,6 @@ pub(super) fn check(experiment: &Experiment, time: GuestTime) -> Result<(), Fail
     );
     Err(Failure::new(MISSING, message)
         .remedy("say in [array] how much of each disk is used: member-size = \"1GiB\""))
-}
-
-/// Whether the arrays can be built in the states that they are to be in, before a guest is booted for them.
-///
-/// # Errors
-/// The first cell whose array cannot.
-pub(super) fn states(experiment: &Experiment) -> Result<(), Failure> {
-    for cell in &experiment.cells {
-        let array = &cell.setup.array;
-        let Err(only) = is_built(array) else {
-            continue;
-        };
-        let message = format!(
-            "{}: {only}, and this one is to be {}",
-            cell.label, array.state
-        );
-        return Err(Failure::new(BAD_REQUEST, message)
-            .remedy("predict it with --on sim, or leave the cell out with --only or [[exclude]]"));
-    }
-    Ok(())
 }
 
 /// Whether an array is in an initial sync that depends on what is on its members: that of raid1 copies, and that of raid4 and

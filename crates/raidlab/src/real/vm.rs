@@ -79,7 +79,6 @@ pub(super) fn carry_out(
     place: &place::Store,
 ) -> Result<Option<Carried>, Failure> {
     // What no member-size would help is told first.
-    fit::states(experiment)?;
     fit::check(experiment, args.vm.time)?;
     fit::deaths(experiment, args)?;
     let mut tools = Vec::new();

@@ -307,6 +307,7 @@ fn small_experiments_that_come_with_the_program_run() {
         "vm-readers",
         "vm-states",
         "vm-zfs-ashift",
+        "vm-zfs-states",
     ] {
         let text = std::fs::read_to_string(format!("{folder}/{name}.toml")).expect("an experiment");
         let file = format!("{name}.toml");

@@ -426,13 +426,5 @@ fn what_a_guest_cannot_have_is_refused_before_it_boots() {
     run(&lab, "run large.toml --on vm")
         .refused(4)
         .says(&["in memory", "member-size"]);
-    let text = "title = \"Rebuilding\"\ndisks = { model = \"ST3250624AS\", count = 2 }\nprofile = \"dd\"\n[array]\n\
-                member-size = \"4GiB\"\nstate = \"rebuilding\"\nlayout = \"zfs-mirror\"\n";
-    lab.write("rebuilding.toml", text);
-    run(&lab, "run rebuilding.toml --on vm").refused(2).says(&[
-        "ZFS are only built clean",
-        "rebuilding 1",
-        "--on sim",
-    ]);
     assert!(!lab.store().exists());
 }

@@ -14,6 +14,7 @@ mod gates;
 mod inside;
 mod places;
 mod pools;
+mod states;
 
 use lab::{Lab, Ran};
 use std::process::Command;

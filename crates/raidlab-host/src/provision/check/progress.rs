@@ -4,20 +4,20 @@ use std::time::{Duration, Instant};
 
 /// How long a check may come no further: a dead disk holds it for as long as the kernel likes. Of the largest disks, too, something
 /// that is told of it has changed after a minute or two.
-pub(super) const STALLED: Duration = Duration::from_secs(300);
+pub(in super::super) const STALLED: Duration = Duration::from_secs(300);
 /// How long what asks for a check, for how far it is, or for its end may take.
-pub(super) const HEARS: Duration = Duration::from_secs(20);
+pub(in super::super) const HEARS: Duration = Duration::from_secs(20);
 
 /// How far a check was when it last came on, in whatever tells it.
 #[derive(Debug)]
-pub(super) struct Progress<T> {
+pub(in super::super) struct Progress<T> {
     most: Duration,
     at: Option<T>,
     since: Instant,
 }
 
 impl<T: PartialEq> Progress<T> {
-    pub(super) fn new(most: Duration) -> Self {
+    pub(in super::super) fn new(most: Duration) -> Self {
         Self {
             most,
             at: None,
@@ -29,7 +29,7 @@ impl<T: PartialEq> Progress<T> {
     ///
     /// # Errors
     /// When it has come no further for too long: with the words for what it is.
-    pub(super) fn is_at(&mut self, what: &str, at: Option<T>) -> Result<()> {
+    pub(in super::super) fn is_at(&mut self, what: &str, at: Option<T>) -> Result<()> {
         if at.is_some() && at != self.at {
             self.at = at;
             self.since = Instant::now();

@@ -1,7 +1,6 @@
-//! What md, ZFS and btrfs say of their arrays, as they say it.
+//! What md and btrfs say of their arrays, as they say it.
 use super::btrfs::{devices, figures, found as found_by_btrfs, is_through, scrubbed};
 use super::compare::found;
-use super::pool::Status;
 use crate::tool::Output;
 
 #[test]
@@ -18,60 +17,6 @@ fn mismatches_of_parity_are_never_benign_and_those_of_mirrors_may_be() {
         "{}",
         mirror.what
     );
-}
-
-const INTACT: &str = "  pool: tank\n state: ONLINE\n  scan: scrub repaired 0B in 00:00:03 with 0 errors on Sun Nov 22 10:00:00 2026\n\
-config:\n\n\tNAME          STATE     READ WRITE CKSUM\n\ttank          ONLINE       0     0     0\n\t  raidz1-0    ONLINE       0     \
-0     0\n\t    nbd0p1    ONLINE       0     0     0\n\t    nbd1p1    ONLINE       0     0     0\n\nerrors: No known data errors\n";
-
-#[test]
-fn a_pool_that_is_intact_is_told_so() {
-    let status = Status::parse(INTACT);
-    assert!(status.scan.starts_with("scrub repaired 0B"));
-    assert_eq!(status.devices.len(), 4, "{:?}", status.devices);
-    assert_eq!(status.found(), None);
-}
-
-#[test]
-fn errors_of_a_device_are_told_although_they_were_mended() {
-    let text = INTACT
-        .replace(
-            "nbd1p1    ONLINE       0     0     0",
-            "nbd1p1    ONLINE       0     0    12  (repairing)",
-        )
-        .replace("repaired 0B", "repaired 1536000");
-    let found = Status::parse(&text).found().expect("found");
-    assert!(!found.may_be_benign);
-    assert!(
-        found.what.contains("nbd1p1 12 checksum errors"),
-        "{}",
-        found.what
-    );
-}
-
-#[test]
-fn what_could_not_be_mended_is_told() {
-    let text = INTACT
-        .replace("with 0 errors", "with 3 errors")
-        .replace("No known data errors", "1 data errors, use '-v' for a list");
-    let found = Status::parse(&text).found().expect("found");
-    assert!(found.what.contains("1 data errors"), "{}", found.what);
-}
-
-#[test]
-fn a_scrub_under_way_tells_how_far_it_is() {
-    let text = "  pool: tank\n state: ONLINE\n  scan: scrub in progress since Sun Nov 22 10:00:00 2026\n\t1288490188 / 2147483648 \
-scanned, 715827882 / 2147483648 issued at 104857600/s\n\t0 repaired, 33.33% done, 00:00:13 to go\nconfig:\n\n\tNAME  STATE  READ \
-WRITE CKSUM\n\ttank  ONLINE  0  0  0\n\nerrors: No known data errors\n";
-    let status = Status::parse(text);
-    assert!(status.scan.starts_with("scrub in progress"));
-    assert_eq!(status.done, Some(3333));
-    assert_eq!(status.amounts, ["1288490188", "715827882"]);
-    let old = text.replace(
-        "1288490188 / 2147483648 scanned, 715827882 / 2147483648 issued at 104857600/s",
-        "1.20G scanned at 3M/s, 0B issued at 0B/s, 2G total",
-    );
-    assert_eq!(Status::parse(&old).amounts, ["1.20G", "0B", "2G"]);
 }
 
 /// What changes as time goes by alone is no progress.

@@ -1,0 +1,178 @@
+//! Members of a pool of ZFS that are filled anew: put in by `zpool replace`, and resilvered by the kernel.
+use super::super::build::{Context, Stage};
+use super::super::check::{HEARS, Progress, STALLED, Status, WHOLE};
+use super::super::partition;
+use super::super::sync::SyncState;
+use super::{Filled, Refilled};
+use crate::error::{HostError, Result};
+use crate::sysfs;
+use crate::tool::Tool;
+use raidlab_core::units::SECTOR;
+use raidlab_io::observe::Roots;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+/// How often the pool is asked while a resilver is waited for.
+const POLL: Duration = Duration::from_millis(100);
+/// A resilver has begun within this time, and one that has ended has given its members back: each waits for a transaction group, which
+/// ZFS ends after five seconds at the latest (`zfs_txg_timeout`), and a slow disk later.
+const TURNS: Duration = Duration::from_secs(30);
+/// Sectors written, of the words in a device's `stat` (Documentation/block/stat.rst).
+const WRITTEN: usize = 6;
+
+/// The command line that puts a new member in the place of the old one. Its smallest block is told, as when the pool was made.
+pub(in super::super) fn words(member: &Refilled, name: &str, ashift: Option<u32>) -> Vec<String> {
+    let mut words: Vec<String> = ["zpool", "replace", "-f"].map(str::to_owned).to_vec();
+    if let Some(ashift) = ashift {
+        words.extend(["-o".to_owned(), format!("ashift={ashift}")]);
+    }
+    let node = partition::node(&member.path.display().to_string());
+    words.extend([name.to_owned(), node]);
+    words
+}
+
+/// A member that is resilvered.
+#[derive(Debug)]
+pub(super) struct Resilvered {
+    /// Which.
+    pub(super) refilled: Refilled,
+    /// Its kernel name.
+    pub(super) device: String,
+}
+
+/// A resilver that goes on.
+#[derive(Debug)]
+pub(in super::super) struct Resilver {
+    pool: String,
+    members: Vec<Resilvered>,
+    /// What the kernel tells of each device, and sectors that had been written to it before.
+    before: Vec<(PathBuf, u64)>,
+}
+
+impl Resilver {
+    /// Of these members, which are put in now.
+    pub(super) fn new(roots: &Roots, pool: &str, members: Vec<Resilvered>) -> Self {
+        let told = |member: &Resilvered| {
+            let stat = roots.block(&member.device).join("stat");
+            let before = written(&stat);
+            (stat, before)
+        };
+        Self {
+            pool: pool.to_owned(),
+            before: members.iter().map(told).collect(),
+            members,
+        }
+    }
+
+    /// Puts one in.
+    pub(super) fn replace(&self, member: &Refilled, ashift: Option<u32>) -> Result<()> {
+        Tool::new(words(member, &self.pool, ashift)).run().map(drop)
+    }
+
+    /// Waits until it has begun, for all members. Those that came while the first was being filled would wait until that is whole
+    /// (feature `resilver_defer`, since 0.8): the resilver begins anew with all of them.
+    pub(super) fn begun(&self, context: &mut Context<'_>) -> Result<()> {
+        let deferred = |status: &Status| status.deferred;
+        let mut status = self.look(context)?;
+        if self.members.len() > 1 && deferred(&status) {
+            Tool::new(["zpool", "resilver", &self.pool]).run()?;
+            let asked = Instant::now();
+            while deferred(&status) && asked.elapsed() < TURNS {
+                std::thread::sleep(POLL);
+                status = self.look(context)?;
+            }
+        }
+        if deferred(&status) {
+            return Err(HostError::Unexpected(format!(
+                "of the new members of {} one waits until another is whole",
+                self.pool
+            )));
+        }
+        Ok(())
+    }
+
+    /// Waits until all are whole; bytes that each was written.
+    pub(super) fn wait(&self, context: &mut Context<'_>) -> Result<Vec<u64>> {
+        let what = format!("resilver of {}", self.told());
+        let mut progress = Progress::new(STALLED);
+        loop {
+            let status = self.look(context)?;
+            if status.is_whole() {
+                let now = self.before.iter();
+                return Ok(now
+                    .map(|(stat, before)| written(stat).saturating_sub(*before) * SECTOR)
+                    .collect());
+            }
+            context.tell(&Stage {
+                what: what.clone(),
+                done: status.done.unwrap_or(0),
+                of: status.done.map_or(0, |_| WHOLE),
+            })?;
+            progress.is_at(&what, Some((status.done, status.amounts)))?;
+            std::thread::sleep(POLL);
+        }
+    }
+
+    fn told(&self) -> String {
+        let paths = self.members.iter().map(|member| &member.refilled.path);
+        let paths: Vec<String> = paths.map(|path| path.display().to_string()).collect();
+        paths.join(", ")
+    }
+
+    /// How far it is.
+    pub(super) fn state(&self, alone: Option<&Filled>) -> Result<SyncState> {
+        let status = self.settled(&mut || Ok(()))?;
+        let left = if status.is_whole() {
+            0
+        } else {
+            self.members.len()
+        };
+        Ok(SyncState {
+            action: Some(if left == 0 { "idle" } else { "resilver" }.to_owned()),
+            degraded: left as u64,
+            done: status.resilvered,
+            total: alone.map(|alone| alone.bytes.iter().sum()),
+        })
+    }
+
+    fn look(&self, context: &mut Context<'_>) -> Result<Status> {
+        let what = format!("resilver of {}", self.told());
+        self.settled(&mut || {
+            context.tell(&Stage {
+                what: what.clone(),
+                done: 0,
+                of: 0,
+            })
+        })
+    }
+
+    /// What ZFS says of the pool, when it resilvers, or is whole.
+    fn settled(&self, meanwhile: &mut dyn FnMut() -> Result<()>) -> Result<Status> {
+        let begun = Instant::now();
+        loop {
+            let asked = Tool::new(["zpool", "status", "-p", &self.pool]).within(HEARS);
+            let status = Status::parse(&asked.run()?.out);
+            if status.resilvers() || status.is_whole() {
+                return Ok(status);
+            }
+            if begun.elapsed() > TURNS {
+                return Err(HostError::Unexpected(format!(
+                    "the resilver of {} has not made {} whole: it is {}, and ZFS says '{}'",
+                    self.told(),
+                    self.pool,
+                    status.state,
+                    status.scan
+                )));
+            }
+            meanwhile()?;
+            std::thread::sleep(POLL);
+        }
+    }
+}
+
+/// Sectors that were written to a device since it came.
+fn written(stat: &std::path::Path) -> u64 {
+    let text = sysfs::text(stat).unwrap_or_default();
+    let word = text.split_whitespace().nth(WRITTEN);
+    word.and_then(|word| word.parse().ok()).unwrap_or(0)
+}
