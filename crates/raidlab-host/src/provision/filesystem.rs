@@ -345,12 +345,12 @@ pub(super) fn zfs(draft: &mut Draft<'_>) -> Result<Target, PlanError> {
         ashift: array.ashift,
         record_size: array.record_size,
     });
-    fail_in_pool(draft, &name, &partitions);
+    fail_in_pool(draft, &name, &partitions, each);
     Ok(Target::Directory(point))
 }
 
-/// Members of a pool that are missing, or come anew when the phases begin.
-fn fail_in_pool(draft: &mut Draft<'_>, name: &str, partitions: &[Step]) {
+/// Members of a pool, with so many in each vdev, that are missing, or come anew when the phases begin.
+fn fail_in_pool(draft: &mut Draft<'_>, name: &str, partitions: &[Step], each: usize) {
     let array = &draft.setup.array;
     let missing: Vec<usize> = array.failed.iter().map(|role| usize::from(*role)).collect();
     let path = |member: &usize| draft.members[*member].path.clone();
@@ -375,6 +375,7 @@ fn fail_in_pool(draft: &mut Draft<'_>, name: &str, partitions: &[Step]) {
         name: name.to_owned(),
         members: members.collect(),
         ashift: array.ashift,
+        each,
     };
     draft.start.extend(offline);
     let anew = missing.iter().filter_map(|member| partitions.get(*member));

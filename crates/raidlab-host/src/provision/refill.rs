@@ -39,7 +39,7 @@ pub(super) enum Refill {
 pub(super) struct Filled {
     /// How long that took.
     pub(super) took: Duration,
-    /// Bytes of each.
+    /// Bytes of each of what is counted by itself: members of btrfs, which are filled one after the other, and vdevs of ZFS.
     pub(super) bytes: Vec<u64>,
 }
 
@@ -53,7 +53,7 @@ impl Refill {
         }
     }
 
-    /// Waits until all are whole; bytes that each was filled with.
+    /// Waits until all are whole; bytes as in [`Filled`].
     pub(super) fn wait(&self, context: &mut Context<'_>) -> Result<Vec<u64>> {
         match self {
             Self::Replacement(replacement) => replacement.wait(context),
@@ -174,6 +174,7 @@ impl Built {
             name,
             members,
             ashift,
+            each,
         } = step
         else {
             return Ok(());
@@ -182,8 +183,9 @@ impl Built {
         let nodes = members.iter().map(|refilled| Resilvered {
             refilled: refilled.clone(),
             device: self.members[refilled.member].name.clone(),
+            vdev: refilled.member / each,
         });
-        let resilver = Resilver::new(context.roots, &name, nodes.collect());
+        let mut resilver = Resilver::new(context.roots, &name, nodes.collect());
         for refilled in members {
             // Held until it is its turn: it is empty, and nobody else is to take it.
             if let Some(claim) = claims.get_mut(refilled.member) {

@@ -180,6 +180,8 @@ pub enum Step {
         members: Vec<Refilled>,
         /// As the pool was made.
         ashift: Option<u32>,
+        /// Members of each of its vdevs.
+        each: usize,
     },
     /// Makes a ZFS pool, which mounts itself.
     Pool {
@@ -327,6 +329,7 @@ impl fmt::Display for Step {
                 name,
                 members,
                 ashift,
+                ..
             } => {
                 let line = |member: &Refilled| shell(&resilvers(member, name, *ashift));
                 let mut lines: Vec<String> = members.iter().map(line).collect();

@@ -32,10 +32,10 @@ repeats = 1
 verify = true
 "#;
 
-/// Bytes that the new disks of each cell get of the files.
+/// Bytes of the files that one new disk of each vdev gets.
 const FILLED: [(&str, u64); 4] = [
     ("new in a mirror", 96 << 20),
-    ("two new in raidz2", 96 << 20),
+    ("two new in raidz2", 48 << 20),
     ("new in both mirrors", 96 << 20),
     ("what the phases read alone", 16 << 20),
 ];
@@ -63,7 +63,9 @@ fn pools_lose_disks_and_get_new_ones() {
         let id = trial["environment"].as_str().expect("an environment");
         let said = &shown["environments"][id]["array"]["facts"]["said"];
         let said = said.as_object().expect("what the tools said");
-        let status = said.iter().find(|(line, _)| line.starts_with("zpool status"));
+        let status = said
+            .iter()
+            .find(|(line, _)| line.starts_with("zpool status"));
         let status = status.and_then(|(_, text)| text.as_str()).expect("said");
         assert!(status.contains("state: DEGRADED"), "{status}");
         assert_eq!(status.matches("OFFLINE").count(), missing, "{status}");
@@ -78,7 +80,10 @@ fn pools_lose_disks_and_get_new_ones() {
         assert_eq!(rebuild["phase"], "rebuild", "{trial:#}");
         let bytes = rebuild["bytes"].as_u64().expect("bytes");
         // With labels, metadata and what transaction groups write meanwhile.
-        assert!((files..files + (24 << 20)).contains(&bytes), "{label}: {bytes}");
+        assert!(
+            (files..files + (24 << 20)).contains(&bytes),
+            "{label}: {bytes}"
+        );
         assert!(rebuild["rate"].as_f64() > Some(1e6), "{rebuild:#}");
     }
     assert!(crate::guest::left(&lab).is_empty());

@@ -9,11 +9,13 @@ use crate::sysfs;
 use crate::tool::Tool;
 use raidlab_core::units::SECTOR;
 use raidlab_io::observe::Roots;
-use std::path::PathBuf;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// How often the pool is asked while a resilver is waited for.
+/// How often the pool is asked while a resilver is waited for, and until it has begun: what it has done by then is not in its time.
 const POLL: Duration = Duration::from_millis(100);
+const SOON: Duration = Duration::from_millis(20);
 /// A resilver has begun within this time, and one that has ended has given its members back: each waits for a transaction group, which
 /// ZFS ends after five seconds at the latest (`zfs_txg_timeout`), and a slow disk later.
 const TURNS: Duration = Duration::from_secs(30);
@@ -38,6 +40,8 @@ pub(super) struct Resilvered {
     pub(super) refilled: Refilled,
     /// Its kernel name.
     pub(super) device: String,
+    /// Number of its vdev.
+    pub(super) vdev: usize,
 }
 
 /// A resilver that goes on.
@@ -52,15 +56,19 @@ pub(in super::super) struct Resilver {
 impl Resilver {
     /// Of these members, which are put in now.
     pub(super) fn new(roots: &Roots, pool: &str, members: Vec<Resilvered>) -> Self {
-        let told = |member: &Resilvered| {
-            let stat = roots.block(&member.device).join("stat");
-            let before = written(&stat);
-            (stat, before)
-        };
-        Self {
+        let stat = |member: &Resilvered| (roots.block(&member.device).join("stat"), 0);
+        let mut resilver = Self {
             pool: pool.to_owned(),
-            before: members.iter().map(told).collect(),
+            before: members.iter().map(stat).collect(),
             members,
+        };
+        resilver.count_from_now();
+        resilver
+    }
+
+    fn count_from_now(&mut self) {
+        for (stat, before) in &mut self.before {
+            *before = written(stat);
         }
     }
 
@@ -70,15 +78,16 @@ impl Resilver {
     }
 
     /// Waits until it has begun, for all members. Those that came while the first was being filled would wait until that is whole
-    /// (feature `resilver_defer`, since 0.8): the resilver begins anew with all of them.
-    pub(super) fn begun(&self, context: &mut Context<'_>) -> Result<()> {
+    /// (feature `resilver_defer`, since 0.8): the resilver begins anew with all of them, and what the first got by then is not counted.
+    pub(super) fn begun(&mut self, context: &mut Context<'_>) -> Result<()> {
         let deferred = |status: &Status| status.deferred;
         let mut status = self.look(context)?;
         if self.members.len() > 1 && deferred(&status) {
             Tool::new(["zpool", "resilver", &self.pool]).run()?;
             let asked = Instant::now();
             while deferred(&status) && asked.elapsed() < TURNS {
-                std::thread::sleep(POLL);
+                std::thread::sleep(SOON);
+                self.count_from_now();
                 status = self.look(context)?;
             }
         }
@@ -91,17 +100,15 @@ impl Resilver {
         Ok(())
     }
 
-    /// Waits until all are whole; bytes that each was written.
+    /// Waits until all are whole; bytes that the new members of each vdev were written: they get as much at the same time, and are counted
+    /// once.
     pub(super) fn wait(&self, context: &mut Context<'_>) -> Result<Vec<u64>> {
         let what = format!("resilver of {}", self.told());
         let mut progress = Progress::new(STALLED);
         loop {
             let status = self.look(context)?;
             if status.is_whole() {
-                let now = self.before.iter();
-                return Ok(now
-                    .map(|(stat, before)| written(stat).saturating_sub(*before) * SECTOR)
-                    .collect());
+                return Ok(self.filled());
             }
             context.tell(&Stage {
                 what: what.clone(),
@@ -113,6 +120,16 @@ impl Resilver {
         }
     }
 
+    fn filled(&self) -> Vec<u64> {
+        let mut of_vdevs: BTreeMap<usize, u64> = BTreeMap::new();
+        for (member, (stat, before)) in self.members.iter().zip(&self.before) {
+            let bytes = written(stat).saturating_sub(*before) * SECTOR;
+            let most = of_vdevs.entry(member.vdev).or_default();
+            *most = bytes.max(*most);
+        }
+        of_vdevs.into_values().collect()
+    }
+
     fn told(&self) -> String {
         let paths = self.members.iter().map(|member| &member.refilled.path);
         let paths: Vec<String> = paths.map(|path| path.display().to_string()).collect();
@@ -122,6 +139,8 @@ impl Resilver {
     /// How far it is.
     pub(super) fn state(&self, alone: Option<&Filled>) -> Result<SyncState> {
         let status = self.settled(&mut || Ok(()))?;
+        let vdevs: BTreeSet<usize> = self.members.iter().map(|member| member.vdev).collect();
+        let counted = |bytes: u64| bytes * vdevs.len() as u64 / self.members.len().max(1) as u64;
         let left = if status.is_whole() {
             0
         } else {
@@ -130,7 +149,7 @@ impl Resilver {
         Ok(SyncState {
             action: Some(if left == 0 { "idle" } else { "resilver" }.to_owned()),
             degraded: left as u64,
-            done: status.resilvered,
+            done: status.resilvered.map(counted),
             total: alone.map(|alone| alone.bytes.iter().sum()),
         })
     }
@@ -165,13 +184,13 @@ impl Resilver {
                 )));
             }
             meanwhile()?;
-            std::thread::sleep(POLL);
+            std::thread::sleep(SOON);
         }
     }
 }
 
 /// Sectors that were written to a device since it came.
-fn written(stat: &std::path::Path) -> u64 {
+fn written(stat: &Path) -> u64 {
     let text = sysfs::text(stat).unwrap_or_default();
     let word = text.split_whitespace().nth(WRITTEN);
     word.and_then(|word| word.parse().ok()).unwrap_or(0)
