@@ -33,6 +33,7 @@ mod read;
 mod readahead;
 mod shared_log;
 mod spec;
+mod submitter;
 mod sync;
 mod throttle;
 mod workers;
@@ -62,6 +63,7 @@ use raidlab_core::time::{Instant, Span};
 use raidlab_core::units::SECTOR;
 use readahead::ReadAhead;
 use shared_log::SharedLog;
+use submitter::{Submitters, Waits};
 use workers::Workers;
 
 /// Calls in flight at most.
@@ -128,6 +130,9 @@ pub struct Host<D> {
     costs: Costs,
     cores: Cores,
     workers: Workers,
+    /// Who waits for calls that cannot be begun without, and which processes do.
+    waits: Waits,
+    submitters: Submitters,
     cache: Cache,
     /// Largest read-ahead window in pages.
     ahead_most: u64,
@@ -165,6 +170,7 @@ impl<D: Device> Host<D> {
             era.of_own_cache()
         };
         era.workers_write &= fs.is_raw();
+        let waits = Waits::of(&traits, &era);
         let below = Below::new(device);
         let threads = below.device.threads();
         let pages = spec.cache_pages(&traits);
@@ -181,6 +187,8 @@ impl<D: Device> Host<D> {
             costs: Costs::of(&spec.cpu, spec.mhz),
             cores: Cores::new(spec.cores).with_below(threads),
             workers: Workers::new(era.workers_sync, spec.cores),
+            waits,
+            submitters: Submitters::default(),
             ahead_most: ahead,
             files: vec![File::default()],
             calls: Vec::new(),
@@ -230,12 +238,17 @@ impl<D: Device> Host<D> {
                 let call = &mut self.calls[tag as usize];
                 call.busy = false;
                 let by_worker = call.by_worker;
+                let process = call.process;
                 self.in_flight -= 1;
-                done.push(Completion {
+                let end = Completion {
                     tag: Tag(tag),
                     result: call.result(),
                     at: self.now,
-                });
+                };
+                match self.waits {
+                    Waits::Process => self.ends_within(process, end, done),
+                    _ => done.push(end),
+                }
                 if by_worker {
                     self.worker_ends(tag);
                 }

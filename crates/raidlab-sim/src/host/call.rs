@@ -158,6 +158,15 @@ impl<D: Device> Host<D> {
         }
         self.calls[tag as usize].process = self.process;
         self.in_flight += 1;
+        if !self.holds_back(tag, op) {
+            self.begin_call(tag, op);
+        }
+        Ok(())
+    }
+
+    /// A call that was handed over begins.
+    #[inline]
+    pub(super) fn begin_call(&mut self, tag: u32, op: Op) {
         let bytes = op.bytes();
         let (file, offset, len, kind, user) = match op {
             Op::Block(block) => {
@@ -165,7 +174,7 @@ impl<D: Device> Host<D> {
                 if block.kind.is_flush() {
                     self.calls[tag as usize].renew(file, 0, 0, 0);
                     self.begin_sync(tag, Some(0), block.kind == BlockKind::FlushData);
-                    return Ok(());
+                    return;
                 }
                 let write = block.kind == BlockKind::Write;
                 (
@@ -194,7 +203,7 @@ impl<D: Device> Host<D> {
             Op::File(other) => {
                 self.calls[tag as usize].renew(META, 0, 0, bytes);
                 self.begin_names(tag, &other);
-                return Ok(());
+                return;
             }
         };
         let (write, direct, durable) = kind;
@@ -203,7 +212,6 @@ impl<D: Device> Host<D> {
         (call.write, call.direct, call.durable, call.user) = (write, direct, durable, user);
         call.block = matches!(op, Op::Block(_));
         self.begin_data(tag);
-        Ok(())
     }
 
     /// A call on an open data file: file, offset, length, (write, direct, durable), user's part.
@@ -254,6 +262,9 @@ impl<D: Device> Host<D> {
             call.work = Work::Read;
             call.look = call.at / PAGE;
             self.choose_ahead(tag);
+            if self.punts_read(tag) {
+                return self.by_worker(tag, None);
+            }
             self.read_on(tag, self.costs.call);
         }
     }

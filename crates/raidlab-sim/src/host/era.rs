@@ -74,13 +74,15 @@ pub(super) struct Era {
     pub(super) marks_durable: bool,
     /// Of a process that has several calls under way, those that read through the cache are carried out by workers of the
     /// kernel (io_uring since Linux 5.1), and not since 5.9 by the process, which waits for pages of all of them
-    /// (`FMODE_BUF_RASYNC`: ext4, XFS and block devices; not ZFS). Before io_uring it waits for each itself.
+    /// (`FMODE_BUF_RASYNC`: ext4, XFS and block devices; ZFS see `submitter`). Before io_uring it waits for each itself.
     pub(super) workers_read: bool,
     /// The same of those that write to a block device through the cache, still in 6.1. Those that write to one file are carried out
     /// by one worker after the other (`io_wq_hash_work`).
     pub(super) workers_write: bool,
     /// The same of those that make durable, whatever they make so. Left out: what there was before io_uring.
     pub(super) workers_sync: bool,
+    /// io_uring asks a file whether it can be read and written without waiting (`FMODE_NOWAIT`, since 6.5), see `submitter`.
+    pub(super) asks_files: bool,
     pub(super) balance: Balance,
     /// A page that is written counts as used, so that a file that is read and rewritten stays in memory before
     /// others (Linux before 4.7, "mm: filemap: only do access activations on reads").
@@ -123,6 +125,7 @@ const LINUX: Era = Era {
     workers_read: false,
     workers_write: false,
     workers_sync: false,
+    asks_files: false,
     balance: Balance::Proportional,
     writes_use: true,
     dirties_of_all: true,
@@ -156,6 +159,7 @@ const WINDOWS: Era = Era {
     workers_read: false,
     workers_write: false,
     workers_sync: false,
+    asks_files: false,
     balance: Balance::Half,
     writes_use: true,
     dirties_of_all: false,
@@ -222,6 +226,7 @@ impl Era {
         era.workers_read = since(5, 1, 0) && !since(5, 9, 0);
         era.workers_write = since(5, 1, 0);
         era.workers_sync = since(5, 1, 0);
+        era.asks_files = since(6, 5, 0);
         if since(3, 2, 0) {
             era.throttle = Throttle::Sleeps;
         }
@@ -248,7 +253,7 @@ impl Era {
             ahead_of_disks: LINUX.ahead_of_disks,
             marks_durable: true,
             writes_use: LINUX.writes_use,
-            workers_read: self.workers_write,
+            workers_read: self.asks_files,
             ..self
         }
     }
@@ -297,7 +302,8 @@ mod tests {
         assert!(new.ahead_before_wait && new.ahead_by_request && new.ahead_fits && !new.writes_use);
         let own = new.of_own_cache();
         assert!(!own.ahead_before_wait && !own.ahead_by_request && !own.ahead_fits);
-        assert!(own.writes_use && own.workers_read && !new.workers_read);
+        assert!(own.writes_use && !own.workers_read && !new.workers_read);
+        assert!(Era::of(Kernel::Linux(6, 5, 0)).of_own_cache().workers_read);
         assert_eq!(own.throttle, new.throttle);
     }
 }

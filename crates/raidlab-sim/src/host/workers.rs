@@ -3,6 +3,7 @@ use super::Host;
 use super::device::Device;
 use super::fs::Punts;
 use super::inode::Wants;
+use super::submitter::Waits;
 use raidlab_core::op::FileId;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -137,8 +138,18 @@ impl<D: Device> Host<D> {
     /// Whether a write through the cache is a worker's: of a process that has others under way.
     #[inline]
     pub(super) fn punts_cached(&mut self, tag: u32) -> bool {
-        let may = self.era.workers_sync && self.traits.punts_cached != Punts::None;
+        let may = match self.waits {
+            Waits::Nobody => self.era.workers_sync && self.traits.punts_cached != Punts::None,
+            Waits::Process => self.era.workers_sync && !self.direct_blocks,
+            Waits::Worker => true,
+        };
         may && self.in_flight > 1 && self.punts_one_of_several(tag)
+    }
+
+    /// Whether a read through a cache is a worker's from its beginning on.
+    #[inline]
+    pub(super) fn punts_read(&mut self, tag: u32) -> bool {
+        self.waits == Waits::Worker && self.in_flight > 1 && self.is_one_of_several(tag)
     }
 
     fn punts_one_of_several(&mut self, tag: u32) -> bool {
@@ -146,7 +157,7 @@ impl<D: Device> Host<D> {
             return false;
         }
         match self.traits.punts_cached {
-            Punts::None => false,
+            Punts::None => self.waits != Waits::Nobody,
             Punts::All => true,
             Punts::Changing { .. } => {
                 self.calls[tag as usize].looked = self.now;
