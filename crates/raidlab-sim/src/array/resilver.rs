@@ -14,9 +14,10 @@
 //! Until all is done what was there before is not read from the new disk; what has been written since is
 //! (`vdev_dtl_contains`). Nobody waits for a resilver: blocks are never written in place.
 //!
-//! Left out: before 0.8 that the walk itself waits for metadata it has not read ahead, and that it works for three seconds of
-//! each transaction group at the least (`zfs_resilver_min_time_ms`); since, that a walk which runs out of memory goes out in
-//! several rounds (`zfs_scan_mem_lim_fact`); the blocks of a place that is freed meanwhile; `zpool replace -s`.
+//! Left out: that it works within transaction groups, for three seconds of each at the least (`zfs_resilver_min_time_ms`), while
+//! nothing else is written of the group; before 0.8 that the walk itself waits for metadata it has not read ahead; since, that a walk
+//! which runs out of memory goes out in several rounds (`zfs_scan_mem_lim_fact`); the blocks of a place that is freed meanwhile;
+//! `zpool replace -s`.
 mod list;
 
 use super::core::{Core, Op, Task};

@@ -4,6 +4,11 @@ use crate::disk::Counters;
 
 /// All phases of a pool's cell, and the counters of its disks.
 fn measured(array: &str, profile: &str, memory: &str) -> (Vec<PhaseRun>, Vec<Counters>) {
+    measured_on(array, profile, &format!("memory = \"{memory}\""))
+}
+
+/// The same on such a host.
+fn measured_on(array: &str, profile: &str, host: &str) -> (Vec<PhaseRun>, Vec<Counters>) {
     let members = match array {
         text if text.contains("single") => 1,
         text if text.contains("\"zfs-mirror\"") => 2,
@@ -12,7 +17,7 @@ fn measured(array: &str, profile: &str, memory: &str) -> (Vec<PhaseRun>, Vec<Cou
     let text = format!(
         "title = \"Pools\"\n\
          disks = {{ model = \"ST3250624AS\", count = {members}, override = {{ capacity = \"16GiB\" }} }}\n\
-         [array]\n{array}\n[host]\nmemory = \"{memory}\"\n[profile]\n{profile}\n"
+         [array]\n{array}\n[host]\n{host}\n[profile]\n{profile}\n"
     );
     let experiment = experiment(&text);
     let mut machine = machine(&experiment, &experiment.cells[0]);
@@ -24,10 +29,11 @@ fn measured(array: &str, profile: &str, memory: &str) -> (Vec<PhaseRun>, Vec<Cou
 const ONE: &str = "layout = \"single\"\nengine = \"zfs\"";
 const RECORDS: &str = "name = \"random\"\nblock = \"128KiB\"\nread-percent = 100\ndirect = false";
 
-/// Random reads of whole records, a second; and reads of disks for each. The file takes as much of each disk, whatever the
-/// layout, so that arms have as far to go: so many GiB.
-fn reads(array: &str, gib: u32, depth: u32) -> (f64, f64) {
-    let profile = format!("{RECORDS}\nsize = \"{gib}GiB\"\ndepth = {depth}\ntime = \"20s\"");
+/// Random reads of whole records by so many processes, a second; and reads of disks for each. The file takes as much of each disk,
+/// whatever the layout, so that arms have as far to go: so many GiB.
+fn reads(array: &str, gib: u32, jobs: u32) -> (f64, f64) {
+    let profile =
+        format!("{RECORDS}\nsize = \"{gib}GiB\"\ndepth = 1\njobs = {jobs}\ntime = \"20s\"");
     let (runs, disks) = measured(array, &profile, "256MiB");
     let outcome = &runs[0].outcome;
     let asked: u64 = disks.iter().map(|c| c.reads).sum();
@@ -60,12 +66,47 @@ fn a_raidz_vdev_reads_at_random_like_one_disk_and_mirrors_like_all() {
 /// three at a time: metadata that is read between would have calls wait for seconds.
 #[test]
 fn who_waits_for_a_record_is_served_in_turn() {
-    let profile = format!("{RECORDS}\nsize = \"12GiB\"\ndepth = 32\ntime = \"20s\"");
+    let profile = format!("{RECORDS}\nsize = \"12GiB\"\ndepth = 1\njobs = 32\ntime = \"20s\"");
     let (runs, _) = measured(ONE, &profile, "256MiB");
     let latency = runs[0].outcome.latency();
     let (most, mean) = (latency.max().unwrap(), latency.mean().unwrap());
     let times = most.as_secs_f64() / mean.as_secs_f64();
     assert!(times < 4.0, "the longest waits {times} times the mean");
+}
+
+/// A process waits within each read that it has handed over until Linux 6.4, and hears of all of them at once; since 6.5 four workers
+/// of each processor wait for it.
+#[test]
+fn one_process_has_one_read_under_way_until_workers_wait_for_it() {
+    let reads = |kernel: &str, jobs: u32, depth: u32| {
+        let profile =
+            format!("{RECORDS}\nsize = \"4GiB\"\ndepth = {depth}\njobs = {jobs}\ntime = \"20s\"");
+        let host = format!("memory = \"256MiB\"\nkernel = \"{kernel}\"\ncores = 1");
+        let (runs, _) = measured_on("layout = \"zfs-stripe\"", &profile, &host);
+        let latency = runs[0].outcome.latency();
+        let mean = latency.mean().expect("calls").as_secs_f64();
+        (runs[0].outcome.ops_per_second().expect("a rate"), mean)
+    };
+    for kernel in ["4.4", "6.1"] {
+        let ((alone, one), (deep, eight)) = (reads(kernel, 1, 1), reads(kernel, 1, 8));
+        assert!(
+            (0.97..1.03).contains(&(deep / alone)),
+            "{kernel}: {deep} {alone}"
+        );
+        assert!(
+            (7.5..8.2).contains(&(eight / one)),
+            "{kernel}: {eight} {one}"
+        );
+        let (several, _) = reads(kernel, 8, 1);
+        assert!(several > 2.0 * alone, "{kernel}: {several} {alone}");
+    }
+    let (alone, deep) = (reads("6.5", 1, 1).0, reads("6.5", 1, 8).0);
+    let (four, eight) = (reads("6.5", 4, 1).0, reads("6.5", 8, 1).0);
+    assert!((0.9..1.1).contains(&(deep / four)), "{deep} {four}");
+    assert!(
+        deep > 1.5 * alone && deep < 0.95 * eight,
+        "{deep} {alone} {eight}"
+    );
 }
 
 /// Each record is on one disk of four.
