@@ -1,6 +1,7 @@
-//! What makes figures of an experiment doubtful and can be told before anything has run: files that a cache can hold.
+//! What makes figures of an experiment doubtful and can be told before anything has run: files that a cache can hold, calls that are
+//! not under way.
 use crate::experiment::{Cell, Experiment};
-use crate::kernel::FilesystemKind;
+use crate::kernel::{FilesystemKind, Kernel};
 use crate::read::key::ALIASES;
 use raidlab_core::flag::FlagKind;
 use raidlab_core::profile::Plan;
@@ -35,44 +36,71 @@ impl fmt::Display for Caution {
 pub fn cautions(experiment: &Experiment, memory: Option<Bytes>) -> Vec<Caution> {
     let mut all: Vec<Caution> = Vec::new();
     for cell in &experiment.cells {
-        let Some(caution) = of_cell(cell, memory) else {
-            continue;
-        };
-        let same = |c: &&mut Caution| c.message == caution.message && c.help == caution.help;
-        match all.iter_mut().find(same) {
-            Some(known) => known.cells.extend(caution.cells),
-            None => all.push(caution),
+        for caution in of_cell(cell, memory) {
+            let same = |c: &&mut Caution| c.message == caution.message && c.help == caution.help;
+            match all.iter_mut().find(same) {
+                Some(known) => known.cells.extend(caution.cells),
+                None => all.push(caution),
+            }
         }
     }
     all
 }
 
-fn of_cell(cell: &Cell, memory: Option<Bytes>) -> Option<Caution> {
-    let setup = &cell.setup;
-    let mut context = setup.context(512);
+fn of_cell(cell: &Cell, memory: Option<Bytes>) -> Vec<Caution> {
+    let mut context = cell.setup.context(512);
     context.memory = memory.unwrap_or(context.memory);
     // What it cannot do here is told by whoever runs it.
-    let plan = setup.profile.plan(&context).ok()?;
+    let Ok(plan) = cell.setup.profile.plan(&context) else {
+        return Vec::new();
+    };
+    let held = in_memory(cell, &plan, (context.memory, memory.is_none()));
+    // The kernel of the machine is not the file's to say.
+    let deep = memory.is_none().then(|| one_at_a_time(cell, &plan));
+    held.into_iter().chain(deep.flatten()).collect()
+}
+
+/// A process that has several calls under way on ZFS waits within each.
+fn one_at_a_time(cell: &Cell, plan: &Plan) -> Option<Caution> {
+    let setup = &cell.setup;
+    let kind = setup.filesystem.as_ref().map(|made| made.kind);
+    if kind != Some(FilesystemKind::Zfs) || setup.host.kernel >= Kernel::ASKS_FILES {
+        return None;
+    }
+    let jobs = plan.phases.iter().flat_map(|phase| &phase.jobs);
+    let depth = jobs.map(|job| job.depth).max().filter(|depth| *depth > 1)?;
+    Some(Caution {
+        message: format!(
+            "until Linux 6.4 a process waits within each call to ZFS: of the {depth} that a job has under way one is at the disks"
+        ),
+        help: "use several jobs with a depth of 1".to_owned(),
+        cells: vec![cell.label.clone()],
+    })
+}
+
+/// Files that a cache can hold; of how much memory, and whether that is the experiment's.
+fn in_memory(cell: &Cell, plan: &Plan, (memory, modelled): (Bytes, bool)) -> Option<Caution> {
+    let setup = &cell.setup;
     let kind = setup.filesystem.as_ref().map(|made| made.kind);
     let zfs = kind == Some(FilesystemKind::Zfs);
     let told = plan
         .flags
         .iter()
         .find(|flag| flag.kind == FlagKind::FitsInMemory);
-    let size = data(&plan);
+    let size = data(plan);
     let message = match told {
-        _ if zfs && size.0 > 0 && size < context.memory => format!(
+        _ if zfs && size.0 > 0 && size < memory => format!(
             "the profile's {size} are little beside ZFS's cache, {} of the memory of {}, through which direct calls go, too: \
              figures that are served from there are flagged or kept out of the averages",
-            Bytes(context.memory.0 / 2),
-            context.memory
+            Bytes(memory.0 / 2),
+            memory
         ),
         Some(flag) => format!("{}, and the figures are flagged", flag.reason),
         None => return None,
     };
     Some(Caution {
         message,
-        help: help(cell, context.memory, size, memory.is_none()),
+        help: help(cell, memory, size, modelled),
         cells: vec![cell.label.clone()],
     })
 }

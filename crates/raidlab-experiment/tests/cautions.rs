@@ -19,6 +19,8 @@ fn files_that_a_cache_can_hold_are_told_with_the_remedy() {
     insta::assert_snapshot!(told("profile = \"random\"\n[factors]\nlayout = [\"zfs-mirror\", \"raid1\"]\n", None), @r#"
     zfs-mirror: the profile's 1 GiB are little beside ZFS's cache, 2 GiB of the memory of 4 GiB, through which direct calls go, too: figures that are served from there are flagged or kept out of the averages
       use larger files, size = "8GiB" in [profile], or less memory, memory = "512MiB" in [host]
+    zfs-mirror: until Linux 6.4 a process waits within each call to ZFS: of the 32 that a job has under way one is at the disks
+      use several jobs with a depth of 1
     "#);
     let buffered = "[profile]\nname = \"random\"\ndirect = false\n[array]\nlayout = \"raid1\"\n[factors]\nfilesystem = [\"ext4\", \"xfs\"]\n";
     insta::assert_snapshot!(told(buffered, None), @r#"
@@ -47,7 +49,7 @@ fn less_memory_is_half_of_the_file() {
 
 #[test]
 fn what_no_cache_can_hold_is_no_matter() {
-    let large = "[profile]\nname = \"random\"\nsize = \"8GiB\"\n[array]\nlayout = \"zfs-mirror\"\n";
+    let large = "[profile]\nname = \"random\"\nsize = \"8GiB\"\ndepth = 1\n[array]\nlayout = \"zfs-mirror\"\n";
     assert_eq!(told(large, None), "");
     // bonnie takes twice the memory by itself; direct calls pass the page cache, and a raw device has none of them.
     assert_eq!(
@@ -68,4 +70,22 @@ fn what_no_cache_can_hold_is_no_matter() {
         told("profile = \"random\"\n[array]\nlayout = \"raid1\"\n", None),
         ""
     );
+}
+
+#[test]
+fn calls_that_are_not_under_way_on_zfs_are_told() {
+    let deep = |kernel: &str, layout: &str| {
+        let text = format!(
+            "[profile]\nname = \"random\"\nsize = \"64GiB\"\ndepth = 8\n[host]\nkernel = \"{kernel}\"\n[array]\nlayout = \"{layout}\"\n"
+        );
+        told(&text, None)
+    };
+    insta::assert_snapshot!(deep("6.1", "zfs-mirror"), @r"
+    the cell: until Linux 6.4 a process waits within each call to ZFS: of the 8 that a job has under way one is at the disks
+      use several jobs with a depth of 1
+    ");
+    assert_eq!(deep("6.5", "zfs-mirror"), "");
+    assert_eq!(deep("6.1", "raid1"), "");
+    let jobs = "[profile]\nname = \"random\"\nsize = \"64GiB\"\ndepth = 1\njobs = 8\n[array]\nlayout = \"zfs-mirror\"\n";
+    assert_eq!(told(jobs, None), "");
 }

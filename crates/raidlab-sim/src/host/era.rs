@@ -226,7 +226,7 @@ impl Era {
         era.workers_read = since(5, 1, 0) && !since(5, 9, 0);
         era.workers_write = since(5, 1, 0);
         era.workers_sync = since(5, 1, 0);
-        era.asks_files = since(6, 5, 0);
+        era.asks_files = kernel >= Kernel::ASKS_FILES;
         if since(3, 2, 0) {
             era.throttle = Throttle::Sleeps;
         }

@@ -14,6 +14,7 @@ mod gates;
 mod inside;
 mod places;
 mod pools;
+mod shell;
 mod states;
 
 use lab::{Lab, Ran};

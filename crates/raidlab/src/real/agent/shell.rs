@@ -7,8 +7,8 @@ use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
 use std::io::Write as _;
 use std::process::Command;
 
-/// Modules that a person would miss: the kernel asks for most others by itself.
-const ALSO: [&str; 1] = ["md_mod"];
+/// Modules that a person would miss: the kernel asks for most others by itself. The image has ZFS's when the experiment has pools.
+const ALSO: [&str; 2] = ["md_mod", "zfs"];
 
 /// What the shell reads before its first prompt.
 const BEGINS: &str = "/root/.begins";
@@ -31,8 +31,13 @@ pub(super) fn run(job: &Shell, listens: impl FnOnce()) -> Result<(), Failure> {
     for (path, name) in members.paths().iter().zip(&cell.setup.array.members) {
         welcome.push_str(&format!("  {}  {name}\r\n", path.display()));
     }
-    welcome
-        .push_str("mdadm, mkfs.*, lsblk, hdparm and raidlab are here; 'exit' ends the guest.\r\n");
+    let zfs = match raidlab_host::tool::find("zpool") {
+        Some(_) => ", zpool, zfs",
+        None => "",
+    };
+    welcome.push_str(&format!(
+        "mdadm, mkfs.*{zfs}, lsblk, hdparm and raidlab are here; 'exit' ends the guest.\r\n"
+    ));
     console.write_all(welcome.as_bytes()).map_err(failed)?;
     // It stays open from here on: to open a serial port for the first time empties it.
     let input = console_in().map_err(failed)?;
