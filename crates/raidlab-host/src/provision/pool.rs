@@ -92,11 +92,10 @@ impl Built {
         Tool::new(["zpool", "offline", &self.filled_word(name), &node]).run()?;
         let uuids: Vec<String> = self.uuids.iter().map(|uuid| label::plain(uuid)).collect();
         claim.empty(&uuids)?;
-        let held = claim.held().map_or(Ok(()), partition::forget);
-        held.map_err(HostError::call(
-            "have the kernel forget the partition of",
-            &path,
-        ))
+        // Who looks at what somebody has just closed (udev) has it for a moment.
+        let forget = || claim.held().map_or(Ok(()), partition::forget);
+        let what = "have the kernel forget the partition of";
+        patiently(APPEARS, forget).map_err(HostError::call(what, &path))
     }
 
     /// What was set is what the pool has: its property, the label on each member, and the file system's record size.
