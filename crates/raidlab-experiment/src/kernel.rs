@@ -81,8 +81,9 @@ impl Kernel {
 
     /// The kernel of the time of ZFS 0.8 (2019), which is taken to be what kernels from it on have.
     pub const ZFS_0_8: Self = Self::Linux(5, 1, 0);
-    /// Since then io_uring asks each file whether it can be read and written without waiting (`FMODE_NOWAIT`). Before, it took a regular
-    /// file for such when no block device below says otherwise, ZFS's among them, which wait.
+
+    /// Since then io_uring asks each file whether it can be read and written without waiting (`FMODE_NOWAIT`, commit caec5ebe77f9).
+    /// Before, it took a regular file for such when no block device below says otherwise, ZFS's among them, which wait.
     pub const ASKS_FILES: Self = Self::Linux(6, 5, 0);
 
     /// The scheduler that it gives a rotating disk by itself; `None` without a choice.

@@ -53,6 +53,14 @@ fn options() -> Options {
     }
 }
 
+/// The same, with what is checked after the phases.
+fn verified() -> Options {
+    Options {
+        verify: true,
+        ..options()
+    }
+}
+
 /// An experiment on so many disks.
 fn experiment(disks: usize, rest: &str) -> Experiment {
     let text = format!("title = \"t\"\ndisks = {{ model = \"disk\", count = {disks} }}\n{rest}");
@@ -252,10 +260,7 @@ fn checked(plans: &Planned) -> String {
 
 #[test]
 fn what_has_redundancy_left_is_checked_and_what_has_not_is_told() {
-    let verify = Options {
-        verify: true,
-        ..options()
-    };
+    let verify = verified();
     let on = |disks, rest: &str| plans(disks, &format!("{RAW}{rest}"), &verify);
     let mut all = String::new();
     let layouts = "[factors]\nlayout = [\"single\", \"linear\", \"raid0\", \"raid1\", \"raid10\", \"raid5\", \"raid50 2x3\"]\n";
@@ -279,10 +284,7 @@ fn what_has_redundancy_left_is_checked_and_what_has_not_is_told() {
 
 #[test]
 fn another_check_is_another_digest() {
-    let verify = Options {
-        verify: true,
-        ..options()
-    };
+    let verify = verified();
     let rest = format!("{RAW}[array]\nlayout = \"raid5\"\n");
     let digest_of = |options: &Options| {
         let planned = plans(3, &rest, options);

@@ -8,7 +8,6 @@ use crate::claim::{Claim, Own};
 use crate::error::{HostError, Result};
 use crate::identity::Identity;
 use crate::journal::{Journal, Report, StepNumber, Undo};
-use crate::label;
 use raidlab_io::observe::Roots;
 use std::collections::BTreeMap;
 use std::ops::{ControlFlow, Range};
@@ -322,7 +321,7 @@ impl Built {
 
     /// What will be on the members, before anything is: the first to be announced, so the last to be undone.
     fn announce(&mut self, journal: &mut Journal) -> Result<()> {
-        let uuids: Vec<String> = self.uuids.iter().map(|uuid| label::plain(uuid)).collect();
+        let uuids = self.plain_uuids();
         let undo: Vec<Undo> = self.contents(&uuids);
         let step = journal.intend("write on the members", &undo)?;
         journal.done(step)

@@ -90,7 +90,7 @@ impl Built {
         let path = claim.path().to_owned();
         let node = partition::node(&path.display().to_string());
         Tool::new(["zpool", "offline", &self.filled_word(name), &node]).run()?;
-        let uuids: Vec<String> = self.uuids.iter().map(|uuid| label::plain(uuid)).collect();
+        let uuids = self.plain_uuids();
         claim.empty(&uuids)?;
         // Who looks at what somebody has just closed (udev) has it for a moment.
         let forget = || claim.held().map_or(Ok(()), partition::forget);

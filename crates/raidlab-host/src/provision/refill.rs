@@ -11,8 +11,8 @@ use crate::error::Result;
 use crate::journal::{Journal, Undo};
 use btrfs::Replacement;
 pub(super) use btrfs::words as replaces;
+use pool::Resilver;
 pub(super) use pool::words as resilvers;
-use pool::{Resilver, Resilvered};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -180,12 +180,11 @@ impl Built {
             return Ok(());
         };
         let name = self.filled_word(name);
-        let nodes = members.iter().map(|refilled| Resilvered {
-            refilled: refilled.clone(),
-            device: self.members[refilled.member].name.clone(),
-            vdev: refilled.member / each,
-        });
-        let mut resilver = Resilver::new(context.roots, &name, nodes.collect());
+        let new: Vec<(&Refilled, &str)> = members
+            .iter()
+            .map(|refilled| (refilled, self.members[refilled.member].name.as_str()))
+            .collect();
+        let mut resilver = Resilver::new(context.roots, &name, &new, *each);
         for refilled in members {
             // Held until it is its turn: it is empty, and nobody else is to take it.
             if let Some(claim) = claims.get_mut(refilled.member) {

@@ -78,7 +78,7 @@ impl Built {
                 stripe,
             } => self.make_filesystem(words, on, claims, (*kind, *stripe), context),
             Step::Miss { member, path } => {
-                let uuids: Vec<String> = self.uuids.iter().map(|uuid| label::plain(uuid)).collect();
+                let uuids = self.plain_uuids();
                 if let Some(claim) = claims.get_mut(*member) {
                     // It stays held, so that the kernel cannot take it back.
                     claim.empty(&uuids)?;
@@ -118,6 +118,11 @@ impl Built {
             .cancelled_by(context.cancel)
             .run()?;
         self.check_made(words, on, claims, made)
+    }
+
+    /// The uuids that were drawn, as labels have them.
+    pub(super) fn plain_uuids(&self) -> Vec<String> {
+        self.uuids.iter().map(|uuid| label::plain(uuid)).collect()
     }
 
     pub(super) fn filled(&self, words: &[String]) -> Vec<String> {
@@ -221,7 +226,7 @@ impl Built {
 
     /// Uuids of containers and pools are their tools' own: they are read back, so that the members are known as raidlab's.
     pub(super) fn remember(&mut self, journal: &mut Journal) -> Result<()> {
-        let mut uuids: Vec<String> = self.uuids.iter().map(|uuid| label::plain(uuid)).collect();
+        let mut uuids = self.plain_uuids();
         for member in &self.plan.members {
             let file = raidlab_io::observe::safety::open_for_reading(&member.path)?;
             let (size, path) = (member.identity.size, &member.path);
@@ -312,7 +317,7 @@ impl Built {
         (kind, stripe): (FilesystemKind, Option<Stripe>),
     ) -> Result<()> {
         let filled = self.filled(words);
-        let uuids: Vec<String> = self.uuids.iter().map(|uuid| label::plain(uuid)).collect();
+        let uuids = self.plain_uuids();
         for node in on {
             let Some(claim) = self.claim(node, claims) else {
                 continue;

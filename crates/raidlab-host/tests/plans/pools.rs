@@ -1,13 +1,5 @@
 //! Arrays that their file system makes: btrfs and ZFS.
-use super::{checked, options, plans, told};
-use raidlab_host::provision::Options;
-
-fn verified() -> Options {
-    Options {
-        verify: true,
-        ..options()
-    }
-}
+use super::{checked, options, plans, told, verified};
 
 #[test]
 fn arrays_of_btrfs() {

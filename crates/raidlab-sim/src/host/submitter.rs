@@ -36,17 +36,17 @@ impl Waits {
     }
 }
 
-/// A process that waits within a call.
+/// A process and the call that it waits within.
 #[derive(Clone, Debug, Default)]
 struct Within {
-    call: u32,
+    call: Option<u32>,
     /// What it has handed over with it.
     behind: VecDeque<(u32, Op)>,
     /// What it will hear of.
     ended: Vec<Completion>,
 }
 
-/// Processes that wait, by number.
+/// Processes that have waited, by number.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Submitters(BTreeMap<u16, Within>);
 
@@ -58,18 +58,13 @@ impl<D: Device> Host<D> {
     }
 
     fn comes_behind(&mut self, tag: u32, op: Op) -> bool {
-        let process = self.process;
-        if let Some(within) = self.submitters.0.get_mut(&process) {
+        let waited_for = self.is_waited_for(op);
+        let within = self.submitters.0.entry(self.process).or_default();
+        if within.call.is_some() {
             within.behind.push_back((tag, op));
             return true;
         }
-        if self.is_waited_for(op) {
-            let call = Within {
-                call: tag,
-                ..Within::default()
-            };
-            self.submitters.0.insert(process, call);
-        }
+        within.call = waited_for.then_some(tag);
         false
     }
 
@@ -92,30 +87,34 @@ impl<D: Device> Host<D> {
         end: Completion,
         done: &mut Vec<Completion>,
     ) {
-        let Some(within) = self.submitters.0.get_mut(&process) else {
+        let within = self.submitters.0.entry(process).or_default();
+        let was_within = within.call == Some(end.tag.0);
+        if within.call.is_none() {
             return done.push(end);
-        };
-        let was_within = within.call == end.tag.0;
+        }
         within.ended.push(end);
         if !was_within {
             return;
         }
         while let Some((tag, op)) = self.next_behind(process) {
+            let waits = self.is_waited_for(op);
             self.begin_call(tag, op);
-            if self.is_waited_for(op) {
+            if waits {
                 return;
             }
         }
-        if let Some(within) = self.submitters.0.remove(&process) {
+        if let Some(within) = self.submitters.0.get_mut(&process) {
+            within.call = None;
             let at = self.now;
-            done.extend(within.ended.into_iter().map(|end| Completion { at, ..end }));
+            let ended = within.ended.drain(..);
+            done.extend(ended.map(|end| Completion { at, ..end }));
         }
     }
 
     fn next_behind(&mut self, process: u16) -> Option<(u32, Op)> {
         let within = self.submitters.0.get_mut(&process)?;
         let next = within.behind.pop_front()?;
-        within.call = next.0;
+        within.call = Some(next.0);
         Some(next)
     }
 }

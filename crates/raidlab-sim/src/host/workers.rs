@@ -157,6 +157,7 @@ impl<D: Device> Host<D> {
             return false;
         }
         match self.traits.punts_cached {
+            // One that cannot be begun without waiting, whoever asks.
             Punts::None => self.waits != Waits::Nobody,
             Punts::All => true,
             Punts::Changing { .. } => {

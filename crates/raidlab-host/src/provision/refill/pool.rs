@@ -39,13 +39,13 @@ pub(in super::super) fn words(member: &Refilled, name: &str, ashift: Option<u32>
 
 /// A member that is resilvered.
 #[derive(Debug)]
-pub(super) struct Resilvered {
-    /// Which.
-    pub(super) refilled: Refilled,
-    /// Its kernel name.
-    pub(super) device: String,
+struct Resilvered {
+    path: PathBuf,
     /// Number of its vdev.
-    pub(super) vdev: usize,
+    vdev: usize,
+    /// What the kernel tells of the device, and sectors that had been written to it before.
+    stat: PathBuf,
+    before: u64,
 }
 
 /// A resilver that goes on.
@@ -53,26 +53,33 @@ pub(super) struct Resilvered {
 pub(in super::super) struct Resilver {
     pool: String,
     members: Vec<Resilvered>,
-    /// What the kernel tells of each device, and sectors that had been written to it before.
-    before: Vec<(PathBuf, u64)>,
 }
 
 impl Resilver {
-    /// Of these members, which are put in now.
-    pub(super) fn new(roots: &Roots, pool: &str, members: Vec<Resilvered>) -> Self {
-        let stat = |member: &Resilvered| (roots.block(&member.device).join("stat"), 0);
+    /// Of these members, by their kernel names, which are put in now; so many make a vdev.
+    pub(super) fn new(
+        roots: &Roots,
+        pool: &str,
+        members: &[(&Refilled, &str)],
+        each: usize,
+    ) -> Self {
+        let member = |(refilled, name): &(&Refilled, &str)| Resilvered {
+            path: refilled.path.clone(),
+            vdev: refilled.member / each,
+            stat: roots.block(name).join("stat"),
+            before: 0,
+        };
         let mut resilver = Self {
             pool: pool.to_owned(),
-            before: members.iter().map(stat).collect(),
-            members,
+            members: members.iter().map(member).collect(),
         };
         resilver.count_from_now();
         resilver
     }
 
     fn count_from_now(&mut self) {
-        for (stat, before) in &mut self.before {
-            *before = written(stat);
+        for member in &mut self.members {
+            member.before = written(&member.stat);
         }
     }
 
@@ -84,18 +91,17 @@ impl Resilver {
     /// Waits until it has begun, for all members. Those that came while the first was being filled would wait until that is whole
     /// (feature `resilver_defer`, since 0.8): the resilver begins anew with all of them, and what the first got by then is not counted.
     pub(super) fn begun(&mut self, context: &mut Context<'_>) -> Result<()> {
-        let deferred = |status: &Status| status.deferred;
         let mut status = self.look(context)?;
-        if self.members.len() > 1 && deferred(&status) {
+        if self.members.len() > 1 && status.deferred {
             Tool::new(["zpool", "resilver", &self.pool]).run()?;
             let asked = Instant::now();
-            while deferred(&status) && asked.elapsed() < TURNS {
+            while status.deferred && asked.elapsed() < TURNS {
                 std::thread::sleep(SOON);
                 self.count_from_now();
                 status = self.look(context)?;
             }
         }
-        if deferred(&status) {
+        if status.deferred {
             return Err(HostError::Unexpected(format!(
                 "of the new members of {} one waits until another is whole",
                 self.pool
@@ -117,7 +123,7 @@ impl Resilver {
     /// Waits for the kernel's word that it has ended. Where zpool cannot (before ZFS 2.0) it is asked a little later.
     fn wait_for_its_end(
         &self,
-        progress: &mut Progress<u64>,
+        progress: &mut Progress<(u64, Vec<String>)>,
         context: &mut Context<'_>,
     ) -> Result<()> {
         let stop = AtomicBool::new(false);
@@ -148,17 +154,20 @@ impl Resilver {
     fn tell(
         &self,
         watch: &mut Watch,
-        progress: &mut Progress<u64>,
+        progress: &mut Progress<(u64, Vec<String>)>,
         context: &mut Context<'_>,
     ) -> Result<()> {
         let bytes = self.filled().iter().sum();
         if watch.asked.elapsed() > RARELY {
             watch.asked = Instant::now();
-            let done = self.ask()?.done.filter(|done| *done > 0);
+            let status = self.ask()?;
+            let done = status.done.filter(|done| *done > 0);
             watch.expected = done.map_or(0, |done| bytes / done * WHOLE);
+            watch.amounts = status.amounts;
         }
         let what = format!("resilver of {}", self.told());
-        progress.is_at(&what, Some(bytes))?;
+        // Nothing is written as long as ZFS only gathers what it is to read.
+        progress.is_at(&what, Some((bytes, watch.amounts.clone())))?;
         context.tell(&Stage {
             what,
             done: bytes,
@@ -168,8 +177,8 @@ impl Resilver {
 
     fn filled(&self) -> Vec<u64> {
         let mut of_vdevs: BTreeMap<usize, u64> = BTreeMap::new();
-        for (member, (stat, before)) in self.members.iter().zip(&self.before) {
-            let bytes = written(stat).saturating_sub(*before) * SECTOR;
+        for member in &self.members {
+            let bytes = written(&member.stat).saturating_sub(member.before) * SECTOR;
             let most = of_vdevs.entry(member.vdev).or_default();
             *most = bytes.max(*most);
         }
@@ -177,8 +186,10 @@ impl Resilver {
     }
 
     fn told(&self) -> String {
-        let paths = self.members.iter().map(|member| &member.refilled.path);
-        let paths: Vec<String> = paths.map(|path| path.display().to_string()).collect();
+        let members = self.members.iter();
+        let paths: Vec<String> = members
+            .map(|member| member.path.display().to_string())
+            .collect();
         paths.join(", ")
     }
 
@@ -239,10 +250,11 @@ impl Resilver {
     }
 }
 
-/// When ZFS was asked last how far it is, and what followed: how many bytes it will be. 0 is not known.
+/// When ZFS was asked last how far it is, and what followed: how many bytes it will be (0 is not known), and how much it had scanned.
 struct Watch {
     asked: Instant,
     expected: u64,
+    amounts: Vec<String>,
 }
 
 impl Default for Watch {
@@ -250,6 +262,7 @@ impl Default for Watch {
         Self {
             asked: Instant::now(),
             expected: 0,
+            amounts: Vec::new(),
         }
     }
 }
