@@ -95,6 +95,8 @@ enum What {
     Log,
     /// Write-back goes on.
     Pump,
+    /// The filling of new members has gone on for so long.
+    Fill,
 }
 
 /// A data file as the host knows it.
@@ -259,6 +261,7 @@ impl<D: Device> Host<D> {
             What::Home => self.home_timer(),
             What::Log => self.log_timer(),
             What::Pump => self.pump(),
+            What::Fill => self.look_at_filling(),
         }
     }
 
@@ -329,6 +332,7 @@ impl<D: Device> Host<D> {
             }
         }
         self.ended = ended;
+        self.look_at_filling();
     }
 
     /// Bytes of a data file; of the device for the raw device and metadata.

@@ -94,11 +94,45 @@ impl Array {
                 node.begin_replace(&self.core, how, own, watch)?;
             } else {
                 node.begin_resilver(&self.core, self.scan, own, ends.len() as u64, watch)?;
+                let resilver = node.resilver.as_mut();
+                resilver
+                    .into_iter()
+                    .for_each(|resilver| resilver.turn(!self.waits_to_fill));
             }
             self.resyncs = true;
         }
         self.work();
         ControlFlow::Continue(())
+    }
+
+    /// Resilvers of ZFS that begin from now on do something while [`Self::let_fill`] lets them; otherwise whenever they can.
+    pub const fn wait_to_fill(&mut self) {
+        self.waits_to_fill = true;
+    }
+
+    /// There is a resilver that waits to be let.
+    #[must_use]
+    pub fn fills_when_let(&self) -> bool {
+        self.waits_to_fill && self.resyncs && self.nodes.iter().any(|node| node.resilver.is_some())
+    }
+
+    /// Resilvers go on from `now` on, or begin with nothing more; see [`Self::fill_rests`]. When all has been read that says where
+    /// blocks are they go no further by themselves: since 0.8 blocks are for the next transaction group.
+    pub fn let_fill(&mut self, now: Instant, on: bool) {
+        self.core.now = now;
+        let resilvers = self
+            .nodes
+            .iter_mut()
+            .filter_map(|node| node.resilver.as_mut());
+        resilvers.for_each(|resilver| resilver.turn(on));
+        self.work();
+    }
+
+    /// Nothing of a resilver is under way, nor will be before it is let.
+    #[must_use]
+    pub fn fill_rests(&self) -> bool {
+        let mut resilvers = self.nodes.iter().filter_map(|node| node.resilver.as_ref());
+        resilvers.all(|resilver| resilver.rests())
     }
 
     /// Of btrfs that replaces members the chunk that is being copied: its first sector, and the one after its last. Until it is done

@@ -7,16 +7,17 @@
 //!
 //! Before 0.8 blocks go in the order in which the walk through the tree of blocks meets them, so many at a time for each vdev
 //! of the pool, and each waits two ticks when anybody else has asked for anything within the last fifty
-//! (`dsl_scan_scrub_cb`). Since 0.8 the walk reads metadata alone; what it has found is put into extents by place, which
-//! leave out gaps, and goes out by extent, the one with most in it first, as many bytes at a time as the vdev has disks for.
-//! Then the disks' queues alone hold it back.
+//! (`dsl_scan_scrub_cb`). Since 0.8 the walk reads metadata alone; when it is over, what it has found goes out in the order of places
+//! (`scan_io_queue_fetch_ext`: a whole walk is a checkpoint), as many bytes at a time as the vdev has disks for. Then the disks' queues
+//! alone hold it back.
+//!
+//! Whoever owns the array says when it may go on: ZFS resilvers within transaction groups (`host/journal/fill.rs`).
 //!
 //! Until all is done what was there before is not read from the new disk; what has been written since is
 //! (`vdev_dtl_contains`). Nobody waits for a resilver: blocks are never written in place.
 //!
-//! Left out: that it works within transaction groups, for three seconds of each at the least (`zfs_resilver_min_time_ms`), while
-//! nothing else is written of the group; before 0.8 that the walk itself waits for metadata it has not read ahead; since, that a walk
-//! which runs out of memory goes out in several rounds (`zfs_scan_mem_lim_fact`); the blocks of a place that is freed meanwhile;
+//! Left out: before 0.8 that the walk itself waits for metadata it has not read ahead; since, that a walk which runs out of memory
+//! goes out in several rounds, the largest runs first (`zfs_scan_mem_lim_fact`); the blocks of a place that is freed meanwhile;
 //! `zpool replace -s`.
 mod list;
 
@@ -26,7 +27,6 @@ use super::spec::Scan;
 use super::tally::Tally;
 use crate::block::{Extent, Watch};
 pub(super) use list::places;
-use list::sorted;
 use raidlab_core::op::BlockKind;
 use raidlab_core::time::{Instant, Span};
 use raidlab_core::units::SECTOR;
@@ -79,17 +79,24 @@ pub(super) struct Resilver {
     /// A block waits until then; whether it has.
     wakes: Option<Instant>,
     waited: bool,
+    /// Blocks may go out; whether those of the walk have all been read.
+    on: bool,
+    walked: bool,
+    /// It ends its turn by itself when they have.
+    by_turns: bool,
 }
 
 impl Resilver {
     /// What a vdev of so many disks in a pool of so many vdevs has to do for `extents`.
-    fn new(scan: Scan, extents: Vec<Extent>, (disks, vdevs): (u64, u64), tally: Tally) -> Self {
+    fn new(scan: Scan, mut extents: Vec<Extent>, (disks, vdevs): (u64, u64), tally: Tally) -> Self {
         let (work, walk, most) = match scan {
             Scan::Walk => (extents, 0, TOP * vdevs),
             Scan::Sorted { bytes, .. } => {
                 let mut work: Vec<Extent> = extents.iter().filter(|e| e.walked).copied().collect();
                 let walk = work.len();
-                work.extend(sorted(extents));
+                // Mostly they are in runs that ascend, which a stable sort merges.
+                extents.sort_by_key(|extent| extent.start);
+                work.append(&mut extents);
                 (work, walk, bytes / SECTOR * disks)
             }
         };
@@ -105,11 +112,27 @@ impl Resilver {
             tally,
             wakes: None,
             waited: false,
+            on: true,
+            walked: walk == 0,
+            by_turns: false,
         }
     }
 
     pub(super) const fn next_event(&self) -> Option<Instant> {
         self.wakes
+    }
+
+    /// Blocks may go out from now on, or may not.
+    pub(super) fn turn(&mut self, on: bool) {
+        self.by_turns |= !on;
+        self.on = on;
+        // Else it would wake again and again.
+        self.wakes = self.wakes.filter(|_| on);
+    }
+
+    /// Nothing is under way, nor will be before its next turn.
+    pub(super) fn rests(&self) -> bool {
+        !self.on && self.open() == 0
     }
 
     /// Blocks under way.
@@ -144,9 +167,15 @@ impl Resilver {
 
     /// Whether the next block may go out now.
     fn may(&mut self, core: &Core) -> bool {
-        // What the walk finds goes out when it is over.
-        let walks = self.next == (self.walk, 0) && self.open() > 0;
-        if self.flight >= self.most || (walks && self.walk > 0) {
+        if !self.walked && self.next == (self.walk, 0) {
+            // What the walk has found goes out when it is over, by the next turn (`dsl_scan_sync`).
+            if self.open() > 0 {
+                return false;
+            }
+            self.walked = true;
+            self.on &= !self.by_turns;
+        }
+        if !self.on || self.flight >= self.most {
             return false;
         }
         if self.scan != Scan::Walk {

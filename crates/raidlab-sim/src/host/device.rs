@@ -83,6 +83,21 @@ pub trait Device {
         None
     }
 
+    /// It has new members to fill, and does so when [`fill`](Self::fill) lets it.
+    fn fills(&self) -> bool {
+        false
+    }
+
+    /// From now on it fills its new members, or begins with nothing more of that.
+    fn fill(&mut self, now: Instant, on: bool) {
+        let _ = (now, on);
+    }
+
+    /// Nothing of that is under way, nor will be before it is let.
+    fn fill_rests(&self) -> bool {
+        true
+    }
+
     /// When to call [`advance`](Self::advance) next.
     fn next_event(&self) -> Option<Instant>;
 
@@ -332,6 +347,12 @@ impl<D: Device> Below<D> {
             self.device.unplug(now);
             self.refresh();
         }
+    }
+
+    /// Lets the device fill its new members, or begin with nothing more of that.
+    pub(super) fn fill(&mut self, now: Instant, on: bool) {
+        self.device.fill(now, on);
+        self.refresh();
     }
 
     /// A thread of the device has no core for so long.

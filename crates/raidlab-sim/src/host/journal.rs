@@ -1,10 +1,13 @@
 //! The journal's thread: closes transactions and writes them, every few seconds and when asked.
+mod fill;
+
 use super::device::Device;
 use super::era::Chunks;
 use super::fs::{Pressure, Stage};
 use super::{Host, META, What};
 use crate::block::Origin;
-use raidlab_core::time::Instant;
+use fill::Filling;
+use raidlab_core::time::{Instant, Span};
 use std::collections::BTreeSet;
 
 /// What a commit does now.
@@ -49,6 +52,10 @@ pub(super) struct Journal {
     waiting: Vec<u32>,
     /// Calls that wait for the running transaction to be closed.
     opening: Vec<u32>,
+    /// The device fills its new members; whether it has had its turn in this commit, and for how long.
+    filling: Option<Filling>,
+    filled: bool,
+    filled_for: Span,
 }
 
 /// Pages of a transaction at the least where its size follows the rate (`zfs_write_limit_min`, 32 MiB).
@@ -75,7 +82,13 @@ impl Journal {
 
     /// Nothing in the running transaction, nothing being committed.
     pub(super) fn is_clean(&self) -> bool {
-        !self.dirty && self.part == Part::Idle
+        let writes = match self.part {
+            Part::Idle => false,
+            // With nothing in it, for the sake of new members alone.
+            Part::Stages => !self.stages.is_empty(),
+            Part::Data | Part::Wait => true,
+        };
+        !self.dirty && !writes
     }
 }
 
@@ -189,6 +202,7 @@ impl<D: Device> Host<D> {
     fn start_commit(&mut self) {
         self.journal.part = Part::Data;
         (self.journal.begun, self.journal.pages) = (self.now, self.cache.dirty());
+        (self.journal.filled, self.journal.filled_for) = (false, Span::ZERO);
         self.journal.data.clear();
         // With places chosen at write-back a transaction holds only data that is on its way already.
         let traits = &self.traits;
@@ -274,6 +288,11 @@ impl<D: Device> Host<D> {
     fn commit_on(&mut self) {
         loop {
             let journal = &mut self.journal;
+            let stage = journal.stages.get_mut(journal.stage / 2);
+            if stage.as_ref().is_none_or(|stage| stage.fills_before) && self.fills_now() {
+                return;
+            }
+            let journal = &mut self.journal;
             let Some(stage) = journal.stages.get_mut(journal.stage / 2) else {
                 return self.commit_ended();
             };
@@ -308,7 +327,7 @@ impl<D: Device> Host<D> {
         let (Some(aim), true) = (self.traits.commit_time, self.journal.pages >= 1024) else {
             return;
         };
-        let took = self.now.since(self.journal.begun).0.max(1);
+        let took = self.wrote_for().0.max(1);
         let pages = u128::from(self.journal.pages) * u128::from(aim.0) / u128::from(took);
         let most = self.back.transaction_most;
         self.back.transaction = (pages.min(u128::from(most)) as u64).max(LEAST.min(most));
@@ -366,7 +385,7 @@ impl<D: Device> Host<D> {
             }
         }
         let waits = !self.journal.waiting.is_empty() || !self.journal.opening.is_empty();
-        if again || waits {
+        if again || waits || self.goes_on_filling() {
             self.start_commit();
         } else if self.journal.dirty {
             self.arm_commit();

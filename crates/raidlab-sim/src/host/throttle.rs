@@ -172,7 +172,7 @@ impl<D: Device> Host<D> {
         if self.back.held.is_empty() || total > self.back.limit {
             return;
         }
-        if self.by_groups() && self.journal.is_busy() {
+        if self.by_groups() && self.group_full() {
             return;
         }
         // The next look is after as many pages as usual.
@@ -188,7 +188,7 @@ impl<D: Device> Host<D> {
         let total = self.cache.dirty() + self.cache.writing();
         // Without anything left to write it waits for what is on its way.
         if (total > self.back.limit && self.cache.dirty() == 0)
-            || (self.by_groups() && self.journal.is_busy())
+            || (self.by_groups() && self.group_full())
         {
             return;
         }

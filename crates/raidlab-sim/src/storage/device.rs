@@ -68,6 +68,18 @@ impl Device for Storage {
         self.wait(now, thread, time);
     }
 
+    fn fills(&self) -> bool {
+        self.array().is_some_and(Array::fills_when_let)
+    }
+
+    fn fill(&mut self, now: Instant, on: bool) {
+        self.with_array(now, |array| array.let_fill(now, on));
+    }
+
+    fn fill_rests(&self) -> bool {
+        self.array().is_none_or(Array::fill_rests)
+    }
+
     #[inline]
     fn next_event(&self) -> Option<Instant> {
         self.next_event()

@@ -124,7 +124,6 @@ proptest! {
 
 #[test]
 fn before_0_8_blocks_go_as_the_walk_meets_them_and_since_by_place() {
-    // Three runs, the last the fullest, the first with a hole that is no end of it.
     let extents = [
         extent(START + 900_000, 512, 256),
         extent(START + 3000, 256, 256),
@@ -142,7 +141,7 @@ fn before_0_8_blocks_go_as_the_walk_meets_them_and_since_by_place() {
     ];
     assert_eq!(order(WALK), walked);
     let sorted = [
-        500_000, 500_256, 500_512, 500_768, 900_000, 900_256, 0, 3000,
+        0, 3000, 500_000, 500_256, 500_512, 500_768, 900_000, 900_256,
     ];
     assert_eq!(order(SORTED), sorted);
 }
@@ -256,4 +255,85 @@ fn an_old_resilver_stands_back_by_the_clock() {
     let slow: Vec<u64> = (1..26).map(|turn| turn * 8).collect();
     assert_eq!(times[..25], slow);
     assert!(times[25..].iter().all(|at| *at == 208), "{times:?}");
+}
+
+/// With whoever says when: nothing goes out before, and nothing more after. The blocks that a walk found are for the next turn.
+#[test]
+fn a_resilver_that_is_let_goes_by_turns() {
+    let mut array = rebuilding("zfs-mirror 1x2", 2, &[1], SORTED);
+    array.wait_to_fill();
+    assert!(!array.fills_when_let(), "there is nothing yet");
+    let metadata = Extent {
+        walked: true,
+        ..extent(START + 512 * 256, 8, 8)
+    };
+    begin(&mut array, vec![extent(START, 512 * 256, 256), metadata]);
+    let take = |array: &mut Array| {
+        let mut wanted = Vec::new();
+        array.take(&mut wanted);
+        wanted
+    };
+    let end = |array: &mut Array, wanted: Vec<MemberBio>| {
+        for MemberBio { member, bio } in wanted {
+            array.member_ended(Instant::ZERO, member, bio.id, Ok(()));
+        }
+    };
+    assert!(array.fills_when_let() && array.fill_rests());
+    assert_eq!(take(&mut array), []);
+    // The walk has a turn of its own.
+    array.let_fill(Instant::ZERO, true);
+    assert!(!array.fill_rests());
+    let read = take(&mut array);
+    assert_eq!(read.len(), 1);
+    end(&mut array, read);
+    assert_eq!(take(&mut array), []);
+    assert!(array.fills_when_let() && array.fill_rests());
+    array.let_fill(Instant::ZERO, true);
+    let read = take(&mut array);
+    assert_eq!(read.len(), 32, "4 MiB");
+    array.let_fill(Instant::ZERO, false);
+    // What has been read is written.
+    end(&mut array, read);
+    let written = take(&mut array);
+    assert!(written.iter().all(|one| one.bio.kind == BlockKind::Write));
+    assert_eq!(written.len(), 32);
+    assert!(!array.fill_rests());
+    end(&mut array, written);
+    assert_eq!(take(&mut array), []);
+    assert!(array.fills_when_let() && array.fill_rests());
+    // And on to the end.
+    array.let_fill(Instant::ZERO, true);
+    loop {
+        let wanted = take(&mut array);
+        if wanted.is_empty() {
+            break;
+        }
+        end(&mut array, wanted);
+    }
+    assert!(!array.fills_when_let() && array.fill_rests());
+    assert_eq!(array.resync(), None);
+}
+
+#[test]
+fn a_resilver_that_waits_by_the_clock_wakes_no_more_when_its_turn_is_over() {
+    let mut array = rebuilding("zfs-mirror 2x2", 4, &[0], WALK);
+    array.wait_to_fill();
+    begin(&mut array, vec![extent(START, 256 * 200, 256)]);
+    array.let_fill(Instant::ZERO, true);
+    let mut wanted = Vec::new();
+    array.take(&mut wanted);
+    let last = array.sectors() - 100_000;
+    array.submit(Instant::ZERO, bio(1, BlockKind::Read, last, 8));
+    // One block of 64 has been copied; the next waits.
+    for _ in 0..2 {
+        let MemberBio { member, bio } = wanted[0];
+        array.member_ended(Instant::ZERO, member, bio.id, Ok(()));
+        wanted.clear();
+        array.take(&mut wanted);
+        wanted.retain(|one| one.bio.kind == BlockKind::Write);
+    }
+    assert_eq!(array.next_event(), Some(Instant(8_000_000)));
+    array.let_fill(Instant::ZERO, false);
+    assert_eq!(array.next_event(), None);
+    assert!(!array.fill_rests(), "63 are under way");
 }

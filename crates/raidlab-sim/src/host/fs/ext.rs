@@ -133,6 +133,7 @@ impl Ext {
                 dirty_most: None,
                 frees_most: None,
                 commit_time: None,
+                fill_times: None,
                 whole_run: (delayed && runs_whole(spec.kernel)).then_some(RUN),
                 read_ahead: 0,
                 fsync: if kind == FilesystemKind::Ext3 && mode == JournalMode::Ordered {

@@ -73,6 +73,8 @@ pub struct Stage {
     /// Blocks written home to make room in the journal: only those are written that are still dirty
     /// since an earlier commit gave them out as [`Commit::later`].
     pub checkpoint: bool,
+    /// New members are filled before, see [`Traits::fill_times`].
+    pub fills_before: bool,
 }
 
 /// What ending a transaction writes.
@@ -155,6 +157,19 @@ pub enum Punts {
     All,
 }
 
+/// How long a commit lets the device fill its new members, between its data and its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FillTimes {
+    /// For more than this in any case, unless it is done sooner.
+    pub least: Span,
+    /// Then until somebody waits for the commit, or there is more dirty data than this share of what may be, in per cent.
+    pub dirty_percent: Option<u32>,
+    /// And no longer than this.
+    pub most: Span,
+    /// That is counted from when the commit began, and not from when the filling did.
+    pub of_commit: bool,
+}
+
 /// What decides how the host treats the files of a file system.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Traits {
@@ -186,6 +201,8 @@ pub struct Traits {
     /// A commit is begun early, so that it takes about this long at the rate that the device wrote
     /// the last ones (the write throttle of ZFS before 0.6.3); `None`: no such aim.
     pub commit_time: Option<Span>,
+    /// New members are filled while a commit waits; `None`: whenever they can be.
+    pub fill_times: Option<FillTimes>,
     /// Write-back of a file goes on to the end of a run of dirty pages, of so many at most, although less was asked for.
     pub whole_run: Option<u64>,
     /// The least read-ahead in bytes of a file system that has its own instead of that of its device; 0: of none.

@@ -32,6 +32,7 @@ impl Raw {
                 dirty_most: None,
                 frees_most: None,
                 commit_time: None,
+                fill_times: None,
                 whole_run: None,
                 read_ahead: 0,
                 fsync: Fsync::OwnData,

@@ -21,7 +21,7 @@ mod txg;
 
 use super::FsError;
 use super::lent::{back, lend};
-use super::plan::{Charge, Fsync, Piece, Place, Punts, Synced, Traits};
+use super::plan::{Charge, FillTimes, Fsync, Piece, Place, Punts, Synced, Traits};
 use super::raw::push_sectors;
 use super::runs::{Mapped, Runs};
 use super::space::Run;
@@ -45,7 +45,7 @@ pub(crate) const NEW: Kernel = Kernel::Linux(3, 12, 0);
 const RECORD: u64 = 80_000;
 /// The same before 0.6.3, whose buffers are mapped page by page (`vmalloc`). Fitted on the write of 'ashift 12' of
 /// zfs-ashift.
-const RECORD_OLD: u64 = 545_000;
+const RECORD_OLD: u64 = 623_000;
 /// A KiB through fletcher4, one word of 32 bits at a time: 1.2 GB/s. Assumed.
 const CHECKSUM_KIB: u64 = 850;
 /// A KiB of data into P, Q and R: sums of bytes, doubled before each addition for Q and for R twice, of words of 64 bits.
@@ -385,6 +385,15 @@ fn traits(spec: &FsSpec) -> Traits {
         dirty_most: Some(if old { 128 } else { 102 }),
         frees_most: size::frees_most(spec.kernel),
         commit_time: old.then_some(Span::from_secs(1)),
+        fill_times: Some(FillTimes {
+            // `zfs_resilver_min_time_ms`.
+            least: Span::from_secs(3),
+            // `zfs_vdev_async_write_active_min_dirty_percent`, of the time of 0.6.3 (that it counted from then on is from memory).
+            dirty_percent: (!old).then_some(30),
+            // `zfs_txg_timeout`, for `dsl_scan_check_suspend` of 0.7 and, since 0.8, `scan_io_queue_check_suspend`.
+            most: Span::from_secs(5),
+            of_commit: spec.kernel >= Kernel::ZFS_0_8,
+        }),
         whole_run: None,
         read_ahead: 0,
         fsync: Fsync::Log,

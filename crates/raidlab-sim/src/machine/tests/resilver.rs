@@ -257,6 +257,41 @@ fn a_resync_of_far_copies_has_enough_in_flight_for_one_pace() {
     }
 }
 
+/// Each transaction group resilvers for three seconds, in which as much may be written as memory may hold of it (a tenth); before 0.6.3
+/// as much as a group may have.
+#[test]
+fn who_writes_beside_a_resilver_fills_one_group_in_three_seconds() {
+    for (kernel, share) in [("6.1", 0.1), ("3.13", 0.1), ("2.6.32", 0.0625)] {
+        let host = format!(
+            "[host]\nkernel = \"{kernel}\"\nmemory = \"512MiB\"\n[profile]\nname = \"sequential\"\nsize = \"1GiB\"\nread-percent = 0\ntime = \"20s\""
+        );
+        let array = "layout = \"zfs-mirror\"\nallocated = \"12GiB\"";
+        let mut machine = settled(&text(2, array, &host));
+        let from = machine.now();
+        let ran = run(&mut machine);
+        assert!(machine.resync().is_some(), "{kernel}: it goes on");
+        let seconds = machine.now().since(from).as_secs_f64();
+        let bytes: u64 = ran.iter().map(|phase| phase.outcome.bytes).sum();
+        let group = bytes as f64 / seconds * 3.0;
+        let most = 512.0 * f64::from(1 << 20) * share;
+        assert!(
+            (0.7..1.1).contains(&(group / most)),
+            "{kernel}: {group} {most}"
+        );
+    }
+}
+
+/// A group with nothing in it writes nothing.
+#[test]
+fn groups_that_resilver_alone_write_nothing_else() {
+    let text = text(2, "layout = \"zfs-mirror\"\nallocated = \"6GiB\"", NEW);
+    let mut machine = settled(&text);
+    machine.run_resync(|_| ControlFlow::Continue(())).unwrap();
+    let mut disks = machine.host().device().disks();
+    let old = disks.nth(1).map(|disk| disk.counters().sectors_written);
+    assert_eq!(old, Some(0), "of twenty seconds");
+}
+
 /// To lay out a TiB takes seconds, in which a signal may come.
 #[test]
 fn laying_out_files_is_ended_when_told_to() {

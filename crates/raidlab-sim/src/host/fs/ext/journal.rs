@@ -142,7 +142,7 @@ impl Journal {
             flush_before: self.barriers,
             writes,
             durable: self.barriers,
-            checkpoint: false,
+            ..Stage::default()
         });
         self.used += blocks + 1;
         self.logged.push_back(Logged {
@@ -168,10 +168,10 @@ impl Journal {
         homes.sort_unstable();
         homes.dedup();
         Stage {
-            flush_before: false,
             writes: gather(geometry, &homes),
             durable: self.barriers,
             checkpoint: true,
+            ..Stage::default()
         }
     }
 

@@ -182,7 +182,7 @@ impl Extents {
                 flush_before: self.kind.barriers,
                 writes,
                 durable: self.kind.barriers,
-                checkpoint: false,
+                ..Stage::default()
             });
         }
         stages
@@ -217,7 +217,7 @@ impl Extents {
                 flush_before: self.kind.barriers,
                 writes: supers.collect(),
                 durable: self.kind.barriers,
-                checkpoint: false,
+                ..Stage::default()
             },
         ]
     }

@@ -274,6 +274,7 @@ impl Kind {
             dirty_most: None,
             frees_most: None,
             commit_time: None,
+            fill_times: None,
             whole_run: None,
             // The `bdi` of btrfs (`open_ctree`): 4 MiB whatever `read_ahead_kb` of the device is, as seen on Linux 6.18.
             read_ahead: u64::from(btrfs) * 4 * MIB,

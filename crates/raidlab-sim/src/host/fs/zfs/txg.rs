@@ -106,13 +106,18 @@ impl Zfs {
         let again: Vec<Place> = own.iter().chain(&self.group.writes).copied().collect();
         self.group.writes.clear();
         stages.push(stage(own));
-        stages.extend((1..PASSES).map(|_| stage(again.clone())));
+        // New blocks of the pool's own objects are written by the first pass, which resilvers at its end (`dsl_pool_sync`,
+        // `dsl_scan_sync`).
+        stages.extend((1..PASSES).map(|pass| Stage {
+            fills_before: pass == 1,
+            ..stage(again.clone())
+        }));
         self.group.number += 1;
         stages.push(Stage {
             flush_before: true,
             writes: self.pool.uberblocks(self.group.number),
             durable: true,
-            checkpoint: false,
+            ..Stage::default()
         });
         self.pool.end();
         self.group.dnodes.clear();
