@@ -30,13 +30,21 @@ impl fmt::Display for Caution {
     }
 }
 
-/// All that is to be told of an experiment's cells, each thing once. `memory` is that of the machine where it is no modelled
-/// one.
+/// What there is of the machine that an experiment runs on, where that is no modelled one and nobody's to choose.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Own {
+    /// Memory that can cache files; `None`: as the experiment has it.
+    pub memory: Option<Bytes>,
+    /// Its kernel; `None`: not known.
+    pub kernel: Option<Kernel>,
+}
+
+/// All that is to be told of an experiment's cells, each thing once. `own` is the machine where it is no modelled one.
 #[must_use]
-pub fn cautions(experiment: &Experiment, memory: Option<Bytes>) -> Vec<Caution> {
+pub fn cautions(experiment: &Experiment, own: Option<Own>) -> Vec<Caution> {
     let mut all: Vec<Caution> = Vec::new();
     for cell in &experiment.cells {
-        for caution in of_cell(cell, memory) {
+        for caution in of_cell(cell, own) {
             let same = |c: &&mut Caution| c.message == caution.message && c.help == caution.help;
             match all.iter_mut().find(same) {
                 Some(known) => known.cells.extend(caution.cells),
@@ -47,8 +55,9 @@ pub fn cautions(experiment: &Experiment, memory: Option<Bytes>) -> Vec<Caution> 
     all
 }
 
-fn of_cell(cell: &Cell, memory: Option<Bytes>) -> Vec<Caution> {
+fn of_cell(cell: &Cell, own: Option<Own>) -> Vec<Caution> {
     let mut context = cell.setup.context(512);
+    let memory = own.and_then(|own| own.memory);
     context.memory = memory.unwrap_or(context.memory);
     // What it cannot do here is told by whoever runs it.
     let Ok(plan) = cell.setup.profile.plan(&context) else {
@@ -56,15 +65,16 @@ fn of_cell(cell: &Cell, memory: Option<Bytes>) -> Vec<Caution> {
     };
     let held = in_memory(cell, &plan, (context.memory, memory.is_none()));
     // The kernel of the machine is not the file's to say.
-    let deep = memory.is_none().then(|| one_at_a_time(cell, &plan));
-    held.into_iter().chain(deep.flatten()).collect()
+    let kernel = own.map_or(Some(cell.setup.host.kernel), |own| own.kernel);
+    let deep = kernel.and_then(|kernel| one_at_a_time(cell, &plan, kernel));
+    held.into_iter().chain(deep).collect()
 }
 
 /// A process that has several calls under way on ZFS waits within each.
-fn one_at_a_time(cell: &Cell, plan: &Plan) -> Option<Caution> {
+fn one_at_a_time(cell: &Cell, plan: &Plan, kernel: Kernel) -> Option<Caution> {
     let setup = &cell.setup;
     let kind = setup.filesystem.as_ref().map(|made| made.kind);
-    if kind != Some(FilesystemKind::Zfs) || setup.host.kernel >= Kernel::ASKS_FILES {
+    if kind != Some(FilesystemKind::Zfs) || kernel >= Kernel::ASKS_FILES {
         return None;
     }
     let jobs = plan.phases.iter().flat_map(|phase| &phase.jobs);

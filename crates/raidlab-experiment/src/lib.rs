@@ -30,7 +30,7 @@ mod read;
 mod resize;
 mod words;
 
-pub use caution::{Caution, cautions};
+pub use caution::{Caution, Own, cautions};
 pub use diagnostic::{Diagnostic, Diagnostics};
 pub use experiment::{Cell, Experiment};
 pub use plan::{Plan, Trial, expand};

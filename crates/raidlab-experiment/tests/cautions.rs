@@ -3,12 +3,21 @@ mod common;
 
 use common::known;
 use raidlab_core::units::Bytes;
-use raidlab_experiment::{cautions, parse};
+use raidlab_experiment::kernel::Kernel;
+use raidlab_experiment::{Own, cautions, parse};
 
 fn told(rest: &str, memory: Option<Bytes>) -> String {
+    let own = memory.map(|memory| Own {
+        memory: Some(memory),
+        kernel: None,
+    });
+    told_on(rest, own)
+}
+
+fn told_on(rest: &str, own: Option<Own>) -> String {
     let text = format!("title = \"t\"\ndisks = {{ model = \"nearline-24tb\", count = 2 }}\n{rest}");
     let experiment = parse(&text, "lab.toml", &known()).expect("a good file");
-    let cautions = cautions(&experiment, memory);
+    let cautions = cautions(&experiment, own);
     let lines = cautions.iter().map(|c| format!("{c}\n  {}", c.help));
     lines.collect::<Vec<_>>().join("\n")
 }
@@ -88,4 +97,16 @@ fn calls_that_are_not_under_way_on_zfs_are_told() {
     assert_eq!(deep("6.1", "raid1"), "");
     let jobs = "[profile]\nname = \"random\"\nsize = \"64GiB\"\ndepth = 1\njobs = 8\n[array]\nlayout = \"zfs-mirror\"\n";
     assert_eq!(told(jobs, None), "");
+    // Where the experiment runs the kernel is what is there.
+    let text = "[profile]\nname = \"random\"\nsize = \"64GiB\"\ndepth = 8\n[host]\nkernel = \"6.1\"\n[array]\nlayout = \"zfs-mirror\"\n";
+    let on = |kernel: Option<Kernel>| {
+        let own = Own {
+            memory: Some(Bytes(4 << 30)),
+            kernel,
+        };
+        told_on(text, Some(own))
+    };
+    assert_eq!(on(Some(Kernel::Linux(6, 4, 12))), deep("6.1", "zfs-mirror"));
+    assert_eq!(on(Some(Kernel::Linux(6, 5, 0))), "");
+    assert_eq!(on(None), "");
 }

@@ -12,13 +12,13 @@ use crate::commands::{print, print_json, print_text};
 use crate::exit::{Failure, MISSING, Outcome};
 use crate::place;
 use crate::real::agree;
-use crate::real::own_memory;
+use crate::real::own;
 use crate::screen;
 use crate::talk::{one_line, plain};
 use raidlab_core::units::Bytes;
 use raidlab_core::words::count;
 use raidlab_experiment::setup::Array;
-use raidlab_experiment::{Cell, Experiment, Plan, cautions, expand};
+use raidlab_experiment::{Cell, Experiment, Own, Plan, cautions, expand};
 use raidlab_results::store::Store;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -45,8 +45,8 @@ pub(crate) fn run(args: &PlanArgs, store: &place::Store) -> Result<Outcome, Fail
     if args.on == Some(On::Sim) {
         machines.check()?;
     }
-    let memory = match args.on {
-        Some(On::Host) => own_memory(),
+    let own = match args.on {
+        Some(On::Host) => Some(own()),
         _ => None,
     };
     let plan = expand(&experiment, experiment.design.seed);
@@ -59,7 +59,7 @@ pub(crate) fn run(args: &PlanArgs, store: &place::Store) -> Result<Outcome, Fail
         .filter_map(|(on, took)| Some((on.clone(), estimate::earlier(&plan, took)?)))
         .collect();
     if args.json {
-        let mut told = as_json(&plan, memory, &simulated, &measured)?;
+        let mut told = as_json(&plan, own, &simulated, &measured)?;
         if args.on == Some(On::Host) {
             told["host"] = agree::told_as_json(&experiment, args)?;
         }
@@ -94,7 +94,7 @@ pub(crate) fn run(args: &PlanArgs, store: &place::Store) -> Result<Outcome, Fail
             Some(On::Vm) => told.push_str(&agree::told_of_guests(&experiment)?),
             Some(On::Host) => told.push_str(&agree::told(&experiment, args)?),
         }
-        let cautions = caution::told(&experiment, memory);
+        let cautions = caution::told(&experiment, own);
         told.push_str(&screen::folded(&cautions, screen::width()));
         // Names of a file may come from anywhere.
         print_text(&plain(&told))?;
@@ -160,7 +160,7 @@ fn because(estimate: &Estimate, cells: usize) -> String {
 
 fn as_json(
     plan: &Plan<'_>,
-    memory: Option<Bytes>,
+    own: Option<Own>,
     simulated: &Estimate,
     measured: &[(String, Estimate)],
 ) -> Result<Value, Failure> {
@@ -180,7 +180,7 @@ fn as_json(
             "cell": experiment.cells[trial.cell].label,
         })
     });
-    let cautions = cautions(experiment, memory);
+    let cautions = cautions(experiment, own);
     let warnings = cautions.into_iter().map(|caution| {
         json!({ "message": caution.message, "help": caution.help, "cells": caution.cells })
     });

@@ -5,7 +5,6 @@ use self::shown::Shown;
 use super::agree;
 use super::driver::{self, Driver};
 use super::members::{self, Chosen, Part, Source};
-use super::own_memory;
 use super::room::{Lack, lacks};
 use super::trial::{self, Ended, Lab, Turn};
 use super::{fit, host_failure, places, trouble, verify};
@@ -40,7 +39,7 @@ pub(crate) fn run(args: &RunArgs, place: &place::Store) -> Result<Outcome, Failu
     let mut experiment = catalogue::experiment(&args.file, &args.design)?;
     choose::only(&mut experiment, args.only.as_deref())?;
     output::check_run(&args.output, args.out.as_deref())?;
-    caution::warn(&experiment, own_memory());
+    caution::warn(&experiment, Some(super::own()));
     let roots = Roots::system();
     let parts = members::parts(&experiment);
     let source = source(&args.real);

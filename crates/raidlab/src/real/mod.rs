@@ -39,6 +39,8 @@ use crate::exit::{
     BAD_REQUEST, Code, Failure, INTERRUPTED, MISSING, Outcome, REFUSED, TRIAL_FAILED,
 };
 use raidlab_core::units::Bytes;
+use raidlab_experiment::Own;
+use raidlab_experiment::kernel::Kernel;
 use raidlab_host::{ErrorKind, HostError};
 use raidlab_io::observe::Roots;
 use raidlab_io::observe::environment::memory;
@@ -60,6 +62,27 @@ pub(crate) fn machine(args: &VmArgs) -> Result<Outcome, Failure> {
 pub(crate) fn own_memory() -> Option<Bytes> {
     let memory = memory(&Roots::system()).ok()?;
     Some(Bytes(memory.usable()))
+}
+
+/// What experiments find here.
+pub(crate) fn own() -> Own {
+    let release = rustix::system::uname();
+    let release = release.release().to_string_lossy();
+    Own {
+        memory: own_memory(),
+        kernel: kernel_of(&release),
+    }
+}
+
+/// The kernel that `uname -r` says is of this release, whoever built it.
+fn kernel_of(release: &str) -> Option<Kernel> {
+    let version = release.split(|c: char| !c.is_ascii_digit() && c != '.');
+    version
+        .into_iter()
+        .next()?
+        .trim_end_matches('.')
+        .parse()
+        .ok()
 }
 
 /// Ends and removes what guests of runs that were killed have left; what was done, in words.
@@ -85,5 +108,27 @@ pub(crate) fn host_failure(error: &HostError) -> Failure {
             Failure::new(code, what.clone()).remedy(remedy.clone())
         }
         other => Failure::from_error(code, other),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kernels_are_told_by_what_uname_says() {
+        for (release, kernel) in [
+            ("6.1.0-18-amd64", Some(Kernel::Linux(6, 1, 0))),
+            ("6.18.5+", Some(Kernel::Linux(6, 18, 5))),
+            (
+                "5.14.0-427.13.1.el9_4.x86_64",
+                Some(Kernel::Linux(5, 14, 0)),
+            ),
+            ("6.5.rc1", Some(Kernel::Linux(6, 5, 0))),
+            ("generic", None),
+        ] {
+            assert_eq!(kernel_of(release), kernel, "{release}");
+        }
+        assert!(own().kernel.is_some());
     }
 }
