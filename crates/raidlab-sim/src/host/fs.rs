@@ -331,6 +331,13 @@ impl FileSystem {
         }
     }
 
+    /// The device fills its new members: ZFS has something to write of that.
+    pub(super) const fn fills(&mut self) {
+        if let Inner::Zfs(zfs) = &mut self.0 {
+            zfs.resilvers();
+        }
+    }
+
     /// Ends the running transaction and says what that writes; `None` when it is empty. Everything
     /// of the transaction that is to be on the device first must have been placed before. `sync` of
     /// everything also writes home what commits left for later.

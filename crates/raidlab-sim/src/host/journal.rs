@@ -82,13 +82,7 @@ impl Journal {
 
     /// Nothing in the running transaction, nothing being committed.
     pub(super) fn is_clean(&self) -> bool {
-        let writes = match self.part {
-            Part::Idle => false,
-            // With nothing in it, for the sake of new members alone.
-            Part::Stages => !self.stages.is_empty(),
-            Part::Data | Part::Wait => true,
-        };
-        !self.dirty && !writes
+        !self.dirty && self.part == Part::Idle
     }
 }
 
@@ -271,6 +265,9 @@ impl<D: Device> Host<D> {
         self.back.frees = 0;
         for tag in std::mem::take(&mut self.journal.opening) {
             self.at(self.now, What::Step(tag));
+        }
+        if self.goes_on_filling() {
+            self.fs.fills();
         }
         match self.fs.commit() {
             None => (self.journal.stages, self.journal.later) = (Vec::new(), Vec::new()),

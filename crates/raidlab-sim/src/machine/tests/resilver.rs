@@ -120,7 +120,8 @@ fn it_takes_as_long_as_what_is_allocated_on_the_new_disk() {
             );
         }
         let times = two.elapsed.as_secs_f64() / one.elapsed.as_secs_f64();
-        assert!((1.9..2.1).contains(&times), "{layout}: {times}");
+        // The pool's own objects are written as well, three times in less than a second.
+        assert!((1.85..2.1).contains(&times), "{layout}: {times}");
     }
 }
 
@@ -135,9 +136,15 @@ fn vdevs_without_a_new_disk_have_nothing_to_do() {
     let disks = machine.host().device().disks();
     let moved = disks.map(|d| (d.counters().sectors_read, d.counters().sectors_written));
     let moved: Vec<(u64, u64)> = moved.collect();
-    assert_eq!(moved[2..], [(0, 0); 2]);
+    // Of the pool's own objects they have their part.
+    assert!(
+        moved[2..]
+            .iter()
+            .all(|moved| moved.0 == 0 && moved.1 < 2048),
+        "{moved:?}"
+    );
     assert!(moved[0].0 == 0 && moved[0].1 > 1 << 20, "{moved:?}");
-    assert!(moved[1].0 > 1 << 20 && moved[1].1 == 0, "{moved:?}");
+    assert!(moved[1].0 > 1 << 20 && moved[1].1 < 2048, "{moved:?}");
 }
 
 #[test]
@@ -281,15 +288,21 @@ fn who_writes_beside_a_resilver_fills_one_group_in_three_seconds() {
     }
 }
 
-/// A group with nothing in it writes nothing.
+/// A group without anything else in it writes the pool's own objects: in a guest with ZFS 2.1.11 276 to 280 KiB, in three passes as the
+/// model has it twice as much.
 #[test]
-fn groups_that_resilver_alone_write_nothing_else() {
+fn groups_that_resilver_alone_write_little_else() {
     let text = text(2, "layout = \"zfs-mirror\"\nallocated = \"6GiB\"", NEW);
     let mut machine = settled(&text);
     machine.run_resync(|_| ControlFlow::Continue(())).unwrap();
     let mut disks = machine.host().device().disks();
     let old = disks.nth(1).map(|disk| disk.counters().sectors_written);
-    assert_eq!(old, Some(0), "of twenty seconds");
+    let kib = old.expect("two disks") as f64 / 2.0;
+    let groups = machine.now().since(Instant::ZERO).as_secs_f64() / 5.0;
+    assert!(
+        (200.0..600.0).contains(&(kib / (groups + 1.0))),
+        "{kib} KiB in {groups}"
+    );
 }
 
 /// To lay out a TiB takes seconds, in which a signal may come.

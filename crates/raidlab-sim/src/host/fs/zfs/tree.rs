@@ -16,7 +16,7 @@ impl Zfs {
     pub(in super::super) fn blocks(&self, watch: Watch<'_>) -> Option<Vec<Extent>> {
         let mut out = Vec::new();
         let (fixed, dnodes) = self.group.all();
-        fixed.iter().for_each(|run| out.push(of_run(*run, true)));
+        fixed.for_each(|run| out.push(of_run(*run, true)));
         self.copies(
             dnodes,
             self.pool.sectors(size::dnodes(size::DNODES)),

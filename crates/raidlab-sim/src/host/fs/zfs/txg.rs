@@ -49,8 +49,12 @@ pub(super) struct Group {
     log_blocks: Vec<Run>,
     /// Two copies of the blocks of dnodes, as those of indirect blocks.
     places: [Runs; 2],
-    /// What every group rewrites: free as soon as the next one has.
+    /// What every group rewrites of the pool's own objects: free as soon as the next one has.
     fixed: Vec<Run>,
+    /// And what every one does that changes a file, above the dnodes.
+    above: Vec<Run>,
+    /// The pool's own objects change, whatever else does.
+    own: bool,
 }
 
 impl Group {
@@ -68,8 +72,8 @@ impl Group {
     }
 
     /// Where what the pool itself owns lies, and both copies of the blocks of dnodes.
-    pub(super) fn all(&self) -> (&[Run], &[Runs; 2]) {
-        (&self.fixed, &self.places)
+    pub(super) fn all(&self) -> (impl Iterator<Item = &Run>, &[Runs; 2]) {
+        (self.above.iter().chain(&self.fixed), &self.places)
     }
 
     /// Both copies of the blocks of dnodes.
@@ -81,9 +85,11 @@ impl Group {
 impl Zfs {
     /// Ends the group: what is to be written after the data, which was placed before.
     pub(in super::super) fn commit(&mut self) -> Option<Commit> {
-        if self.group.dnodes.is_empty() && self.group.leaves.is_empty() {
+        let changed = !(self.group.dnodes.is_empty() && self.group.leaves.is_empty());
+        if !changed && !self.group.own {
             return None;
         }
+        self.group.own = false;
         self.file_metadata();
         self.contents();
         self.directories();
@@ -91,8 +97,15 @@ impl Zfs {
         for run in std::mem::take(&mut self.group.log_blocks) {
             self.pool.free(run);
         }
-        let before = std::mem::take(&mut self.group.fixed);
-        self.many(owner(0, 2), size::above_dnodes(), 2);
+        let mut before = Vec::new();
+        if changed {
+            before = std::mem::take(&mut self.group.above);
+        }
+        before.append(&mut self.group.fixed);
+        if changed {
+            self.many(owner(0, 2), size::above_dnodes(), 2);
+            self.group.above = std::mem::take(&mut self.group.fixed);
+        }
         let mut stages = vec![stage(std::mem::take(&mut self.group.writes))];
         self.many(owner(POOL, 0), size::pool(), POOL_COPIES);
         before.into_iter().for_each(|run| self.pool.free(run));
@@ -133,6 +146,12 @@ impl Zfs {
             later: Vec::new(),
             home: false,
         })
+    }
+
+    /// A resilver goes on: groups write the pool's own objects though nothing else has changed. Seen of 2.1.11: some 60 writes and 280 KiB on
+    /// each disk of a mirror; which object changes was not looked at.
+    pub(in super::super) const fn resilvers(&mut self) {
+        self.group.own = true;
     }
 
     /// Indirect blocks of data files that have no new place yet, level by level.
