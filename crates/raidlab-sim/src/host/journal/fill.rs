@@ -17,7 +17,7 @@ pub(super) struct Filling {
 }
 
 impl<D: Device> Host<D> {
-    /// The device has new members, which it fills when commits let it from now on; false when the file system has none that do.
+    /// Whether new members are to be filled when commits let them, and at no other time.
     pub(crate) const fn fills_within_commits(&self) -> bool {
         self.traits.fill_times.is_some()
     }
