@@ -395,7 +395,7 @@ fn writers_of_old_zfs_fill_a_group_while_the_one_before_is_written() {
     // Taking turns leaves less than 0.7 where both are alike.
     let both = alone.min(device(8_000.0));
     assert!(like > 0.72 * both, "{like} of {both}, {alone} alone");
-    // A writer that is faster goes at the pace of the device, which has no time without him: less than 0.88 where he waits for the group
+    // A writer that is faster goes at the pace of the device, which always has something to write: 0.87 of it where he waits for the group
     // that he has filled.
     assert!(
         slow > 0.93 * device(38_000.0) && slow < 1.05 * device(38_000.0),
