@@ -63,7 +63,7 @@ fn of_cell(cell: &Cell, own: Option<Own>) -> Vec<Caution> {
     let Ok(plan) = cell.setup.profile.plan(&context) else {
         return Vec::new();
     };
-    let held = in_memory(cell, &plan, (context.memory, memory.is_none()));
+    let held = in_memory(cell, &plan, (context.memory, own.is_none()));
     // The kernel of the machine is not the file's to say.
     let kernel = own.map_or(Some(cell.setup.host.kernel), |own| own.kernel);
     let deep = kernel.and_then(|kernel| one_at_a_time(cell, &plan, kernel));
