@@ -65,8 +65,6 @@ pub struct Array {
     /// What the state of the array has to do.
     refill: Refill,
     scan: Scan,
-    /// New members of pools are filled when whoever owns the array lets them: see [`Self::let_fill`].
-    waits_to_fill: bool,
     copying: Copying,
     member_requests: u32,
     sectors: u64,

@@ -110,7 +110,6 @@ pub(super) fn array(spec: &ArraySpec) -> Result<Array, ArrayError> {
             _ => Refill::Resync,
         },
         scan: spec.era.scan,
-        waits_to_fill: false,
         copying: spec.era.copying,
         member_requests: spec.member_requests,
         sectors,

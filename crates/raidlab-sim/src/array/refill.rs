@@ -61,7 +61,8 @@ impl Array {
     }
 
     /// Vdevs of ZFS with new members begin at `now` to fill them with what lies in `extents`, in the order of a walk through
-    /// the tree of blocks; each vdev with what lies in it. So does an array of btrfs, with what lies at these addresses.
+    /// the tree of blocks, when [`Self::let_fill`] lets them; each vdev with what lies in it. An array of btrfs fills its new member at
+    /// once, with what lies at these addresses.
     ///
     /// `watch` is asked now and then, and may end it: `Break`, and nothing can be made of the array any more.
     pub fn begin_resilver(
@@ -94,10 +95,6 @@ impl Array {
                 node.begin_replace(&self.core, how, own, watch)?;
             } else {
                 node.begin_resilver(&self.core, self.scan, own, ends.len() as u64, watch)?;
-                let resilver = node.resilver.as_mut();
-                resilver
-                    .into_iter()
-                    .for_each(|resilver| resilver.turn(!self.waits_to_fill));
             }
             self.resyncs = true;
         }
@@ -105,15 +102,10 @@ impl Array {
         ControlFlow::Continue(())
     }
 
-    /// Resilvers of ZFS that begin from now on do something while [`Self::let_fill`] lets them; otherwise whenever they can.
-    pub const fn wait_to_fill(&mut self) {
-        self.waits_to_fill = true;
-    }
-
-    /// There is a resilver that waits to be let.
+    /// There is a resilver, which does something when [`Self::let_fill`] lets it.
     #[must_use]
-    pub fn fills_when_let(&self) -> bool {
-        self.waits_to_fill && self.resyncs && self.nodes.iter().any(|node| node.resilver.is_some())
+    pub fn resilvers(&self) -> bool {
+        self.resyncs && self.nodes.iter().any(|node| node.resilver.is_some())
     }
 
     /// Resilvers go on from `now` on, or begin with nothing more; see [`Self::fill_rests`]. When all has been read that says where

@@ -82,8 +82,6 @@ pub(super) struct Resilver {
     /// Blocks may go out; whether those of the walk have all been read.
     on: bool,
     walked: bool,
-    /// It ends its turn by itself when they have.
-    by_turns: bool,
 }
 
 impl Resilver {
@@ -112,9 +110,8 @@ impl Resilver {
             tally,
             wakes: None,
             waited: false,
-            on: true,
+            on: false,
             walked: walk == 0,
-            by_turns: false,
         }
     }
 
@@ -124,7 +121,6 @@ impl Resilver {
 
     /// Blocks may go out from now on, or may not.
     pub(super) fn turn(&mut self, on: bool) {
-        self.by_turns |= !on;
         self.on = on;
         // Else it would wake again and again.
         self.wakes = self.wakes.filter(|_| on);
@@ -172,8 +168,7 @@ impl Resilver {
             if self.open() > 0 {
                 return false;
             }
-            self.walked = true;
-            self.on &= !self.by_turns;
+            (self.walked, self.on) = (true, false);
         }
         if !self.on || self.flight >= self.most {
             return false;

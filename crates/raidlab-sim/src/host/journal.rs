@@ -7,7 +7,7 @@ use super::fs::{Pressure, Stage};
 use super::{Host, META, What};
 use crate::block::Origin;
 use fill::Filling;
-use raidlab_core::time::{Instant, Span};
+use raidlab_core::time::Instant;
 use std::collections::BTreeSet;
 
 /// What a commit does now.
@@ -52,10 +52,8 @@ pub(super) struct Journal {
     waiting: Vec<u32>,
     /// Calls that wait for the running transaction to be closed.
     opening: Vec<u32>,
-    /// The device fills its new members; whether it has had its turn in this commit, and for how long.
-    filling: Option<Filling>,
-    filled: bool,
-    filled_for: Span,
+    /// What this commit has to do with new members of the device.
+    filling: Filling,
 }
 
 /// Pages of a transaction at the least where its size follows the rate (`zfs_write_limit_min`, 32 MiB).
@@ -196,7 +194,7 @@ impl<D: Device> Host<D> {
     fn start_commit(&mut self) {
         self.journal.part = Part::Data;
         (self.journal.begun, self.journal.pages) = (self.now, self.cache.dirty());
-        (self.journal.filled, self.journal.filled_for) = (false, Span::ZERO);
+        self.journal.filling = Filling::default();
         self.journal.data.clear();
         // With places chosen at write-back a transaction holds only data that is on its way already.
         let traits = &self.traits;

@@ -99,13 +99,7 @@ impl Machine {
         let mut watch = || monitor.poll(before);
         let blocks = self.host.blocks_watched(&mut watch);
         let extents = blocks.ok_or(RunError::Interrupted)?;
-        let within_commits = self.host.fills_within_commits();
-        let begin = |array: &mut Array| {
-            if within_commits {
-                array.wait_to_fill();
-            }
-            array.begin_resilver(now, extents, &mut watch)
-        };
+        let begin = |array: &mut Array| array.begin_resilver(now, extents, &mut watch);
         let begun = self
             .host
             .with_device(|storage| storage.with_array(now, begin));

@@ -69,7 +69,7 @@ impl Device for Storage {
     }
 
     fn fills(&self) -> bool {
-        self.array().is_some_and(Array::fills_when_let)
+        self.array().is_some_and(Array::resilvers)
     }
 
     fn fill(&mut self, now: Instant, on: bool) {

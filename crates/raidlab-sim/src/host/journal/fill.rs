@@ -8,21 +8,24 @@ use super::super::{Host, What};
 use super::Part;
 use raidlab_core::time::{Instant, Span};
 
-/// The device fills its new members.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Filling {
-    since: Instant,
-    /// It begins with nothing more; what is under way ends.
-    ends: bool,
+/// What a commit has to do with new members of the device.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) enum Filling {
+    /// They have not had their turn.
+    #[default]
+    Before,
+    /// They are filled.
+    Now {
+        since: Instant,
+        /// The device begins with nothing more; what is under way ends.
+        ends: bool,
+    },
+    /// They were, for so long.
+    Done(Span),
 }
 
 impl<D: Device> Host<D> {
-    /// Whether new members are to be filled when commits let them, and at no other time.
-    pub(crate) const fn fills_within_commits(&self) -> bool {
-        self.traits.fill_times.is_some()
-    }
-
-    /// It has something to fill them with.
+    /// The device has new members and something to fill them with.
     pub(crate) fn filling_begins(&mut self) {
         if self.journal.part == Part::Idle && self.goes_on_filling() {
             self.start_commit();
@@ -30,7 +33,7 @@ impl<D: Device> Host<D> {
     }
 
     pub(super) fn goes_on_filling(&self) -> bool {
-        self.fills_within_commits() && self.below.device.fills()
+        self.traits.fill_times.is_some() && self.below.device.fills()
     }
 
     /// Lets the device fill its new members, once in a commit; false when it has none to fill, or has done so.
@@ -38,14 +41,13 @@ impl<D: Device> Host<D> {
         let Some(times) = self.traits.fill_times else {
             return false;
         };
-        if self.journal.filled || !self.below.device.fills() {
+        if !matches!(self.journal.filling, Filling::Before) || !self.below.device.fills() {
             return false;
         }
-        self.journal.filled = true;
-        self.journal.filling = Some(Filling {
+        self.journal.filling = Filling::Now {
             since: self.now,
             ends: false,
-        });
+        };
         self.below.fill(self.now, true);
         let from = if times.of_commit {
             self.journal.begun
@@ -60,30 +62,35 @@ impl<D: Device> Host<D> {
     }
 
     /// Ends the filling when it is time; what is left of the commit follows when nothing of it is under way.
+    #[inline]
     pub(in super::super) fn look_at_filling(&mut self) {
-        let (Some(filling), Some(times)) = (self.journal.filling, self.traits.fill_times) else {
-            return;
-        };
-        let took = self.now.since(filling.since);
-        if !filling.ends && took > times.least {
-            let whole = if times.of_commit {
-                self.now.since(self.journal.begun)
-            } else {
-                took
-            };
-            if whole >= times.most || self.commit_is_awaited(times.dirty_percent) {
-                self.journal.filling = Some(Filling {
-                    ends: true,
-                    ..filling
-                });
-                self.below.fill(self.now, false);
-            }
+        if let Filling::Now { since, ends } = self.journal.filling {
+            self.look_closely(since, ends);
+        }
+    }
+
+    fn look_closely(&mut self, since: Instant, ends: bool) {
+        let took = self.now.since(since);
+        if !ends && self.is_time_to_end(took) {
+            self.journal.filling = Filling::Now { since, ends: true };
+            self.below.fill(self.now, false);
         }
         if self.below.device.fill_rests() {
-            self.journal.filling = None;
-            self.journal.filled_for = took;
+            self.journal.filling = Filling::Done(took);
             self.commit_on();
         }
+    }
+
+    fn is_time_to_end(&self, took: Span) -> bool {
+        let Some(times) = self.traits.fill_times.filter(|times| took > times.least) else {
+            return false;
+        };
+        let whole = if times.of_commit {
+            self.now.since(self.journal.begun)
+        } else {
+            took
+        };
+        whole >= times.most || self.commit_is_awaited(times.dirty_percent)
     }
 
     /// Somebody waits for the commit, or there is much to be written by the next one.
@@ -102,6 +109,9 @@ impl<D: Device> Host<D> {
     /// Time that the commit has spent without the filling.
     pub(super) fn wrote_for(&self) -> Span {
         let took = self.now.since(self.journal.begun);
-        Span(took.0.saturating_sub(self.journal.filled_for.0))
+        match self.journal.filling {
+            Filling::Done(filled) => Span(took.0.saturating_sub(filled.0)),
+            _ => took,
+        }
     }
 }
