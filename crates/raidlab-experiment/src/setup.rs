@@ -105,6 +105,15 @@ impl ArrayLayout {
         Some(profile.survives())
     }
 
+    /// Failures that btrfs is sure to survive with it, if any: it keeps copies or parity.
+    #[must_use]
+    pub fn btrfs_survives(&self) -> usize {
+        let Self::Fixed(_, text) = self else {
+            return 0;
+        };
+        BtrfsProfile::of(text).map_or(0, BtrfsProfile::survives)
+    }
+
     /// Whether btrfs alone has it.
     #[must_use]
     pub fn is_of_btrfs(&self) -> bool {

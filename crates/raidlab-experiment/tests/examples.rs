@@ -7,7 +7,7 @@ use raidlab_experiment::{Experiment, expand, parse};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// File, cells and trials.
-const EXPERIMENTS: [(&str, usize, usize); 31] = [
+const EXPERIMENTS: [(&str, usize, usize); 32] = [
     ("bitmap", 18, 90),
     ("btrfs-rebuilding", 8, 24),
     ("home-lab", 8, 24),
@@ -25,6 +25,7 @@ const EXPERIMENTS: [(&str, usize, usize); 31] = [
     ("vm-all-levels", 16, 48),
     ("vm-btrfs", 20, 20),
     ("vm-btrfs-degraded", 15, 15),
+    ("vm-btrfs-parity", 30, 30),
     ("vm-btrfs-rebuilding", 12, 12),
     ("vm-cached", 8, 8),
     ("vm-calls", 4, 4),

@@ -12,12 +12,14 @@
 mod deal;
 mod dealt;
 mod rounds;
+mod row;
 mod share;
 #[cfg(test)]
 mod tests;
 mod told;
 
 pub use dealt::{Dealt, Group};
+pub use row::Row;
 pub use share::Share;
 
 use crate::error::LayoutError;
@@ -32,8 +34,8 @@ pub const SUPERS: [Bytes; 3] = [Bytes(64 * KIB), Bytes(64 * MIB), Bytes(256 * GI
 /// Bytes of one (`BTRFS_SUPER_INFO_SIZE`).
 pub const SUPER: Bytes = Bytes(4 * KIB);
 
-/// What of a striped chunk lies on one member before the next has its turn (`BTRFS_STRIPE_LEN`).
-const STRIPE: u64 = 64 * KIB / SECTOR;
+/// Sectors of a striped chunk on one member before the next has its turn (`BTRFS_STRIPE_LEN`).
+pub const STRIPE: u64 = 64 * KIB / SECTOR;
 /// How a profile takes room (`btrfs_raid_array`): each chunk lies on as many members as still have some.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Takes {
@@ -170,11 +172,13 @@ impl BtrfsProfile {
         Takes::of(self.name(), degenerate).expect("each profile has a name of these")
     }
 
-    /// How metadata is kept beside such data: as that, but twice where data is on one member alone.
+    /// How metadata is kept beside such data: as that, but twice where data is on one member alone, and in copies that survive as
+    /// much where data has parity, as btrfs(5) wants it.
     #[must_use]
     pub const fn of_metadata(self) -> Self {
         match self {
-            Self::Single => Self::Raid1,
+            Self::Single | Self::Raid5 => Self::Raid1,
+            Self::Raid6 => Self::Raid1c3,
             other => other,
         }
     }
@@ -274,8 +278,8 @@ pub struct Btrfs {
 }
 
 impl Btrfs {
-    /// A file system over members of these sizes, whose first chunk has so many bytes of metadata. Metadata is kept as data is,
-    /// and twice where that lies on one member. `degenerate` as in [`Takes::of`].
+    /// A file system over members of these sizes, whose first chunk has so many bytes of metadata, which are kept as
+    /// [`BtrfsProfile::of_metadata`] says. `degenerate` as in [`Takes::of`].
     ///
     /// # Errors
     /// [`LayoutError`]: too few or too many members, or no room for a chunk of data beside that of metadata.
@@ -339,11 +343,18 @@ impl Btrfs {
         self.profile
     }
 
-    /// Copies of what is in the chunks that the kernel makes: of the profile, or one where too few members are there.
+    /// What members have for so many bytes of data in the chunks that the kernel makes: those of the profile, or of one copy where too
+    /// few members are there.
     #[must_use]
-    pub fn copies(&self) -> usize {
-        let newest = self.chunks.last().map(|chunk| chunk.copies);
-        newest.unwrap_or(self.profile.copies())
+    pub fn raw(&self) -> (u64, u64) {
+        let of = |chunk: &Chunk| {
+            let pieces = chunk.pieces.len();
+            (
+                pieces as u64,
+                ((pieces - chunk.parities) / chunk.copies) as u64,
+            )
+        };
+        self.chunks.last().map_or((1, 1), of)
     }
 
     /// Members that it is mounted without.
@@ -397,11 +408,15 @@ impl Btrfs {
         Sectors(data.map(|chunk| chunk.end - chunk.begin).max().unwrap_or(0))
     }
 
+    fn chunk_of(&self, at: Lba) -> Option<&Chunk> {
+        let chunk = &self.chunks[self.chunks.partition_point(|chunk| chunk.end <= at.0)..];
+        chunk.first().filter(|chunk| chunk.begin <= at.0)
+    }
+
     /// Where the copies of an address are, and how many sectors follow there; `None` before the first chunk and after the last.
     #[must_use]
     pub fn locate(&self, at: Lba) -> Option<(CopiesOf, u64)> {
-        let chunk = &self.chunks[self.chunks.partition_point(|chunk| chunk.end <= at.0)..];
-        let chunk = chunk.first().filter(|chunk| chunk.begin <= at.0)?;
+        let chunk = self.chunk_of(at)?;
         let inside = at.0 - chunk.begin;
         let wide = chunk.pieces.len() / chunk.copies;
         let data = (wide - chunk.parities) as u64;
@@ -410,10 +425,9 @@ impl Btrfs {
             _ => {
                 let (stripe, within) = (inside / STRIPE, inside % STRIPE);
                 let (row, turn) = (stripe / data, (stripe % data) as usize);
-                // Behind the data are P and Q, and of the next row all begin one member later (`map_blocks_raid56_read`).
                 let first = match chunk.parities {
                     0 => turn * chunk.copies,
-                    _ => (row as usize % wide + turn) % wide,
+                    _ => row::piece(row, turn, wide),
                 };
                 (first, row * STRIPE + within, STRIPE - within)
             }

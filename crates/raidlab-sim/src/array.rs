@@ -44,7 +44,7 @@ pub use self::superblock::SuperblockSpec;
 
 use self::core::{Core, Up, Work};
 use self::node::Node;
-use self::parity::ParityArray;
+use self::parity::thread::Thread;
 use crate::block::{Bio, Busy, Ended, Origin};
 use crate::disk::DiskError;
 use raidlab_core::time::{Instant, Span};
@@ -123,14 +123,11 @@ impl Array {
         self.write_bitmaps();
     }
 
-    /// Threads on the processor: each parity array of the tree has one, and its workers.
+    /// Threads on the processor: each parity array of the tree has one, and its workers, and btrfs with parity has workers.
     #[must_use]
     pub fn threads(&self) -> usize {
-        self.nodes
-            .iter()
-            .filter_map(Node::parity)
-            .map(ParityArray::threads)
-            .sum()
+        let all = self.nodes.iter().filter_map(Node::computes);
+        all.map(Thread::count).sum()
     }
 
     /// Whether a process reads the same of two copies whatever is busy, and each disk has copies of what another has and no more: of
@@ -160,11 +157,11 @@ impl Array {
     #[must_use]
     pub fn worked(&self, thread: usize) -> Span {
         let mut worker = thread;
-        for of in self.nodes.iter().filter_map(Node::parity) {
-            if worker < of.threads() {
-                return of.worked(worker);
+        for of in self.nodes.iter().filter_map(Node::computes) {
+            if worker < of.count() {
+                return of.given(worker);
             }
-            worker -= of.threads();
+            worker -= of.count();
         }
         Span::ZERO
     }
@@ -174,8 +171,8 @@ impl Array {
         let mut place = self.homes.get(usize::from(member)).copied();
         while let Some((node, _)) = place {
             let node = &mut self.nodes[usize::from(node)];
-            if let Some(parity) = node.parity_mut() {
-                return parity.sent(now);
+            if let Some(thread) = node.computes_mut() {
+                return thread.send(now);
             }
             place = node.common.up;
         }
@@ -184,11 +181,11 @@ impl Array {
     /// One of the threads has no core for `time`: what it has to do comes so much later.
     pub fn wait(&mut self, now: Instant, thread: usize, time: Span) {
         let mut worker = thread;
-        for of in self.nodes.iter_mut().filter_map(Node::parity_mut) {
-            if worker < of.threads() {
+        for of in self.nodes.iter_mut().filter_map(Node::computes_mut) {
+            if worker < of.count() {
                 return of.wait(now, worker, time);
             }
-            worker -= of.threads();
+            worker -= of.count();
         }
     }
 
@@ -333,24 +330,17 @@ impl Array {
         self.hand_over(done);
     }
 
-    /// Busy time of the threads of parity arrays. Time that is booked for work not yet done is not
+    /// Busy time of the threads that compute parity. Time that is booked for work not yet done is not
     /// counted; its parts are.
     pub fn busy(&self, now: Instant, out: &mut Vec<Busy>) {
         let several = self.nodes.len() > 1;
         for (index, node) in self.nodes.iter().enumerate() {
-            if let Some(parity) = node.parity() {
-                let level = parity.level();
-                let thread = match parity.threads() {
-                    1 => "thread".to_owned(),
-                    workers => format!("group of {workers} threads"),
-                };
-                let name = if several {
-                    format!("{level} {thread} {index}")
-                } else {
-                    format!("{level} {thread}")
-                };
-                out.push(parity.busy(name, now));
-            }
+            let behind = if several {
+                format!(" {index}")
+            } else {
+                String::new()
+            };
+            out.extend(node.busy(now, &behind));
         }
     }
 

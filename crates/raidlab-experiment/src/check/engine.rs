@@ -92,15 +92,21 @@ pub(super) fn has_engine(
     kernel: Kernel,
     (engine, layout): (Engine, &ArrayLayout),
 ) -> Option<()> {
-    if layout.is_of_btrfs() && kernel < Kernel::Linux(5, 5, 0) {
+    let linux = kernel != Kernel::Windows2000;
+    if let Some((since, help)) = btrfs_since(engine, layout).filter(|_| linux)
+        && kernel < since
+    {
         let at = view.place(&[Key::Layout]);
-        let problem = Diagnostic::new(at, format!("{kernel} has no {layout}"));
+        let message = match layout.is_of_btrfs() {
+            true => format!("kernel {kernel} has no {layout}"),
+            false => format!("kernel {kernel} has no {layout} of btrfs"),
+        };
+        let problem = Diagnostic::new(at, message);
         let problem = problem.also(view.place(&[Key::Kernel]), "this system");
-        problems.push(problem.help("btrfs keeps three and four copies since Linux 5.5"));
+        problems.push(problem.help(help));
         return None;
     }
-    if kernel != Kernel::Windows2000 || !matches!(engine, Engine::Md | Engine::Zfs | Engine::Btrfs)
-    {
+    if linux || !matches!(engine, Engine::Md | Engine::Zfs | Engine::Btrfs) {
         return Some(());
     }
     let at = view.place(&[Key::Engine, Key::Layout]);
@@ -108,4 +114,24 @@ pub(super) fn has_engine(
     let problem = problem.also(view.place(&[Key::Kernel]), "this system");
     problems.push(problem.help("put the disks on a hardware-raid controller"));
     None
+}
+
+/// Since when btrfs has a layout that it has not always had, and what to say of it (K: the release notes).
+fn btrfs_since(engine: Engine, layout: &ArrayLayout) -> Option<(Kernel, &'static str)> {
+    match layout.level().as_str() {
+        _ if layout.is_of_btrfs() => Some((
+            Kernel::Linux(5, 5, 0),
+            "btrfs keeps three and four copies since Linux 5.5",
+        )),
+        _ if engine != Engine::Btrfs => None,
+        "raid5" => Some((
+            Kernel::Linux(3, 9, 0),
+            "btrfs has parity since Linux 3.9; use engine = \"md\"",
+        )),
+        "raid6" => Some((
+            Kernel::Linux(5, 5, 0),
+            "its metadata are kept three times, as btrfs(5) wants them, which it does since Linux 5.5; use engine = \"md\"",
+        )),
+        _ => None,
+    }
 }

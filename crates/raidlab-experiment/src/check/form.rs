@@ -29,12 +29,17 @@ fn of_btrfs(
     state: ArrayState,
 ) -> bool {
     let copies = layout.btrfs_spare().is_some();
+    let parity = !copies && layout.btrfs_survives() > 0;
     let help = match state {
         ArrayState::Clean => return true,
         ArrayState::Rebuilding(_) if copies && kernel < REPLACE => {
             "btrfs puts a new member in the place of another since Linux 3.8: use a newer kernel, or state clean or degraded"
         }
         ArrayState::Degraded(_) | ArrayState::Rebuilding(_) if copies => return true,
+        ArrayState::Degraded(_) if parity => return true,
+        ArrayState::Rebuilding(_) if parity => {
+            "how btrfs fills a new member from parity is not known here: use state clean or degraded, engine = \"md\", or a layout with copies, such as raid1"
+        }
         ArrayState::Degraded(_) | ArrayState::Rebuilding(_) => {
             "use state clean, engine = \"md\", or a layout with copies, such as raid1"
         }

@@ -257,6 +257,29 @@ fn copies_of_three_and_four_are_of_btrfs() {
     }
 }
 
+/// Parity is there since Linux 3.9, and what metadata of `raid6` are kept as since 5.5.
+#[test]
+fn parity_of_btrfs_has_not_always_been_there() {
+    let of = |layout: &str, kernel: &str| {
+        let text = STATES_OF_BTRFS
+            .replace("LAYOUT", layout)
+            .replace("STATE", "clean");
+        let text = format!("{text}[host]\nkernel = '{kernel}'\n");
+        let read = parse(&text, "lab.toml", &known());
+        read.map(|experiment| experiment.cells.len())
+            .map_err(|report| report.to_string())
+    };
+    assert_eq!(of("raid5", "3.9"), Ok(1));
+    assert_eq!(of("raid6", "5.5"), Ok(1));
+    for (layout, kernel, told) in [
+        ("raid5", "3.8", "kernel 3.8 has no raid5 of btrfs"),
+        ("raid6", "5.4", "kernel 5.4 has no raid6 of btrfs"),
+    ] {
+        let said = of(layout, kernel).unwrap_err();
+        assert!(said.contains(told), "{said}");
+    }
+}
+
 /// `raidlab layout` calls them so.
 #[test]
 fn arrays_of_btrfs_are_named_by_layout_and_engine() {
@@ -292,9 +315,14 @@ fn btrfs_is_clean_or_lacks_one_member() {
     }
     let told = of("raid0", "degraded").unwrap_err();
     assert!(told.contains("does not survive"), "{told}");
-    for state in ["degraded", "rebuilding"] {
-        let told = of("raid5", state).unwrap_err();
+    for (layout, survives) in [("raid5", 1), ("raid6", 2)] {
+        assert_eq!(of(layout, "degraded"), Ok(vec![0]));
+        let told = of(layout, &format!("degraded {}", survives + 1)).unwrap_err();
+        assert!(told.contains("does not survive"), "{told}");
+        let told = of(layout, "rebuilding").unwrap_err();
         assert!(told.contains("a layout with copies"), "{told}");
+        let told = of(layout, "resyncing").unwrap_err();
+        assert!(told.contains("nothing to sync"), "{told}");
     }
     // Any of all members may be named.
     let text = STATES_OF_BTRFS

@@ -80,7 +80,7 @@ fn a_degraded_one_deals_to_the_members_that_are_there() {
     let array = without(BtrfsProfile::Raid1, 2, 1);
     assert_eq!(dealt(&array)[..3], [vec![0, 1], vec![0], vec![0]]);
     assert_eq!(sizes(&array)[1..3], [320.0; 2]);
-    assert_eq!((array.copies(), array.profile().copies()), (1, 2));
+    assert_eq!((array.raw(), array.profile().copies()), ((1, 1), 2));
     let array = without(BtrfsProfile::Raid1, 3, 1);
     assert_eq!(dealt(&array)[..3], [[1, 2], [0, 2], [0, 2]].map(Vec::from));
     assert_eq!(sizes(&array)[1..3], [624.0; 2]);
@@ -90,7 +90,7 @@ fn a_degraded_one_deals_to_the_members_that_are_there() {
     let array = without(BtrfsProfile::Raid10, 4, 1);
     assert_eq!(dealt(&array)[..2], [vec![0, 1, 2, 3], vec![2, 3]]);
     assert_eq!(sizes(&array)[1], 928.0);
-    assert_eq!(array.copies(), 2);
+    assert_eq!(array.raw(), (2, 1));
     // Linux before 5.15 wants two pairs.
     let three = vec![Bytes(3 * GIB).to_sectors(); 4];
     let old = Btrfs::degraded(
@@ -183,30 +183,29 @@ fn mkfs_makes_the_first_chunks_of_parity_and_of_many_copies() {
     assert_eq!(
         of(raid5, &[3; 4]),
         (
-            (64.0, (0, 25.0), (3, 5.0)),
-            (307.1875, (0, 89.0), (3, 69.0))
+            (256.0, (2, 9.0), (3, 9.0)),
+            (307.1875, (0, 21.0), (3, 265.0))
         )
     );
     assert_eq!(
         of(raid6, &[100; 5]),
         (
-            (204.75, (0, 24.1875), (4, 4.1875)),
-            (1024.0, (0, 228.9375), (4, 208.9375))
+            (1024.0, (2, 9.0), (4, 9.0)),
+            (1024.0, (0, 21.0), (4, 1033.0))
         )
     );
     assert_eq!(
         of(raid6, &[200; 14]),
         (
-            (73.125, (0, 22.125), (13, 2.125)),
-            (731.375, (0, 95.25), (13, 75.25))
+            (1024.0, (11, 9.0), (13, 9.0)),
+            (731.375, (0, 21.0), (13, 1033.0))
         )
     );
-    // The least of metadata is 32 MiB.
     assert_eq!(
         of(raid5, &[200; 37]),
         (
-            (32.0, (0, 22.0), (36, 2.0)),
-            (276.75, (0, 54.0), (36, 34.0))
+            (1024.0, (35, 9.0), (36, 9.0)),
+            (276.75, (0, 21.0), (36, 1033.0))
         )
     );
     assert_eq!(
@@ -254,8 +253,26 @@ fn parity_leaves_each_sector_of_data_a_place_of_its_own() {
                 .filter(|piece| !taken.contains(&(row, *piece)))
                 .collect();
             let behind = |nth: usize| (row as usize + members - 1 - nth) % members;
-            let parity = (0..chunk.parities).map(behind).collect();
+            let parity: BTreeSet<usize> = (0..chunk.parities).map(behind).collect();
             assert_eq!(free, parity, "{profile:?} row {row}");
+            let data = (members - chunk.parities) as u64 * STRIPE;
+            let begin = chunk.begin + row * data;
+            for at in [begin, begin + STRIPE / 2, begin + data - 1] {
+                let told = array.row(Lba(at)).expect("a row");
+                assert_eq!((told.begin.0, told.sectors()), (begin, data));
+                for (turn, place) in told.pieces[..told.data()].iter().enumerate() {
+                    let at = begin + turn as u64 * STRIPE;
+                    assert_eq!(array.locate(Lba(at)).expect("a place").0[..], [*place]);
+                }
+                // Behind the data each of the other members has its part, as far from its beginning.
+                for place in &told.pieces[told.data()..] {
+                    let piece = chunk.pieces.iter().find(|p| p.0 == place.member.0);
+                    let (member, begin) = *piece.expect("one of its members");
+                    assert_eq!(place.sector.0, begin + row * STRIPE);
+                    let piece = chunk.pieces.iter().position(|p| p.0 == member);
+                    assert!(free.contains(&piece.expect("a piece")));
+                }
+            }
         }
     }
 }

@@ -1,6 +1,7 @@
 //! From a specification to a tree of arrays.
 use super::Array;
 use super::bitmap::{self, Bitmap};
+use super::btrfs::Chunks;
 use super::clean::Clean;
 use super::core::{Child, Core, Heard};
 use super::mirror::{Map, Mirror};
@@ -82,7 +83,7 @@ pub(super) fn array(spec: &ArraySpec) -> Result<Array, ArrayError> {
         ArrayKind::Btrfs(btrfs) => {
             let children = (0..members as u16).map(Child::Disk).collect();
             let capacity = btrfs.capacity().0;
-            let shape = Shape::Btrfs(Box::new(btrfs.clone()));
+            let shape = Shape::Btrfs(Box::new(Chunks::new(btrfs, spec)));
             builder.push(None, children, capacity, shape, None);
             builder.homes = (0..members as u16).map(|role| (0, role)).collect();
             capacity
@@ -348,7 +349,7 @@ impl Builder<'_> {
             // It was mounted so.
             let missing = btrfs.missing();
             root.common.gone = missing;
-            if missing.len() >= btrfs.profile().copies() {
+            if missing.len() > btrfs.profile().survives() {
                 return Err(ArrayError::Lost(missing.iter().map(|m| m.0).collect()));
             }
             if matches!(state, ArrayState::Rebuilding(_)) {

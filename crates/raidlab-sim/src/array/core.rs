@@ -97,6 +97,8 @@ pub(super) enum Task {
     Resilver(u32),
     /// A part of what a member of btrfs is replaced with.
     Replace(u32),
+    /// A part of a row of btrfs with parity, which [`Op::at`] tells.
+    Row,
     /// A page of the bitmap.
     Bitmap(u32),
     /// The superblock.
@@ -119,7 +121,7 @@ pub(super) struct Op {
     pub(super) node: u16,
     pub(super) role: u16,
     pub(super) task: Task,
-    /// Where on the array that asked, for another try elsewhere (mirrors).
+    /// Where on the array that asked, for another try elsewhere (mirrors); the first address of a row of btrfs.
     pub(super) at: u64,
     pub(super) kind: BlockKind,
     pub(super) lba: u64,

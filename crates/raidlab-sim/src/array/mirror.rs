@@ -395,6 +395,7 @@ impl Mirror {
             Task::Part(parent) => parent,
             Task::Copy(job) => return self.copy_ended(common, core, job, op, result),
             Task::Band(_)
+            | Task::Row
             | Task::Resilver(_)
             | Task::Replace(_)
             | Task::Bitmap(_)

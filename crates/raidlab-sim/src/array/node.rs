@@ -1,22 +1,25 @@
 //! One array of the tree: its members, their state, and its level.
 use super::NEVER;
 use super::bitmap::Bitmap;
+use super::btrfs::Chunks;
+use super::btrfs::rows::Rows;
 use super::core::{Child, Core, Guard, GuardOf, Op, Task, Up};
 use super::mirror::Mirror;
 use super::order::Sizes;
 use super::parity::ParityArray;
+use super::parity::thread::Thread;
 use super::raidz::RaidzVdev;
 use super::replace::Replace;
 use super::resilver::Resilver;
 use super::resync::Resync;
 use super::superblock::Superblock;
-use crate::block::Bio;
+use crate::block::{Bio, Busy};
 use crate::disk::DiskError;
 use raidlab_core::op::BlockKind;
 use raidlab_core::time::Instant;
 use raidlab_core::units::Lba;
 use raidlab_layout::stripe::{Linear, Raid0};
-use raidlab_layout::{Btrfs, BtrfsProfile, Layout, Member, MemberSet, Place, Survival};
+use raidlab_layout::{BtrfsProfile, Layout, Member, MemberSet, Place, Survival};
 
 /// What all levels have.
 #[derive(Clone, Debug)]
@@ -94,7 +97,7 @@ pub(super) enum Shape {
     Mirror(Mirror),
     Parity(Box<ParityArray>),
     Raidz(RaidzVdev),
-    Btrfs(Box<Btrfs>),
+    Btrfs(Box<Chunks>),
     /// Several vdevs of ZFS, and the sector after the last one of each.
     Vdevs(Vec<u64>),
 }
@@ -171,7 +174,7 @@ impl Node {
             Shape::Parity(_) => {}
             Shape::Raidz(raidz) => raidz.submit(common, core, up, bio),
             Shape::Vdevs(ends) => pieces(common, core, up, bio, |at| vdev_of(ends, at)),
-            Shape::Btrfs(btrfs) => super::btrfs::submit(btrfs, common, core, up, bio),
+            Shape::Btrfs(chunks) => chunks.submit(common, core, up, bio),
         }
     }
 
@@ -211,7 +214,7 @@ impl Node {
                 Task::Band(band) => parity.band_ended(&self.common, core, band, op, result),
                 Task::Bitmap(page) => self.page_ended(core, page, op),
                 Task::Superblock => self.superblock_ended(core, op),
-                Task::Copy(_) | Task::Resilver(_) | Task::Replace(_) => {}
+                Task::Row | Task::Copy(_) | Task::Resilver(_) | Task::Replace(_) => {}
             };
         }
         self.other_ended(core, op, result);
@@ -240,6 +243,8 @@ impl Node {
             Shape::Linear(_) | Shape::Raid0(_) | Shape::Vdevs(_) | Shape::Btrfs(_) => {
                 if let Task::Part(parent) = op.task {
                     core.close(parent, result);
+                } else if let Some((common, rows)) = self.rows_mut() {
+                    rows.ended(common, core, op, result);
                 }
             }
             Shape::Raidz(_) => {
@@ -268,16 +273,58 @@ impl Node {
         match &self.shape {
             Shape::Parity(_) => true,
             Shape::Mirror(mirror) => mirror.writes_by_thread(),
+            Shape::Btrfs(chunks) => chunks.rows.is_some(),
             _ => false,
         }
     }
 
     /// Whether its thread collects what is written that no submitter does (`raid1.c:flush_pending_writes` and its like).
-    pub(super) const fn collects_writes(&self) -> bool {
-        matches!(self.shape, Shape::Parity(_) | Shape::Mirror(_))
+    pub(super) fn collects_writes(&self) -> bool {
+        matches!(self.shape, Shape::Parity(_) | Shape::Mirror(_)) || self.rows().is_some()
     }
 
-    /// The parity array that it is, if it is one.
+    /// The rows with parity of btrfs, if it has some.
+    pub(super) fn rows(&self) -> Option<&Rows> {
+        match &self.shape {
+            Shape::Btrfs(chunks) => chunks.rows.as_ref(),
+            _ => None,
+        }
+    }
+
+    /// The same, to have them do something.
+    fn rows_mut(&mut self) -> Option<(&Common, &mut Rows)> {
+        match &mut self.shape {
+            Shape::Btrfs(chunks) => chunks.rows.as_mut().map(|rows| (&self.common, rows)),
+            _ => None,
+        }
+    }
+
+    /// Who computes parity, if somebody does.
+    pub(super) fn computes(&self) -> Option<&Thread> {
+        match &self.shape {
+            Shape::Parity(parity) => Some(parity.workers()),
+            _ => self.rows().map(Rows::workers),
+        }
+    }
+
+    /// The same, to have them do something.
+    pub(super) fn computes_mut(&mut self) -> Option<&mut Thread> {
+        match &mut self.shape {
+            Shape::Parity(parity) => Some(parity.workers_mut()),
+            Shape::Btrfs(chunks) => chunks.rows.as_mut().map(Rows::workers_mut),
+            _ => None,
+        }
+    }
+
+    /// Their time until `now`, with this behind the name of a thread where there are several.
+    pub(super) fn busy(&self, now: Instant, behind: &str) -> Option<Busy> {
+        match &self.shape {
+            Shape::Parity(parity) => Some(parity.busy(now, behind)),
+            _ => self.rows().map(|rows| rows.busy(now)),
+        }
+    }
+
+    /// The parity array of md that it is, if it is one.
     pub(super) fn parity(&self) -> Option<&ParityArray> {
         match &self.shape {
             Shape::Parity(parity) => Some(parity),
@@ -285,23 +332,15 @@ impl Node {
         }
     }
 
-    /// The same, to have it do something.
-    pub(super) fn parity_mut(&mut self) -> Option<&mut ParityArray> {
-        match &mut self.shape {
-            Shape::Parity(parity) => Some(parity),
-            _ => None,
-        }
-    }
-
     /// See [`super::Array::reads_apart`].
     pub(super) fn reads_apart(&self) -> bool {
-        let Shape::Btrfs(btrfs) = &self.shape else {
+        let Shape::Btrfs(chunks) = &self.shape else {
             return false;
         };
-        match btrfs.profile() {
-            _ if !btrfs.missing().is_empty() => false,
-            BtrfsProfile::Raid1 => btrfs.members() == 2,
-            BtrfsProfile::Raid10 => btrfs.members().is_multiple_of(2),
+        match chunks.map.profile() {
+            _ if !chunks.map.missing().is_empty() => false,
+            BtrfsProfile::Raid1 => chunks.map.members() == 2,
+            BtrfsProfile::Raid10 => chunks.map.members().is_multiple_of(2),
             _ => false,
         }
     }
@@ -317,8 +356,14 @@ impl Node {
     /// Whoever submitted waits now.
     #[inline]
     pub(super) fn unplug(&mut self, core: &mut Core) {
-        if let Shape::Parity(parity) = &mut self.shape {
-            parity.unplug(&self.common, core);
+        match &mut self.shape {
+            Shape::Parity(parity) => parity.unplug(&self.common, core),
+            Shape::Btrfs(_) => {
+                if let Some((common, rows)) = self.rows_mut() {
+                    rows.unplug(common, core);
+                }
+            }
+            _ => {}
         }
         if self.bitmap.is_some() {
             self.ends_turn();
@@ -330,6 +375,7 @@ impl Node {
         let own = match &self.shape {
             Shape::Parity(parity) => parity.next(),
             Shape::Mirror(mirror) => mirror.builds().unwrap_or(NEVER),
+            Shape::Btrfs(_) => self.rows().map_or(NEVER, Rows::next),
             _ => NEVER,
         };
         let resync = self.resync.as_ref().and_then(Resync::next_event);
@@ -348,14 +394,21 @@ impl Node {
             && self.bitmap.is_none()
             && match &self.shape {
                 Shape::Parity(parity) => parity.is_quiet(),
+                Shape::Btrfs(_) => self.rows().is_none_or(Rows::is_quiet),
                 _ => true,
             }
     }
 
     #[inline]
     pub(super) fn advance(&mut self, core: &mut Core) {
-        if let Shape::Parity(parity) = &mut self.shape {
-            parity.advance(&self.common, core);
+        match &mut self.shape {
+            Shape::Parity(parity) => parity.advance(&self.common, core),
+            Shape::Btrfs(_) => {
+                if let Some((common, rows)) = self.rows_mut() {
+                    rows.advance(common, core);
+                }
+            }
+            _ => {}
         }
         if self.bitmap.is_some() {
             self.bitmap_advance(core);

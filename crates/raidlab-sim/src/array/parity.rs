@@ -9,7 +9,7 @@ mod cache;
 mod handle;
 mod noted;
 mod plug;
-mod thread;
+pub(super) mod thread;
 
 use super::core::{Core, Op, Task};
 use super::node::Common;
@@ -393,13 +393,17 @@ impl ParityArray {
         }
     }
 
-    /// What the thread did.
-    pub(super) fn busy(&self, name: String, now: Instant) -> Busy {
+    /// What the thread did; `behind` is told with its name.
+    pub(super) fn busy(&self, now: Instant, behind: &str) -> Busy {
         let [sum, copy, handle] = self.thread.spent;
         let mut parts = vec![("parity", sum), ("copies", copy), ("stripes", handle)];
         parts.sort_by_key(|part| std::cmp::Reverse(part.1));
+        let thread = match self.thread.count() {
+            1 => "thread".to_owned(),
+            workers => format!("group of {workers} threads"),
+        };
         Busy {
-            name,
+            name: format!("{} {thread}{behind}", self.level()),
             kind: ResourceKind::Thread,
             units: self.thread.count() as u32,
             busy: self.thread.busy(now),
@@ -408,28 +412,18 @@ impl ParityArray {
         }
     }
 
-    /// The thread has sent a request to a member.
-    pub(super) fn sent(&mut self, now: Instant) {
-        self.thread.send(now);
-    }
-
     /// The thread and its workers.
-    pub(super) fn threads(&self) -> usize {
-        self.thread.count()
+    pub(super) const fn workers(&self) -> &Thread {
+        &self.thread
     }
 
-    /// Work that one of these was given so far.
-    pub(super) fn worked(&self, worker: usize) -> Span {
-        self.thread.given(worker)
-    }
-
-    /// One of these has no core for so long.
-    pub(super) fn wait(&mut self, now: Instant, worker: usize, time: Span) {
-        self.thread.wait(now, worker, time);
+    /// The same, to have them wait.
+    pub(super) const fn workers_mut(&mut self) -> &mut Thread {
+        &mut self.thread
     }
 
     /// Name of the level.
-    pub(super) const fn level(&self) -> &'static str {
+    const fn level(&self) -> &'static str {
         self.layout.level().name()
     }
 

@@ -233,9 +233,10 @@ impl Node {
         extents: Vec<Extent>,
         watch: Watch<'_>,
     ) -> ControlFlow<()> {
-        let Shape::Btrfs(btrfs) = &self.shape else {
+        let Shape::Btrfs(chunks) = &self.shape else {
             return ControlFlow::Continue(());
         };
+        let btrfs = &chunks.map;
         let used = super::resilver::places(&extents);
         let members = self.common.filling.union(self.common.gone);
         let mut all = 0;
@@ -292,11 +293,11 @@ impl Node {
 
     /// Reads from a copy.
     fn read(&mut self, core: &mut Core, job: u32, at: u64, sectors: u32) {
-        let (Shape::Btrfs(btrfs), Some(replace)) = (&self.shape, &mut self.replace) else {
+        let (Shape::Btrfs(chunks), Some(replace)) = (&self.shape, &mut self.replace) else {
             return;
         };
         let common = &self.common;
-        let copies = btrfs.locate(Lba(at)).map(|(copies, _)| copies);
+        let copies = chunks.map.locate(Lba(at)).map(|(copies, _)| copies);
         let copies = copies.unwrap_or_default();
         let is_new = |member| common.filling.contains(member);
         let own = copies.iter().position(|place| is_new(place.member));
@@ -367,12 +368,12 @@ impl Node {
         if !pointless {
             self.replaces_next();
         }
-        if let (Shape::Btrfs(btrfs), Some(replace), false) = (
+        if let (Shape::Btrfs(chunks), Some(replace), false) = (
             &self.shape,
             &mut self.replace,
             self.common.filling.is_empty(),
         ) {
-            replace.shares = shares(btrfs, self.common.filling);
+            replace.shares = shares(&chunks.map, self.common.filling);
             replace.next = Place::default();
             return;
         }

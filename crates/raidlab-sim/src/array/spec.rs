@@ -183,6 +183,12 @@ pub struct Era {
     pub scan: Scan,
     /// How btrfs replaces a member.
     pub copying: Copying,
+    /// Whoever writes a part of a row of btrfs with parity reads the whole row before, with its parity (since 6.2,
+    /// `raid56.c:rmw_read_wait_recover`); before, the rest of its data.
+    pub reads_rows: bool,
+    /// And writes parity of what it changes (since 6.0, "btrfs: only write the sectors in the vertical stripe which has data
+    /// stripes", from memory); before, all parity of the row.
+    pub narrow_parity: bool,
 }
 
 impl Era {
@@ -261,6 +267,8 @@ impl Era {
                 _ if since(6, 4, 0) => Copying::Turns { stripes: 8 },
                 _ => Copying::Stream { reads: 64 },
             },
+            reads_rows: since(6, 2, 0),
+            narrow_parity: since(6, 0, 0),
         }
     }
 }
@@ -293,7 +301,8 @@ pub struct ArraySpec {
     pub rotational: Vec<bool>,
     /// Stripes of the stripe cache of raid4, raid5 and raid6, 4 KiB of each member.
     pub stripe_cache: u32,
-    /// Threads beside the array's own that handle stripes of raid4, raid5 and raid6 (`group_thread_cnt`, on one NUMA node).
+    /// Threads beside the array's own that handle stripes of raid4, raid5 and raid6 (`group_thread_cnt`, on one NUMA node); beside the
+    /// first worker those that handle rows of btrfs.
     pub group_threads: u16,
     /// Stripes that the caches have come to before: of each parity array of the tree, in its order; empty: all have
     /// [`stripe_cache`](Self::stripe_cache).

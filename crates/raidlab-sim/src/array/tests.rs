@@ -10,6 +10,7 @@ mod replace;
 mod resilver;
 mod resync;
 mod room;
+mod rows;
 mod thread;
 mod toy;
 mod windows;

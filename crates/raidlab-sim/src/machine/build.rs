@@ -345,11 +345,15 @@ impl<'e> Parts<'e> {
             failed: given.failed.clone(),
             rotational: self.models.iter().map(DiskModel::rotational).collect(),
             stripe_cache: given.stripe_cache.unwrap_or(plain.stripe_cache),
-            group_threads: given
-                .group_threads
-                .unwrap_or(0)
-                .try_into()
-                .unwrap_or(u16::MAX),
+            group_threads: match plain.kind {
+                // Two more workers than cores, and no more than eight (`open_ctree`, `thread_pool_size`).
+                ArrayKind::Btrfs(_) => setup.host.cores.saturating_add(1).min(7) as u16,
+                _ => given
+                    .group_threads
+                    .unwrap_or(0)
+                    .try_into()
+                    .unwrap_or(u16::MAX),
+            },
             sync_speed_min: given.sync_speed_min.unwrap_or(plain.sync_speed_min),
             sync_speed_max: given.sync_speed_max.unwrap_or(plain.sync_speed_max),
             superblock: self.superblock(setup),

@@ -123,7 +123,19 @@ fn max_sectors(spec: &StorageSpec) -> u32 {
         }
         _ => u32::MAX,
     };
-    wide(spec).unwrap_or_else(|| own.min(member_request(spec)))
+    wide(spec).unwrap_or_else(|| of_rows(spec, own.min(member_request(spec))))
+}
+
+/// So many sectors, in whole rows where btrfs writes such: its requests end with a row (`calc_bio_boundaries`; since 6.3 they are divided there,
+/// from memory), and what it writes in order begins with one.
+fn of_rows(spec: &StorageSpec, most: u32) -> u32 {
+    let ArrayKind::Btrfs(btrfs) = &spec.array.kind else {
+        return most;
+    };
+    match btrfs.rows().next() {
+        Some(row) if row > 0 && row <= u64::from(most) => most - most % row as u32,
+        _ => most,
+    }
 }
 
 /// The same of an array that takes requests of a stripe, in sectors; `None`: it takes what its members do.
@@ -264,7 +276,10 @@ pub(super) fn build(spec: &StorageSpec, seed: u64) -> Result<Storage, StorageErr
         stripe,
         rotational: spec.members.iter().any(|member| member.queue.rotational),
         max_sectors: max_sectors(spec),
-        paged: max_sectors(spec).min(pages(spec).saturating_mul(PAGE)),
+        paged: of_rows(
+            spec,
+            max_sectors(spec).min(pages(spec).saturating_mul(PAGE)),
+        ),
         queue: queue(spec),
         window: window(spec),
         large_call: large_call(spec),

@@ -6,12 +6,12 @@ use crate::root::{Loop, Mounted, system};
 #[test]
 fn cells_without_a_model_are_told_by_the_plan() {
     let lab = Lab::new();
-    let text = "title = 't'\ndisks = { model = 'nearline-24tb', count = 4 }\nprofile = 'random'\nfilesystem = 'btrfs'\n\
-                [array]\nlayout = 'raid5'\nmember-size = '1GiB'\n[factors]\nengine = ['btrfs', 'md']\n";
+    let text = "title = 't'\ndisks = { model = 'nearline-24tb', count = 4 }\nprofile = 'random'\nfilesystem = 'ext4'\n\
+                [array]\nlayout = 'raid0'\nmember-size = '1GiB'\n[factors]\nmetadata = ['imsm', '1.2']\n";
     lab.write("lab.toml", text);
     let told = [
         "1 of 2 cells cannot be predicted",
-        "btrfs: engine 'btrfs' with layout raid5 is not modelled",
+        "imsm: metadata 'imsm' is not modelled",
     ];
     let plan = lab.run("plan lab.toml").done();
     plan.prints(&["Not with --on sim"]).prints(&told);

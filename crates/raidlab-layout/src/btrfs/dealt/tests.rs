@@ -115,14 +115,14 @@ fn a_full_file_system_is_that_of_a_real_one() {
     assert_eq!(
         of(BtrfsProfile::Raid5, &[8, 8, 4, 2]),
         [
-            named("m0-m3", 3, 1689.5625 + 2256.0 + 1991.4375),
+            named("m0-m3", 3, 1689.5625 + 2256.0 + 1403.4375),
             named("m0 m1 m2", 2, 4096.0),
-            named("m0 m1", 5, 3.0 * 1024.0 + 1004.0 + 20.0),
+            named("m0 m1", 6, 4.0 * 1024.0 + 244.0 + 20.0),
         ]
     );
     assert_eq!(
         of(BtrfsProfile::Raid6, &[8, 8, 4, 4]),
-        [named("m0-m3", 4, 3.0 * 2048.0 + 1902.0)]
+        [named("m0-m3", 4, 3.0 * 2048.0 + 1518.0)]
     );
     assert_eq!(
         of(BtrfsProfile::Raid1c3, &[8, 8, 4, 4]),

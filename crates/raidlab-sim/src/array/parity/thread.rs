@@ -7,23 +7,23 @@ use std::collections::VecDeque;
 
 /// What is to be computed.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Job {
+pub(in crate::array) struct Job {
     /// Sectors on each member.
-    pub(super) sectors: u32,
+    pub(in crate::array) sectors: u32,
     /// Blocks that are summed, and whether for both parities.
-    pub(super) sums: u32,
-    pub(super) syndrome: bool,
+    pub(in crate::array) sums: u32,
+    pub(in crate::array) syndrome: bool,
     /// Blocks that are copied from or to a request.
-    pub(super) copies: u32,
+    pub(in crate::array) copies: u32,
     /// The thread comes to the stripes once more before it is through with them, by [`Thread::leave`].
-    pub(super) comes_again: bool,
+    pub(in crate::array) comes_again: bool,
     /// It comes to them twice more than to others: to check a parity, and when that is done.
-    pub(super) checks: bool,
+    pub(in crate::array) checks: bool,
 }
 
 /// What the thread does with a band.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Work {
+pub(in crate::array) enum Work {
     /// It comes to see what is to be done.
     Look,
     /// It computes.
@@ -73,7 +73,7 @@ impl Worker {
 
 /// The thread and its workers (`group_thread_cnt`): all take stripes from the same list (`raid5.c:handle_active_stripes`).
 #[derive(Clone, Debug)]
-pub(super) struct Thread {
+pub(in crate::array) struct Thread {
     cost: ParityCost,
     free_of_cost: bool,
     /// The thread itself first.
@@ -83,7 +83,7 @@ pub(super) struct Thread {
     /// Stripes that are to be handled.
     rows: u32,
     /// Time spent: summing, copying, handling.
-    pub(super) spent: [Span; 3],
+    pub(in crate::array) spent: [Span; 3],
 }
 
 /// Stripes for each of which another worker is woken (`raid5.h:MAX_STRIPE_BATCH`, `raid5.c:raid5_wakeup_stripe_thread`).
@@ -97,7 +97,7 @@ fn time(bytes: u64, rate: u64) -> Span {
 }
 
 impl Thread {
-    pub(super) fn new(cost: ParityCost, workers: u16) -> Self {
+    pub(in crate::array) fn new(cost: ParityCost, workers: u16) -> Self {
         Self {
             cost,
             free_of_cost: cost == ParityCost::default(),
@@ -109,18 +109,18 @@ impl Thread {
     }
 
     /// Threads that may need a core each.
-    pub(super) fn count(&self) -> usize {
+    pub(in crate::array) fn count(&self) -> usize {
         self.workers.len()
     }
 
     /// Whether nothing costs anything, so that there is nothing to wait for.
     #[inline]
-    pub(super) fn is_free(&self) -> bool {
+    pub(in crate::array) fn is_free(&self) -> bool {
         self.free_of_cost
     }
 
     /// Takes a job.
-    pub(super) fn run(&mut self, now: Instant, band: u32, job: Job) {
+    pub(in crate::array) fn run(&mut self, now: Instant, band: u32, job: Job) {
         let block = u64::from(job.sectors) * SECTOR;
         let rate = if job.syndrome {
             self.cost.syndrome
@@ -164,7 +164,7 @@ impl Thread {
     }
 
     /// It comes to a band a last time, after all that it has to do before.
-    pub(super) fn leave(&mut self, now: Instant, band: u32, sectors: u32) {
+    pub(in crate::array) fn leave(&mut self, now: Instant, band: u32, sectors: u32) {
         let time = self.leaving(sectors);
         self.spent[2] += time;
         let rows = sectors.div_ceil(super::cache::ROW);
@@ -201,7 +201,7 @@ impl Thread {
     }
 
     /// It has sent a request to a member, which takes it from all else for a while.
-    pub(super) fn send(&mut self, now: Instant) {
+    pub(in crate::array) fn send(&mut self, now: Instant) {
         let time = Span(self.cost.submit);
         self.spent[2] += time;
         let current = &mut self.workers[self.current];
@@ -217,7 +217,7 @@ impl Thread {
     }
 
     /// One of them has no core for so long.
-    pub(super) fn wait(&mut self, now: Instant, worker: usize, time: Span) {
+    pub(in crate::array) fn wait(&mut self, now: Instant, worker: usize, time: Span) {
         let Some(worker) = self.workers.get_mut(worker) else {
             return;
         };
@@ -230,14 +230,14 @@ impl Thread {
     }
 
     /// The thread waits for something else from now on; its workers go on.
-    pub(super) fn block(&mut self, now: Instant) {
+    pub(in crate::array) fn block(&mut self, now: Instant) {
         let thread = &mut self.workers[0];
         let left = thread.tasks.front().map(|task| task.end.since(now));
         thread.blocked.get_or_insert((now, left));
     }
 
     /// It goes on.
-    pub(super) fn unblock(&mut self, now: Instant) {
+    pub(in crate::array) fn unblock(&mut self, now: Instant) {
         let thread = &mut self.workers[0];
         let Some((_, mut left)) = thread.blocked.take() else {
             return;
@@ -253,30 +253,30 @@ impl Thread {
     }
 
     /// It is to look at a band when it has come that far.
-    pub(super) fn look(&mut self, now: Instant, band: u32) {
+    pub(in crate::array) fn look(&mut self, now: Instant, band: u32) {
         self.give(now, band, Work::Look, (Span::ZERO, 0));
     }
 
     /// Whether whoever asks the members has not come to the end of what it was given.
     #[inline]
-    pub(super) fn is_busy(&self) -> bool {
+    pub(in crate::array) fn is_busy(&self) -> bool {
         self.workers[self.current].is_busy()
     }
 
     /// Whether nobody would come to a stripe at once.
     #[inline]
-    pub(super) fn all_busy(&self) -> bool {
+    pub(in crate::array) fn all_busy(&self) -> bool {
         self.workers.iter().all(Worker::is_busy)
     }
 
     /// Whether anybody has something to do.
     #[inline]
-    pub(super) fn any_busy(&self) -> bool {
+    pub(in crate::array) fn any_busy(&self) -> bool {
         self.workers.iter().any(Worker::is_busy)
     }
 
     #[inline]
-    pub(super) fn next(&self) -> Instant {
+    pub(in crate::array) fn next(&self) -> Instant {
         match &self.workers[..] {
             [thread] => thread.next(),
             all => all.iter().map(Worker::next).min().unwrap_or(NEVER),
@@ -284,7 +284,7 @@ impl Thread {
     }
 
     /// A band whose computation has ended, or that one of them has come to.
-    pub(super) fn done(&mut self, now: Instant) -> Option<(u32, Work)> {
+    pub(in crate::array) fn done(&mut self, now: Instant) -> Option<(u32, Work)> {
         let next = self.next();
         if next > now {
             return None;
@@ -298,14 +298,14 @@ impl Thread {
     }
 
     /// Work that one of them was given so far.
-    pub(super) fn given(&self, worker: usize) -> Span {
+    pub(in crate::array) fn given(&self, worker: usize) -> Span {
         self.workers
             .get(worker)
             .map_or(Span::ZERO, |worker| worker.given)
     }
 
     /// Time in use until `now`: what is booked beyond has not passed yet. Part of that may be waiting for a core.
-    pub(super) fn busy(&self, now: Instant) -> Span {
+    pub(in crate::array) fn busy(&self, now: Instant) -> Span {
         let busy = |worker: &Worker| {
             let now = worker.blocked.map_or(now, |(since, _)| since.min(now));
             worker.given - worker.free.since(now).min(worker.left)

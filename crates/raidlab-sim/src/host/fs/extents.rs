@@ -129,8 +129,13 @@ impl Extents {
         let mut space = match &spec.spread {
             Some(spread) if kind.cow => {
                 // Superblocks and metadata are in front of the first chunk of data.
-                let begins = spread.begins.iter().map(|at| at / kind.block);
-                Space::uneven(Heads(0), blocks, [0].into_iter().chain(begins).collect())
+                let of = |(at, row): &(u64, u64)| (at / kind.block, row / kind.block);
+                let chunks = spread.chunks.iter().map(of);
+                Space::uneven(
+                    Heads(0),
+                    blocks,
+                    [(0, 0)].into_iter().chain(chunks).collect(),
+                )
             }
             _ => Space::new(Heads(kind.head), blocks, kind.group),
         };
@@ -295,7 +300,7 @@ impl Extents {
         Ok(())
     }
 
-    /// Gives places to the pending blocks of a stretch.
+    /// Gives places to the pending blocks of a stretch, and where btrfs has rows to all that follow these side by side.
     fn allocate(
         &mut self,
         id: FileId,
@@ -308,7 +313,11 @@ impl Extents {
         };
         let mut done = Ok(());
         while let Some(run) = f.pending.from(first).filter(|run| run.at < end) {
-            let want = run.len.min(end - run.at);
+            // All that waits side by side gets places at once (`find_lock_delalloc_range`). Without rows one follows the other anyway.
+            let want = match self.space.has_rows() {
+                true => run.len,
+                false => run.len.min(end - run.at),
+            };
             let Some(got) = self.extend(&mut f, run.at, want, charge) else {
                 done = Err(FsError::NoSpace);
                 break;

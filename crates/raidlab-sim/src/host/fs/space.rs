@@ -47,6 +47,8 @@ pub(super) struct Space<S> {
     group: u64,
     /// Where groups of unlike sizes begin, the first at 0; empty: they are alike.
     begins: Vec<u64>,
+    /// Blocks of a row of each of these; 0 or none: they have no rows.
+    rows: Vec<u64>,
     /// Free blocks.
     free: u64,
     /// Free runs of the groups that were touched, sorted, none next to another.
@@ -59,10 +61,13 @@ impl<S: Shape> Space<S> {
         Self::with(shape, blocks, group, Vec::new())
     }
 
-    /// The same of groups that begin there, the first at 0.
-    pub(super) fn uneven(shape: S, blocks: u64, mut begins: Vec<u64>) -> Self {
-        begins.retain(|begin| *begin < blocks);
-        Self::with(shape, blocks, blocks, begins)
+    /// The same of groups that begin there, the first at 0, and the blocks of a row of each.
+    pub(super) fn uneven(shape: S, blocks: u64, groups: Vec<(u64, u64)>) -> Self {
+        let groups = groups.into_iter().filter(|(begin, _)| *begin < blocks);
+        let (begins, rows) = groups.unzip();
+        let mut space = Self::with(shape, blocks, blocks, begins);
+        space.rows = rows;
+        space
     }
 
     fn with(shape: S, blocks: u64, group: u64, begins: Vec<u64>) -> Self {
@@ -71,6 +76,7 @@ impl<S: Shape> Space<S> {
             blocks,
             group,
             begins,
+            rows: Vec::new(),
             free: 0,
             touched: BTreeMap::new(),
         };
@@ -107,6 +113,16 @@ impl<S: Shape> Space<S> {
                 .copied()
                 .unwrap_or(self.blocks),
         }
+    }
+
+    /// Whether some groups have rows.
+    pub(super) fn has_rows(&self) -> bool {
+        self.rows.iter().any(|row| *row > 0)
+    }
+
+    /// Blocks of a row of a group, 0 without rows.
+    fn row_of(&self, group: u64) -> u64 {
+        self.rows.get(group as usize).copied().unwrap_or(0)
     }
 
     /// Blocks of the device.
@@ -164,7 +180,7 @@ impl<S: Shape> Space<S> {
 
     /// Takes `want` blocks where they have room in one run: at `goal` or the first such place after it in its group, else in
     /// the groups after it in turn, at last from the start of its own group. Where nothing has room for them, as many as have,
-    /// and at most half of them.
+    /// and at most half of them. As many as a row has, or more, begin with one (`find_free_space`, `full_stripe_len`).
     pub(super) fn take_whole(&mut self, goal: u64, want: u64) -> Option<Run> {
         let groups = self.groups();
         let goal = if goal < self.blocks { goal } else { 0 };
@@ -174,11 +190,16 @@ impl<S: Shape> Space<S> {
             let mut largest = 0;
             for i in 0..=groups {
                 let (group, from) = ((first + i) % groups, if i == 0 { goal } else { 0 });
+                let (base, row) = (self.start_of(group), self.row_of(group));
                 let runs = self.runs(group);
                 let after = &runs[runs.partition_point(|run| run.end() <= from)..];
-                let room = |run: &Run| run.end() - run.start.max(from);
+                let start = |run: &Run| match run.start.max(from) {
+                    start if row > 0 && len >= row => base + (start - base).next_multiple_of(row),
+                    start => start,
+                };
+                let room = |run: &Run| run.end().saturating_sub(start(run));
                 if let Some(run) = after.iter().find(|run| room(run) >= len) {
-                    let start = run.start.max(from);
+                    let start = start(run);
                     return self.take_in(group, start, len);
                 }
                 largest = after.iter().map(room).fold(largest, u64::max);
@@ -408,6 +429,19 @@ mod tests {
         assert_eq!(space.take_here(300, 1), None);
     }
 
+    /// What has room for a row begins with one, and leaves what is in front to what has not.
+    #[test]
+    fn whole_stretches_begin_with_a_row() {
+        let mut space = Space::uneven(Bare, 300, vec![(0, 0), (100, 12), (200, 0)]);
+        let run = |start, len| Some(Run { start, len });
+        assert_eq!(space.take_whole(105, 12), run(112, 12));
+        assert_eq!(space.take_whole(105, 11), run(124, 11));
+        assert_eq!(space.take_whole(105, 7), run(105, 7));
+        // What is left of the group's last row has no room for one.
+        assert_eq!(space.take_whole(185, 15), run(200, 15));
+        assert_eq!(space.take_whole(50, 30), run(50, 30), "it has no rows");
+    }
+
     #[test]
     fn an_exact_place_is_aligned_and_what_it_leaves_in_front_stays_free() {
         let mut space = Space::new(Bare, 256, 128);
@@ -431,7 +465,7 @@ mod tests {
         ) {
             // Of unlike sizes, and the last one begins behind the end.
             let mut space = match uneven {
-                true => Space::uneven(Ten, 1990, vec![0, 300, 350, 1000, 1100, 1900, 2500]),
+                true => Space::uneven(Ten, 1990, [0, 300, 350, 1000, 1100, 1900, 2500].map(|at| (at, 7)).into()),
                 false => Space::new(Ten, 1990, 128),
             };
             prop_assert_eq!(space.groups(), if uneven { 6 } else { 16 });

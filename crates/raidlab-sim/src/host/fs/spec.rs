@@ -1,5 +1,5 @@
 //! What a file system is made with.
-use raidlab_core::units::{Bytes, SECTOR};
+use raidlab_core::units::{Bytes, Lba, SECTOR};
 use raidlab_experiment::kernel::{FilesystemKind, JournalMode, Kernel};
 use raidlab_experiment::setup::{Engine, Setup};
 use raidlab_layout::{Btrfs, Vdev};
@@ -11,10 +11,10 @@ pub struct Spread {
     pub metadata: u64,
     /// Bytes of a chunk of data.
     pub chunk: u64,
-    /// What all devices have for each byte of data.
-    pub copies: u64,
-    /// Where each chunk of data begins, in bytes.
-    pub begins: Vec<u64>,
+    /// What all devices have for so many bytes of data.
+    pub raw: (u64, u64),
+    /// Where each chunk of data begins, and what a row of it has that has parity, else 0; in bytes.
+    pub chunks: Vec<(u64, u64)>,
 }
 
 impl Spread {
@@ -24,8 +24,11 @@ impl Spread {
         Self {
             metadata: btrfs.metadata().0 * SECTOR,
             chunk: btrfs.chunk().0 * SECTOR,
-            copies: btrfs.copies() as u64,
-            begins: btrfs.begins().map(|at| at.0 * SECTOR).collect(),
+            raw: btrfs.raw(),
+            chunks: {
+                let bytes = |(at, row): (Lba, u64)| (at.0 * SECTOR, row * SECTOR);
+                btrfs.begins().zip(btrfs.rows()).map(bytes).collect()
+            },
         }
     }
 }

@@ -84,8 +84,9 @@ impl Parts<'_> {
         }
         let layout = array.layout.to_string();
         let degenerate = setup.host.kernel >= Kernel::Linux(5, 15, 0);
-        let modelled = |profile: &BtrfsProfile| profile.takes(degenerate).parities == 0;
-        let profile = BtrfsProfile::of(&layout).filter(modelled);
+        let parity = |profile: &BtrfsProfile| profile.takes(degenerate).parities > 0;
+        let rebuilds = matches!(array.state, ArrayState::Rebuilding(_));
+        let profile = BtrfsProfile::of(&layout).filter(|of| !(rebuilds && parity(of)));
         let profile = profile.ok_or_else(|| {
             MachineError::NotModelled(format!("engine 'btrfs' with layout {layout}"))
         })?;

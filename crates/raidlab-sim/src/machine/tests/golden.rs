@@ -74,6 +74,15 @@ host = { memory = "128MiB", kernel = "6.12" }
 profile = { name = "random", size = "512MiB", depth = 4, read-percent = 70, time = "4s" }
 "#,
     ),
+    (
+        "btrfs with two parities without a member, mixed",
+        r#"
+disks = { model = "ST3250624AS", count = 5 }
+array = { layout = "raid6", engine = "btrfs", member-size = "4GiB", failed = [1] }
+host.memory = "128MiB"
+profile = { name = "random", size = "512MiB", direct = true, depth = 4, fsync = 16, read-percent = 70, total = "4MiB" }
+"#,
+    ),
 ];
 
 /// Everything of an outcome that a record keeps, as one number.

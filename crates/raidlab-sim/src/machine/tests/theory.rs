@@ -51,6 +51,37 @@ fn full_stripes_cost_no_reads() {
     );
 }
 
+/// Extents of btrfs begin with a row, so that what is written in order is written in whole ones; what is made durable in parts has
+/// the rest of its row read, unless that was written just before.
+#[test]
+fn whole_rows_of_btrfs_cost_no_reads_and_parts_do() {
+    let array = "layout = \"raid5\"\nengine = \"btrfs\"";
+    let of = |profile: &str| {
+        let (run, disks) = first(&text(EIGHT, array, profile));
+        let asked = run.outcome.bytes as f64 / SECTOR as f64;
+        let read: u64 = disks.iter().map(|c| c.sectors_read).sum();
+        let written: u64 = disks.iter().map(|c| c.sectors_written).sum();
+        (read as f64 / asked, written as f64 / asked * 7.0 / 8.0)
+    };
+    for calls in [
+        "block = \"7MiB\"\ndirect = true",
+        "direct = false\nend-fsync = true",
+    ] {
+        let profile = format!(
+            "name = \"sequential\"\ntotal = \"448MiB\"\ndepth = 1\nread-percent = 0\n{calls}"
+        );
+        let (read, written) = of(&profile);
+        assert!(read < 0.02, "{read}");
+        assert!((written - 1.0).abs() < 0.04, "{written}");
+    }
+    // 24 KiB: the next ones go to the same row, which is known by then. Rows have 448 KiB, and two in a thousand calls come to a new one.
+    let profile = "name = \"random\"\nsize = \"64MiB\"\ncall-size = \"24KiB\"\ndirect = true\ndepth = 1\nread-percent = 0\ntotal = \"24MiB\"";
+    let (read, written) = of(profile);
+    assert!((0.5..1.2).contains(&read), "{read}");
+    // Its parity is written with each.
+    assert!((1.6..2.2).contains(&(written * 8.0 / 7.0)), "{written}");
+}
+
 #[test]
 fn far_copies_are_read_as_fast_as_stripes() {
     let profile = "name = \"sequential\"\ntotal = \"2GiB\"\nread-percent = 100";

@@ -116,7 +116,8 @@ impl Extents {
         let data = (self.space.blocks() - self.space.free() - self.kind.log) * block;
         // What is left of the disks, and not of addresses.
         let data = data.next_multiple_of(self.kind.data_chunk);
-        let rest = device.saturating_sub(data + self.kind.log * block) * self.kind.spread;
+        let (raw, of) = self.kind.raw;
+        let rest = device.saturating_sub(data + self.kind.log * block) * raw / of;
         // What is promised would be written twice.
         let room = chunk.saturating_sub(used + GLOBAL.max(trees * node)) + rest / 2 / PROMISED;
         self.reserve.most = (room / (2 * LEVELS * node)).max(1);

@@ -65,9 +65,9 @@ pub(super) struct Kind {
     pub node: u64,
     /// How often each node is written here: twice on one device. What several devices do with a node is their array's to say.
     pub copies: u64,
-    /// Bytes of addresses of a chunk of data, and what devices have for each byte of them.
+    /// Bytes of addresses of a chunk of data, and what devices have for so many bytes of them.
     pub data_chunk: u64,
-    pub spread: u64,
+    pub raw: (u64, u64),
     /// Processor time of a write call, of a run allocated, of a name changed, in nanoseconds on the
     /// reference processor. Assumed.
     pub cpu: [u64; 3],
@@ -139,7 +139,7 @@ impl Kind {
             node: 0,
             copies: 1,
             data_chunk: 0,
-            spread: 1,
+            raw: (1, 1),
             cpu: [900, 8_000, 16_000],
             names_cpu: [3_000, 25_500, 12_000],
         }
@@ -209,7 +209,7 @@ impl Kind {
             node: node / block,
             copies,
             data_chunk,
-            spread: spec.spread.as_ref().map_or(1, |spread| spread.copies),
+            raw: spec.spread.as_ref().map_or((1, 1), |spread| spread.raw),
             cpu: [1_500, 20_000, 30_000],
             names_cpu: [3_400, 10_000, 27_000],
         }
@@ -250,7 +250,7 @@ impl Kind {
             node: 0,
             copies: 1,
             data_chunk: 0,
-            spread: 1,
+            raw: (1, 1),
             cpu: [1_500, 6_000, 20_000],
             names_cpu: [5_000, 0, 0],
         }
