@@ -298,6 +298,7 @@ fn small_experiments_that_come_with_the_program_run() {
         "vm-all-levels",
         "vm-btrfs",
         "vm-btrfs-degraded",
+        "vm-btrfs-parity",
         "vm-btrfs-rebuilding",
         "vm-cached",
         "vm-calls",

@@ -6,7 +6,7 @@ use crate::error::{HostError, Result};
 use crate::journal::{Journal, Undo};
 use crate::tool::{Output, Tool};
 use raidlab_core::words::count;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -52,7 +52,7 @@ pub(super) fn scrub(
         )));
     }
     let stats = Tool::new(["btrfs", "device", "stats", &point.display().to_string()]);
-    let devices = devices(&stats.within(HEARS).run()?.out);
+    let devices = devices(&stats.within(HEARS).run()?.out, missing);
     let bytes = ["data_bytes_scrubbed", "tree_bytes_scrubbed"];
     let bytes = bytes.iter().filter_map(|name| figures.get(*name));
     Ok(Checked {
@@ -133,16 +133,28 @@ pub(super) fn figures(text: &str) -> BTreeMap<String, u64> {
     text.lines().filter_map(pair).collect()
 }
 
-/// The lines of `btrfs device stats` that count something: `[/dev/loop0].write_io_errs    2`.
-pub(super) fn devices(text: &str) -> Vec<(String, u64)> {
+/// The lines of `btrfs device stats` that count something: `[/dev/loop0].write_io_errs    2`. Those of members that the file system is
+/// mounted without, which have no path there, tell nothing: with parity the kernel counts what it would have written to them.
+pub(super) fn devices(text: &str, missing: usize) -> Vec<(String, u64)> {
     let line = |line: &str| {
         let (name, number) = line.rsplit_once(char::is_whitespace)?;
         let number: u64 = number.parse().ok()?;
         let name = name.trim().replace(['[', ']'], "");
         let (device, kind) = name.rsplit_once('.')?;
-        (number > 0).then(|| (format!("{device} {kind}"), number))
+        Some((device.to_owned(), kind.to_owned(), number))
     };
-    text.lines().filter_map(line).collect()
+    let lines: Vec<_> = text.lines().filter_map(line).collect();
+    let absent: BTreeSet<&str> = lines
+        .iter()
+        .map(|(device, ..)| device.as_str())
+        .filter(|device| !device.starts_with('/'))
+        .collect();
+    let known = absent.len() <= missing;
+    let told = lines
+        .iter()
+        .filter(|(device, _, number)| *number > 0 && !(known && absent.contains(device.as_str())));
+    told.map(|(device, kind, number)| (format!("{device} {kind}"), *number))
+        .collect()
 }
 
 fn counts(figures: &BTreeMap<String, u64>, devices: &[(String, u64)]) -> BTreeMap<String, u64> {

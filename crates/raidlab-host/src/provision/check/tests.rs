@@ -45,7 +45,7 @@ fn a_scrub_of_btrfs_that_finds_nothing_is_told_so() {
     let read = figures(SCRUB);
     assert_eq!(read.get("data_bytes_scrubbed"), Some(&104_857_600));
     assert_eq!(read.get("csum_errors"), Some(&0));
-    assert_eq!(found_by_btrfs(&read, &devices(STATS)), None);
+    assert_eq!(found_by_btrfs(&read, &devices(STATS, 0)), None);
 }
 
 /// As btrfs-progs 6.2 tells it of a mirror of two, one of which is missing.
@@ -66,6 +66,20 @@ fn a_scrub_without_a_member_has_gone_through_the_others() {
     assert!(!is_through(&said("aborted", ""), 1));
 }
 
+/// As btrfs-progs 6.2 and Linux 6.18 tell of a `raid5` that is mounted without its second member, and written.
+#[test]
+fn what_is_counted_of_a_missing_member_is_no_finding() {
+    let stats = format!("{STATS}[devid:2].write_io_errs    4096\n[devid:2].flush_io_errs    0\n");
+    let read = figures(SCRUB);
+    assert_eq!(found_by_btrfs(&read, &devices(&stats, 1)), None);
+    // More is missing than was to be.
+    let counted = [("devid:2 write_io_errs".to_owned(), 4096)];
+    assert_eq!(devices(&stats, 0), counted);
+    let more = format!("{stats}[devid:4].write_io_errs    1\n");
+    assert_eq!(devices(&more, 1).len(), 2);
+    assert_eq!(devices(&more, 2), []);
+}
+
 #[test]
 fn what_a_scrub_of_btrfs_finds_is_told_by_kind_and_device() {
     let read = figures(
@@ -73,7 +87,10 @@ fn what_a_scrub_of_btrfs_finds_is_told_by_kind_and_device() {
             .replace("csum_errors: 0", "csum_errors: 1280")
             .replace("\tcorrected_errors: 0", "\tcorrected_errors: 1280"),
     );
-    let stats = devices(&STATS.replace("corruption_errs  0", "corruption_errs  1280"));
+    let stats = devices(
+        &STATS.replace("corruption_errs  0", "corruption_errs  1280"),
+        0,
+    );
     let found = found_by_btrfs(&read, &stats).expect("found");
     assert!(!found.may_be_benign);
     for part in [
