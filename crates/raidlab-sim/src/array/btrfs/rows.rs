@@ -31,8 +31,10 @@ const KNOWN: usize = 1024;
 struct Active {
     row: Row,
     turn: Turn,
-    /// It reads: what comes goes with it.
+    /// No worker has come to it, or it reads: what comes goes with it.
     open: bool,
+    /// All of its data are known.
+    known: bool,
     /// Requests to members under way.
     waits: u32,
     error: Option<DiskError>,
@@ -76,8 +78,8 @@ pub(in crate::array) struct Rows {
     active: BTreeMap<u64, Active>,
     known: Known,
     workers: Thread,
-    /// The rows of what they compute.
-    computing: Slab<u64>,
+    /// The rows that they come to, or compute.
+    theirs: Slab<u64>,
     era: Era,
 }
 
@@ -90,7 +92,7 @@ impl Rows {
             active: BTreeMap::new(),
             known: Known::default(),
             workers: Thread::new(cost, workers),
-            computing: Slab::new(),
+            theirs: Slab::new(),
             era,
         }
     }
@@ -145,21 +147,37 @@ impl Rows {
             }
             return;
         }
-        let known = self.known.take(at);
         let active = Active {
+            known: self.known.take(at),
+            open: !turn.recovers,
             row,
             turn,
-            open: false,
             waits: 0,
             error: None,
             next: VecDeque::new(),
         };
         self.active.insert(at, active);
-        self.start(common, core, at, known);
+        self.wake(common, core, at);
+    }
+
+    /// A worker comes to a row when there is one (`start_async_work`); what is whole is written by whoever brings it.
+    fn wake(&mut self, common: &Common, core: &mut Core, at: u64) {
+        let Some(active) = self.active.get(&at) else {
+            return;
+        };
+        let at_once = match active.turn.recovers {
+            true => !self.era.recovers_by_worker,
+            false => active.turn.is_full(&active.row),
+        };
+        if self.workers.is_free() || at_once {
+            return self.start(common, core, at);
+        }
+        let key = self.theirs.insert(at);
+        self.workers.wake(core.now, key);
     }
 
     /// The turn of a row begins: it reads what it needs.
-    fn start(&mut self, common: &Common, core: &mut Core, at: u64, known: bool) {
+    fn start(&mut self, common: &Common, core: &mut Core, at: u64) {
         let Some(active) = self.active.get_mut(&at) else {
             return;
         };
@@ -168,7 +186,7 @@ impl Rows {
         let all = |pieces: usize| (0..pieces).map(|piece| (piece, 0, STRIPE));
         let mut reads: Vec<Part> = if turn.recovers {
             all(row.pieces.len()).collect()
-        } else if known || turn.is_full(row) {
+        } else if active.known || turn.is_full(row) {
             Vec::new()
         } else {
             let open = turn.open(row);
@@ -179,7 +197,6 @@ impl Rows {
             }
         };
         reads.retain(|part| !is_gone(part.0));
-        active.open = !active.turn.recovers;
         active.waits = reads.len() as u32;
         if reads.is_empty() {
             return self.compute(common, core, at);
@@ -214,7 +231,7 @@ impl Rows {
             },
             ..Job::default()
         };
-        let key = self.computing.insert(at);
+        let key = self.theirs.insert(at);
         self.workers.run(core.now, key, job);
     }
 
@@ -278,8 +295,9 @@ impl Rows {
             core.close(parent, result);
         }
         if let Some(next) = active.next.pop_front() {
+            (active.known, active.open) = (known, !next.recovers);
             active.turn = next;
-            return self.start(common, core, at, known);
+            return self.wake(common, core, at);
         }
         self.active.remove(&at);
         if known {
@@ -290,9 +308,16 @@ impl Rows {
     /// What the workers have done by now.
     pub(in crate::array) fn advance(&mut self, common: &Common, core: &mut Core) {
         while let Some((key, work)) = self.workers.done(core.now) {
-            if work == Work::Compute {
-                let at = self.computing.remove(key);
-                self.computed(common, core, at);
+            match work {
+                Work::Look => {
+                    let at = self.theirs.remove(key);
+                    self.start(common, core, at);
+                }
+                Work::Compute => {
+                    let at = self.theirs.remove(key);
+                    self.computed(common, core, at);
+                }
+                Work::Send => {}
             }
         }
     }

@@ -257,6 +257,13 @@ impl Thread {
         self.give(now, band, Work::Look, (Span::ZERO, 0));
     }
 
+    /// One of them is woken for it, which takes what a request does (assumed).
+    pub(in crate::array) fn wake(&mut self, now: Instant, band: u32) {
+        let time = Span(self.cost.submit);
+        self.spent[2] += time;
+        self.give(now, band, Work::Look, (time, 0));
+    }
+
     /// Whether whoever asks the members has not come to the end of what it was given.
     #[inline]
     pub(in crate::array) fn is_busy(&self) -> bool {

@@ -23,6 +23,15 @@ type Asked = (bool, u16, u64, u32);
 
 impl Rig {
     fn new(profile: BtrfsProfile, members: usize, kernel: Kernel, missing: &[u16]) -> Self {
+        Self::costing(ParityCost::default(), (profile, members), kernel, missing)
+    }
+
+    fn costing(
+        cost: ParityCost,
+        (profile, members): (BtrfsProfile, usize),
+        kernel: Kernel,
+        missing: &[u16],
+    ) -> Self {
         let sizes = vec![Bytes::gib(8).to_sectors(); members];
         let gone = missing.iter().map(|role| Member(*role)).collect();
         let meta = Bytes(256 * MIB);
@@ -32,6 +41,7 @@ impl Rig {
         let begin = built.begins().next().unwrap().0;
         let mut spec = ArraySpec::new(ArrayKind::Btrfs(built));
         spec.era = Era::of(kernel);
+        spec.cost = cost;
         if !missing.is_empty() {
             spec.state = ArrayState::Degraded(missing.len() as u16);
             spec.failed = missing.to_vec();
@@ -258,6 +268,35 @@ fn a_read_that_computes_waits_for_whoever_writes() {
     assert_eq!(rig.asked(), [(true, 2, 0, 8)]);
     rig.end();
     assert_eq!((rig.done, rig.array.in_flight()), (vec![1, 2, 3], 0));
+}
+
+/// Until a worker has come to a row what comes goes with it; what is whole, and before 6.2 what a missing member has, waits for none.
+#[test]
+fn parts_of_a_row_wait_for_a_worker() {
+    let cost = ParityCost {
+        submit: 1000,
+        ..ParityCost::default()
+    };
+    let raid5 = (BtrfsProfile::Raid5, 3);
+    let mut rig = Rig::costing(cost, raid5, OF_6_1, &[]);
+    rig.write(1, 0, 8);
+    rig.unplug();
+    assert_eq!(rig.asked(), []);
+    rig.write(2, 8, 248);
+    rig.unplug();
+    assert_eq!(rig.asked(), []);
+    let comes = Instant(1000);
+    assert_eq!(rig.array.next_event(), Some(comes));
+    rig.array.advance(comes, &mut Vec::new());
+    let all = [(true, 0, 0, 128), (true, 1, 0, 128), (true, 2, 0, 128)];
+    assert_eq!(rig.asked(), all, "it has become whole");
+    for (kernel, at_once) in [(OF_6_1, 2), (NEW, 0)] {
+        let mut rig = Rig::costing(cost, raid5, kernel, &[0]);
+        rig.submit(1, BlockKind::Read, 0, 8);
+        assert_eq!(rig.asked().len(), at_once, "{kernel}");
+        rig.array.advance(comes, &mut Vec::new());
+        assert_eq!(rig.asked().len(), 2 - at_once, "{kernel}");
+    }
 }
 
 /// Metadata have copies, whatever data have.
