@@ -2,13 +2,34 @@
 use super::super::job::Shell;
 use super::disks::Source;
 use crate::exit::{Failure, MISSING};
+use raidlab_experiment::kernel::FilesystemKind;
+use raidlab_experiment::setup::Engine;
+use raidlab_experiment::{Cell, Experiment};
 use raidlab_vm::guest::load;
 use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
+use std::collections::BTreeSet;
 use std::io::Write as _;
 use std::process::Command;
 
 /// Modules that a person would miss: the kernel asks for most others by itself. The image has ZFS's when the experiment has pools.
 const ALSO: [&str; 2] = ["md_mod", "zfs"];
+
+/// Those, and the file systems of the experiment: `mount` tries what the kernel has, where it is not told which one.
+fn modules(experiment: &Experiment) -> Vec<String> {
+    let of = |cell: &Cell| match &cell.setup.filesystem {
+        Some(filesystem) => Some(filesystem.kind),
+        None => (cell.setup.array.engine == Engine::Btrfs).then_some(FilesystemKind::Btrfs),
+    };
+    let named = |kind: FilesystemKind| match kind {
+        FilesystemKind::None | FilesystemKind::Zfs | FilesystemKind::Ntfs => None,
+        // One driver has all three.
+        FilesystemKind::Ext2 | FilesystemKind::Ext3 | FilesystemKind::Ext4 => Some("ext4".into()),
+        other => Some(other.to_string()),
+    };
+    let kinds = experiment.cells.iter().filter_map(of).filter_map(named);
+    let all: BTreeSet<String> = ALSO.map(str::to_owned).into_iter().chain(kinds).collect();
+    all.into_iter().collect()
+}
 
 /// What the shell reads before its first prompt.
 const BEGINS: &str = "/root/.begins";
@@ -16,7 +37,8 @@ const BEGINS: &str = "/root/.begins";
 /// Serves the disks, and waits for the end of the shell. `listens` is called when what is typed is no longer lost.
 pub(super) fn run(job: &Shell, listens: impl FnOnce()) -> Result<(), Failure> {
     let cell = &job.experiment.cells[job.cell];
-    let _ = load(&ALSO);
+    let modules = modules(&job.experiment);
+    let _ = load(&modules.iter().map(String::as_str).collect::<Vec<_>>());
     let mut source = Source::open(&job.disks)?;
     let members = source.members(&job.experiment, cell, job.experiment.design.seed)?;
     let failed = |error: std::io::Error| Failure::new(MISSING, format!("no shell: {error}"));
