@@ -35,6 +35,8 @@ struct Active {
     open: bool,
     /// All of its data are known.
     known: bool,
+    /// Whoever brings it goes on with it himself.
+    at_once: bool,
     /// Requests to members under way.
     waits: u32,
     error: Option<DiskError>,
@@ -150,6 +152,7 @@ impl Rows {
         let active = Active {
             known: self.known.take(at),
             open: !turn.recovers,
+            at_once: false,
             row,
             turn,
             waits: 0,
@@ -162,14 +165,14 @@ impl Rows {
 
     /// A worker comes to a row when there is one (`start_async_work`); what is whole is written by whoever brings it.
     fn wake(&mut self, common: &Common, core: &mut Core, at: u64) {
-        let Some(active) = self.active.get(&at) else {
+        let Some(active) = self.active.get_mut(&at) else {
             return;
         };
-        let at_once = match active.turn.recovers {
+        active.at_once = match active.turn.recovers {
             true => !self.era.recovers_by_worker,
             false => active.turn.is_full(&active.row),
         };
-        if self.workers.is_free() || at_once {
+        if self.workers.is_free() || active.at_once {
             return self.start(common, core, at);
         }
         let key = self.theirs.insert(at);
@@ -360,6 +363,15 @@ impl Rows {
 
 /// Asks the members for parts of a row.
 fn ask(common: &Common, core: &mut Core, active: &Active, kind: BlockKind, parts: &[Part]) {
+    let turn = &active.turn;
+    // A worker's is nobody's.
+    let origin = match turn.recovers && active.at_once {
+        true => turn.origin,
+        false => Origin {
+            sync: kind == BlockKind::Read,
+            ..Origin::default()
+        },
+    };
     for &(piece, from, end) in parts {
         let place = active.row.pieces[piece];
         let op = Op {
@@ -370,11 +382,8 @@ fn ask(common: &Common, core: &mut Core, active: &Active, kind: BlockKind, parts
             kind,
             lba: place.sector.0 + from,
             sectors: (end - from) as u32,
-            fua: active.turn.fua && kind == BlockKind::Write,
-            origin: Origin {
-                sync: kind == BlockKind::Read,
-                ..Origin::default()
-            },
+            fua: turn.fua && kind == BlockKind::Write,
+            origin,
             tries: 0,
         };
         core.ask(common.children[place.member.index()], op);

@@ -1,5 +1,5 @@
 //! What goes to a row of btrfs together.
-use crate::block::Bio;
+use crate::block::{Bio, Origin};
 use raidlab_core::op::BlockKind;
 use raidlab_layout::btrfs::{Row, STRIPE};
 
@@ -12,6 +12,8 @@ pub(super) struct Turn {
     /// Requests that wait for it.
     pub(super) parents: Vec<u32>,
     pub(super) fua: bool,
+    /// Whose request it is.
+    pub(super) origin: Origin,
     /// It reads what a member that is missing would have.
     pub(super) recovers: bool,
 }
@@ -27,6 +29,7 @@ impl Turn {
             covers: vec![(from, from + len)],
             parents: vec![parent],
             fua: bio.fua,
+            origin: bio.origin,
             recovers: bio.kind == BlockKind::Read,
         }
     }
