@@ -1,14 +1,15 @@
-//! What makes figures of an experiment doubtful and can be told before anything has run: files that a cache can hold, calls that are
-//! not under way.
+//! What can be told of an experiment before anything has run: what makes its figures doubtful (files that a cache can hold, calls that are
+//! not under way), and layouts that their makers advise against.
 use crate::experiment::{Cell, Experiment};
 use crate::kernel::{FilesystemKind, Kernel};
 use crate::read::key::ALIASES;
+use crate::setup::Engine;
 use raidlab_core::flag::FlagKind;
 use raidlab_core::profile::Plan;
 use raidlab_core::units::{Bytes, MIB};
 use std::fmt;
 
-/// Something that figures of some cells will suffer from.
+/// Something that figures of some cells will suffer from, or whoever chooses them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Caution {
     /// What, in a sentence.
@@ -56,6 +57,24 @@ pub fn cautions(experiment: &Experiment, own: Option<Own>) -> Vec<Caution> {
 }
 
 fn of_cell(cell: &Cell, own: Option<Own>) -> Vec<Caution> {
+    let advised = advised_against(cell).into_iter();
+    advised.chain(of_figures(cell, own)).collect()
+}
+
+/// Parity of btrfs, of which a crash can leave rows that agree with nothing.
+fn advised_against(cell: &Cell) -> Option<Caution> {
+    let array = &cell.setup.array;
+    let parity = matches!(array.layout.level().as_str(), "raid5" | "raid6");
+    (parity && array.engine == Engine::Btrfs).then(|| Caution {
+        message: "btrfs(5) says of its raid5 and raid6 that they \"should not be used in production, only for evaluation or \
+                  testing\""
+            .to_owned(),
+        help: "use engine = \"md\" below the file system, or raid1, raid1c3 or raid10 of btrfs, for data that matter".to_owned(),
+        cells: vec![cell.label.clone()],
+    })
+}
+
+fn of_figures(cell: &Cell, own: Option<Own>) -> Vec<Caution> {
     let mut context = cell.setup.context(512);
     let memory = own.and_then(|own| own.memory);
     context.memory = memory.unwrap_or(context.memory);

@@ -82,6 +82,23 @@ fn what_no_cache_can_hold_is_no_matter() {
 }
 
 #[test]
+fn what_its_makers_advise_against_is_told() {
+    let of = |layouts: &str| {
+        let text = format!(
+            "[profile]\nname = \"random\"\nsize = \"64GiB\"\n[array]\nengine = \"btrfs\"\n[factors]\nlayout = [{layouts}]\n"
+        );
+        told(&text, None)
+    };
+    insta::assert_snapshot!(of(r#""raid0", "raid5", "raid1""#), @r#"
+    raid5: btrfs(5) says of its raid5 and raid6 that they "should not be used in production, only for evaluation or testing"
+      use engine = "md" below the file system, or raid1, raid1c3 or raid10 of btrfs, for data that matter
+    "#);
+    assert_eq!(of(r#""raid0", "raid1""#), "");
+    let md = "[profile]\nname = \"random\"\nsize = \"64GiB\"\n[array]\nlayout = \"raid5\"\n";
+    assert_eq!(told(md, None), "");
+}
+
+#[test]
 fn calls_that_are_not_under_way_on_zfs_are_told() {
     let deep = |kernel: &str, layout: &str| {
         let text = format!(
