@@ -14,6 +14,7 @@ use crate::read::key::{Key, Value};
 use crate::read::tree::At;
 use crate::setup::{Array, ArrayLayout, ArrayState, Engine, SYNC_SPEED_MIN};
 use raidlab_core::units::{Bytes, KIB, Sectors};
+use raidlab_layout::btrfs::Takes;
 use raidlab_layout::{Geometry, LayoutError, SpecError};
 
 /// An array, and what is known of it beside.
@@ -330,17 +331,22 @@ fn try_build(parts: &Parts<'_>) -> Result<(Redundancy, Bytes), SpecError> {
             let layout = &parts.layout.value;
             let spare = layout.btrfs_spare();
             let spare = spare.filter(|_| parts.engine == Engine::Btrfs);
-            if let Some(least) = spare
-                .map(|spare| spare + 1)
-                .filter(|_| layout.is_of_btrfs())
+            // What md has, too, is asked for as much there.
+            let own = spare.filter(|_| layout.is_of_btrfs());
+            if let Some(least) = own.map(|spare| spare + 1)
                 && members < least
             {
-                return Err(SpecError::Layout(LayoutError::TooFewMembers {
-                    level: text.clone(),
-                    least,
-                    given: members,
-                    instead: (members > 1).then_some("raid1"),
-                }));
+                let instead = (members > 1).then_some("raid1");
+                return Err(too_few(text, least, members, instead));
+            }
+            if let Some(takes) = parity_of_btrfs(parts, text) {
+                if members < takes.least {
+                    return Err(too_few(text, takes.least, members, None));
+                }
+                let capacity = btrfs::capacity(text, parts.sizes, parts.degenerate);
+                let spare = takes.parities;
+                let redundancy = Redundancy::Chunks { members, spare };
+                return Ok((redundancy, capacity.unwrap_or_default()));
             }
             let by_chunks = match parts.engine {
                 Engine::Btrfs => btrfs::capacity(text, parts.sizes, parts.degenerate),
@@ -351,13 +357,28 @@ fn try_build(parts: &Parts<'_>) -> Result<(Redundancy, Bytes), SpecError> {
                 let capacity = by_chunks.unwrap_or_else(|| layout.capacity().to_bytes());
                 // Each chunk has members of its own, so that of more failures none is sure to be survived.
                 let redundancy = match spare {
-                    Some(spare) => Redundancy::Copies { members, spare },
+                    Some(spare) => Redundancy::Chunks { members, spare },
                     None => Redundancy::Layout(Box::new(layout)),
                 };
                 (redundancy, capacity)
             })
         }
     }
+}
+
+fn too_few(level: &str, least: usize, given: usize, instead: Option<&'static str>) -> SpecError {
+    SpecError::Layout(LayoutError::TooFewMembers {
+        level: level.to_owned(),
+        least,
+        given,
+        instead,
+    })
+}
+
+/// How btrfs takes room for a layout with parity, which wants fewer members than md's; `None` of any other.
+fn parity_of_btrfs(parts: &Parts<'_>, text: &str) -> Option<Takes> {
+    let takes = Takes::of(text, parts.degenerate).filter(|takes| takes.parities > 0);
+    takes.filter(|_| parts.engine == Engine::Btrfs)
 }
 
 /// What a layout without a chunk is built with, which asks for none.

@@ -11,8 +11,8 @@ use raidlab_layout::{Layout, Member, MemberSet, Pool, Survival};
 pub(super) enum Redundancy {
     /// Nothing.
     None,
-    /// Of so many members any so many: of copies that each stretch has on others than the one before.
-    Copies {
+    /// Of so many members any so many: of btrfs, which has copies or parity of each stretch on others than of the one before.
+    Chunks {
         /// Members.
         members: usize,
         /// How many of them may be lost, whichever they are.
@@ -28,7 +28,7 @@ impl Redundancy {
     fn members(&self) -> usize {
         match self {
             Self::None => 1,
-            Self::Copies { members, .. } => *members,
+            Self::Chunks { members, .. } => *members,
             Self::Layout(layout) => layout.members(),
             Self::Pool(pool) => pool.members(),
         }
@@ -37,7 +37,7 @@ impl Redundancy {
     fn survives(&self, failed: MemberSet) -> bool {
         match self {
             Self::None => failed.is_empty(),
-            Self::Copies { spare, .. } => failed.len() <= *spare,
+            Self::Chunks { spare, .. } => failed.len() <= *spare,
             Self::Layout(layout) => layout.survives(failed) != Survival::Lost,
             Self::Pool(pool) => pool.survives(failed) != Survival::Lost,
         }

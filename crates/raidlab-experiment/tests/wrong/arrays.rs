@@ -324,6 +324,22 @@ fn btrfs_is_clean_or_lacks_one_member() {
         let told = of(layout, "resyncing").unwrap_err();
         assert!(told.contains("nothing to sync"), "{told}");
     }
+    // Three members are enough for two parities there, and one for none.
+    let of = |layout: &str, members: usize| {
+        let text = format!(
+            "title = 't'\ndisks = {{ model = 'nearline-24tb', count = {members} }}\nprofile = 'bonnie'\n[array]\nengine = 'btrfs'\nlayout = '{layout}'\n"
+        );
+        let read = parse(&text, "lab.toml", &known());
+        read.map(|experiment| experiment.cells[0].setup.array.capacity_disks.clone())
+            .map_err(|report| report.to_string())
+    };
+    assert_eq!(of("raid6", 3), Ok("1".to_owned()));
+    assert_eq!(of("raid5", 2), Ok("1".to_owned()));
+    for (layout, members, least) in [("raid6", 2, 3), ("raid5", 1, 2)] {
+        let told = of(layout, members).unwrap_err();
+        let wanted = format!("{layout} needs at least {least} members");
+        assert!(told.contains(&wanted), "{told}");
+    }
     // Any of all members may be named.
     let text = STATES_OF_BTRFS
         .replace("LAYOUT", "raid1")

@@ -164,6 +164,7 @@ fn of(experiment: &Experiment, array: &Array, name: String, label: &str) -> Arra
         layout if array.engine == Engine::Btrfs && layout.btrfs_spare().is_some() => {
             of_copies(layout)
         }
+        layout if array.engine == Engine::Btrfs && layout.btrfs_survives() > 0 => of_parity(layout),
         ArrayLayout::Fixed(..) => match layout(experiment, array) {
             Some(layout) => (
                 layout.tolerance().guaranteed(),
@@ -208,6 +209,17 @@ fn of_copies(layout: &ArrayLayout) -> (usize, Option<f64>, Vec<String>) {
         1 => (1, Some(0.0), vec![sure]),
         _ => (spare, Some(1.0), vec![sure]),
     }
+}
+
+/// The same where btrfs has parity, the chunks of which take as many members as have room.
+fn of_parity(layout: &ArrayLayout) -> (usize, Option<f64>, Vec<String>) {
+    let survives = layout.btrfs_survives();
+    let told = match survives {
+        1 => "survives any 1 failure: btrfs keeps a parity".to_owned(),
+        more => format!("survives any {more} failures: btrfs keeps {more} parities"),
+    };
+    let second = if survives > 1 { 1.0 } else { 0.0 };
+    (survives, Some(second), vec![told])
 }
 
 /// Failures of a pool that are survived in any case, the share of second ones, and both in words.
@@ -274,6 +286,42 @@ mod tests {
     use super::*;
     use raidlab_experiment::{Known, parse};
 
+    fn known() -> Known<'static> {
+        Known {
+            disks: vec![raidlab_experiment::KnownDisk {
+                name: "m",
+                capacity: Some(Bytes::gib(100)),
+                link: None,
+            }],
+            ..Known::default()
+        }
+    }
+
+    /// Of parity: what md's arrays of that name survive, of three members, too.
+    #[test]
+    fn parity_of_btrfs_survives_as_many_as_it_has() {
+        let text = "title = 't'\ndisks = { model = 'm', count = 3 }\nprofile = 'bonnie'\n[array]\nengine = 'btrfs'\n\
+                    [factors]\nlayout = ['raid5', 'raid6']\n";
+        let experiment = parse(text, "lab.toml", &known()).unwrap();
+        let facts = facts(&experiment);
+        let told = |facts: &ArrayFacts| (facts.survives, facts.second, facts.tolerance.join("; "));
+        assert_eq!(
+            facts.iter().map(told).collect::<Vec<_>>(),
+            [
+                (
+                    1,
+                    Some(0.0),
+                    "survives any 1 failure: btrfs keeps a parity".to_owned()
+                ),
+                (
+                    2,
+                    Some(1.0),
+                    "survives any 2 failures: btrfs keeps 2 parities".to_owned()
+                ),
+            ]
+        );
+    }
+
     /// `raid10` of btrfs was told to survive what md's does: two of three second failures.
     #[test]
     fn no_second_failure_is_promised_of_btrfs() {
@@ -281,16 +329,8 @@ mod tests {
                     array = [{ name = 'b', layout = 'raid10', engine = 'btrfs', filesystem = 'btrfs' },\n\
                     { name = 'one', layout = 'raid1', engine = 'btrfs', filesystem = 'btrfs' },\n\
                     { name = 'md', layout = 'raid10' }]\n";
-        let known = Known {
-            disks: vec![raidlab_experiment::KnownDisk {
-                name: "m",
-                capacity: Some(Bytes::gib(100)),
-                link: None,
-            }],
-            ..Known::default()
-        };
         let experiment =
-            parse(text, "lab.toml", &known).unwrap_or_else(|e| panic!("{}", e.render(false)));
+            parse(text, "lab.toml", &known()).unwrap_or_else(|e| panic!("{}", e.render(false)));
         let told = facts(&experiment);
         let told: Vec<_> = told.iter().map(|of| (of.survives, of.second)).collect();
         assert_eq!(told, [(1, None), (1, Some(0.0)), (1, Some(2.0 / 3.0))]);
