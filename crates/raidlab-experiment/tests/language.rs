@@ -454,3 +454,17 @@ fn jobs_are_told_with_their_lines() {
         "{told}"
     );
 }
+
+/// A list of nothing had a label of nothing.
+#[test]
+fn a_level_without_anything_has_a_name() {
+    let text = "title = \"t\"\ndisks = { model = \"nearline-24tb\", count = 3 }\nprofile = \"random\"\n[array]\nlayout = \"raid5\"\n\
+                [factors]\nfailed = [[], [1]]\n";
+    let experiment = parse(text, "lab.toml", &known()).expect("a good file");
+    let labels: Vec<&str> = experiment
+        .cells
+        .iter()
+        .map(|cell| cell.label.as_str())
+        .collect();
+    assert_eq!(labels, ["none", "failed 1"]);
+}

@@ -385,6 +385,7 @@ pub(crate) fn label(value: &DeValue<'_>) -> String {
         DeValue::Boolean(true) => "yes".to_owned(),
         DeValue::Boolean(false) => "no".to_owned(),
         DeValue::Datetime(date) => date.to_string(),
+        DeValue::Array(items) if items.is_empty() => "none".to_owned(),
         DeValue::Array(items) => {
             let numbers = items.iter().all(|i| i.get_ref().is_integer());
             let all: Vec<String> = items.iter().map(|i| label(i.get_ref())).collect();
