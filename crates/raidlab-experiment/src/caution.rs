@@ -64,7 +64,7 @@ fn of_cell(cell: &Cell, own: Option<Own>) -> Vec<Caution> {
 /// Parity of btrfs, of which a crash can leave rows that agree with nothing.
 fn advised_against(cell: &Cell) -> Option<Caution> {
     let array = &cell.setup.array;
-    let parity = matches!(array.layout.level().as_str(), "raid5" | "raid6");
+    let parity = array.layout.btrfs_parities() > 0;
     (parity && array.engine == Engine::Btrfs).then(|| Caution {
         message: "btrfs(5) says of its raid5 and raid6 that they \"should not be used in production, only for evaluation or \
                   testing\""

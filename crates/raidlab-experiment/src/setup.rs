@@ -105,13 +105,13 @@ impl ArrayLayout {
         Some(profile.survives())
     }
 
-    /// Failures that btrfs is sure to survive with it, if any: it keeps copies or parity.
+    /// Parities that btrfs keeps with it, as many as it survives failures; 0 where it keeps none.
     #[must_use]
-    pub fn btrfs_survives(&self) -> usize {
+    pub fn btrfs_parities(&self) -> usize {
         let Self::Fixed(_, text) = self else {
             return 0;
         };
-        BtrfsProfile::of(text).map_or(0, BtrfsProfile::survives)
+        BtrfsProfile::of(text).map_or(0, BtrfsProfile::parities)
     }
 
     /// Whether btrfs alone has it.

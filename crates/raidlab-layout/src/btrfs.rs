@@ -183,6 +183,12 @@ impl BtrfsProfile {
         }
     }
 
+    /// Members of each chunk whose room is parity's.
+    #[must_use]
+    pub fn parities(self) -> usize {
+        self.takes(true).parities
+    }
+
     /// As `mkfs` calls it.
     #[must_use]
     pub const fn name(self) -> &'static str {

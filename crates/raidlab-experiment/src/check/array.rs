@@ -331,7 +331,7 @@ fn try_build(parts: &Parts<'_>) -> Result<(Redundancy, Bytes), SpecError> {
             let layout = &parts.layout.value;
             let spare = layout.btrfs_spare();
             let spare = spare.filter(|_| parts.engine == Engine::Btrfs);
-            // What md has, too, is asked for as much there.
+            // raid1 and raid10 want as many members as md's.
             let own = spare.filter(|_| layout.is_of_btrfs());
             if let Some(least) = own.map(|spare| spare + 1)
                 && members < least

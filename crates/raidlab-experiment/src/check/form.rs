@@ -29,7 +29,7 @@ fn of_btrfs(
     state: ArrayState,
 ) -> bool {
     let copies = layout.btrfs_spare().is_some();
-    let parity = !copies && layout.btrfs_survives() > 0;
+    let parity = layout.btrfs_parities() > 0;
     let help = match state {
         ArrayState::Clean => return true,
         ArrayState::Rebuilding(_) if copies && kernel < REPLACE => {
@@ -38,7 +38,7 @@ fn of_btrfs(
         ArrayState::Degraded(_) | ArrayState::Rebuilding(_) if copies => return true,
         ArrayState::Degraded(_) if parity => return true,
         ArrayState::Rebuilding(_) if parity => {
-            "how btrfs fills a new member from parity is not known here: use state clean or degraded, engine = \"md\", or a layout with copies, such as raid1"
+            "a new member of btrfs that is filled from parity is neither predicted nor measured here: use state clean or degraded, engine = \"md\", or a layout with copies, such as raid1"
         }
         ArrayState::Degraded(_) | ArrayState::Rebuilding(_) => {
             "use state clean, engine = \"md\", or a layout with copies, such as raid1"

@@ -30,6 +30,7 @@ macro_rules! told {
 }
 
 mod arrays;
+mod btrfs;
 mod cells;
 mod values;
 

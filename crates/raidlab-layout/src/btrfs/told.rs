@@ -119,13 +119,9 @@ impl Dealt {
     /// What its documentation says of parity, or nothing of other profiles.
     #[must_use]
     pub fn warning(&self) -> Option<String> {
-        let copies = match self.profile() {
-            BtrfsProfile::Raid5 => "raid1",
-            BtrfsProfile::Raid6 => "raid1c3",
-            _ => return None,
-        };
-        let name = self.profile().name();
-        Some(format!(
+        let profile = self.profile();
+        let (name, copies) = (profile.name(), profile.of_metadata().name());
+        (profile.parities() > 0).then(|| format!(
             "btrfs(5) says of raid5 and raid6 that they \"should not be used in production, only for evaluation or testing\", names \
              the write hole among what is not solved, and wants no metadata in them: mkfs.btrfs -d {name} -m {copies}"
         ))

@@ -20,6 +20,7 @@ use super::core::{Core, Op, Task, Up};
 use super::node::Common;
 use super::spec::ArraySpec;
 use crate::block::{Bio, Marked};
+use crate::disk::DiskError;
 use raidlab_core::op::BlockKind;
 use raidlab_core::units::Lba;
 use raidlab_layout::{Btrfs, Member, Place};
@@ -97,7 +98,7 @@ impl Request<'_> {
 
 impl Chunks {
     pub(super) fn new(map: &Btrfs, spec: &ArraySpec) -> Self {
-        let parity = map.profile().takes(true).parities > 0;
+        let parity = map.profile().parities() > 0;
         Self {
             map: map.clone(),
             rows: parity.then(|| Rows::new(spec.cost, spec.group_threads, spec.era)),
@@ -124,7 +125,8 @@ impl Chunks {
             let mut len = run.min(end - at);
             let by_row = bio.kind == BlockKind::Write || !request.is_read(&copies[0]);
             let rows = self.rows.as_mut().filter(|_| by_row);
-            if let Some((rows, row)) = rows.zip(self.map.row(Lba(at))) {
+            let of_row = rows.and_then(|rows| Some((rows, self.map.row(Lba(at))?)));
+            if let Some((rows, row)) = of_row {
                 if bio.kind == BlockKind::Write {
                     len = end.min(row.begin.0 + row.sectors()) - at;
                 }
@@ -140,5 +142,34 @@ impl Chunks {
             at += len;
         }
         core.close(parent, Ok(()));
+    }
+
+    /// A request to a member has ended.
+    pub(super) fn ended(
+        &mut self,
+        common: &Common,
+        core: &mut Core,
+        op: &Op,
+        result: Result<(), DiskError>,
+    ) {
+        match (op.task, &mut self.rows) {
+            (Task::Part(parent), _) => core.close(parent, result),
+            (Task::Row, Some(rows)) => rows.ended(common, core, op, result),
+            _ => {}
+        }
+    }
+
+    /// Whoever submitted waits now.
+    pub(super) fn unplug(&mut self, common: &Common, core: &mut Core) {
+        if let Some(rows) = &mut self.rows {
+            rows.unplug(common, core);
+        }
+    }
+
+    /// What the workers have done by now.
+    pub(super) fn advance(&mut self, common: &Common, core: &mut Core) {
+        if let Some(rows) = &mut self.rows {
+            rows.advance(common, core);
+        }
     }
 }

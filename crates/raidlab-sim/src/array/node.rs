@@ -240,11 +240,10 @@ impl Node {
             _ => {}
         }
         match &mut self.shape {
-            Shape::Linear(_) | Shape::Raid0(_) | Shape::Vdevs(_) | Shape::Btrfs(_) => {
+            Shape::Btrfs(chunks) => chunks.ended(&self.common, core, op, result),
+            Shape::Linear(_) | Shape::Raid0(_) | Shape::Vdevs(_) => {
                 if let Task::Part(parent) = op.task {
                     core.close(parent, result);
-                } else if let Some((common, rows)) = self.rows_mut() {
-                    rows.ended(common, core, op, result);
                 }
             }
             Shape::Raidz(_) => {
@@ -273,7 +272,7 @@ impl Node {
         match &self.shape {
             Shape::Parity(_) => true,
             Shape::Mirror(mirror) => mirror.writes_by_thread(),
-            Shape::Btrfs(chunks) => chunks.rows.is_some(),
+            Shape::Btrfs(_) => self.rows().is_some(),
             _ => false,
         }
     }
@@ -284,17 +283,9 @@ impl Node {
     }
 
     /// The rows with parity of btrfs, if it has some.
-    pub(super) fn rows(&self) -> Option<&Rows> {
+    fn rows(&self) -> Option<&Rows> {
         match &self.shape {
             Shape::Btrfs(chunks) => chunks.rows.as_ref(),
-            _ => None,
-        }
-    }
-
-    /// The same, to have them do something.
-    fn rows_mut(&mut self) -> Option<(&Common, &mut Rows)> {
-        match &mut self.shape {
-            Shape::Btrfs(chunks) => chunks.rows.as_mut().map(|rows| (&self.common, rows)),
             _ => None,
         }
     }
@@ -358,11 +349,7 @@ impl Node {
     pub(super) fn unplug(&mut self, core: &mut Core) {
         match &mut self.shape {
             Shape::Parity(parity) => parity.unplug(&self.common, core),
-            Shape::Btrfs(_) => {
-                if let Some((common, rows)) = self.rows_mut() {
-                    rows.unplug(common, core);
-                }
-            }
+            Shape::Btrfs(chunks) => chunks.unplug(&self.common, core),
             _ => {}
         }
         if self.bitmap.is_some() {
@@ -403,11 +390,7 @@ impl Node {
     pub(super) fn advance(&mut self, core: &mut Core) {
         match &mut self.shape {
             Shape::Parity(parity) => parity.advance(&self.common, core),
-            Shape::Btrfs(_) => {
-                if let Some((common, rows)) = self.rows_mut() {
-                    rows.advance(common, core);
-                }
-            }
+            Shape::Btrfs(chunks) => chunks.advance(&self.common, core),
             _ => {}
         }
         if self.bitmap.is_some() {

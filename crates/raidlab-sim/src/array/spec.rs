@@ -186,9 +186,9 @@ pub struct Era {
     /// Whoever writes a part of a row of btrfs with parity reads the whole row before, with its parity (since 6.2,
     /// `raid56.c:rmw_read_wait_recover`); before, the rest of its data.
     pub reads_rows: bool,
-    /// What a missing member of such a row has is asked for by a worker (since 6.2, `raid56.c:raid56_parity_recover`); before, by whoever
-    /// reads.
-    pub recovers_by_worker: bool,
+    /// Workers also write rows that are whole, and ask for what a missing member has (since 6.2, `raid56.c:raid56_parity_write` and
+    /// `raid56_parity_recover`); before, whoever writes or reads does.
+    pub rows_by_workers: bool,
     /// Whoever writes a part of one writes parity of what it changes (since 6.0, "btrfs: only write the sectors in the vertical stripe which has data
     /// stripes", from memory); before, all parity of the row.
     pub narrow_parity: bool,
@@ -271,7 +271,7 @@ impl Era {
                 _ => Copying::Stream { reads: 64 },
             },
             reads_rows: since(6, 2, 0),
-            recovers_by_worker: since(6, 2, 0),
+            rows_by_workers: since(6, 2, 0),
             narrow_parity: since(6, 0, 0),
         }
     }

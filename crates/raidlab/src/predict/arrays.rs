@@ -164,7 +164,7 @@ fn of(experiment: &Experiment, array: &Array, name: String, label: &str) -> Arra
         layout if array.engine == Engine::Btrfs && layout.btrfs_spare().is_some() => {
             of_copies(layout)
         }
-        layout if array.engine == Engine::Btrfs && layout.btrfs_survives() > 0 => of_parity(layout),
+        layout if array.engine == Engine::Btrfs && layout.btrfs_parities() > 0 => of_parity(layout),
         ArrayLayout::Fixed(..) => match layout(experiment, array) {
             Some(layout) => (
                 layout.tolerance().guaranteed(),
@@ -213,7 +213,7 @@ fn of_copies(layout: &ArrayLayout) -> (usize, Option<f64>, Vec<String>) {
 
 /// The same where btrfs has parity, the chunks of which take as many members as have room.
 fn of_parity(layout: &ArrayLayout) -> (usize, Option<f64>, Vec<String>) {
-    let survives = layout.btrfs_survives();
+    let survives = layout.btrfs_parities();
     let told = match survives {
         1 => "survives any 1 failure: btrfs keeps a parity".to_owned(),
         more => format!("survives any {more} failures: btrfs keeps {more} parities"),

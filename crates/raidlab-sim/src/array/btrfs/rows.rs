@@ -163,15 +163,13 @@ impl Rows {
         self.wake(common, core, at);
     }
 
-    /// A worker comes to a row when there is one (`start_async_work`); what is whole is written by whoever brings it.
+    /// A worker comes to a row when there is one (`start_async_work`), or whoever brings the turn goes on with it.
     fn wake(&mut self, common: &Common, core: &mut Core, at: u64) {
         let Some(active) = self.active.get_mut(&at) else {
             return;
         };
-        active.at_once = match active.turn.recovers {
-            true => !self.era.recovers_by_worker,
-            false => active.turn.is_full(&active.row),
-        };
+        let (turn, row) = (&active.turn, &active.row);
+        active.at_once = !self.era.rows_by_workers && (turn.recovers || turn.is_full(row));
         if self.workers.is_free() || active.at_once {
             return self.start(common, core, at);
         }

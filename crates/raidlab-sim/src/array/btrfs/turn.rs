@@ -6,8 +6,8 @@ use raidlab_layout::btrfs::{Row, STRIPE};
 /// Requests of one row that are answered together.
 #[derive(Clone, Debug)]
 pub(super) struct Turn {
-    /// Sectors of data from the beginning of the row: from each first one to the one after the last; ascending and apart. They are
-    /// written; of a read that a missing member has nothing to do with.
+    /// Sectors of data that are written, or read of a missing member, from the beginning of the row: from each first one to the one after
+    /// the last; ascending and apart.
     covers: Vec<(u64, u64)>,
     /// Requests that wait for it.
     pub(super) parents: Vec<u32>,

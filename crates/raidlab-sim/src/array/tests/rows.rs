@@ -270,7 +270,7 @@ fn a_read_that_computes_waits_for_whoever_writes() {
     assert_eq!((rig.done, rig.array.in_flight()), (vec![1, 2, 3], 0));
 }
 
-/// Until a worker has come to a row what comes goes with it; what is whole, and before 6.2 what a missing member has, waits for none.
+/// Until a worker has come to a row what comes goes with it; before 6.2 what is whole, and what a missing member has, waits for none.
 #[test]
 fn parts_of_a_row_wait_for_a_worker() {
     let cost = ParityCost {
@@ -291,6 +291,10 @@ fn parts_of_a_row_wait_for_a_worker() {
     let all = [(true, 0, 0, 128), (true, 1, 0, 128), (true, 2, 0, 128)];
     assert_eq!(rig.asked(), all, "it has become whole");
     for (kernel, at_once) in [(OF_6_1, 2), (NEW, 0)] {
+        let mut rig = Rig::costing(cost, raid5, kernel, &[]);
+        rig.write(1, 0, 256);
+        let computes = if at_once > 0 { Instant::ZERO } else { comes };
+        assert_eq!(rig.array.next_event(), Some(computes), "{kernel}");
         let mut rig = Rig::costing(cost, raid5, kernel, &[0]);
         rig.submit(1, BlockKind::Read, 0, 8);
         assert_eq!(rig.asked().len(), at_once, "{kernel}");

@@ -313,7 +313,9 @@ impl Extents {
         };
         let mut done = Ok(());
         while let Some(run) = f.pending.from(first).filter(|run| run.at < end) {
-            // All that waits side by side gets places at once (`find_lock_delalloc_range`). Without rows one follows the other anyway.
+            // All that waits side by side gets places at once (`find_lock_delalloc_range`), or each part would begin a row of its own.
+            // Without rows parts follow each other, and it is left at that: with all at once the space that overwriting needs was
+            // further from what was seen.
             let want = match self.space.has_rows() {
                 true => run.len,
                 false => run.len.min(end - run.at),

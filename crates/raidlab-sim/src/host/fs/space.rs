@@ -47,7 +47,7 @@ pub(super) struct Space<S> {
     group: u64,
     /// Where groups of unlike sizes begin, the first at 0; empty: they are alike.
     begins: Vec<u64>,
-    /// Blocks of a row of each of these; 0 or none: they have no rows.
+    /// Blocks of a row of each of these, 0 of one without; empty: none has rows.
     rows: Vec<u64>,
     /// Free blocks.
     free: u64,
@@ -64,9 +64,11 @@ impl<S: Shape> Space<S> {
     /// The same of groups that begin there, the first at 0, and the blocks of a row of each.
     pub(super) fn uneven(shape: S, blocks: u64, groups: Vec<(u64, u64)>) -> Self {
         let groups = groups.into_iter().filter(|(begin, _)| *begin < blocks);
-        let (begins, rows) = groups.unzip();
+        let (begins, rows): (_, Vec<u64>) = groups.unzip();
         let mut space = Self::with(shape, blocks, blocks, begins);
-        space.rows = rows;
+        if rows.iter().any(|row| *row > 0) {
+            space.rows = rows;
+        }
         space
     }
 
@@ -116,8 +118,8 @@ impl<S: Shape> Space<S> {
     }
 
     /// Whether some groups have rows.
-    pub(super) fn has_rows(&self) -> bool {
-        self.rows.iter().any(|row| *row > 0)
+    pub(super) const fn has_rows(&self) -> bool {
+        !self.rows.is_empty()
     }
 
     /// Blocks of a row of a group, 0 without rows.
@@ -476,9 +478,15 @@ mod tests {
                 if back && !held.is_empty() {
                     let run = held.swap_remove(goal as usize % held.len());
                     space.give(run);
-                } else if let Some(run) = space.take(goal, want) {
+                    continue;
+                }
+                let whole = want % 2 == 0;
+                let taken = if whole { space.take_whole(goal, want) } else { space.take(goal, want) };
+                if let Some(run) = taken {
                     prop_assert!(run.len <= want && run.end() <= 1990);
                     let begin = begins[space.group_of(run.start) as usize];
+                    let in_rows = uneven && whole && run.len >= 7;
+                    prop_assert!(!in_rows || (run.start - begin).is_multiple_of(7));
                     prop_assert!(run.start >= begin + 10);
                     prop_assert!(begins.iter().all(|at| !(run.start + 1..run.end()).contains(at)));
                     prop_assert!(held.iter().all(|h| h.end() <= run.start || run.end() <= h.start));

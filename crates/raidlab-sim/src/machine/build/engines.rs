@@ -84,12 +84,14 @@ impl Parts<'_> {
         }
         let layout = array.layout.to_string();
         let degenerate = setup.host.kernel >= Kernel::Linux(5, 15, 0);
-        let parity = |profile: &BtrfsProfile| profile.takes(degenerate).parities > 0;
+        let unknown =
+            |what: String| MachineError::NotModelled(format!("engine 'btrfs' with {what}"));
+        let profile = BtrfsProfile::of(&layout);
+        let profile = profile.ok_or_else(|| unknown(format!("layout {layout}")))?;
         let rebuilds = matches!(array.state, ArrayState::Rebuilding(_));
-        let profile = BtrfsProfile::of(&layout).filter(|of| !(rebuilds && parity(of)));
-        let profile = profile.ok_or_else(|| {
-            MachineError::NotModelled(format!("engine 'btrfs' with layout {layout}"))
-        })?;
+        if rebuilds && profile.parities() > 0 {
+            return Err(unknown(format!("layout {layout} that is {}", array.state)));
+        }
         let sizes: Vec<Sectors> = areas.iter().map(|area| Sectors(area.sectors)).collect();
         let all = areas.iter().map(|area| area.sectors * SECTOR).sum();
         let metadata = Bytes(metadata_chunk(all));

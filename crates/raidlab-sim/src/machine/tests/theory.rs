@@ -74,7 +74,7 @@ fn whole_rows_of_btrfs_cost_no_reads_and_parts_do() {
         assert!(read < 0.02, "{read}");
         assert!((written - 1.0).abs() < 0.04, "{written}");
     }
-    // 24 KiB: the next ones go to the same row, which is known by then. Rows have 448 KiB, and two in a thousand calls come to a new one.
+    // A row has 448 KiB: one in nineteen calls comes to a new one, which is read, and the next ones go to the same, which is known.
     let profile = "name = \"random\"\nsize = \"64MiB\"\ncall-size = \"24KiB\"\ndirect = true\ndepth = 1\nread-percent = 0\ntotal = \"24MiB\"";
     let (read, written) = of(profile);
     assert!((0.5..1.2).contains(&read), "{read}");

@@ -3,7 +3,6 @@ use super::super::job::Shell;
 use super::disks::Source;
 use crate::exit::{Failure, MISSING};
 use raidlab_experiment::kernel::FilesystemKind;
-use raidlab_experiment::setup::Engine;
 use raidlab_experiment::{Cell, Experiment};
 use raidlab_vm::guest::load;
 use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
@@ -16,10 +15,7 @@ const ALSO: [&str; 2] = ["md_mod", "zfs"];
 
 /// Those, and the file systems of the experiment: `mount` tries what the kernel has, where it is not told which one.
 fn modules(experiment: &Experiment) -> Vec<String> {
-    let of = |cell: &Cell| match &cell.setup.filesystem {
-        Some(filesystem) => Some(filesystem.kind),
-        None => (cell.setup.array.engine == Engine::Btrfs).then_some(FilesystemKind::Btrfs),
-    };
+    let of = |cell: &Cell| cell.setup.filesystem.as_ref().map(|made| made.kind);
     let named = |kind: FilesystemKind| match kind {
         FilesystemKind::None | FilesystemKind::Zfs | FilesystemKind::Ntfs => None,
         // One driver has all three.
