@@ -20,7 +20,7 @@ mod told;
 
 pub use dealt::{Dealt, Group};
 pub use row::Row;
-pub use share::Share;
+pub use share::{Held, Share};
 
 use crate::error::LayoutError;
 use crate::types::{MAX_MEMBERS, Member, MemberSet, Place};

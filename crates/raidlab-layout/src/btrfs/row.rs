@@ -35,6 +35,11 @@ pub(super) const fn piece(row: u64, part: usize, wide: usize) -> usize {
     ((row % wide as u64) as usize + part) % wide
 }
 
+/// The other way round: which part of a row with this number is on a piece of a chunk.
+pub(super) const fn part_on(row: u64, piece: usize, wide: usize) -> usize {
+    (piece + wide - (row % wide as u64) as usize) % wide
+}
+
 impl Chunk {
     /// Sectors of data of a row, if it has parity.
     fn row(&self) -> Option<u64> {

@@ -384,11 +384,10 @@ proptest! {
         prop_assert!(array.chunks.windows(2).all(|pair| pair[0].end == pair[1].begin));
     }
 
-    /// A run of addresses is a run on each of its members.
     /// What a member has of its chunks is what its addresses are mapped to, and all of that.
     #[test]
     fn shares_are_where_addresses_are_mapped_to(
-        profile in prop::sample::select(&ALL[..6]),
+        profile in prop::sample::select(&ALL[..]),
         gib in prop::collection::vec(3_u64..40, 4..7),
         member in 0_u16..7,
         at: u64,
@@ -399,26 +398,41 @@ proptest! {
         prop_assert!(shares.windows(2).all(|two| two[0].place + two[0].len <= two[1].place));
         for share in &shares {
             let inside = at % share.len;
-            let (address, run) = share.address(inside);
-            prop_assert!(run > 0 && inside + run <= share.len);
-            prop_assert_eq!(share.inside(address), inside);
-            let (copies, follow) = array.locate(Lba(address)).expect("a chunk");
-            prop_assert_eq!(follow, run);
             let here = Place { member, sector: Lba(share.place + inside) };
-            prop_assert!(copies.contains(&here));
-            // What comes behind a stretch is the first of the next one.
-            prop_assert_eq!(share.inside(address + run), inside + run);
+            match share.held(inside) {
+                Held::Data { at, run } => {
+                    prop_assert!(run > 0 && inside + run <= share.len);
+                    prop_assert_eq!(share.inside(at), inside);
+                    let (copies, follow) = array.locate(Lba(at)).expect("a chunk");
+                    prop_assert_eq!(follow, run);
+                    prop_assert!(copies.contains(&here));
+                    // What comes behind a stretch is the first of the next one.
+                    prop_assert_eq!(share.inside(at + run), inside + run);
+                }
+                Held::Parity { row, data, piece } => {
+                    let of = array.row(Lba(row)).expect("a row");
+                    prop_assert_eq!((of.begin, of.data()), (Lba(row), data));
+                    prop_assert!(piece >= data);
+                    let begin = inside / STRIPE * STRIPE;
+                    let sector = Lba(share.place + begin);
+                    prop_assert_eq!(of.pieces[piece], Place { member, sector });
+                    for address in [row, row + of.sectors() - 1] {
+                        prop_assert_eq!(share.inside(address), begin);
+                    }
+                }
+            }
         }
         let address = at % array.capacity().0;
         if let Some((copies, _)) = array.locate(Lba(address)) {
             let has = |share: &Share| {
                 let inside = share.inside(address);
-                inside < share.len && share.address(inside).0 == address
+                inside < share.len && matches!(share.held(inside), Held::Data { at, .. } if at == address)
             };
             prop_assert_eq!(shares.iter().any(has), copies.iter().any(|place| place.member == member));
         }
     }
 
+    /// A run of addresses is a run on each of its members.
     #[test]
     fn a_run_lies_together(
         profile in prop::sample::select(&ALL[..]),
