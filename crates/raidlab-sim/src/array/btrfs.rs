@@ -13,8 +13,9 @@
 //! Of chunks with parity what is written, and what a missing member would have, goes by [rows].
 //!
 //! Left out: what is read again from the other copy.
+mod known;
 pub(super) mod rows;
-mod turn;
+pub(super) mod turn;
 
 use super::core::{Core, Op, Task, Up};
 use super::node::Common;

@@ -7,6 +7,13 @@
 //! them is written; when all is written, the next ones are read (looked at on 6.18; what 6.4 and 6.5 do is from memory). What is read
 //! comes from another copy: before 6.4 from the first that is there, since from the next one.
 //!
+//! Where the chunk has parity, data is computed from the rest of its row, which is read whole ([`super::btrfs::rows`]). Before 6.4 nothing
+//! but the queues of the others limits how much of that is under way. What of parity is in use is made of the data of its row: before
+//! 6.4 that is read as anything else (`scrub_raid56_parity`), and then once more by whoever computes parity and writes it
+//! (`raid56_parity_scrub_stripe`). Since 6.4 it is read once, and nothing else is begun with until parity is written; data of the member
+//! waits meanwhile until there are eight stripes of it (`queue_scrub_stripe`). Two members that are missing at once are not replaced:
+//! kernels fill them in part wrongly.
+//!
 //! Members are replaced one after the other. Until one has been, nothing is read from it; what is written in the meantime is
 //! written to it, too.
 //!
@@ -14,56 +21,32 @@
 //! until nothing is under way and hold the copying up while they are committed; processor time of checksums; the tree blocks that the
 //! copying itself reads; members that are there when they are replaced. That a chunk takes nothing new while it is copied is the
 //! file system's ([`Array::copying`](super::Array::copying)).
+mod part;
+mod rows;
+mod used;
+
 use super::core::{Core, Op, Task};
 use super::node::{Common, Node, Shape};
 use super::spec::Copying;
 use super::tally::Tally;
 use crate::block::{Extent, Watch};
+use part::{Job, Part, Place, Source};
 use raidlab_core::op::BlockKind;
-use raidlab_core::units::{KIB, Lba, SECTOR};
+use raidlab_core::units::Lba;
 use raidlab_layout::btrfs::Share;
 use raidlab_layout::{Btrfs, Member, MemberSet};
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
+use used::Used;
 
-/// Sectors of a read, before 6.4 (`SCRUB_SECTORS_PER_BIO`), and of a stripe (`BTRFS_STRIPE_LEN`).
-const READ: u64 = 128 * KIB / SECTOR;
-const STRIPE: u64 = 64 * KIB / SECTOR;
-/// How many parts are counted before whoever waits is asked.
-const ASKED: u64 = 4096;
-
-/// Something that is read from a copy and then written to the new member.
-#[derive(Clone, Debug, Default)]
-struct Job {
-    /// Places on the new member, and sectors.
-    writes: Vec<(u64, u32)>,
-    /// Of these under way.
-    flight: usize,
-}
-
-/// Where the copying is: a chunk's share of the member, and sectors from its beginning.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Place {
-    share: usize,
-    inside: u64,
-}
-
-/// What is next.
-struct Part {
-    /// What is read: an address, and sectors that follow there on all copies.
-    at: u64,
-    sectors: u32,
-    job: Job,
-    /// Where it goes on.
-    then: Place,
-}
+/// Stripes that are read together, since 6.4 (`SCRUB_STRIPES_PER_GROUP`).
+const GROUP: usize = 8;
 
 /// The replacement of members.
 #[derive(Clone, Debug)]
 pub(super) struct Replace {
     copying: Copying,
-    /// Addresses in use, each from its first sector to the one after its last; ascending and apart.
-    used: Vec<(u64, u64)>,
+    used: Used,
     /// What the chunks have on the member that is replaced.
     shares: Vec<Share>,
     next: Place,
@@ -71,8 +54,15 @@ pub(super) struct Replace {
     jobs: Vec<Job>,
     free: Vec<u32>,
     read: VecDeque<u32>,
-    /// Jobs being read; writes under way, and how many there may be.
+    /// Jobs that are being read or wait for it; of these, and of those that have been read, the reads of places that were asked for.
     reading: usize,
+    reads: usize,
+    /// Rows that something is computed of, and whether parity is now.
+    rows: usize,
+    parity: bool,
+    /// Data to be computed that waits for more.
+    waits: Vec<(u32, u64)>,
+    /// Writes under way, and how many there may be.
     writing: usize,
     most: usize,
     /// Jobs of the turn so far that are or have been read.
@@ -80,45 +70,8 @@ pub(super) struct Replace {
     pub(super) tally: Tally,
 }
 
-/// The first sectors in use from a place in a share on: where they begin there, and how many follow at addresses that do.
-fn in_use(used: &[(u64, u64)], share: &Share, from: u64) -> Option<(u64, u64)> {
-    let mut inside = from;
-    while inside < share.len {
-        let (at, run) = share.address(inside);
-        let after = used.partition_point(|used| used.1 <= at);
-        let (begin, end) = *used.get(after)?;
-        if begin <= at {
-            return Some((inside, run.min(end - at)));
-        }
-        inside = share.inside(begin);
-    }
-    None
-}
-
-/// Sectors in use on a member that has these shares.
-fn total(used: &[(u64, u64)], shares: &[Share], watch: Watch<'_>) -> ControlFlow<(), u64> {
-    let (mut total, mut parts) = (0, 0);
-    for share in shares {
-        let mut from = 0;
-        while let Some((inside, run)) = in_use(used, share, from) {
-            total += run;
-            from = inside + run;
-            parts += 1;
-            if parts % ASKED == 0 {
-                watch()?;
-            }
-        }
-    }
-    ControlFlow::Continue(total)
-}
-
 impl Replace {
-    fn new(
-        (copying, most): (Copying, u32),
-        used: Vec<(u64, u64)>,
-        shares: Vec<Share>,
-        tally: Tally,
-    ) -> Self {
+    fn new((copying, most): (Copying, u32), used: Used, shares: Vec<Share>, tally: Tally) -> Self {
         Self {
             copying,
             used,
@@ -128,6 +81,10 @@ impl Replace {
             free: Vec::new(),
             read: VecDeque::new(),
             reading: 0,
+            reads: 0,
+            rows: 0,
+            parity: false,
+            waits: Vec::new(),
             writing: 0,
             most: most.max(1) as usize,
             turn: 0,
@@ -145,51 +102,11 @@ impl Replace {
         self.reading == 0 && self.writing == 0 && self.read.is_empty()
     }
 
-    /// What is next; `None` when that was all of this member.
-    fn part(&self) -> Option<Part> {
-        let mut place = self.next;
-        loop {
-            let share = self.shares.get(place.share)?;
-            let Some((inside, run)) = in_use(&self.used, share, place.inside) else {
-                place = Place {
-                    share: place.share + 1,
-                    inside: 0,
-                };
-                continue;
-            };
-            let (from, end) = match self.copying {
-                Copying::Stream { .. } => (inside, inside + run.min(READ)),
-                Copying::Turns { .. } => {
-                    let from = inside / STRIPE * STRIPE;
-                    (from, (from + STRIPE).min(share.len))
-                }
-            };
-            let mut job = Job::default();
-            let mut at = inside;
-            while let Some((inside, run)) =
-                in_use(&self.used, share, at).filter(|found| found.0 < end)
-            {
-                at = (inside + run).min(end);
-                job.writes
-                    .push((share.place + inside, (at - inside) as u32));
-            }
-            return Some(Part {
-                at: share.address(from).0,
-                sectors: (end - from) as u32,
-                job,
-                then: Place {
-                    inside: end,
-                    ..place
-                },
-            });
-        }
-    }
-
     /// Whether more may be read.
     fn has_room(&self) -> bool {
         match self.copying {
-            Copying::Stream { reads } => self.reading + self.read.len() < reads,
-            Copying::Turns { stripes } => self.turn < stripes,
+            Copying::Stream { reads } => self.reads < reads && self.rows < self.most,
+            Copying::Turns { stripes } => self.turn < stripes && !self.parity,
         }
     }
 
@@ -200,18 +117,41 @@ impl Replace {
             // All of the turn has come.
             Copying::Turns { stripes } => self.reading == 0 && (ends || self.turn == stripes),
         };
-        may.then(|| self.read.pop_front()).flatten()
+        let job = may.then(|| self.read.pop_front()).flatten()?;
+        self.reads -= usize::from(self.jobs[job as usize].copied);
+        Some(job)
     }
 
     fn add(&mut self, job: Job) -> u32 {
         self.reading += 1;
-        self.turn += 1;
         if let Some(number) = self.free.pop() {
             self.jobs[number as usize] = job;
             return number;
         }
         self.jobs.push(job);
         (self.jobs.len() - 1) as u32
+    }
+
+    /// Data of a job has been read, or computed.
+    fn has_read(&mut self, job: u32, good: bool) {
+        if !good {
+            self.jobs[job as usize].writes.clear();
+        }
+        self.reading -= 1;
+        self.read.push_back(job);
+    }
+
+    /// Parity has been written, or is left as it is.
+    fn end_parity(&mut self, job: u32) {
+        self.jobs[job as usize].parity = None;
+        self.parity = false;
+        self.drop_job(job);
+    }
+
+    /// Of a job nothing is to be written any more.
+    fn drop_job(&mut self, job: u32) {
+        self.reading -= 1;
+        self.free.push(job);
     }
 }
 
@@ -237,14 +177,11 @@ impl Node {
             return ControlFlow::Continue(());
         };
         let btrfs = &chunks.map;
-        let used = super::resilver::places(&extents);
+        let used = Used(super::resilver::places(&extents));
         let members = self.common.filling.union(self.common.gone);
         let mut all = 0;
         for member in members.iter() {
-            let ControlFlow::Continue(sectors) = total(&used, &btrfs.on(member), watch) else {
-                return ControlFlow::Break(());
-            };
-            all += sectors;
+            all += used.total(&btrfs.on(member), watch)?;
         }
         let tally = Tally::new(all, members.len() as u64, core.now);
         let shares = shares(btrfs, self.common.filling);
@@ -254,10 +191,16 @@ impl Node {
 
     /// Sends what may be sent now.
     pub(super) fn pump_replace(&mut self, core: &mut Core) {
-        while let Some(replace) = &mut self.replace {
+        loop {
+            self.take_computed(core);
+            let Some(replace) = &mut self.replace else {
+                return;
+            };
             if self.common.filling.is_empty() || self.common.lost {
                 // Nobody is there to be written to, or nothing to be read.
                 replace.read.clear();
+                replace.reading -= replace.waits.len();
+                replace.waits.clear();
                 if replace.is_idle() {
                     self.end_replace(core);
                 }
@@ -277,9 +220,9 @@ impl Node {
             let part =
                 part.filter(|part| part.then.share == replace.next.share || replace.is_idle());
             if let Some(part) = part {
-                replace.next = part.then;
-                let job = replace.add(part.job);
-                self.read(core, job, part.at, part.sectors);
+                self.begin_part(core, part);
+            } else if !replace.waits.is_empty() {
+                self.recover(core);
             } else if replace.is_idle() {
                 self.end_replace(core);
             } else if let Some(job) = replace.next_to_write(true) {
@@ -287,6 +230,42 @@ impl Node {
                 self.write(core, job);
             } else {
                 return;
+            }
+        }
+    }
+
+    /// Begins to read what is next.
+    fn begin_part(&mut self, core: &mut Core, part: Part) {
+        let Some(replace) = &mut self.replace else {
+            return;
+        };
+        replace.next = part.then;
+        let copied = matches!(part.source, Source::Copy { .. });
+        let job = replace.add(Job {
+            writes: part.writes,
+            copied,
+            ..Job::default()
+        });
+        match part.source {
+            Source::Copy { at, sectors } => {
+                replace.turn += 1;
+                replace.reads += 1;
+                self.read(core, job, at, sectors);
+            }
+            Source::Row { at } => {
+                replace.turn += 1;
+                replace.waits.push((job, at));
+                let group = match replace.copying {
+                    Copying::Stream { .. } => 1,
+                    Copying::Turns { stripes } => GROUP.min(stripes),
+                };
+                if replace.waits.len() == group {
+                    self.recover(core);
+                }
+            }
+            Source::Parity { row, piece, height } => {
+                replace.parity = true;
+                self.read_row(core, job, (row, piece), height);
             }
         }
     }
@@ -310,9 +289,8 @@ impl Node {
             turn.find(|place| !is_new(place.member) && !common.gone.contains(place.member));
         let Some(source) = source else {
             // Nothing of it is anywhere: the file system is lost.
-            replace.reading -= 1;
-            replace.free.push(job);
-            return;
+            replace.reads -= 1;
+            return replace.drop_job(job);
         };
         let on = (source.member.0, source.sector.0, sectors);
         ask(common, core, job, BlockKind::Read, on);
@@ -344,12 +322,11 @@ impl Node {
         };
         let entry = &mut replace.jobs[job as usize];
         if op.kind == BlockKind::Read {
-            if !good {
-                entry.writes.clear();
+            if entry.parity.is_some() {
+                replace.reads -= 1;
+                return self.row_read(core, job, good);
             }
-            replace.reading -= 1;
-            replace.read.push_back(job);
-            return;
+            return replace.has_read(job, good);
         }
         if good {
             replace.tally.note(core.now, u64::from(op.sectors));

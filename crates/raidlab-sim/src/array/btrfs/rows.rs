@@ -5,12 +5,14 @@
 //! is under way: what comes while it reads goes with it, what comes later waits. The rows that were written in part last are known, and
 //! not read again.
 //!
-//! A read of what a missing member has reads the whole row of all others.
+//! A read of what a missing member has reads the whole row of all others. While a member is replaced its data is read like that, and its
+//! parity is computed and written to it.
 //!
 //! Workers do all this, and whatever they ask for is nobody's in particular: also what `fsync` waits for is written as if nobody did.
 //!
 //! Left out: that before 6.2 a write to a row without one of its members reads the data first, and then everything.
-use super::turn::{Part, Turn};
+use super::known::Known;
+use super::turn::{Part, Turn, What};
 use crate::array::core::{Core, Op, Task};
 use crate::array::node::Common;
 use crate::array::parity::thread::{Job, Thread, Work};
@@ -22,9 +24,6 @@ use raidlab_core::op::BlockKind;
 use raidlab_core::time::Instant;
 use raidlab_layout::btrfs::{Row, STRIPE};
 use std::collections::{BTreeMap, VecDeque};
-
-/// Rows that are known (`RBIO_CACHE_SIZE`).
-const KNOWN: usize = 1024;
 
 /// A row that something is under way of.
 #[derive(Clone, Debug)]
@@ -44,33 +43,6 @@ struct Active {
     next: VecDeque<Turn>,
 }
 
-/// The rows that were written in part last, the oldest first.
-#[derive(Clone, Debug, Default)]
-struct Known {
-    by_row: BTreeMap<u64, u64>,
-    by_age: BTreeMap<u64, u64>,
-    newest: u64,
-}
-
-impl Known {
-    fn take(&mut self, row: u64) -> bool {
-        let age = self.by_row.remove(&row);
-        age.is_some_and(|age| self.by_age.remove(&age).is_some())
-    }
-
-    fn add(&mut self, row: u64) {
-        self.take(row);
-        self.newest += 1;
-        self.by_row.insert(row, self.newest);
-        self.by_age.insert(self.newest, row);
-        if self.by_row.len() > KNOWN
-            && let Some((_, oldest)) = self.by_age.pop_first()
-        {
-            self.by_row.remove(&oldest);
-        }
-    }
-}
-
 /// Rows with parity, and the workers that write them.
 #[derive(Clone, Debug)]
 pub(in crate::array) struct Rows {
@@ -82,6 +54,8 @@ pub(in crate::array) struct Rows {
     workers: Thread,
     /// The rows that they come to, or compute.
     theirs: Slab<u64>,
+    /// Parts of the replacement of a member that are done, by their numbers, and whether they went well.
+    pub(in crate::array) replaced: VecDeque<(u32, bool)>,
     era: Era,
 }
 
@@ -95,6 +69,7 @@ impl Rows {
             known: Known::default(),
             workers: Thread::new(cost, workers),
             theirs: Slab::new(),
+            replaced: VecDeque::new(),
             era,
         }
     }
@@ -109,11 +84,21 @@ impl Rows {
     ) {
         core.parents.get_mut(parent).waits += 1;
         let turn = Turn::new(&row, parent, bio, at, len);
-        if turn.recovers || turn.is_full(&row) {
+        if turn.recovers() || turn.is_full(&row) {
             self.begin(common, core, row, turn);
         } else {
             self.plugged.push((row, turn));
         }
+    }
+
+    /// Does something for a member that is replaced; it is [`replaced`](Self::replaced) when it is done.
+    pub(in crate::array) fn refill(
+        &mut self,
+        (common, core): (&Common, &mut Core),
+        row: Row,
+        (job, what): (u32, What),
+    ) {
+        self.begin(common, core, row, Turn::of_job(job, what));
     }
 
     /// Whoever submitted waits: what of the same row lies side by side goes as one (`raid_unplug`).
@@ -151,7 +136,7 @@ impl Rows {
         }
         let active = Active {
             known: self.known.take(at),
-            open: !turn.recovers,
+            open: turn.writes(),
             at_once: false,
             row,
             turn,
@@ -169,7 +154,8 @@ impl Rows {
             return;
         };
         let (turn, row) = (&active.turn, &active.row);
-        active.at_once = !self.era.rows_by_workers && (turn.recovers || turn.is_full(row));
+        let may = !self.era.rows_by_workers && turn.job.is_none();
+        active.at_once = may && (turn.recovers() || turn.is_full(row));
         if self.workers.is_free() || active.at_once {
             return self.start(common, core, at);
         }
@@ -183,21 +169,30 @@ impl Rows {
             return;
         };
         let (row, turn) = (&active.row, &active.turn);
-        let is_gone = |piece: usize| common.gone.contains(row.pieces[piece].member);
+        let has_none = |piece: usize| {
+            let member = row.pieces[piece].member;
+            common.gone.contains(member) || common.filling.contains(member)
+        };
         let all = |pieces: usize| (0..pieces).map(|piece| (piece, 0, STRIPE));
-        let mut reads: Vec<Part> = if turn.recovers {
-            all(row.pieces.len()).collect()
-        } else if active.known || turn.is_full(row) {
-            Vec::new()
-        } else {
-            let open = turn.open(row);
-            // What is missing is computed from all that is there.
-            match self.era.reads_rows || open.iter().any(|part| is_gone(part.0)) {
-                true => all(row.pieces.len()).collect(),
-                false => open,
+        let mut reads: Vec<Part> = match &turn.what {
+            What::Recover => all(row.pieces.len()).collect(),
+            What::Parity { height, known, .. } => {
+                let first = if *known { row.data() } else { 0 };
+                let pieces = first..row.pieces.len();
+                let parts = |piece| height.iter().map(move |(from, end)| (piece, *from, *end));
+                pieces.flat_map(parts).collect()
+            }
+            What::Write if active.known || turn.is_full(row) => Vec::new(),
+            What::Write => {
+                let open = turn.open(row);
+                // What is missing is computed from all that is there.
+                match self.era.reads_rows || open.iter().any(|part| has_none(part.0)) {
+                    true => all(row.pieces.len()).collect(),
+                    false => open,
+                }
             }
         };
-        reads.retain(|part| !is_gone(part.0));
+        reads.retain(|part| !has_none(part.0));
         active.waits = reads.len() as u32;
         if reads.is_empty() {
             return self.compute(common, core, at);
@@ -215,16 +210,13 @@ impl Rows {
             return self.computed(common, core, at);
         }
         let (row, turn) = (&active.row, &active.turn);
-        let height = match turn.recovers {
-            true => STRIPE,
-            false => turn.height().iter().map(|(from, end)| end - from).sum(),
-        };
+        let height: u64 = turn.height().iter().map(|(from, end)| end - from).sum();
         // Of what is written in part the pages are kept (`cache_rbio_pages`).
-        let copied = !turn.recovers && !turn.is_full(row);
+        let copied = turn.writes() && !turn.is_full(row);
         let job = Job {
             sectors: height as u32,
             sums: row.data() as u32,
-            syndrome: row.parities > 1 && !turn.recovers,
+            syndrome: row.parities > 1 && !turn.recovers(),
             copies: if copied {
                 turn.sectors().div_ceil(height.max(1)) as u32
             } else {
@@ -242,15 +234,19 @@ impl Rows {
             return;
         };
         let (row, turn) = (&active.row, &active.turn);
-        if turn.recovers || active.error.is_some() {
+        if turn.recovers() || active.error.is_some() {
             return self.end(common, core, at);
         }
         let mut writes = turn.covered();
-        let height = match self.era.narrow_parity {
-            true => turn.height(),
-            false => vec![(0, STRIPE)],
+        let height = match turn.what {
+            What::Write if !self.era.narrow_parity => vec![(0, STRIPE)],
+            _ => turn.height(),
         };
-        for parity in row.data()..row.pieces.len() {
+        let parities = match turn.what {
+            What::Parity { piece, .. } => piece..piece + 1,
+            _ => row.data()..row.pieces.len(),
+        };
+        for parity in parities {
             writes.extend(height.iter().map(|(from, end)| (parity, *from, *end)));
         }
         writes.retain(|part| !common.gone.contains(row.pieces[part.0].member));
@@ -291,12 +287,15 @@ impl Rows {
             return;
         };
         let result = active.error.take().map_or(Ok(()), Err);
-        let known = !active.turn.recovers && !active.turn.is_full(&active.row) && result.is_ok();
+        let turn = &active.turn;
+        let known = turn.writes() && !turn.is_full(&active.row) && result.is_ok();
+        let replaced = turn.job.map(|job| (job, result.is_ok()));
+        self.replaced.extend(replaced);
         for parent in std::mem::take(&mut active.turn.parents) {
             core.close(parent, result);
         }
         if let Some(next) = active.next.pop_front() {
-            (active.known, active.open) = (known, !next.recovers);
+            (active.known, active.open) = (known, next.writes());
             active.turn = next;
             return self.wake(common, core, at);
         }
@@ -363,7 +362,7 @@ impl Rows {
 fn ask(common: &Common, core: &mut Core, active: &Active, kind: BlockKind, parts: &[Part]) {
     let turn = &active.turn;
     // A worker's is nobody's.
-    let origin = match turn.recovers && active.at_once {
+    let origin = match turn.recovers() && active.at_once {
         true => turn.origin,
         false => Origin {
             sync: kind == BlockKind::Read,

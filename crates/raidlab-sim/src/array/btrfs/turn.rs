@@ -3,19 +3,38 @@ use crate::block::{Bio, Origin};
 use raidlab_core::op::BlockKind;
 use raidlab_layout::btrfs::{Row, STRIPE};
 
+/// What is done to a row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::array) enum What {
+    /// Data is written, and parity with it.
+    Write,
+    /// What a member that is missing would have is read.
+    Recover,
+    /// Parity is put on a new member.
+    Parity {
+        /// Which piece of the row it is.
+        piece: usize,
+        /// Sectors of the piece, from each first one to the one after the last; ascending and apart.
+        height: Vec<(u64, u64)>,
+        /// The data is at hand.
+        known: bool,
+    },
+}
+
 /// Requests of one row that are answered together.
 #[derive(Clone, Debug)]
 pub(super) struct Turn {
-    /// Sectors of data that are written, or read of a missing member, from the beginning of the row: from each first one to the one after
-    /// the last; ascending and apart.
+    /// Sectors of data that are written from the beginning of the row: from each first one to the one after the last; ascending and apart.
     covers: Vec<(u64, u64)>,
     /// Requests that wait for it.
     pub(super) parents: Vec<u32>,
     pub(super) fua: bool,
     /// Whose request it is.
     pub(super) origin: Origin,
-    /// It reads what a member that is missing would have.
-    pub(super) recovers: bool,
+    /// What it does.
+    pub(super) what: What,
+    /// Part of the replacement of a member that waits for it, by its number.
+    pub(super) job: Option<u32>,
 }
 
 /// Sectors of one piece of a row, from the piece's beginning.
@@ -30,13 +49,39 @@ impl Turn {
             parents: vec![parent],
             fua: bio.fua,
             origin: bio.origin,
-            recovers: bio.kind == BlockKind::Read,
+            what: match bio.kind {
+                BlockKind::Read => What::Recover,
+                _ => What::Write,
+            },
+            job: None,
         }
+    }
+
+    /// Of a member that is replaced.
+    pub(super) fn of_job(job: u32, what: What) -> Self {
+        Self {
+            covers: Vec::new(),
+            parents: Vec::new(),
+            fua: false,
+            origin: Origin::default(),
+            what,
+            job: Some(job),
+        }
+    }
+
+    /// Whether it writes data.
+    pub(super) const fn writes(&self) -> bool {
+        matches!(self.what, What::Write)
+    }
+
+    /// Whether it reads what a missing member would have.
+    pub(super) const fn recovers(&self) -> bool {
+        matches!(self.what, What::Recover)
     }
 
     /// Whether both go as one: they write.
     pub(super) const fn joins(&self, other: &Self) -> bool {
-        !self.recovers && !other.recovers
+        self.writes() && other.writes()
     }
 
     /// Takes another one with it.
@@ -107,17 +152,25 @@ impl Turn {
         parts
     }
 
-    /// The sectors of a piece in which some piece of data is written, and so parity.
+    /// The sectors of a piece in which some piece of data is written, and so parity, or all of those of a piece that is recovered.
     pub(super) fn height(&self) -> Vec<(u64, u64)> {
-        let mut parts: Vec<(u64, u64)> = self.covered().iter().map(|p| (p.1, p.2)).collect();
-        parts.sort_unstable();
-        let mut merged: Vec<(u64, u64)> = Vec::new();
-        for (from, end) in parts {
-            match merged.last_mut() {
-                Some(last) if from <= last.1 => last.1 = last.1.max(end),
-                _ => merged.push((from, end)),
-            }
+        match &self.what {
+            What::Write => merged(self.covered().iter().map(|p| (p.1, p.2)).collect()),
+            What::Recover => vec![(0, STRIPE)],
+            What::Parity { height, .. } => height.clone(),
         }
-        merged
     }
+}
+
+/// Parts in their order, from each first one to the one after the last; those that meet as one.
+pub(in crate::array) fn merged(mut parts: Vec<(u64, u64)>) -> Vec<(u64, u64)> {
+    parts.sort_unstable();
+    let mut merged: Vec<(u64, u64)> = Vec::new();
+    for (from, end) in parts {
+        match merged.last_mut() {
+            Some(last) if from <= last.1 => last.1 = last.1.max(end),
+            _ => merged.push((from, end)),
+        }
+    }
+    merged
 }

@@ -88,10 +88,6 @@ impl Parts<'_> {
             |what: String| MachineError::NotModelled(format!("engine 'btrfs' with {what}"));
         let profile = BtrfsProfile::of(&layout);
         let profile = profile.ok_or_else(|| unknown(format!("layout {layout}")))?;
-        let rebuilds = matches!(array.state, ArrayState::Rebuilding(_));
-        if rebuilds && profile.parities() > 0 {
-            return Err(unknown(format!("layout {layout} that is {}", array.state)));
-        }
         let sizes: Vec<Sectors> = areas.iter().map(|area| Sectors(area.sectors)).collect();
         let all = areas.iter().map(|area| area.sectors * SECTOR).sum();
         let metadata = Bytes(metadata_chunk(all));

@@ -83,6 +83,24 @@ host.memory = "128MiB"
 profile = { name = "random", size = "512MiB", direct = true, depth = 4, fsync = 16, read-percent = 70, total = "4MiB" }
 "#,
     ),
+    (
+        "btrfs with parity, being replaced as before 6.4, mixed",
+        r#"
+disks = { model = "ST3250624AS", count = 3 }
+array = { layout = "raid5", engine = "btrfs", member-size = "4GiB", state = "rebuilding", failed = [1] }
+host = { memory = "128MiB", kernel = "6.1" }
+profile = { name = "random", size = "512MiB", direct = true, depth = 4, read-percent = 70, time = "4s" }
+"#,
+    ),
+    (
+        "btrfs with two parities, being replaced, mixed",
+        r#"
+disks = { model = "ST3250624AS", count = 4 }
+array = { layout = "raid6", engine = "btrfs", member-size = "4GiB", state = "rebuilding", failed = [1] }
+host = { memory = "128MiB", kernel = "6.12" }
+profile = { name = "random", size = "512MiB", direct = true, depth = 4, read-percent = 70, time = "4s" }
+"#,
+    ),
 ];
 
 /// Everything of an outcome that a record keeps, as one number.

@@ -58,6 +58,9 @@ fn it_takes_as_long_as_what_is_in_use_on_the_member() {
         (4, "raid10", "rebuilding", 0.5),
         (4, "raid1c3", "rebuilding", 0.75),
         (3, "raid1c3", "rebuilding 2", 1.0),
+        (3, "raid5", "rebuilding", 0.5),
+        (4, "raid5", "rebuilding", 1.0 / 3.0),
+        (4, "raid6", "rebuilding", 0.5),
     ] {
         let done = |gib: u32| {
             let array =
@@ -130,4 +133,49 @@ fn a_member_without_anything_is_told() {
     let told = of(0).expect_err("nothing is there");
     assert!(told.contains("name others, as in failed"), "{told}");
     assert_eq!(of(3), Ok(()));
+}
+
+/// For what a new member gets of rows with parity the others are read as much, and before 6.4 the data of rows whose parity it has once
+/// more.
+#[test]
+fn others_are_read_for_rows_once_or_more() {
+    let read = |kernel, members: usize, layout: &str| {
+        let array = format!(
+            "layout = \"{layout}\"\nstate = \"rebuilding\"\nfailed = [1]\nallocated = \"2GiB\""
+        );
+        let mut machine = settled(&text(kernel, members, &array, READS));
+        let disks = |machine: &Machine| -> Vec<(u64, u64)> {
+            let disks = machine.host().device().disks().map(|disk| disk.counters());
+            disks
+                .map(|of| (of.sectors_read, of.sectors_written))
+                .collect()
+        };
+        let before = disks(&machine);
+        machine
+            .run_resync(|_| ControlFlow::Continue(()))
+            .expect("it is rebuilt");
+        let after = disks(&machine);
+        let of = |member: usize| {
+            let (before, after) = (before[member], after[member]);
+            ((after.0 - before.0) as f64, (after.1 - before.1) as f64)
+        };
+        let others: f64 = (0..members)
+            .filter(|member| *member != 1)
+            .map(|m| of(m).0)
+            .sum();
+        (others / (members - 1) as f64, of(1))
+    };
+    for (kernel, members, layout, times) in [
+        ("6.1", 3, "raid5", 4.0 / 3.0),
+        ("6.4", 3, "raid5", 1.0),
+        ("6.12", 3, "raid5", 1.0),
+        ("6.1", 4, "raid5", 5.0 / 4.0),
+        ("6.1", 4, "raid6", 4.0 / 3.0),
+        ("6.12", 4, "raid6", 1.0),
+    ] {
+        let (others, (own, written)) = read(kernel, members, layout);
+        assert_eq!(own, 0.0, "{layout}");
+        let found = others / written;
+        assert!((found - times).abs() < 0.02, "{kernel} {layout}: {found}");
+    }
 }
