@@ -7,9 +7,9 @@ use raidlab_experiment::{Experiment, expand, parse};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// File, cells and trials.
-const EXPERIMENTS: [(&str, usize, usize); 32] = [
+const EXPERIMENTS: [(&str, usize, usize); 33] = [
     ("bitmap", 18, 90),
-    ("btrfs-rebuilding", 8, 24),
+    ("btrfs-rebuilding", 12, 36),
     ("home-lab", 8, 24),
     ("partitions", 6, 30),
     ("pata-blocksize", 2 * 6 * 4 * 11, 2 * 6 * 4 * 11 * 10),
@@ -26,6 +26,7 @@ const EXPERIMENTS: [(&str, usize, usize); 32] = [
     ("vm-btrfs", 20, 20),
     ("vm-btrfs-degraded", 15, 15),
     ("vm-btrfs-parity", 30, 30),
+    ("vm-btrfs-parity-rebuilding", 9, 9),
     ("vm-btrfs-rebuilding", 12, 12),
     ("vm-cached", 8, 8),
     ("vm-calls", 4, 4),

@@ -19,6 +19,9 @@ const LEAST_BITMAP_CHUNK: u64 = 4096;
 
 /// `btrfs replace` is there from here on (K: the release notes of 3.8).
 const REPLACE: Kernel = Kernel::Linux(3, 8, 0);
+/// Since when what a missing member has of chunks with parity is put on a new one ("Btrfs: add RAID 5/6 BTRFS_RBIO_REBUILD_MISSING
+/// operation"; that it is of 4.3 is from memory).
+const REPLACE_OF_PARITY: Kernel = Kernel::Linux(4, 3, 0);
 
 /// Whether btrfs has arrays in that state; told when not.
 fn of_btrfs(
@@ -37,8 +40,13 @@ fn of_btrfs(
         }
         ArrayState::Degraded(_) | ArrayState::Rebuilding(_) if copies => return true,
         ArrayState::Degraded(_) if parity => return true,
+        ArrayState::Rebuilding(_) if parity && kernel < REPLACE_OF_PARITY => {
+            "btrfs fills a new member from parity since Linux 4.3: use a newer kernel, or state clean or degraded"
+        }
+        ArrayState::Rebuilding(1) if parity => return true,
+        // Looked at on 6.1 and 6.18 (docs/validation/vm-levels.md).
         ArrayState::Rebuilding(_) if parity => {
-            "a new member of btrfs that is filled from parity is neither predicted nor measured here: use state clean or degraded, engine = \"md\", or a layout with copies, such as raid1"
+            "Linux fills two lost members of raid6 of btrfs wrongly where both had data, and tells that it went well: use rebuilding 1, degraded 2, or engine = \"md\""
         }
         ArrayState::Degraded(_) | ArrayState::Rebuilding(_) => {
             "use state clean, engine = \"md\", or a layout with copies, such as raid1"

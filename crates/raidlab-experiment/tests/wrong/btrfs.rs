@@ -119,11 +119,15 @@ fn btrfs_is_clean_or_lacks_one_member() {
         assert_eq!(of(layout, "degraded"), Ok(vec![0]));
         let told = of(layout, &format!("degraded {}", survives + 1)).unwrap_err();
         assert!(told.contains("does not survive"), "{told}");
-        let told = of(layout, "rebuilding").unwrap_err();
-        assert!(told.contains("a layout with copies"), "{told}");
+        assert_eq!(of(layout, "rebuilding"), Ok(vec![0]));
         let told = of(layout, "resyncing").unwrap_err();
         assert!(told.contains("nothing to sync"), "{told}");
     }
+    let told = of("raid6", "rebuilding 2").unwrap_err();
+    assert!(
+        told.contains("fills two lost members of raid6 of btrfs wrongly"),
+        "{told}"
+    );
     // Three members are enough for two parities there, and one for none.
     let of = |layout: &str, members: usize| {
         let text = format!(
@@ -148,11 +152,11 @@ fn btrfs_is_clean_or_lacks_one_member() {
     assert_eq!(read.cells[0].setup.array.failed, [3]);
 }
 
-/// Members of btrfs are replaced with what is in use on them, since Linux 3.8.
+/// Members of btrfs are replaced with what is in use on them, since Linux 3.8, and where that takes parity since 4.3.
 #[test]
 fn a_rebuilding_array_of_btrfs_has_files() {
-    let of = |allocated: &str, host: &str| {
-        let text = STATES_OF_BTRFS.replace("LAYOUT", "raid1").replace(
+    let with = |layout: &str, allocated: &str, host: &str| {
+        let text = STATES_OF_BTRFS.replace("LAYOUT", layout).replace(
             "state = \"STATE\"",
             &format!("state = \"rebuilding\"\nallocated = \"{allocated}\""),
         );
@@ -160,12 +164,15 @@ fn a_rebuilding_array_of_btrfs_has_files() {
             .map(|experiment| experiment.cells[0].setup.array.allocated)
             .map_err(|report| report.to_string())
     };
+    let of = |allocated: &str, host: &str| with("raid1", allocated, host);
     assert_eq!(
         of("32GiB", ""),
         Ok(Some(raidlab_core::units::Bytes::gib(32)))
     );
     let told = of("32GiB", "[host]\nkernel = \"3.7\"").unwrap_err();
     assert!(told.contains("since Linux 3.8"), "{told}");
+    let told = with("raid5", "32GiB", "[host]\nkernel = \"4.2\"").unwrap_err();
+    assert!(told.contains("since Linux 4.3"), "{told}");
     let told = of("900TiB", "").unwrap_err();
     assert!(
         told.contains("is more than the array has room for"),

@@ -142,14 +142,15 @@ impl Built {
         let used = rustix::fs::statvfs(point).map_or(0, |found| {
             (found.f_blocks - found.f_bfree).saturating_mul(found.f_frsize)
         });
-        let of_each = used * profile.copies() as u64 / (*of).max(1) as u64;
-        let expected = of_each * members.len() as u64;
+        let all = *of as u64;
+        let data = (all - (profile.parities() as u64).min(all)).max(1);
+        let expected = used * profile.copies() as u64 / data * members.len() as u64;
         let undo = Undo::Replacement {
             point: point.clone(),
             uuid: self.filled_word(uuid),
         };
         let step = journal.intend("replacement of members of btrfs", &[undo])?;
-        let replacement = Replacement::begin(point, members, held, expected);
+        let replacement = Replacement::begin(point, members, held, (expected, (data, all)));
         // Kept whether or not it has begun: it is ended before anything else is undone.
         let refill = self.refill.insert(Refill::Replacement(replacement));
         if let Refill::Replacement(replacement) = refill {

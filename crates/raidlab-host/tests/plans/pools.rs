@@ -32,6 +32,7 @@ allocated = "1GiB"
 array = [
   { name = "one", layout = "raid1", state = "rebuilding 1" },
   { name = "two", layout = "raid1c3", state = "rebuilding 2", failed = [1, 3] },
+  { name = "parity", layout = "raid5", state = "rebuilding 1" },
 ]
 "#;
     insta::assert_snapshot!("rebuilding_btrfs", told(&plans(4, rest, &verify)));

@@ -299,6 +299,7 @@ fn small_experiments_that_come_with_the_program_run() {
         "vm-btrfs",
         "vm-btrfs-degraded",
         "vm-btrfs-parity",
+        "vm-btrfs-parity-rebuilding",
         "vm-btrfs-rebuilding",
         "vm-cached",
         "vm-calls",

@@ -50,6 +50,8 @@ pub(in super::super) struct Replacement {
     members: Vec<Refilled>,
     /// About so many bytes are to be copied.
     expected: u64,
+    /// Of so many pieces on a member (the second) so many have data; parity is made and not counted.
+    data_of: (u64, u64),
     shared: Arc<Shared>,
     thread: JoinHandle<()>,
 }
@@ -71,7 +73,7 @@ impl Replacement {
         point: &Path,
         members: &[Refilled],
         held: Vec<Option<File>>,
-        expected: u64,
+        (expected, data_of): (u64, (u64, u64)),
     ) -> Self {
         let shared = Arc::<Shared>::default();
         let theirs = Arc::clone(&shared);
@@ -94,9 +96,15 @@ impl Replacement {
             point: point.to_owned(),
             members: members.to_vec(),
             expected,
+            data_of,
             shared,
             thread,
         }
+    }
+
+    /// Bytes of a member that were gone through; `None` when it is not being replaced.
+    fn done(&self, member: &Refilled) -> Option<u64> {
+        done(&self.point, id(member)).map(|counted| with_parity(counted, self.data_of))
     }
 
     fn whole(&self) -> usize {
@@ -133,7 +141,7 @@ impl Replacement {
         let begun = Instant::now();
         while begun.elapsed() < BEGINS && self.whole() == 0 {
             self.check()?;
-            if done(&self.point, id(&self.members[0])).is_some() {
+            if self.done(&self.members[0]).is_some() {
                 return Ok(());
             }
             std::thread::sleep(Duration::from_millis(1));
@@ -150,7 +158,7 @@ impl Replacement {
                 return Ok(bytes);
             }
             self.check()?;
-            if let Some(done) = done(&self.point, id(&self.members[whole])) {
+            if let Some(done) = self.done(&self.members[whole]) {
                 bytes[whole] = done;
             }
             context.tell(&Stage {
@@ -167,7 +175,7 @@ impl Replacement {
         let whole = self.whole();
         let all = alone.map_or(&[][..], |alone| &alone.bytes);
         let now = self.members.get(whole);
-        let now = now.and_then(|member| done(&self.point, id(member)));
+        let now = now.and_then(|member| self.done(member));
         let before: u64 = all.iter().take(whole).sum();
         let left = self.members.len() - whole;
         SyncState {
@@ -179,13 +187,30 @@ impl Replacement {
     }
 }
 
-/// Bytes of a member that is replaced which were gone through; `None` when it is not being replaced.
-fn done(point: &Path, id: u64) -> Option<u64> {
+/// Bytes with those of parity, which is among data evenly: of so many pieces (the second) so many have data. Metadata has none.
+const fn with_parity((data, metadata): (u64, u64), (of, all): (u64, u64)) -> u64 {
+    (data as u128 * all as u128 / of as u128) as u64 + metadata
+}
+
+/// Bytes of data and of metadata of a member that is replaced which were gone through; `None` when it is not being replaced.
+fn done(point: &Path, id: u64) -> Option<(u64, u64)> {
     let directory = File::open(point).ok()?;
     let mut asked: Asked = [0; 128];
     asked[0] = id;
     // SAFETY: the number is that of a call which reads and writes one struct btrfs_ioctl_scrub_args, of 1024 bytes.
     let said = unsafe { ioctl(&directory, Updater::<PROGRESS, Asked>::new(&mut asked)) };
     said.ok()?;
-    Some(asked[DATA] + asked[METADATA])
+    Some((asked[DATA], asked[METADATA]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::with_parity;
+
+    #[test]
+    fn parity_is_counted_beside_data() {
+        assert_eq!(with_parity((300, 20), (1, 1)), 320);
+        assert_eq!(with_parity((300, 20), (2, 3)), 470);
+        assert_eq!(with_parity((1 << 60, 1), (2, 4)), (1 << 61) + 1);
+    }
 }
