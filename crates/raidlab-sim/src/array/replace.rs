@@ -54,11 +54,13 @@ pub(super) struct Replace {
     jobs: Vec<Job>,
     free: Vec<u32>,
     read: VecDeque<u32>,
-    /// Jobs that are being read or wait for it; of these, and of those that have been read, the reads of places that were asked for.
+    /// Jobs that are being read or wait for it.
     reading: usize,
+    /// Reads of copies, until what they have read is written, and of data for parity.
     reads: usize,
-    /// Rows that something is computed of, and whether parity is now.
+    /// Rows that something is computed of: before 6.4 so many as the queue of each member takes, for workers wait there.
     rows: usize,
+    /// Parity is being made.
     parity: bool,
     /// Data to be computed that waits for more.
     waits: Vec<(u32, u64)>,
