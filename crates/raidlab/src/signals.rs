@@ -1,5 +1,6 @@
 //! Ctrl-C and its like: the first asks the run to end and clean up, the second ends the program.
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
+use signal_hook::iterator::Signals;
 use std::io::BufRead as _;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
@@ -7,6 +8,8 @@ use std::time::Duration;
 
 /// How often a question looks for a signal.
 const LOOK: Duration = Duration::from_millis(50);
+/// Signals that come within so long of the first are taken for the same.
+const SAME: Duration = Duration::from_millis(500);
 
 /// Set once a signal has asked the program to stop.
 #[derive(Clone, Debug, Default)]
@@ -14,15 +17,26 @@ pub(crate) struct Stop(Arc<AtomicBool>);
 
 impl Stop {
     /// Listens for SIGINT, SIGTERM and SIGHUP, but not for a SIGHUP that whoever started it ignores (`nohup`). A second
-    /// signal while the first is being obeyed ends the program at once with the usual code.
+    /// signal while the first is being obeyed ends the program at once with the usual code, unless it comes with the first:
+    /// `timeout` signals what it has started and then all of its group, which that is in.
     pub(crate) fn listen() -> std::io::Result<Self> {
         let stop = Self::default();
+        let armed = Arc::<AtomicBool>::default();
         let hangup = Some(SIGHUP).filter(|signal| !is_ignored(*signal));
-        for signal in [SIGINT, SIGTERM].into_iter().chain(hangup) {
-            // Registered first, so that it acts only when the flag is already set.
-            signal_hook::flag::register_conditional_shutdown(signal, 130, stop.0.clone())?;
-            signal_hook::flag::register(signal, stop.0.clone())?;
+        let signals: Vec<i32> = [SIGINT, SIGTERM].into_iter().chain(hangup).collect();
+        for signal in &signals {
+            signal_hook::flag::register_conditional_shutdown(*signal, 130, armed.clone())?;
+            signal_hook::flag::register(*signal, stop.0.clone())?;
         }
+        let mut first = Signals::new(&signals)?;
+        std::thread::Builder::new()
+            .name("signals".to_owned())
+            .spawn(move || {
+                if first.forever().next().is_some() {
+                    std::thread::sleep(SAME);
+                    armed.store(true, Ordering::Relaxed);
+                }
+            })?;
         // A file that grows past `ulimit -f` is an error of the write that did it; unheeded, the
         // signal would end the program with its files left behind.
         signal_hook::flag::register(SIGXFSZ, Arc::default())?;

@@ -89,16 +89,26 @@ fn terminated() {
     ends_cleanly(Signal::TERM);
 }
 
+/// `timeout` signals what it has started, and then all that it has started, itself too.
 #[test]
-fn twice_control_c_ends_at_once() {
-    let lab = Lab::new();
-    let mut running = in_the_middle(&lab, LINE);
-    running.signal(Signal::INT);
-    if running.is_running() {
-        running.signal(Signal::INT);
+fn a_signal_that_comes_twice_at_a_time_is_one() {
+    for signal in [Signal::INT, Signal::TERM] {
+        let lab = Lab::new();
+        let mut running = in_the_middle(&lab, LINE);
+        for _ in 0..3 {
+            if running.is_running() {
+                running.signal(signal);
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        assert_eq!(running.end().code(), Some(130), "{}", running.said());
+        let said = running.said();
+        assert!(
+            said.contains("interrupted; finished trials are kept"),
+            "{said}"
+        );
+        lab.assert_clean();
     }
-    assert_eq!(running.end().code(), Some(130), "{}", running.said());
-    can_be_resumed(&lab);
 }
 
 #[test]

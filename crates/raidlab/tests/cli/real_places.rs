@@ -136,14 +136,8 @@ impl Drop for Frozen {
     }
 }
 
-/// A device that is frozen keeps whoever writes to it in the kernel: that is told, and it is taken apart when it goes on.
-#[test]
-fn what_is_waited_for_after_a_signal_is_told() {
-    let name = "what_is_waited_for_after_a_signal_is_told";
-    if !may(name) || !has(name, "mkfs.ext4") || !has(name, "fsfreeze") {
-        return;
-    }
-    let lab = Lab::new();
+/// A run that has been asked to end while the device that it writes to is frozen, which keeps whoever writes in the kernel.
+fn asked_while_frozen(lab: &Lab) -> (Running, Frozen) {
     let slow = RAW
         .replace("filesystem = \"none\"", "filesystem = \"ext4\"")
         .replace("time = \"300ms\"", "time = \"60s\"");
@@ -159,10 +153,40 @@ fn what_is_waited_for_after_a_signal_is_told() {
     let frozen = Frozen::new(&point);
     running.signal(Signal::INT);
     running.wait_for("a second Ctrl-C");
+    (running, frozen)
+}
+
+/// That is told, and it is taken apart when it goes on.
+#[test]
+fn what_is_waited_for_after_a_signal_is_told() {
+    let name = "what_is_waited_for_after_a_signal_is_told";
+    if !may(name) || !has(name, "mkfs.ext4") || !has(name, "fsfreeze") {
+        return;
+    }
+    let lab = Lab::new();
+    let (mut running, frozen) = asked_while_frozen(&lab);
     drop(frozen);
     assert_eq!(running.end().code(), Some(130));
     let said = running.said();
     assert!(said.contains("raidlab clean"), "{said}");
+    assert_taken_apart(&lab);
+}
+
+/// As soon as the kernel lets go of it, and what it built is left.
+#[test]
+fn a_second_control_c_ends_it_at_once() {
+    let name = "a_second_control_c_ends_it_at_once";
+    if !may(name) || !has(name, "mkfs.ext4") || !has(name, "fsfreeze") {
+        return;
+    }
+    let lab = Lab::new();
+    let (mut running, frozen) = asked_while_frozen(&lab);
+    running.signal(Signal::INT);
+    // It has ended but for what the kernel holds.
+    std::thread::sleep(std::time::Duration::from_millis(100));
+    drop(frozen);
+    assert_eq!(running.end().code(), Some(130));
+    slowly(&lab, "clean").done().prints(&["detached /dev/loop"]);
     assert_taken_apart(&lab);
 }
 
