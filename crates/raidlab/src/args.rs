@@ -2,6 +2,7 @@
 mod bench;
 mod datasheet;
 mod disk;
+pub(crate) mod elsewhere;
 mod layout;
 mod predict;
 mod real;

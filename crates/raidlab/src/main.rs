@@ -87,6 +87,21 @@ fn told_better(error: &clap::Error) -> Option<exit::Failure> {
     negative(error)
         .or_else(|| no_number(error))
         .or_else(|| no_store(error))
+        .or_else(|| no_command(error))
+}
+
+/// A command that other programs have: clap's tip is one that is spelled alike, such as `clean` for `create`.
+fn no_command(error: &clap::Error) -> Option<exit::Failure> {
+    let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else {
+        return None;
+    };
+    // Not one of a command's own.
+    let mut typed = std::env::args().skip(1);
+    let meant = typed.find(|typed| !typed.starts_with('-') || typed == word);
+    let meant = meant
+        .filter(|typed| typed == word)
+        .and_then(|_| args::elsewhere::meant(word))?;
+    Some(exit::Failure::bad_request(format!("there is no command '{word}'")).remedy(meant))
 }
 
 /// `--store` behind a command that has none: clap's tip makes an option of it that is spelled alike, such as `--sector`.

@@ -219,6 +219,15 @@ fn commands_and_their_objects() {
     nonsense(&[
         ("", &["Usage: raidlab"]),
         ("frobnicate", &["unrecognized subcommand 'frobnicate'"]),
+        (
+            "predict lab.toml",
+            &["there is no command 'predict'", "raidlab run FILE --on sim"],
+        ),
+        (
+            "create -n 4",
+            &["there is no command 'create'", "raidlab run FILE --on host"],
+        ),
+        ("vm create", &["unrecognized subcommand 'create'"]),
         ("layout raid7", &["'raid7' is no level", "raid10", "raidz2"]),
         (
             "layout raidz4",
