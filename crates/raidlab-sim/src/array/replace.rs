@@ -41,6 +41,9 @@ use used::Used;
 
 /// Stripes that are read together, since 6.4 (`SCRUB_STRIPES_PER_GROUP`).
 const GROUP: usize = 8;
+/// Pieces of rows that lie one behind the other on a member, of 64 KiB, are joined to the largest request (`BLK_DEF_MAX_SECTORS`, 1280
+/// KiB).
+const JOINED: usize = 20;
 
 /// The replacement of members.
 #[derive(Clone, Debug)]
@@ -58,7 +61,8 @@ pub(super) struct Replace {
     reading: usize,
     /// Reads of copies, until what they have read is written, and of data for parity.
     reads: usize,
-    /// Rows that something is computed of: before 6.4 so many as the queue of each member takes, for workers wait there.
+    /// Rows that something is computed of. Before 6.4 nothing but the queues of the members limits them: workers wait there, when each
+    /// request is as large as it becomes.
     rows: usize,
     /// Parity is being made.
     parity: bool,
@@ -107,7 +111,7 @@ impl Replace {
     /// Whether more may be read.
     fn has_room(&self) -> bool {
         match self.copying {
-            Copying::Stream { reads } => self.reads < reads && self.rows < self.most,
+            Copying::Stream { reads } => self.reads < reads && self.rows < JOINED * self.most,
             Copying::Turns { stripes } => self.turn < stripes && !self.parity,
         }
     }
