@@ -43,7 +43,7 @@ impl Node {
             return;
         };
         let Some(row) = chunks.map.row(Lba(at)) else {
-            return;
+            return replace.end_parity(job);
         };
         let mut reads = Vec::new();
         for (data, place) in row.pieces.iter().enumerate().take(row.data()) {
