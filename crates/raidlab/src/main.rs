@@ -17,8 +17,8 @@ mod signals;
 mod talk;
 
 use args::{Cli, Command};
-use clap::Parser;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{CommandFactory as _, Parser};
 use exit::Outcome;
 use std::process::ExitCode;
 
@@ -88,6 +88,24 @@ fn told_better(error: &clap::Error) -> Option<exit::Failure> {
         .or_else(|| no_number(error))
         .or_else(|| no_store(error))
         .or_else(|| no_command(error))
+        .or_else(|| no_option(error))
+}
+
+/// An option that other programs have: clap's tip is one that is spelled alike, such as `--baseline` for `--bs`.
+fn no_option(error: &clap::Error) -> Option<exit::Failure> {
+    let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidArg) else {
+        return None;
+    };
+    if error.kind() != ErrorKind::UnknownArgument {
+        return None;
+    }
+    let cli = Cli::command();
+    let command = std::env::args()
+        .skip(1)
+        .find_map(|typed| cli.find_subcommand(typed))?;
+    let meant = args::elsewhere::option(command, word)?;
+    let message = format!("'raidlab {}' has no option '{word}'", command.get_name());
+    Some(exit::Failure::bad_request(message).remedy(meant))
 }
 
 /// A command that other programs have: clap's tip is one that is spelled alike, such as `clean` for `create`.

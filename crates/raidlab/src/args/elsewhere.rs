@@ -1,4 +1,5 @@
-//! Commands that other programs have, and what does that here.
+//! Commands and options that other programs have, and what does that here.
+use clap::Command;
 
 /// Words, the likeliest to be typed first, and what is meant by them.
 const ELSEWHERE: [(&[&str], &str); 11] = [
@@ -45,6 +46,43 @@ const ELSEWHERE: [(&[&str], &str); 11] = [
     (&["version"], "'raidlab --version' tells it"),
 ];
 
+/// Options, and what they are called here, where a command has that.
+const OPTIONS: [(&[&str], &str); 8] = [
+    (
+        &["bs", "blocksize", "block", "iosize", "call-size"],
+        "block-size",
+    ),
+    (
+        &["runs", "iterations", "loops", "rounds", "times", "trials"],
+        "repeats",
+    ),
+    (&["iodepth", "qd", "queue-depth"], "depth"),
+    (&["numjobs", "processes", "parallel"], "jobs"),
+    (&["time", "duration", "seconds"], "runtime"),
+    (&["rwmixread", "read-percent", "mix"], "read"),
+    (&["output", "output-file"], "out"),
+    (&["filesize", "file-size"], "size"),
+];
+/// Options of `run` that are a command of its own here.
+const ONLY_LOOKS: [&str; 4] = ["dry-run", "check", "what-if", "simulate"];
+
+/// What is said here instead of an option of this command (`--bs`), or nothing of others.
+pub(crate) fn option(command: &Command, option: &str) -> Option<String> {
+    let word = option.strip_prefix("--")?;
+    let word = word.split('=').next().unwrap_or(word);
+    if ONLY_LOOKS.contains(&word) && command.get_name() == "run" {
+        return Some("'raidlab plan FILE' tells what an experiment comes to, with --on host what would be done to devices; 'raidlab run FILE --on sim' predicts it".to_owned());
+    }
+    let has = |(words, _): &&(&[&str], &str)| words.contains(&word);
+    let (_, name) = OPTIONS.iter().find(has)?;
+    let known = |name: &str| {
+        command
+            .get_arguments()
+            .any(|arg| arg.get_long() == Some(name))
+    };
+    known(name).then(|| format!("it is called --{name} here"))
+}
+
 /// What does here what such a command does elsewhere.
 pub(crate) fn meant(word: &str) -> Option<&'static str> {
     let word = word.to_lowercase();
@@ -57,6 +95,28 @@ mod tests {
     use super::*;
     use crate::args::Cli;
     use clap::CommandFactory as _;
+
+    /// No word is an option already where the one that is meant is, and each one that is meant is somewhere.
+    #[test]
+    fn what_is_meant_is_an_option() {
+        let cli = Cli::command();
+        for (words, name) in OPTIONS {
+            let mut with = 0;
+            for command in cli.get_subcommands() {
+                let has = |name: &str| {
+                    command
+                        .get_arguments()
+                        .any(|arg| arg.get_long() == Some(name))
+                };
+                with += usize::from(has(name));
+                assert!(
+                    !has(name) || !words.iter().any(|word| has(word)),
+                    "{words:?}"
+                );
+            }
+            assert!(with > 0, "{name}");
+        }
+    }
 
     /// What is told is there, and no word is a command already.
     #[test]

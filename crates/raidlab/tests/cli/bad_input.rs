@@ -228,6 +228,21 @@ fn commands_and_their_objects() {
             &["there is no command 'create'", "raidlab run FILE --on host"],
         ),
         ("vm create", &["unrecognized subcommand 'create'"]),
+        (
+            "bench place --bs 4KiB",
+            &["'raidlab bench' has no option '--bs'", "--block-size"],
+        ),
+        (
+            "run lab.toml --runs=3",
+            &["'raidlab run' has no option '--runs'", "--repeats"],
+        ),
+        (
+            "run lab.toml --dry-run",
+            &["no option '--dry-run'", "raidlab plan FILE"],
+        ),
+        // Nothing of it is called so.
+        ("list --bs 4KiB", &["unexpected argument '--bs'"]),
+        ("clean --dry-run", &["unexpected argument '--dry-run'"]),
         ("layout raid7", &["'raid7' is no level", "raid10", "raidz2"]),
         (
             "layout raidz4",
