@@ -105,6 +105,11 @@ impl<D: Device> Host<D> {
         self.fs.close(copying);
     }
 
+    /// The file system is mounted anew, see [`FileSystem::mount_anew`](super::fs::FileSystem::mount_anew).
+    pub(crate) fn mount_anew(&mut self) {
+        self.fs.mount_anew();
+    }
+
     /// `posix_fadvise(POSIX_FADV_DONTNEED)`: puts the clean pages of a data file out of the page cache; dirty ones stay,
     /// see [`sync`](Self::sync). What ZFS has in a cache of its own stays (`zpl_fadvise`, since 2.2, hands all advice but that to
     /// read ahead to the kernel, whose page cache has nothing; before there is none).

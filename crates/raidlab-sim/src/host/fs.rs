@@ -331,6 +331,13 @@ impl FileSystem {
         }
     }
 
+    /// It is mounted anew: of btrfs nothing of what lies there is in memory, not the checksums either.
+    pub(super) fn mount_anew(&mut self) {
+        if let Inner::Extents(extents) = &mut self.0 {
+            extents.mount_anew();
+        }
+    }
+
     /// The device fills its new members: ZFS has something to write of that.
     pub(super) const fn fills(&mut self) {
         if let Inner::Zfs(zfs) = &mut self.0 {

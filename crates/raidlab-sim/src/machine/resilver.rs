@@ -104,6 +104,7 @@ impl Machine {
             .host
             .with_device(|storage| storage.with_array(now, begin));
         self.host.close_copied();
+        self.host.mount_anew();
         self.host.filling_begins();
         match begun {
             Some(ControlFlow::Break(())) => Err(RunError::Interrupted),

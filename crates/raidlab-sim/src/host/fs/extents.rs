@@ -9,6 +9,7 @@
 //! own reads, compression, snapshots, reflinks, real-time volumes, NTFS compression, sparse files and
 //! short names, and that each new directory of xfs goes to the next group, with its files
 //! (`xfs_ialloc_next_ag`): here all are in the first. btrfs nodes are read at a fixed place of the metadata chunk although they move.
+mod cold;
 mod commit;
 mod cow;
 mod files;
@@ -29,6 +30,7 @@ use super::runs::{Mapped, Runs};
 use super::space::{Run, Shape, Space};
 use super::spec::FsSpec;
 use super::stamp::{Clock, Stamp};
+use cold::Cold;
 use commit::Log;
 pub(crate) use cow::metadata_chunk;
 use cow::{Reserve, Spots};
@@ -99,6 +101,7 @@ pub(super) struct Extents {
     held: Held,
     freed: Vec<Run>,
     closed: Closed,
+    cold: Cold,
     pending: u64,
     reserve: Reserve,
 }
@@ -165,6 +168,7 @@ impl Extents {
             held: Held::new(kind.block, kind.node_bytes()),
             freed: Vec::new(),
             closed: Closed::default(),
+            cold: Cold::default(),
             pending: 0,
             reserve: Reserve::default(),
         };
@@ -404,6 +408,7 @@ impl Extents {
         let Some(f) = self.files.get_mut(&file) else {
             return Charge::default();
         };
+        let before = out.len();
         let per = self.kind.block / SECTOR;
         let (from, until) = (offset / SECTOR, (offset + len).div_ceil(SECTOR));
         let (mut at, end) = (
@@ -423,10 +428,14 @@ impl Extents {
             }
             at = run.at + run.len;
         }
-        Charge {
+        let mut charge = Charge {
             cpu: Span(self.kind.cpu[0] / 4),
             ..Charge::default()
+        };
+        if !self.cold.is_empty() {
+            self.checksums_of(&out[before..], &mut charge.reads);
         }
+        charge
     }
 }
 

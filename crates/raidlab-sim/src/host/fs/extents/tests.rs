@@ -1,3 +1,4 @@
+mod cold;
 mod cow;
 mod small;
 

@@ -8,7 +8,7 @@ use raidlab_core::units::SECTOR;
 
 impl Extents {
     /// Nodes of the trees that data files have: items of their extents, and what says that these are in use, with checksums.
-    fn nodes(&self) -> u64 {
+    pub(super) fn nodes(&self) -> u64 {
         let (node, block) = (self.kind.node_bytes(), self.kind.block);
         let runs = self
             .files
