@@ -6,7 +6,7 @@
 //! touches. Left out: the shape of the trees (a directory is blocks of names, found by hash; of those
 //! of extents and checksums only the leaves count), free space trees beyond one block a group, nodes
 //! that are written before their transaction ends and then again, growing metadata chunks, checksums'
-//! own reads, compression, snapshots, reflinks, real-time volumes, NTFS compression, sparse files and
+//! own reads but after it was mounted anew ([cold]), compression, snapshots, reflinks, real-time volumes, NTFS compression, sparse files and
 //! short names, and that each new directory of xfs goes to the next group, with its files
 //! (`xfs_ialloc_next_ag`): here all are in the first. btrfs nodes are read at a fixed place of the metadata chunk although they move.
 mod cold;
