@@ -50,7 +50,7 @@ const ELSEWHERE: [(&[&str], &[&str]); 29] = [
             "io-size",
             "transfer-size",
         ],
-        &["call-size", "block", "bs", "call", "chunk"],
+        &["call-size", "block", "bs", "call", "chunk", "block-size"],
     ),
     (
         &[
@@ -83,13 +83,21 @@ const ELSEWHERE: [(&[&str], &[&str]); 29] = [
             "seconds",
             "time-limit",
             "timeout",
+            "time",
         ],
-        &["time"],
+        &["time", "runtime"],
     ),
     (&["io-limit", "io-total", "bytes"], &["total"]),
     (
-        &["rwmixread", "rwmix", "mix", "read-share", "reads"],
-        &["read-percent"],
+        &[
+            "rwmixread",
+            "rwmix",
+            "mix",
+            "read-share",
+            "reads",
+            "read-percent",
+        ],
+        &["read-percent", "read"],
     ),
     (&["o-direct", "odirect", "oflag", "iflag"], &["direct"]),
     (

@@ -91,6 +91,12 @@ fn told_better(error: &clap::Error) -> Option<exit::Failure> {
         .or_else(|| no_option(error))
 }
 
+/// What was typed that is text: paths need not be.
+fn typed() -> impl Iterator<Item = String> {
+    let words = std::env::args_os().skip(1);
+    words.filter_map(|word| word.into_string().ok())
+}
+
 /// An option that other programs have: clap's tip is one that is spelled alike, such as `--baseline` for `--bs`.
 fn no_option(error: &clap::Error) -> Option<exit::Failure> {
     let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidArg) else {
@@ -100,9 +106,7 @@ fn no_option(error: &clap::Error) -> Option<exit::Failure> {
         return None;
     }
     let cli = Cli::command();
-    let command = std::env::args()
-        .skip(1)
-        .find_map(|typed| cli.find_subcommand(typed))?;
+    let command = typed().find_map(|typed| cli.find_subcommand(typed))?;
     let meant = args::elsewhere::option(command, word)?;
     let message = format!("'raidlab {}' has no option '{word}'", command.get_name());
     Some(exit::Failure::bad_request(message).remedy(meant))
@@ -114,8 +118,7 @@ fn no_command(error: &clap::Error) -> Option<exit::Failure> {
         return None;
     };
     // Not one of a command's own.
-    let mut typed = std::env::args().skip(1);
-    let meant = typed.find(|typed| !typed.starts_with('-') || typed == word);
+    let meant = typed().find(|typed| !typed.starts_with('-') || typed == word);
     let meant = meant
         .filter(|typed| typed == word)
         .and_then(|_| args::elsewhere::meant(word))?;

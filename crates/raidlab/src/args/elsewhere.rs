@@ -1,5 +1,6 @@
 //! Commands and options that other programs have, and what does that here.
 use clap::Command;
+use raidlab_core::suggest;
 
 /// Words, the likeliest to be typed first, and what is meant by them.
 const ELSEWHERE: [(&[&str], &str); 11] = [
@@ -46,23 +47,6 @@ const ELSEWHERE: [(&[&str], &str); 11] = [
     (&["version"], "'raidlab --version' tells it"),
 ];
 
-/// Options, and what they are called here, where a command has that.
-const OPTIONS: [(&[&str], &str); 8] = [
-    (
-        &["bs", "blocksize", "block", "iosize", "call-size"],
-        "block-size",
-    ),
-    (
-        &["runs", "iterations", "loops", "rounds", "times", "trials"],
-        "repeats",
-    ),
-    (&["iodepth", "qd", "queue-depth"], "depth"),
-    (&["numjobs", "processes", "parallel"], "jobs"),
-    (&["time", "duration", "seconds"], "runtime"),
-    (&["rwmixread", "read-percent", "mix"], "read"),
-    (&["output", "output-file"], "out"),
-    (&["filesize", "file-size"], "size"),
-];
 /// Options of `run` that are a command of its own here.
 const ONLY_LOOKS: [&str; 4] = ["dry-run", "check", "what-if", "simulate"];
 
@@ -73,14 +57,12 @@ pub(crate) fn option(command: &Command, option: &str) -> Option<String> {
     if ONLY_LOOKS.contains(&word) && command.get_name() == "run" {
         return Some("'raidlab plan FILE' tells what an experiment comes to, with --on host what would be done to devices; 'raidlab run FILE --on sim' predicts it".to_owned());
     }
-    let has = |(words, _): &&(&[&str], &str)| words.contains(&word);
-    let (_, name) = OPTIONS.iter().find(has)?;
-    let known = |name: &str| {
-        command
-            .get_arguments()
-            .any(|arg| arg.get_long() == Some(name))
+    let known = |name: &&&str| {
+        let mut all = command.get_arguments();
+        all.any(|arg| arg.get_long() == Some(**name))
     };
-    known(name).then(|| format!("it is called --{name} here"))
+    let name = suggest::named_here(word).iter().find(known)?;
+    Some(format!("it is called --{name} here"))
 }
 
 /// What does here what such a command does elsewhere.
@@ -96,26 +78,25 @@ mod tests {
     use crate::args::Cli;
     use clap::CommandFactory as _;
 
-    /// No word is an option already where the one that is meant is, and each one that is meant is somewhere.
     #[test]
-    fn what_is_meant_is_an_option() {
+    fn options_go_by_what_settings_are_called_elsewhere() {
         let cli = Cli::command();
-        for (words, name) in OPTIONS {
-            let mut with = 0;
-            for command in cli.get_subcommands() {
-                let has = |name: &str| {
-                    command
-                        .get_arguments()
-                        .any(|arg| arg.get_long() == Some(name))
-                };
-                with += usize::from(has(name));
-                assert!(
-                    !has(name) || !words.iter().any(|word| has(word)),
-                    "{words:?}"
-                );
-            }
-            assert!(with > 0, "{name}");
+        let of = |command: &str, word: &str| option(cli.find_subcommand(command).unwrap(), word);
+        for (word, name) in [
+            ("--bs", "block-size"),
+            ("--iterations", "repeats"),
+            ("--iodepth=4", "depth"),
+            ("--numjobs", "jobs"),
+            ("--duration", "runtime"),
+            ("--time", "runtime"),
+            ("--rwmixread", "read"),
+        ] {
+            let told = format!("it is called --{name} here");
+            assert_eq!(of("bench", word), Some(told), "{word}");
+            assert_eq!(of("list", word), None, "{word}");
         }
+        assert!(of("run", "--dry-run").is_some_and(|told| told.contains("raidlab plan")));
+        assert_eq!(of("clean", "--dry-run"), None);
     }
 
     /// What is told is there, and no word is a command already.

@@ -47,6 +47,11 @@ fn an_experiment_is_run_whatever_its_files_are_called() {
     .done();
     run(&lab, "list --store", &[b"s\xff.sqlite"]).done();
     run(&lab, "report --from-export", &[b"nothing\xff"]).refused(2);
+    // Something else is wrong behind it.
+    let behind: &[&[u8]] = &[b"s\xff.sqlite", b"run", b"--runs", b"4"];
+    run(&lab, "--store", behind)
+        .refused(2)
+        .says(&["it is called --repeats here"]);
     // Those of machines say what they lack, and come to no panic before.
     for on in ["host", "vm"] {
         run(&lab, &format!("plan --on {on}"), &[b"b\xffd.toml"]);
