@@ -74,6 +74,20 @@ impl Origin {
     }
 }
 
+/// Stretches in their order, each from its first sector to the one after its last; those that meet as one.
+pub(crate) fn joined(mut all: Vec<(u64, u64)>) -> Vec<(u64, u64)> {
+    // Mostly in order already, which the stable one is quick with.
+    all.sort();
+    all.dedup_by(|next, last| {
+        let meets = next.0 <= last.1;
+        if meets {
+            last.1 = last.1.max(next.1);
+        }
+        meets
+    });
+    all
+}
+
 /// One request to a block device: an array, a member behind its queue, or a port of a controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bio {

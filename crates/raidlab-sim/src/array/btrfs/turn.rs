@@ -1,5 +1,5 @@
 //! What goes to a row of btrfs together.
-use crate::block::{Bio, Origin};
+use crate::block::{Bio, Origin, joined};
 use raidlab_core::op::BlockKind;
 use raidlab_layout::btrfs::{Row, STRIPE};
 
@@ -155,22 +155,9 @@ impl Turn {
     /// The sectors of a piece in which some piece of data is written, and so parity, or all of those of a piece that is recovered.
     pub(super) fn height(&self) -> Vec<(u64, u64)> {
         match &self.what {
-            What::Write => merged(self.covered().iter().map(|p| (p.1, p.2)).collect()),
+            What::Write => joined(self.covered().iter().map(|p| (p.1, p.2)).collect()),
             What::Recover => vec![(0, STRIPE)],
             What::Parity { height, .. } => height.clone(),
         }
     }
-}
-
-/// Parts in their order, from each first one to the one after the last; those that meet as one.
-pub(in crate::array) fn merged(mut parts: Vec<(u64, u64)>) -> Vec<(u64, u64)> {
-    parts.sort_unstable();
-    let mut merged: Vec<(u64, u64)> = Vec::new();
-    for (from, end) in parts {
-        match merged.last_mut() {
-            Some(last) if from <= last.1 => last.1 = last.1.max(end),
-            _ => merged.push((from, end)),
-        }
-    }
-    merged
 }

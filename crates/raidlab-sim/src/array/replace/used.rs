@@ -1,6 +1,5 @@
 //! What is in use of what a member is to have.
-use crate::array::btrfs::turn::merged;
-use crate::block::Watch;
+use crate::block::{Watch, joined};
 use raidlab_layout::btrfs::{Held, STRIPE, Share};
 use std::ops::ControlFlow;
 
@@ -55,7 +54,7 @@ impl Used {
     fn height(&self, row: u64, data: usize) -> Parts {
         let pieces = (0..data as u64).map(|piece| row + piece * STRIPE);
         let parts = pieces.flat_map(|at| self.within(at, at + STRIPE));
-        merged(parts.collect())
+        joined(parts.collect())
     }
 
     /// The first in use from a place in a share on.

@@ -1,17 +1,9 @@
 //! What is to be resilvered: the places.
-use crate::block::Extent;
+use crate::block::{Extent, joined};
 
 /// Places that were in use, each from its first sector to the one after its last; ascending and apart.
 pub(in super::super) fn places(extents: &[Extent]) -> Vec<(u64, u64)> {
-    let mut all: Vec<(u64, u64)> = extents.iter().map(|e| (e.start, e.start + e.len)).collect();
-    all.sort();
-    all.dedup_by(|next, last| {
-        let joins = next.0 <= last.1;
-        if joins {
-            last.1 = last.1.max(next.1);
-        }
-        joins
-    });
+    let mut all = joined(extents.iter().map(|e| (e.start, e.start + e.len)).collect());
     all.shrink_to_fit();
     all
 }

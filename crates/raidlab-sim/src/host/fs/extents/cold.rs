@@ -7,6 +7,7 @@
 //! waits before the next is handed over.
 use super::Extents;
 use super::tree_log::CHECKSUM;
+use crate::block::joined;
 use crate::host::fs::plan::{Piece, Place};
 use crate::host::fs::space::Run;
 use raidlab_core::units::{KIB, SECTOR};
@@ -47,19 +48,9 @@ impl Extents {
         }
         let per = self.kind.block / SECTOR;
         let runs = self.files.values().flat_map(|file| file.runs.iter());
-        let mut old: Vec<_> = runs
-            .map(|run| (run.dev * per, (run.dev + run.len) * per))
-            .collect();
-        old.sort_unstable();
-        old.dedup_by(|next, last| {
-            let meets = next.0 <= last.1;
-            if meets {
-                last.1 = last.1.max(next.1);
-            }
-            meets
-        });
+        let old = runs.map(|run| (run.dev * per, (run.dev + run.len) * per));
         self.cold = Cold {
-            old,
+            old: joined(old.collect()),
             leaves: self.nodes().max(1),
         };
     }
