@@ -42,7 +42,7 @@ use used::Used;
 /// Stripes that are read together, since 6.4 (`SCRUB_STRIPES_PER_GROUP`).
 const GROUP: usize = 8;
 /// Pieces of rows that lie one behind the other on a member, of 64 KiB, are joined to the largest request (`BLK_DEF_MAX_SECTORS`, 1280
-/// KiB).
+/// KiB). Assumed: each is. From four of them on it makes no difference to what a guest was held against.
 const JOINED: usize = 20;
 
 /// The replacement of members.
