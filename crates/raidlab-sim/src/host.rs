@@ -97,6 +97,8 @@ enum What {
     Pump,
     /// The filling of new members has gone on for so long.
     Fill,
+    /// A process hears of what has ended while it submitted.
+    Hears(u16),
 }
 
 /// A data file as the host knows it.
@@ -248,7 +250,7 @@ impl<D: Device> Host<D> {
                     at: self.now,
                 };
                 match self.waits {
-                    Waits::Process => self.ends_within(process, end, done),
+                    Waits::Process | Waits::Submission => self.ends_within(process, end, done),
                     _ => done.push(end),
                 }
                 if by_worker {
@@ -262,6 +264,7 @@ impl<D: Device> Host<D> {
             What::Log => self.log_timer(),
             What::Pump => self.pump(),
             What::Fill => self.look_at_filling(),
+            What::Hears(process) => self.hears(process, done),
         }
     }
 

@@ -249,6 +249,9 @@ impl<D: Device> Host<D> {
                 return self.fail(tag, EINVAL);
             }
             call.work = Work::DirectFirst;
+            if !call.write && self.punts_read(tag) {
+                return self.by_worker(tag, None);
+            }
             return self.step(tag);
         }
         if call.write {

@@ -107,7 +107,9 @@ impl<D: Device> Host<D> {
 
     /// The file system is mounted anew, see [`FileSystem::mount_anew`](super::fs::FileSystem::mount_anew).
     pub(crate) fn mount_anew(&mut self) {
-        self.fs.mount_anew();
+        if self.fs.mount_anew() {
+            self.submits_cold();
+        }
     }
 
     /// `posix_fadvise(POSIX_FADV_DONTNEED)`: puts the clean pages of a data file out of the page cache; dirty ones stay,

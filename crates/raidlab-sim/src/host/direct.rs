@@ -178,6 +178,8 @@ impl<D: Device> Host<D> {
         } else if self.calls[tag as usize].by_worker {
             // Its end is not waited for by the worker.
             self.worker_ends(tag);
+        } else {
+            self.is_submitted(tag);
         }
     }
 

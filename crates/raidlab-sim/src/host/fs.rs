@@ -331,10 +331,11 @@ impl FileSystem {
         }
     }
 
-    /// It is mounted anew: of btrfs nothing of what lies there is in memory, not the checksums either.
-    pub(super) fn mount_anew(&mut self) {
-        if let Inner::Extents(extents) = &mut self.0 {
-            extents.mount_anew();
+    /// It is mounted anew: of btrfs nothing of what lies there is in memory, not the checksums either. Whether it has any.
+    pub(super) fn mount_anew(&mut self) -> bool {
+        match &mut self.0 {
+            Inner::Extents(extents) => extents.mount_anew(),
+            _ => false,
         }
     }
 

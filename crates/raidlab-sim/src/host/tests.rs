@@ -1,4 +1,5 @@
 //! Hosts over a modelled disk and over a device of fixed speed.
+mod cold;
 mod dirty;
 mod files;
 mod forces;

@@ -139,17 +139,32 @@ impl<D: Device> Host<D> {
     #[inline]
     pub(super) fn punts_cached(&mut self, tag: u32) -> bool {
         let may = match self.waits {
-            Waits::Nobody => self.era.workers_sync && self.traits.punts_cached != Punts::None,
+            Waits::Nobody | Waits::Submission => {
+                self.era.workers_sync && self.traits.punts_cached != Punts::None
+            }
             Waits::Process => self.era.workers_sync && !self.direct_blocks,
             Waits::Worker => true,
         };
         may && self.in_flight > 1 && self.punts_one_of_several(tag)
     }
 
-    /// Whether a read through a cache is a worker's from its beginning on.
+    /// Whether a read is a worker's from its beginning on, for who begins it waits.
     #[inline]
-    pub(super) fn punts_read(&mut self, tag: u32) -> bool {
-        self.waits == Waits::Worker && self.in_flight > 1 && self.is_one_of_several(tag)
+    pub(super) fn punts_read(&self, tag: u32) -> bool {
+        let may = match self.waits {
+            Waits::Nobody | Waits::Process => false,
+            Waits::Worker => true,
+            Waits::Submission => {
+                let call = &self.calls[tag as usize];
+                call.direct && self.is_large(call.end - call.at)
+            }
+        };
+        may && self.in_flight > 1 && self.is_one_of_several(tag)
+    }
+
+    /// Whether a direct read of so many bytes is too large for its process to begin it.
+    pub(super) fn is_large(&self, bytes: u64) -> bool {
+        self.traits.punts_reads.is_some_and(|most| bytes > most)
     }
 
     fn punts_one_of_several(&mut self, tag: u32) -> bool {
@@ -158,7 +173,7 @@ impl<D: Device> Host<D> {
         }
         match self.traits.punts_cached {
             // One that cannot be begun without waiting, whoever asks.
-            Punts::None => self.waits != Waits::Nobody,
+            Punts::None => matches!(self.waits, Waits::Process | Waits::Worker),
             Punts::All => true,
             Punts::Changing { .. } => {
                 self.calls[tag as usize].looked = self.now;
@@ -177,8 +192,7 @@ impl<D: Device> Host<D> {
     /// Whether a worker whose number is odd where the process's is even, or even where it is odd, asks for a direct read of so many
     /// bytes: of those that are left to workers, which only matters by their numbers, every other one.
     pub(super) fn reads_by_another(&mut self, tag: u32, bytes: u64) -> bool {
-        let large = self.traits.punts_reads.is_some_and(|most| bytes > most);
-        if !large || self.in_flight <= 1 || !self.is_one_of_several(tag) {
+        if !self.is_large(bytes) || self.in_flight <= 1 || !self.is_one_of_several(tag) {
             return false;
         }
         self.workers.other = !self.workers.other;

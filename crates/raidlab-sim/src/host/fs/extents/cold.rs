@@ -3,8 +3,7 @@
 //! Whoever reads data needs the leaf of the tree of checksums that has those of it first (`file-item.c:btrfs_lookup_bio_sums`), and waits
 //! for it. What is written meanwhile has its checksums in memory.
 //!
-//! Left out: the nodes above, trees other than that of checksums, and that of calls which io_uring or libaio hand over together each
-//! waits before the next is handed over.
+//! Left out: the nodes above, and trees other than that of checksums.
 use super::Extents;
 use super::tree_log::CHECKSUM;
 use crate::block::joined;
@@ -41,10 +40,10 @@ impl Cold {
 }
 
 impl Extents {
-    /// It is mounted anew: nothing of what lies there is in memory.
-    pub(in super::super) fn mount_anew(&mut self) {
+    /// It is mounted anew: nothing of what lies there is in memory. Whether that has checksums.
+    pub(in super::super) fn mount_anew(&mut self) -> bool {
         if !self.kind.cow {
-            return;
+            return false;
         }
         let per = self.kind.block / SECTOR;
         let runs = self.files.values().flat_map(|file| file.runs.iter());
@@ -53,6 +52,7 @@ impl Extents {
             old: joined(old.collect()),
             leaves: self.nodes().max(1),
         };
+        !self.cold.is_empty()
     }
 
     /// Adds the leaves that have the checksums of what lies in these pieces.
