@@ -35,6 +35,9 @@ pub(super) fn array(
     let chosen = choose(problems, hardware, view, &layout.value)?;
     let engine = engine(problems, hardware, view, &layout.value, &chosen)?;
     let there = has_engine(problems, view, kernel, (engine, &layout.value));
+    let of_btrfs = (engine == Engine::Btrfs).then(|| layout.value.to_string());
+    let members = chosen.disks.len();
+    let stripes = of_btrfs.is_none_or(|of| btrfs::stripes(problems, view, kernel, (&of, members)));
     let (sizes, fit) = sizes::sizes(problems, hardware, view, &chosen, engine);
     let chunk = chunk(view, &layout, kernel, engine);
     let outer_chunk = layout.value.is_nested().then(|| view.size(Key::OuterChunk));
@@ -50,7 +53,7 @@ pub(super) fn array(
         outer_chunk: outer_chunk.as_ref(),
         ashift: ashift.as_ref(),
         engine,
-        degenerate: kernel >= Kernel::Linux(5, 15, 0),
+        degenerate: kernel >= btrfs::DEGENERATE,
     };
     let built = md_chunks(problems, &parts).and_then(|()| build(problems, view, &parts));
     let is_built = built.is_some();
@@ -84,7 +87,7 @@ pub(super) fn array(
     let room = room.filter(|_| known && is_built);
     let allocated = zfs::allocated(problems, view, (engine, state), room);
     // Whatever was wrong has been told by now, all of it.
-    there.filter(|()| fit && is_built && has_units)?;
+    there.filter(|()| fit && stripes && is_built && has_units)?;
     let ((state, failed), form) = (of_state?, form?);
     let array = Array {
         engine,

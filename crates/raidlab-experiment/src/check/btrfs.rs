@@ -1,6 +1,36 @@
-//! What fits into btrfs on members of unlike sizes.
+//! What btrfs makes of so many members, and what fits into it on members of unlike sizes.
+use super::view::View;
+use crate::diagnostic::{Diagnostic, Problems};
+use crate::kernel::Kernel;
+use crate::read::key::Key;
 use raidlab_core::units::Bytes;
 use raidlab_layout::btrfs::Takes;
+
+/// Since when stripes may be over one member, or one pair of them.
+pub(crate) const DEGENERATE: Kernel = Kernel::Linux(5, 15, 0);
+
+/// Whether the kernel makes stripes over so few members of a layout; told when only a later one does.
+pub(super) fn stripes(
+    problems: &Problems,
+    view: &View<'_>,
+    kernel: Kernel,
+    (layout, members): (&str, usize),
+) -> bool {
+    let least = |degenerate| Takes::of(layout, degenerate).map(|takes| takes.least);
+    let (Some(then), Some(now)) = (least(false), least(true)) else {
+        return true;
+    };
+    if kernel >= DEGENERATE || members >= then || members < now {
+        return true;
+    }
+    let at = view.place(&[Key::Members, Key::Channels, Key::Layout]);
+    let message = format!(
+        "{layout} of btrfs has at least {then} members with kernel {kernel}, and was given {members}"
+    );
+    let problem = Diagnostic::new(at, message).also(view.place(&[Key::Kernel]), "this system");
+    problems.push(problem.help("add members, or use a kernel since 5.15, which makes it of fewer"));
+    false
+}
 
 /// Bytes of data that btrfs has room for, or nothing of a layout that it has not: its chunks go to the members with the most
 /// room, so that unlike ones are filled further than md's rows of the smallest. `degenerate`: `raid0` of one member and

@@ -80,6 +80,30 @@ fn parity_of_btrfs_has_not_always_been_there() {
     }
 }
 
+/// Before 5.15 stripes are over two members, or two pairs.
+#[test]
+fn stripes_of_btrfs_over_one_member_have_not_always_been_there() {
+    let of = |layout: &str, members: u32, kernel: &str| {
+        let text = STATES_OF_BTRFS
+            .replace("LAYOUT", layout)
+            .replace("state = \"STATE\"", &format!("members = {members}"));
+        let text = format!("{text}[host]\nkernel = '{kernel}'\n");
+        let read = parse(&text, "lab.toml", &known());
+        read.map(|experiment| experiment.cells.len())
+            .map_err(|report| report.to_string())
+    };
+    for (layout, fewest, then) in [("raid0", 1, 2), ("raid10", 2, 4)] {
+        assert_eq!(of(layout, fewest, "5.15"), Ok(1));
+        assert_eq!(of(layout, then, "5.14"), Ok(1));
+        let said = of(layout, fewest, "5.14").unwrap_err();
+        let told = format!(
+            "{layout} of btrfs has at least {then} members with kernel 5.14, and was given {fewest}"
+        );
+        assert!(said.contains(&told), "{said}");
+        assert_eq!(said.trim().lines().count(), 1, "{said}");
+    }
+}
+
 /// `raidlab layout` calls them so.
 #[test]
 fn arrays_of_btrfs_are_named_by_layout_and_engine() {
