@@ -15,7 +15,7 @@ use crate::read::tree::At;
 use crate::setup::{Array, ArrayLayout, ArrayState, Engine, SYNC_SPEED_MIN};
 use raidlab_core::units::{Bytes, KIB, Sectors};
 use raidlab_layout::btrfs::Takes;
-use raidlab_layout::{Geometry, LayoutError, SpecError};
+use raidlab_layout::{BtrfsProfile, Dealt, Geometry, LayoutError, MemberSet, SpecError};
 
 /// An array, and what is known of it beside.
 pub(super) struct Built {
@@ -348,7 +348,7 @@ fn try_build(parts: &Parts<'_>) -> Result<(Redundancy, Bytes), SpecError> {
                 }
                 let capacity = btrfs::capacity(text, parts.sizes, parts.degenerate);
                 let spare = takes.parities;
-                let redundancy = Redundancy::Chunks { members, spare };
+                let redundancy = of_chunks(parts, text, spare);
                 return Ok((redundancy, capacity.unwrap_or_default()));
             }
             let by_chunks = match parts.engine {
@@ -360,12 +360,24 @@ fn try_build(parts: &Parts<'_>) -> Result<(Redundancy, Bytes), SpecError> {
                 let capacity = by_chunks.unwrap_or_else(|| layout.capacity().to_bytes());
                 // Each chunk has members of its own, so that of more failures none is sure to be survived.
                 let redundancy = match spare {
-                    Some(spare) => Redundancy::Chunks { members, spare },
+                    Some(spare) => of_chunks(parts, text, spare),
                     None => Redundancy::Layout(Box::new(layout)),
                 };
                 (redundancy, capacity)
             })
         }
+    }
+}
+
+/// What btrfs survives.
+fn of_chunks(parts: &Parts<'_>, text: &str, spare: usize) -> Redundancy {
+    let sizes: Vec<Sectors> = parts.sizes.iter().map(|size| size.to_sectors()).collect();
+    let profile = BtrfsProfile::of(text);
+    let first = |profile| Dealt::with_first_files(profile, &sizes, parts.degenerate);
+    Redundancy::Chunks {
+        members: sizes.len(),
+        spare,
+        first: profile.map_or(MemberSet::EMPTY, first),
     }
 }
 

@@ -17,6 +17,8 @@ pub(super) enum Redundancy {
         members: usize,
         /// How many of them may be lost, whichever they are.
         spare: usize,
+        /// Those that the first files lie on.
+        first: MemberSet,
     },
     /// As the layout says.
     Layout(Box<Layout>),
@@ -49,8 +51,21 @@ impl Redundancy {
         usize::from(any)
     }
 
-    /// The first `n` members, in the order of their roles, that can fail together.
+    /// The first `n` members, in the order of their roles, that can fail together; of chunks of their own those that have something
+    /// of the first files before others, for nobody would see that one is missing which has nothing.
     fn pattern(&self, n: usize) -> Option<MemberSet> {
+        if let Self::Chunks {
+            members,
+            spare,
+            first,
+        } = self
+        {
+            let others = (0..*members)
+                .map(Member::new)
+                .filter(|m| !first.contains(*m));
+            let in_turn = first.iter().chain(others);
+            return (n <= *spare).then(|| in_turn.take(n).collect());
+        }
         let mut failed = MemberSet::EMPTY;
         self.search(n, 0, &mut failed, &mut 100_000)
             .then_some(failed)

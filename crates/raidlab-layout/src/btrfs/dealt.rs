@@ -58,6 +58,21 @@ fn members(chunk: &Chunk) -> Vec<Member> {
     sets.concat()
 }
 
+/// The chunk of metadata that `mkfs` makes on members of these sizes, each copy.
+fn metadata(
+    profile: BtrfsProfile,
+    sizes: &[Sectors],
+    degenerate: bool,
+) -> Result<Bytes, LayoutError> {
+    profile.check(sizes, degenerate)?;
+    let sum = |sum: u64, size: &Sectors| sum.checked_add(size.0);
+    let all = sizes.iter().try_fold(0, sum);
+    let all = all.filter(|all| *all <= i64::MAX as u64 / SECTOR);
+    Ok(Bytes(metadata_chunk(
+        all.ok_or(LayoutError::TooLarge)? * SECTOR,
+    )))
+}
+
 /// All chunks of a full file system over members of any sizes, as many as there are.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Dealt {
@@ -79,11 +94,7 @@ impl Dealt {
         sizes: &[Sectors],
         degenerate: bool,
     ) -> Result<Self, LayoutError> {
-        profile.check(sizes, degenerate)?;
-        let sum = |sum: u64, size: &Sectors| sum.checked_add(size.0);
-        let all = sizes.iter().try_fold(0, sum);
-        let all = all.filter(|all| *all <= i64::MAX as u64 / SECTOR);
-        let metadata = Bytes(metadata_chunk(all.ok_or(LayoutError::TooLarge)? * SECTOR));
+        let metadata = metadata(profile, sizes, degenerate)?;
         let sizes: Vec<u64> = sizes.iter().map(|size| size.0).collect();
         let made = deal::of_mkfs(profile, &sizes, metadata.to_sectors().0, degenerate);
         let no_room = || profile.no_room(&sizes, metadata);
@@ -114,6 +125,23 @@ impl Dealt {
             left: left.collect(),
             sizes,
         })
+    }
+
+    /// The members that the first files of a new file system over members of these sizes lie on; none where [`new`](Self::new) fails.
+    #[must_use]
+    pub fn with_first_files(
+        profile: BtrfsProfile,
+        sizes: &[Sectors],
+        degenerate: bool,
+    ) -> MemberSet {
+        let Ok(metadata) = metadata(profile, sizes, degenerate) else {
+            return MemberSet::EMPTY;
+        };
+        let sizes: Vec<u64> = sizes.iter().map(|size| size.0).collect();
+        let made = deal::of_mkfs(profile, &sizes, metadata.to_sectors().0, degenerate);
+        let first = made.and_then(|(chunks, _)| chunks.into_iter().nth(1));
+        let group = first.map(|chunk| Group::of(&chunk, 1));
+        group.map_or(MemberSet::EMPTY, |group| group.all())
     }
 
     /// How data is kept.

@@ -152,7 +152,7 @@ pub enum RunError {
     NothingAllocated,
     /// Of what is allocated nothing lies on the new members.
     #[error(
-        "nothing of what is allocated lies on the members that are new, so that there is nothing to fill them with: name others, as in failed = [1] (of btrfs mkfs puts the first chunks on the last members), or say that more is allocated"
+        "nothing of what is allocated lies on the members that are new, so that there is nothing to fill them with: drop 'failed', for then members are taken that the first files are on, or say that more is allocated"
     )]
     NothingThere,
     /// A call before the phase failed.

@@ -131,8 +131,26 @@ fn a_member_without_anything_is_told() {
             .map_err(|error| error.to_string())
     };
     let told = of(0).expect_err("nothing is there");
-    assert!(told.contains("name others, as in failed"), "{told}");
+    assert!(told.contains("drop 'failed'"), "{told}");
     assert_eq!(of(3), Ok(()));
+}
+
+/// Which members fail when nothing is said: those that the first files are on, of however many.
+#[test]
+fn members_that_have_something_fail_when_nothing_is_said() {
+    for (members, layout, state) in [
+        (3, "raid1", "rebuilding"),
+        (6, "raid1", "rebuilding"),
+        (5, "raid1c3", "rebuilding 2"),
+        (6, "raid1c4", "rebuilding 3"),
+        (5, "raid10", "rebuilding"),
+        (7, "raid5", "rebuilding"),
+    ] {
+        let array = format!("layout = \"{layout}\"\nstate = \"{state}\"\nallocated = \"1MiB\"");
+        let done = alone("6.1", members, &array);
+        // What the profile reads lies there, too: 256 MiB.
+        assert!(done.bytes > 20 << 20, "{layout}: {}", done.bytes);
+    }
 }
 
 /// For what a new member gets of rows with parity the others are read as much, and before 6.4 the data of rows whose parity it has once
