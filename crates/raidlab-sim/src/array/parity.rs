@@ -395,7 +395,7 @@ impl ParityArray {
 
     /// What the thread did; `behind` is told with its name.
     pub(super) fn busy(&self, now: Instant, behind: &str) -> Busy {
-        let [sum, copy, handle] = self.thread.spent;
+        let [sum, copy, handle] = self.thread.spent(now);
         let mut parts = vec![("parity", sum), ("copies", copy), ("stripes", handle)];
         parts.sort_by_key(|part| std::cmp::Reverse(part.1));
         let thread = match self.thread.count() {

@@ -344,7 +344,7 @@ impl Rows {
 
     /// Their time.
     pub(in crate::array) fn busy(&self, now: Instant) -> Busy {
-        let [sum, copy, send] = self.workers.spent;
+        let [sum, copy, send] = self.workers.spent(now);
         let mut parts = vec![("parity", sum), ("copies", copy), ("requests", send)];
         parts.sort_by_key(|part| std::cmp::Reverse(part.1));
         Busy {

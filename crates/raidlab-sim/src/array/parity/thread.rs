@@ -32,6 +32,14 @@ pub(in crate::array) enum Work {
     Send,
 }
 
+/// Time for summing, copying, handling.
+type Parts = [Span; 3];
+
+/// Of handling alone.
+const fn handled(time: Span) -> Parts {
+    [Span::ZERO, Span::ZERO, time]
+}
+
 /// Something to be done.
 #[derive(Clone, Copy, Debug)]
 struct Task {
@@ -40,6 +48,7 @@ struct Task {
     work: Work,
     /// What it takes.
     time: Span,
+    of: Parts,
     /// Stripes, 4 KiB of each member, that it is for.
     rows: u32,
 }
@@ -63,6 +72,24 @@ impl Worker {
         !self.tasks.is_empty()
     }
 
+    /// What it has to do still at `now`. Part of the time until then may be waiting for a core.
+    fn open(&self, now: Instant) -> Span {
+        let now = self.blocked.map_or(now, |(since, _)| since.min(now));
+        self.free.since(now).min(self.left)
+    }
+
+    /// Takes off what it has to do still.
+    fn less_open(&self, now: Instant, spent: &mut Parts) {
+        let mut open = self.open(now);
+        for task in self.tasks.iter().rev() {
+            let part = open.min(task.time);
+            for (spent, of) in spent.iter_mut().zip(task.of) {
+                *spent = *spent - share(of, part, task.time);
+            }
+            open = open - part;
+        }
+    }
+
     fn next(&self) -> Instant {
         if self.blocked.is_some() {
             return NEVER;
@@ -82,8 +109,8 @@ pub(in crate::array) struct Thread {
     current: usize,
     /// Stripes that are to be handled.
     rows: u32,
-    /// Time spent: summing, copying, handling.
-    pub(in crate::array) spent: [Span; 3],
+    /// Time of all that they were ever given.
+    given: Parts,
 }
 
 /// Stripes for each of which another worker is woken (`raid5.h:MAX_STRIPE_BATCH`, `raid5.c:raid5_wakeup_stripe_thread`).
@@ -96,6 +123,15 @@ fn time(bytes: u64, rate: u64) -> Span {
     Span((u128::from(bytes) * 1_000_000_000 / u128::from(rate)) as u64)
 }
 
+/// What `part` of `whole` is of a time.
+fn share(time: Span, part: Span, whole: Span) -> Span {
+    if part == whole {
+        return time;
+    }
+    let times = u128::from(time.0) * u128::from(part.0);
+    Span((times / u128::from(whole.0)) as u64)
+}
+
 impl Thread {
     pub(in crate::array) fn new(cost: ParityCost, workers: u16) -> Self {
         Self {
@@ -104,7 +140,7 @@ impl Thread {
             workers: vec![Worker::default(); 1 + usize::from(workers)],
             current: 0,
             rows: 0,
-            spent: [Span::ZERO; 3],
+            given: Parts::default(),
         }
     }
 
@@ -140,11 +176,8 @@ impl Thread {
             Span::ZERO
         };
         let handle = self.handling(job.sectors) - again + checking;
-        for (spent, more) in self.spent.iter_mut().zip([sum, copy, handle]) {
-            *spent += more;
-        }
         let rows = job.sectors.div_ceil(super::cache::ROW);
-        self.give(now, band, Work::Compute, (sum + copy + handle, rows));
+        self.give(now, band, Work::Compute, ([sum, copy, handle], rows));
     }
 
     fn handling(&self, sectors: u32) -> Span {
@@ -166,27 +199,30 @@ impl Thread {
     /// It comes to a band a last time, after all that it has to do before.
     pub(in crate::array) fn leave(&mut self, now: Instant, band: u32, sectors: u32) {
         let time = self.leaving(sectors);
-        self.spent[2] += time;
         let rows = sectors.div_ceil(super::cache::ROW);
-        self.give(now, band, Work::Look, (time, rows));
+        self.give(now, band, Work::Look, (handled(time), rows));
     }
 
     /// To whoever is through first of those that are awake.
-    fn give(&mut self, now: Instant, band: u32, work: Work, (time, rows): (Span, u32)) {
+    fn give(&mut self, now: Instant, band: u32, work: Work, (of, rows): (Parts, u32)) {
         self.rows += rows;
         let awake = 1 + (self.rows / BATCH).max(1) as usize;
         let workers = self.workers.iter().take(awake).enumerate();
         let first = workers.min_by_key(|(_, of)| (of.blocked.is_some(), of.free.max(now)));
         let first = first.map_or(0, |(index, _)| index);
-        self.give_to(first, now, (band, work, time, rows));
+        self.give_to(first, now, (band, work, of, rows));
     }
 
     fn give_to(
         &mut self,
         worker: usize,
         now: Instant,
-        (band, work, time, rows): (u32, Work, Span, u32),
+        (band, work, of, rows): (u32, Work, Parts, u32),
     ) {
+        let time = of.iter().fold(Span::ZERO, |sum, part| sum + *part);
+        for (given, more) in self.given.iter_mut().zip(of) {
+            *given += more;
+        }
         let worker = &mut self.workers[worker];
         worker.free = worker.free.max(now) + time;
         worker.left += time;
@@ -196,6 +232,7 @@ impl Thread {
             band,
             work,
             time,
+            of,
             rows,
         });
     }
@@ -203,13 +240,14 @@ impl Thread {
     /// It has sent a request to a member, which takes it from all else for a while.
     pub(in crate::array) fn send(&mut self, now: Instant) {
         let time = Span(self.cost.submit);
-        self.spent[2] += time;
         let current = &mut self.workers[self.current];
         let Some(first) = current.tasks.front_mut() else {
             let band = super::cache::NONE;
-            return self.give_to(self.current, now, (band, Work::Send, time, 0));
+            return self.give_to(self.current, now, (band, Work::Send, handled(time), 0));
         };
+        self.given[2] += time;
         first.time += time;
+        first.of[2] += time;
         current.left += time;
         current.free += time;
         current.given += time;
@@ -254,14 +292,13 @@ impl Thread {
 
     /// It is to look at a band when it has come that far.
     pub(in crate::array) fn look(&mut self, now: Instant, band: u32) {
-        self.give(now, band, Work::Look, (Span::ZERO, 0));
+        self.give(now, band, Work::Look, (Parts::default(), 0));
     }
 
     /// One of them is woken for it, which takes what a request does (assumed).
     pub(in crate::array) fn wake(&mut self, now: Instant, band: u32) {
-        let time = Span(self.cost.submit);
-        self.spent[2] += time;
-        self.give(now, band, Work::Look, (time, 0));
+        let of = handled(Span(self.cost.submit));
+        self.give(now, band, Work::Look, (of, 0));
     }
 
     /// Whether whoever asks the members has not come to the end of what it was given.
@@ -311,15 +348,21 @@ impl Thread {
             .map_or(Span::ZERO, |worker| worker.given)
     }
 
-    /// Time in use until `now`: what is booked beyond has not passed yet. Part of that may be waiting for a core.
+    /// Time in use until `now`: what is booked beyond has not passed yet.
     pub(in crate::array) fn busy(&self, now: Instant) -> Span {
-        let busy = |worker: &Worker| {
-            let now = worker.blocked.map_or(now, |(since, _)| since.min(now));
-            worker.given - worker.free.since(now).min(worker.left)
-        };
+        let busy = |worker: &Worker| worker.given - worker.open(now);
         self.workers
             .iter()
             .map(busy)
             .fold(Span::ZERO, |sum, part| sum + part)
+    }
+
+    /// What that was spent on: summing, copying, handling.
+    pub(in crate::array) fn spent(&self, now: Instant) -> [Span; 3] {
+        let mut spent = self.given;
+        for worker in &self.workers {
+            worker.less_open(now, &mut spent);
+        }
+        spent
     }
 }

@@ -22,6 +22,37 @@ fn parity_takes_the_thread_its_time() {
     assert_eq!(busy[0].parts[0], ("parity", Span(4 * 65_536)));
 }
 
+/// What is booked and has not passed yet is in neither.
+#[test]
+fn what_the_thread_did_is_the_sum_of_its_parts_at_any_time() {
+    let mut spec = raid5(5, 128);
+    (spec.cost.xor, spec.cost.copy) = (1_000_000_000, 3_000_000_000);
+    (spec.cost.stripe, spec.cost.submit) = (1_700, 900);
+    for workers in [0, 2] {
+        spec.group_threads = workers;
+        let mut toy = Toy::new(&spec, 0);
+        toy.submit(bio(0, Write, 0, 512 + 100));
+        toy.submit(bio(1, Read, 4096, 64));
+        toy.unplug();
+        let mut used = Vec::new();
+        loop {
+            // Between what happens, too.
+            for now in [toy.now, toy.now + Span(700)] {
+                let mut busy = Vec::new();
+                toy.array.busy(now, &mut busy);
+                let parts: u64 = busy[0].parts.iter().map(|part| part.1.0).sum();
+                let apart = parts.abs_diff(busy[0].busy.0);
+                assert!(apart <= 3 * u64::from(1 + workers), "{now:?}: {busy:?}");
+                used.push(busy[0].busy);
+            }
+            if !toy.step() {
+                break;
+            }
+        }
+        assert!(used.len() > 20 && used.last() > used.first(), "{used:?}");
+    }
+}
+
 #[test]
 fn workers_are_woken_by_batches_of_eight_stripes() {
     // Nanoseconds for 64 rows of four blocks at 1 GB/s: how many are at it?
