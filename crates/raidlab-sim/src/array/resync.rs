@@ -5,6 +5,8 @@
 //! each 128 KiB the speed since a mark of up to half a minute ago is looked at. Above the most, half a
 //! second of sleep; above the least, way is given to others when they were heard, since Linux 6.16 with enough in flight alone.
 mod driven;
+#[cfg(test)]
+mod tests;
 
 use super::core::Heard;
 use super::node::Common;
@@ -95,6 +97,8 @@ pub(super) struct Resync {
     marks: VecDeque<(Instant, u64)>,
     looked: u64,
     sleeps: Option<Instant>,
+    /// It has, and has not looked at the speed since.
+    slept: bool,
     drains: bool,
     /// The stripe cache had no room: it waits until a quarter is free, and then until `naps`.
     short: bool,
@@ -133,6 +137,7 @@ impl Resync {
             marks: VecDeque::from([(Instant::ZERO, 0)]),
             looked: 0,
             sleeps: None,
+            slept: false,
             drains: false,
             short: false,
             naps: None,
@@ -158,6 +163,7 @@ impl Resync {
     /// Whether the next request may go out now.
     fn may(&mut self, now: Instant, heard: &mut [Heard]) -> bool {
         self.started = true;
+        self.wakes(now);
         let full = self.window.len() >= self.depth;
         // md looks when it has sent a request, and then waits for room for the next. What is in flight then has counted since
         // 6.16; before, the look may as well be at the end of that wait.
@@ -167,14 +173,10 @@ impl Resync {
         if !self.check(now) {
             return false;
         }
-        let mut look = self.issued - self.looked >= LOOK;
-        if let Some(until) = self.sleeps {
-            if now < until {
-                return false;
-            }
-            self.sleeps = None;
-            look = true;
+        if self.sleeps.is_some() {
+            return false;
         }
+        let mut look = std::mem::take(&mut self.slept) || self.issued - self.looked >= LOOK;
         if self.drains {
             if self.active > 0 {
                 return false;
@@ -184,6 +186,14 @@ impl Resync {
             look = false;
         }
         (!look || self.look(now, heard)) && !full
+    }
+
+    /// Of a sleep that is over nothing is left, whatever else it has to wait for.
+    fn wakes(&mut self, now: Instant) {
+        let over = |until: &Instant| *until <= now;
+        self.naps = self.naps.filter(|until| !over(until));
+        self.slept |= self.sleeps.is_some_and(|until| over(&until));
+        self.sleeps = self.sleeps.filter(|until| !over(until));
     }
 
     /// Notes how far it is when that is due, for which all that is in flight has to end first; whether it may go on.
@@ -383,38 +393,4 @@ pub fn controlled(rate: u64, most: u64) -> u64 {
     }
     let bytes = (resync.issued - before) * SECTOR;
     (u128::from(bytes) * 1_000_000_000 / u128::from(end.since(settled).0)) as u64
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn alone_it_asks_for_more_at_a_time_but_not_for_more_in_all() {
-        // Windows of raid10 and raid1, and stripe caches: grown, as they begin, and the least.
-        let windows = [512 * UNIT, 32 * UNIT, 1024 * 8, 256 * 8, 17 * 8];
-        let units = windows.map(|window| coarse(window, u64::MAX, None));
-        assert_eq!(units, [512, 256, 512, 128, 128]);
-        // No request goes beyond a chunk.
-        assert_eq!(
-            [16, 128, 256, 1024].map(|chunk| coarse(512 * UNIT, chunk, None)),
-            [128, 128, 256, 512]
-        );
-        // 168 pages are ten of 16, and five of 32, but two of 64; 128 are two of those.
-        assert_eq!(
-            [168, 128, 127].map(|pages| coarse(1024 * 8, 1024, Some(pages * 8))),
-            [256, 512, 128]
-        );
-        let spec = ArraySpec::new(super::super::ArrayKind::Single(
-            raidlab_core::units::Sectors(0),
-        ));
-        let mut resync = Resync::new(1 << 30, DEPTH_RAID10, UNIT, &spec, &spec.era);
-        resync.limit(Instant::ZERO, None, 1024, None);
-        assert_eq!((resync.depth, resync.unit), (128, 512));
-        resync.limit(Instant::ZERO, Some(1 << 30), 1024, None);
-        assert_eq!((resync.depth, resync.unit), (DEPTH_RAID10, UNIT));
-        // The first one after sectors that are done ends where they all do.
-        (resync.next, resync.unit) = (640, 512);
-        assert_eq!(resync.piece(), (0, 640, 1024));
-    }
 }
