@@ -124,3 +124,19 @@ proptest! {
         prop_assert_eq!(digest(), digest());
     }
 }
+
+/// Instead of going round in a circle for ever.
+#[test]
+#[should_panic(expected = "time stands still at 0.000")]
+fn a_device_that_does_nothing_is_told() {
+    let mut device = Toy::new();
+    device.stuck = true;
+    let mut host = host(OLD, 64, FilesystemKind::None, device);
+    run(
+        &mut host,
+        &[(
+            WorkloadSpec::Blocks(raw::blocks(Order::Sequential, 100, 4096, 1)),
+            1,
+        )],
+    );
+}

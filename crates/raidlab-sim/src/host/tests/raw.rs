@@ -36,7 +36,7 @@ fn media_rate() -> f64 {
     rate(&run(&mut host, &[(blocks, 4)])[0])
 }
 
-fn blocks(order: Order, read_percent: u8, block: u32, ops: u64) -> BlockSpec {
+pub(super) fn blocks(order: Order, read_percent: u8, block: u32, ops: u64) -> BlockSpec {
     BlockSpec {
         order,
         read_percent,

@@ -27,6 +27,8 @@ pub(super) struct Toy {
     pub(super) bad: Option<u64>,
     /// What read-ahead asks for fails.
     pub(super) full: bool,
+    /// It has something to do at once, and does not do it.
+    pub(super) stuck: bool,
     /// Work of its one thread for each request, if it has one; what that was given, and how long it was told to wait
     /// for a core.
     pub(super) thread: Option<Span>,
@@ -58,6 +60,7 @@ impl Toy {
             digest: 0,
             bad: None,
             full: false,
+            stuck: false,
             thread: None,
             worked: Span::ZERO,
             waited: Span::ZERO,
@@ -121,12 +124,18 @@ impl Device for Toy {
     }
 
     fn next_event(&self) -> Option<Instant> {
+        if self.stuck {
+            return Some(self.now);
+        }
         self.queue.front().map(|(at, _)| *at)
     }
 
     fn advance(&mut self, now: Instant, done: &mut Vec<Ended>) {
         assert!(now >= self.now, "time goes on");
         self.now = now;
+        if self.stuck {
+            return;
+        }
         while let Some((at, bio)) = self.queue.front().copied().filter(|(at, _)| *at <= now) {
             self.queue.pop_front();
             self.digest = mix(self.digest ^ mix(at.0) ^ bio.lba.0);
