@@ -26,18 +26,26 @@ impl<D: Device> Host<D> {
         let requests = requests + self.below.beside();
         let cost = cost + Span(pages * self.costs.flush + self.costs.submit.0 * requests);
         match writer {
-            Writer::Durable(_) | Writer::Held(_) => self.cores.process(self.now, cost, Span::ZERO),
-            Writer::Journal | Writer::Flusher => {
+            _ if self.back.by_commit => {
+                // Records go through the pipeline one after the other in each thread, and to the device as they come out, whoever
+                // wants them there.
                 let end = self.cores.kernel(self.now, cost);
-                if self.back.by_commit {
-                    // Records go through the pipeline one after the other in each thread, and to the device as they come out.
-                    let paced = end.0 - cost.0 + cost.0 / self.back.issuers;
-                    self.back.paced = Instant(paced);
-                    self.at(self.back.paced, What::Pump);
-                }
-                end
+                let paced = end.0 - cost.0 + cost.0 / self.back.issuers;
+                self.back.paced = Instant(paced);
+                self.at(self.back.paced, What::Pump);
             }
-        };
+            Writer::Durable(tag) => {
+                let end = self.cores.process(self.now, cost, Span::ZERO);
+                let call = &mut self.calls[tag as usize];
+                call.until = call.until.max(end);
+            }
+            Writer::Held(_) => {
+                self.cores.process(self.now, cost, Span::ZERO);
+            }
+            Writer::Journal | Writer::Flusher => {
+                self.cores.kernel(self.now, cost);
+            }
+        }
         let known = &mut self.files[file as usize];
         known.cursor = page + pages;
         if self.cache.dirty_of(file) == 0 {

@@ -43,8 +43,8 @@ const CALL: u64 = 4_000;
 pub(crate) const NEW: Kernel = Kernel::Linux(3, 12, 0);
 /// A record through the pipeline: zio stages, taskqs, allocation. Assumed.
 const RECORD: u64 = 80_000;
-/// The same before 0.6.3, whose buffers are mapped page by page (`vmalloc`). Fitted on the write of 'ashift 12' of
-/// zfs-ashift.
+/// The same before 0.6.3, whose buffers are mapped page by page (`vmalloc`), of a record of 128 KiB. Fitted on the write of 'ashift 12'
+/// of zfs-ashift; that what is more than now goes by the bytes of the record is assumed.
 const RECORD_OLD: u64 = 623_000;
 /// A KiB through fletcher4, one word of 32 bits at a time: 1.2 GB/s. Assumed.
 const CHECKSUM_KIB: u64 = 850;
@@ -84,8 +84,8 @@ pub(super) struct Zfs {
     next_object: u64,
     /// Sectors of records that wait for a place.
     pending: u64,
-    /// Processor time of writing a record, beside its bytes.
-    pipeline: u64,
+    /// Processor time of writing a record beside that of its bytes, in all and for each 128 KiB.
+    pipeline: (u64, u64),
     /// Processor time of the parities of a KiB.
     parity: u64,
     small: Small,
@@ -112,10 +112,9 @@ impl Zfs {
             traits: traits(spec),
             record,
             fan: size::fan(spec.kernel),
-            pipeline: if spec.kernel < NEW {
-                RECORD_OLD
-            } else {
-                RECORD
+            pipeline: match spec.kernel < NEW {
+                true => (RECORD, RECORD_OLD - RECORD),
+                false => (RECORD, 0),
             },
             atime: spec.atime,
             parity: PARITY_KIB[..pool.parities()].iter().sum(),

@@ -213,11 +213,7 @@ fn a_degraded_pool_reads_as_much_with_parity_instead_of_data() {
 /// idle; since then twice as large as those could be at the most, with groups that end before the disk has its fill.
 #[test]
 fn small_records_go_out_as_large_commands() {
-    for (kernel, least) in [
-        ("2.6.32", 100 << 10),
-        ("4.4", 100 << 10),
-        ("6.1", 256 << 10),
-    ] {
+    for (kernel, least) in [("2.6.32", 96 << 10), ("4.4", 96 << 10), ("6.1", 256 << 10)] {
         let array = "layout = \"zfs-mirror\"\nrecord-size = \"4KiB\"";
         let profile = "name = \"dd\"\nbs = \"64KiB\"\ncount = 1024";
         let host = format!("2GiB\"\nkernel = \"{kernel}");
@@ -225,6 +221,29 @@ fn small_records_go_out_as_large_commands() {
         let counters = disks[0];
         let mean = counters.sectors_written * SECTOR / counters.writes;
         assert!(mean > least, "{kernel}: {mean} bytes");
+    }
+}
+
+/// Records that `fsync` wants on the disks take their time on the cores that there are, before it ends.
+#[test]
+fn no_more_processor_time_is_used_than_cores_have() {
+    for cores in [1, 4, 16] {
+        let text = format!(
+            "title = \"Cores\"\ndisks = {{ model = \"nvme-ssd\", count = 6 }}\n\
+             [array]\nlayout = \"zfs-stripe\"\nmember-size = \"1GiB\"\nrecord-size = \"8KiB\"\n\
+             [host]\nmemory = \"1GiB\"\nkernel = \"2.6.32\"\ncores = {cores}\n\
+             [profile]\nname = \"hdbench\"\nsizes = [\"16MiB\"]\n"
+        );
+        let experiment = experiment(&text);
+        let runs = run(&mut machine(&experiment, &experiment.cells[0]));
+        assert_eq!(runs.len(), 3);
+        for outcome in runs.iter().map(|run| &run.outcome) {
+            let cpu = &outcome.cpu;
+            let used = cpu.user + cpu.system + cpu.kernel_threads.unwrap_or_default();
+            let share = used.as_secs_f64() / outcome.elapsed.as_secs_f64();
+            let most = 1.01 * f64::from(cores);
+            assert!(share <= most, "{}: {share} of {cores}", outcome.id);
+        }
     }
 }
 

@@ -60,7 +60,8 @@ impl Zfs {
             self.scatter(f, record, bytes, out)?;
             f.last = Some(record);
             self.group.dirty.insert((id, 1, record / self.fan));
-            charge.cpu += Span(self.pipeline * (out.len() - before) as u64);
+            let (each, mapped) = self.pipeline;
+            charge.cpu += Span(each * (out.len() - before) as u64 + mapped * bytes / (128 * KIB));
             charge.cpu += Span((CHECKSUM_KIB + self.parity) * (bytes / KIB));
         }
         self.group.dnode(f.object);
