@@ -6,7 +6,7 @@ use crate::op::OpClass;
 use crate::time::{Instant, Span};
 use serde::{Deserialize, Serialize};
 
-/// Processor time that a phase cost.
+/// Processor time that the counted time of a phase cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CpuTime {
     /// The workload's own time in user mode, all its threads.
@@ -27,6 +27,21 @@ impl CpuTime {
             0.0
         } else {
             100.0 * (self.user + self.system).0 as f64 / elapsed.0 as f64
+        }
+    }
+
+    /// Of what was used in `ramp` and the `counted` time after it that of the counted time, taken to have been used evenly.
+    #[must_use]
+    pub fn of_counted(self, ramp: Span, counted: Span) -> Self {
+        if ramp == Span::ZERO {
+            return self;
+        }
+        let all = u128::from((ramp + counted).0);
+        let part = |time: Span| Span((u128::from(time.0) * u128::from(counted.0) / all) as u64);
+        Self {
+            user: part(self.user),
+            system: part(self.system),
+            kernel_threads: self.kernel_threads.map(part),
         }
     }
 }

@@ -50,8 +50,10 @@ pub struct Evidence {
     pub claimed_read: u64,
     /// Bytes the workload wrote.
     pub claimed_written: u64,
-    /// Wall time of the phase.
+    /// Wall time of the phase, and which of it was not counted in its figures; all else here is of both.
     pub wall: Duration,
+    /// See [`wall`](Self::wall).
+    pub ramp: Duration,
     /// Direct I/O was asked for.
     pub direct: bool,
     /// The page cache is meant to serve the reads (`hdparm -T`, a warm run): no flag for that.
@@ -184,12 +186,13 @@ const SLACK: u64 = 4 << 20;
 const LITTLE: u64 = 256 << 10;
 
 fn too_short(e: &Evidence) -> Option<Flag> {
-    (e.wall < SHORTEST).then(|| {
+    let counted = e.wall.saturating_sub(e.ramp);
+    (counted < SHORTEST).then(|| {
         Flag::new(
             FlagKind::TooShort,
             format!(
                 "it took {:.3} s, less than {} s",
-                e.wall.as_secs_f64(),
+                counted.as_secs_f64(),
                 SHORTEST.as_secs_f64()
             ),
         )

@@ -63,7 +63,7 @@ impl Watch {
         ran.release();
         let mut outcome = PhaseOutcome::from_tallies(&phase.id, &ran.tallies);
         outcome.digest = phase.digest(options.seed);
-        outcome.cpu = cpu_time(&ran, &cpu);
+        outcome.cpu = cpu_time(&ran, &cpu).of_counted(phase.ramp, outcome.elapsed);
         let sum = |of: fn(&Tally) -> u64| ran.tallies.iter().map(of).sum::<u64>();
         let claimed = (sum(|t| t.bytes_read), sum(|t| t.bytes_written));
         let stack = place.resolved().stack();
@@ -78,7 +78,8 @@ impl Watch {
             claimed_read: claimed.0,
             claimed_written: claimed.1,
             distinct_written: Some(phase.distinct_written(claimed.1)),
-            wall: outcome.elapsed.to_std(),
+            wall: (phase.ramp + outcome.elapsed).to_std(),
+            ramp: phase.ramp.to_std(),
             direct: phase.access == Access::Direct,
             warm: !matches!(phase.evidence, Evidence::ReadsReachDevice | Evidence::Both),
             flushed: matches!(phase.evidence, Evidence::WritesReachDevice | Evidence::Both),

@@ -64,7 +64,8 @@ impl Machine {
             user: used.cpu.user,
             system: used.cpu.system,
             kernel_threads: Some(used.cpu.kernel),
-        };
+        }
+        .of_counted(phase.ramp, outcome.elapsed);
         let sum = |of: fn(&Tally) -> u64| driven.tallies.iter().map(of).sum::<u64>();
         let device = DeviceBytes {
             claimed_read: sum(|t| t.bytes_read),

@@ -443,6 +443,27 @@ fn the_medium_is_a_limit_of_its_own() {
     );
 }
 
+/// Bytes and processor time are those of the ramp, too, and the time that is long enough is the counted one.
+#[test]
+fn what_is_not_counted_of_a_phase_is_part_of_its_time() {
+    let of = |wall, ramp| Evidence {
+        wall: Duration::from_millis(wall),
+        ramp: Duration::from_millis(ramp),
+        generator: vec![Duration::from_millis(2000)],
+        link: Some(RateLimit {
+            bytes_per_second: 300e6,
+            source: "SATA".to_owned(),
+        }),
+        ..reading(GIB)
+    };
+    assert_eq!(kinds(&of(4000, 3000)), []);
+    assert_eq!(
+        kinds(&of(1000, 0)),
+        [FlagKind::AboveLimit, FlagKind::GeneratorBound]
+    );
+    assert_eq!(kinds(&of(4000, 3600)), [FlagKind::TooShort]);
+}
+
 #[test]
 fn a_phase_without_time_or_bytes_is_judged_too() {
     let empty = Evidence {

@@ -112,3 +112,28 @@ fn a_phase_that_ends_within_its_ramp_has_no_figure() {
         "{told}"
     );
 }
+
+/// What the ramp took of the processor is no part of a shorter time's.
+#[test]
+fn the_processor_is_used_no_more_than_it_is_there_whatever_the_ramp() {
+    let share = |profile: &str| {
+        let text = format!(
+            "title = \"t\"\ndisks = {{ model = \"nvme-ssd\", count = 1 }}\n[array]\nlayout = \"single\"\n[profile]\n{profile}\n"
+        );
+        let experiment = experiment(&text);
+        let mut machine = machine(&experiment, &experiment.cells[0]);
+        let outcome = run(&mut machine).remove(0).outcome;
+        let threads = outcome.cpu.kernel_threads.unwrap_or_default();
+        outcome.cpu.percent(outcome.elapsed)
+            + 100.0 * threads.as_secs_f64() / outcome.elapsed.as_secs_f64()
+    };
+    let random = "name = \"random\"\nsize = \"64MiB\"\nblock = \"64KiB\"\nread-percent = 100\ndirect = false";
+    for profile in [
+        &format!("{random}\ntime = \"1s\""),
+        &format!("{random}\ntime = \"3s\"\nramp = \"2s\""),
+        "name = \"hdparm\"",
+    ] {
+        let share = share(profile);
+        assert!((90.0..100.5).contains(&share), "{profile}: {share}");
+    }
+}
