@@ -52,6 +52,18 @@ words! {
     }
 }
 
+impl FilesystemKind {
+    /// Bytes that direct calls are multiples of, whatever the disks take: pages where the file system does not tell less (`statx`).
+    /// btrfs puts others through the cache without a word.
+    #[must_use]
+    pub const fn direct_multiple(self) -> u32 {
+        match self {
+            Self::Btrfs | Self::Zfs => 4096,
+            _ => 512,
+        }
+    }
+}
+
 words! {
     /// What a journal holds and in which order data follows.
     JournalMode: "journal mode" {

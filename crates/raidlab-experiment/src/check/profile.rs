@@ -217,7 +217,9 @@ pub(super) fn planned(
     on: On<'_>,
 ) -> Option<(BTreeMap<String, String>, Vec<String>)> {
     let room = on.room.or(on.array.capacity);
-    let context = context(on.host.memory, on.filesystem, room, on.sector.0 as u32);
+    let least = on.filesystem.map_or(0, |made| made.kind.direct_multiple());
+    let alignment = least.max(on.sector.0 as u32);
+    let context = context(on.host.memory, on.filesystem, room, alignment);
     let error = match chosen.profile.plan(&context) {
         Ok(plan) => {
             if !zfs::fits(problems, view, &on, &plan) {

@@ -290,6 +290,22 @@ layout = "raid1"
 "#
 );
 
+// Real ones refused them, and the model took them for direct.
+told!(
+    direct_calls_smaller_than_pages_on_btrfs,
+    r#"title = "t"
+disks = { model = "nearline-24tb", count = 2 }
+filesystem = "btrfs"
+[profile]
+name = "random"
+size = "1GiB"
+call-size = "3KiB"
+[array]
+layout = "raid1"
+engine = "btrfs"
+"#
+);
+
 // Both were predicted as if the disks took sectors of 512 bytes.
 told!(
     units_of_a_pool_smaller_than_the_disks_sectors,
