@@ -162,19 +162,17 @@ fn compares(array: &Array) -> bool {
 }
 
 /// Whether direct calls of a cell's profile fit where they go: each is a whole number of the members' logical sectors, which
-/// are of `sector` bytes at the most, and on file systems that do not tell less, of pages.
+/// are of `sector` bytes at the most. What the file system wants was looked at when the file was read.
 ///
 /// # Errors
 /// What does not fit, with the cell.
 pub(super) fn direct_calls(cell: &Cell, sector: u32) -> Result<(), Failure> {
     let setup = &cell.setup;
-    let made = setup.filesystem.as_ref();
-    let least = made.map_or(SECTOR as u32, |made| made.kind.direct_multiple());
     // Whatever else is the matter, memory and room among it, is known better when it is built.
     if setup.profile.plan(&setup.context(SECTOR as u32)).is_err() {
         return Ok(());
     }
-    match setup.profile.plan(&setup.context(sector.max(least))) {
+    match setup.profile.plan(&setup.context(sector)) {
         Ok(_) => Ok(()),
         Err(error) => {
             let message = format!("cell '{}': {error}", cell.label);
@@ -315,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn direct_calls_are_of_whole_sectors_and_pages() {
+    fn direct_calls_are_of_whole_sectors() {
         let text = |filesystem: &str| {
             format!(
                 "title = 't'\ndisks = {{ model = 'ST3250624AS', count = 2 }}\nfilesystem = '{filesystem}'\n\

@@ -95,6 +95,22 @@ fn unequal_members_have_the_room_that_calculators_tell() {
     );
 }
 
+/// `mkfs` begins with the last members, and stripes with all of them.
+#[test]
+fn the_first_files_are_on_the_last_members() {
+    let of = |profile, members, degenerate| {
+        let sizes = vec![Sectors(8 << 21); members];
+        let first = Dealt::with_first_files(profile, &sizes, degenerate);
+        first.iter().map(|member| member.0).collect::<Vec<_>>()
+    };
+    assert_eq!(of(BtrfsProfile::Raid1, 2, true), [0, 1]);
+    assert_eq!(of(BtrfsProfile::Raid1, 6, true), [4, 5]);
+    assert_eq!(of(BtrfsProfile::Raid1c3, 5, true), [2, 3, 4]);
+    assert_eq!(of(BtrfsProfile::Raid10, 5, true), [1, 2, 3, 4]);
+    assert_eq!(of(BtrfsProfile::Raid5, 4, true), [0, 1, 2, 3]);
+    assert_eq!(of(BtrfsProfile::Raid10, 2, false), []);
+}
+
 const ALL: [BtrfsProfile; 8] = BtrfsProfile::ALL;
 
 /// As Linux 6.18 dealt out files on loop devices until there was no room: chunks by their members, and MiB of data.
