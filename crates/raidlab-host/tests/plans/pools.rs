@@ -33,6 +33,7 @@ array = [
   { name = "one", layout = "raid1", state = "rebuilding 1" },
   { name = "two", layout = "raid1c3", state = "rebuilding 2", failed = [1, 3] },
   { name = "parity", layout = "raid5", state = "rebuilding 1" },
+  { name = "the first", layout = "raid10", state = "rebuilding 1", failed = [0] },
 ]
 "#;
     insta::assert_snapshot!("rebuilding_btrfs", told(&plans(4, rest, &verify)));
