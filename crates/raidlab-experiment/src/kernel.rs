@@ -94,6 +94,9 @@ impl Kernel {
     /// The kernel of the time of ZFS 0.8 (2019), which is taken to be what kernels from it on have.
     pub const ZFS_0_8: Self = Self::Linux(5, 1, 0);
 
+    /// Since then btrfs makes stripes over one member, or over one pair of them ("btrfs: allow degenerate raid0/raid10").
+    pub const DEGENERATE_STRIPES: Self = Self::Linux(5, 15, 0);
+
     /// Since then io_uring asks each file whether it can be read and written without waiting (`FMODE_NOWAIT`, commit caec5ebe77f9).
     /// Before, it took a regular file for such when no block device below says otherwise, ZFS's among them, which wait.
     pub const ASKS_FILES: Self = Self::Linux(6, 5, 0);

@@ -53,7 +53,7 @@ pub(super) fn array(
         outer_chunk: outer_chunk.as_ref(),
         ashift: ashift.as_ref(),
         engine,
-        degenerate: kernel >= btrfs::DEGENERATE,
+        degenerate: kernel >= Kernel::DEGENERATE_STRIPES,
     };
     let built = md_chunks(problems, &parts).and_then(|()| build(problems, view, &parts));
     let is_built = built.is_some();

@@ -6,9 +6,6 @@ use crate::read::key::Key;
 use raidlab_core::units::Bytes;
 use raidlab_layout::btrfs::Takes;
 
-/// Since when stripes may be over one member, or one pair of them.
-pub(crate) const DEGENERATE: Kernel = Kernel::Linux(5, 15, 0);
-
 /// Whether the kernel makes stripes over so few members of a layout; told when only a later one does.
 pub(super) fn stripes(
     problems: &Problems,
@@ -20,7 +17,7 @@ pub(super) fn stripes(
     let (Some(then), Some(now)) = (least(false), least(true)) else {
         return true;
     };
-    if kernel >= DEGENERATE || members >= then || members < now {
+    if kernel >= Kernel::DEGENERATE_STRIPES || members >= then || members < now {
         return true;
     }
     let at = view.place(&[Key::Members, Key::Channels, Key::Layout]);

@@ -190,10 +190,10 @@ impl Resync {
 
     /// Of a sleep that is over nothing is left, whatever else it has to wait for.
     fn wakes(&mut self, now: Instant) {
-        let over = |until: &Instant| *until <= now;
-        self.naps = self.naps.filter(|until| !over(until));
-        self.slept |= self.sleeps.is_some_and(|until| over(&until));
-        self.sleeps = self.sleeps.filter(|until| !over(until));
+        self.still_naps(now);
+        if self.sleeps.is_some_and(|until| until <= now) {
+            (self.sleeps, self.slept) = (None, true);
+        }
     }
 
     /// Notes how far it is when that is due, for which all that is in flight has to end first; whether it may go on.

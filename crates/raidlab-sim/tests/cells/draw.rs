@@ -1,6 +1,10 @@
 //! Experiments of one cell, as text. Some are refused, as what a kernel lacks; the rest are run.
+#[path = "../shared/draws.rs"]
+mod draws;
+
+use draws::{Draws, schedulers};
 use raidlab_core::rng::Stream;
-use raidlab_experiment::kernel::{Kernel, Scheduler};
+use raidlab_experiment::kernel::Kernel;
 
 const MODELS: &[&str] = &[
     "ST340015A",
@@ -13,16 +17,6 @@ const MODELS: &[&str] = &[
 const KERNELS: &[&str] = &[
     "2.4.27", "2.6.8", "2.6.16", "2.6.22", "2.6.31", "2.6.38", "3.2", "3.16", "4.1", "4.9", "4.19",
     "5.4", "5.13", "5.15", "6.0", "6.1", "6.4", "6.6", "6.12", "6.16", "6.18",
-];
-const SCHEDULERS: &[&str] = &[
-    "noop",
-    "deadline",
-    "anticipatory",
-    "cfq",
-    "none",
-    "mq-deadline",
-    "bfq",
-    "kyber",
 ];
 /// Layouts of md with the fewest members, and how many may fail.
 const MD: &[(&str, u64, u64)] = &[
@@ -69,36 +63,18 @@ enum Engine {
     Btrfs,
 }
 
-/// Draws one after the other, and the lines of a section that come of it.
-struct Draws(Stream, u64);
-
-impl Draws {
-    fn below(&mut self, most: u64) -> u64 {
-        self.1 += 1;
-        self.0.below(self.1, most)
-    }
-
-    fn of<T: Copy>(&mut self, all: &[T]) -> T {
-        all[self.below(all.len() as u64) as usize]
-    }
-
-    fn once_in(&mut self, times: u64) -> bool {
-        self.below(times) == 0
-    }
-
-    /// One of these values, once in so many times.
-    fn line<T: Copy + std::fmt::Display>(&mut self, times: u64, key: &str, all: &[T]) -> String {
-        let value = self.of(all);
-        match self.once_in(times) {
-            true => format!("{key} = {value}\n"),
-            false => String::new(),
-        }
+/// One of these values as a line, once in so many times.
+fn line<T: Copy + std::fmt::Display>(d: &mut Draws, times: u64, key: &str, all: &[T]) -> String {
+    let value = d.of(all);
+    match d.once_in(times) {
+        true => format!("{key} = {value}\n"),
+        false => String::new(),
     }
 }
 
 /// Experiment `number` of a seed.
 pub(crate) fn text(seed: u64, number: u64) -> String {
-    let mut d = Draws(Stream::new(seed).child(number), 0);
+    let mut d = Draws::new(Stream::new(seed).child(number));
     let engine = [Engine::Md, Engine::Md, Engine::Zfs, Engine::Btrfs][(number % 4) as usize];
     let kernel = d.of(KERNELS);
     let (array, members, filesystem) = array(&mut d, engine, kernel);
@@ -127,7 +103,7 @@ fn array(d: &mut Draws, engine: Engine, kernel: &str) -> (String, u64, String) {
     let fixed = layout.contains(' ') || layout == "single";
     let members = if fixed { least } else { least + d.below(4) };
     let mut text = format!("layout = \"{layout}\"\n");
-    text += &d.line(1, "member-size", &["\"1GiB\"", "\"3GiB\"", "\"8GiB\""]);
+    text += &line(d, 1, "member-size", &["\"1GiB\"", "\"3GiB\"", "\"8GiB\""]);
     if spare > 0 {
         let failed = 1 + d.below(spare);
         let synced: &[&str] = match engine {
@@ -144,24 +120,24 @@ fn array(d: &mut Draws, engine: Engine, kernel: &str) -> (String, u64, String) {
     match engine {
         Engine::Md => {
             if !["single", "linear", "raid1"].contains(&layout) {
-                text += &d.line(3, "chunk", &["\"4KiB\"", "\"64KiB\"", "\"1MiB\""]);
+                text += &line(d, 3, "chunk", &["\"4KiB\"", "\"64KiB\"", "\"1MiB\""]);
             }
             if spare > 0 && !text.contains("sync") {
-                text += &d.line(4, "bitmap", &["\"internal\""]);
+                text += &line(d, 4, "bitmap", &["\"internal\""]);
             }
             if ["raid4", "raid5", "raid6"].contains(&layout) {
-                text += &d.line(4, "stripe-cache", &[17, 256, 4096]);
+                text += &line(d, 4, "stripe-cache", &[17, 256, 4096]);
                 if kernel
                     .parse::<Kernel>()
                     .is_ok_and(|k| k >= Kernel::Linux(3, 12, 0))
                 {
-                    text += &d.line(4, "group-threads", &[1, 4]);
+                    text += &line(d, 4, "group-threads", &[1, 4]);
                 }
             }
         }
         Engine::Zfs => {
-            text += &d.line(3, "ashift", &[9, 13]);
-            text += &d.line(3, "record-size", &["\"8KiB\"", "\"1MiB\""]);
+            text += &line(d, 3, "ashift", &[9, 13]);
+            text += &line(d, 3, "record-size", &["\"8KiB\"", "\"1MiB\""]);
         }
         Engine::Btrfs => text += "engine = \"btrfs\"\n",
     }
@@ -179,24 +155,19 @@ fn array(d: &mut Draws, engine: Engine, kernel: &str) -> (String, u64, String) {
 
 fn host(d: &mut Draws, kernel: &str, cached: bool, engine: Engine) -> String {
     let mut text = format!("kernel = \"{kernel}\"\n");
-    text += &d.line(1, "memory", &["\"128MiB\"", "\"512MiB\"", "\"4GiB\""]);
-    let known = kernel.parse::<Kernel>().ok();
-    let has = |name: &&str| {
-        let both = known.zip(Scheduler::named(name));
-        both.is_some_and(|(kernel, scheduler)| kernel.lacks(scheduler).is_none())
-    };
-    let schedulers: Vec<&str> = SCHEDULERS.iter().copied().filter(has).collect();
+    text += &line(d, 1, "memory", &["\"128MiB\"", "\"512MiB\"", "\"4GiB\""]);
+    let schedulers = schedulers(kernel);
     if !schedulers.is_empty() && d.once_in(2) {
         text += &format!("scheduler = \"{}\"\n", d.of(&schedulers));
     }
-    text += &d.line(2, "cores", &[2, 4, 16]);
-    text += &d.line(5, "cpu-mhz", &[150, 2000]);
-    text += &d.line(5, "queue-requests", &[4, 64, 1024]);
-    text += &d.line(4, "write-cache", &["false"]);
-    text += &d.line(5, "drive-queue", &[1, 8]);
-    text += &d.line(6, "request-size", &["\"4KiB\"", "\"64KiB\""]);
+    text += &line(d, 2, "cores", &[2, 4, 16]);
+    text += &line(d, 5, "cpu-mhz", &[150, 2000]);
+    text += &line(d, 5, "queue-requests", &[4, 64, 1024]);
+    text += &line(d, 4, "write-cache", &["false"]);
+    text += &line(d, 5, "drive-queue", &[1, 8]);
+    text += &line(d, 6, "request-size", &["\"4KiB\"", "\"64KiB\""]);
     if cached && engine == Engine::Md {
-        text += &d.line(4, "read-ahead", &["\"0B\"", "\"1MiB\""]);
+        text += &line(d, 4, "read-ahead", &["\"0B\"", "\"1MiB\""]);
     }
     text
 }
@@ -243,7 +214,7 @@ fn profile(d: &mut Draws, engine: Engine, file: bool) -> String {
         d.of(&["4KiB", "16KiB", "100KiB", "1MiB"])
     );
     text += &format!("time = \"{}\"\n", d.of(&["200ms", "500ms", "1s"]));
-    text += &d.line(5, "fsync", &[1, 16]);
-    text += &d.line(6, "ramp", &["\"100ms\""]);
+    text += &line(d, 5, "fsync", &[1, 16]);
+    text += &line(d, 6, "ramp", &["\"100ms\""]);
     text
 }

@@ -35,6 +35,10 @@ pub(in crate::array) enum Work {
 /// Time for summing, copying, handling.
 type Parts = [Span; 3];
 
+fn sum(parts: &Parts) -> Span {
+    parts.iter().fold(Span::ZERO, |sum, part| sum + *part)
+}
+
 /// Of handling alone.
 const fn handled(time: Span) -> Parts {
     [Span::ZERO, Span::ZERO, time]
@@ -47,8 +51,7 @@ struct Task {
     band: u32,
     work: Work,
     /// What it takes.
-    time: Span,
-    of: Parts,
+    time: Parts,
     /// Stripes, 4 KiB of each member, that it is for.
     rows: u32,
 }
@@ -62,7 +65,7 @@ struct Worker {
     left: Span,
     free: Instant,
     /// Time of all that it was ever given.
-    given: Span,
+    given: Parts,
     /// Since when it waits for something else, and what was left then of the first thing that it has to do.
     blocked: Option<(Instant, Option<Span>)>,
 }
@@ -82,9 +85,10 @@ impl Worker {
     fn less_open(&self, now: Instant, spent: &mut Parts) {
         let mut open = self.open(now);
         for task in self.tasks.iter().rev() {
-            let part = open.min(task.time);
-            for (spent, of) in spent.iter_mut().zip(task.of) {
-                *spent = *spent - share(of, part, task.time);
+            let whole = sum(&task.time);
+            let part = open.min(whole);
+            for (spent, time) in spent.iter_mut().zip(task.time) {
+                *spent = *spent - share(time, part, whole);
             }
             open = open - part;
         }
@@ -109,8 +113,6 @@ pub(in crate::array) struct Thread {
     current: usize,
     /// Stripes that are to be handled.
     rows: u32,
-    /// Time of all that they were ever given.
-    given: Parts,
 }
 
 /// Stripes for each of which another worker is woken (`raid5.h:MAX_STRIPE_BATCH`, `raid5.c:raid5_wakeup_stripe_thread`).
@@ -140,7 +142,6 @@ impl Thread {
             workers: vec![Worker::default(); 1 + usize::from(workers)],
             current: 0,
             rows: 0,
-            given: Parts::default(),
         }
     }
 
@@ -204,35 +205,32 @@ impl Thread {
     }
 
     /// To whoever is through first of those that are awake.
-    fn give(&mut self, now: Instant, band: u32, work: Work, (of, rows): (Parts, u32)) {
+    fn give(&mut self, now: Instant, band: u32, work: Work, (time, rows): (Parts, u32)) {
         self.rows += rows;
         let awake = 1 + (self.rows / BATCH).max(1) as usize;
         let workers = self.workers.iter().take(awake).enumerate();
         let first = workers.min_by_key(|(_, of)| (of.blocked.is_some(), of.free.max(now)));
         let first = first.map_or(0, |(index, _)| index);
-        self.give_to(first, now, (band, work, of, rows));
+        self.give_to(first, now, (band, work, time, rows));
     }
 
     fn give_to(
         &mut self,
         worker: usize,
         now: Instant,
-        (band, work, of, rows): (u32, Work, Parts, u32),
+        (band, work, time, rows): (u32, Work, Parts, u32),
     ) {
-        let time = of.iter().fold(Span::ZERO, |sum, part| sum + *part);
-        for (given, more) in self.given.iter_mut().zip(of) {
+        let worker = &mut self.workers[worker];
+        worker.free = worker.free.max(now) + sum(&time);
+        worker.left += sum(&time);
+        for (given, more) in worker.given.iter_mut().zip(time) {
             *given += more;
         }
-        let worker = &mut self.workers[worker];
-        worker.free = worker.free.max(now) + time;
-        worker.left += time;
-        worker.given += time;
         worker.tasks.push_back(Task {
             end: worker.free,
             band,
             work,
             time,
-            of,
             rows,
         });
     }
@@ -245,12 +243,10 @@ impl Thread {
             let band = super::cache::NONE;
             return self.give_to(self.current, now, (band, Work::Send, handled(time), 0));
         };
-        self.given[2] += time;
-        first.time += time;
-        first.of[2] += time;
+        first.time[2] += time;
         current.left += time;
         current.free += time;
-        current.given += time;
+        current.given[2] += time;
         current.tasks.iter_mut().for_each(|task| task.end += time);
     }
 
@@ -282,7 +278,7 @@ impl Thread {
         };
         let mut free = now;
         for task in &mut thread.tasks {
-            free += left.take().unwrap_or(task.time);
+            free += left.take().unwrap_or_else(|| sum(&task.time));
             task.end = free;
         }
         if thread.is_busy() {
@@ -336,7 +332,7 @@ impl Thread {
         self.current = self.workers.iter().position(|of| of.next() == next)?;
         let worker = &mut self.workers[self.current];
         let task = worker.tasks.pop_front()?;
-        worker.left = worker.left - task.time;
+        worker.left = worker.left - sum(&task.time);
         self.rows -= task.rows;
         Some((task.band, task.work))
     }
@@ -345,12 +341,12 @@ impl Thread {
     pub(in crate::array) fn given(&self, worker: usize) -> Span {
         self.workers
             .get(worker)
-            .map_or(Span::ZERO, |worker| worker.given)
+            .map_or(Span::ZERO, |worker| sum(&worker.given))
     }
 
     /// Time in use until `now`: what is booked beyond has not passed yet.
     pub(in crate::array) fn busy(&self, now: Instant) -> Span {
-        let busy = |worker: &Worker| worker.given - worker.open(now);
+        let busy = |worker: &Worker| sum(&worker.given) - worker.open(now);
         self.workers
             .iter()
             .map(busy)
@@ -358,9 +354,12 @@ impl Thread {
     }
 
     /// What that was spent on: summing, copying, handling.
-    pub(in crate::array) fn spent(&self, now: Instant) -> [Span; 3] {
-        let mut spent = self.given;
+    pub(in crate::array) fn spent(&self, now: Instant) -> Parts {
+        let mut spent = Parts::default();
         for worker in &self.workers {
+            for (spent, given) in spent.iter_mut().zip(worker.given) {
+                *spent += given;
+            }
             worker.less_open(now, &mut spent);
         }
         spent

@@ -83,7 +83,7 @@ impl Parts<'_> {
             return self.plans(setup, fabric, kind, &areas, Vec::new());
         }
         let layout = array.layout.to_string();
-        let degenerate = setup.host.kernel >= Kernel::Linux(5, 15, 0);
+        let degenerate = setup.host.kernel >= Kernel::DEGENERATE_STRIPES;
         let unknown =
             |what: String| MachineError::NotModelled(format!("engine 'btrfs' with {what}"));
         let profile = BtrfsProfile::of(&layout);

@@ -1,13 +1,16 @@
 //! Experiments drawn at random, as data that a relation can change in one place: another disk more, half the calls, the
 //! other scheduler.
+#[path = "../../shared/draws.rs"]
+mod draws;
 mod part;
 mod text;
 mod tools;
 
+use draws::{Draws, schedulers};
 use part::{layout, load, pool, topology};
 use raidlab_core::rng::Stream;
 use raidlab_experiment::hardware::Link;
-use raidlab_experiment::kernel::{Kernel, Scheduler};
+use raidlab_experiment::kernel::Kernel;
 pub(crate) use tools::Tool;
 
 /// Disks of the catalogue with the interface that decides where they fit, and the highest rate of their media in bytes a
@@ -113,16 +116,6 @@ const KERNELS: &[&str] = &[
     "2.4.20", "2.6.12", "2.6.16", "2.6.21", "2.6.32", "2.6.39", "3.2", "3.16", "4.4", "4.19",
     "5.10", "6.1",
 ];
-const SCHEDULERS: &[&str] = &[
-    "noop",
-    "deadline",
-    "anticipatory",
-    "cfq",
-    "none",
-    "mq-deadline",
-    "bfq",
-    "kyber",
-];
 const BUSES: &[Option<&str>] = &[
     None,
     Some("pci-32-33"),
@@ -132,30 +125,11 @@ const BUSES: &[Option<&str>] = &[
     Some("pcie-3-x4"),
 ];
 
-/// Draws one after the other from a stream.
-struct Draws(Stream, u64);
-
-impl Draws {
-    fn below(&mut self, most: u64) -> u64 {
-        self.1 += 1;
-        self.0.below(self.1, most)
-    }
-
-    fn of<T: Copy>(&mut self, all: &[T]) -> T {
-        all[self.below(all.len() as u64) as usize]
-    }
-
-    /// Once in so many times.
-    fn once_in(&mut self, times: u64) -> bool {
-        self.below(times) == 0
-    }
-}
-
 impl Point {
     /// Point `number` of a seed; every eighth is a pool of ZFS. Not all can be built (a scheduler that a kernel does not have, a layout that needs more
     /// disks): those are for the experiment language to refuse.
     pub(crate) fn draw(seed: u64, number: u64) -> Self {
-        let mut draws = Draws(Stream::new(seed).child(number), 0);
+        let mut draws = Draws::new(Stream::new(seed).child(number));
         let model = draws.below(MODELS.len() as u64) as usize;
         let kind = MODELS[model].1;
         let zfs = number % 8 == 7;
@@ -169,13 +143,7 @@ impl Point {
             topology => topology,
         };
         let kernel = draws.of(KERNELS);
-        let known = kernel.parse::<Kernel>().ok();
-        let has = |name: &&str| {
-            known
-                .zip(Scheduler::named(name))
-                .is_some_and(|(k, s)| k.lacks(s).is_none())
-        };
-        let schedulers: Vec<&str> = SCHEDULERS.iter().copied().filter(has).collect();
+        let schedulers = schedulers(kernel);
         let scheduler =
             (!schedulers.is_empty() && !draws.once_in(3)).then(|| draws.of(&schedulers));
         let redundant = !["single", "linear", "raid0"].contains(&layout);

@@ -159,7 +159,7 @@ impl Point {
     /// of the time (none for a quarter of hdparm and dd), less memory and another processor.
     pub(crate) fn draw_tool(seed: u64, number: u64) -> Self {
         let mut point = Self::draw(seed, number);
-        let mut draws = Draws(Stream::new(seed).child(number).child(1), 0);
+        let mut draws = Draws::new(Stream::new(seed).child(number).child(1));
         point.memory = draws.of(&[64, 128, 256]) * MIB;
         // ZFS needs some to prefetch into.
         if point.filesystem == "zfs" {
