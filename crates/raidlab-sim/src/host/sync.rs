@@ -68,7 +68,14 @@ impl<D: Device> Host<D> {
         call.synced = self.fs.sync(call.made_durable, call.data_only, dirty);
         call.synced.flush &= !call.closes;
         let cost = self.costs.scaled(call.synced.cpu);
-        call.until = self.cores.process(self.now, cost, Span::ZERO);
+        self.works_on(tag, cost);
+    }
+
+    /// Whoever makes something durable does one thing after the other, and ends no sooner than he is through with all.
+    pub(super) fn works_on(&mut self, tag: u32, cost: Span) {
+        let call = &mut self.calls[tag as usize];
+        let from = self.now.max(call.until);
+        call.until = self.cores.process(from, cost, Span::ZERO);
     }
 
     /// Goes on at a part.
@@ -205,7 +212,8 @@ impl<D: Device> Host<D> {
         if std::mem::take(&mut self.files[file as usize].failed) {
             self.calls[tag as usize].error = Some(EIO);
         }
-        self.finish(tag, self.costs.switch, Span::ZERO);
+        self.works_on(tag, self.costs.switch);
+        self.finish(tag, Span::ZERO, Span::ZERO);
     }
 
     /// Submits all that is dirty of the call's file, waits for all that is on its way, then goes on

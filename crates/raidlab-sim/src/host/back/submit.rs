@@ -34,11 +34,7 @@ impl<D: Device> Host<D> {
                 self.back.paced = Instant(paced);
                 self.at(self.back.paced, What::Pump);
             }
-            Writer::Durable(tag) => {
-                let end = self.cores.process(self.now, cost, Span::ZERO);
-                let call = &mut self.calls[tag as usize];
-                call.until = call.until.max(end);
-            }
+            Writer::Durable(tag) => self.works_on(tag, cost),
             Writer::Held(_) => {
                 self.cores.process(self.now, cost, Span::ZERO);
             }

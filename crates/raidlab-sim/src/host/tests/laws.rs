@@ -3,7 +3,9 @@
 use super::*;
 use proptest::prelude::*;
 use raidlab_core::histogram::Latencies;
+use raidlab_core::op::{FileOp, Op};
 use raidlab_core::rng::mix;
+use raidlab_core::target::Tag;
 
 /// A random mixture of jobs on the raw device.
 fn jobs() -> impl Strategy<Value = Vec<(WorkloadSpec, u32)>> {
@@ -139,4 +141,47 @@ fn a_device_that_does_nothing_is_told() {
             1,
         )],
     );
+}
+
+/// A process is one thread: what it has to do to have pages written is done before `fsync` ends, however many cores there are and
+/// however fast the device is.
+#[test]
+fn fsync_ends_no_sooner_than_its_own_work() {
+    let mut device = Toy::new();
+    (device.each, device.sector) = (Span(100), Span::ZERO);
+    let fs = FsSpec::new(
+        FilesystemKind::Ext4,
+        Kernel::Linux(6, 1, 0),
+        device.sectors(),
+    );
+    let mut spec = machine(Kernel::Linux(6, 1, 0), 512);
+    spec.cores = 4;
+    let mut host = Host::new(&spec, device, FileSystem::new(&fs).unwrap());
+    let mut call = |op| {
+        let (begun, before) = (host.now(), host.cpu());
+        host.submit(Tag(0), Op::File(op)).unwrap();
+        let mut done = Vec::new();
+        while done.is_empty() {
+            host.wait(None, &mut done).unwrap();
+        }
+        let used = host.cpu().system.0 - before.system.0;
+        (done[0].at.since(begun), Span(used))
+    };
+    call(FileOp::Open {
+        file: 0,
+        mode: OpenMode::Create,
+        direct: false,
+        sync: false,
+    });
+    call(FileOp::Write {
+        file: 0,
+        len: 8 << 20,
+        offset: 0,
+    });
+    let (took, worked) = call(FileOp::Sync {
+        file: 0,
+        data_only: false,
+    });
+    assert!(worked > Span::from_micros(100), "{worked:?}");
+    assert!(took >= worked, "{took:?} {worked:?}");
 }
