@@ -7,6 +7,7 @@
 mod again;
 mod driver;
 mod leap;
+mod row;
 mod slot;
 mod steady;
 mod tally;
@@ -20,6 +21,7 @@ use crate::time::{Instant, Span};
 use crate::workload::Workload;
 use driver::Driver;
 use leap::Leaper;
+use row::Clock;
 use std::ops::ControlFlow;
 
 /// One workload and the number of its operations that may be in flight.
@@ -159,14 +161,18 @@ pub fn drive<W: Workload, T: Target>(
     let start = target.now();
     let mut driver = Driver::new(lanes, target, start, start + options.ramp);
     let mut done = Vec::with_capacity(driver.slots());
-    let (mut now, mut next_poll, mut last_end) = (start, start + options.poll, start);
-    let mut interrupted = false;
+    let mut next_poll = start + options.poll;
+    let mut clock = Clock {
+        now: start,
+        last_end: start,
+    };
+    let (mut interrupted, in_rows) = (false, driver.is_row());
     let mut leaper = Leaper::new(start + options.ramp);
     loop {
         let wake = if interrupted || driver.failure.is_some() {
             None
         } else {
-            driver.fill(now)?
+            driver.fill(clock.now)?
         };
         let in_flight = driver.in_flight();
         if in_flight == 0 && (interrupted || driver.failure.is_some() || driver.all_done()) {
@@ -178,29 +184,33 @@ pub fn drive<W: Workload, T: Target>(
         // While something is in flight a stall is looked for; the monitor is asked either way.
         let until = wake.map_or(next_poll, |w| w.min(next_poll));
         driver.board.target.wait(Some(until), &mut done)?;
-        let before = now;
-        now = driver.board.target.now();
-        driver.account(now.since(before));
+        let before = clock.now;
+        clock.now = driver.board.target.now();
+        driver.account(clock.now.since(before));
         if done.is_empty() {
-            let waited = now.since(last_end);
+            let waited = clock.now.since(clock.last_end);
             if in_flight > 0 && waited >= options.stall {
                 return Err(DriveError::Stalled { waited, in_flight });
             }
         } else {
-            last_end = now;
+            clock.last_end = clock.now;
         }
         driver.complete(&mut done);
         if in_flight == 0 {
-            last_end = now;
+            clock.last_end = clock.now;
         }
-        if T::LEAPS && driver.leap(&mut leaper, now) {
-            now = driver.board.target.now();
-            last_end = now;
-            next_poll = next_poll.min(now + options.poll);
+        if T::LEAPS && driver.leap(&mut leaper, clock.now) {
+            clock.now = driver.board.target.now();
+            clock.last_end = clock.now;
+            next_poll = next_poll.min(clock.now + options.poll);
         }
-        if now >= next_poll {
-            next_poll = now + options.poll;
-            interrupted |= monitor.poll(driver.progress(now, start)).is_break();
+        if in_rows && !interrupted && driver.failure.is_none() {
+            driver.row(&mut clock, next_poll, &mut done)?;
+        }
+        if clock.now >= next_poll {
+            next_poll = clock.now + options.poll;
+            let progress = driver.progress(clock.now, start);
+            interrupted |= monitor.poll(progress).is_break();
         }
     }
     if let Some(failure) = driver.failure {
@@ -208,7 +218,7 @@ pub fn drive<W: Workload, T: Target>(
     }
     driver.last();
     if let ([state], true) = (driver.states.as_mut_slice(), T::LEAPS) {
-        leaper.warmed(state, driver.board.target, now);
+        leaper.warmed(state, driver.board.target, clock.now);
     }
     let tallies = driver.states.into_iter().map(|mut state| {
         state.tally.close_window();

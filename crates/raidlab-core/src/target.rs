@@ -156,6 +156,12 @@ pub trait Target {
         done: &mut Vec<Completion>,
     ) -> Result<(), TargetError>;
 
+    /// Whether what is done now may come to be [leapt](Self::leap) over, so that the pace is to be looked at after each operation.
+    #[inline]
+    fn may_leap(&self) -> bool {
+        Self::LEAPS
+    }
+
     /// How many bytes from the beginning of the stretch are all alike to it: on the same zone of every
     /// disk, with nothing else going on. 0 when it cannot say. Asked where the stretch of time begins whose pace is
     /// looked at (`first`), and at each of its windows' ends, so that it can look at what has changed since.

@@ -99,6 +99,13 @@ pub trait Workload {
     /// What to do next. Asked again only while a slot is free.
     fn next(&mut self, now: Instant) -> Next;
 
+    /// Whether it makes one call after the other and each at once, however deep its lane is: there is never more than one in
+    /// flight. Constant.
+    #[inline]
+    fn is_serial(&self) -> bool {
+        false
+    }
+
     /// Of the next operations those, `most` at most, that are alike, counted and due now; `None` says
     /// nothing, and [`next`](Self::next) is asked. The common case of the fastest workloads: what is
     /// decided here once for many operations is not decided at each.
@@ -183,6 +190,10 @@ impl<W: Workload + ?Sized> Workload for Box<W> {
 
     fn completed(&mut self, record: &OpRecord) {
         (**self).completed(record);
+    }
+
+    fn is_serial(&self) -> bool {
+        (**self).is_serial()
     }
 
     fn expected(&self) -> Expected {

@@ -178,8 +178,9 @@ impl Array {
         }
     }
 
-    /// One of the threads has no core for `time`: what it has to do comes so much later.
-    pub fn wait(&mut self, now: Instant, thread: usize, time: Span) {
+    /// One of the threads has no core for `time`: what it has to do comes so much later. Returns when the first of that would have
+    /// been done; later than anything when there is nothing.
+    pub fn wait(&mut self, now: Instant, thread: usize, time: Span) -> Instant {
         let mut worker = thread;
         for of in self.nodes.iter_mut().filter_map(Node::computes_mut) {
             if worker < of.count() {
@@ -187,6 +188,7 @@ impl Array {
             }
             worker -= of.count();
         }
+        NEVER
     }
 
     /// Moves the member requests that are wanted now to the end of `out`, in order.

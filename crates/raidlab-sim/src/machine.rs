@@ -289,6 +289,11 @@ impl Target for Machine {
         Ok(())
     }
 
+    #[inline]
+    fn may_leap(&self) -> bool {
+        self.leaping.may_leap(&self.host)
+    }
+
     fn alike(&mut self, stretch: &Stretch, first: bool) -> u64 {
         self.leaping.alike(&self.host, stretch, first)
     }

@@ -250,10 +250,16 @@ impl Storage {
 
     /// A thread of the array has no core for `time`; see [`Array::wait`].
     pub fn wait(&mut self, now: Instant, thread: usize, time: Span) {
-        if let Some(array) = &mut self.array {
-            array.wait(now, thread, time);
+        let Some(array) = &mut self.array else {
+            return;
+        };
+        // What comes next stays so, unless the thread was to do it.
+        let next = self.next;
+        let is_its = array.wait(now, thread, time) <= next;
+        if is_its || cfg!(debug_assertions) {
             self.look();
         }
+        debug_assert!(is_its || self.next == next, "something else comes next");
     }
 
     /// The submitter waits now: what is held back for more to come is sent off.

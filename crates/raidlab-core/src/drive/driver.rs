@@ -17,7 +17,7 @@ const AT_ONCE: usize = 64;
 
 #[derive(Clone)]
 pub(super) struct LaneState {
-    done: bool,
+    pub(super) done: bool,
     /// Nothing more is submitted for now.
     pub(super) held: bool,
     pub(super) in_flight: u32,
@@ -38,7 +38,7 @@ impl LaneState {
 }
 
 pub(super) struct Driver<'a, W, T> {
-    lanes: &'a mut [Lane<W>],
+    pub(super) lanes: &'a mut [Lane<W>],
     pub(super) states: Vec<LaneState>,
     pub(super) board: Board<'a, T>,
     pub(super) failure: Option<DriveError>,
@@ -48,9 +48,9 @@ pub(super) struct Driver<'a, W, T> {
 /// What lanes share.
 pub(super) struct Board<'a, T> {
     pub(super) target: &'a mut T,
-    flying: InFlight,
+    pub(super) flying: InFlight,
     /// Of free slots; the one used last is the next to be used.
-    free: Vec<Tag>,
+    pub(super) free: Vec<Tag>,
     /// Where operations begin that are submitted at once.
     offsets: [u64; AT_ONCE],
 }

@@ -407,3 +407,4 @@ fn operations_submitted_at_once_are_tallied_like_others() {
 }
 
 mod again;
+mod row;

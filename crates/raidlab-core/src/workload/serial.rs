@@ -66,6 +66,11 @@ impl<S: Script> Workload for Serial<S> {
         self.busy = false;
     }
 
+    #[inline]
+    fn is_serial(&self) -> bool {
+        true
+    }
+
     fn expected(&self) -> Expected {
         self.script.expected()
     }

@@ -105,6 +105,11 @@ impl Workload for AnyWorkload {
         each!(self, workload => workload.expected())
     }
 
+    #[inline]
+    fn is_serial(&self) -> bool {
+        each!(self, workload => workload.is_serial())
+    }
+
     fn lasts(&self) -> Option<Instant> {
         each!(self, workload => workload.lasts())
     }

@@ -105,6 +105,15 @@ impl Leaping {
         rest.min(in_time) >= self.least
     }
 
+    /// See [`Target::may_leap`].
+    #[inline]
+    pub(super) fn may_leap(&self, host: &Host<Storage>) -> bool {
+        self.on
+            && self.worth != Some(false)
+            && host.file_system().is_raw()
+            && !self.edges.is_empty()
+    }
+
     /// See [`Target::alike`].
     pub(super) fn alike(&mut self, host: &Host<Storage>, stretch: &Stretch, first: bool) -> u64 {
         self.window = None;
@@ -112,13 +121,7 @@ impl Leaping {
             let array = host.device().array();
             array.is_some_and(|array| array.resync().is_some())
         };
-        if !self.on
-            || self.worth == Some(false)
-            || !host.file_system().is_raw()
-            || self.edges.is_empty()
-            || (stretch.writes && (self.solid || self.noted))
-            || syncs()
-        {
+        if !self.may_leap(host) || (stretch.writes && (self.solid || self.noted)) || syncs() {
             return 0;
         }
         let here = Mark {

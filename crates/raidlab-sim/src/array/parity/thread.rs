@@ -47,7 +47,8 @@ const fn handled(time: Span) -> Parts {
 /// Something to be done.
 #[derive(Clone, Copy, Debug)]
 struct Task {
-    end: Instant,
+    /// When it is through with it, but for what all have been put off since: see [`Worker::ends`].
+    due: Instant,
     band: u32,
     work: Work,
     /// What it takes.
@@ -61,6 +62,8 @@ struct Task {
 struct Worker {
     /// What it has to do, by their ends, ascending.
     tasks: VecDeque<Task>,
+    /// What all of them have been put off by: a process that has the core puts off thousands, call by call.
+    off: Span,
     /// Time that all of them take.
     left: Span,
     free: Instant,
@@ -94,11 +97,34 @@ impl Worker {
         }
     }
 
+    /// When it is through with one of its tasks.
+    #[inline]
+    fn ends(&self, task: &Task) -> Instant {
+        task.due + self.off
+    }
+
+    /// All that it has to do comes so much later.
+    #[inline]
+    fn put_off(&mut self, time: Span) {
+        self.off += time;
+        self.free += time;
+    }
+
+    /// It is through with the first of its tasks.
+    fn pop(&mut self) -> Option<Task> {
+        let task = self.tasks.pop_front()?;
+        self.left = self.left - sum(&task.time);
+        if self.tasks.is_empty() {
+            self.off = Span::ZERO;
+        }
+        Some(task)
+    }
+
     fn next(&self) -> Instant {
         if self.blocked.is_some() {
             return NEVER;
         }
-        self.tasks.front().map_or(NEVER, |task| task.end)
+        self.tasks.front().map_or(NEVER, |task| self.ends(task))
     }
 }
 
@@ -227,7 +253,8 @@ impl Thread {
             *given += more;
         }
         worker.tasks.push_back(Task {
-            end: worker.free,
+            // It is put off only while it has something to do, and is free so much later then.
+            due: Instant(worker.free.0 - worker.off.0),
             band,
             work,
             time,
@@ -245,28 +272,28 @@ impl Thread {
         };
         first.time[2] += time;
         current.left += time;
-        current.free += time;
         current.given[2] += time;
-        current.tasks.iter_mut().for_each(|task| task.end += time);
+        current.put_off(time);
     }
 
-    /// One of them has no core for so long.
-    pub(in crate::array) fn wait(&mut self, now: Instant, worker: usize, time: Span) {
+    /// One of them has no core for so long. Returns when it would have been through with what it has to do first.
+    pub(in crate::array) fn wait(&mut self, now: Instant, worker: usize, time: Span) -> Instant {
         let Some(worker) = self.workers.get_mut(worker) else {
-            return;
+            return NEVER;
         };
-        for task in &mut worker.tasks {
-            task.end += time;
-        }
+        let next = worker.next();
         if worker.is_busy() {
-            worker.free = worker.free.max(now) + time;
+            worker.free = worker.free.max(now);
+            worker.put_off(time);
         }
+        next
     }
 
     /// The thread waits for something else from now on; its workers go on.
     pub(in crate::array) fn block(&mut self, now: Instant) {
         let thread = &mut self.workers[0];
-        let left = thread.tasks.front().map(|task| task.end.since(now));
+        let left = thread.tasks.front();
+        let left = left.map(|task| thread.ends(task).since(now));
         thread.blocked.get_or_insert((now, left));
     }
 
@@ -277,9 +304,10 @@ impl Thread {
             return;
         };
         let mut free = now;
+        thread.off = Span::ZERO;
         for task in &mut thread.tasks {
             free += left.take().unwrap_or_else(|| sum(&task.time));
-            task.end = free;
+            task.due = free;
         }
         if thread.is_busy() {
             thread.free = free;
@@ -331,8 +359,7 @@ impl Thread {
         }
         self.current = self.workers.iter().position(|of| of.next() == next)?;
         let worker = &mut self.workers[self.current];
-        let task = worker.tasks.pop_front()?;
-        worker.left = worker.left - sum(&task.time);
+        let task = worker.pop()?;
         self.rows -= task.rows;
         Some((task.band, task.work))
     }
