@@ -1,7 +1,7 @@
 //! Experiments of so many cells that bars are no picture.
 use super::experiments::request;
 use super::synthetic;
-use crate::record::{Explained, TrialRecord};
+use crate::record::{Explained, Resource, TrialRecord};
 use crate::report::document::{Block, Cell, Chart, Document, Scale};
 use crate::report::experiment::{ChartForm, WantedChart, WantedTable};
 use crate::report::{TerminalOptions, experiment_report, render_images, render_terminal};
@@ -196,40 +196,46 @@ fn what_is_left_out_is_counted_and_few_cells_are_bars() {
     assert_eq!(told(&few), "");
 }
 
+/// The table of limits of as many cells: its caption, and of each line the first columns.
+fn limits(
+    depths: &[&str],
+    why: impl Fn(usize, &str, u64) -> Explained,
+) -> (String, Vec<[String; 4]>) {
+    let mut all = trials(
+        &[("layout", &LAYOUTS), ("queue-depth", depths)],
+        &["read", "write"],
+    );
+    for (number, trial) in all.iter_mut().enumerate() {
+        for phase in &mut trial.phases {
+            let elapsed = phase.elapsed_ns.unwrap();
+            phase.explained = Some(why(number, &trial.cell.label, elapsed));
+        }
+    }
+    let mut request = request(all);
+    request.base.baseline = None;
+    request.tables = vec![WantedTable::Limits];
+    request.charts.clear();
+    let document = experiment_report(&request).unwrap();
+    let mut tables = document.tables();
+    let table = tables.find(|table| table.id == "dd-limits").unwrap();
+    let row = |row: &Vec<Cell>| [0, 1, 2, 3].map(|column| row[column].value.text());
+    let rows = table.rows.iter().map(row).collect();
+    (table.caption.clone(), rows)
+}
+
+fn because(why: String) -> Explained {
+    Explained {
+        why,
+        resources: Vec::new(),
+        members: Vec::new(),
+    }
+}
+
 /// A thousand sentences are read by nobody: those of the ends tell what more speed would take.
 #[test]
 fn what_limits_many_cells_is_told_of_the_best_and_the_worst() {
-    let limits = |depths: &[&str]| {
-        let mut all = trials(
-            &[("layout", &LAYOUTS), ("queue-depth", depths)],
-            &["read", "write"],
-        );
-        for trial in &mut all {
-            let why = Explained {
-                why: format!("why of {}", trial.cell.label),
-                resources: Vec::new(),
-                members: Vec::new(),
-            };
-            for phase in &mut trial.phases {
-                phase.explained = Some(why.clone());
-            }
-        }
-        let mut request = request(all);
-        request.base.baseline = None;
-        request.tables = vec![WantedTable::Limits];
-        request.charts.clear();
-        let document = experiment_report(&request).unwrap();
-        let mut tables = document.tables();
-        let table = tables.find(|table| table.id == "dd-limits").unwrap();
-        let text = |cell: &Cell| cell.value.text();
-        let rows: Vec<String> = table
-            .rows
-            .iter()
-            .map(|row| text(&row[0]) + ", " + &text(&row[1]))
-            .collect();
-        (table.caption.clone(), rows)
-    };
-    let (caption, rows) = limits(&["1", "2", "3", "4", "5", "6"]);
+    let own = |_: usize, label: &str, _: u64| because(format!("why of {label}"));
+    let (caption, rows) = limits(&["1", "2", "3", "4", "5", "6"], own);
     assert!(
         caption.contains("of 30 cells the best and the worst"),
         "{caption}"
@@ -238,9 +244,55 @@ fn what_limits_many_cells_is_told_of_the_best_and_the_worst() {
         "layout raid10-f2, queue-depth 6",
         "layout raid0, queue-depth 1",
     ];
-    let expected =
-        ["read", "write"].map(|phase| [format!("{best}, {phase}"), format!("{worst}, {phase}")]);
+    let expected = ["read", "write"].map(|phase| [[phase, best], [phase, worst]]);
+    let rows: Vec<[&str; 2]> = rows.iter().map(|row| [&*row[0], &*row[1]]).collect();
     assert_eq!(rows, expected.concat());
-    let (caption, rows) = limits(&["1", "2", "3", "4"]);
+    let (caption, rows) = limits(&["1", "2", "3", "4"], own);
     assert_eq!((caption.contains("best"), rows.len()), (false, 40));
+}
+
+/// What is so of several cells is told once, however many there are.
+#[test]
+fn cells_that_the_same_thing_limits_share_a_line() {
+    // A layout more, a per cent more; the last layout's disks are all that is busy.
+    let same = |number: usize, _: &str, elapsed: u64| {
+        let resource = |name: &str, percent: usize| Resource {
+            name: name.into(),
+            kind: "cpu".into(),
+            units: 1,
+            busy_ns: elapsed / 100 * percent as u64,
+            parts: Vec::new(),
+        };
+        let mut explained = because("both disks are 99 % busy".to_owned());
+        explained.resources = vec![resource("disk0", 5)];
+        if number < 24 {
+            let share = 50 + number / 6;
+            explained.why = format!("the CPU is {share} % busy of 4 cores");
+            explained.resources.push(resource("CPU", share));
+        }
+        explained
+    };
+    let (caption, rows) = limits(&["1", "2", "3", "4", "5", "6"], same);
+    assert!(!caption.contains("best"), "{caption}");
+    let named =
+        |layout| ["1", "2", "3"].map(|depth| format!("layout {layout}, queue-depth {depth}"));
+    let [many, some] = [("raid0", 21), ("raid10-f2", 3)]
+        .map(|(layout, rest)| format!("{}; and {rest} more", named(layout).join("; ")));
+    let expected = ["read", "write"].map(|phase| {
+        let cpu = [
+            "the CPU is 50-53 % busy of 4 cores",
+            "CPU 50-53 %, disk0 5 %",
+        ];
+        let disks = ["both disks are 99 % busy", "disk0 5 %"];
+        [
+            [phase, &many, cpu[0], cpu[1]],
+            [phase, &some, disks[0], disks[1]],
+        ]
+    });
+    assert_eq!(rows, expected.concat());
+
+    let all = |number: usize, _: &str, _: u64| because(format!("{number} % of it"));
+    let (_, rows) = limits(&["1"], all);
+    let all = |phase: &str| [phase, "all 5", "0-4 % of it", ""].map(str::to_owned);
+    assert_eq!(rows, ["read", "write"].map(all));
 }
