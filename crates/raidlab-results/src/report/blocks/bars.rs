@@ -10,6 +10,9 @@ use crate::report::group::{Group, State, phases};
 /// Most cells of one chart; a sweep of more is a line chart.
 pub(super) const MOST: usize = 24;
 
+/// Phases whose figures are all below this part of another one's have a chart of their own: all bars of theirs would be stumps.
+const STUMP: f64 = 0.1;
+
 /// The bar charts of a profile's groups.
 pub(crate) fn bars(profile: &str, groups: &[Group<'_>], judging: &Judging) -> Vec<Chart> {
     let all = phases(groups);
@@ -20,23 +23,49 @@ pub(crate) fn bars(profile: &str, groups: &[Group<'_>], judging: &Judging) -> Ve
     if groups.len() > MOST {
         return Vec::new();
     }
-    families(profile, &all, &unit)
-        .into_iter()
-        .zip(1..)
-        .filter_map(|((name, phases), number)| {
-            let of_family = unit(phases.first()?);
-            chart(
-                (
-                    &format!("{profile}-bars-{number}"),
-                    &format!("{profile}: {name}"),
-                ),
-                &phases,
-                of_family,
-                groups,
-                judging,
-            )
-        })
-        .collect()
+    let largest = |phase: &str| {
+        let all = groups.iter().filter_map(|g| summarise(g, phase, judging));
+        all.map(|s| s.headline.value).fold(0.0, f64::max)
+    };
+    let mut parts: Vec<(String, Vec<&str>)> = Vec::new();
+    for (name, phases) in families(profile, &all, &unit) {
+        match &by_size(&phases, largest)[..] {
+            [_] => parts.push((format!("{profile}: {name}"), phases)),
+            sizes => parts.extend(sizes.iter().map(|phases| {
+                let title = format!("{profile}: {name}: {}", phases.join(", "));
+                (title, phases.clone())
+            })),
+        }
+    }
+    let parts = parts.into_iter().zip(1..);
+    let charts = parts.filter_map(|((title, phases), number)| {
+        let of_part = unit(phases.first()?);
+        let id = format!("{profile}-bars-{number}");
+        chart((&id, &title), &phases, of_part, groups, judging)
+    });
+    charts.collect()
+}
+
+/// Phases whose bars can stand in one chart, in the order in which they come; the chart of the first phase first.
+fn by_size<'p>(phases: &[&'p str], largest: impl Fn(&str) -> f64) -> Vec<Vec<&'p str>> {
+    let mut sorted: Vec<(f64, &str)> = phases.iter().map(|p| (largest(p), *p)).collect();
+    sorted.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let mut sizes: Vec<(f64, Vec<&str>)> = Vec::new();
+    for (value, phase) in sorted {
+        match sizes.last_mut() {
+            // What has no figure goes with the rest.
+            Some((most, of_size)) if value >= *most * STUMP || value <= 0.0 => of_size.push(phase),
+            _ => sizes.push((value, vec![phase])),
+        }
+    }
+    let place = |phase: &str| phases.iter().position(|known| *known == phase);
+    let in_order = |(_, mut of_size): (f64, Vec<&'p str>)| {
+        of_size.sort_by_key(|phase| place(phase));
+        of_size
+    };
+    let mut sizes: Vec<Vec<&str>> = sizes.into_iter().map(in_order).collect();
+    sizes.sort_by_key(|of_size| of_size.first().and_then(|phase| place(phase)));
+    sizes
 }
 
 pub(crate) fn chart(
@@ -193,4 +222,37 @@ fn note(state: &State<'_>) -> Option<String> {
         State::Invalid => "invalid",
     };
     Some(why.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn phases_of_another_order_of_magnitude_have_a_chart_of_their_own() {
+        let figures = [
+            ("create", 60.0),
+            ("stat", 1100.0),
+            ("delete", 80.0),
+            ("none", 0.0),
+            ("read", 900.0),
+        ];
+        let largest = |phase: &str| figures.iter().find(|(name, _)| *name == phase).unwrap().1;
+        let all = figures.map(|(name, _)| name);
+        assert_eq!(
+            by_size(&all, largest),
+            [vec!["create", "delete", "none"], vec!["stat", "read"]]
+        );
+        assert_eq!(by_size(&["none"], largest), [vec!["none"]]);
+        assert_eq!(
+            by_size(&["create", "delete"], largest),
+            [vec!["create", "delete"]]
+        );
+        // Each is near to the one above it, and yet the last is a stump beside the first.
+        let steps = |phase: &str| phase.parse::<f64>().unwrap();
+        assert_eq!(
+            by_size(&["4", "16", "64"], steps),
+            [vec!["4"], vec!["16", "64"]]
+        );
+    }
 }
