@@ -17,9 +17,12 @@ pub(crate) fn interval(lo: f64, hi: f64, decimals: usize) -> String {
     format!("[{}, {}]", number(lo, decimals), number(hi, decimals))
 }
 
-/// `1.17`: two decimals, more below 0.1 so that a small ratio is not printed as zero.
+/// `1.17`: two decimals, more below 0.1 so that a small ratio is not printed as zero, fewer from 10 on: no ratio is known to five
+/// digits.
 pub(crate) fn ratio(value: f64) -> String {
     let decimals = match value.abs() {
+        x if x >= 99.95 => 0,
+        x if x >= 9.995 => 1,
         x if x == 0.0 || x >= 0.095 => 2,
         x if x >= 0.0095 => 3,
         _ => return format!("{value:.1e}"),
@@ -169,14 +172,16 @@ mod tests {
     }
 
     #[test]
-    fn ratios_have_two_decimals_and_small_ones_more() {
-        let shown: Vec<_> = [1.169_194, 0.609_164, 0.994_9, 0.095, 0.05, 0.000_12, 0.0]
-            .iter()
-            .map(|x| ratio(*x))
-            .collect();
+    fn ratios_have_two_decimals_small_ones_more_and_large_ones_fewer() {
+        let small = [1.169_194, 0.609_164, 0.994_9, 0.095, 0.05, 0.000_12, 0.0];
         assert_eq!(
-            shown,
+            small.map(ratio),
             ["1.17", "0.61", "0.99", "0.10", "0.050", "1.2e-4", "0.00"]
+        );
+        let large = [9.994, 9.996, 10.04, 99.94, 99.96, 303.64, 1e9];
+        assert_eq!(
+            large.map(ratio),
+            ["9.99", "10.0", "10.0", "99.9", "100", "304", "1000000000"]
         );
     }
 
