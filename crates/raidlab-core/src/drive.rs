@@ -7,6 +7,7 @@
 mod again;
 mod driver;
 mod leap;
+mod repeat;
 mod row;
 mod slot;
 mod steady;
@@ -21,6 +22,7 @@ use crate::time::{Instant, Span};
 use crate::workload::Workload;
 use driver::Driver;
 use leap::Leaper;
+use repeat::Repeater;
 use row::Clock;
 use std::ops::ControlFlow;
 
@@ -168,6 +170,7 @@ pub fn drive<W: Workload, T: Target>(
     };
     let (mut interrupted, in_rows) = (false, driver.is_row());
     let mut leaper = Leaper::new(start + options.ramp);
+    let mut repeater = Repeater::new(start + options.ramp);
     loop {
         let wake = if interrupted || driver.failure.is_some() {
             None
@@ -199,7 +202,9 @@ pub fn drive<W: Workload, T: Target>(
         if in_flight == 0 {
             clock.last_end = clock.now;
         }
-        if T::LEAPS && driver.leap(&mut leaper, clock.now) {
+        if T::LEAPS
+            && (driver.leap(&mut leaper, clock.now) || driver.repeat(&mut repeater, clock.now))
+        {
             clock.now = driver.board.target.now();
             clock.last_end = clock.now;
             next_poll = next_poll.min(clock.now + options.poll);

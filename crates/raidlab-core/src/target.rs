@@ -1,7 +1,7 @@
 //! What a workload is driven against: a disk, a file system, or a model of them.
 use crate::op::{BlockKind, BlockOp, Op};
 use crate::time::{Instant, Span};
-use crate::workload::Stretch;
+use crate::workload::{Chance, Stretch};
 
 /// A slot of the driver, given back with the completion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -190,6 +190,18 @@ pub trait Target {
 
     /// Puts the clock forward by the time that what was leapt over took.
     fn pass(&mut self, time: Span) {
+        let _ = time;
+    }
+
+    /// For how long from now on operations of this kind will be dealt with as they have been since it was last asked with `first`;
+    /// `None` when it cannot say, or they were not all dealt with alike.
+    fn stays(&mut self, chance: &Chance, first: bool) -> Option<Span> {
+        let _ = (chance, first);
+        None
+    }
+
+    /// Puts the clock forward by a time, no longer than it last said that it [stays](Self::stays) so, in which all goes on as it has.
+    fn pass_alike(&mut self, time: Span) {
         let _ = time;
     }
 

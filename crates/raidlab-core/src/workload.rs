@@ -148,7 +148,14 @@ pub trait Workload {
         None
     }
 
-    /// Leaves out the next `pieces` of the [`stretch`](Self::stretch), which has at least as many.
+    /// What it goes on with until some time, when each operation is drawn by chance and begins as soon as there is a slot; `None` when
+    /// what it does next depends on what was before, or on how much of it there was.
+    fn chance(&self) -> Option<Chance> {
+        None
+    }
+
+    /// Leaves out the next `pieces` of the [`stretch`](Self::stretch), which has at least as many, or of what comes by
+    /// [`chance`](Self::chance).
     fn skip(&mut self, pieces: u64) {
         let _ = pieces;
     }
@@ -161,6 +168,17 @@ pub trait Workload {
     {
         None
     }
+}
+
+/// Operations that are drawn by chance.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Chance {
+    /// None is begun at or after this time.
+    pub until: Instant,
+    /// Some of them read.
+    pub reads: bool,
+    /// Some of them write.
+    pub writes: bool,
 }
 
 /// Pieces of one size that are dealt with one after another, in the same way: each begins where the one
@@ -206,6 +224,10 @@ impl<W: Workload + ?Sized> Workload for Box<W> {
 
     fn stretch(&self) -> Option<Stretch> {
         (**self).stretch()
+    }
+
+    fn chance(&self) -> Option<Chance> {
+        (**self).chance()
     }
 
     fn skip(&mut self, pieces: u64) {

@@ -279,6 +279,21 @@ impl Disk {
         on_kind!(self, disk => disk.inject(now, fault));
     }
 
+    /// Sectors that it can take before it goes on in another way: in the fast area of an SSD, and before that collects garbage.
+    pub(crate) fn room(&self) -> [u64; 2] {
+        match &self.kind {
+            Kind::Hdd(_) => [0; 2],
+            Kind::Ssd(disk) => disk.room(),
+        }
+    }
+
+    /// So many sectors of each [room](Self::room) have been taken, by what was passed over.
+    pub(crate) fn fill(&mut self, taken: [u64; 2]) {
+        if let Kind::Ssd(disk) = &mut self.kind {
+            disk.fill(taken);
+        }
+    }
+
     /// Where its time went so far.
     #[must_use]
     pub fn counters(&self) -> &Counters {

@@ -297,6 +297,16 @@ impl Fabric {
         &self.plant.disks[index as usize]
     }
 
+    /// See [`Disk::fill`].
+    pub(crate) fn fill(&mut self, disk: u32, taken: [u64; 2]) {
+        self.plant.disks[disk as usize].fill(taken);
+    }
+
+    /// Whether a controller has volumes of its own.
+    pub(crate) fn has_volumes(&self) -> bool {
+        !self.volumes.is_empty()
+    }
+
     /// Sectors that caches of controllers have taken and disks have not.
     #[must_use]
     pub fn unwritten(&self) -> u64 {

@@ -18,6 +18,7 @@ mod leap;
 mod models;
 pub mod overrides;
 mod place;
+mod repeats;
 mod resilver;
 mod resync;
 mod run;
@@ -46,7 +47,7 @@ use raidlab_core::profile::{Place, Plan, Profile, ProfileContext, ProfileError};
 use raidlab_core::target::{Completion, Limits, Tag, Target, TargetError};
 use raidlab_core::time::{Instant, Span};
 use raidlab_core::units::{Bytes, SECTOR};
-use raidlab_core::workload::Stretch;
+use raidlab_core::workload::{Chance, Stretch};
 use raidlab_experiment::kernel::Kernel;
 use raidlab_experiment::{Cell, Experiment};
 use totals::Totals;
@@ -174,7 +175,7 @@ impl Machine {
     }
 
     /// Leaps through phases from so many bytes on; 256 GiB at first. Fewer are run to their end sooner than
-    /// anyone notices, and exactly.
+    /// anyone notices, and exactly. From 0 on operations by chance are passed over however few they are, too.
     pub const fn set_fast_forward_from(&mut self, bytes: Bytes) {
         self.leaping.least = bytes.0;
     }
@@ -313,6 +314,15 @@ impl Target for Machine {
 
     fn pass(&mut self, time: Span) {
         self.leaping.pass(time);
+    }
+
+    fn stays(&mut self, chance: &Chance, first: bool) -> Option<Span> {
+        self.leaping.stays(&self.host, chance, first)
+    }
+
+    fn pass_alike(&mut self, time: Span) {
+        let taken = self.leaping.pass_alike(time);
+        self.host.with_device(|storage| storage.fill(&taken));
     }
 
     fn keep(&mut self) -> bool {

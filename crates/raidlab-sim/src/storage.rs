@@ -301,6 +301,13 @@ impl Storage {
         self.look();
     }
 
+    /// What disks were given to write by what was passed over has taken so much of their [room](Disk::room).
+    pub(crate) fn fill(&mut self, taken: &[[u64; 2]]) {
+        for (disk, taken) in (0..self.disks).zip(taken) {
+            self.fabric.fill(disk, *taken);
+        }
+    }
+
     /// Appends the busy time until `now` of all that is below.
     pub fn busy(&self, now: Instant, out: &mut Vec<Busy>) {
         self.fabric.busy(now, out);

@@ -4,6 +4,7 @@
 //! once a turn, and the loops over operations hold what they count in registers.
 use super::again::Refusals;
 use super::leap::{Leaper, Turn};
+use super::repeat::Repeater;
 use super::slot::{Batch, InFlight, Slots};
 use super::tally::Tally;
 use super::{DriveError, Lane, Progress};
@@ -102,6 +103,13 @@ impl<'a, W: Workload, T: Target> Driver<'a, W, T> {
             }
             Turn::Back => true,
         }
+    }
+
+    /// Passes over what is repeated; true when the clock was put forward.
+    #[inline]
+    pub(super) fn repeat(&mut self, repeater: &mut Repeater, now: Instant) -> bool {
+        let (states, board) = (&mut self.states, &mut self.board);
+        repeater.turn(self.lanes, states, board, now).is_some()
     }
 
     /// Most operations in flight.

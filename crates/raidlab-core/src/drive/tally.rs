@@ -52,6 +52,28 @@ impl Series {
         number
     }
 
+    /// Adds operations that ended evenly between two times.
+    fn add_over(&mut self, (from, to): (Span, Span), ops: u64, bytes: u64) {
+        if from >= to {
+            self.add(to, ops, bytes);
+            return;
+        }
+        // Room for all windows.
+        let last = self.add(to, 0, 0);
+        let part = |all: u64, until: u64| {
+            let done = u128::from(until - from.0);
+            (u128::from(all) * done / u128::from(to.0 - from.0)) as u64
+        };
+        let mut before = from.0;
+        for number in (from.0 / self.width.0) as usize..=last {
+            let end = (self.width.0 * (number as u64 + 1)).min(to.0);
+            let window = &mut self.windows[number];
+            window.ops += part(ops, end) - part(ops, before);
+            window.bytes += part(bytes, end) - part(bytes, before);
+            before = end;
+        }
+    }
+
     fn halve(&mut self) {
         self.windows = self
             .windows
@@ -300,11 +322,10 @@ impl Tally {
                 own.add_between(earlier, later, times);
             }
         }
-        // A point of the series for each time, as the operations themselves would have made.
-        for time in 1..=times {
-            let end = Span(each.0.saturating_mul(time));
-            self.series.add((begin + end).since(self.from), ops, bytes);
-        }
+        // Spread over all the time, as the operations themselves would have been.
+        let end = begin + Span(each.0.saturating_mul(times));
+        let over = (begin.since(self.from), end.since(self.from));
+        self.series.add_over(over, ops * times, bytes * times);
     }
 
     /// Adds the share of what was tallied between `earlier` and `later` that has `ops` counted

@@ -1,6 +1,6 @@
 //! Random and sequential block I/O at any depth, closed loop or at a fixed arrival rate: the hot
 //! path of the measuring engine, a few nanoseconds an operation.
-use super::{Expected, Next, OpRecord, Ready, Stretch, Workload};
+use super::{Chance, Expected, Next, OpRecord, Ready, Stretch, Workload};
 use crate::op::{BlockKind, BlockOp, Op};
 use crate::rng::Stream;
 use crate::time::{Instant, Span};
@@ -390,6 +390,18 @@ impl Workload for Blocks {
             reads: self.read_below > 0,
             writes: self.read_below == 0,
             until: self.spec.limit.time.map(|_| self.end),
+        })
+    }
+
+    fn chance(&self) -> Option<Chance> {
+        let plain = self.random
+            && matches!(self.arrival, Arrival::Closed)
+            && self.start.is_some()
+            && self.count == u64::MAX;
+        plain.then_some(Chance {
+            until: self.end,
+            reads: self.read_below > 0,
+            writes: self.read_below < u64::MAX,
         })
     }
 

@@ -7,7 +7,7 @@ pub use super::pass::{Pass, PassAction, PassSpec};
 pub use super::scan::{Copy, CopySpec, Scan, ScanSpec};
 pub use super::serial::Serial;
 
-use super::{Expected, Next, OpRecord, Stretch, Workload, stream_digest};
+use super::{Chance, Expected, Next, OpRecord, Stretch, Workload, stream_digest};
 use crate::rng::Stream;
 use crate::time::Instant;
 use serde::{Deserialize, Serialize};
@@ -116,6 +116,10 @@ impl Workload for AnyWorkload {
 
     fn stretch(&self) -> Option<Stretch> {
         each!(self, workload => workload.stretch())
+    }
+
+    fn chance(&self) -> Option<Chance> {
+        each!(self, workload => workload.chance())
     }
 
     fn skip(&mut self, pieces: u64) {

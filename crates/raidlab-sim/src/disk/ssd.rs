@@ -140,6 +140,17 @@ impl Ssd {
         }
     }
 
+    /// Sectors that it can take in its fast area, and before it collects garbage.
+    pub(super) fn room(&self) -> [u64; 2] {
+        [self.fast, self.fresh]
+    }
+
+    /// So many sectors of each have been taken.
+    pub(super) fn fill(&mut self, taken: [u64; 2]) {
+        self.fast -= taken[0].min(self.fast);
+        self.fresh -= taken[1].min(self.fresh);
+    }
+
     pub(super) fn dies(&self) -> u32 {
         self.model.spec.dies
     }

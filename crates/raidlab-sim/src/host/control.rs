@@ -16,6 +16,11 @@ impl<D: Device> Host<D> {
         self.direct_blocks = direct;
     }
 
+    /// Whether block operations go past the page cache.
+    pub(crate) const fn is_direct(&self) -> bool {
+        self.direct_blocks
+    }
+
     /// Bytes of the largest read-ahead window.
     pub(crate) const fn read_ahead(&self) -> u64 {
         self.ahead_most * PAGE

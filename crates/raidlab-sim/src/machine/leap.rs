@@ -8,6 +8,7 @@
 //! and keep to that at another pace (docs/validation/prediction.md has figures). So a phase is leapt through only
 //! when running it would take long.
 use super::edges;
+use super::repeats::Repeats;
 use super::totals::Totals;
 use crate::host::Host;
 use crate::storage::Storage;
@@ -36,6 +37,12 @@ pub(super) fn grain(host: &Host<Storage>) -> u64 {
     let stripes = storage.stripe().max(1 << 20) * members.max(1);
     let window = host.read_ahead().max(1);
     2 * common_multiple(stripes, window)
+}
+
+/// Whether members are filled or made to agree beside all else, which has a place that goes on.
+pub(super) fn refills(host: &Host<Storage>) -> bool {
+    let array = host.device().array();
+    array.is_some_and(|array| array.resync().is_some())
 }
 
 /// State of the machine where its pace is looked at from.
@@ -69,6 +76,7 @@ pub(super) struct Leaping {
     window: Option<(Span, Totals)>,
     /// As much was moved in it as was asked for.
     level: bool,
+    pub(super) repeats: Repeats,
 }
 
 impl Leaping {
@@ -86,12 +94,14 @@ impl Leaping {
             first: None,
             window: None,
             level: false,
+            repeats: Repeats::default(),
         }
     }
 
     /// Another phase begins.
     pub(super) fn begin(&mut self) {
         (self.worth, self.first, self.window) = (None, None, None);
+        self.repeats = Repeats::default();
     }
 
     /// Whether enough is to come that leaps are worth it, when `passed` bytes took so long.
@@ -117,11 +127,7 @@ impl Leaping {
     /// See [`Target::alike`].
     pub(super) fn alike(&mut self, host: &Host<Storage>, stretch: &Stretch, first: bool) -> u64 {
         self.window = None;
-        let syncs = || {
-            let array = host.device().array();
-            array.is_some_and(|array| array.resync().is_some())
-        };
-        if !self.may_leap(host) || (stretch.writes && (self.solid || self.noted)) || syncs() {
+        if !self.may_leap(host) || (stretch.writes && (self.solid || self.noted)) || refills(host) {
             return 0;
         }
         let here = Mark {
@@ -158,6 +164,16 @@ impl Leaping {
         self.worth = Some(worth);
         self.window = Some((time, window));
         worth
+    }
+
+    /// Whether a bitmap is written now and then.
+    pub(super) const fn is_noted(&self) -> bool {
+        self.noted
+    }
+
+    /// What the next [pass](Self::pass) repeats: a time, and what it added to the accounts.
+    pub(super) fn look_at(&mut self, window: (Span, Totals)) {
+        self.window = Some(window);
     }
 
     /// See [`Target::is_level`].

@@ -1,4 +1,5 @@
 //! Leaping over steady stretches changes nothing but the effort.
+mod chance;
 mod resyncs;
 
 use super::*;

@@ -1,0 +1,126 @@
+//! For how long operations by chance go on as they have: what changes while they do, and how fast.
+//!
+//! Nothing inside the machine is moved but how much of their fast and fresh areas the disks have taken: every other state that a raw
+//! device with direct calls has by then comes back again and again. What does not is run to its end: a cache of a controller that fills
+//! or warms up, members that are filled, a bitmap that is written every few seconds.
+use super::leap::{Leaping, refills};
+use super::totals::Totals;
+use crate::disk::Disk;
+use crate::host::Host;
+use crate::storage::Storage;
+use raidlab_core::target::Target;
+use raidlab_core::time::{Instant, Span};
+use raidlab_core::units::SECTOR;
+use raidlab_core::workload::Chance;
+
+/// Caches of disks may hold more or less than before by this part of what was written; more, and they are filling up.
+const HELD: u64 = 200;
+
+/// Operations of the device that must be to come for them to be passed over, unless said otherwise. So many are run in a second or two.
+const WORTH: u64 = 1 << 20;
+
+/// Of the time until a disk goes on in another way so many tenths are passed over: no two disks get exactly alike much.
+const TENTHS: u64 = 9;
+
+/// State of the machine where what is repeated begins.
+#[derive(Clone, Debug)]
+struct Mark {
+    at: Instant,
+    totals: Totals,
+    /// Bytes that caches of disks hold.
+    held: u64,
+    /// Of each disk, see [`Disk::room`].
+    rooms: Vec<[u64; 2]>,
+}
+
+impl Mark {
+    fn of(host: &Host<Storage>) -> Self {
+        let disks = || host.device().disks();
+        Self {
+            at: host.now(),
+            totals: Totals::of(host),
+            held: disks().map(Disk::unwritten).sum::<u64>() * SECTOR,
+            rooms: disks().map(Disk::room).collect(),
+        }
+    }
+}
+
+/// What may be repeated.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Repeats {
+    first: Option<Box<Mark>>,
+    /// What was taken of the rooms of each disk since then, and in what time.
+    taken: (Vec<[u64; 2]>, Span),
+}
+
+impl Leaping {
+    /// See [`Target::stays`](raidlab_core::target::Target::stays).
+    pub(super) fn stays(
+        &mut self,
+        host: &Host<Storage>,
+        chance: &Chance,
+        first: bool,
+    ) -> Option<Span> {
+        if !self.on
+            || !host.file_system().is_raw()
+            || !host.is_direct()
+            || host.device().fabric().has_volumes()
+            || refills(host)
+            || (chance.writes && self.is_noted())
+        {
+            return None;
+        }
+        let here = Mark::of(host);
+        if first {
+            self.repeats.first = Some(Box::new(here));
+            return None;
+        }
+        let first = self.repeats.first.take()?;
+        let time = here.at.since(first.at);
+        let window = here.totals.since(&first.totals, (1, 1));
+        if here.held.abs_diff(first.held) * HELD > window.written {
+            return None;
+        }
+        let (mut stays, mut taken) = (Span::MAX, Vec::new());
+        for (before, after) in first.rooms.iter().zip(&here.rooms) {
+            let of_disk = [0, 1].map(|area| before[area] - after[area]);
+            for (taken, left) in of_disk.into_iter().zip(*after) {
+                stays = stays.min(lasts(left, (taken, time))?);
+            }
+            taken.push(of_disk);
+        }
+        let seen = u128::from(window.device.reads + window.device.writes);
+        let rest = stays.min((chance.until).since(here.at + self.forward));
+        let to_come = seen * u128::from(rest.0) / u128::from(time.0.max(1));
+        if self.least > 0 && to_come < u128::from(WORTH) {
+            return None;
+        }
+        self.repeats.taken = (taken, time);
+        self.look_at((time, window));
+        Some(stays)
+    }
+
+    /// See [`Target::pass_alike`](raidlab_core::target::Target::pass_alike); what it has taken of the rooms of each disk.
+    pub(super) fn pass_alike(&mut self, time: Span) -> Vec<[u64; 2]> {
+        self.pass(time);
+        let (taken, of) = std::mem::take(&mut self.repeats.taken);
+        let part = |sectors: u64| {
+            (u128::from(sectors) * u128::from(time.0) / u128::from(of.0.max(1))) as u64
+        };
+        taken.into_iter().map(|areas| areas.map(part)).collect()
+    }
+}
+
+/// How long what is `left` of an area lasts of which so much was taken in some time; `None` when it came to its end in that time.
+fn lasts(left: u64, (taken, time): (u64, Span)) -> Option<Span> {
+    match (left, taken) {
+        (_, 0) => Some(Span::MAX),
+        (0, _) => None,
+        (left, taken) => {
+            let lasts = u128::from(left) * u128::from(time.0) / u128::from(taken);
+            Some(Span(
+                u64::try_from(lasts / 10 * u128::from(TENTHS)).unwrap_or(u64::MAX),
+            ))
+        }
+    }
+}

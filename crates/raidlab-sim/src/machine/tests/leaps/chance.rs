@@ -1,0 +1,129 @@
+//! Operations by chance on solid-state disks are passed over, and nothing changes but the effort.
+use super::*;
+use raidlab_core::outcome::DeviceBytes;
+
+fn text(layout: &str, more: &str) -> String {
+    let (count, array) = match layout {
+        "single" => (1, String::new()),
+        "raid5" => (3, format!("[array]\nlayout = \"{layout}\"\n{more}")),
+        _ => (4, format!("[array]\nlayout = \"{layout}\"\n{more}")),
+    };
+    format!(
+        r#"
+title = "Solid-state disks"
+disks = {{ model = "sata-ssd", count = {count} }}
+
+[host]
+cores = 8
+{array}
+"#
+    )
+}
+
+fn random(phases: &str) -> String {
+    format!("[profile]\nname = \"random\"\nsize = \"64GiB\"\n{phases}\n")
+}
+
+/// The phases, and the real time of the models alone.
+fn phases(text: &str, leaps: bool, room: Option<u64>) -> (Vec<PhaseRun>, f64) {
+    let mut machine = built(text, leaps);
+    if let Some(room) = room {
+        let less = |disk: &crate::disk::Disk| disk.room().map(|all| all - room);
+        let taken: Vec<_> = machine.host.device().disks().map(less).collect();
+        machine.host.with_device(|storage| storage.fill(&taken));
+    }
+    let runs = run(&mut machine);
+    let time = machine.host().now().since(Instant::ZERO);
+    (runs, time.as_secs_f64())
+}
+
+fn same(told: &str, full: &PhaseRun, fast: &PhaseRun) {
+    let outcomes = [full, fast].map(|run| &run.outcome);
+    let [a, b] = outcomes.map(|o| o.bytes as f64 / o.elapsed.as_secs_f64());
+    assert!(close(a, b, 0.005), "{told}: {a} {b}");
+    let [a, b] = outcomes.map(|o| o.mean_in_flight);
+    assert!(close(a, b, 0.005), "{told}: {a} {b} in flight");
+    let [a, b] = outcomes.map(|o| o.device.unwrap());
+    let moved = |d: DeviceBytes| {
+        [
+            d.device_read,
+            d.device_written,
+            d.claimed_read,
+            d.claimed_written,
+        ]
+    };
+    for (a, b) in moved(a).into_iter().zip(moved(b)) {
+        assert!(a.abs_diff(b) <= a / 50, "{told}: {a} {b} bytes");
+    }
+    same_shares(told, &full.why, &fast.why);
+}
+
+#[test]
+fn random_calls_are_passed_over() {
+    for (layout, depth, percent) in [
+        ("single", 4, 100),
+        ("single", 2, 0),
+        ("raid0", 4, 70),
+        ("raid5", 4, 50),
+        ("raid10", 6, 0),
+    ] {
+        let of =
+            format!("block = \"32KiB\"\ntime = \"7s\"\ndepth = {depth}\nread-percent = {percent}");
+        let text = text(layout, "") + &random(&of);
+        let told = format!("{layout}, {percent} % read");
+        let ((full, whole), (fast, part)) = (phases(&text, false, None), phases(&text, true, None));
+        assert!(close(whole, 7.0, 0.001), "{told}: {whole}");
+        assert!(part < 3.6, "{told}: {part} of {whole}");
+        same(&told, &full[0], &fast[0]);
+    }
+}
+
+/// Beyond its fast area a disk writes at another pace: it is passed over to before that, and after it again.
+#[test]
+fn a_disk_comes_to_the_end_of_its_fast_area_when_it_would() {
+    let of = "block = \"64KiB\"\ntime = \"24s\"\ndepth = 4\nread-percent = 0";
+    let text = text("single", "") + &random(of);
+    // Of 1.5 GiB, at some 500 MB/s.
+    let room = Some(3 << 20);
+    let ((full, whole), (fast, part)) = (phases(&text, false, room), phases(&text, true, room));
+    let full_speed = phases(&text, true, None).0[0].outcome.bytes;
+    let [a, b] = [&full, &fast].map(|runs| runs[0].outcome.bytes);
+    assert!(close(a as f64, b as f64, 0.01), "{a} {b}");
+    assert!(
+        a < full_speed / 10 * 9,
+        "{a} of {full_speed}: it has run out"
+    );
+    assert!(part < whole / 2.0, "{part} of {whole}");
+}
+
+/// What does not go on as it has is run: through the cache of the host or a controller, beside a rebuild, with a bitmap that is
+/// written now and then; at a rate of its own, and for so many operations.
+#[test]
+fn what_changes_as_it_goes_on_is_run() {
+    let of = |more: &str| {
+        random(&format!(
+            "time = \"3s\"\ndepth = 2\nread-percent = 0\n{more}"
+        ))
+    };
+    let card = r#"
+engine = "controller"
+[topology.controllers.card]
+kind = "sata"
+model = "hardware-raid"
+own-raid = true
+disks = [["disk0"], ["disk1"], ["disk2"], ["disk3"]]
+"#;
+    let part = |layout, array, more: &str| phases(&(text(layout, array) + &of(more)), true, None).1;
+    let as_it_is = part("raid10", "", "");
+    assert!(as_it_is < 2.5, "{as_it_is}");
+    for (layout, array, more) in [
+        ("raid10", card, ""),
+        ("single", "", "direct = false"),
+        ("single", "", "rate = 500"),
+        ("raid5", "state = \"rebuilding\"", ""),
+        ("raid10", "bitmap = \"internal\"", ""),
+    ] {
+        let part = part(layout, array, more);
+        assert!(part > 2.9, "{layout} {array} {more}: {part}");
+    }
+}
