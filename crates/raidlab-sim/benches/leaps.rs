@@ -2,7 +2,8 @@
 //! leaps.
 //!
 //! `cargo bench -p raidlab-sim --bench leaps -- COUNT [SEED [FIRST]]`; with `--any-size` leaps also where
-//! machines do not make them, with `--large` passes over tens of gibibytes, with `--series` the megabytes of each second, run to its end and with leaps. The name of a file
+//! machines do not make them, with `--large` passes over tens of gibibytes, with `--chance` random calls on arrays of solid-state disks,
+//! whose rates are compared, with `--series` the megabytes of each second, run to its end and with leaps. The name of a file
 //! in place of the count: the first phase of the first cell of that experiment.
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 mod shared;
@@ -35,12 +36,15 @@ enum Size {
     Small,
     Large,
     Huge,
+    /// Not a pass at all: so many seconds of random calls.
+    Chance,
 }
 
 impl Size {
     fn asked_for() -> Self {
         let is = |flag: &str| std::env::args().any(|a| a == flag);
         match (is("--huge"), is("--large")) {
+            _ if is("--chance") => Self::Chance,
             (true, _) => Self::Huge,
             (false, true) => Self::Large,
             (false, false) => Self::Small,
@@ -53,6 +57,7 @@ impl Size {
             Self::Small => (3, 14),
             Self::Large => (30, 50),
             Self::Huge => (300, 700),
+            Self::Chance => (5, 20),
         }
     }
 
@@ -62,6 +67,56 @@ impl Size {
             _ => DISKS,
         }
     }
+}
+
+/// Random calls `number` of a seed: what they are called, and their experiment.
+fn calls(seed: u64, number: u64) -> (String, String) {
+    let draws = Stream::new(seed).child(number);
+    let one = |i, of: &[&'static str]| of[draws.below(i, of.len() as u64) as usize];
+    let (layout, model) = (one(0, LAYOUTS), one(1, &["sata-ssd", "nvme-ssd"]));
+    let (block, kernel) = (
+        one(2, &["4KiB", "8KiB", "64KiB"]),
+        one(3, &["4.19", "5.10", "6.1"]),
+    );
+    let (depth, jobs) = (1 + draws.below(4, 48), 1 + draws.below(5, 4));
+    let read = [0, 30, 70, 100, 100][draws.below(6, 5) as usize];
+    let (least, more) = Size::Chance.gib();
+    let time = least + draws.below(7, more);
+    let fsync = match draws.below(8, 4) {
+        0 if read < 100 => "fsync = 64",
+        _ => "",
+    };
+    let state = match draws.below(9, 4) {
+        0 if matches!(layout, "raid1" | "raid10" | "raid5" | "raid6") => "degraded",
+        _ => "clean",
+    };
+    let name = format!(
+        "{read} % read, {time} s of {jobs} x {depth} x {block} {fsync}, {layout} {state} of {model}, Linux {kernel}"
+    );
+    let text = format!(
+        r#"
+title = "Any calls"
+disks = {{ model = "{model}", count = 4 }}
+array.layout = "{layout}"
+array.state = "{state}"
+design.seed = {}
+
+[host]
+cores = 8
+kernel = "{kernel}"
+
+[profile]
+name = "random"
+block = "{block}"
+time = "{time}s"
+depth = {depth}
+jobs = {jobs}
+{fsync}
+read-percent = {read}
+"#,
+        draws.below(10, 1_000_000)
+    );
+    (name, text)
 }
 
 /// Pass `number` of a seed: what it is called, and its experiment.
@@ -130,7 +185,11 @@ fn seconds(outcome: &PhaseOutcome) -> String {
 /// the processor's seconds without them and with them.
 fn compare(number: u64, name: &str, text: &str, series: bool) -> Option<(f64, [f64; 2])> {
     let (full, fast) = (run(text, false)?, run(text, true)?);
-    let [a, b] = [&full.0, &fast.0].map(|o| o.elapsed.as_secs_f64());
+    // Seconds of what has an end of its own, milliseconds a gigabyte of what ends with its time.
+    let [a, b] = [&full.0, &fast.0].map(|o| match Size::asked_for() {
+        Size::Chance => o.elapsed.as_secs_f64() * 1e12 / o.bytes as f64,
+        _ => o.elapsed.as_secs_f64(),
+    });
     let error = 100.0 * (b / a - 1.0);
     println!(
         "{number:4} {error:+7.2} %  {a:8.2} s  {b:8.2} s  {:5.1} % run, {:6.3} s and {:6.3} s  {name}",
@@ -140,6 +199,20 @@ fn compare(number: u64, name: &str, text: &str, series: bool) -> Option<(f64, [f
     );
     if series {
         println!("     {}\n     {}", seconds(&full.0), seconds(&fast.0));
+    }
+    if let Size::Chance = Size::asked_for() {
+        for percent in [50.0, 99.0, 99.9] {
+            let all = |o: &PhaseOutcome| {
+                let of = o
+                    .latencies
+                    .iter()
+                    .filter_map(|(_, l)| l.percentile(percent));
+                of.map(|span| format!("{span}"))
+                    .collect::<Vec<_>>()
+                    .join(" ")
+            };
+            println!("     p{percent}: {} / {}", all(&full.0), all(&fast.0));
+        }
     }
     Some((error.abs(), [full.2, fast.2]))
 }
@@ -159,7 +232,10 @@ fn main() {
     let mut number = |usual: u64| words.next().and_then(|w| w.parse().ok()).unwrap_or(usual);
     let (count, seed, first) = (number(20), number(1), number(0));
     let passes = (first..first + count).filter_map(|number| {
-        let (name, text) = pass(seed, number, size);
+        let (name, text) = match size {
+            Size::Chance => calls(seed, number),
+            _ => pass(seed, number, size),
+        };
         compare(number, &name, &text, series)
     });
     let (mut off, took): (Vec<f64>, Vec<[f64; 2]>) = passes.unzip();

@@ -13,8 +13,12 @@ use crate::workload::{Chance, Workload};
 
 /// The least time that is compared. Assumed: some hundred responses of any device that is fast enough for this.
 const WINDOW: Span = Span::from_millis(100);
+/// What is repeated begins so long after the load: at first caches are empty, and all comes at once.
+const SETTLED: Span = Span::from_millis(400);
 /// What is repeated lasted at least so long: what a device does seldom, and a tail of one in a thousand, is in it.
 const WATCHED: Span = Span::from_secs(1);
+/// It is repeated so often at the most, so that what comes of a longer load is better known, as it is without this.
+const TIMES: u64 = 8;
 /// A lane where what is to be repeated began.
 struct Mark {
     tally: Tally,
@@ -34,7 +38,7 @@ impl Repeater {
         Self {
             steady: Steady::new(WINDOW),
             marks: Vec::new(),
-            asleep: from,
+            asleep: from + SETTLED,
         }
     }
 
@@ -57,7 +61,6 @@ impl Repeater {
                 self.begin(lanes, states, board.target, now);
                 None
             }
-            Seen::Steady(pace) if pace.time < WATCHED => None,
             Seen::Steady(pace) => self.repeat(lanes, states, board, pace.time),
         }
     }
@@ -95,10 +98,13 @@ impl Repeater {
         time: Span,
     ) -> Option<Span> {
         let now = board.target.now();
-        self.steady.restart();
         let chance = chance(lanes)?;
         // The end is run: it is not like the rest.
         let rest = Span(chance.until.since(now).0.saturating_sub(WINDOW.0));
+        if time < WATCHED || time.0.saturating_mul(TIMES) < rest.0 {
+            return None;
+        }
+        self.steady.restart();
         let room = board.target.stays(&chance, false)?.min(rest);
         let times = room.0 / time.0.max(1);
         if times == 0 {

@@ -5,7 +5,7 @@
 //! or warms up, members that are filled, a bitmap that is written every few seconds.
 use super::leap::{Leaping, refills};
 use super::totals::Totals;
-use crate::disk::Disk;
+use crate::disk::{Disk, DiskModel};
 use crate::host::Host;
 use crate::storage::Storage;
 use raidlab_core::target::Target;
@@ -13,8 +13,9 @@ use raidlab_core::time::{Instant, Span};
 use raidlab_core::units::SECTOR;
 use raidlab_core::workload::Chance;
 
-/// Caches of disks may hold more or less than before by this part of what was written; more, and they are filling up.
-const HELD: u64 = 200;
+/// Caches of hard disks may hold more or less than before by this part of what was written; more, and they are filling up, after
+/// which they take no more than their arms can write. Buffers of solid-state disks are full or empty after some milliseconds.
+const HELD: u64 = 20;
 
 /// Operations of the device that must be to come for them to be passed over, unless said otherwise. So many are run in a second or two.
 const WORTH: u64 = 1 << 20;
@@ -27,7 +28,7 @@ const TENTHS: u64 = 9;
 struct Mark {
     at: Instant,
     totals: Totals,
-    /// Bytes that caches of disks hold.
+    /// Bytes that caches of hard disks hold.
     held: u64,
     /// Of each disk, see [`Disk::room`].
     rooms: Vec<[u64; 2]>,
@@ -39,9 +40,17 @@ impl Mark {
         Self {
             at: host.now(),
             totals: Totals::of(host),
-            held: disks().map(Disk::unwritten).sum::<u64>() * SECTOR,
+            held: disks().map(held).sum::<u64>() * SECTOR,
             rooms: disks().map(Disk::room).collect(),
         }
+    }
+}
+
+/// Sectors that the cache of a hard disk holds.
+fn held(disk: &Disk) -> u64 {
+    match disk.model() {
+        DiskModel::Hdd(_) => disk.unwritten(),
+        DiskModel::Ssd(_) => 0,
     }
 }
 
