@@ -63,7 +63,7 @@ pub(super) struct Repeats {
 }
 
 impl Leaping {
-    /// See [`Target::stays`](raidlab_core::target::Target::stays).
+    /// See [`Target::stays`].
     pub(super) fn stays(
         &mut self,
         host: &Host<Storage>,
@@ -109,7 +109,7 @@ impl Leaping {
         Some(stays)
     }
 
-    /// See [`Target::pass_alike`](raidlab_core::target::Target::pass_alike); what it has taken of the rooms of each disk.
+    /// See [`Target::pass_alike`]; what it has taken of the rooms of each disk.
     pub(super) fn pass_alike(&mut self, time: Span) -> Vec<[u64; 2]> {
         self.pass(time);
         let (taken, of) = std::mem::take(&mut self.repeats.taken);
