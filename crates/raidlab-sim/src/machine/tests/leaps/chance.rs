@@ -96,6 +96,18 @@ fn a_disk_comes_to_the_end_of_its_fast_area_when_it_would() {
     assert!(part < whole / 2.0, "{part} of {whole}");
 }
 
+/// Its cache takes what comes while it fills up, which takes longer than a pace to be known.
+#[test]
+fn a_hard_disk_is_run_until_its_cache_is_full() {
+    let of = "block = \"64KiB\"\ntime = \"20s\"\ndepth = 1\nread-percent = 0";
+    let text = (text("single", "") + &random(of)).replace("sata-ssd", "nearline-24tb");
+    let ((full, _), (fast, _)) = (phases(&text, false, None), phases(&text, true, None));
+    let [first, last] = [0, 19].map(|second| full[0].outcome.series.windows[second].bytes);
+    assert!(first > 2 * last, "{first} {last}: it has filled up");
+    let [a, b] = [&full, &fast].map(|runs| runs[0].outcome.bytes);
+    assert!(close(a as f64, b as f64, 0.02), "{a} {b}");
+}
+
 /// What does not go on as it has is run: through the cache of the host or a controller, beside a rebuild, with a bitmap that is
 /// written now and then; at a rate of its own, and for so many operations.
 #[test]
@@ -114,6 +126,10 @@ own-raid = true
 disks = [["disk0"], ["disk1"], ["disk2"], ["disk3"]]
 "#;
     let part = |layout, array, more: &str| phases(&(text(layout, array) + &of(more)), true, None).1;
+    let on_files =
+        (text("single", "") + &of("")).replace("[host]", "filesystem = \"ext4\"\n[host]");
+    let on_files = phases(&on_files, true, None).1;
+    assert!(on_files > 2.9, "{on_files}");
     let as_it_is = part("raid10", "", "");
     assert!(as_it_is < 2.5, "{as_it_is}");
     for (layout, array, more) in [
