@@ -83,8 +83,8 @@ fn random_calls_are_passed_over() {
 fn a_disk_comes_to_the_end_of_its_fast_area_when_it_would() {
     let of = "block = \"64KiB\"\ntime = \"24s\"\ndepth = 4\nread-percent = 0";
     let text = text("single", "") + &random(of);
-    // Of 1.5 GiB, at some 500 MB/s.
-    let room = Some(3 << 20);
+    // Of 6 GiB, at some 500 MB/s.
+    let room = Some(12 << 20);
     let ((full, whole), (fast, part)) = (phases(&text, false, room), phases(&text, true, room));
     let full_speed = phases(&text, true, None).0[0].outcome.bytes;
     let [a, b] = [&full, &fast].map(|runs| runs[0].outcome.bytes);
@@ -99,7 +99,7 @@ fn a_disk_comes_to_the_end_of_its_fast_area_when_it_would() {
 /// Its cache takes what comes while it fills up, which takes longer than a pace to be known.
 #[test]
 fn a_hard_disk_is_run_until_its_cache_is_full() {
-    let of = "block = \"64KiB\"\ntime = \"20s\"\ndepth = 1\nread-percent = 0";
+    let of = "block = \"4KiB\"\ntime = \"20s\"\ndepth = 1\nread-percent = 0";
     let text = (text("single", "") + &random(of)).replace("sata-ssd", "nearline-24tb");
     let ((full, _), (fast, _)) = (phases(&text, false, None), phases(&text, true, None));
     let [first, last] = [0, 19].map(|second| full[0].outcome.series.windows[second].bytes);
@@ -112,11 +112,8 @@ fn a_hard_disk_is_run_until_its_cache_is_full() {
 /// written now and then; at a rate of its own, and for so many operations.
 #[test]
 fn what_changes_as_it_goes_on_is_run() {
-    let of = |more: &str| {
-        random(&format!(
-            "time = \"3s\"\ndepth = 2\nread-percent = 0\n{more}"
-        ))
-    };
+    let of = |more: &str| random(&format!("time = \"6s\"\ndepth = 2\n{more}"));
+    let (reads, writes) = ("read-percent = 100", "read-percent = 0");
     let card = r#"
 engine = "controller"
 [topology.controllers.card]
@@ -127,19 +124,19 @@ disks = [["disk0"], ["disk1"], ["disk2"], ["disk3"]]
 "#;
     let part = |layout, array, more: &str| phases(&(text(layout, array) + &of(more)), true, None).1;
     let on_files =
-        (text("single", "") + &of("")).replace("[host]", "filesystem = \"ext4\"\n[host]");
+        (text("single", "") + &of(writes)).replace("[host]", "filesystem = \"ext4\"\n[host]");
     let on_files = phases(&on_files, true, None).1;
-    assert!(on_files > 2.9, "{on_files}");
-    let as_it_is = part("raid10", "", "");
-    assert!(as_it_is < 2.5, "{as_it_is}");
+    assert!(on_files > 5.9, "{on_files}");
+    let as_it_is = part("raid10", "", writes);
+    assert!(as_it_is < 4.0, "{as_it_is}");
     for (layout, array, more) in [
-        ("raid10", card, ""),
-        ("single", "", "direct = false"),
-        ("single", "", "rate = 500"),
-        ("raid5", "state = \"rebuilding\"", ""),
-        ("raid10", "bitmap = \"internal\"", ""),
+        ("raid10", card, writes),
+        ("single", "", "direct = false\nread-percent = 100"),
+        ("single", "", "rate = 500\nread-percent = 100"),
+        ("raid5", "state = \"rebuilding\"", reads),
+        ("raid10", "bitmap = \"internal\"", writes),
     ] {
         let part = part(layout, array, more);
-        assert!(part > 2.9, "{layout} {array} {more}: {part}");
+        assert!(part > 5.9, "{layout} {array} {more}: {part}");
     }
 }
