@@ -1,6 +1,10 @@
 //! Operations by chance on solid-state disks are passed over, and nothing changes but the effort.
 use super::*;
+use raidlab_core::drive::{DriveOptions, Lane, drive};
 use raidlab_core::outcome::DeviceBytes;
+use raidlab_core::rng::Stream;
+use raidlab_core::units::Extent;
+use raidlab_core::workload::spec::{Arrival, BlockSpec, Blocks, Limit, Order};
 
 fn text(layout: &str, more: &str) -> String {
     let (count, array) = match layout {
@@ -138,5 +142,69 @@ disks = [["disk0"], ["disk1"], ["disk2"], ["disk3"]]
     ] {
         let part = part(layout, array, more);
         assert!(part > 5.9, "{layout} {array} {more}: {part}");
+    }
+}
+
+/// Whether it says that it goes on so, after some thousand calls.
+fn says(text: &str, reads: bool, direct: bool) -> bool {
+    let mut machine = built(text, true);
+    machine.set_direct(direct);
+    let chance = Chance {
+        until: Instant(u64::MAX),
+        reads,
+        writes: !reads,
+    };
+    let spec = BlockSpec {
+        order: Order::Random,
+        read_percent: if reads { 100 } else { 0 },
+        block: 4096,
+        region: Extent::new(0, 64 << 30),
+        first: 0,
+        limit: Limit {
+            ops: Some(3000),
+            time: None,
+        },
+        arrival: Arrival::Closed,
+        flush_every: 0,
+        flush_data: false,
+        flush_end: false,
+    };
+    let mut lanes = [Lane {
+        workload: Blocks::new(spec, Stream::new(1)),
+        depth: 4,
+    }];
+    machine.stays(&chance, true);
+    drive(&mut lanes, &mut machine, &DriveOptions::default(), &mut ()).expect("it is done");
+    machine.stays(&chance, false).is_some()
+}
+
+#[test]
+fn a_machine_knows_what_changes_in_it() {
+    let of = |layout, array| text(layout, array) + &random("");
+    let hard = |text: String| text.replace("sata-ssd", "nearline-24tb");
+    let noted = of("raid10", "bitmap = \"internal\"");
+    let rebuilt = of("raid5", "state = \"rebuilding\"");
+    for (told, text, reads, direct, expected) in [
+        ("written", of("raid10", ""), false, true, true),
+        (
+            "a bitmap that is written",
+            noted.clone(),
+            false,
+            true,
+            false,
+        ),
+        ("a bitmap that is not", noted, true, true, true),
+        ("a rebuild", rebuilt, true, true, false),
+        ("a disk's cache", hard(of("single", "")), false, true, false),
+        (
+            "a disk that is read",
+            hard(of("single", "")),
+            true,
+            true,
+            true,
+        ),
+        ("the host's cache", of("single", ""), true, false, false),
+    ] {
+        assert_eq!(says(&text, reads, direct), expected, "{told}");
     }
 }
