@@ -8,7 +8,8 @@
 //!
 //! Sequential stretches of hundreds of gibibytes at a steady pace are leapt over ([`raidlab_core::drive`]): the models run
 //! on at another place, and the machine's clock is put forward, so that its own time is that of the
-//! models and what was leapt over. [`Machine::set_fast_forward`] turns that off.
+//! models and what was leapt over. So it is while random calls go on as they have, of which a million and more are to come.
+//! [`Machine::set_fast_forward`] turns both off.
 mod begins;
 mod build;
 mod edges;
