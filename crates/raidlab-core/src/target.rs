@@ -194,7 +194,8 @@ pub trait Target {
     }
 
     /// For how long from now on operations of this kind will be dealt with as they have been since it was last asked with `first`;
-    /// `None` when it cannot say, or they were not all dealt with alike.
+    /// `None` when it cannot say, or they were not all dealt with alike. Asked with `first` it answers any time when it may come to say
+    /// so, and `None` when there is no use in looking yet.
     fn stays(&mut self, chance: &Chance, first: bool) -> Option<Span> {
         let _ = (chance, first);
         None

@@ -29,6 +29,7 @@ mod why;
 pub use begins::Split;
 pub use error::{MachineError, RunError};
 pub use models::Models;
+pub use repeats::WORTH as PASSED_OVER_FROM;
 pub use resync::Resynced;
 pub use run::PhaseRun;
 pub use why::{Account, Load, Share, Why};

@@ -19,6 +19,7 @@ const SETTLED: Span = Span::from_millis(400);
 const WATCHED: Span = Span::from_secs(1);
 /// It is repeated so often at the most, so that what comes of a longer load is better known, as it is without this.
 const TIMES: u64 = 8;
+
 /// A lane where what is to be repeated began.
 struct Mark {
     tally: Tally,
@@ -75,12 +76,11 @@ impl Repeater {
         now: Instant,
     ) {
         self.marks.clear();
-        let Some(chance) = chance(lanes) else {
+        if chance(lanes).is_none_or(|chance| target.stays(&chance, true).is_none()) {
             self.steady.restart();
             self.asleep = now + WINDOW;
             return;
-        };
-        target.stays(&chance, true);
+        }
         let mark = |state: &LaneState| Mark {
             tally: state.tally.clone(),
             issued: state.issued,

@@ -99,9 +99,9 @@ impl Leaping {
     }
 
     /// Another phase begins.
-    pub(super) fn begin(&mut self) {
+    pub(super) fn begin(&mut self, host: &Host<Storage>) {
         (self.worth, self.first, self.window) = (None, None, None);
-        self.repeats = Repeats::default();
+        self.repeats = Repeats::of(host);
     }
 
     /// Whether enough is to come that leaps are worth it, when `passed` bytes took so long.

@@ -18,7 +18,7 @@ use raidlab_core::workload::Chance;
 const HELD: u64 = 20;
 
 /// Operations of the device that must be to come for them to be passed over, unless said otherwise. So many are run in a second or two.
-const WORTH: u64 = 1 << 20;
+pub const WORTH: u64 = 1 << 20;
 
 /// Of the time until a disk goes on in another way so many tenths are passed over: no two disks get exactly alike much.
 const TENTHS: u64 = 9;
@@ -57,12 +57,35 @@ fn held(disk: &Disk) -> u64 {
 /// What may be repeated.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Repeats {
+    /// When the phase began, and operations of the device before it.
+    begun: (Instant, u64),
     first: Option<Box<Mark>>,
     /// What was taken of the rooms of each disk since then, and in what time.
     taken: (Vec<[u64; 2]>, Span),
 }
 
+impl Repeats {
+    /// Another phase begins.
+    pub(super) fn of(host: &Host<Storage>) -> Self {
+        Self {
+            begun: (host.now(), operations(host)),
+            ..Self::default()
+        }
+    }
+}
+
+fn operations(host: &Host<Storage>) -> u64 {
+    let counters = host.counters();
+    counters.reads + counters.writes
+}
+
 impl Leaping {
+    /// Whether enough is to come within `rest` at the rate that so many operations have had in so much time.
+    fn is_worth(&self, rest: Span, (operations, time): (u64, Span)) -> bool {
+        let to_come = u128::from(operations) * u128::from(rest.0) / u128::from(time.0.max(1));
+        self.least == 0 || to_come >= u128::from(WORTH)
+    }
+
     /// See [`Target::stays`].
     pub(super) fn stays(
         &mut self,
@@ -79,11 +102,16 @@ impl Leaping {
         {
             return None;
         }
-        let here = Mark::of(host);
+        let rest = chance.until.since(host.now() + self.forward);
         if first {
-            self.repeats.first = Some(Box::new(here));
-            return None;
+            let (since, before) = self.repeats.begun;
+            let so_far = (operations(host) - before, host.now().since(since));
+            // By all that was done, which may not have come to its pace.
+            let worth = self.is_worth(Span(rest.0.saturating_mul(2)), so_far);
+            self.repeats.first = worth.then(|| Box::new(Mark::of(host)));
+            return worth.then_some(rest);
         }
+        let here = Mark::of(host);
         let first = self.repeats.first.take()?;
         let time = here.at.since(first.at);
         let window = here.totals.since(&first.totals, (1, 1));
@@ -98,10 +126,8 @@ impl Leaping {
             }
             taken.push(of_disk);
         }
-        let seen = u128::from(window.device.reads + window.device.writes);
-        let rest = stays.min((chance.until).since(here.at + self.forward));
-        let to_come = seen * u128::from(rest.0) / u128::from(time.0.max(1));
-        if self.least > 0 && to_come < u128::from(WORTH) {
+        let seen = window.device.reads + window.device.writes;
+        if !self.is_worth(stays.min(rest), (seen, time)) {
             return None;
         }
         self.repeats.taken = (taken, time);

@@ -42,7 +42,7 @@ impl Machine {
             self.empty_cache(phase)?;
         }
         self.host.set_direct(phase.access == Access::Direct);
-        self.leaping.begin();
+        self.leaping.begin(&self.host);
         let (before, account) = (self.totals(), self.account());
         let held = (self.held_by_disks(), self.held_by_cards());
         let driven = self.drive(phase, monitor);

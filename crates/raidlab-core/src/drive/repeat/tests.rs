@@ -85,7 +85,7 @@ impl Target for Quick {
     fn stays(&mut self, _: &Chance, first: bool) -> Option<Span> {
         if first {
             self.at_first = self.repeats.then_some((self.now, self.room));
-            return None;
+            return self.at_first.map(|_| Span::MAX);
         }
         let (at, room) = self.at_first.take()?;
         let (time, taken) = (self.now.since(at).0, room - self.room);
