@@ -145,15 +145,19 @@ disks = [["disk0"], ["disk1"], ["disk2"], ["disk3"]]
     }
 }
 
-/// Whether it says that it goes on so, after some thousand calls.
-fn says(text: &str, reads: bool, direct: bool) -> bool {
-    let mut machine = built(text, true);
-    machine.set_direct(direct);
+/// Whether a machine says before and after some thousand calls that it goes on so, when they end then.
+fn says(mut machine: Machine, reads: bool, until: Instant) -> [bool; 2] {
     let chance = Chance {
-        until: Instant(u64::MAX),
+        until,
         reads,
         writes: !reads,
     };
+    let before = machine.stays(&chance, true).is_some();
+    some_calls(&mut machine, reads);
+    [before, machine.stays(&chance, false).is_some()]
+}
+
+fn some_calls(machine: &mut Machine, reads: bool) {
     let spec = BlockSpec {
         order: Order::Random,
         read_percent: if reads { 100 } else { 0 },
@@ -173,9 +177,7 @@ fn says(text: &str, reads: bool, direct: bool) -> bool {
         workload: Blocks::new(spec, Stream::new(1)),
         depth: 4,
     }];
-    machine.stays(&chance, true);
-    drive(&mut lanes, &mut machine, &DriveOptions::default(), &mut ()).expect("it is done");
-    machine.stays(&chance, false).is_some()
+    drive(&mut lanes, machine, &DriveOptions::default(), &mut ()).expect("it is done");
 }
 
 #[test]
@@ -205,6 +207,26 @@ fn a_machine_knows_what_changes_in_it() {
         ),
         ("the host's cache", of("single", ""), true, false, false),
     ] {
-        assert_eq!(says(&text, reads, direct), expected, "{told}");
+        let mut machine = built(&text, true);
+        machine.set_direct(direct);
+        let [_, after] = says(machine, reads, Instant(u64::MAX));
+        assert_eq!(after, expected, "{told}");
+    }
+}
+
+/// As machines are built a million calls are to come.
+#[test]
+fn what_is_soon_over_is_run() {
+    let text = text("single", "") + &random("");
+    let as_usual = || {
+        let experiment = experiment(&text);
+        machine(&experiment, &experiment.cells[0])
+    };
+    for (seconds, expected) in [(10, false), (1000, true)] {
+        let until = Instant::ZERO + Span::from_secs(seconds);
+        let mut machine = as_usual();
+        some_calls(&mut machine, true);
+        // Beforehand by the calls that were made, and then by those that were looked at.
+        assert_eq!(says(machine, true, until), [expected; 2], "{seconds} s");
     }
 }
