@@ -44,7 +44,6 @@ pub use self::superblock::SuperblockSpec;
 
 use self::core::{Core, Up, Work};
 use self::node::Node;
-use self::parity::thread::Thread;
 use crate::block::{Bio, Busy, Ended, Origin};
 use crate::disk::DiskError;
 use raidlab_core::time::{Instant, Span};
@@ -123,11 +122,16 @@ impl Array {
         self.write_bitmaps();
     }
 
-    /// Threads on the processor: each parity array of the tree has one, and its workers, and btrfs with parity has workers.
+    /// Threads on the processor: each parity array of the tree has one, and its workers, each mirror of md that is made to agree has one,
+    /// and btrfs with parity has workers.
     #[must_use]
     pub fn threads(&self) -> usize {
-        let all = self.nodes.iter().filter_map(Node::computes);
-        all.map(Thread::count).sum()
+        self.nodes.iter().map(Node::threads).sum()
+    }
+
+    /// Whether some of them compute.
+    pub(crate) fn computes(&self) -> bool {
+        self.nodes.iter().any(|node| node.computes().is_some())
     }
 
     /// Whether a process reads the same of two copies whatever is busy, and each disk has copies of what another has and no more: of
@@ -157,11 +161,12 @@ impl Array {
     #[must_use]
     pub fn worked(&self, thread: usize) -> Span {
         let mut worker = thread;
-        for of in self.nodes.iter().filter_map(Node::computes) {
-            if worker < of.count() {
-                return of.given(worker);
+        for node in &self.nodes {
+            let threads = node.threads();
+            if worker < threads {
+                return node.worked(worker);
             }
-            worker -= of.count();
+            worker -= threads;
         }
         Span::ZERO
     }
@@ -178,15 +183,31 @@ impl Array {
         }
     }
 
+    /// A request that makes the copies of a mirror agree has gone to `member`, not joined to others. Whether a thread has sent it, which
+    /// it has cost time.
+    pub(crate) fn copies(&mut self, now: Instant, member: u16) -> bool {
+        let mut place = self.homes.get(usize::from(member)).copied();
+        while let Some((node, _)) = place {
+            let node = &mut self.nodes[usize::from(node)];
+            if let Some(copier) = node.copies_mut() {
+                copier.send(now);
+                return true;
+            }
+            place = node.common.up;
+        }
+        false
+    }
+
     /// One of the threads has no core for `time`: what it has to do comes so much later. Returns when the first of that would have
     /// been done; later than anything when there is nothing.
     pub fn wait(&mut self, now: Instant, thread: usize, time: Span) -> Instant {
         let mut worker = thread;
-        for of in self.nodes.iter_mut().filter_map(Node::computes_mut) {
-            if worker < of.count() {
-                return of.wait(now, worker, time);
+        for node in &mut self.nodes {
+            let threads = node.threads();
+            if worker < threads {
+                return node.wait(now, worker, time);
             }
-            worker -= of.count();
+            worker -= threads;
         }
         NEVER
     }

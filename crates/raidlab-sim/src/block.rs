@@ -4,8 +4,10 @@
 //! a request, `next_event()` says when to look again, `advance(now, ..)` lets time pass and hands over
 //! what has ended. No layer may be given a time earlier than one it was given before. Ties are decided
 //! by (time, index), never by the order of an unordered container.
+mod standstill;
 mod target;
 
+pub(crate) use standstill::Standstill;
 pub use target::{Alone, BlockTarget};
 
 use crate::disk::DiskError;

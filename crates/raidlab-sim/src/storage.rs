@@ -14,7 +14,7 @@ mod tests;
 pub use spec::{MemberSpec, StorageError, StorageSpec};
 
 use crate::array::{Array, MemberBio};
-use crate::block::{Alone, Bio, BlockTarget, Busy, Ended, Origin, RESYNC};
+use crate::block::{Alone, Bio, BlockTarget, Busy, Ended, Origin, RESYNC, Standstill};
 use crate::disk::{Disk, Fault};
 use crate::fabric::Fabric;
 use crate::queue::Queue;
@@ -90,9 +90,9 @@ pub struct Storage {
 pub struct Asked {
     /// Of whoever submits to the array.
     pub submitter: u64,
-    /// Of the threads of arrays.
+    /// Of the threads of arrays, that of a resync too.
     pub thread: u64,
-    /// Of a resync.
+    /// Of what is filled or made to agree without a thread of its own.
     pub resync: u64,
 }
 
@@ -290,7 +290,9 @@ impl Storage {
 
     #[inline]
     fn run(&mut self, now: Instant) {
+        let mut still = Standstill::new(Instant::ZERO);
         while self.next <= now {
+            still.look(self.next);
             self.step(self.next);
         }
     }

@@ -13,6 +13,7 @@ use super::refill::Refill;
 use super::resync::{DEPTH, DEPTH_RAID10, Resync, UNIT};
 use super::spec::{ArrayError, ArrayKind, ArraySpec, LEAST_CACHE};
 use super::superblock::Superblock;
+use raidlab_core::time::Span;
 use raidlab_core::units::SECTOR;
 use raidlab_experiment::setup::ArrayState;
 use raidlab_layout::parity::ParityLevel;
@@ -150,7 +151,8 @@ fn begin_resync(node: &mut Node, spec: &ArraySpec) {
             (parity.resync_sectors(), usize::MAX, 8)
         }
         Shape::Mirror(mirror) => {
-            mirror.guard(era.local_barrier, spec.resync_build);
+            let submit = Span(spec.cost.submit);
+            mirror.guard(era.local_barrier, spec.resync_build, submit);
             // A rebuild goes by the sectors of the members.
             let end = if node.common.resyncing {
                 layout.capacity().0

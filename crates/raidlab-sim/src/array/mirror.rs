@@ -1,5 +1,6 @@
 //! Raid1, raid10 and ZFS mirrors: which copy is read, and that all copies are written.
 mod barrier;
+pub(in crate::array) mod copier;
 mod copy;
 
 use super::core::{Core, Op, Task, Up};
@@ -10,6 +11,7 @@ use super::spec::Era;
 use crate::block::{Bio, Marked, Origin};
 use crate::disk::DiskError;
 use barrier::Barrier;
+use copier::Copier;
 use copy::Copy;
 use raidlab_core::op::BlockKind;
 use raidlab_layout::mirror::Raid10;
@@ -62,6 +64,8 @@ pub(super) struct Mirror {
     places: Places,
     /// While there is a resync.
     barrier: Option<Box<Barrier>>,
+    /// Who makes them agree, where that takes time; if there ever was something to do.
+    copier: Option<Box<Copier>>,
     copies: Slab<Copy>,
 }
 
@@ -96,6 +100,7 @@ impl Mirror {
             run: 0,
             places: Places::new(),
             barrier: None,
+            copier: None,
             copies: Slab::new(),
         }
     }

@@ -3,6 +3,7 @@ mod btrfs;
 mod checkpoints;
 mod clean;
 mod content;
+mod copier;
 mod mirrors;
 mod parity;
 mod pools;

@@ -3,12 +3,9 @@ use super::cache::Left;
 use super::device::{Device, NEVER, Owner};
 use super::submitter::Waits;
 use super::{Host, What};
+use crate::block::Standstill;
 use raidlab_core::target::{Completion, Tag, TargetError};
 use raidlab_core::time::{Instant, Span};
-
-/// How often something may happen at one instant without a call's ending: far more than there can be to do. A model that goes round in
-/// a circle ends here; else it would answer to nothing, an interrupt neither.
-const STANDSTILL: u32 = if cfg!(test) { 1 << 20 } else { 1 << 26 };
 
 impl<D: Device> Host<D> {
     /// The next time at which anything happens by itself, and whether it is in the device.
@@ -145,7 +142,7 @@ impl<D: Device> Host<D> {
         done: &mut Vec<Completion>,
     ) -> Result<(), TargetError> {
         let before = done.len();
-        let (mut at, mut times) = (self.now, 0);
+        let mut still = Standstill::new(self.now);
         loop {
             if self.in_flight == 0 && until.is_none() {
                 return Ok(());
@@ -162,13 +159,7 @@ impl<D: Device> Host<D> {
                     self.share_cores();
                 }
             }
-            times = if self.now > at { 0 } else { times + 1 };
-            at = self.now;
-            assert!(
-                times < STANDSTILL,
-                "a defect of the model: time stands still at {:.9} s. Please report it with the experiment",
-                at.0 as f64 / 1e9
-            );
+            still.look(self.now);
             if done.len() > before {
                 return Ok(());
             }

@@ -260,7 +260,7 @@ pub(super) fn build(spec: &StorageSpec, seed: u64) -> Result<Storage, StorageErr
     let many = matches!(spec.array.kind, ArrayKind::Md(_) | ArrayKind::Btrfs(_));
     let counts = many && spec.array.cost.submit > 0;
     let mut storage = Storage {
-        threads: array.as_ref().is_some_and(|array| array.threads() > 0),
+        threads: array.as_ref().is_some_and(Array::computes),
         by_thread: array.as_ref().is_some_and(Array::writes_by_thread),
         counts,
         asked: Asked::default(),

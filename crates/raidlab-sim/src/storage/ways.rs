@@ -205,7 +205,14 @@ impl Storage {
                     array.sent(now, member);
                 }
             }
-            RESYNC => self.asked.resync += 1,
+            RESYNC => {
+                let array = self.array.as_mut();
+                if array.is_some_and(|array| array.copies(now, member)) {
+                    self.asked.thread += 1;
+                } else {
+                    self.asked.resync += 1;
+                }
+            }
             _ => self.asked.submitter += 1,
         }
     }

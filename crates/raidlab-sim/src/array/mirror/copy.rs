@@ -1,9 +1,11 @@
 //! Resync and rebuild of mirrors: read one copy, write the others.
 use super::barrier::Barrier;
+use super::copier::Copier;
 use super::{Map, Mirror};
+use crate::array::NEVER;
 use crate::array::core::{Core, Guard, GuardOf, Op, Task, Up};
 use crate::array::node::Common;
-use crate::block::Bio;
+use crate::block::{Bio, Busy};
 use crate::disk::DiskError;
 use raidlab_core::op::BlockKind;
 use raidlab_core::time::{Instant, Span};
@@ -25,10 +27,39 @@ pub(super) struct Copy {
 }
 
 impl Mirror {
-    /// Guards requests against the resync, from now on.
-    pub(in crate::array) fn guard(&mut self, local: bool, build: Span) {
+    /// What who makes them agree takes of the processor until `now`, with this behind the name where there are several.
+    pub(in crate::array) fn busy(&self, now: Instant, behind: &str) -> Option<Busy> {
+        let level = match self.map {
+            Map::Same { .. } => "raid1",
+            Map::Raid10(_) => "raid10",
+        };
+        let name = format!("{level} resync thread{behind}");
+        Some(self.copier.as_ref()?.busy(now, name))
+    }
+
+    /// Guards requests against the resync, from now on, for which it takes `build` to build a request and `submit` to send one to a
+    /// member.
+    pub(in crate::array) fn guard(&mut self, local: bool, build: Span, submit: Span) {
         let local = local && matches!(self.map, Map::Same { .. });
         self.barrier = Some(Box::new(Barrier::new(local, build)));
+        self.copier = (submit > Span::ZERO).then(|| Box::new(Copier::new(submit)));
+    }
+
+    /// Who makes the copies agree, or did.
+    pub(in crate::array) fn copier(&self) -> Option<&Copier> {
+        self.copier.as_deref()
+    }
+
+    /// The same, to have it send or wait.
+    pub(in crate::array) fn copier_mut(&mut self) -> Option<&mut Copier> {
+        self.copier.as_deref_mut()
+    }
+
+    /// Whether the resync may go on as far as its thread is concerned.
+    pub(in crate::array) fn goes_on_at(&mut self, now: Instant) -> bool {
+        self.copier
+            .as_mut()
+            .is_none_or(|copier| copier.is_free(now))
     }
 
     /// The resync is through: nobody is held any more.
@@ -38,6 +69,9 @@ impl Mirror {
             self.release(common, core, held);
         }
         self.barrier = None;
+        if let Some(copier) = &mut self.copier {
+            copier.rests();
+        }
     }
 
     /// Counts a request, or holds it; `None` when it is held.
@@ -74,6 +108,12 @@ impl Mirror {
     /// When the resync has built its next request, if it does.
     pub(in crate::array) fn builds(&self) -> Option<Instant> {
         self.barrier.as_ref()?.builds()
+    }
+
+    /// When the resync goes on by itself: when a request has been built, or its thread is through with what was sent.
+    pub(in crate::array) fn next(&self) -> Instant {
+        let thread = self.copier.as_deref().map_or(NEVER, Copier::next);
+        self.builds().unwrap_or(NEVER).min(thread)
     }
 
     /// Time has come to `now` for who builds.

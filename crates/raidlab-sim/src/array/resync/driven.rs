@@ -41,6 +41,11 @@ impl Node {
             // The member that was filled has failed, or more.
             return self.stop(core);
         }
+        if let Shape::Mirror(mirror) = &mut self.shape
+            && !mirror.goes_on_at(core.now)
+        {
+            return;
+        }
         while let Some(resync) = &mut self.resync {
             if let Shape::Parity(parity) = &self.shape
                 && !resync.has_room(core.now, parity.sync_waits())

@@ -1,5 +1,6 @@
 //! An array over members that remember who wrote what.
 use super::*;
+use crate::block::RESYNC;
 use raidlab_core::rng::Stream;
 use raidlab_layout::{Content, Layout, Member, ParityKind};
 use std::collections::BTreeMap;
@@ -110,6 +111,9 @@ impl Toy {
             self.log.push(asked);
             if bio.kind == BlockKind::Write {
                 self.write(member, bio);
+            }
+            if bio.origin.task == RESYNC {
+                self.array.copies(self.now, member);
             }
             self.given += 1;
             let end = Instant(self.now.0 + self.latency());
