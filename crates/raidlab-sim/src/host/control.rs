@@ -177,14 +177,14 @@ impl<D: Device> Host<D> {
 
     /// Processor time used so far.
     #[must_use]
-    pub const fn cpu(&self) -> CpuUse {
-        self.cores.used
+    pub fn cpu(&self) -> CpuUse {
+        self.cores.used(self.now)
     }
 
     /// The processor as a resource.
     #[must_use]
     pub fn busy(&self) -> Busy {
-        let used = self.cores.used;
+        let used = self.cpu();
         let mut parts = vec![
             ("user", used.user),
             ("system", used.system),

@@ -194,7 +194,7 @@ pub(super) struct Cores {
     threads: Vec<Thread>,
     /// Threads of the device below.
     below: Vec<Below>,
-    pub(super) used: CpuUse,
+    used: CpuUse,
 }
 
 /// The only thread of a process.
@@ -305,6 +305,17 @@ impl Cores {
         threads.filter_map(|(number, thread)| Some((number, thread.busy?)))
     }
 
+    /// Time that was used until `now`: what cores are taken for beyond has not passed yet. It is the kernel's, since processes that
+    /// have ended are through.
+    pub(super) fn used(&self, now: Instant) -> CpuUse {
+        let ahead = (0..self.free.len()).map(|core| self.taken(core).since(now));
+        let ahead = ahead.fold(Span::ZERO, |sum, more| sum + more);
+        CpuUse {
+            kernel: self.used.kernel - ahead,
+            ..self.used
+        }
+    }
+
     /// Work of the kernel beside the processes.
     #[inline]
     pub(super) fn kernel(&mut self, now: Instant, cost: Span) -> Instant {
@@ -367,6 +378,25 @@ mod tests {
         // More work of the other comes after what it has, which ends at 120.
         assert_eq!(cores.give(0, Instant(50), Span(130)), Span(0));
         assert_eq!(cores.used.kernel, Span(20 + 20 + 5 + 130 + 50));
+    }
+
+    #[test]
+    fn what_a_core_is_taken_for_later_has_not_been_used() {
+        let mut cores = Cores::new(2).with_below(1);
+        cores.process(Instant(0), Span(10), Span(2));
+        cores.kernel(Instant(0), Span(20));
+        cores.kernel(Instant(0), Span(8));
+        let used = |cores: &Cores, now| cores.used(Instant(now)).total();
+        // Of the first core 12 and 8, of the other 20.
+        assert_eq!(used(&cores, 15), Span(15 + 15));
+        assert_eq!(used(&cores, 30), Span(40));
+        // A thread goes on from 30 to 40, and from 45 to 50, when a process and the kernel have had both cores.
+        cores.give(0, Instant(30), Span(15));
+        cores.process(Instant(40), Span(5), Span(0));
+        cores.kernel(Instant(40), Span(5));
+        assert_eq!(used(&cores, 40), Span(40 + 10));
+        assert_eq!(used(&cores, 44), Span(40 + 10 + 8));
+        assert_eq!(used(&cores, 60), Span(40 + 25));
     }
 
     #[test]

@@ -8,9 +8,8 @@ use raidlab_sim::block::{Busy, ResourceKind};
 use raidlab_sim::catalogue;
 use raidlab_sim::machine::{Account, Machine};
 
-/// What was begun before the end of a phase is booked whole: by a disk, and by a core.
+/// What was begun before the end of a phase is booked whole by a disk.
 const BOOKED: Span = Span::from_millis(400);
-const WORK: Span = Span::from_millis(50);
 
 /// What does not hold of the only cell of an experiment, or why it cannot be run.
 pub(crate) fn broken(text: &str) -> Result<Vec<String>, String> {
@@ -57,8 +56,8 @@ fn beyond_cores(setup: &Setup, outcome: &PhaseOutcome) -> Option<String> {
     let cpu = &outcome.cpu;
     let used = cpu.user + cpu.system + cpu.kernel_threads.unwrap_or_default();
     let cores = f64::from(setup.host.cores);
-    let there = cores * (outcome.elapsed + WORK).as_secs_f64();
-    (used.as_secs_f64() > 1.01 * there)
+    let there = cores * outcome.elapsed.as_secs_f64();
+    (used.as_secs_f64() > 1.0005 * there)
         .then(|| format!("{used} of {cores} for {}", outcome.elapsed))
 }
 

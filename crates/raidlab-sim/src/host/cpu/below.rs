@@ -56,6 +56,12 @@ impl Cores {
         late
     }
 
+    /// Until when a core is taken by whomever.
+    pub(super) fn taken(&self, core: usize) -> Instant {
+        let on = self.below.iter().filter(|thread| thread.core == core);
+        on.fold(self.free[core], |until, thread| until.max(thread.until))
+    }
+
     /// When processes and all other threads leave a core.
     fn free_of(&self, core: usize, number: usize) -> Instant {
         let others = self.below.iter().enumerate();
