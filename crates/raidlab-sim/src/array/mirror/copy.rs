@@ -10,7 +10,7 @@ use crate::disk::DiskError;
 use raidlab_core::op::BlockKind;
 use raidlab_core::time::{Instant, Span};
 use raidlab_core::units::Lba;
-use raidlab_layout::{Content, Layout, Member, MemberSet, Place, Places};
+use raidlab_layout::{Content, Layout, Member, MemberSet, Place};
 
 /// A stretch that is made to agree.
 #[derive(Clone, Copy, Debug)]
@@ -236,25 +236,24 @@ impl Mirror {
         all: bool,
     ) {
         self.locate(at);
+        let most = if all { usize::MAX } else { 1 };
         let readable = self.places.iter().filter(|p| common.readable(**p, len));
-        let sources: Places = readable
-            .take(if all { usize::MAX } else { 1 })
-            .copied()
-            .collect();
-        let Some(first) = sources.first() else {
+        let mut sources = readable.take(most);
+        let Some(first) = sources.next() else {
             return;
         };
+        let (first, flight) = (first.member, 1 + sources.count());
         let job = self.copies.insert(Copy {
             parent,
             at,
             sectors: len as u32,
-            flight: sources.len() as u32,
-            targets: targets.without(MemberSet::one(first.member)),
+            flight: flight as u32,
+            targets: targets.without(MemberSet::one(first)),
         });
         core.parents.get_mut(parent).waits += 1;
-        for place in sources {
-            self.ask_copy(common, core, job, BlockKind::Read, place);
-        }
+        self.ask_copies(common, core, job, BlockKind::Read, flight, |place| {
+            common.readable(place, len)
+        });
     }
 
     fn ask_copy(&mut self, common: &Common, core: &mut Core, job: u32, kind: BlockKind, at: Place) {
@@ -268,6 +267,25 @@ impl Mirror {
             ..Op::refill(common.index, Task::Copy(job), kind, on)
         };
         core.ask(common.children[at.member.index()], op);
+    }
+
+    /// Asks the first so many of the [located](Self::locate) places of which `is` holds.
+    fn ask_copies(
+        &mut self,
+        common: &Common,
+        core: &mut Core,
+        job: u32,
+        kind: BlockKind,
+        mut count: usize,
+        is: impl Fn(Place) -> bool,
+    ) {
+        for index in 0..self.places.len() {
+            let place = self.places[index];
+            if count > 0 && is(place) {
+                count -= 1;
+                self.ask_copy(common, core, job, kind, place);
+            }
+        }
     }
 
     /// A member request of a copy has ended.
@@ -293,7 +311,7 @@ impl Mirror {
         }
         let Copy { parent, at, .. } = *copy;
         let targets = std::mem::take(&mut copy.targets).without(common.gone);
-        let mut writes = Places::new();
+        let mut writes = 0;
         if op.kind == BlockKind::Read && !targets.is_empty() {
             self.locate(at);
             let places = &self.places;
@@ -307,22 +325,17 @@ impl Mirror {
                     return self.ask_copy(common, core, job, BlockKind::Read, place);
                 }
             } else {
-                writes.extend(
-                    places
-                        .iter()
-                        .filter(|p| targets.contains(p.member))
-                        .copied(),
-                );
+                writes = places.iter().filter(|p| targets.contains(p.member)).count();
             }
         }
-        if writes.is_empty() {
+        if writes == 0 {
             self.copies.remove(job);
             return core.close(parent, Ok(()));
         }
-        self.copies.get_mut(job).flight = writes.len() as u32;
-        for place in writes {
-            self.ask_copy(common, core, job, BlockKind::Write, place);
-        }
+        self.copies.get_mut(job).flight = writes as u32;
+        self.ask_copies(common, core, job, BlockKind::Write, writes, |place| {
+            targets.contains(place.member)
+        });
     }
 }
 
