@@ -20,6 +20,8 @@ pub struct Counters {
     pub stream_hits: u64,
     /// Writes acknowledged from the buffer.
     pub write_hits: u64,
+    /// Sectors that took the place of what was still in the buffer, which never goes to the media.
+    pub sectors_replaced: u64,
     /// Runs written from the buffer to the media.
     pub destages: u64,
     /// Sectors of those.

@@ -45,6 +45,7 @@ impl Machine {
         self.leaping.begin(&self.host);
         let (before, account) = (self.totals(), self.account());
         let held = (self.held_by_disks(), self.held_by_cards());
+        let replaced = self.replaced_by_disks();
         let driven = self.drive(phase, monitor);
         self.kept = None;
         let driven = driven.map_err(|source| RunError::Drive {
@@ -76,7 +77,10 @@ impl Machine {
         outcome.device = Some(device);
         let at_disks = AtDisks {
             taken: used.written,
-            held: self.held_by_disks().saturating_sub(held.0),
+            // What was there before and is not any more has gone to the media, unless it was replaced.
+            held: self
+                .held_by_disks()
+                .saturating_sub(held.0.saturating_sub(self.replaced_by_disks() - replaced)),
             by_cards: self.held_by_cards().saturating_sub(held.1),
             of: device.device_written,
         };
@@ -93,6 +97,14 @@ impl Machine {
     fn held_by_disks(&self) -> u64 {
         let disks = self.host.device().disks();
         disks.map(|disk| disk.unwritten() * SECTOR).sum()
+    }
+
+    /// Bytes that took the place of others in the caches of disks so far.
+    fn replaced_by_disks(&self) -> u64 {
+        let disks = self.host.device().disks();
+        disks
+            .map(|disk| disk.counters().sectors_replaced * SECTOR)
+            .sum()
     }
 
     /// Bytes that controllers have acknowledged and their disks have not got.
@@ -247,7 +259,7 @@ fn is_open(workload: &WorkloadSpec) -> bool {
 }
 
 /// What of a phase's writes came to the disks: bytes that they took, and by how much more they held in their caches at
-/// its end than at its beginning; the same of caches of controllers, and what these were given.
+/// its end than of what they held at its beginning; the same of caches of controllers, and what these were given.
 struct AtDisks {
     taken: u64,
     held: u64,

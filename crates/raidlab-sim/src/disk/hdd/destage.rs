@@ -78,7 +78,9 @@ impl Hdd {
         let (begin, end) = self.transfer(t.max(run.ready), run.sectors);
         let end = end.max(roomy);
         run.ready = begin + self.model.link_nanos(1);
+        let held = self.dirty.sectors();
         self.dirty.insert(run);
+        self.counters.sectors_replaced += held + run.sectors - self.dirty.sectors();
         self.counters.write_hits += 1;
         let cache = &self.model.spec.cache;
         if self.unwritten() * 100 >= cache.write_sectors * u64::from(cache.high)

@@ -67,10 +67,6 @@ pub(super) fn what_is_cold_comes_from_disks(
         FlagKind::Unflushed,
     ];
     // What drives and cards hold has come to them: kernels that know no flush leave it there, and a card keeps it.
-    let of_caches = |flag: &&Flag| {
-        let mut parts = ["that the disks took", "in the controller's cache"].iter();
-        parts.any(|part| flag.reason.contains(part))
-    };
     let one = |came: &Came| {
         let mut flags = came.outcome.flags.iter().filter(|flag| !of_caches(flag));
         let doubt = flags.find(|flag| doubts.contains(&flag.kind));
@@ -81,6 +77,19 @@ pub(super) fn what_is_cold_comes_from_disks(
     all.iter().filter(about).map(one).collect()
 }
 
+/// What is told of what drives and cards hold.
+fn of_caches(flag: &Flag) -> bool {
+    let mut parts = ["that the disks took", "in the controller's cache"].iter();
+    parts.any(|part| flag.reason.contains(part))
+}
+
+/// Much of what was written was still in caches of drives: those of today hold a whole file of these, and kernels that know no flush leave
+/// it there.
+fn is_kept_by_drives(all: &[Came]) -> bool {
+    all.iter()
+        .any(|came| came.outcome.flags.iter().any(of_caches))
+}
+
 /// All media together.
 pub(super) fn no_faster_than_the_media(
     _: &mut Lab,
@@ -88,7 +97,7 @@ pub(super) fn no_faster_than_the_media(
     _: &Tool,
     all: &[Came],
 ) -> Verdicts {
-    if hardware(point) || point.filesystem == "zfs" {
+    if hardware(point) || point.filesystem == "zfs" || is_kept_by_drives(all) {
         return nothing();
     }
     let media = point.media() * point.disks as f64;
@@ -105,7 +114,7 @@ pub(super) fn written_no_faster_than_the_media(
     tool: &Tool,
     all: &[Came],
 ) -> Verdicts {
-    if hardware(point) || tool.size < 128 << 20 {
+    if hardware(point) || tool.size < 128 << 20 || is_kept_by_drives(all) {
         return nothing();
     }
     let n = point.disks as f64;
