@@ -217,7 +217,7 @@ fn what_is_written_over_in_the_caches_of_disks_is_no_more_written_than_before() 
     let experiment = experiment(text);
     let runs = run(&mut machine(&experiment, &experiment.cells[0]));
     let of = |id: &str| {
-        let run = runs.iter().find(|run| run.outcome.id.to_string() == id);
+        let run = runs.iter().find(|run| run.outcome.id == *id);
         let flags = &run.expect("it is run").outcome.flags;
         let mut of = flags.iter().filter(|f| f.kind == FlagKind::Unflushed);
         let told = of.next().map_or("", |flag| &flag.reason);
