@@ -28,6 +28,7 @@ mod slab;
 mod spec;
 mod superblock;
 mod tally;
+mod threads;
 
 pub use self::bitmap::BitmapSpec;
 pub(crate) use self::bitmap::room as bitmap_room;
@@ -44,9 +45,9 @@ pub use self::superblock::SuperblockSpec;
 
 use self::core::{Core, Up, Work};
 use self::node::Node;
-use crate::block::{Bio, Busy, Ended, Origin};
+use crate::block::{Bio, Ended, Origin};
 use crate::disk::DiskError;
-use raidlab_core::time::{Instant, Span};
+use raidlab_core::time::Instant;
 
 /// Later than anything.
 const NEVER: Instant = Instant(u64::MAX);
@@ -122,18 +123,6 @@ impl Array {
         self.write_bitmaps();
     }
 
-    /// Threads on the processor: each parity array of the tree has one, and its workers, each mirror of md that is made to agree has one,
-    /// and btrfs with parity has workers.
-    #[must_use]
-    pub fn threads(&self) -> usize {
-        self.nodes.iter().map(Node::threads).sum()
-    }
-
-    /// Whether some of them compute.
-    pub(crate) fn computes(&self) -> bool {
-        self.nodes.iter().any(|node| node.computes().is_some())
-    }
-
     /// Whether a process reads the same of two copies whatever is busy, and each disk has copies of what another has and no more: of
     /// btrfs, where all chunks are on the same members.
     pub(crate) fn reads_apart(&self) -> bool {
@@ -155,61 +144,6 @@ impl Array {
     pub(crate) fn sleeps(&self, origin: &Origin) -> bool {
         let mut parities = self.nodes.iter().filter_map(Node::parity);
         self.core.holds_writes() || parities.any(|of| of.sleeps(origin))
-    }
-
-    /// Work that one of the threads was given so far, whether it has done it or not.
-    #[must_use]
-    pub fn worked(&self, thread: usize) -> Span {
-        let mut worker = thread;
-        for node in &self.nodes {
-            let threads = node.threads();
-            if worker < threads {
-                return node.worked(worker);
-            }
-            worker -= threads;
-        }
-        Span::ZERO
-    }
-
-    /// A request of a thread has gone to `member`, not joined to others: it has cost the thread time.
-    pub(crate) fn sent(&mut self, now: Instant, member: u16) {
-        let mut place = self.homes.get(usize::from(member)).copied();
-        while let Some((node, _)) = place {
-            let node = &mut self.nodes[usize::from(node)];
-            if let Some(thread) = node.computes_mut() {
-                return thread.send(now);
-            }
-            place = node.common.up;
-        }
-    }
-
-    /// A request that makes the copies of a mirror agree has gone to `member`, not joined to others. Whether a thread has sent it, which
-    /// it has cost time.
-    pub(crate) fn copies(&mut self, now: Instant, member: u16) -> bool {
-        let mut place = self.homes.get(usize::from(member)).copied();
-        while let Some((node, _)) = place {
-            let node = &mut self.nodes[usize::from(node)];
-            if let Some(copier) = node.copies_mut() {
-                copier.send(now);
-                return true;
-            }
-            place = node.common.up;
-        }
-        false
-    }
-
-    /// One of the threads has no core for `time`: what it has to do comes so much later. Returns when the first of that would have
-    /// been done; later than anything when there is nothing.
-    pub fn wait(&mut self, now: Instant, thread: usize, time: Span) -> Instant {
-        let mut worker = thread;
-        for node in &mut self.nodes {
-            let threads = node.threads();
-            if worker < threads {
-                return node.wait(now, worker, time);
-            }
-            worker -= threads;
-        }
-        NEVER
     }
 
     /// Moves the member requests that are wanted now to the end of `out`, in order.
@@ -351,20 +285,6 @@ impl Array {
         self.work();
         self.write_bitmaps();
         self.hand_over(done);
-    }
-
-    /// Busy time of the threads that compute parity. Time that is booked for work not yet done is not
-    /// counted; its parts are.
-    pub fn busy(&self, now: Instant, out: &mut Vec<Busy>) {
-        let several = self.nodes.len() > 1;
-        for (index, node) in self.nodes.iter().enumerate() {
-            let behind = if several {
-                format!(" {index}")
-            } else {
-                String::new()
-            };
-            out.extend(node.busy(now, &behind));
-        }
     }
 
     /// Requests that have not ended.

@@ -71,7 +71,7 @@ pub struct Storage {
     timed: Vec<u16>,
     next: Instant,
     wanted: Vec<MemberBio>,
-    /// Arrays of it have threads.
+    /// Arrays of it have threads that compute.
     threads: bool,
     /// Members are asked for what is written by threads of arrays.
     by_thread: bool,
@@ -80,6 +80,9 @@ pub struct Storage {
     asked: Asked,
     /// What has ended; empty between calls.
     ended: Vec<Ended>,
+    /// A defect: what is due is never done.
+    #[cfg(test)]
+    stuck: bool,
     /// Nothing takes the short way, to compare.
     #[cfg(test)]
     lists_only: bool,
@@ -320,6 +323,10 @@ impl Storage {
 
     /// All that happens at `t`.
     fn step(&mut self, t: Instant) {
+        #[cfg(test)]
+        if self.stuck {
+            return;
+        }
         let mut ended = None;
         if self.fabric.next() <= t {
             ended = self.port_ends(t);

@@ -5,19 +5,17 @@ use super::btrfs::Chunks;
 use super::btrfs::rows::Rows;
 use super::core::{Child, Core, Guard, GuardOf, Op, Task, Up};
 use super::mirror::Mirror;
-use super::mirror::copier::Copier;
 use super::order::Sizes;
 use super::parity::ParityArray;
-use super::parity::thread::Thread;
 use super::raidz::RaidzVdev;
 use super::replace::Replace;
 use super::resilver::Resilver;
 use super::resync::Resync;
 use super::superblock::Superblock;
-use crate::block::{Bio, Busy};
+use crate::block::Bio;
 use crate::disk::DiskError;
 use raidlab_core::op::BlockKind;
-use raidlab_core::time::{Instant, Span};
+use raidlab_core::time::Instant;
 use raidlab_core::units::Lba;
 use raidlab_layout::stripe::{Linear, Raid0};
 use raidlab_layout::{BtrfsProfile, Layout, Member, MemberSet, Place, Survival};
@@ -284,75 +282,10 @@ impl Node {
     }
 
     /// The rows with parity of btrfs, if it has some.
-    fn rows(&self) -> Option<&Rows> {
+    pub(super) fn rows(&self) -> Option<&Rows> {
         match &self.shape {
             Shape::Btrfs(chunks) => chunks.rows.as_ref(),
             _ => None,
-        }
-    }
-
-    /// Who computes parity, if somebody does.
-    pub(super) fn computes(&self) -> Option<&Thread> {
-        match &self.shape {
-            Shape::Parity(parity) => Some(parity.workers()),
-            _ => self.rows().map(Rows::workers),
-        }
-    }
-
-    /// The same, to have them do something.
-    pub(super) fn computes_mut(&mut self) -> Option<&mut Thread> {
-        match &mut self.shape {
-            Shape::Parity(parity) => Some(parity.workers_mut()),
-            Shape::Btrfs(chunks) => chunks.rows.as_mut().map(Rows::workers_mut),
-            _ => None,
-        }
-    }
-
-    /// Who makes copies agree, if somebody does or did, and that takes time.
-    pub(super) fn copies(&self) -> Option<&Copier> {
-        match &self.shape {
-            Shape::Mirror(mirror) => mirror.copier(),
-            _ => None,
-        }
-    }
-
-    /// The same, to have it send.
-    pub(super) fn copies_mut(&mut self) -> Option<&mut Copier> {
-        match &mut self.shape {
-            Shape::Mirror(mirror) => mirror.copier_mut(),
-            _ => None,
-        }
-    }
-
-    /// Its threads on the processor.
-    pub(super) fn threads(&self) -> usize {
-        let computes = self.computes().map_or(0, Thread::count);
-        computes + usize::from(self.copies().is_some())
-    }
-
-    /// Work that one of them was given so far.
-    pub(super) fn worked(&self, thread: usize) -> Span {
-        match (self.computes(), self.copies()) {
-            (Some(of), _) => of.given(thread),
-            (None, copier) => copier.map_or(Span::ZERO, Copier::given),
-        }
-    }
-
-    /// One of them has no core for `time`; see [`super::Array::wait`].
-    pub(super) fn wait(&mut self, now: Instant, thread: usize, time: Span) -> Instant {
-        if let Some(of) = self.computes_mut() {
-            return of.wait(now, thread, time);
-        }
-        let copier = self.copies_mut();
-        copier.map_or(NEVER, |copier| copier.wait(now, time))
-    }
-
-    /// Their time until `now`, with this behind the name of a thread where there are several.
-    pub(super) fn busy(&self, now: Instant, behind: &str) -> Option<Busy> {
-        match &self.shape {
-            Shape::Parity(parity) => Some(parity.busy(now, behind)),
-            Shape::Mirror(mirror) => mirror.busy(now, behind),
-            _ => self.rows().map(|rows| rows.busy(now)),
         }
     }
 
@@ -406,9 +339,8 @@ impl Node {
             Shape::Btrfs(_) => self.rows().map_or(NEVER, Rows::next),
             _ => NEVER,
         };
-        // A resync whose thread is not through looks at nothing before it is.
-        let held = self.copies().is_some_and(Copier::waits);
-        let resync = self.resync.as_ref().filter(|_| !held);
+        // One whose thread is not through looks at nothing before it is.
+        let resync = self.resync.as_ref().filter(|_| !self.waits_for_thread());
         let resync = resync.and_then(Resync::next_event);
         let resilver = self.resilver.as_ref().and_then(|r| r.next_event());
         let next = [resync, resilver, self.bitmap_next()];

@@ -20,7 +20,7 @@ pub struct Counters {
     pub stream_hits: u64,
     /// Writes acknowledged from the buffer.
     pub write_hits: u64,
-    /// Sectors that took the place of what was still in the buffer, which never goes to the media.
+    /// Sectors that took the place of what was still in the buffer, which never goes to the media; for an SSD 0.
     pub sectors_replaced: u64,
     /// Runs written from the buffer to the media.
     pub destages: u64,

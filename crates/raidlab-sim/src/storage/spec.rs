@@ -293,6 +293,8 @@ pub(super) fn build(spec: &StorageSpec, seed: u64) -> Result<Storage, StorageErr
         wanted: Vec::new(),
         ended: Vec::new(),
         #[cfg(test)]
+        stuck: false,
+        #[cfg(test)]
         lists_only: false,
     };
     // A resync begins by itself.

@@ -412,3 +412,12 @@ fn what_does_not_fit_is_refused() {
         told(&small)
     );
 }
+
+/// Instead of going round in a circle for ever.
+#[test]
+#[should_panic(expected = "time stands still at 0.0")]
+fn an_array_that_does_nothing_is_told() {
+    let mut storage = array("raid1", 2);
+    storage.stuck = true;
+    run(storage, &RANDOM);
+}

@@ -207,7 +207,7 @@ impl Storage {
             }
             RESYNC => {
                 let array = self.array.as_mut();
-                if array.is_some_and(|array| array.copies(now, member)) {
+                if array.is_some_and(|array| array.sent_by_resync(now, member)) {
                     self.asked.thread += 1;
                 } else {
                     self.asked.resync += 1;

@@ -56,7 +56,7 @@ impl Mirror {
     }
 
     /// Whether the resync may go on as far as its thread is concerned.
-    pub(in crate::array) fn goes_on_at(&mut self, now: Instant) -> bool {
+    pub(in crate::array) fn may_read(&mut self, now: Instant) -> bool {
         self.copier
             .as_mut()
             .is_none_or(|copier| copier.is_free(now))

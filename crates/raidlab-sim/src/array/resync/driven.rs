@@ -42,7 +42,7 @@ impl Node {
             return self.stop(core);
         }
         if let Shape::Mirror(mirror) = &mut self.shape
-            && !mirror.goes_on_at(core.now)
+            && !mirror.may_read(core.now)
         {
             return;
         }

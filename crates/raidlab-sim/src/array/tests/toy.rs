@@ -113,7 +113,7 @@ impl Toy {
                 self.write(member, bio);
             }
             if bio.origin.task == RESYNC {
-                self.array.copies(self.now, member);
+                self.array.sent_by_resync(self.now, member);
             }
             self.given += 1;
             let end = Instant(self.now.0 + self.latency());
