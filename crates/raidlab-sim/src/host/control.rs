@@ -181,6 +181,12 @@ impl<D: Device> Host<D> {
         self.cores.used(self.now)
     }
 
+    /// Processor time that is booked and has not passed yet: what nobody waits for piles up there.
+    #[must_use]
+    pub fn booked(&self) -> Span {
+        self.cores.ahead(self.now)
+    }
+
     /// The processor as a resource.
     #[must_use]
     pub fn busy(&self) -> Busy {

@@ -305,15 +305,22 @@ impl Cores {
         threads.filter_map(|(number, thread)| Some((number, thread.busy?)))
     }
 
-    /// Time that was used until `now`: what cores are taken for beyond has not passed yet. It is the kernel's, since processes that
+    /// Time that cores are taken for beyond `now`.
+    pub(super) fn ahead(&self, now: Instant) -> Span {
+        let each = (0..self.free.len()).map(|core| self.taken(core).since(now));
+        each.fold(Span::ZERO, |sum, more| sum + more)
+    }
+
+    /// Time that was used until `now`: what cores are taken for beyond has not passed yet. It is the kernel's first, since processes that
     /// have ended are through.
     pub(super) fn used(&self, now: Instant) -> CpuUse {
-        let ahead = (0..self.free.len()).map(|core| self.taken(core).since(now));
-        let ahead = ahead.fold(Span::ZERO, |sum, more| sum + more);
-        CpuUse {
-            kernel: self.used.kernel - ahead,
-            ..self.used
+        let mut ahead = self.ahead(now);
+        let mut used = self.used;
+        for part in [&mut used.kernel, &mut used.system, &mut used.user] {
+            let of = ahead.min(*part);
+            (*part, ahead) = (*part - of, ahead - of);
         }
+        used
     }
 
     /// Work of the kernel beside the processes.
@@ -388,6 +395,7 @@ mod tests {
         cores.kernel(Instant(0), Span(8));
         let used = |cores: &Cores, now| cores.used(Instant(now)).total();
         // Of the first core 12 and 8, of the other 20.
+        assert_eq!(used(&cores, 5), Span(5 + 5));
         assert_eq!(used(&cores, 15), Span(15 + 15));
         assert_eq!(used(&cores, 30), Span(40));
         // A thread goes on from 30 to 40, and from 45 to 50, when a process and the kernel have had both cores.

@@ -8,7 +8,7 @@ use raidlab_sim::block::{Busy, ResourceKind};
 use raidlab_sim::catalogue;
 use raidlab_sim::machine::{Account, Machine};
 
-/// What was begun before the end of a phase is booked whole by a disk.
+/// What was begun before the end of a phase is booked whole by a disk, and work of a core that has not been done.
 const BOOKED: Span = Span::from_millis(400);
 
 /// What does not hold of the only cell of an experiment, or why it cannot be run.
@@ -39,6 +39,7 @@ fn all_of(text: &str) -> Result<Vec<String>, String> {
         };
         tell("time passes", without_time(&outcome));
         tell("cores", beyond_cores(&cell.setup, &outcome));
+        tell("booked", piled_up(&cell.setup, &machine));
         tell("parts", beyond_parts(&before, &after));
         tell("shares", beyond_time(&before, &after));
         tell("in flight", not_in_flight(phase, &outcome));
@@ -57,8 +58,15 @@ fn beyond_cores(setup: &Setup, outcome: &PhaseOutcome) -> Option<String> {
     let used = cpu.user + cpu.system + cpu.kernel_threads.unwrap_or_default();
     let cores = f64::from(setup.host.cores);
     let there = cores * outcome.elapsed.as_secs_f64();
-    (used.as_secs_f64() > 1.0005 * there)
+    (used.as_secs_f64() > there + 1e-6)
         .then(|| format!("{used} of {cores} for {}", outcome.elapsed))
+}
+
+/// What is done for requests that nobody waits for takes no more of the cores than there is for long.
+fn piled_up(setup: &Setup, machine: &Machine) -> Option<String> {
+    let booked = machine.host().booked();
+    let most = Span(BOOKED.0 * u64::from(setup.host.cores));
+    (booked > most).then(|| format!("{booked} to come"))
 }
 
 /// What a resource did is no more than the time that it was busy.
