@@ -117,7 +117,7 @@ profile = "random"
         (resynced.expect("it is resynced"), run)
     });
     let rates = [full.rate(), leapt.rate()];
-    // Of six seeds one was 1.3 % off.
+    // Of sixteen other seeds two were 1.2 and 1.4 % off, and this one is 1.6 %.
     assert!(close(rates[0], rates[1], 0.02), "{rates:?}");
     assert!(run.0 < leapt.elapsed.0 / 2, "{run} was run");
     for resynced in [full, leapt] {

@@ -85,9 +85,8 @@ fn of_caches(flag: &Flag) -> bool {
 
 /// Much of what was written was still in caches of drives: those of today hold a whole file of these, and kernels that know no flush leave
 /// it there.
-fn is_kept_by_drives(all: &[Came]) -> bool {
-    all.iter()
-        .any(|came| came.outcome.flags.iter().any(of_caches))
+fn is_kept_by_drives(came: &Came) -> bool {
+    came.outcome.flags.iter().any(of_caches)
 }
 
 /// All media together.
@@ -97,7 +96,11 @@ pub(super) fn no_faster_than_the_media(
     _: &Tool,
     all: &[Came],
 ) -> Verdicts {
-    if hardware(point) || point.filesystem == "zfs" || is_kept_by_drives(all) {
+    if hardware(point) || point.filesystem == "zfs" {
+        return nothing();
+    }
+    // Drives serve what they have kept.
+    if all.iter().any(is_kept_by_drives) {
         return nothing();
     }
     let media = point.media() * point.disks as f64;
@@ -114,7 +117,7 @@ pub(super) fn written_no_faster_than_the_media(
     tool: &Tool,
     all: &[Came],
 ) -> Verdicts {
-    if hardware(point) || tool.size < 128 << 20 || is_kept_by_drives(all) {
+    if hardware(point) || tool.size < 128 << 20 {
         return nothing();
     }
     let n = point.disks as f64;
@@ -129,7 +132,8 @@ pub(super) fn written_no_faster_than_the_media(
         _ => n,
     };
     let about = |came: &&Came| {
-        came.phase.evidence == Evidence::WritesReachDevice && does(came) == Does::Writes
+        let written = came.phase.evidence == Evidence::WritesReachDevice;
+        written && does(came) == Does::Writes && !is_kept_by_drives(came)
     };
     let each = all.iter().filter(about);
     each.map(|came| most(came, "all media", 1.15, point.media() * data))
