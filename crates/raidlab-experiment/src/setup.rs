@@ -131,6 +131,10 @@ pub struct Array {
     /// md: resync and rebuild go at most so fast, bytes a second.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sync_speed_max: Option<u64>,
+    /// A controller's own: per cent of the time that it takes for resync and rebuild while the host wants something; `None`: as
+    /// its model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rebuild_rate: Option<u32>,
 }
 
 /// md's `sync_speed_min` when nothing is said: 1000 KiB a second (`md.c:sysctl_speed_limit_min`).

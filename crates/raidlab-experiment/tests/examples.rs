@@ -7,9 +7,10 @@ use raidlab_experiment::{Experiment, expand, parse};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// File, cells and trials.
-const EXPERIMENTS: [(&str, usize, usize); 33] = [
+const EXPERIMENTS: [(&str, usize, usize); 34] = [
     ("bitmap", 18, 90),
     ("btrfs-rebuilding", 12, 36),
+    ("controller-rebuilding", 12, 36),
     ("home-lab", 8, 24),
     ("partitions", 6, 30),
     ("pata-blocksize", 2 * 6 * 4 * 11, 2 * 6 * 4 * 11 * 10),

@@ -259,6 +259,31 @@ fn a_controller_makes_arrays_only_of_its_own_disks() {
     assert_eq!(sound(&own).cells[0].setup.array.engine, Engine::Controller);
 }
 
+/// It says something of arrays of a controller's own that have something to do, and of no others.
+#[test]
+fn a_rebuild_rate_is_of_controllers_that_rebuild() {
+    let text = |array: &str| {
+        let card = "[topology.controllers.card]\nkind = \"hardware-raid\"\nchannels = 3\n";
+        disks(
+            "nearline-24tb",
+            3,
+            &format!("{card}[array]\nlayout = \"raid5\"\n{array}\n"),
+        )
+    };
+    let rate = |array: &str| sound(&text(array)).cells[0].setup.array.rebuild_rate;
+    assert_eq!(rate("state = \"rebuilding 1\"\nrebuild-rate = 0"), Some(0));
+    assert_eq!(rate("state = \"resyncing\"\nrebuild-rate = 100"), Some(100));
+    assert_eq!(rate("state = \"rebuilding 1\""), None);
+    for array in ["", "state = \"degraded 1\""] {
+        let factor = format!("{}[factors]\nrebuild-rate = [10, 30]\n", text(array));
+        let told = refused(&factor);
+        assert!(
+            told.contains("an array of a controller's own RAID in"),
+            "{told}"
+        );
+    }
+}
+
 #[test]
 fn what_does_not_fit_on_the_array_is_refused() {
     let rest = "[array]\nlayout = \"raid1\"\nmember-size = \"1GiB\"\n";

@@ -66,6 +66,8 @@ fn with_volume(mut spec: FabricSpec, layout: &str) -> FabricSpec {
         disks: (0..spec.disks.len() as u32).collect(),
         layout: layout.build(&geometry).expect("an array"),
         failed: Vec::new(),
+        state: raidlab_experiment::setup::ArrayState::Clean,
+        rebuild_rate: None,
     });
     spec
 }

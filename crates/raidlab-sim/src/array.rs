@@ -27,7 +27,6 @@ mod resync;
 mod slab;
 mod spec;
 mod superblock;
-mod tally;
 mod threads;
 
 pub use self::bitmap::BitmapSpec;
@@ -35,8 +34,7 @@ pub(crate) use self::bitmap::room as bitmap_room;
 pub(crate) use self::build::fills_last;
 pub use self::core::MemberBio;
 pub(crate) use self::order::PARITY_REQUEST;
-pub use self::refill::Refill;
-pub use self::resync::{Progress, controlled};
+pub use self::resync::controlled;
 pub use self::spec::{
     ArrayError, ArrayKind, ArraySpec, Checkpoints, Copying, Courtesy, Era, ParityCost,
     STRIPE_CACHE, SYNC_SPEED_MAX, SYNC_SPEED_MIN, SafeMode, Scan,
@@ -45,7 +43,7 @@ pub use self::superblock::SuperblockSpec;
 
 use self::core::{Core, Up, Work};
 use self::node::Node;
-use crate::block::{Bio, Ended, Origin};
+use crate::block::{Bio, Ended, Origin, Refill};
 use crate::disk::DiskError;
 use raidlab_core::time::Instant;
 

@@ -4,10 +4,14 @@
 //! a request, `next_event()` says when to look again, `advance(now, ..)` lets time pass and hands over
 //! what has ended. No layer may be given a time earlier than one it was given before. Ties are decided
 //! by (time, index), never by the order of an unordered container.
+mod refill;
 mod standstill;
+mod tally;
 mod target;
 
+pub use refill::{Progress, Refill};
 pub(crate) use standstill::Standstill;
+pub(crate) use tally::Tally;
 pub use target::{Alone, BlockTarget};
 
 use crate::disk::DiskError;

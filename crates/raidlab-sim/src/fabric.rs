@@ -20,6 +20,7 @@ mod line;
 mod models;
 mod pipe;
 mod plant;
+mod refill;
 mod slab;
 mod spec;
 mod time;
@@ -110,7 +111,7 @@ impl Fabric {
             let volume = index.saturating_sub(first_volume) as u32;
             port.disk.map_or(Behind::Volume(volume), Behind::Disk)
         };
-        Self {
+        let mut fabric = Self {
             behind: ports.iter().enumerate().map(behind).collect(),
             ports,
             plant,
@@ -120,7 +121,9 @@ impl Fabric {
             ends: Vec::new(),
             ended: Vec::new(),
             port_ends: Vec::new(),
-        }
+        };
+        fabric.look_at_volumes();
+        fabric
     }
 
     /// The ports: disks in their order, then volumes.

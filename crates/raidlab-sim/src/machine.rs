@@ -37,7 +37,7 @@ pub use why::{Account, Load, Share, Why};
 #[cfg(test)]
 mod tests;
 
-use crate::array::{Array, ArrayKind, Refill};
+use crate::array::{Array, ArrayKind};
 use crate::disk::Fault;
 use crate::fabric::FabricSpec;
 use crate::host::fs::{FileSystem, FsSpec, Spread};
@@ -225,7 +225,7 @@ impl Machine {
             moved: totals.moved,
             refused: totals.refused,
             refilled: totals.refilled,
-            refill: array.map_or(Refill::default(), |array| array.refilled().1),
+            refill: self.host.device().refilled().1,
             apart: match array.is_some_and(Array::reads_apart) {
                 true => {
                     let disks = self.host.device().disks();

@@ -5,6 +5,7 @@
 //! end of the array's request. In between nothing takes time but the layers themselves. Only members
 //! that were touched are looked at again, and the next time of each queue is kept.
 mod device;
+mod refill;
 mod spec;
 mod ways;
 

@@ -69,6 +69,8 @@ pub(super) fn array(
         false => Some(None),
     };
     let (slow, fast) = sync_speeds(problems, view, engine, state);
+    let own = engine == Engine::Controller && state.syncs();
+    let rebuild_rate = own.then(|| view.count(Key::RebuildRate)).flatten();
     let smallest = sizes.iter().map(|s| s.0).min().unwrap_or(1).max(1);
     let known = chosen
         .disks
@@ -112,6 +114,7 @@ pub(super) fn array(
         group_threads: group_threads?,
         sync_speed_min: slow,
         sync_speed_max: fast,
+        rebuild_rate: rebuild_rate.map(|rate| rate.value),
         layout: layout.value,
     };
     Some(Built { array, room })

@@ -271,6 +271,9 @@ fn takes(name: &str) -> &'static str {
         "sync-speed-min" | "sync-speed-max" => {
             "an array of engine md in its initial sync, resyncing or rebuilding"
         }
+        "rebuild-rate" => {
+            "an array of a controller's own RAID in its initial sync, resyncing or rebuilding"
+        }
         "dirty-limit" | "dirty-background" | "dirty-expire" | "dirty-writeback" => {
             "it where something is written through the page cache (direct = false), and not by ZFS, which has limits of its own"
         }

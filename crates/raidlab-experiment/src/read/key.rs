@@ -114,6 +114,7 @@ keys! {
     GroupThreads: "group-threads", "array", "group-threads", Form::Count(0, 256);
     SyncSpeedMin: "sync-speed-min", "array", "sync-speed-min", Form::Rate;
     SyncSpeedMax: "sync-speed-max", "array", "sync-speed-max", Form::Rate;
+    RebuildRate: "rebuild-rate", "array", "rebuild-rate", Form::Count(0, 100);
     Cpu: "cpu", "host", "cpu", Form::Text;
     Cores: "cores", "host", "cores", Form::Count(1, 1024);
     CpuMhz: "cpu-mhz", "host", "cpu-mhz", Form::Count(1, 100_000);

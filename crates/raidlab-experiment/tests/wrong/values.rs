@@ -150,6 +150,22 @@ sync-speed-max = ["100KiB/s", "512B/s", "2000KiB/s"]
 "#
 );
 
+told!(
+    rates_that_no_controller_has,
+    r#"title = "t"
+disks = { model = "nearline-24tb", count = 4 }
+profile = "random"
+[topology.controllers.card]
+kind = "hardware-raid"
+channels = 4
+[array]
+layout = "raid5"
+state = "rebuilding 1"
+[factors]
+rebuild-rate = [0, 101, "30%"]
+"#
+);
+
 // Without a title there is no experiment: dropping the key would be the next error.
 told!(
     texts_that_say_nothing,

@@ -139,6 +139,8 @@ pub struct ExperimentRequest {
     pub arrays: Vec<ArrayFacts>,
     /// What md lets a resync or rebuild do beside others, by the labels of the cells whose array is md's.
     pub sync_floors: BTreeMap<String, SyncFloor>,
+    /// Per cent of the time that controllers give a resync or rebuild beside the host, of cells whose array is their own.
+    pub rebuild_rates: BTreeMap<String, u32>,
     /// The states of the arrays (`rebuilding 1`) by the labels of their cells: one that all cells have is no factor.
     pub states: BTreeMap<String, String>,
     /// What identifies the results: seed, digest.
@@ -327,7 +329,8 @@ fn of_all(
             if let Some(table) = rebuild::rebuilds(groups, judging) {
                 out.push(Block::heading("Resync and rebuild"));
                 out.push(Block::Table(table));
-                let why = rebuild::why_so_long(groups, &request.sync_floors, judging);
+                let (floors, rates) = (&request.sync_floors, &request.rebuild_rates);
+                let why = rebuild::why_so_long(groups, floors, rates, judging);
                 out.extend(why.into_iter().map(Block::paragraph));
             }
         }

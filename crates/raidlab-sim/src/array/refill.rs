@@ -1,35 +1,11 @@
 //! Resyncs, rebuilds and resilvers of a whole array, as whoever runs or leaps through them sees them: how far they are, how
 //! fast, and how they are held, limited and taken for done.
 use super::node::{Node, Shape};
-use super::resync::{self, Progress};
+use super::resync;
 use super::{Array, parity};
-use crate::block::{Extent, Watch};
+use crate::block::{Extent, Progress, Refill, Watch};
 use raidlab_core::time::{Instant, Span};
 use std::ops::ControlFlow;
-
-/// What makes the members of an array agree again.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Refill {
-    /// All agree but for what is compared or made anew, a first sync too.
-    #[default]
-    Resync,
-    /// A new member is filled.
-    Rebuild,
-    /// The same, of ZFS.
-    Resilver,
-}
-
-impl Refill {
-    /// Its word.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Resync => "resync",
-            Self::Rebuild => "rebuild",
-            Self::Resilver => "resilver",
-        }
-    }
-}
 
 impl Array {
     /// How far resync or rebuild are, added over the arrays of the tree that have one; `None` when

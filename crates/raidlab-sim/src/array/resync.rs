@@ -61,18 +61,6 @@ pub(super) struct Room {
     pub(super) request: Option<u64>,
 }
 
-/// How far a resync or rebuild is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Progress {
-    /// Sectors that agree, from the start on: of each member, and of the array for the resync of a
-    /// raid10.
-    pub done: u64,
-    /// Sectors to go through.
-    pub total: u64,
-    /// Bytes a second in the last half minute or less, counted as the sectors are.
-    pub rate: u64,
-}
-
 /// The resync or rebuild of one array.
 #[derive(Clone, Debug)]
 pub(super) struct Resync {

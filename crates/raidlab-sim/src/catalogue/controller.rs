@@ -40,6 +40,8 @@ pub struct ControllerModel {
     pub firmware: Option<FirmwareModel>,
     /// RAID with a cache.
     pub cache: Option<CacheModel>,
+    /// What either does beside serving the host.
+    pub background: BackgroundModel,
 }
 
 /// A channel: cable, bus or link.
@@ -79,6 +81,29 @@ pub struct FirmwareModel {
     pub switch_read: Span,
     /// The same of a write.
     pub switch_write: Span,
+}
+
+/// How members are filled and made to agree while the host is served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BackgroundModel {
+    /// Per cent of the time that it takes while the host wants something; 0: only when it wants nothing.
+    pub share: u32,
+    /// Groups of stripes at a time in each array.
+    pub runs: u32,
+    /// Sectors that a group has of each member.
+    pub run: u64,
+}
+
+impl Default for BackgroundModel {
+    /// K: MegaRAID comes with a rebuild rate of 30 %, and takes it as the share of its processor's time. Assumed: the next group
+    /// is read while one is written, and runs are so long that disks of today move them in about the time they take to come to them.
+    fn default() -> Self {
+        Self {
+            share: 30,
+            runs: 2,
+            run: 2048,
+        }
+    }
 }
 
 /// RAID behind a cache.

@@ -5,14 +5,13 @@ use super::models::Models;
 use super::pipe::{Path, Pipe, Pipes};
 use super::plant::{Owner, Plant, Slot};
 use super::spec::{BusSpec, ControllerSpec, DiskSlot, FabricError, FabricSpec, VolumeSpec};
-use super::volume::{Cached, Firmware, Volume};
+use super::volume::{Cached, Firmware, Members, Volume};
 use super::{Fabric, PortInfo};
 use crate::block::{ResourceKind, Way};
 use crate::catalogue::controller::CacheModel;
 use crate::disk::{Disk, DiskModel};
 use raidlab_core::rng::Stream;
 use raidlab_experiment::hardware::Link;
-use raidlab_layout::{Member, MemberSet};
 
 /// Nominal rate from which on an ATA channel has the efficiency of its fast modes (mode 4 has
 /// 66.7 MB/s, mode 3 44.4).
@@ -147,9 +146,13 @@ pub(super) fn build(spec: &FabricSpec, seed: u64) -> Result<Fabric, FabricError>
 fn volume(spec: &FabricSpec, volume: &VolumeSpec, cards: &[Card]) -> Volume {
     let number = volume_controller(spec, volume) as usize;
     let (controller, card) = (&spec.controllers[number], &cards[number]);
-    let failed: MemberSet = volume.failed.iter().map(|role| Member(*role)).collect();
-    let (disks, layout) = (volume.disks.clone(), volume.layout.clone());
     let model = &controller.model;
+    let mut background = model.background;
+    background.share = volume.rebuild_rate.unwrap_or(background.share);
+    if let (None, Some(firmware)) = (&model.cache, &model.firmware) {
+        background.run = background.run.min(u64::from(firmware.max_sectors));
+    }
+    let members = Members::new(volume, &background);
     if let Some(cache) = model.cache {
         let cache = CacheModel {
             // Checked: sixteen lines are left.
@@ -158,15 +161,13 @@ fn volume(spec: &FabricSpec, volume: &VolumeSpec, cards: &[Card]) -> Volume {
             write_back: controller.write_back.unwrap_or(cache.write_back),
             ..cache
         };
-        return Volume::Cached(Box::new(Cached::new(disks, layout, failed, cache, card)));
+        return Volume::Cached(Box::new(Cached::new(members, cache, card)));
     }
     // Checked: a volume is on a controller that has the one or the other.
     let firmware = model.firmware.unwrap_or_default();
     let processor = card.processor;
     let name = format!("{} of {}", volume.name, controller.name);
-    Volume::Firmware(Box::new(Firmware::new(
-        name, disks, layout, failed, firmware, processor,
-    )))
+    Volume::Firmware(Box::new(Firmware::new(name, members, firmware, processor)))
 }
 
 fn card(spec: &ControllerSpec, buses: &[BusPipes], pipes: &mut Pipes) -> Card {

@@ -4,6 +4,7 @@ use crate::catalogue::full_duplex;
 use crate::disk::DiskModel;
 use raidlab_core::units::SECTOR;
 use raidlab_experiment::hardware::{AtaMode, Bus, CacheMode, Controller, ControllerKind, Link};
+use raidlab_experiment::setup::ArrayState;
 use raidlab_layout::Layout;
 use std::sync::Arc;
 
@@ -119,8 +120,12 @@ pub struct VolumeSpec {
     pub disks: Vec<u32>,
     /// Which sector is where. One disk as it is: [`Layout::linear`] of one member.
     pub layout: Layout,
-    /// Roles that are missing from the start.
+    /// Roles that are missing from the start, or new and to be filled.
     pub failed: Vec<u16>,
+    /// Which of that, and whether copies and parity are to be made to agree.
+    pub state: ArrayState,
+    /// Per cent of the time that the controller takes for that while the host wants something; `None`: as the model.
+    pub rebuild_rate: Option<u32>,
 }
 
 /// A whole fabric.

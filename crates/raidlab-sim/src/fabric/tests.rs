@@ -2,6 +2,7 @@
 mod digest;
 mod kept;
 mod lines;
+mod refills;
 mod theory;
 mod volumes;
 mod ways;

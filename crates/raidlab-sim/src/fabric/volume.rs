@@ -2,9 +2,12 @@
 mod cached;
 mod firmware;
 mod members;
+mod refill;
 
 pub(super) use cached::Cached;
 pub(super) use firmware::Firmware;
+pub(super) use members::Members;
+pub(super) use refill::Refill;
 
 use super::line::LineEnd;
 use super::plant::Plant;
@@ -57,6 +60,23 @@ impl Volume {
             Self::Firmware(_) => 0,
             Self::Cached(volume) => volume.dirty(),
         }
+    }
+
+    /// What makes its members agree.
+    pub(super) fn refill(&self) -> Option<&Refill> {
+        let members = match self {
+            Self::Firmware(volume) => volume.members(),
+            Self::Cached(volume) => volume.members(),
+        };
+        members.refill.as_deref()
+    }
+
+    pub(super) fn refill_mut(&mut self) -> Option<&mut Refill> {
+        let members = match self {
+            Self::Firmware(volume) => volume.members_mut(),
+            Self::Cached(volume) => volume.members_mut(),
+        };
+        members.refill.as_deref_mut()
     }
 
     /// A command to one of its disks has ended.

@@ -66,6 +66,10 @@ pub(super) fn plans(
         Engine::Btrfs => parts.btrfs(setup, fabric)?,
     };
     plans.storage.array.cost = parity_cost(cpu, setup.host.cpu_mhz);
+    if setup.array.engine == Engine::Controller {
+        // Nothing but its disks.
+        plans.storage.array.sync_speed_max = u64::MAX;
+    }
     plans.storage.array.resync_build = resync_build(cpu, setup.host.cpu_mhz);
     Ok(plans)
 }

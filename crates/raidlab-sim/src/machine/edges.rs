@@ -87,6 +87,21 @@ pub(super) fn of_resync(layout: &Layout, below: &[Below<'_>], state: ArrayState)
     edges
 }
 
+/// The same of a controller's volume, which is gone through in the order of the array's sectors. What is filled is counted in
+/// those of the member all the same.
+pub(super) fn of_refill(layout: &Layout, below: &[Below<'_>], state: ArrayState) -> Vec<u64> {
+    let Layout::Raid10(_) = layout else {
+        return of_resync(layout, below, state);
+    };
+    let edges = of_layout(layout, below);
+    if state.is_unsynced() {
+        return edges;
+    }
+    let (all, used) = (layout.capacity().0.max(1), layout.used(Member::new(0)).0);
+    let scaled = |at: u64| (u128::from(at) * u128::from(used) / u128::from(all)) as u64;
+    edges.into_iter().map(scaled).collect()
+}
+
 /// Edges of an array of arrays; none where arrays of both kinds, or unlike ones, would have a resync, which have no pace
 /// in common.
 fn of_nested(nested: &Nested, below: &[Below<'_>], state: ArrayState) -> Vec<u64> {

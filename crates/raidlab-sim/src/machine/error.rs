@@ -10,7 +10,6 @@ use raidlab_core::profile::ProfileError;
 use raidlab_core::target::Errno;
 use raidlab_core::time::Span;
 use raidlab_core::units::Bytes;
-use raidlab_experiment::setup::ArrayState;
 use raidlab_layout::{LayoutError, SpecError};
 
 /// Why a cell makes no machine.
@@ -93,16 +92,6 @@ pub enum MachineError {
     /// Something of the array that is only built on real devices.
     #[error("{0} is not modelled: leave it out, or run the experiment with --on vm or --on host")]
     NotModelled(String),
-    /// A state that only arrays of the kernel have here.
-    #[error(
-        "an array of controller '{controller}' that is {state} is not modelled: use clean or degraded, or engine = \"md\""
-    )]
-    VolumeState {
-        /// The controller.
-        controller: String,
-        /// The state.
-        state: ArrayState,
-    },
     /// Disks, channels, queues or the array.
     #[error(transparent)]
     Storage(#[from] StorageError),

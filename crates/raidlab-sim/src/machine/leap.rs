@@ -41,8 +41,7 @@ pub(super) fn grain(host: &Host<Storage>) -> u64 {
 
 /// Whether members are filled or made to agree beside all else, which has a place that goes on.
 pub(super) fn refills(host: &Host<Storage>) -> bool {
-    let array = host.device().array();
-    array.is_some_and(|array| array.resync().is_some())
+    host.device().resync().is_some()
 }
 
 /// State of the machine where its pace is looked at from.

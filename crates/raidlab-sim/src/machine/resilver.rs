@@ -1,6 +1,7 @@
 //! What lies in a pool of ZFS or an array of btrfs whose new members are filled: they get that alone.
 use super::{Machine, MachineError, RunError, context};
-use crate::array::{self, Array};
+use crate::array::Array;
+use crate::block::Progress as Refilled;
 use crate::host::fs::{FileSystem, FsSpec, Spread};
 use raidlab_core::drive::Monitor;
 use raidlab_core::profile::{FILLER, Place, Plan};
@@ -114,8 +115,8 @@ impl Machine {
 
     /// How far a resync or rebuild is; `None` when there is none.
     #[must_use]
-    pub fn resync(&self) -> Option<array::Progress> {
-        self.host.device().array().and_then(Array::resync)
+    pub fn resync(&self) -> Option<Refilled> {
+        self.host.device().resync()
     }
 
     /// When the last resilver of a pool of ZFS, or replacement of members of btrfs, ended, if none goes on.

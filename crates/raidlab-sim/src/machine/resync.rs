@@ -21,6 +21,7 @@ mod uneven;
 use super::totals::Totals;
 use super::{Load, Machine, Why, edges};
 use crate::array::{self, Array};
+use crate::block::Progress as Refilled;
 use crate::host::Host;
 use crate::storage::Storage;
 use course::Course;
@@ -114,10 +115,9 @@ impl Machine {
         mut monitor: impl FnMut(Progress) -> ControlFlow<()>,
     ) -> Option<Resynced> {
         self.begin_resilver(&mut monitor).ok()?;
-        let (first, total) = self.resync_progress().map(|p| (p.done, p.total))?;
+        let (first, total) = self.resync().map(|p| (p.done, p.total))?;
         let (before, start) = (self.account(), self.now());
-        let array = self.host.device().array();
-        let far = array.and_then(Array::resync_end).unwrap_or(total);
+        let far = self.host.device().resync_end().unwrap_or(total);
         let (mut attempt, mut at) = (None, 0);
         // Sizes of the stripe caches, and since when they are so.
         let mut caches = (None, self.now());
@@ -136,7 +136,7 @@ impl Machine {
                 interrupted = true;
                 break;
             }
-            let rows = self.host.device().array().and_then(Array::growing_rows);
+            let rows = self.growing_rows();
             if rows != caches.0 {
                 caches = (rows, self.host.now());
             }
@@ -168,29 +168,28 @@ impl Machine {
         Some(resynced)
     }
 
-    fn resync_progress(&self) -> Option<array::Progress> {
-        self.resync()
-    }
-
     /// Where the one that is least far is, of several arrays with a resync each. They are alike, and each has a speed
     /// control of its own, so that this is what leaps and paces are counted in. Of one it is what is done.
     fn resync_place(&self) -> u64 {
-        let array = self.host.device().array();
-        array.and_then(Array::resync_position).unwrap_or(0)
+        self.host.device().resync_position().unwrap_or(0)
     }
 
     /// Sectors that are done; `None` when nothing is left to do.
     fn resync_done(&self) -> Option<u64> {
-        self.host.device().array().and_then(Array::resync_done)
+        self.host.device().resync_done()
+    }
+
+    /// See [`Array::growing_rows`].
+    fn growing_rows(&self) -> Option<u64> {
+        self.host.device().array().and_then(Array::growing_rows)
     }
 
     /// Lets a little time pass, but not beyond the end; when it is looked at `closely`, until something happens.
     fn resync_step(&mut self, closely: bool) {
-        let near = |progress: array::Progress| {
-            progress.done + progress.rate / SECTOR / 4 >= progress.total
-        };
+        let near =
+            |progress: Refilled| progress.done + progress.rate / SECTOR / 4 >= progress.total;
         let until = match self.host.device().next_event() {
-            Some(next) if closely || self.resync_progress().is_some_and(near) => next,
+            Some(next) if closely || self.resync().is_some_and(near) => next,
             _ => self.host.now() + STEP,
         };
         self.resync_wait(until);
@@ -203,14 +202,13 @@ impl Machine {
 
     pub(super) fn resync_limit(&mut self, most: Option<u64>) {
         let now = self.host.now();
-        let limit = |array: &mut Array| array.resync_limit(now, most);
         self.host
-            .with_device(|storage| storage.with_array(now, limit));
+            .with_device(|storage| storage.resync_limit(now, most));
     }
 
     /// Looks for the pace from here on, when there is room for a leap.
     fn begin(&mut self, done: u64, course: &Course) -> Option<Box<Attempt>> {
-        let rate = self.host.device().array()?.resync_rate()?;
+        let rate = self.host.device().resync_rate()?;
         let room = edges::room(&self.sync_edges, done, (MARGIN, MARGIN));
         let window = rate / SECTOR * WINDOW.0 / 1_000_000_000;
         if !self.leaping.on || window == 0 || room / window < WORTH {
@@ -300,8 +298,7 @@ impl Machine {
     fn find(&mut self, attempt: &mut Attempt, done: u64, course: &mut Course) -> Option<Pace> {
         let host = &self.host;
         let here = (host.now(), done);
-        let array = host.device().array();
-        let end = array.and_then(Array::resync_end).unwrap_or(done);
+        let end = host.device().resync_end().unwrap_or(done);
         let rest = edges::room(&self.sync_edges, done, (0, MARGIN));
         let share = rest as f64 / end.max(1) as f64;
         let uneven = attempt.uneven.look(here, share, || Totals::of(host));
@@ -339,16 +336,8 @@ impl Machine {
     fn resync_skip(&mut self, target: u64) -> u64 {
         self.resync_drain();
         let now = self.host.now();
-        let skip = |array: &mut Array| {
-            let at = array.resync_position().unwrap_or(0);
-            let to = array.resync_skip(target.max(at), Span::ZERO).unwrap_or(at);
-            array.resync_resume(now);
-            to - at
-        };
-        let skipped = self
-            .host
-            .with_device(|storage| storage.with_array(now, skip));
-        skipped.unwrap_or(0)
+        self.host
+            .with_device(|storage| storage.resync_skip(now, target))
     }
 
     /// The resync has its pace again, or has come to its end, or to that of the zone without a pace: all since the attempt began

@@ -49,7 +49,7 @@ impl Totals {
             moved: moved * SECTOR,
             written: written * SECTOR,
             refused: storage.array().map_or(0, Array::refused) * SECTOR,
-            refilled: storage.array().map_or(0, |array| array.refilled().0) * SECTOR,
+            refilled: storage.refilled().0 * SECTOR,
         }
     }
 

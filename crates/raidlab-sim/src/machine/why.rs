@@ -2,8 +2,7 @@
 //! limit.
 mod words;
 
-use crate::array::Refill;
-use crate::block::{Busy, ResourceKind};
+use crate::block::{Busy, Refill, ResourceKind};
 use raidlab_core::time::{Instant, Span};
 use words::{named, names, part, percent, range};
 

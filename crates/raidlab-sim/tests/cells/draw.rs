@@ -61,6 +61,7 @@ enum Engine {
     Md,
     Zfs,
     Btrfs,
+    Controller,
 }
 
 /// One of these values as a line, once in so many times.
@@ -75,12 +76,22 @@ fn line<T: Copy + std::fmt::Display>(d: &mut Draws, times: u64, key: &str, all: 
 /// Experiment `number` of a seed.
 pub(crate) fn text(seed: u64, number: u64) -> String {
     let mut d = Draws::new(Stream::new(seed).child(number));
-    let engine = [Engine::Md, Engine::Md, Engine::Zfs, Engine::Btrfs][(number % 4) as usize];
+    let engine = [
+        Engine::Md,
+        Engine::Md,
+        Engine::Zfs,
+        Engine::Btrfs,
+        Engine::Controller,
+    ][(number % 5) as usize];
     let kernel = d.of(KERNELS);
     let (array, members, filesystem) = array(&mut d, engine, kernel);
     let mut profile = profile(&mut d, engine, !filesystem.is_empty());
     let host = host(&mut d, kernel, profile.contains("direct = false"), engine);
     let model = d.of(MODELS);
+    let topology = match engine {
+        Engine::Controller => controller(&mut d, model),
+        _ => String::new(),
+    };
     // Whatever comes of itself after five minutes. Arms do not do much until then.
     let slow = ["\"random\"", "direct = true", "read-percent = 100"];
     let small = profile.contains("\"16MiB\"") || model == "nvme-ssd";
@@ -89,14 +100,30 @@ pub(crate) fn text(seed: u64, number: u64) -> String {
         profile = profile.replace(brief.unwrap_or_default(), "time = \"310s\"");
     }
     format!(
-        "title = \"drawn\"\ndisks = {{ model = \"{model}\", count = {members} }}\n{filesystem}\n[array]\n{array}\n[host]\n{host}\n{profile}\n[design]\nseed = {}\n",
+        "title = \"drawn\"\ndisks = {{ model = \"{model}\", count = {members} }}\n{filesystem}\n{topology}\n[array]\n{array}\n[host]\n{host}\n{profile}\n[design]\nseed = {}\n",
         d.below(1000)
     )
 }
 
+/// A card with RAID of its own, for disks of this model.
+fn controller(d: &mut Draws, model: &str) -> String {
+    let link = match model {
+        "ST340015A" => "pata",
+        "nvme-ssd" => "nvme",
+        _ => "sata",
+    };
+    let mut text = "[topology.controllers.card]\nkind = \"hardware-raid\"\n".to_owned();
+    if link == "pata" && d.once_in(2) {
+        return text + "link = \"pata\"\nmodel = \"ITE8212\"\nchannels = 2\n";
+    }
+    text += &format!("link = \"{link}\"\nchannels = 8\n");
+    text += &line(d, 2, "cache", &["\"16MiB\"", "\"256MiB\""]);
+    text + &line(d, 3, "cache-mode", &["\"write-through\""])
+}
+
 fn array(d: &mut Draws, engine: Engine, kernel: &str) -> (String, u64, String) {
     let (layout, least, spare) = d.of(match engine {
-        Engine::Md => MD,
+        Engine::Md | Engine::Controller => MD,
         Engine::Zfs => ZFS,
         Engine::Btrfs => BTRFS,
     });
@@ -107,7 +134,7 @@ fn array(d: &mut Draws, engine: Engine, kernel: &str) -> (String, u64, String) {
     if spare > 0 {
         let failed = 1 + d.below(spare);
         let synced: &[&str] = match engine {
-            Engine::Md => &["initial-sync", "resyncing"],
+            Engine::Md | Engine::Controller => &["initial-sync", "resyncing"],
             _ => &["clean"],
         };
         text += &match d.below(5) {
@@ -140,9 +167,18 @@ fn array(d: &mut Draws, engine: Engine, kernel: &str) -> (String, u64, String) {
             text += &line(d, 3, "record-size", &["\"8KiB\"", "\"1MiB\""]);
         }
         Engine::Btrfs => text += "engine = \"btrfs\"\n",
+        Engine::Controller => {
+            text += "engine = \"controller\"\n";
+            if !["single", "linear", "raid1"].contains(&layout) {
+                text += &line(d, 3, "chunk", &["\"16KiB\"", "\"64KiB\"", "\"1MiB\""]);
+            }
+            if text.contains("sync") || text.contains("rebuilding") {
+                text += &line(d, 2, "rebuild-rate", &[0, 10, 100]);
+            }
+        }
     }
     let filesystem = match engine {
-        Engine::Md => d.of(&["", "", "ext3", "ext4", "xfs", "btrfs"]),
+        Engine::Md | Engine::Controller => d.of(&["", "", "ext3", "ext4", "xfs", "btrfs"]),
         Engine::Zfs => "zfs",
         Engine::Btrfs => "btrfs",
     };
@@ -166,7 +202,7 @@ fn host(d: &mut Draws, kernel: &str, cached: bool, engine: Engine) -> String {
     text += &line(d, 4, "write-cache", &["false"]);
     text += &line(d, 5, "drive-queue", &[1, 8]);
     text += &line(d, 6, "request-size", &["\"4KiB\"", "\"64KiB\""]);
-    if cached && engine == Engine::Md {
+    if cached && matches!(engine, Engine::Md | Engine::Controller) {
         text += &line(d, 4, "read-ahead", &["\"0B\"", "\"1MiB\""]);
     }
     text

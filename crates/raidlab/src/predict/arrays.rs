@@ -9,6 +9,7 @@ use raidlab_layout::{Layout, Pool, PoolSpec, VdevKind, describe};
 use raidlab_results::report::experiment::ArrayFacts;
 use raidlab_results::report::{GivesWay, SyncFloor};
 use raidlab_sim::array::SYNC_SPEED_MIN;
+use raidlab_sim::fabric::ControllerSpec;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Size of members of unknown capacity: what is survived does not depend on it.
@@ -126,6 +127,23 @@ pub(super) fn sync_floors(experiment: &Experiment) -> BTreeMap<String, SyncFloor
     };
     of_md
         .map(|cell| (cell.label.clone(), floor(&cell.setup)))
+        .collect()
+}
+
+/// What controllers give a resync or rebuild of their own arrays beside the host, in per cent of the time, by the labels of the
+/// cells.
+pub(super) fn rebuild_rates(experiment: &Experiment) -> BTreeMap<String, u32> {
+    let of_model = |array: &Array| {
+        let disk = experiment.disk(array.members.first()?)?;
+        let mut all = experiment.controllers.iter();
+        let controller = all.find(|controller| controller.name == disk.controller)?;
+        let spec = ControllerSpec::of(controller, None).ok()?;
+        Some(spec.model.background.share)
+    };
+    let cells = experiment.cells.iter();
+    let own = cells.filter(|cell| cell.setup.array.engine == Engine::Controller);
+    let rate = |array: &Array| array.rebuild_rate.or_else(|| of_model(array));
+    own.filter_map(|cell| Some((cell.label.clone(), rate(&cell.setup.array)?)))
         .collect()
 }
 

@@ -150,6 +150,7 @@ pub(crate) fn request(run: &StoredRun, bundle: Bundle) -> Result<ExperimentReque
         beside,
         arrays,
         sync_floors: arrays::sync_floors(experiment),
+        rebuild_rates: arrays::rebuild_rates(experiment),
         states: arrays::states(experiment),
         identity,
     })

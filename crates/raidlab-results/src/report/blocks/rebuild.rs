@@ -181,28 +181,80 @@ impl GivesWay {
     }
 }
 
-/// Why resyncs and rebuilds of md take so long beside the load, and what to change; nothing where none does. `floors` has the
-/// speed control of the cells whose array is md's.
+/// Why resyncs and rebuilds take so long beside the load, and what to change; nothing where none does. `floors` has the speed
+/// control of the cells whose array is md's, `rates` the rebuild rates of those whose array is a controller's own, in per cent.
 pub(crate) fn why_so_long(
+    groups: &[Group<'_>],
+    floors: &BTreeMap<String, SyncFloor>,
+    rates: &BTreeMap<String, u32>,
+    judging: &Judging,
+) -> Vec<String> {
+    let mut told = because_of_md(groups, floors, judging);
+    told.extend(because_of_rates(groups, rates, judging));
+    told
+}
+
+/// What the load leaves of the rate that a resync or rebuild has by itself, and its rate then; `None` where that is no little.
+fn left_little(group: &Group<'_>, judging: &Judging) -> Option<f64> {
+    let runs = group.runs(REBUILD);
+    let alone = summarise(group, REBUILD, judging)?.headline.value;
+    // Without its time by itself the rate is that beside the load.
+    let takes = join_figure(&runs, "rebuild-time", judging)?;
+    let loaded = join_figure(&runs, "rebuild-rate-loaded", judging)?;
+    // Times are of the whole pass, and rates of the part that it got through.
+    let left = match join_figure(&runs, "rebuild-time-loaded", judging) {
+        Some(loaded) => takes / loaded,
+        None => loaded / alone,
+    };
+    (left < LITTLE).then_some(loaded)
+}
+
+/// The same of controllers.
+fn because_of_rates(
+    groups: &[Group<'_>],
+    rates: &BTreeMap<String, u32>,
+    judging: &Judging,
+) -> Option<String> {
+    let slow = groups.iter().filter_map(|group| {
+        let rate = *rates.get(&group.cell.label)?;
+        left_little(group, judging).map(|_| (&group.label[..], rate))
+    });
+    let slow: Vec<(&str, u32)> = slow.filter(|(_, rate)| *rate < 100).collect();
+    if slow.is_empty() {
+        return None;
+    }
+    let rates: BTreeSet<u32> = slow.iter().map(|(_, rate)| *rate).collect();
+    let rates: Vec<String> = rates.iter().map(|rate| format!("{rate} %")).collect();
+    let names: Vec<&str> = slow.iter().map(|(name, _)| *name).collect();
+    let takes = match slow.len() == groups.len() {
+        true => "it takes".to_owned(),
+        false => named(&names, "takes", "take"),
+    };
+    Some(format!(
+        "Beside the load {takes} so long because the controller gives a resync or rebuild no more than its rebuild rate, here {} of \
+         the time, while the host wants something; in that time its commands wait for those of the load, too. For less time \
+         without redundancy, and a slower load, raise it: rebuild-rate in [array]; on a running machine it is a setting of the \
+         controller.",
+        rates.join(" or "),
+    ))
+}
+
+/// The same of md.
+fn because_of_md(
     groups: &[Group<'_>],
     floors: &BTreeMap<String, SyncFloor>,
     judging: &Judging,
 ) -> Vec<String> {
     let slow = groups.iter().filter_map(|group| {
         let floor = *floors.get(&group.cell.label)?;
-        let runs = group.runs(REBUILD);
-        let alone = summarise(group, REBUILD, judging)?.headline.value;
-        // Without its time by itself the rate is that beside the load.
-        let takes = join_figure(&runs, "rebuild-time", judging)?;
-        let loaded = join_figure(&runs, "rebuild-rate-loaded", judging)?;
-        // Times are of the whole pass, and rates of the part that it got through.
-        let left = match join_figure(&runs, "rebuild-time-loaded", judging) {
-            Some(loaded) => takes / loaded,
-            None => loaded / alone,
-        };
+        let loaded = left_little(group, judging)?;
         let at_floor = loaded >= AT_FLOOR * floor.least as f64;
-        (left < LITTLE).then_some((&group.label[..], floor, at_floor))
+        Some((&group.label[..], floor, at_floor))
     });
+    let names = |cells: &[(&str, SyncFloor, bool)], one: &str, several: &str| {
+        let names: Vec<&str> = cells.iter().map(|(name, ..)| *name).collect();
+        named(&names, one, several)
+    };
     let (held, busy): (Vec<_>, Vec<_>) = slow.partition(|(_, _, at_floor)| *at_floor);
     let mut told = Vec::new();
     if !held.is_empty() {
@@ -225,7 +277,7 @@ pub(crate) fn why_so_long(
         // Which ones is news where it is not all.
         let which = match busy.is_empty() {
             true => "it takes".to_owned(),
-            false => named(&held, "takes", "take"),
+            false => names(&held, "takes", "take"),
         };
         told.push(format!(
             "Beside the load {which} so long because md lets others go first: {does}. For less time without redundancy, and a slower \
@@ -237,15 +289,14 @@ pub(crate) fn why_so_long(
         told.push(format!(
             "Beside the load {} less than sync_speed_min, below which md lets nobody go first: it is the members that \
              are busy with the load, and raising it changes nothing.",
-            named(&busy, "gets", "get")
+            names(&busy, "gets", "get")
         ));
     }
     told
 }
 
 /// The cells by name, of many their number, with the verb for one or for several.
-fn named(cells: &[(&str, SyncFloor, bool)], one: &str, several: &str) -> String {
-    let names: Vec<&str> = cells.iter().map(|(name, ..)| *name).collect();
+fn named(names: &[&str], one: &str, several: &str) -> String {
     match names.len() {
         1 => format!("{} {one}", names[0]),
         n if n > NAMED => format!("{n} cells {several}"),

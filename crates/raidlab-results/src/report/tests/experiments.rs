@@ -135,6 +135,7 @@ pub(super) fn request(trials: Vec<TrialRecord>) -> ExperimentRequest {
                 way: GivesWay::Sleeps,
             },
         )]),
+        rebuild_rates: BTreeMap::new(),
         states: BTreeMap::new(),
         identity: "Seed 1; digest 0123.".to_owned(),
     }

@@ -7,6 +7,7 @@ use crate::report::blocks::rebuild::{GivesWay, SyncFloor, rebuilds, why_so_long}
 use crate::report::experiment::{Joined, judging_of};
 use crate::report::group::group;
 use raidlab_core::units::MIB;
+use std::collections::BTreeMap;
 
 fn judging() -> Judging {
     judging_of(&request(Vec::new())).unwrap()
@@ -117,7 +118,37 @@ fn why_of(cells: &[(&str, f64)], way: impl Fn(&str) -> GivesWay) -> Vec<String> 
         let (least, way) = (100 * MIB, way(label));
         ((*label).to_owned(), SyncFloor { least, way })
     });
-    why_so_long(&group(&trials), &least.collect(), &judging())
+    let none = BTreeMap::new();
+    why_so_long(&group(&trials), &least.collect(), &none, &judging())
+}
+
+/// A controller has no least speed but a share of the time, and one that gives all of it has no more to give.
+#[test]
+fn the_rate_of_a_controller_is_said_to_hold_back_what_it_holds_back() {
+    let why = |cells: &[(&str, f64, u32)]| {
+        let of = |(label, loaded, _): &(&str, f64, u32)| rebuilding(label, &[(1000.0, *loaded)]);
+        let trials: Vec<TrialRecord> = cells.iter().flat_map(of).collect();
+        let rates = cells
+            .iter()
+            .map(|(label, _, rate)| ((*label).to_owned(), *rate));
+        why_so_long(
+            &group(&trials),
+            &BTreeMap::new(),
+            &rates.collect(),
+            &judging(),
+        )
+    };
+    let [told] = &why(&[
+        ("raid1", 104.0, 30),
+        ("raid5", 180.0, 10),
+        ("raid6", 400.0, 20),
+    ])[..] else {
+        panic!("one paragraph");
+    };
+    assert!(told.contains("here 10 % or 30 % of the time"), "{told}");
+    assert!(told.contains("raid1; raid5 take so long"), "{told}");
+    assert!(told.contains("rebuild-rate in [array]"), "{told}");
+    assert_eq!(why(&[("raid1", 104.0, 100)]), Vec::<String>::new());
 }
 
 /// Where members are too busy for the floor that md keeps free, a higher one changes nothing.

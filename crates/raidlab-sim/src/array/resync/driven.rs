@@ -1,8 +1,8 @@
 //! What a resync does to its array: what it sends, what comes back, and how far everything agrees.
 use super::super::core::{Core, OfResync, Up};
 use super::super::node::{Node, Shape};
-use super::super::tally::Tally;
-use super::{Progress, UNIT};
+use super::UNIT;
+use crate::block::{Progress, Tally};
 use raidlab_core::time::{Instant, Span};
 use raidlab_core::units::SECTOR;
 use raidlab_layout::{Layout, MemberSet};

@@ -1,5 +1,5 @@
 //! A model file of a controller, lowered.
-use super::{CacheModel, ChannelModel, ControllerModel, FirmwareModel};
+use super::{BackgroundModel, CacheModel, ChannelModel, ControllerModel, FirmwareModel};
 use crate::catalogue::reader::{Reader, Table};
 use raidlab_core::time::Span;
 use raidlab_experiment::hardware::Link;
@@ -33,6 +33,7 @@ pub(super) fn lower(
             .has("firmware")
             .then(|| lower_firmware(&root.table("firmware"))),
         cache: root.has("cache").then(|| lower_cache(&root.table("cache"))),
+        background: lower_background(&root),
     };
     if let Some(link @ ("sata" | "nvme")) = link
         && channel.has("first_both_mb_s")
@@ -125,6 +126,27 @@ fn lower_firmware(table: &Table<'_, '_>) -> FirmwareModel {
         write: micros(table, "write_us"),
         switch_read: micros(table, "switch_read_us"),
         switch_write: micros(table, "switch_write_us"),
+    };
+    table.deny_unknown();
+    model
+}
+
+fn lower_background(root: &Table<'_, '_>) -> BackgroundModel {
+    let model = BackgroundModel::default();
+    if !root.has("background") {
+        return model;
+    }
+    if !root.has("firmware") && !root.has("cache") {
+        let message = "'background' is what a RAID of the controller's own does, and there is neither 'firmware' nor 'cache'";
+        root.reader.report_at("background", message);
+    }
+    let table = root.table("background");
+    let share = table.whole_between("rebuild_rate_percent", 0..=100, "%");
+    let run = table.whole_between("run_kib", 4..=16384, "KiB");
+    let model = BackgroundModel {
+        share: share.map_or(model.share, |share| share as u32),
+        runs: few(&table, "runs", 1..=64).unwrap_or(model.runs),
+        run: run.map_or(model.run, |kib| kib * 2),
     };
     table.deny_unknown();
     model

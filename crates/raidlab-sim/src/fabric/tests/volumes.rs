@@ -2,6 +2,7 @@
 use super::*;
 use crate::catalogue::controller::CacheModel;
 use raidlab_core::units::{Bytes, Sectors};
+use raidlab_experiment::setup::ArrayState;
 use raidlab_layout::{Geometry, Spec};
 
 /// A volume of the first `members` disks of `spec`.
@@ -21,6 +22,8 @@ pub(super) fn volume(mut spec: FabricSpec, layout: &str, members: usize) -> Fabr
         disks: (0..members as u32).collect(),
         layout: layout.build(&geometry).unwrap(),
         failed: Vec::new(),
+        state: ArrayState::Clean,
+        rebuild_rate: None,
     });
     spec
 }

@@ -6,12 +6,15 @@
 //! a flush costs nothing. Whatever comes from and goes to host and disks passes the memory, and parity is
 //! computed in it.
 //!
+//! Members are filled and made to agree beside that ([`refill`]).
+//!
 //! Left out: the cache's contents are lost to nobody (no power failure), and the cache is not split
 //! between the volumes of a controller: each has all of it.
 mod destage;
 mod gate;
 mod lines;
 mod read;
+mod refill;
 mod task;
 
 use super::members::{Members, stripe};
@@ -21,7 +24,7 @@ use crate::disk::DiskError;
 use crate::fabric::build::Card;
 use crate::fabric::line::LineEnd;
 use crate::fabric::plant::Plant;
-use crate::fabric::time::Agenda;
+use crate::fabric::time::{Agenda, NEVER};
 use destage::Dirty;
 use gate::Gate;
 use lines::Lines;
@@ -93,20 +96,15 @@ pub(in crate::fabric) struct Cached {
 }
 
 impl Cached {
-    pub(in crate::fabric) fn new(
-        disks: Vec<u32>,
-        layout: Layout,
-        failed: MemberSet,
-        model: CacheModel,
-        card: &Card,
-    ) -> Self {
-        let stripe = stripe(&layout).unwrap_or(RUN).max(1);
+    pub(in crate::fabric) fn new(members: Members, model: CacheModel, card: &Card) -> Self {
+        let layout = &members.layout;
+        let stripe = stripe(layout).unwrap_or(RUN).max(1);
         let group = stripe * RUN.div_ceil(stripe).max(1);
-        let lines = Lines::new(for_data(&layout, model.sectors), model.line);
+        let lines = Lines::new(for_data(layout, model.sectors), model.line);
         Self {
             capacity: layout.capacity().0,
-            gate: Gate::new(model.at_disk, disks.len()),
-            members: Members::new(disks, layout, failed),
+            gate: Gate::new(model.at_disk, members.disks.len()),
+            members,
             xor_sector: crate::fabric::time::sector_units(model.xor_rate),
             group,
             lines,
@@ -126,6 +124,14 @@ impl Cached {
         }
     }
 
+    pub(super) const fn members(&self) -> &Members {
+        &self.members
+    }
+
+    pub(super) const fn members_mut(&mut self) -> &mut Members {
+        &mut self.members
+    }
+
     pub(super) fn submit(&mut self, now: u64, bio: &Bio, plant: &mut Plant) {
         if self.in_work >= COMMANDS {
             return self.waiting.push_back(*bio);
@@ -135,6 +141,7 @@ impl Cached {
 
     fn begin(&mut self, now: u64, bio: &Bio, plant: &mut Plant) {
         self.in_work += 1;
+        self.seen(now);
         let asked = Asked {
             bio: *bio,
             moved: 0,
@@ -158,7 +165,9 @@ impl Cached {
 
     #[inline]
     pub(super) fn next(&self) -> u64 {
-        self.agenda.next()
+        let refill = self.members.refill.as_ref();
+        let refill = refill.map_or(NEVER, |refill| refill.next());
+        self.agenda.next().min(refill)
     }
 
     pub(super) fn advance(&mut self, now: u64, plant: &mut Plant, done: &mut Vec<Ended>) {
@@ -171,6 +180,7 @@ impl Cached {
                 Due::Quiet => self.quiet(at, plant),
             }
         }
+        self.refill(now, plant);
     }
 
     /// A command to a disk has ended.
@@ -223,6 +233,7 @@ impl Cached {
         });
         self.free.push(number);
         self.in_work -= 1;
+        self.seen(now);
         if let Some(bio) = self.waiting.pop_front() {
             self.begin(now, &bio, plant);
         }

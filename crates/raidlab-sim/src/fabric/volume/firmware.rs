@@ -1,8 +1,12 @@
 //! RAID in the firmware of a card that has no cache: the host sees one disk that takes one command at
 //! a time. A command takes a fixed time of the firmware, and then as long as the slowest channel needs
 //! for its parts (MODELS 5.2, equation 10).
+//!
+//! What is filled or made to agree beside that takes its turn with the host's commands: a group is read as one command, and
+//! written as the next.
 use super::members::{Members, Part};
-use crate::block::{Bio, Busy, Ended, ResourceKind};
+use super::refill::Group;
+use crate::block::{Bio, Busy, Ended, Origin, ResourceKind};
 use crate::catalogue::controller::FirmwareModel;
 use crate::disk::{DiskError, Request};
 use crate::fabric::line::LineEnd;
@@ -11,13 +15,15 @@ use crate::fabric::time::NEVER;
 use raidlab_core::op::BlockKind;
 use raidlab_core::time::{Instant, Span};
 use raidlab_core::units::Lba;
-use raidlab_layout::{Layout, MemberSet};
+use raidlab_layout::MemberSet;
 use std::collections::VecDeque;
 
-/// A command of the host that is being worked off, at most the firmware's largest at a time.
+/// A command that is being worked off, at most the firmware's largest at a time.
 #[derive(Clone, Copy, Debug)]
 struct Current {
     bio: Bio,
+    /// It is none of the host's, but the reads or, then, the writes of this group; of `bio` only the kind counts.
+    group: Option<Group>,
     /// Sectors done, and being done.
     done: u32,
     length: u32,
@@ -40,6 +46,10 @@ pub(in crate::fabric) struct Firmware {
     /// When the firmware has done its part of the command.
     ready: u64,
     parts: Vec<Part>,
+    /// What is left of a group's commands when its reads have gone out.
+    rest: Vec<Part>,
+    /// A group was done last, and the host's turn has come.
+    hosts_turn: bool,
     /// Time with a command in service up to the end of the last one, when the current one began, and
     /// time that the firmware has worked itself.
     served: u64,
@@ -50,28 +60,39 @@ pub(in crate::fabric) struct Firmware {
 impl Firmware {
     pub(in crate::fabric) fn new(
         name: String,
-        disks: Vec<u32>,
-        layout: Layout,
-        failed: MemberSet,
+        members: Members,
         model: FirmwareModel,
         processor: u16,
     ) -> Self {
         Self {
             name,
-            members: Members::new(disks, layout, failed),
+            members,
             model,
             processor,
             waiting: VecDeque::new(),
             current: None,
             ready: NEVER,
             parts: Vec::new(),
+            rest: Vec::new(),
+            hosts_turn: false,
             served: 0,
             since: 0,
             worked: 0,
         }
     }
 
+    pub(super) const fn members(&self) -> &Members {
+        &self.members
+    }
+
+    pub(super) const fn members_mut(&mut self) -> &mut Members {
+        &mut self.members
+    }
+
     pub(super) fn submit(&mut self, now: u64, bio: &Bio, plant: &mut Plant) {
+        if let Some(refill) = &mut self.members.refill {
+            refill.seen(now);
+        }
         if self.current.is_some() {
             return self.waiting.push_back(*bio);
         }
@@ -100,8 +121,10 @@ impl Firmware {
 
     fn begin(&mut self, now: u64, bio: &Bio, plant: &mut Plant) {
         self.since = now;
+        self.hosts_turn = false;
         self.current = Some(Current {
             bio: *bio,
+            group: None,
             done: 0,
             length: 0,
             left: 0,
@@ -120,12 +143,75 @@ impl Firmware {
         self.worked += self.ready - now;
     }
 
-    pub(super) const fn next(&self) -> u64 {
-        self.ready
+    pub(super) fn next(&self) -> u64 {
+        match (&self.current, &self.members.refill) {
+            (None, Some(refill)) => self.ready.min(refill.next()),
+            _ => self.ready,
+        }
+    }
+
+    /// The next group begins, if one may.
+    fn refill(&mut self, now: u64, plant: &mut Plant) {
+        let wanted = !self.waiting.is_empty();
+        let mut group = None;
+        while let Some(refill) = &mut self.members.refill
+            && refill.next() <= now
+        {
+            let Some(begun) = refill.take(now, wanted) else {
+                continue;
+            };
+            if self.members.plan_group(&begun, &mut self.rest).is_ok() && !self.rest.is_empty() {
+                group = Some(begun);
+                break;
+            }
+            self.refilled(now, &begun);
+        }
+        if let Some(group) = group {
+            (self.since, self.hosts_turn) = (now, true);
+            self.current = Some(Current {
+                bio: Bio {
+                    id: 0,
+                    kind: BlockKind::Read,
+                    lba: Lba(0),
+                    sectors: 0,
+                    fua: false,
+                    origin: Origin::default(),
+                },
+                group: Some(group),
+                done: 0,
+                length: 0,
+                left: 0,
+                avoid: MemberSet::EMPTY,
+                error: None,
+            });
+            self.decode(now, BlockKind::Read, plant);
+        }
+    }
+
+    fn refilled(&mut self, now: u64, group: &Group) {
+        let wanted = !self.waiting.is_empty();
+        if let Some(refill) = &mut self.members.refill {
+            refill.ended(now, group, wanted);
+        }
+    }
+
+    /// The commands of one step of a group, reads or writes.
+    fn take_step(&mut self) {
+        let step = self.rest.first().map_or(0, |part| part.step);
+        let parts = self
+            .rest
+            .iter()
+            .take_while(|part| part.step == step)
+            .count();
+        self.parts.clear();
+        self.parts.extend(self.rest.drain(..parts));
     }
 
     /// The firmware has decoded the command: its parts go to the disks.
     pub(super) fn advance(&mut self, now: u64, plant: &mut Plant, done: &mut Vec<Ended>) {
+        if self.current.is_none() {
+            self.refill(now, plant);
+        }
         if self.ready > now {
             return;
         }
@@ -138,6 +224,10 @@ impl Firmware {
         current.length = (bio.sectors - current.done.min(bio.sectors)).min(self.model.max_sectors);
         let run = (lba, u64::from(current.length));
         let planned = match bio.kind {
+            _ if current.group.is_some() => {
+                self.take_step();
+                Ok(())
+            }
             BlockKind::Flush | BlockKind::FlushData => {
                 self.flush_all();
                 Ok(())
@@ -196,7 +286,7 @@ impl Firmware {
         if let Err(error) = end.result {
             let role = self.members.role(end.disk);
             match error {
-                DiskError::Failed => self.members.failed.insert(role),
+                DiskError::Failed => self.members.lose(role),
                 _ => current.avoid.insert(role),
             }
             current.error = Some(error);
@@ -212,6 +302,16 @@ impl Firmware {
         let Some(mut current) = self.current else {
             return;
         };
+        if let Some(group) = current.group {
+            if current.error.is_none() && !self.rest.is_empty() {
+                current.bio.kind = BlockKind::Write;
+                self.current = Some(current);
+                return self.decode(now, BlockKind::Write, plant);
+            }
+            self.rest.clear();
+            self.refilled(now, &group);
+            return self.end(now, Ok(()), plant, done);
+        }
         let flush = current.bio.kind == BlockKind::Flush;
         let again = current.error.is_some() && !self.members.lost_without(current.avoid);
         if current.error.is_none() {
@@ -237,11 +337,22 @@ impl Firmware {
     ) {
         if let Some(current) = self.current.take() {
             self.served += now.saturating_sub(self.since);
-            done.push(Ended {
-                id: current.bio.id,
-                at: Instant(now),
-                result,
-            });
+            if current.group.is_none() {
+                done.push(Ended {
+                    id: current.bio.id,
+                    at: Instant(now),
+                    result,
+                });
+                if let Some(refill) = &mut self.members.refill {
+                    refill.seen(now);
+                }
+            }
+        }
+        if !self.hosts_turn || self.waiting.is_empty() {
+            self.refill(now, plant);
+        }
+        if self.current.is_some() {
+            return;
         }
         if let Some(next) = self.waiting.pop_front() {
             self.begin(now, &next, plant);

@@ -1,4 +1,7 @@
 //! The disks of a volume: which commands a part of it needs.
+use super::refill::{Group, Refill};
+use crate::catalogue::controller::BackgroundModel;
+use crate::fabric::VolumeSpec;
 use crate::fabric::plant::Slot;
 use raidlab_layout::{
     IoKind, Layout, Member, MemberSet, Place, Plan, PlanError, Run, Survival, WritePolicy,
@@ -16,24 +19,57 @@ pub(super) struct Part {
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct Members {
+pub(in crate::fabric) struct Members {
     pub(super) disks: Vec<u32>,
     pub(super) layout: Layout,
     /// Roles that are gone.
     pub(super) failed: MemberSet,
+    /// What makes them agree, until it has.
+    pub(super) refill: Option<Box<Refill>>,
     plan: Plan,
     /// Sector after the last that was read or written on each.
     positions: Vec<u64>,
 }
 
 impl Members {
-    pub(super) fn new(disks: Vec<u32>, layout: Layout, failed: MemberSet) -> Self {
+    pub(in crate::fabric) fn new(spec: &VolumeSpec, model: &BackgroundModel) -> Self {
+        let failed: MemberSet = spec.failed.iter().map(|role| Member(*role)).collect();
+        let refill = Refill::new(&spec.layout, failed, spec.state, model).map(Box::new);
+        let filling = refill
+            .as_ref()
+            .map_or(MemberSet::EMPTY, |refill| refill.filling());
         Self {
-            positions: vec![0; disks.len()],
-            disks,
-            layout,
-            failed,
+            positions: vec![0; spec.disks.len()],
+            disks: spec.disks.clone(),
+            layout: spec.layout.clone(),
+            failed: failed.without(filling),
+            refill,
             plan: Plan::new(),
+        }
+    }
+
+    /// Roles that are being filled.
+    fn filling(&self) -> MemberSet {
+        let refill = self.refill.as_ref();
+        refill.map_or(MemberSet::EMPTY, |refill| refill.filling())
+    }
+
+    /// Whether the plan asks members that are being filled for what they do not have yet.
+    fn is_early(&self) -> bool {
+        let Some(refill) = self.refill.as_ref().filter(|refill| !refill.is_over()) else {
+            return false;
+        };
+        let ends = |run: Run| [run.start.0, run.end() - 1];
+        let mut ios = self.plan.ios();
+        ios.any(|io| ends(io.run).iter().any(|at| !refill.has(io.member, *at)))
+    }
+
+    /// A disk has failed. Nothing is filled or made to agree any more, and what is not full is gone, too.
+    pub(super) fn lose(&mut self, role: Member) {
+        self.failed.insert(role);
+        self.failed = self.failed.union(self.filling());
+        if let Some(refill) = &mut self.refill {
+            refill.give_up();
         }
     }
 
@@ -42,9 +78,26 @@ impl Members {
         Member::new(self.disks.iter().position(|d| *d == disk).unwrap_or(0))
     }
 
+    /// The commands of a group that is filled or made to agree, and the sectors that parity is computed from.
+    pub(super) fn plan_group(
+        &mut self,
+        group: &Group,
+        parts: &mut Vec<Part>,
+    ) -> Result<u64, PlanError> {
+        let Some(refill) = &mut self.refill else {
+            return Ok(0);
+        };
+        let operands = refill.plan(group, parts)?;
+        for part in parts.iter() {
+            self.positions[usize::from(part.role)] = part.lba + u64::from(part.sectors);
+        }
+        Ok(operands)
+    }
+
     /// Whether anything can be had without these members.
     pub(super) fn lost_without(&self, more: MemberSet) -> bool {
-        self.layout.survives(self.failed.union(more)) == Survival::Lost
+        let failed = self.failed.union(self.filling());
+        self.layout.survives(failed.union(more)) == Survival::Lost
     }
 
     /// The commands of a read, without `avoid`. Of several copies, the one is read whose disk goes on
@@ -68,9 +121,14 @@ impl Members {
             best.unwrap_or(0)
         };
         let run = Run::new(lba, sectors);
-        let failed = self.failed.union(avoid);
+        let mut failed = self.failed.union(avoid);
         self.layout
             .map_read_choosing(run, failed, &mut choose, &mut self.plan)?;
+        if self.is_early() {
+            failed = failed.union(self.filling());
+            self.layout
+                .map_read_choosing(run, failed, &mut choose, &mut self.plan)?;
+        }
         self.take(parts);
         Ok(())
     }
@@ -83,9 +141,15 @@ impl Members {
         parts: &mut Vec<Part>,
     ) -> Result<u64, PlanError> {
         let run = Run::new(lba, sectors);
-        let failed = self.failed.union(avoid);
+        let mut failed = self.failed.union(avoid);
+        let policy = WritePolicy::default();
         self.layout
-            .plan_write(run, failed, WritePolicy::default(), &mut self.plan)?;
+            .plan_write(run, failed, policy, &mut self.plan)?;
+        if self.is_early() {
+            failed = failed.union(self.filling());
+            self.layout
+                .plan_write(run, failed, policy, &mut self.plan)?;
+        }
         self.take(parts);
         if self.plan.decisions().is_empty() {
             return Ok(0);

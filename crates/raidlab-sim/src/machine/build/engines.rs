@@ -117,12 +117,6 @@ impl Parts<'_> {
         mut fabric: FabricSpec,
     ) -> Result<Plans, MachineError> {
         let array = &setup.array;
-        if !matches!(array.state, ArrayState::Clean | ArrayState::Degraded(_)) {
-            return Err(MachineError::VolumeState {
-                controller: self.disks[0].controller.clone(),
-                state: array.state,
-            });
-        }
         let all = |model: &DiskModel| {
             let most = array.member_size.map_or(u64::MAX, |size| size.0 / SECTOR);
             Area {
@@ -134,7 +128,9 @@ impl Parts<'_> {
         let layout = self.layout(array, &areas)?;
         let volume = layout.capacity().0;
         let area = area(setup.host.kernel, array.engine, volume, None);
-        let mut edges = edges::of_layout(&layout, &self.below(&areas));
+        let below = self.below(&areas);
+        let mut edges = edges::of_layout(&layout, &below);
+        let sync_edges = edges::of_refill(&layout, &below, array.state);
         edges.retain(|edge| *edge > area.offset);
         edges.iter_mut().for_each(|edge| *edge -= area.offset);
         let disks = fabric.disks.len() as u32;
@@ -143,12 +139,17 @@ impl Parts<'_> {
             disks: (0..disks).collect(),
             layout,
             failed: array.failed.clone(),
+            state: array.state,
+            rebuild_rate: array.rebuild_rate,
         });
         let kind = ArrayKind::Single(Sectors(area.sectors));
         let mut plans = self.plans(setup, fabric, kind, &[area], edges)?;
         let array = &mut plans.storage.array;
         (array.state, array.failed) = (ArrayState::Clean, Vec::new());
-        Ok(plans)
+        Ok(Plans {
+            sync_edges,
+            ..plans
+        })
     }
 
     fn layout(&self, array: &Array, areas: &[Area]) -> Result<Layout, MachineError> {

@@ -2,7 +2,6 @@
 //! read ahead, so that some go on faster after each of them than they ever go by themselves. Whoever lifts the control to find
 //! the pace finds another one.
 use super::{AT_LIMIT, Attempt, Course, Machine};
-use crate::array::Array;
 use crate::host::Host;
 use crate::storage::Storage;
 use raidlab_core::drive::Pace;
@@ -22,7 +21,7 @@ const SEEN: Span = Span::from_secs(32);
 impl Machine {
     /// Whether the resync that is least far goes as fast as the speed control lets it.
     pub(super) fn is_at_limit(&self) -> bool {
-        let rate = self.host.device().array().and_then(Array::resync_rate);
+        let rate = self.host.device().resync_rate();
         rate.is_some_and(|rate| self.is_limit(rate))
     }
 

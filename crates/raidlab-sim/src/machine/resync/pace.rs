@@ -1,6 +1,5 @@
 //! What is known of a resync's pace beside that it is level: that it is above md's limit all along, and that there is another one.
 use super::{Machine, Resynced};
-use crate::array::Array;
 use crate::machine::totals::Totals;
 use raidlab_core::drive::Pace;
 use raidlab_core::target::Target;
@@ -111,15 +110,8 @@ impl Machine {
     /// Pauses the resync, and lets what is in flight end.
     pub(super) fn resync_drain(&mut self) {
         let now = self.host.now();
-        let pause = |array: &mut Array| array.resync_pause(now);
-        self.host
-            .with_device(|storage| storage.with_array(now, pause));
-        while !self
-            .host
-            .device()
-            .array()
-            .is_some_and(Array::resync_drained)
-        {
+        self.host.with_device(|storage| storage.resync_pause(now));
+        while !self.host.device().resync_drained() {
             let Some(next) = self.host.device().next_event() else {
                 break;
             };
@@ -149,9 +141,7 @@ impl Machine {
         self.resync_drain();
         self.resync_wait(self.host.now() + NAP);
         let now = self.host.now();
-        let resume = |array: &mut Array| array.resync_resume(now);
-        self.host
-            .with_device(|storage| storage.with_array(now, resume));
+        self.host.with_device(|storage| storage.resync_resume(now));
         let mut at = [(now, 0); 2];
         for (mark, time) in at.iter_mut().zip([TRIED.0, TRIED.1]) {
             let until = self.host.now() + time;

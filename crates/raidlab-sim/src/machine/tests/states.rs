@@ -24,7 +24,18 @@ layout = [{layouts}]
 }
 
 fn all(state: &str, layouts: &str) {
-    let experiment = experiment(&text(state, layouts));
+    all_of(&text(state, layouts), state);
+}
+
+/// The same of a controller with a cache.
+fn all_of_a_controller(state: &str, layouts: &str) {
+    let card = "\n[topology.controllers.card]\nkind = \"hardware-raid\"\nchannels = 6\n\n[profile]";
+    let text = text(state, layouts).replace("\n[profile]", card);
+    all_of(&text, state);
+}
+
+fn all_of(text: &str, state: &str) {
+    let experiment = experiment(text);
     for cell in &experiment.cells {
         let mut machine = machine(&experiment, cell);
         for run in run(&mut machine) {
@@ -51,6 +62,16 @@ fn all(state: &str, layouts: &str) {
             );
             assert!(run.why.shares.iter().all(|s| (0.0..=1.0).contains(&s.busy)));
         }
+    }
+}
+
+const OF_CONTROLLERS: &str =
+    r#""raid1", "raid5", "raid6", "raid10", "raid10-f2", "raid50 2x3", "raid01 2x3", "raid10 3x2""#;
+
+#[test]
+fn controllers_fill_and_compare_theirs_beside_the_host() {
+    for state in ["resyncing", "initial-sync", "rebuilding 1"] {
+        all_of_a_controller(state, OF_CONTROLLERS);
     }
 }
 

@@ -154,8 +154,6 @@ impl Point {
             2 if redundant && !zfs => "resyncing",
             _ => "clean",
         };
-        let rebuilt = matches!(topology, Topology::Hardware { .. }) && state != "degraded 1";
-        let state = if rebuilt { "clean" } else { state };
         let filesystem = match draws.below(6) {
             0 => "ext3",
             1 => "ext4",

@@ -4,12 +4,13 @@ use crate::disk::{DiskError, Request};
 use crate::fabric::line::LineEnd;
 use crate::fabric::plant::Plant;
 use crate::fabric::volume::members::Part;
+use crate::fabric::volume::refill::Group;
 use raidlab_core::op::BlockKind;
 use raidlab_core::units::Lba;
 use raidlab_layout::MemberSet;
 
 /// What a task is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub(super) enum Kind {
     /// Sectors come into the cache.
     Fetch,
@@ -19,6 +20,8 @@ pub(super) enum Kind {
     Through(u32),
     /// The disks write what they hold back.
     Flush(u32),
+    /// Members are filled or made to agree.
+    Refill(Group),
 }
 
 #[derive(Clone, Debug)]
@@ -56,7 +59,12 @@ impl Cached {
             (self.tasks.len() - 1) as u32
         });
         let task = &mut self.tasks[number as usize];
-        (task.kind, task.from, task.to) = (kind, from, to.min(self.capacity));
+        // A group is of an array of the volume, which may have more sectors than that.
+        let most = match kind {
+            Kind::Refill(_) => u64::MAX,
+            _ => self.capacity,
+        };
+        (task.kind, task.from, task.to) = (kind, from, to.min(most));
         (task.avoid, task.error) = (MemberSet::EMPTY, None);
         self.plan(now, number, plant);
     }
@@ -90,6 +98,10 @@ impl Cached {
                     sectors: 0,
                 }));
                 Ok(())
+            }
+            Kind::Refill(group) => {
+                let planned = self.members.plan_group(&group, &mut task.parts);
+                planned.map(|operands| task.xor = operands)
             }
         };
         if planned.is_err() || task.parts.is_empty() {
@@ -142,7 +154,7 @@ impl Cached {
         task.left -= 1;
         if let Err(error) = end.result {
             match error {
-                DiskError::Failed => self.members.failed.insert(role),
+                DiskError::Failed => self.members.lose(role),
                 _ => task.avoid.insert(role),
             }
             task.error = Some(error);
@@ -154,7 +166,7 @@ impl Cached {
             let again = !self.members.lost_without(task.avoid);
             match task.kind {
                 Kind::Flush(_) if again => task.error = None,
-                Kind::Flush(_) => {}
+                Kind::Flush(_) | Kind::Refill(_) => {}
                 // Without the member, from the start.
                 _ if again => return self.plan(now, number, plant),
                 _ => {}
@@ -180,6 +192,7 @@ impl Cached {
         match kind {
             Kind::Fetch => self.fetched(now, run, result, plant),
             Kind::Destage => self.destaged(now, run, plant),
+            Kind::Refill(group) => self.refilled(now, &group, plant),
             Kind::Through(asked) | Kind::Flush(asked) => {
                 self.asked[asked as usize].result = result;
                 self.agenda.push(now, Due::Ended(asked));

@@ -92,6 +92,30 @@ fn parity_is_rebuilt() {
     same_resync("raid6", "rebuilding 1", 42);
 }
 
+/// Volumes of a controller, whose edges are those of the array.
+#[test]
+fn controllers_make_their_members_agree() {
+    for (layout, state) in [
+        ("raid1", "rebuilding 1"),
+        ("raid5", "rebuilding 1"),
+        ("raid5", "resyncing"),
+        ("raid10", "rebuilding 1"),
+        ("raid10", "resyncing"),
+        ("raid50 2x3", "rebuilding 1"),
+        ("raid01 2x2", "rebuilding 1"),
+    ] {
+        let text = text(layout, state, 41, "name = \"random\"").replace("stripe-cache = 1024", "");
+        let card = "[topology.controllers.card]\nkind = \"hardware-raid\"\nchannels = 6\n\n[array]\nengine = \"controller\"";
+        let text = text.replace("[array]", card);
+        same_resyncs_of(
+            &text,
+            &format!("{layout} {state} of a controller"),
+            1,
+            0.005,
+        );
+    }
+}
+
 /// What is read differs from what is written next to it, and disks fall into one order of both and out of it: no two minutes are
 /// alike. Two zones of some sixteen, each of them leapt through with an error of a hundredth; without leaps two seeds differ by as much.
 #[test]

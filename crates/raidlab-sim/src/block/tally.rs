@@ -1,5 +1,5 @@
 //! How far whatever fills new members by what is in use has come.
-use super::resync::Progress;
+use super::Progress;
 use raidlab_core::time::{Instant, Span};
 use raidlab_core::units::SECTOR;
 use std::collections::VecDeque;
@@ -10,7 +10,7 @@ const MARKS: usize = 10;
 
 /// Sectors for all new members together.
 #[derive(Clone, Debug)]
-pub(super) struct Tally {
+pub(crate) struct Tally {
     /// What has come to them.
     done: u64,
     /// And in all.
@@ -21,7 +21,7 @@ pub(super) struct Tally {
 }
 
 impl Tally {
-    pub(super) fn new(total: u64, members: u64, now: Instant) -> Self {
+    pub(crate) fn new(total: u64, members: u64, now: Instant) -> Self {
         Self {
             done: 0,
             total,
@@ -30,7 +30,7 @@ impl Tally {
         }
     }
 
-    pub(super) fn note(&mut self, now: Instant, sectors: u64) {
+    pub(crate) fn note(&mut self, now: Instant, sectors: u64) {
         self.done += sectors;
         if now.since(self.marks.back().map_or(now, |mark| mark.0)) >= MARK_STEP {
             if self.marks.len() == MARKS {
@@ -41,12 +41,12 @@ impl Tally {
     }
 
     /// Sectors of each member that are done.
-    pub(super) const fn done(&self) -> u64 {
+    pub(crate) const fn done(&self) -> u64 {
         self.done / self.members
     }
 
     /// As of md, of each new member.
-    pub(super) fn progress(&self, now: Instant) -> Progress {
+    pub(crate) fn progress(&self, now: Instant) -> Progress {
         let (since, before) = self.marks.front().copied().unwrap_or((now, self.done));
         let bytes = u128::from((self.done - before) / self.members * SECTOR) * 1_000_000_000;
         Progress {
