@@ -7,7 +7,7 @@
 //! |---|---|
 //! | link of a disk's own | the disk's, with or without something shared behind it; one way at a time or both |
 //! | ATA channel | one command at a time for both drives, from the command to the status |
-//! | SCSI bus | held for the phases of a command alone; arbitration by priority, then age |
+//! | SCSI bus | held for the phases of a command alone; arbitration by priority, in turns from Ultra2 on |
 //! | bus of controllers, caps of a controller | capacity that whole transfers take in turn, cut through; PCI Express has it each way |
 //! | RAID in the firmware of a card | one command at a time, a fixed time and the slowest channel's parts |
 //! | RAID behind a cache | lines, least recently used; destaging in order; reading ahead |

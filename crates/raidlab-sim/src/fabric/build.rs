@@ -17,6 +17,9 @@ use raidlab_experiment::hardware::Link;
 /// 66.7 MB/s, mode 3 44.4).
 const FAST_ATA: u64 = 60_000_000;
 
+/// Nominal rate of Ultra2 SCSI, whose disks arbitrate fairly.
+const ULTRA2: u64 = 80_000_000;
+
 /// Commands that a volume takes from the host at a time when its controller has a cache. Assumed:
 /// usual for the class; few workloads here keep more in flight.
 const VOLUME_TAGS: u32 = 256;
@@ -300,14 +303,19 @@ pub(super) fn on_channel(spec: &FabricSpec, controller: u32, channel: u32) -> Ve
     found.map(|(index, _)| index as u32).collect()
 }
 
+/// Bytes a second of a disk's interface.
+fn nominal(model: &DiskModel) -> u64 {
+    match model {
+        DiskModel::Hdd(model) => model.spec.link,
+        DiskModel::Ssd(model) => model.spec.link,
+    }
+}
+
 /// Bytes a second of data on the line of these disks: the least of drives, controller and what the
 /// topology says, less what the kind of channel loses. The drives of an ATA channel share its mode.
 fn link_rate(spec: &ControllerSpec, disks: &[&DiskSlot]) -> u64 {
     let channel = &spec.model.channel;
-    let of_disk = |slot: &&DiskSlot| match &slot.model {
-        DiskModel::Hdd(model) => model.spec.link,
-        DiskModel::Ssd(model) => model.spec.link,
-    };
+    let of_disk = |slot: &&DiskSlot| nominal(&slot.model);
     let limits = [channel.rate, spec.rate.unwrap_or(0)];
     let rates = disks.iter().map(of_disk).chain(limits);
     let nominal = rates.filter(|rate| *rate > 0).min().unwrap_or(0);
@@ -346,7 +354,9 @@ fn shared_line(
                 reconnect: times.reconnect.0,
             };
             let adapter = (model.command.0, card.processor);
-            Some(Line::Scsi(Scsi::new(name, disks, times, adapter, paths)))
+            let fair = |(disk, slot): (&u32, &&DiskSlot)| (*disk, nominal(&slot.model) >= ULTRA2);
+            let disks: Vec<(u32, bool)> = disks.iter().zip(&slots).map(fair).collect();
+            Some(Line::Scsi(Scsi::new(name, &disks, times, adapter, paths)))
         }
         Link::Pata => {
             let drive = |disk: &u32| drive(spec, controller, *disk);

@@ -1,6 +1,8 @@
 //! A parallel SCSI bus: a command holds it for its phases alone; a disk that works on a command has
 //! disconnected and comes back for the data and the status. Who wants the bus when it is free gets it
-//! by SCSI priority, and by age among the commands of the host adapter.
+//! by SCSI priority, and by age among the commands of the host adapter. From Ultra2 on a disk that has had it lets those go
+//! first that have lost against it (SPI-2, annex B: drives come with that on): else, on a bus that is full, those with less
+//! priority would get nothing as long as others want all of it.
 use super::{Gear, LineEnd, at, channel, next_of};
 use crate::block::Busy;
 use crate::disk::{Disk, DiskError, Request};
@@ -49,6 +51,10 @@ struct Target {
     told: u64,
     /// When it wants to be looked at; `NEVER` while it has no command.
     next: u64,
+    /// It lets others go first.
+    fair: bool,
+    /// Those that have lost against it and have not had the bus since, a bit for each.
+    losers: u16,
 }
 
 impl Target {
@@ -84,18 +90,21 @@ pub(in crate::fabric) struct Scsi {
 }
 
 impl Scsi {
+    /// A bus for these disks, of each whether it arbitrates fairly.
     pub(in crate::fabric) fn new(
         name: String,
-        disks: &[u32],
+        disks: &[(u32, bool)],
         times: Times,
         (adapter, processor): (u64, u16),
         (read, write): (Path, Path),
     ) -> Self {
-        let target = |disk: &u32| Target {
-            disk: *disk,
+        let target = |&(disk, fair): &(u32, bool)| Target {
+            disk,
             busy: 0,
             told: 0,
             next: NEVER,
+            fair,
+            losers: 0,
         };
         Self {
             name,
@@ -212,6 +221,7 @@ impl Scsi {
     /// Gives the bus to those who want it, as long as it is free at `now`.
     fn arbitrate(&mut self, now: u64, gear: &mut Gear<'_>) {
         while self.free <= now {
+            let wanted = self.wanted(now);
             let mut best: Option<(usize, (u8, u64))> = None;
             for (index, waiting) in self.waiting.iter().enumerate() {
                 if waiting.since > now {
@@ -219,6 +229,12 @@ impl Scsi {
                 }
                 let rank = match waiting.phase {
                     Phase::Command(_) => (0, waiting.since),
+                    // Behind all others: whoever has lost is one of those, and does not give way to it.
+                    Phase::Back { .. }
+                        if self.targets[usize::from(waiting.target)].losers & wanted != 0 =>
+                    {
+                        (BEHIND + rank(waiting.target), waiting.since)
+                    }
                     Phase::Back { .. } => (1 + rank(waiting.target), waiting.since),
                 };
                 if best.is_none_or(|(_, other)| rank < other) {
@@ -226,8 +242,33 @@ impl Scsi {
                 }
             }
             let Some((index, _)) = best else { break };
-            let wanted = self.waiting.remove(index);
-            self.grant(wanted, gear);
+            let winner = self.waiting.remove(index);
+            if matches!(winner.phase, Phase::Back { .. }) {
+                self.won(winner.target, wanted);
+            }
+            self.grant(winner, gear);
+        }
+    }
+
+    /// Disks that want to come back by now, a bit for each.
+    fn wanted(&self, now: u64) -> u16 {
+        let back = |waiting: &&Waiting| {
+            waiting.since <= now && matches!(waiting.phase, Phase::Back { .. })
+        };
+        let all = self.waiting.iter().filter(back);
+        all.fold(0, |all, waiting| all | 1 << waiting.target)
+    }
+
+    /// A disk comes back: of those that wanted to, the ones with less priority have lost against it, and it against nobody.
+    fn won(&mut self, winner: u8, wanted: u16) {
+        for target in &mut self.targets {
+            target.losers &= !(1 << winner);
+        }
+        let lost = (0..self.targets.len() as u8).filter(|target| rank(*target) > rank(winner));
+        let lost = lost.fold(0, |all, target| all | 1 << target) & wanted;
+        let target = &mut self.targets[usize::from(winner)];
+        if target.fair {
+            target.losers = lost;
         }
     }
 
@@ -311,6 +352,9 @@ impl Scsi {
         )
     }
 }
+
+/// Ranks of those that let others go first begin here.
+const BEHIND: u8 = 32;
 
 /// Place in arbitration of a target: the host adapter has number 7, the highest; then 6 down to 0,
 /// then 15 down to 8 (SPI-3). Disks are numbered in their order, leaving out the adapter's.

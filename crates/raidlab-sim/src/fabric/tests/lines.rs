@@ -158,6 +158,25 @@ fn scsi_disks_seek_at_the_same_time() {
     close(rate(6), 6.0 * rate(1), 0.06);
 }
 
+/// Streams on a bus that they fill: the least and the most that a disk gets, in requests.
+#[test]
+fn disks_from_ultra2_on_take_turns_on_a_full_bus() {
+    let shares = |model: &str| {
+        let mut fabric = Fabric::new(&on_channels("u160", model, &[6]), 1).unwrap();
+        let ends = closed_loop(&mut fabric, 4, 3000, |_, i| {
+            bio(i, BlockKind::Read, i * 256, 256)
+        });
+        let of = |port| ends.iter().filter(|end| end.port == port).count();
+        let all: Vec<usize> = (0..6).map(of).collect();
+        (*all.iter().min().unwrap(), *all.iter().max().unwrap())
+    };
+    let (least, most) = shares("ST336752LW");
+    assert!(least * 20 > most * 19, "{least} {most}");
+    // Before, the last ones have what the first ones leave.
+    let (least, most) = shares("HP-C3323A");
+    assert!(least * 5 < most, "{least} {most}");
+}
+
 #[test]
 fn a_scsi_bus_carries_what_its_data_phases_and_phases_allow() {
     let spec = on_channels("u160", "u160-10k-2002", &[6]);
