@@ -243,24 +243,31 @@ fn what_lies_on_a_new_member_of_parity_is_computed_until_it_is_there() {
     assert!(filled > 0 && fewer < others, "{filled} {fewer} {others}");
 }
 
-/// MB/s that a host reads at random with so many in flight, and sectors of a member done, in three seconds.
-fn beside(spec: &FabricSpec, depth: u32) -> (f64, u64) {
+/// MB/s that a host reads at random, one block after the other with a pause between them, and sectors of a member done, in three
+/// seconds.
+fn beside(spec: &FabricSpec, pause: u64) -> (f64, u64) {
     let mut fabric = Fabric::new(spec, 1).expect("a fabric");
-    let stream = Stream::new(7);
-    let sectors = spec.volumes[0].layout.capacity().0 / 8;
+    let numbers = Stream::new(7);
+    let blocks = spec.volumes[0].layout.capacity().0 / 8;
     let port = fabric.ports().len() as u32 - 1;
-    let (mut now, mut done, mut count) = (Instant::ZERO, Vec::new(), 0_u64);
-    let give = |fabric: &mut Fabric, now, count: &mut u64| {
-        let at = stream.at(*count) % sectors * 8;
-        fabric.submit(now, port, bio(*count, BlockKind::Read, at, 8));
-        *count += 1;
-    };
-    (0..depth).for_each(|_| give(&mut fabric, now, &mut count));
+    let (mut now, mut done, mut due, mut count) = (Instant::ZERO, Vec::new(), Some(0), 0);
     while now < Instant(3_000_000_000) {
-        now = fabric.next_event().expect("requests are in flight");
+        if due.is_some_and(|due| due <= now.0) {
+            let at = numbers.below(count, blocks) * 8;
+            fabric.submit(now, port, bio(count, BlockKind::Read, at, 8));
+            (due, count) = (None, count + 1);
+        }
+        let next = fabric.next_event().map(|next| next.0);
+        now = Instant(
+            next.into_iter()
+                .chain(due)
+                .min()
+                .expect("something to come"),
+        );
         fabric.advance(now, &mut done);
-        let ended = done.drain(..).count();
-        (0..ended).for_each(|_| give(&mut fabric, now, &mut count));
+        if done.pop().is_some() {
+            due = Some(now.0 + pause);
+        }
     }
     let position = fabric.resync_position().expect("it is not over");
     (count as f64 * 4096.0 / now.0 as f64 * 1e3, position)
@@ -271,7 +278,7 @@ fn the_rebuild_rate_divides_the_time() {
     let with = |card: &str, rate: u32| {
         let mut spec = of_size(LARGE, card, ("raid1", 2), ArrayState::Rebuilding(1), &[1]);
         spec.volumes[0].rebuild_rate = Some(rate);
-        beside(&spec, 1)
+        beside(&spec, 0)
     };
     for card in ["hardware-raid", "ITE8212"] {
         let [none, third, all] = [0, 30, 100].map(|rate| with(card, rate));
@@ -285,6 +292,9 @@ fn the_rebuild_rate_divides_the_time() {
             "{card}: {none:?} {third:?} {all:?}"
         );
     }
+    // Who gets all of the time takes turns.
+    let all = with("ITE8212", 100);
+    assert!(all.0 > 0.1, "{all:?}");
     // The model's own rate is what it goes at when nothing is said.
     let mut spec = of_size(
         LARGE,
@@ -293,9 +303,30 @@ fn the_rebuild_rate_divides_the_time() {
         ArrayState::Rebuilding(1),
         &[1],
     );
-    let usual = beside(&spec, 1);
+    let usual = beside(&spec, 0);
     spec.volumes[0].rebuild_rate = Some(30);
-    assert_eq!(usual, beside(&spec, 1));
+    assert_eq!(usual, beside(&spec, 0));
+}
+
+#[test]
+fn a_host_that_pauses_is_still_there() {
+    let done = |card: &str, rate: u32, pause: u64| {
+        let mut spec = of_size(LARGE, card, ("raid1", 2), ArrayState::Rebuilding(1), &[1]);
+        spec.volumes[0].rebuild_rate = Some(rate);
+        beside(&spec, pause).1
+    };
+    for card in ["hardware-raid", "ITE8212"] {
+        let (none, third, all) = (
+            done(card, 0, 20_000_000),
+            done(card, 30, 20_000_000),
+            done(card, 100, 20_000_000),
+        );
+        assert!(none <= 4096, "{card}: {none}");
+        assert!(2 * third < all, "{card}: {third} of {all}");
+        // After a tenth of a second it is taken to be gone.
+        let gone = done(card, 0, 300_000_000);
+        assert!(2 * gone > all, "{card}: {gone} of {all}");
+    }
 }
 
 #[test]
