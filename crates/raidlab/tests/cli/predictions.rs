@@ -155,6 +155,59 @@ fn an_initial_sync_is_slower_than_a_resync() {
         .says(&["the disks of a guest in real time hold zeroes"]);
 }
 
+/// What the rate is, that it is that, and where it can be changed; a higher one takes from the load and gives to the rebuild.
+#[test]
+fn a_controller_rebuilds_at_its_rebuild_rate() {
+    let lab = Lab::new();
+    lab.write(
+        "card.toml",
+        "title = \"t\"\ndisks = { model = \"ST3250624AS\", count = 3 }\n\
+         [topology.controllers.card]\nkind = \"hardware-raid\"\nchannels = 3\n\
+         [array]\nlayout = \"raid5\"\nstate = \"rebuilding 1\"\n\
+         [profile]\nname = \"random\"\nread-percent = 100\ndepth = 4\ntime = \"10s\"\n\
+         [factors]\nrebuild-rate = [10, 100]\n[design]\nrepeats = 1\n",
+    );
+    lab.run("plan card.toml")
+        .done()
+        .prints(&["by controller, rebuilding 1"]);
+    lab.run("run card.toml --on sim").done().prints(&[
+        "Resync and rebuild",
+        "no more than its rebuild rate, here 10 % of the time",
+        "rebuild-rate in [array]",
+        "are the rebuild's",
+    ]);
+    let figures = |label: &str| {
+        let trials = found(&lab);
+        let of = |trial: &&Value| trial["cell"]["label"] == label;
+        let trial = trials.iter().find(of).expect("it has run");
+        let phases = trial["phases"].as_array().expect("phases");
+        let rate = |phase: &&Value| phase["rate"].as_f64().expect("a rate");
+        let of = |name: &str| phases.iter().find(|phase| phase["phase"] == name);
+        let rebuild = of("rebuild").expect("a rebuild");
+        let figures = rebuild["figures"].as_array().expect("figures");
+        let loaded = figures
+            .iter()
+            .find(|figure| figure["name"] == "rebuild-rate-loaded");
+        let loaded = loaded.expect("beside the load")["value"]
+            .as_f64()
+            .expect("a rate");
+        (rate(&of("read").expect("a phase")), loaded, rate(&rebuild))
+    };
+    let [low, high] = ["rebuild-rate 10", "rebuild-rate 100"].map(figures);
+    assert!(
+        high.1 > 3.0 * low.1 && high.0 < 0.9 * low.0,
+        "{low:?} {high:?}"
+    );
+    // By itself it has all of the disks at any rate.
+    assert!(
+        (high.2 / low.2 - 1.0).abs() < 1e-9 && high.2 > high.1,
+        "{low:?} {high:?}"
+    );
+    lab.run("run card.toml --on vm")
+        .refused(2)
+        .says(&["a controller's own RAID has no kernel to run it"]);
+}
+
 /// A state that pools do not have is told with its line, before anything is run or kept.
 #[test]
 fn pools_that_resync_are_refused_up_front() {
