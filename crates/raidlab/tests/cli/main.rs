@@ -42,6 +42,7 @@ mod screens;
 mod serve;
 mod serve_faults;
 mod shell;
+mod syncs;
 mod terminal;
 mod together;
 mod traces;

@@ -24,7 +24,7 @@ pub(in crate::fabric) struct Members {
     pub(super) layout: Layout,
     /// Roles that are gone.
     pub(super) failed: MemberSet,
-    /// What makes them agree, until it has.
+    /// What makes them agree, or has.
     pub(super) refill: Option<Box<Refill>>,
     plan: Plan,
     /// Sector after the last that was read or written on each.
@@ -54,7 +54,8 @@ impl Members {
         refill.map_or(MemberSet::EMPTY, |refill| refill.filling())
     }
 
-    /// Whether the plan asks members that are being filled for what they do not have yet.
+    /// Whether the plan asks members that are being filled for what they do not have yet, of any part of it: then all of it does
+    /// without them.
     fn is_early(&self) -> bool {
         let Some(refill) = self.refill.as_ref().filter(|refill| !refill.is_over()) else {
             return false;
