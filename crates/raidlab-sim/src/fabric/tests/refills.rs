@@ -246,9 +246,13 @@ fn what_lies_on_a_new_member_of_parity_is_computed_until_it_is_there() {
 /// MB/s that a host reads at random, one block after the other with a pause between them, and sectors of a member done, in three
 /// seconds.
 fn beside(spec: &FabricSpec, pause: u64) -> (f64, u64) {
+    beside_reads_of(spec, spec.volumes[0].layout.capacity().0 / 8, pause)
+}
+
+/// The same of the first blocks.
+fn beside_reads_of(spec: &FabricSpec, blocks: u64, pause: u64) -> (f64, u64) {
     let mut fabric = Fabric::new(spec, 1).expect("a fabric");
     let numbers = Stream::new(7);
-    let blocks = spec.volumes[0].layout.capacity().0 / 8;
     let port = fabric.ports().len() as u32 - 1;
     let (mut now, mut done, mut due, mut count) = (Instant::ZERO, Vec::new(), Some(0), 0);
     while now < Instant(3_000_000_000) {
@@ -306,6 +310,37 @@ fn the_rebuild_rate_divides_the_time() {
     let usual = beside(&spec, 0);
     spec.volumes[0].rebuild_rate = Some(30);
     assert_eq!(usual, beside(&spec, 0));
+}
+
+/// However many groups there are at a time: with a host that has all from the cache the disks do nothing else.
+#[test]
+fn the_rest_of_the_time_nothing_is_asked_for() {
+    let done = |rate: u32, runs: u32| {
+        let mut spec = of_size(
+            LARGE,
+            "hardware-raid",
+            ("raid1", 2),
+            ArrayState::Rebuilding(1),
+            &[1],
+        );
+        spec.volumes[0].rebuild_rate = Some(rate);
+        let mut model = (*spec.controllers[0].model).clone();
+        model.background.runs = runs;
+        spec.controllers[0].model = Arc::new(model);
+        beside_reads_of(&spec, 1, 5_000_000).1 as f64
+    };
+    for runs in [1, 2, 4] {
+        let all = done(100, runs);
+        for rate in [20, 50] {
+            let share = done(rate, runs) / all;
+            let wanted = f64::from(rate) / 100.0;
+            // What begins together ends one after the other.
+            assert!(
+                (0.7 * wanted..1.1 * wanted).contains(&share),
+                "{runs} at a time: {share} of {wanted}"
+            );
+        }
+    }
 }
 
 #[test]

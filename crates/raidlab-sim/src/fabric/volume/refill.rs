@@ -2,8 +2,8 @@
 //! and parity are compared after an unclean stop, or made for the first time.
 //!
 //! Arrays go through their sectors in groups of whole rows, several groups at a time: what one needs is read, then what it
-//! makes is written. A group that was worked on while the host wanted something is followed by a rest, so that the rest of
-//! the time is the host's; with nothing to do for the host there is none.
+//! makes is written. While the host wants something, so many groups begin together, and when all of them have ended nothing
+//! begins for as long as leaves the host its share of the time; with nothing to do for the host one follows the other.
 //!
 //! Left out: that writes of the host wait for the group that is worked on, and the controller's own records of how far it is.
 mod own;
@@ -31,30 +31,30 @@ enum What {
     Fill,
 }
 
-/// Sectors of one of the arrays that are worked on, and by which of the streams since when.
+/// Sectors of one of the arrays that are worked on, and since when.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Group {
     own: u16,
-    stream: u16,
     began: u64,
     /// Sectors of that array.
     pub(super) from: u64,
     pub(super) to: u64,
 }
 
-/// One group at a time.
-#[derive(Clone, Copy, Debug)]
-enum Stream {
-    Out,
-    /// The next one may begin then.
-    Rests(u64),
-}
-
 #[derive(Clone, Debug)]
 pub(in crate::fabric) struct Refill {
     what: What,
     arrays: Vec<Own>,
-    streams: Vec<Stream>,
+    /// Groups at a time, and those under way.
+    most: u32,
+    out: u32,
+    /// When the first of those that begin together did, and how many of them have.
+    since: u64,
+    begun: u32,
+    /// The host wants something, and they have all begun: none begins before they have ended.
+    full: bool,
+    /// None begins before that.
+    rests: u64,
     /// Per cent of the time that is its own while the host wants something.
     share: u32,
     /// Until when the host is taken to want something.
@@ -83,12 +83,17 @@ impl Refill {
             ArrayState::Rebuilding(_) => What::Fill,
         };
         let arrays = own::arrays(layout, failed, what, model.run);
-        let streams = arrays.len() * model.runs.max(1) as usize;
+        let most = arrays.len() as u32 * model.runs.max(1);
         (!arrays.is_empty()).then(|| Self {
             what,
             tally: Tally::new(0, 1, Instant::ZERO),
             arrays,
-            streams: vec![Stream::Rests(0); streams],
+            most,
+            out: 0,
+            since: 0,
+            begun: 0,
+            full: false,
+            rests: 0,
             share: model.share,
             present: 0,
             paused: false,
@@ -129,13 +134,12 @@ impl Refill {
 
     /// When a group may begin; `NEVER`: not before one has ended.
     pub(super) fn next(&self) -> u64 {
-        let more = !self.paused && !self.given_up && self.arrays.iter().any(Own::has_more);
-        let due = |stream: &Stream| match stream {
-            Stream::Out => NEVER,
-            Stream::Rests(until) => *until,
-        };
-        let first = self.streams.iter().map(due).min();
-        first.filter(|_| more).unwrap_or(NEVER)
+        let room = self.out < self.most && !self.full;
+        let may = room && !self.paused && !self.given_up;
+        match may && self.arrays.iter().any(Own::has_more) {
+            true => self.rests,
+            false => NEVER,
+        }
     }
 
     /// A group that begins now, if one may; `wanted`: the host has something at work.
@@ -143,20 +147,23 @@ impl Refill {
         if self.next() > now {
             return None;
         }
-        let rested = |stream: &Stream| matches!(stream, Stream::Rests(until) if *until <= now);
-        let stream = self.streams.iter().position(rested)?;
-        if self.share == 0 && self.is_wanted(now, wanted) {
-            self.streams[stream] = Stream::Rests(now + PRESENT);
+        let wanted = self.is_wanted(now, wanted);
+        if self.share == 0 && wanted {
+            self.rests = now + PRESENT;
             return None;
         }
         let least = (0..self.arrays.len()).filter(|own| self.arrays[*own].has_more());
         let own = least.min_by_key(|own| self.arrays[*own].passed())?;
         let (from, to) = self.arrays[own].take();
-        self.streams[stream] = Stream::Out;
+        if self.out == 0 {
+            (self.since, self.begun) = (now, 0);
+        }
+        (self.out, self.begun) = (self.out + 1, self.begun + 1);
+        // With all of the time for it one follows the other.
+        self.full = wanted && self.share < 100 && self.begun >= self.most;
         self.now = now;
         Some(Group {
             own: own as u16,
-            stream: stream as u16,
             began: now,
             from,
             to,
@@ -181,13 +188,24 @@ impl Refill {
     /// A group has come to its end. One that could not be read in some place is passed over, as it is by controllers that
     /// note such places (K: "punctured" stripes).
     pub(super) fn ended(&mut self, now: u64, group: &Group, wanted: bool) {
-        let took = now - group.began;
-        let rest = match self.share {
-            0 => PRESENT,
-            share => took * u64::from(100 - share.min(100)) / u64::from(share),
-        };
-        let rest = if self.is_wanted(now, wanted) { rest } else { 0 };
-        self.streams[usize::from(group.stream)] = Stream::Rests(now + rest);
+        self.out -= 1;
+        if self.share < 100 && self.is_wanted(now, wanted) {
+            if !self.full {
+                // The host has come since: what was before counts for nothing.
+                (self.full, self.since) = (self.out > 0, group.began);
+            }
+            if self.out == 0 {
+                self.full = false;
+                let took = now - self.since;
+                let rest = match self.share {
+                    0 => PRESENT,
+                    share => took * u64::from(100 - share.min(100)) / u64::from(share),
+                };
+                self.rests = now + rest;
+            }
+        } else {
+            self.full = false;
+        }
         self.now = now;
         let before = self.done();
         self.arrays[usize::from(group.own)].ended((group.from, group.to));
@@ -206,8 +224,7 @@ impl Refill {
 
     /// Paused, with nothing under way.
     pub(in crate::fabric) fn is_drained(&self) -> bool {
-        let rests = |stream: &Stream| matches!(stream, Stream::Rests(_));
-        self.paused && self.streams.iter().all(rests)
+        self.paused && self.out == 0
     }
 
     /// All before sector `to`, counted as [`Self::position`] does, is taken for done; rounded down to whole groups.
