@@ -130,20 +130,27 @@ pub(super) fn sync_floors(experiment: &Experiment) -> BTreeMap<String, SyncFloor
         .collect()
 }
 
-/// What controllers give a resync or rebuild of their own arrays beside the host, in per cent of the time, by the labels of the
-/// cells.
-pub(super) fn rebuild_rates(experiment: &Experiment) -> BTreeMap<String, u32> {
-    let of_model = |array: &Array| {
+/// What a controller gives a resync or rebuild of its own array beside the host, in per cent of the time, where there is one.
+pub(super) fn rebuild_rate(experiment: &Experiment, array: &Array) -> Option<u32> {
+    if array.engine != Engine::Controller || !array.state.syncs() {
+        return None;
+    }
+    let of_model = || {
         let disk = experiment.disk(array.members.first()?)?;
         let mut all = experiment.controllers.iter();
         let controller = all.find(|controller| controller.name == disk.controller)?;
         let spec = ControllerSpec::of(controller, None).ok()?;
         Some(spec.model.background.share)
     };
+    array.rebuild_rate.or_else(of_model)
+}
+
+/// The same by the labels of the cells.
+pub(super) fn rebuild_rates(experiment: &Experiment) -> BTreeMap<String, u32> {
     let cells = experiment.cells.iter();
-    let own = cells.filter(|cell| cell.setup.array.engine == Engine::Controller);
-    let rate = |array: &Array| array.rebuild_rate.or_else(|| of_model(array));
-    own.filter_map(|cell| Some((cell.label.clone(), rate(&cell.setup.array)?)))
+    let rate = |cell: &raidlab_experiment::Cell| rebuild_rate(experiment, &cell.setup.array);
+    cells
+        .filter_map(|cell| Some((cell.label.clone(), rate(cell)?)))
         .collect()
 }
 

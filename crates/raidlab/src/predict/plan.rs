@@ -1,4 +1,5 @@
 //! `raidlab plan`: what an experiment comes to.
+use super::arrays;
 use super::catalogue;
 use super::caution;
 use super::choose;
@@ -282,7 +283,11 @@ fn array(experiment: &Experiment, array: &Array) -> String {
         parts.push("synced first".to_owned());
     }
     if array.state.to_string() != "clean" {
-        parts.push(array.state.to_string());
+        let state = array.state.to_string();
+        parts.push(match arrays::rebuild_rate(experiment, array) {
+            Some(rate) => format!("{state} at a rebuild rate of {rate} %"),
+            None => state,
+        });
     }
     if let Some(allocated) = array.allocated {
         parts.push(format!("with {allocated} of files in it"));

@@ -54,7 +54,7 @@ fn a_controller_rebuilds_at_its_rebuild_rate() {
     );
     lab.run("plan card.toml")
         .done()
-        .prints(&["by controller, rebuilding 1"]);
+        .prints(&["by controller, rebuilding 1 at a rebuild rate of 10 %"]);
     lab.run("run card.toml --on sim").done().prints(&[
         "Resync and rebuild",
         "no more than its rebuild rate, here 10 % of the time",
