@@ -2,6 +2,7 @@
 use super::Fabric;
 use super::volume::{Refill, Volume};
 use crate::block::{self, Progress};
+use raidlab_core::time::Instant;
 
 impl Fabric {
     fn refills(&self) -> impl Iterator<Item = &Refill> {
@@ -47,9 +48,14 @@ impl Fabric {
         self.refills().all(Refill::is_drained)
     }
 
-    /// They begin nothing more, or go on.
-    pub fn resync_pause(&mut self, paused: bool) {
-        self.each_refill(|refill| refill.pause(paused));
+    /// They begin nothing more.
+    pub fn resync_pause(&mut self) {
+        self.each_refill(Refill::pause);
+    }
+
+    /// They go on, at `now`.
+    pub fn resync_resume(&mut self, now: Instant) {
+        self.each_refill(|refill| refill.resume(now.0));
     }
 
     /// Takes everything before sector `to`, rounded down to what is worked on together, for done. They must be

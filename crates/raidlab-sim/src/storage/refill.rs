@@ -76,7 +76,7 @@ impl Storage {
     /// See [`Array::resync_pause`].
     pub fn resync_pause(&mut self, now: Instant) {
         if self.array.is_none() {
-            self.fabric.resync_pause(true);
+            self.fabric.resync_pause();
             return self.look();
         }
         self.with_array(now, |array| array.resync_pause(now));
@@ -85,7 +85,7 @@ impl Storage {
     /// See [`Array::resync_resume`].
     pub fn resync_resume(&mut self, now: Instant) {
         if self.array.is_none() {
-            self.fabric.resync_pause(false);
+            self.fabric.resync_resume(now);
             return self.look();
         }
         self.with_array(now, |array| array.resync_resume(now));

@@ -2,11 +2,13 @@
 use raidlab_core::outcome::PhaseOutcome;
 use raidlab_core::phase::Phase;
 use raidlab_core::time::Span;
+use raidlab_core::units::SECTOR;
 use raidlab_experiment::setup::Setup;
 use raidlab_experiment::{Known, parse};
 use raidlab_sim::block::{Busy, ResourceKind};
 use raidlab_sim::catalogue;
 use raidlab_sim::machine::{Account, Machine};
+use std::ops::ControlFlow;
 
 /// What was begun before the end of a phase is booked whole by a disk, and work of a core that has not been done.
 const BOOKED: Span = Span::from_millis(400);
@@ -41,10 +43,42 @@ fn all_of(text: &str) -> Result<Vec<String>, String> {
         tell("cores", beyond_cores(&cell.setup, &outcome));
         tell("booked", piled_up(&cell.setup, &machine));
         tell("parts", beyond_parts(&before, &after));
-        tell("shares", beyond_time(&before, &after));
+        tell("shares", beyond_time(&before, &after, Span::ZERO));
         tell("in flight", not_in_flight(phase, &outcome));
     }
+    broken.extend(refilled(&mut machine));
     Ok(broken)
+}
+
+/// What is left of a resync or rebuild by itself comes to its end, with all of it gone through, and no more done than there is time for.
+fn refilled(machine: &mut Machine) -> Vec<String> {
+    let Some(progress) = machine.resync() else {
+        return Vec::new();
+    };
+    let before = machine.account();
+    let came = machine.run_resync(|_| ControlFlow::Continue(()));
+    let after = machine.account();
+    let left = (progress.total - progress.done) * SECTOR;
+    let passed = after.at.since(before.at).0;
+    let wrong = match came {
+        None => Some("it was gone".to_owned()),
+        Some(came) if came.bytes != left => Some(format!("{} of {left}", came.bytes)),
+        Some(_) => machine
+            .resync()
+            .map(|rest| format!("it does not end: {rest:?}")),
+    };
+    let laws = [
+        ("whole", wrong),
+        ("parts", beyond_parts(&before, &after)),
+        // What is leapt over is known to half a per cent, and what the phases have written at random is booked with it.
+        (
+            "shares",
+            beyond_time(&before, &after, BOOKED + Span(passed / 200)),
+        ),
+    ];
+    let told =
+        |(law, told): (&str, Option<String>)| told.map(|told| format!("refill: {law}: {told}"));
+    laws.into_iter().filter_map(told).collect()
 }
 
 fn without_time(outcome: &PhaseOutcome) -> Option<String> {
@@ -82,8 +116,8 @@ fn beyond_parts(before: &Account, after: &Account) -> Option<String> {
     })
 }
 
-fn beyond_time(before: &Account, after: &Account) -> Option<String> {
-    let passed = after.at.since(before.at) + BOOKED;
+fn beyond_time(before: &Account, after: &Account, more: Span) -> Option<String> {
+    let passed = after.at.since(before.at) + BOOKED + more;
     after.busy.iter().find_map(|now| {
         let earlier = before.busy.iter().find(|busy| busy.is_of(now));
         let spent = now.busy.0 - earlier.map_or(0, |busy| busy.busy.0);

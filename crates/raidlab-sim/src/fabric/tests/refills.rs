@@ -197,7 +197,7 @@ fn what_is_not_there_yet_is_read_from_the_others() {
             let next = fabric.next_event().expect("it goes on");
             fabric.advance(next, &mut done);
         }
-        fabric.resync_pause(true);
+        fabric.resync_pause();
         let now = Instant(fabric.next_event().map_or(0, |next| next.0) + 1_000_000_000);
         fabric.advance(now, &mut done);
         assert!(fabric.resync_drained());
@@ -227,7 +227,7 @@ fn what_lies_on_a_new_member_of_parity_is_computed_until_it_is_there() {
     spec.volumes[0].rebuild_rate = Some(0);
     let run = |skip: u64| {
         let mut fabric = Fabric::new(&spec, 1).expect("a fabric");
-        fabric.resync_pause(true);
+        fabric.resync_pause();
         fabric.resync_skip(skip);
         let at = fabric.resync_position().expect("it is not over");
         assert!(at <= skip && at + 4096 > skip, "{at} of {skip}");
@@ -473,7 +473,7 @@ fn it_can_be_held_put_ahead_and_let_go() {
         let mut fabric = Fabric::new(&spec, 1).expect("a fabric");
         let mut done = Vec::new();
         fabric.advance(Instant(100_000_000), &mut done);
-        fabric.resync_pause(true);
+        fabric.resync_pause();
         drain(&mut fabric);
         assert!(
             fabric.resync_drained() && fabric.next_event().is_none(),
@@ -498,7 +498,10 @@ fn it_can_be_held_put_ahead_and_let_go() {
             "{name}"
         );
         assert_eq!(fabric.refilled().1, Refill::Rebuild);
-        fabric.resync_pause(false);
+        // Hours later it begins then, and not when it was held.
+        let later = Instant(10_000_000_000_000);
+        fabric.resync_resume(later);
+        assert_eq!(fabric.next_event(), Some(later), "{name}");
         drain(&mut fabric);
         let (_, after) = moved(&fabric, members as usize)[1];
         let end = layout(&spec).used(Member::new(0)).0;

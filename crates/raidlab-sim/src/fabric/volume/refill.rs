@@ -217,9 +217,15 @@ impl Refill {
         self.given_up = true;
     }
 
-    /// Nothing begins any more, or again.
-    pub(in crate::fabric) const fn pause(&mut self, paused: bool) {
-        self.paused = paused;
+    /// Nothing begins any more.
+    pub(in crate::fabric) const fn pause(&mut self) {
+        self.paused = true;
+    }
+
+    /// It goes on, from `now` on.
+    pub(in crate::fabric) fn resume(&mut self, now: u64) {
+        self.paused = false;
+        self.rests = self.rests.max(now);
     }
 
     /// Paused, with nothing under way.
