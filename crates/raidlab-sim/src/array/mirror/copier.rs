@@ -16,6 +16,8 @@ pub(in crate::array) struct Copier {
     given: Span,
     /// When it is through with it.
     free: Instant,
+    /// It has no core until then.
+    stands: Instant,
     /// Something is to be read then.
     waits: bool,
 }
@@ -60,6 +62,7 @@ impl Copier {
         let next = self.next();
         if self.free > now {
             self.free += time;
+            self.stands = self.stands.max(now) + time;
         }
         next
     }
@@ -71,7 +74,7 @@ impl Copier {
 
     /// Its time until `now`.
     pub(super) fn busy(&self, now: Instant, name: String) -> Busy {
-        let busy = self.given - self.free.since(now);
+        let busy = self.given - self.free.since(now.max(self.stands));
         Busy {
             name,
             kind: ResourceKind::Thread,

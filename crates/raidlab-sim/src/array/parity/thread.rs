@@ -67,6 +67,8 @@ struct Worker {
     /// Time that all of them take.
     left: Span,
     free: Instant,
+    /// It has no core until then.
+    stands: Instant,
     /// Time of all that it was ever given.
     given: Parts,
     /// Since when it waits for something else, and what was left then of the first thing that it has to do.
@@ -80,7 +82,10 @@ impl Worker {
 
     /// What it has to do still at `now`. Part of the time until then may be waiting for a core.
     fn open(&self, now: Instant) -> Span {
-        let now = self.blocked.map_or(now, |(since, _)| since.min(now));
+        let now = match self.blocked {
+            Some((since, _)) => since.min(now),
+            None => now.max(self.stands),
+        };
         self.free.since(now).min(self.left)
     }
 
@@ -285,6 +290,7 @@ impl Thread {
         if worker.is_busy() {
             worker.free = worker.free.max(now);
             worker.put_off(time);
+            worker.stands = worker.stands.max(now) + time;
         }
         next
     }
@@ -304,7 +310,7 @@ impl Thread {
             return;
         };
         let mut free = now;
-        thread.off = Span::ZERO;
+        (thread.off, thread.stands) = (Span::ZERO, now);
         for task in &mut thread.tasks {
             free += left.take().unwrap_or_else(|| sum(&task.time));
             task.due = free;

@@ -95,3 +95,35 @@ fn a_sleep_that_ends_while_it_is_at_work_is_over_when_it_is_through() {
     toy.settle();
     assert_eq!(toy.array.resync(), None);
 }
+
+/// What it has done stays done while it has no core, and it does nothing more then.
+#[test]
+fn without_a_core_it_takes_no_time() {
+    let mut toy = Toy::new(&slow("raid1", "resyncing", &[]), 7);
+    toy.unplug();
+    let busy = |toy: &Toy, now: Instant| {
+        let mut all = Vec::new();
+        toy.array.busy(now, &mut all);
+        all[0].busy
+    };
+    // It has sent more than that.
+    let (now, second) = (Instant::ZERO + Span::from_millis(5), Span::from_secs(1));
+    toy.run_to(now);
+    let before = busy(&toy, now);
+    assert_eq!(before, Span::from_millis(5));
+    for (after, wanted) in [(0, 5), (400, 5), (1000, 5), (1002, 7)] {
+        if after == 0 {
+            toy.array.wait(now, 0, second);
+        }
+        let then = now + Span::from_millis(after);
+        assert_eq!(
+            busy(&toy, then),
+            Span::from_millis(wanted),
+            "{after} ms later"
+        );
+    }
+    // It is put off once more before it has gone on.
+    toy.array.wait(now + Span::from_millis(500), 0, second);
+    assert_eq!(busy(&toy, now + Span::from_millis(1900)), before);
+    assert_eq!(busy(&toy, now + Span::from_millis(2001)), before + SUBMIT);
+}

@@ -53,6 +53,51 @@ fn what_the_thread_did_is_the_sum_of_its_parts_at_any_time() {
     }
 }
 
+/// Whoever has the core takes it away in the middle of whatever is being done.
+#[test]
+fn what_the_thread_did_stays_done_without_a_core() {
+    let mut spec = raid5(5, 128);
+    (spec.cost.xor, spec.cost.copy) = (1_000_000_000, 3_000_000_000);
+    (spec.cost.stripe, spec.cost.submit) = (1_700, 900);
+    for workers in [0, 2] {
+        spec.group_threads = workers;
+        let mut toy = Toy::new(&spec, 0);
+        toy.submit(bio(0, Write, 0, 512 + 100));
+        toy.submit(bio(1, Read, 4096, 64));
+        toy.unplug();
+        let busy = |toy: &Toy, now| {
+            let mut busy = Vec::new();
+            toy.array.busy(now, &mut busy);
+            busy[0].busy
+        };
+        let (mut last, mut waits) = (Span::ZERO, 0);
+        loop {
+            let half = toy
+                .array
+                .next_event()
+                .map(|next| Span(next.since(toy.now).0 / 2));
+            let now = toy.now + half.unwrap_or_default();
+            toy.run_to(now);
+            let before = busy(&toy, now);
+            for thread in 0..=usize::from(workers) {
+                toy.array.wait(now, thread, Span(50_000));
+            }
+            let after = busy(&toy, now);
+            assert!(
+                last <= before && before <= after,
+                "{last:?} {before:?} {after:?} at {now:?}"
+            );
+            assert!(after <= before + Span(1), "{before:?} {after:?} at {now:?}");
+            waits += u64::from(busy(&toy, now + Span(40_000)) == after);
+            last = after;
+            if !toy.step() {
+                break;
+            }
+        }
+        assert!(waits > 10, "{waits}");
+    }
+}
+
 #[test]
 fn workers_are_woken_by_batches_of_eight_stripes() {
     // Nanoseconds for 64 rows of four blocks at 1 GB/s: how many are at it?
