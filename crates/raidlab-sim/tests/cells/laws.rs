@@ -70,10 +70,11 @@ fn refilled(machine: &mut Machine) -> Vec<String> {
     let laws = [
         ("whole", wrong),
         ("parts", beyond_parts(&before, &after)),
-        // What is leapt over is known to half a per cent, and what the phases have written at random is booked with it.
+        // What is booked at the end of what is leapt over counts as often as that is leapt over, and what the phases have
+        // written at random is booked, too.
         (
             "shares",
-            beyond_time(&before, &after, BOOKED + Span(passed / 200)),
+            beyond_time(&before, &after, BOOKED + Span(passed / 20)),
         ),
     ];
     let told =
