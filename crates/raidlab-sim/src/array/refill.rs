@@ -12,12 +12,8 @@ impl Array {
     /// everything agrees.
     #[must_use]
     pub fn resync(&self) -> Option<Progress> {
-        let all = self.nodes.iter().filter_map(|n| n.progress(self.core.now));
-        all.reduce(|sum, more| Progress {
-            done: sum.done + more.done,
-            total: sum.total + more.total,
-            rate: sum.rate + more.rate,
-        })
+        let nodes = self.nodes.iter();
+        Progress::sum(nodes.filter_map(|node| node.progress(self.core.now)))
     }
 
     /// The same, of which only what is done is told: it is asked for after every event, and a rate takes a long division.

@@ -35,3 +35,14 @@ pub struct Progress {
     /// Bytes a second in the last half minute or less, counted as the sectors are.
     pub rate: u64,
 }
+
+impl Progress {
+    /// All together; `None` when there are none.
+    pub(crate) fn sum(all: impl Iterator<Item = Self>) -> Option<Self> {
+        all.reduce(|sum, more| Self {
+            done: sum.done + more.done,
+            total: sum.total + more.total,
+            rate: sum.rate + more.rate,
+        })
+    }
+}

@@ -22,12 +22,7 @@ impl Fabric {
     /// How far resync or rebuild are, added over the volumes that have one; `None` when everything agrees.
     #[must_use]
     pub fn resync(&self) -> Option<Progress> {
-        let all = self.refills().filter_map(Refill::progress);
-        all.reduce(|sum, more| Progress {
-            done: sum.done + more.done,
-            total: sum.total + more.total,
-            rate: sum.rate + more.rate,
-        })
+        Progress::sum(self.refills().filter_map(Refill::progress))
     }
 
     /// How many sectors each of them has gone through at least, counted as [`Progress`] does for one array.

@@ -31,6 +31,15 @@ fn controller(name: &str, channels: u32, bus: Option<u32>) -> ControllerSpec {
     }
 }
 
+/// The same with another model of its controller.
+fn with_model(
+    mut spec: FabricSpec,
+    change: impl FnOnce(&mut controller::ControllerModel),
+) -> FabricSpec {
+    change(Arc::make_mut(&mut spec.controllers[0].model));
+    spec
+}
+
 fn disk_model(name: &str) -> DiskModel {
     catalogue::find(name).unwrap().disk
 }

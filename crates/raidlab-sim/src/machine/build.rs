@@ -66,10 +66,6 @@ pub(super) fn plans(
         Engine::Btrfs => parts.btrfs(setup, fabric)?,
     };
     plans.storage.array.cost = parity_cost(cpu, setup.host.cpu_mhz);
-    if setup.array.engine == Engine::Controller {
-        // Nothing but its disks.
-        plans.storage.array.sync_speed_max = u64::MAX;
-    }
     plans.storage.array.resync_build = resync_build(cpu, setup.host.cpu_mhz);
     Ok(plans)
 }
@@ -335,8 +331,8 @@ impl<'e> Parts<'e> {
     fn array(&self, setup: &Setup, kind: ArrayKind) -> ArraySpec {
         let given = &setup.array;
         let mut plain = ArraySpec::new(kind);
-        if matches!(plain.kind, ArrayKind::Zfs(_) | ArrayKind::Pool(_)) {
-            // The limit is md's; a resilver goes as fast as the disks do.
+        if given.engine != Engine::Md {
+            // The limit is md's; whoever else fills members or makes them agree goes as fast as the disks do.
             plain.sync_speed_max = u64::MAX;
         }
         let mut era = Era::of(setup.host.kernel);

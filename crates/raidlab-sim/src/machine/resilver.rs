@@ -1,7 +1,7 @@
 //! What lies in a pool of ZFS or an array of btrfs whose new members are filled: they get that alone.
 use super::{Machine, MachineError, RunError, context};
 use crate::array::Array;
-use crate::block::Progress as Refilled;
+use crate::block::Progress;
 use crate::host::fs::{FileSystem, FsSpec, Spread};
 use raidlab_core::drive::Monitor;
 use raidlab_core::profile::{FILLER, Place, Plan};
@@ -115,7 +115,7 @@ impl Machine {
 
     /// How far a resync or rebuild is; `None` when there is none.
     #[must_use]
-    pub fn resync(&self) -> Option<Refilled> {
+    pub fn resync(&self) -> Option<Progress> {
         self.host.device().resync()
     }
 

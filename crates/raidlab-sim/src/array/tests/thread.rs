@@ -3,6 +3,7 @@ use super::parity::raid5;
 use super::resync::{in_state, layout};
 use super::toy::Toy;
 use super::*;
+use crate::block::Busy;
 use BlockKind::{Read, Write};
 use raidlab_core::time::Span;
 
@@ -22,28 +23,40 @@ fn parity_takes_the_thread_its_time() {
     assert_eq!(busy[0].parts[0], ("parity", Span(4 * 65_536)));
 }
 
-/// What is booked and has not passed yet is in neither.
-#[test]
-fn what_the_thread_did_is_the_sum_of_its_parts_at_any_time() {
+/// Of the first array's thread, until then.
+fn busy(toy: &Toy, now: Instant) -> Busy {
+    let mut busy = Vec::new();
+    toy.array.busy(now, &mut busy);
+    busy.swap_remove(0)
+}
+
+/// A writer of whole and parted stripes and a reader, with so many workers beside the thread.
+fn at_work(workers: u16) -> Toy {
     let mut spec = raid5(5, 128);
     (spec.cost.xor, spec.cost.copy) = (1_000_000_000, 3_000_000_000);
     (spec.cost.stripe, spec.cost.submit) = (1_700, 900);
+    spec.group_threads = workers;
+    let mut toy = Toy::new(&spec, 0);
+    toy.submit(bio(0, Write, 0, 512 + 100));
+    toy.submit(bio(1, Read, 4096, 64));
+    toy.unplug();
+    toy
+}
+
+/// What is booked and has not passed yet is in neither.
+#[test]
+fn what_the_thread_did_is_the_sum_of_its_parts_at_any_time() {
     for workers in [0, 2] {
-        spec.group_threads = workers;
-        let mut toy = Toy::new(&spec, 0);
-        toy.submit(bio(0, Write, 0, 512 + 100));
-        toy.submit(bio(1, Read, 4096, 64));
-        toy.unplug();
+        let mut toy = at_work(workers);
         let mut used = Vec::new();
         loop {
             // Between what happens, too.
             for now in [toy.now, toy.now + Span(700)] {
-                let mut busy = Vec::new();
-                toy.array.busy(now, &mut busy);
-                let parts: u64 = busy[0].parts.iter().map(|part| part.1.0).sum();
-                let apart = parts.abs_diff(busy[0].busy.0);
+                let busy = busy(&toy, now);
+                let parts: u64 = busy.parts.iter().map(|part| part.1.0).sum();
+                let apart = parts.abs_diff(busy.busy.0);
                 assert!(apart <= 3 * u64::from(1 + workers), "{now:?}: {busy:?}");
-                used.push(busy[0].busy);
+                used.push(busy.busy);
             }
             if !toy.step() {
                 break;
@@ -56,20 +69,9 @@ fn what_the_thread_did_is_the_sum_of_its_parts_at_any_time() {
 /// Whoever has the core takes it away in the middle of whatever is being done.
 #[test]
 fn what_the_thread_did_stays_done_without_a_core() {
-    let mut spec = raid5(5, 128);
-    (spec.cost.xor, spec.cost.copy) = (1_000_000_000, 3_000_000_000);
-    (spec.cost.stripe, spec.cost.submit) = (1_700, 900);
     for workers in [0, 2] {
-        spec.group_threads = workers;
-        let mut toy = Toy::new(&spec, 0);
-        toy.submit(bio(0, Write, 0, 512 + 100));
-        toy.submit(bio(1, Read, 4096, 64));
-        toy.unplug();
-        let busy = |toy: &Toy, now| {
-            let mut busy = Vec::new();
-            toy.array.busy(now, &mut busy);
-            busy[0].busy
-        };
+        let mut toy = at_work(workers);
+        let busy = |toy: &Toy, now| busy(toy, now).busy;
         let (mut last, mut waits) = (Span::ZERO, 0);
         loop {
             let half = toy

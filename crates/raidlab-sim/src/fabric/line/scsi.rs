@@ -1,8 +1,8 @@
 //! A parallel SCSI bus: a command holds it for its phases alone; a disk that works on a command has
 //! disconnected and comes back for the data and the status. Who wants the bus when it is free gets it
 //! by SCSI priority, and by age among the commands of the host adapter. From Ultra2 on a disk that has had it lets those go
-//! first that have lost against it (SPI-2, annex B: drives come with that on): else, on a bus that is full, those with less
-//! priority would get nothing as long as others want all of it.
+//! first that have lost against it (SPI-2, annex B; Maxtor's manuals have it on as drives come, of other makers it is assumed):
+//! else, on a bus that is full, those with less priority would get nothing as long as others want all of it.
 use super::{Gear, LineEnd, at, channel, next_of};
 use crate::block::Busy;
 use crate::disk::{Disk, DiskError, Request};
@@ -51,8 +51,8 @@ struct Target {
     told: u64,
     /// When it wants to be looked at; `NEVER` while it has no command.
     next: u64,
-    /// It lets others go first.
-    fair: bool,
+    /// Those with less priority that it lets go first when they have lost, a bit for each; none where it does not.
+    lets: u16,
     /// Those that have lost against it and have not had the bus since, a bit for each.
     losers: u16,
 }
@@ -98,17 +98,21 @@ impl Scsi {
         (adapter, processor): (u64, u16),
         (read, write): (Path, Path),
     ) -> Self {
-        let target = |&(disk, fair): &(u32, bool)| Target {
+        let lower = |than: u8| {
+            let lower = (0..disks.len() as u8).filter(|target| rank(*target) > rank(than));
+            lower.fold(0, |all, target| all | 1 << target)
+        };
+        let target = |(number, &(disk, fair)): (usize, &(u32, bool))| Target {
             disk,
             busy: 0,
             told: 0,
             next: NEVER,
-            fair,
+            lets: if fair { lower(number as u8) } else { 0 },
             losers: 0,
         };
         Self {
             name,
-            targets: disks.iter().map(target).collect(),
+            targets: disks.iter().enumerate().map(target).collect(),
             per_sector: sector_units(times.rate),
             command: times.command,
             reconnect: times.reconnect,
@@ -221,27 +225,9 @@ impl Scsi {
     /// Gives the bus to those who want it, as long as it is free at `now`.
     fn arbitrate(&mut self, now: u64, gear: &mut Gear<'_>) {
         while self.free <= now {
-            let wanted = self.wanted(now);
-            let mut best: Option<(usize, (u8, u64))> = None;
-            for (index, waiting) in self.waiting.iter().enumerate() {
-                if waiting.since > now {
-                    continue;
-                }
-                let rank = match waiting.phase {
-                    Phase::Command(_) => (0, waiting.since),
-                    // Behind all others: whoever has lost is one of those, and does not give way to it.
-                    Phase::Back { .. }
-                        if self.targets[usize::from(waiting.target)].losers & wanted != 0 =>
-                    {
-                        (BEHIND + rank(waiting.target), waiting.since)
-                    }
-                    Phase::Back { .. } => (1 + rank(waiting.target), waiting.since),
-                };
-                if best.is_none_or(|(_, other)| rank < other) {
-                    best = Some((index, rank));
-                }
-            }
-            let Some((index, _)) = best else { break };
+            let Some((index, wanted)) = self.first(now) else {
+                break;
+            };
             let winner = self.waiting.remove(index);
             if matches!(winner.phase, Phase::Back { .. }) {
                 self.won(winner.target, wanted);
@@ -250,13 +236,42 @@ impl Scsi {
         }
     }
 
-    /// Disks that want to come back by now, a bit for each.
-    fn wanted(&self, now: u64) -> u16 {
-        let back = |waiting: &&Waiting| {
-            waiting.since <= now && matches!(waiting.phase, Phase::Back { .. })
-        };
-        let all = self.waiting.iter().filter(back);
-        all.fold(0, |all, waiting| all | 1 << waiting.target)
+    /// Who gets the bus at `now`, and which disks want to come back, a bit for each.
+    fn first(&self, now: u64) -> Option<(usize, u16)> {
+        // Mostly there is one, and nobody loses against it.
+        match &self.waiting[..] {
+            [] => return None,
+            [only] => return (only.since <= now).then_some((0, 0)),
+            _ => {}
+        }
+        // The oldest command, and what each disk has wanted to come back with for longest.
+        let mut command = (NEVER, usize::MAX);
+        let mut back = [(NEVER, usize::MAX); TARGETS];
+        let mut wanted = 0;
+        for (index, waiting) in self.waiting.iter().enumerate() {
+            if waiting.since > now {
+                continue;
+            }
+            let oldest = match waiting.phase {
+                Phase::Command(_) => &mut command,
+                Phase::Back { .. } => {
+                    wanted |= 1 << waiting.target;
+                    &mut back[usize::from(waiting.target)]
+                }
+            };
+            if waiting.since < oldest.0 {
+                *oldest = (waiting.since, index);
+            }
+        }
+        if command.0 < NEVER {
+            return Some((command.1, wanted));
+        }
+        // Whoever has lost wants to come back, too, and does not give way to who won.
+        let targets = self.targets.iter().zip(back).enumerate();
+        let backs = targets.filter(|(_, (_, back))| back.0 < NEVER);
+        let first = backs
+            .min_by_key(|(number, (target, _))| (target.losers & wanted != 0, rank(*number as u8)));
+        first.map(|(_, (_, back))| (back.1, wanted))
     }
 
     /// A disk comes back: of those that wanted to, the ones with less priority have lost against it, and it against nobody.
@@ -264,12 +279,8 @@ impl Scsi {
         for target in &mut self.targets {
             target.losers &= !(1 << winner);
         }
-        let lost = (0..self.targets.len() as u8).filter(|target| rank(*target) > rank(winner));
-        let lost = lost.fold(0, |all, target| all | 1 << target) & wanted;
         let target = &mut self.targets[usize::from(winner)];
-        if target.fair {
-            target.losers = lost;
-        }
+        target.losers = target.lets & wanted;
     }
 
     /// Asks all disks when they want to be looked at.
@@ -353,8 +364,8 @@ impl Scsi {
     }
 }
 
-/// Ranks of those that let others go first begin here.
-const BEHIND: u8 = 32;
+/// Disks on a bus at the most.
+const TARGETS: usize = 15;
 
 /// Place in arbitration of a target: the host adapter has number 7, the highest; then 6 down to 0,
 /// then 15 down to 8 (SPI-3). Disks are numbered in their order, leaving out the adapter's.

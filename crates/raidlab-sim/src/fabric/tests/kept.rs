@@ -6,15 +6,12 @@ use crate::catalogue::controller::ControllerModel;
 /// A volume of disks that write behind, on these channels, with changes to the controller.
 fn with(channels: &[u32], layout: &str, change: impl FnOnce(&mut ControllerModel)) -> FabricSpec {
     let disks = channels.iter().sum::<u32>() as usize;
-    let mut spec = volume(
+    let spec = volume(
         on_channels("PERC3/Di", "ST336752LW", channels),
         layout,
         disks,
     );
-    let mut model = (*spec.controllers[0].model).clone();
-    change(&mut model);
-    spec.controllers[0].model = Arc::new(model);
-    spec
+    with_model(spec, change)
 }
 
 /// The requests one after the other; when the last has ended.

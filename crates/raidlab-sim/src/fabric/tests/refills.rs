@@ -1,4 +1,6 @@
 //! What controllers do to make the members of a volume agree, beside the host and by itself.
+mod rates;
+
 use super::*;
 use crate::block::Refill;
 use raidlab_core::units::Sectors;
@@ -7,7 +9,6 @@ use raidlab_layout::{Geometry, Layout, Member, Spec};
 
 /// Sectors of each member.
 const SIZE: u64 = 40 << 11;
-const LARGE: u64 = 4 << 21;
 
 /// A volume of so many small members on a card for each kind of RAID, in a state.
 fn small(card: &str, layout: &str, members: u32, state: ArrayState, failed: &[u16]) -> FabricSpec {
@@ -243,132 +244,12 @@ fn what_lies_on_a_new_member_of_parity_is_computed_until_it_is_there() {
     assert!(filled > 0 && fewer < others, "{filled} {fewer} {others}");
 }
 
-/// MB/s that a host reads at random, one block after the other with a pause between them, and sectors of a member done, in three
-/// seconds.
-fn beside(spec: &FabricSpec, pause: u64) -> (f64, u64) {
-    beside_reads_of(spec, spec.volumes[0].layout.capacity().0 / 8, pause)
-}
-
-/// The same of the first blocks.
-fn beside_reads_of(spec: &FabricSpec, blocks: u64, pause: u64) -> (f64, u64) {
-    let mut fabric = Fabric::new(spec, 1).expect("a fabric");
-    let numbers = Stream::new(7);
-    let port = fabric.ports().len() as u32 - 1;
-    let (mut now, mut done, mut due, mut count) = (Instant::ZERO, Vec::new(), Some(0), 0);
-    while now < Instant(3_000_000_000) {
-        if due.is_some_and(|due| due <= now.0) {
-            let at = numbers.below(count, blocks) * 8;
-            fabric.submit(now, port, bio(count, BlockKind::Read, at, 8));
-            (due, count) = (None, count + 1);
-        }
-        let next = fabric.next_event().map(|next| next.0);
-        now = Instant(
-            next.into_iter()
-                .chain(due)
-                .min()
-                .expect("something to come"),
-        );
-        fabric.advance(now, &mut done);
-        if done.pop().is_some() {
-            due = Some(now.0 + pause);
-        }
-    }
-    let position = fabric.resync_position().expect("it is not over");
-    (count as f64 * 4096.0 / now.0 as f64 * 1e3, position)
-}
-
-#[test]
-fn the_rebuild_rate_divides_the_time() {
-    let with = |card: &str, rate: u32| {
-        let mut spec = of_size(LARGE, card, ("raid1", 2), ArrayState::Rebuilding(1), &[1]);
-        spec.volumes[0].rebuild_rate = Some(rate);
-        beside(&spec, 0)
-    };
-    for card in ["hardware-raid", "ITE8212"] {
-        let [none, third, all] = [0, 30, 100].map(|rate| with(card, rate));
-        assert!(none.1 <= 4096, "{card}: {none:?}");
-        assert!(
-            third.1 > 2 * none.1 && 2 * all.1 > 3 * third.1,
-            "{card}: {none:?} {third:?} {all:?}"
-        );
-        assert!(
-            none.0 > 1.05 * third.0 && third.0 > 1.3 * all.0,
-            "{card}: {none:?} {third:?} {all:?}"
-        );
-    }
-    // Who gets all of the time takes turns.
-    let all = with("ITE8212", 100);
-    assert!(all.0 > 0.1, "{all:?}");
-    // The model's own rate is what it goes at when nothing is said.
-    let mut spec = of_size(
-        LARGE,
-        "hardware-raid",
-        ("raid1", 2),
-        ArrayState::Rebuilding(1),
-        &[1],
-    );
-    let usual = beside(&spec, 0);
-    spec.volumes[0].rebuild_rate = Some(30);
-    assert_eq!(usual, beside(&spec, 0));
-}
-
-/// However many groups there are at a time: with a host that has all from the cache the disks do nothing else.
-#[test]
-fn the_rest_of_the_time_nothing_is_asked_for() {
-    let done = |rate: u32, runs: u32| {
-        let mut spec = of_size(
-            LARGE,
-            "hardware-raid",
-            ("raid1", 2),
-            ArrayState::Rebuilding(1),
-            &[1],
-        );
-        spec.volumes[0].rebuild_rate = Some(rate);
-        let mut model = (*spec.controllers[0].model).clone();
-        model.background.runs = runs;
-        spec.controllers[0].model = Arc::new(model);
-        beside_reads_of(&spec, 1, 5_000_000).1 as f64
-    };
-    for runs in [1, 2, 4] {
-        let all = done(100, runs);
-        for rate in [20, 50] {
-            let share = done(rate, runs) / all;
-            let wanted = f64::from(rate) / 100.0;
-            // What begins together ends one after the other.
-            assert!(
-                (0.7 * wanted..1.1 * wanted).contains(&share),
-                "{runs} at a time: {share} of {wanted}"
-            );
-        }
-    }
-}
-
-#[test]
-fn a_host_that_pauses_is_still_there() {
-    let done = |card: &str, rate: u32, pause: u64| {
-        let mut spec = of_size(LARGE, card, ("raid1", 2), ArrayState::Rebuilding(1), &[1]);
-        spec.volumes[0].rebuild_rate = Some(rate);
-        beside(&spec, pause).1
-    };
-    for card in ["hardware-raid", "ITE8212"] {
-        let (none, third, all) = (
-            done(card, 0, 20_000_000),
-            done(card, 30, 20_000_000),
-            done(card, 100, 20_000_000),
-        );
-        assert!(none <= 4096, "{card}: {none}");
-        assert!(2 * third < all, "{card}: {third} of {all}");
-        // After a tenth of a second it is taken to be gone.
-        let gone = done(card, 0, 300_000_000);
-        assert!(2 * gone > all, "{card}: {gone} of {all}");
-    }
-}
-
 #[test]
 fn nothing_is_filled_any_more_when_another_disk_dies() {
+    let large = 100 * SIZE;
     for card in ["hardware-raid", "ITE8212"] {
         for (dies, lost) in [(0, true), (1, false)] {
-            let spec = of_size(LARGE, card, ("raid1", 2), ArrayState::Rebuilding(1), &[1]);
+            let spec = of_size(large, card, ("raid1", 2), ArrayState::Rebuilding(1), &[1]);
             let mut fabric = Fabric::new(&spec, 1).expect("a fabric");
             let mut done = Vec::new();
             fabric.advance(Instant(50_000_000), &mut done);
@@ -377,7 +258,7 @@ fn nothing_is_filled_any_more_when_another_disk_dies() {
             assert_eq!(fabric.resync(), None, "{card}: it has been given up");
             let asked = fabric.refilled().0;
             assert!(
-                asked < LARGE / 8,
+                asked < large / 8,
                 "{card}: nothing more is asked for, {asked}"
             );
             let now = Instant(60_000_000_000);
@@ -385,7 +266,7 @@ fn nothing_is_filled_any_more_when_another_disk_dies() {
             fabric.submit(
                 now,
                 fabric.ports().len() as u32 - 1,
-                bio(0, BlockKind::Read, LARGE - 64, 8),
+                bio(0, BlockKind::Read, large - 64, 8),
             );
             let ends = drain(&mut fabric);
             assert_eq!(
@@ -411,17 +292,16 @@ fn ends(spec: &FabricSpec) -> f64 {
 #[test]
 fn parity_is_computed_at_the_cards_rate() {
     let slow = |layout: &str, members| {
-        let mut spec = small(
+        let spec = small(
             "hardware-raid",
             layout,
             members,
             ArrayState::Rebuilding(1),
             &[0],
         );
-        let mut model = (*spec.controllers[0].model).clone();
-        model.cache.as_mut().expect("a cache").xor_rate = 20_000_000;
-        spec.controllers[0].model = Arc::new(model);
-        ends(&spec)
+        ends(&with_model(spec, |model| {
+            model.cache.as_mut().expect("a cache").xor_rate = 20_000_000;
+        }))
     };
     // All that is read of three others is computed with.
     let least = 3.0 * SIZE as f64 * 512.0 / 20e6;
@@ -432,10 +312,8 @@ fn parity_is_computed_at_the_cards_rate() {
 
 #[test]
 fn a_card_without_a_cache_asks_for_no_more_than_its_commands_take() {
-    let mut spec = small("ITE8212", "raid1", 2, ArrayState::Rebuilding(1), &[1]);
-    let mut model = (*spec.controllers[0].model).clone();
-    model.background.run = 2048;
-    spec.controllers[0].model = Arc::new(model);
+    let spec = small("ITE8212", "raid1", 2, ArrayState::Rebuilding(1), &[1]);
+    let spec = with_model(spec, |model| model.background.run = 2048);
     let mut fabric = Fabric::new(&spec, 1).expect("a fabric");
     drain(&mut fabric);
     let (read, written) = (fabric.disk(0).counters(), fabric.disk(1).counters());

@@ -179,10 +179,7 @@ fn a_copy_passes_the_memory_and_takes_both_ways_of_the_disks() {
     assert!((0.9 * most..1.05 * most).contains(&usual), "{usual} {most}");
     // With memory to spare, reading costs writing nothing: these are two ways.
     let with = |change: fn(&mut CacheModel)| {
-        let mut spec = spec.clone();
-        let mut model = (*spec.controllers[0].model).clone();
-        change(model.cache.as_mut().unwrap());
-        spec.controllers[0].model = Arc::new(model);
+        let spec = with_model(spec.clone(), |model| change(model.cache.as_mut().unwrap()));
         copy(&spec, size)
     };
     let wide = with(|cache| cache.memory = 1_000_000_000);
@@ -209,10 +206,9 @@ fn what_the_firmware_needs_of_the_memory_is_no_cache() {
     // 128 MiB are 134 MB, without the firmware's 10 MiB 124.
     let size = 128_000_000;
     let read = |firmware_mib: u64| {
-        let mut spec = perc("linear", 1);
-        let mut model = (*spec.controllers[0].model).clone();
-        model.cache.as_mut().unwrap().firmware = firmware_mib * 2048;
-        spec.controllers[0].model = Arc::new(model);
+        let spec = with_model(perc("linear", 1), |model| {
+            model.cache.as_mut().unwrap().firmware = firmware_mib * 2048;
+        });
         write_and_read(&spec, size).1
     };
     let (all, less) = (read(0), read(10));

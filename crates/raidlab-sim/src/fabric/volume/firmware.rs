@@ -18,6 +18,16 @@ use raidlab_core::units::Lba;
 use raidlab_layout::MemberSet;
 use std::collections::VecDeque;
 
+/// What a group is first: something that is read. Which parts of it is in its plan.
+const OF_GROUP: Bio = Bio {
+    id: 0,
+    kind: BlockKind::Read,
+    lba: Lba(0),
+    sectors: 0,
+    fua: false,
+    origin: Origin::resync(BlockKind::Read),
+};
+
 /// A command that is being worked off, at most the firmware's largest at a time.
 #[derive(Clone, Copy, Debug)]
 struct Current {
@@ -120,11 +130,15 @@ impl Firmware {
     }
 
     fn begin(&mut self, now: u64, bio: &Bio, plant: &mut Plant) {
+        self.start(now, *bio, None, plant);
+    }
+
+    fn start(&mut self, now: u64, bio: Bio, group: Option<Group>, plant: &mut Plant) {
         self.since = now;
-        self.hosts_turn = false;
+        self.hosts_turn = group.is_some();
         self.current = Some(Current {
-            bio: *bio,
-            group: None,
+            bio,
+            group,
             done: 0,
             length: 0,
             left: 0,
@@ -153,7 +167,6 @@ impl Firmware {
     /// The next group begins, if one may.
     fn refill(&mut self, now: u64, plant: &mut Plant) {
         let wanted = !self.waiting.is_empty();
-        let mut group = None;
         while let Some(refill) = &mut self.members.refill
             && refill.next() <= now
         {
@@ -161,30 +174,9 @@ impl Firmware {
                 continue;
             };
             if self.members.plan_group(&begun, &mut self.rest).is_ok() && !self.rest.is_empty() {
-                group = Some(begun);
-                break;
+                return self.start(now, OF_GROUP, Some(begun), plant);
             }
             self.refilled(now, &begun);
-        }
-        if let Some(group) = group {
-            (self.since, self.hosts_turn) = (now, true);
-            self.current = Some(Current {
-                bio: Bio {
-                    id: 0,
-                    kind: BlockKind::Read,
-                    lba: Lba(0),
-                    sectors: 0,
-                    fua: false,
-                    origin: Origin::default(),
-                },
-                group: Some(group),
-                done: 0,
-                length: 0,
-                left: 0,
-                avoid: MemberSet::EMPTY,
-                error: None,
-            });
-            self.decode(now, BlockKind::Read, plant);
         }
     }
 

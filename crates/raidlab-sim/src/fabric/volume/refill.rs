@@ -37,8 +37,8 @@ pub(super) struct Group {
     own: u16,
     began: u64,
     /// Sectors of that array.
-    pub(super) from: u64,
-    pub(super) to: u64,
+    from: u64,
+    to: u64,
 }
 
 #[derive(Clone, Debug)]

@@ -24,7 +24,8 @@ impl Cached {
             && refill.next() <= now
         {
             if let Some(group) = refill.take(now, wanted) {
-                self.start(now, Kind::Refill(group), group.from, group.to, plant);
+                // Its sectors are those of an array of the volume.
+                self.start(now, Kind::Refill(group), 0, 0, plant);
             }
         }
     }

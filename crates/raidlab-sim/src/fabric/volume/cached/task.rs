@@ -59,12 +59,7 @@ impl Cached {
             (self.tasks.len() - 1) as u32
         });
         let task = &mut self.tasks[number as usize];
-        // A group is of an array of the volume, which may have more sectors than that.
-        let most = match kind {
-            Kind::Refill(_) => u64::MAX,
-            _ => self.capacity,
-        };
-        (task.kind, task.from, task.to) = (kind, from, to.min(most));
+        (task.kind, task.from, task.to) = (kind, from, to.min(self.capacity));
         (task.avoid, task.error) = (MemberSet::EMPTY, None);
         self.plan(now, number, plant);
     }

@@ -1,6 +1,6 @@
 //! An array of a volume that has redundancy: what of it is done, and what a group of its sectors needs.
 use super::What;
-use crate::fabric::volume::members::Part;
+use crate::fabric::volume::members::{Part, stripe};
 use raidlab_core::units::Lba;
 use raidlab_layout::{
     Content, IoKind, Layout, Member, MemberIo, MemberSet, Plan, PlanError, Run, Survival,
@@ -26,7 +26,7 @@ pub(super) struct Own {
     /// Sectors of the array, and those that it is counted in: of each member, or of the array.
     sectors: u64,
     counted: u64,
-    /// Sectors that lie in whole rows, and those that are worked on together.
+    /// Sectors that lie in a whole row or chunk, and those that are worked on together.
     piece: u64,
     group: u64,
     /// Sector of the array after the last that was begun, and after the last before which all is done.
@@ -83,15 +83,6 @@ fn is_redundant(layout: &Layout) -> bool {
     layout.survives(MemberSet::one(Member::new(0))) != Survival::Lost
 }
 
-/// Sectors of a whole row of chunks.
-fn row(layout: &Layout) -> u64 {
-    let chunk = layout.chunk().map_or(1, |chunk| chunk.0);
-    match layout {
-        Layout::Parity(parity) => chunk * parity.data_members() as u64,
-        _ => chunk,
-    }
-}
-
 impl Own {
     fn new(layout: &Layout, below: Below, missing: MemberSet, (what, run): (What, u64)) -> Self {
         let sectors = layout.capacity().0;
@@ -100,10 +91,11 @@ impl Own {
             _ => layout.used(Member::new(0)).0,
         };
         let piece = match layout {
-            // As long as commands are, at whole rows of nothing.
-            Layout::Raid1(_) => run,
-            _ => row(layout),
+            Layout::Parity(_) => stripe(layout),
+            _ => layout.chunk().map(|chunk| chunk.0),
         };
+        // Without chunks as long as commands are.
+        let piece = piece.unwrap_or(run);
         // As much as comes to a run on each member.
         let wanted = (u128::from(run) * u128::from(sectors)
             / u128::from(layout.used(Member::new(0)).0.max(1))) as u64;
