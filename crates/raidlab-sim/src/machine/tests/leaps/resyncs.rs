@@ -116,6 +116,23 @@ fn controllers_make_their_members_agree() {
     }
 }
 
+/// md's 200 MiB/s are md's: a controller goes as fast as its disks do, and nothing says otherwise.
+#[test]
+fn a_controller_has_no_speed_limit_of_mds() {
+    let text = text("raid1", "rebuilding 1", 1000, "name = \"random\"");
+    let card = "[topology.controllers.card]\nkind = \"hardware-raid\"\nchannels = 4\n\n[array]\nengine = \"controller\"";
+    let text = text
+        .replace("[array]", card)
+        .replace("ST3250624AS", "nearline-24tb");
+    let done = built(&text, true).run_resync(|progress| match progress.bytes < 100 << 30 {
+        true => ControlFlow::Continue(()),
+        false => ControlFlow::Break(()),
+    });
+    let done = done.expect("it rebuilds");
+    assert!(done.rate() > 250e6, "{}", done.rate());
+    assert!(!done.why.sentence.contains("md"), "{}", done.why.sentence);
+}
+
 /// What is read differs from what is written next to it, and disks fall into one order of both and out of it: no two minutes are
 /// alike. Two zones of some sixteen, each of them leapt through with an error of a hundredth; without leaps two seeds differ by as much.
 #[test]
