@@ -2,14 +2,37 @@
 use super::open::Opener;
 use super::*;
 use crate::journal::{Journal, Report, Undo, leftovers};
+use std::sync::OnceLock;
 
 /// XFS is not made on less.
 pub(super) const LARGE: u64 = 320 << 20;
 
-/// The uuid that a run gave; each test has one of its own, for no kernel mounts two of the same.
+/// The bytes of a uuid that a run gave. Each test has one of its own, for no kernel mounts two of the same; and so has each run of the
+/// tests, for the kernel remembers the devices of a btrfs by their numbers, which are those of other loop devices when the tests run
+/// again: it would take one of those for a member.
+pub(super) fn bytes(byte: u8) -> [u8; 16] {
+    static RUN: OnceLock<u128> = OnceLock::new();
+    let run = RUN.get_or_init(|| {
+        let path = "/proc/sys/kernel/random/uuid";
+        let uuid = std::fs::read_to_string(path).expect("the kernel's");
+        u128::from_str_radix(&uuid.trim().replace('-', ""), 16).expect("a number")
+    });
+    let mut bytes = run.to_be_bytes();
+    bytes[15] = byte;
+    bytes
+}
+
+/// It as the journal has it.
+pub(super) fn digits(byte: u8) -> String {
+    let bytes = bytes(byte);
+    bytes.map(|byte| format!("{byte:02x}")).concat()
+}
+
+/// It as programs are told it.
 pub(super) fn own(byte: u8) -> String {
-    let pair = format!("{byte:02x}");
-    [4, 2, 2, 2, 6].map(|pairs| pair.repeat(pairs)).join("-")
+    let all = digits(byte);
+    let parts = [0..8, 8..12, 12..16, 16..20, 20..32];
+    parts.map(|part| &all[part]).join("-")
 }
 
 /// A device of this size.
@@ -68,7 +91,7 @@ pub(super) fn journal(place: &Path, byte: u8, devices: &[&Theirs], mounted: bool
     let mut journal = Journal::begin(place, "raidlab run x").expect("begun");
     let contents = devices.iter().map(|device| Undo::Contents {
         member: device.device().identity,
-        uuids: vec![format!("{byte:02x}").repeat(16)],
+        uuids: vec![digits(byte)],
     });
     let contents: Vec<Undo> = contents.collect();
     journal.intend("write", &contents).expect("announced");
@@ -136,7 +159,7 @@ pub(super) fn left_mounted(place: &Path, byte: u8, theirs: &Theirs, told: bool) 
     for undo in [
         Undo::Contents {
             member: member.clone(),
-            uuids: vec![format!("{byte:02x}").repeat(16)],
+            uuids: vec![digits(byte)],
         },
         Undo::Directory(FileId::of(&point).expect("there")),
         Undo::Mount {
@@ -241,7 +264,7 @@ fn a_file_system_that_cannot_be_looked_into_is_left_unless_it_was_half_made() {
     for mounted in [true, false] {
         let theirs = Theirs::new();
         theirs.write(0x438, &[0x53, 0xef]);
-        theirs.write(0x438 + 48, &[0x44; 16]);
+        theirs.write(0x438 + 48, &bytes(0x44));
         let place = tempfile::tempdir().expect("a directory");
         journal(place.path(), 0x44, &[&theirs], mounted);
         let report = cleaned(place.path());

@@ -1,5 +1,5 @@
 //! Members of pools of ZFS itself, which no distribution's kernel has: run in a guest by `make test-zfs`.
-use super::files::{cleaned, own};
+use super::files::{bytes, cleaned, digits, own};
 use super::*;
 use crate::journal::{Journal, Undo};
 use crate::label::POOL;
@@ -137,7 +137,7 @@ impl Left {
     fn new(byte: u8) -> Self {
         let disk = Theirs::large(&["--partscan"]);
         let file = open_exclusively(Path::new(disk.path())).expect("free");
-        partition::write(&file, Path::new(disk.path()), MEMBER, [byte; 16]).expect("a table");
+        partition::write(&file, Path::new(disk.path()), MEMBER, bytes(byte)).expect("a table");
         drop(file);
         let place = tempfile::tempdir().expect("a directory");
         let left = Self {
@@ -153,7 +153,7 @@ impl Left {
         let mut journal = Journal::begin(left.place.path(), "raidlab run x").expect("begun");
         let contents = Undo::Contents {
             member: left.disk.device().identity,
-            uuids: vec![format!("{byte:02x}").repeat(16)],
+            uuids: vec![digits(byte)],
         };
         journal.intend("write", &[contents]).expect("announced");
         let name = left.name.clone();
