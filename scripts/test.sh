@@ -49,8 +49,10 @@ if [ -n "${CI:-}" ] && grep -a '^SKIPPED' "$log" >&2; then
 fi
 # What failed and why stands beside the sum: whoever sees only the end of the output must not have to run it again to know.
 if [ "$status" -ne 0 ]; then
-  # (The way to a failure is long and has no words: a report that is cut short must not keep it and lose the message.)
-  awk '/^---- .* stdout ----$/ { lines = 40 } /^(failures:|stack backtrace:)$/ { lines = 0 } lines > 0 { print; lines-- }' "$log" >&2
+  # Without the calls that led there, which are many and have no words: a report that is cut short would keep them and lose the message.
+  awk '/^---- .* stdout ----$/ { lines = 40 } /^failures:$/ { lines = 0 }
+    /^stack backtrace:$/ || /^ +[0-9]+: / || /^ +at / { next }
+    lines > 0 { print; lines-- }' "$log" >&2
   # A test program that was killed, or never built, has an error of cargo's alone.
   grep -aE '^(test .* \.\.\. FAILED|error(\[.*\])?: .*)$' "$log" >&2 || true
 fi
