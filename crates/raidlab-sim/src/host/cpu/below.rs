@@ -3,6 +3,8 @@
 //! Whoever is woken, by such a thread perhaps, goes before what has run for longer (`check_preempt_wakeup`): a process
 //! that comes to a core where a thread is at work has it at once. The thread goes on on another core that is idle, and
 //! waits where there is none. Of two threads on one core what was given first is done first.
+//!
+//! Left out: the turn of a thread whose core a process has without ever sleeping. It waits as long as that goes on, and a resync with it.
 use super::Cores;
 use raidlab_core::time::{Instant, Span};
 
